@@ -1,0 +1,73 @@
+//! What an API key may do.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// One permission of an API key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Scope {
+    #[serde(rename = "events:write")]
+    EventsWrite,
+    #[serde(rename = "events:read")]
+    EventsRead,
+    #[serde(rename = "rules:write")]
+    RulesWrite,
+    #[serde(rename = "rules:read")]
+    RulesRead,
+    #[serde(rename = "deliveries:read")]
+    DeliveriesRead,
+}
+
+impl Scope {
+    pub const ALL: [Self; 5] = [
+        Self::EventsWrite,
+        Self::EventsRead,
+        Self::RulesWrite,
+        Self::RulesRead,
+        Self::DeliveriesRead,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::EventsWrite => "events:write",
+            Self::EventsRead => "events:read",
+            Self::RulesWrite => "rules:write",
+            Self::RulesRead => "rules:read",
+            Self::DeliveriesRead => "deliveries:read",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Scope {
+    type Err = UnknownScope;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
+        let found = Self::ALL.into_iter().find(|scope| scope.as_str() == text);
+        found.ok_or_else(|| UnknownScope(text.to_owned()))
+    }
+}
+
+/// The text is not one of [`Scope::ALL`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown scope `{0}`")]
+pub struct UnknownScope(String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scope_reads_back_as_written() {
+        for scope in Scope::ALL {
+            assert_eq!(scope.as_str().parse(), Ok(scope));
+            assert_eq!(serde_json::to_string(&scope).ok(), Some(format!("\"{scope}\"")));
+        }
+    }
+}

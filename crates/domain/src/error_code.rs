@@ -1,0 +1,91 @@
+//! The closed set of error codes a client can meet, and what each tells it to do.
+
+macro_rules! error_codes {
+    ($($variant:ident, $code:literal, $status:literal, $title:literal, $summary:literal, $what_to_do:literal;)*) => {
+        /// A stable code in every problem body; each has a page under `docs/errors/`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum ErrorCode { $($variant,)* }
+
+        impl ErrorCode {
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $code,)* }
+            }
+
+            pub fn status(self) -> u16 {
+                match self { $(Self::$variant => $status,)* }
+            }
+
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)* }
+            }
+
+            pub fn summary(self) -> &'static str {
+                match self { $(Self::$variant => $summary,)* }
+            }
+
+            pub fn what_to_do(self) -> &'static str {
+                match self { $(Self::$variant => $what_to_do,)* }
+            }
+        }
+    };
+}
+
+error_codes! {
+    InvalidBody, "INVALID_BODY", 400, "The body could not be read",
+        "The request body is not the JSON this endpoint takes.",
+        "Read `detail`: it says where parsing stopped. Send the body again once it is valid JSON of the documented shape.";
+    InvalidParameter, "INVALID_PARAMETER", 400, "A parameter is not valid",
+        "A path or query parameter has a value this endpoint does not take.",
+        "Read `errors[].pointer`: it names the parameter. Correct it and send the request again.";
+    Unauthenticated, "UNAUTHENTICATED", 401, "No valid API key",
+        "The request carries no API key, or one that is unknown, revoked or expired.",
+        "Send `Authorization: Bearer wb_live_...` with a key of your organisation. A key is shown once, when it is made; make a new one if it is lost.";
+    Forbidden, "FORBIDDEN", 403, "The API key may not do this",
+        "The key is valid but lacks the scope this endpoint needs.",
+        "Use a key with the scope named in `detail`, or make one.";
+    NotFound, "NOT_FOUND", 404, "There is nothing here",
+        "The path does not exist, or names something your organisation does not have.",
+        "Check the path against the API reference, and the id against a list call.";
+    MethodNotAllowed, "METHOD_NOT_ALLOWED", 405, "The path does not take this method",
+        "The path exists, but not for this HTTP method.",
+        "The `Allow` header lists the methods the path takes.";
+    RequestTimeout, "REQUEST_TIMEOUT", 408, "The request took too long",
+        "The request was not finished within the server's time limit.",
+        "Send it again. An event with a `client_event_id` is listed once however often it is sent.";
+    PayloadTooLarge, "PAYLOAD_TOO_LARGE", 413, "The body is too large",
+        "The request body is larger than this endpoint takes.",
+        "Split the batch. A request takes at most 1,000 events and 5 MiB.";
+    UnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", 415, "The media type is not supported",
+        "The `Content-Type` (or `Content-Encoding`) is not one this endpoint reads.",
+        "Send `Content-Type: application/json`, uncompressed.";
+    ValidationFailed, "VALIDATION_FAILED", 422, "The request is not valid",
+        "The body is valid JSON, but some of its fields are not valid.",
+        "Each entry of `errors` points at one field and says what is expected there.";
+    Internal, "INTERNAL", 500, "Something went wrong on our side",
+        "The server met an error it did not expect; it is in the server's log under the `request_id`.",
+        "Send the request again. If it keeps failing, give the `request_id` to whoever runs the server.";
+    JournalUnavailable, "JOURNAL_UNAVAILABLE", 503, "The journal cannot be reached",
+        "The durable log did not acknowledge in time, so nothing was promised: what you sent may or may not have been kept.",
+        "Send the request again after `Retry-After`. An event with a `client_event_id` is listed once however often it is sent.";
+    StoreUnavailable, "STORE_UNAVAILABLE", 503, "The database cannot be reached",
+        "Lists and settings need PostgreSQL, which is down. Ingest and deliveries go on without it.",
+        "Send the request again after `Retry-After`. Nothing that was accepted is lost.";
+    Overloaded, "OVERLOADED", 503, "Too much is waiting",
+        "As many bytes are waiting for the journal as this node will hold; this request was not accepted.",
+        "Send the request again after `Retry-After`.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_written_once() {
+        let mut codes: Vec<_> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), ErrorCode::ALL.len());
+    }
+}

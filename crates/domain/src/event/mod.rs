@@ -1,0 +1,22 @@
+//! An audit event: what an agent did, as the client sent it, and what we add to it.
+//!
+//! The bytes a client sends are kept verbatim. What the server adds (`id`, `received_at`, and
+//! `occurred_at` when the client gave none) is written in front of the client's first field, so
+//! that nothing is re-serialised: the list, the export and the webhook all carry the same bytes.
+//! [`view::EventView`] reads such bytes without copying them; [`accept::accept`] is the door.
+
+pub mod accept;
+pub mod check;
+pub mod view;
+
+pub use accept::{Accepted, accept};
+pub use view::EventView;
+
+use std::time::Duration;
+
+/// An event larger than this is refused (bytes as sent).
+pub const EVENT_BYTES_MAX: usize = 32 * 1024;
+/// The largest `metadata` of an event (bytes as sent).
+pub const METADATA_BYTES_MAX: usize = 16 * 1024;
+/// How far an agent's clock may run ahead of ours.
+pub const AHEAD_MAX: Duration = Duration::from_secs(5 * 60);

@@ -1,0 +1,146 @@
+//! Reads an event's fields out of its bytes, borrowed, once: the same view serves validation,
+//! indexing and matching.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{Deserializer, de};
+use serde_json::value::RawValue;
+
+use crate::fault::{Fault, FaultCode, pointer_to};
+
+macro_rules! fields {
+    ($($field:ident),* $(,)?) => {
+        /// The fields of one event, each still in the JSON it was sent as.
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct EventView<'a> {
+            $(pub $field: Option<&'a RawValue>,)*
+        }
+
+        impl<'a> EventView<'a> {
+            /// Every top-level field an event can have.
+            pub const FIELDS: &'static [&'static str] = &[$(stringify!($field),)*];
+
+            /// The JSON of a top-level field.
+            pub fn field(&self, name: &str) -> Option<&'a RawValue> {
+                match name {
+                    $(stringify!($field) => self.$field,)*
+                    _ => None,
+                }
+            }
+
+            fn slot(&mut self, name: &str) -> Option<&mut Option<&'a RawValue>> {
+                match name {
+                    $(stringify!($field) => Some(&mut self.$field),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+fields! {
+    id, received_at, occurred_at, event_type, agent_id, action, result, client_event_id, resource,
+    session_id, trace_id, span_id, decision_id, severity, latency_ms, error_code, metadata,
+}
+
+impl<'a> EventView<'a> {
+    /// Reads one JSON object; unknown and repeated fields are faults.
+    pub fn parse(json: &'a str) -> Result<Self, Fault> {
+        let mut found = None;
+        let mut deserializer = serde_json::Deserializer::from_str(json);
+        let outcome = deserializer.deserialize_map(Fields { found: &mut found });
+        match (outcome, found) {
+            (_, Some(fault)) => Err(fault),
+            (Ok(view), None) => Ok(view),
+            (Err(error), None) => Err(Fault::new(
+                FaultCode::NotAnObject,
+                "",
+                format!("An event is one JSON object; reading it failed: {error}."),
+            )),
+        }
+    }
+
+    /// The text of a string field; `None` if it is absent or not a string.
+    pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.field(name).and_then(text)
+    }
+}
+
+/// The text of a JSON string, borrowed unless it has escapes.
+pub fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if inside.contains('\\') {
+        return serde_json::from_str(raw.get()).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(inside))
+}
+
+/// Collects the fields; a fault that serde has no words for is left in `found`.
+struct Fields<'f> {
+    found: &'f mut Option<Fault>,
+}
+
+impl<'de> de::Visitor<'de> for Fields<'_> {
+    type Value = EventView<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event object")
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut view = EventView::default();
+        while let Some(key) = map.next_key_seed(Key)? {
+            let value: &RawValue = map.next_value()?;
+            let fault = match view.slot(&key) {
+                None => unknown(&key),
+                Some(Some(_)) => Fault::new(
+                    FaultCode::FieldDuplicated,
+                    pointer_to(&key),
+                    format!("`{key}` is given twice; which one counts would be a guess."),
+                ),
+                Some(slot) => {
+                    *slot = Some(value);
+                    continue;
+                }
+            };
+            *self.found = Some(fault);
+            return Err(de::Error::custom("fault"));
+        }
+        Ok(view)
+    }
+}
+
+/// A key, borrowed unless it has escapes.
+struct Key;
+
+impl<'de> de::DeserializeSeed<'de> for Key {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> de::Visitor<'de> for Key {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field name")
+    }
+
+    fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(key))
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(key.to_owned()))
+    }
+}
+
+fn unknown(key: &str) -> Fault {
+    Fault::new(
+        FaultCode::FieldUnknown,
+        pointer_to(key),
+        format!("`{key}` is not a field of an event; put it under `metadata`."),
+    )
+}

@@ -1,0 +1,46 @@
+//! What is wrong with a piece of input, and where: a JSON pointer, a stable code, a sentence.
+
+use serde::Serialize;
+
+/// One thing wrong with what a client sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{pointer}: {detail}")]
+pub struct Fault {
+    pub code: FaultCode,
+    /// RFC 6901 pointer to the place, `""` for the whole document.
+    pub pointer: String,
+    /// What was expected there, and what to do next.
+    pub detail: String,
+}
+
+/// The closed set of things that can be wrong with a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum FaultCode {
+    FieldRequired,
+    FieldInvalid,
+    FieldUnknown,
+    FieldDuplicated,
+    FieldTooLong,
+    EventTooLarge,
+    NotAnObject,
+}
+
+impl Fault {
+    pub fn new(code: FaultCode, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { code, pointer: pointer.into(), detail: detail.into() }
+    }
+
+    pub fn required(field: &str) -> Self {
+        Self::new(FaultCode::FieldRequired, pointer_to(field), format!("`{field}` is required."))
+    }
+
+    pub fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(FaultCode::FieldInvalid, pointer, detail)
+    }
+}
+
+/// The RFC 6901 pointer to a top-level field.
+pub fn pointer_to(field: &str) -> String {
+    format!("/{}", field.replace('~', "~0").replace('/', "~1"))
+}

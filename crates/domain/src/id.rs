@@ -1,0 +1,220 @@
+//! Ids: a prefix that says the kind, and a UUID in Crockford base32 (`evt_01j9z...`).
+//!
+//! Each kind is its own type, so two ids of different kinds cannot be swapped by accident.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use crate::Timestamp;
+
+/// How many random bytes a new id needs beside its time (a UUID v7 keeps 74 bits of them).
+pub const RANDOM_BYTES: usize = 10;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            pub const PREFIX: &'static str = $prefix;
+
+            /// A new id that sorts by `at`.
+            pub fn new(at: Timestamp, random: [u8; RANDOM_BYTES]) -> Self {
+                Self(time_ordered(at, random))
+            }
+
+            pub const fn from_uuid(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+
+            pub const fn uuid(self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "_{}"), base32(self.0))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NotAnId;
+
+            fn from_str(text: &str) -> Result<Self, NotAnId> {
+                let digits = text.strip_prefix(concat!($prefix, "_"));
+                let uuid = digits.and_then(parse_base32);
+                uuid.map(Self).ok_or(NotAnId { prefix: $prefix })
+            }
+        }
+
+        /// Text for people (JSON), sixteen bytes for machines (journal records).
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                if serializer.is_human_readable() {
+                    serializer.collect_str(self)
+                } else {
+                    self.0.serialize(serializer)
+                }
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                if deserializer.is_human_readable() {
+                    String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+                } else {
+                    Uuid::deserialize(deserializer).map(Self)
+                }
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// An organisation: the owner of everything else.
+    OrgId = "org";
+    /// A person who logs in.
+    UserId = "usr";
+    /// An API key (never the key's text).
+    KeyId = "key";
+    /// An audit event. Its time is the event's `occurred_at`, so ids sort in event time.
+    EventId = "evt";
+    /// An alert rule.
+    RuleId = "rul";
+    /// One matched event on its way to one rule's endpoint; the receiver's dedupe key.
+    DeliveryId = "dlv";
+    /// One send of a delivery.
+    AttemptId = "att";
+}
+
+impl EventId {
+    /// The id of an event the client named itself: sent again it gets the same id, on every node,
+    /// after every restart, without a look-up.
+    pub fn from_client(org: OrgId, client_event_id: &str, occurred_at: Timestamp) -> Self {
+        Self::new(occurred_at, derived(org.uuid().as_bytes(), client_event_id.as_bytes()))
+    }
+
+    /// The event's `occurred_at`, which its id carries.
+    pub fn time(self) -> Timestamp {
+        time_of(self.0)
+    }
+}
+
+impl DeliveryId {
+    /// Matching the same event with the same rule again can never make a second delivery. The time
+    /// is the event's, so that deliveries are stored by day as events are.
+    pub fn of(event: EventId, rule: RuleId) -> Self {
+        Self::new(event.time(), derived(event.uuid().as_bytes(), rule.uuid().as_bytes()))
+    }
+}
+
+/// The text is not an id of the wanted kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected an id of the form {prefix}_ followed by 26 characters")]
+pub struct NotAnId {
+    prefix: &'static str,
+}
+
+/// The "random" part of an id that follows from what caused it: 74 bits of a SHA-256.
+fn derived(owner: &[u8; 16], cause: &[u8]) -> [u8; RANDOM_BYTES] {
+    let digest = Sha256::new().chain_update(owner).chain_update(cause).finalize();
+    let mut random = [0; RANDOM_BYTES];
+    random.copy_from_slice(&digest[..RANDOM_BYTES]);
+    random
+}
+
+fn time_of(uuid: Uuid) -> Timestamp {
+    let millis = uuid.as_u128() >> 80;
+    Timestamp::from_unix_millis(i64::try_from(millis).expect("48 bits fit an i64"))
+}
+
+fn time_ordered(at: Timestamp, random: [u8; RANDOM_BYTES]) -> Uuid {
+    let millis = u64::try_from(at.unix_millis()).unwrap_or(0);
+    uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+}
+
+/// Crockford's alphabet: no i, l, o, u, so that ids survive being read aloud.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// 128 bits at five bits a digit.
+const DIGITS: usize = 26;
+
+fn base32(uuid: Uuid) -> String {
+    let value = uuid.as_u128();
+    (0..DIGITS)
+        .rev()
+        .map(|place| char::from(ALPHABET[usize::from((value >> (5 * place)) as u8 & 31)]))
+        .collect()
+}
+
+fn parse_base32(digits: &str) -> Option<Uuid> {
+    if digits.len() != DIGITS || digits.as_bytes()[0] > b'7' {
+        return None;
+    }
+    let value = digits.bytes().try_fold(0u128, |value, digit| {
+        let five_bits = ALPHABET.iter().position(|letter| *letter == digit)?;
+        Some(value << 5 | five_bits as u128)
+    })?;
+    Some(Uuid::from_u128(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn an_id_reads_back_as_written(value: u128) {
+            let id = EventId::from_uuid(Uuid::from_u128(value));
+            prop_assert_eq!(id.to_string().parse(), Ok(id));
+            prop_assert_eq!(id.to_string().len(), 30);
+        }
+
+        #[test]
+        fn ids_sort_as_their_texts(a: u128, b: u128) {
+            let (a, b) = (RuleId::from_uuid(Uuid::from_u128(a)), RuleId::from_uuid(Uuid::from_u128(b)));
+            prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
+        }
+
+        #[test]
+        fn no_text_panics(text: String) {
+            let _ = text.parse::<OrgId>();
+        }
+    }
+
+    #[test]
+    fn an_id_of_another_kind_is_refused() {
+        let rule = RuleId::from_uuid(Uuid::from_u128(7));
+        assert!(rule.to_string().parse::<EventId>().is_err());
+    }
+
+    #[test]
+    fn a_delivery_follows_from_its_event_and_rule_and_sorts_by_the_events_time() {
+        let at = Timestamp::from_unix_millis(1_700_000_000_000);
+        let (event, rule) = (EventId::new(at, [1; 10]), RuleId::from_uuid(Uuid::from_u128(9)));
+        let delivery = DeliveryId::of(event, rule);
+        assert_eq!(delivery, DeliveryId::of(event, rule));
+        assert_ne!(delivery, DeliveryId::of(EventId::new(at, [2; 10]), rule));
+        assert_eq!(time_of(delivery.uuid()), at);
+    }
+
+    #[test]
+    fn a_client_event_id_always_gives_the_same_id_within_its_organisation() {
+        let at = Timestamp::from_unix_millis(1_700_000_000_000);
+        let (a, b) = (OrgId::from_uuid(Uuid::from_u128(1)), OrgId::from_uuid(Uuid::from_u128(2)));
+        assert_eq!(EventId::from_client(a, "x", at), EventId::from_client(a, "x", at));
+        assert_ne!(EventId::from_client(a, "x", at), EventId::from_client(b, "x", at));
+        assert_ne!(EventId::from_client(a, "x", at), EventId::from_client(a, "y", at));
+    }
+}

@@ -1,0 +1,20 @@
+//! The rules of Watchbell, pure: no I/O, no task, no clock, no randomness of its own.
+//!
+//! Time and chance come in as arguments, so every rule here can be tested with a table of cases.
+//! Folders are the nouns of the product: an [`event`] arrives in a [`batch`], a [`rule`] matches
+//! it, a [`delivery`] carries both to the customer; an [`account`] owns all of it.
+
+pub mod account;
+pub mod batch;
+pub mod clock;
+pub mod delivery;
+pub mod error_code;
+pub mod event;
+pub mod fault;
+pub mod id;
+pub mod partition;
+pub mod rule;
+pub mod timestamp;
+
+pub use id::{AttemptId, DeliveryId, EventId, KeyId, OrgId, RuleId, UserId};
+pub use timestamp::Timestamp;

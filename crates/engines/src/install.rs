@@ -1,0 +1,45 @@
+//! Installs missing engines with the same script that people can run by hand.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+
+use crate::Error;
+use crate::locate::{Binaries, Search};
+
+/// Part of the program, so that `watchbell dev` can install engines without a checkout.
+const SCRIPT: &str = include_str!("../../../scripts/install-engines");
+
+/// Finds the engines and installs those that are missing first. What the installer says goes to
+/// our standard error; `before_install` is called with what is missing before anything happens.
+pub fn ensure(search: &Search, before_install: impl FnOnce(&str)) -> Result<Binaries, Error> {
+    match search.find() {
+        Err(missing @ Error::Missing(_)) => {
+            before_install(&missing.to_string());
+            run_script(search)?;
+            search.find()
+        }
+        other => other,
+    }
+}
+
+fn run_script(search: &Search) -> anyhow::Result<()> {
+    // Not over standard input: a package manager that asks a question would eat the script.
+    let status = Command::new("bash")
+        .args(["-c", SCRIPT, "install-engines"])
+        .arg(search.private_folder())
+        .env("PATH", &search.path)
+        .env("HOME", &search.home)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::inherit())
+        .status()
+        .context("run the installer: it needs bash")?;
+    if !status.success() {
+        bail!(
+            "the installer ended with {status}; its last lines above say what to install by hand. \
+             Then run this again, or set the addresses of engines that you run yourself"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! A private PostgreSQL server.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::folder::{self, Account};
+use crate::server::{self, Program, Server};
+use crate::tether::Signal;
+use crate::{Durability, port};
+
+/// Enough for a server with its pools and a test run side by side; each costs a little memory.
+const CONNECTIONS_MAX: u32 = 200;
+
+/// The superuser of a private cluster; there is no password, and only this machine can connect.
+const SUPERUSER: &str = "postgres";
+
+#[derive(Clone, Debug, Default)]
+pub struct PostgresOptions {
+    /// The port to use when it is free. Default: any free one.
+    pub preferred_port: Option<u16>,
+    pub durability: Durability,
+}
+
+/// A PostgreSQL server with its data in a folder. Dropping it stops it.
+#[derive(Debug)]
+pub struct Postgres {
+    server: Server,
+    binaries: PathBuf,
+    data: PathBuf,
+    port: u16,
+    durability: Durability,
+}
+
+impl Postgres {
+    /// Starts it and returns when it answers. `binaries` is the folder with `initdb`, `postgres`
+    /// and `psql`. A cluster that is already in `folder` is used as it is.
+    pub fn start(
+        folder: &Path,
+        binaries: &Path,
+        options: &PostgresOptions,
+    ) -> anyhow::Result<Self> {
+        let folder = folder::create(folder)?;
+        let data = folder.join("data");
+        let account = Account::for_postgres(&data)?;
+        if let Some(account) = account {
+            account.check_reaches(&folder)?;
+        }
+        if !data.join("PG_VERSION").exists() {
+            create_cluster(&folder, &data, binaries, account)?;
+        }
+        let mut server = Server::prepare(Program {
+            name: "PostgreSQL",
+            binary: binaries.join("postgres"),
+            pid_file: data.join("postmaster.pid"),
+            stop_with: Signal::Interrupt, // a "fast" stop: ends sessions, writes a checkpoint
+            folder,
+            account,
+        })?;
+        let port = server::with_free_ports(|| {
+            let port = port::free(options.preferred_port).map_err(server::Failure::Other)?;
+            let arguments = arguments(&data, port, options.durability);
+            server.launch(&arguments, |pid| is_ready(&data, pid))?;
+            Ok(port)
+        })?;
+        Ok(Self {
+            server,
+            binaries: binaries.to_owned(),
+            data,
+            port,
+            durability: options.durability,
+        })
+    }
+
+    /// The address of the database `postgres`, as its superuser.
+    pub fn url(&self) -> String {
+        self.database_url("postgres")
+    }
+
+    pub fn database_url(&self, database: &str) -> String {
+        database_url(self.port, database)
+    }
+
+    /// Creates the database unless it is there, and returns its address.
+    pub fn ensure_database(&self, name: &str) -> anyhow::Result<String> {
+        let found = self.query(&format!(
+            "SELECT 1 FROM pg_database WHERE datname = '{name}'"
+        ))?;
+        if found.is_empty() {
+            self.query(&format!("CREATE DATABASE \"{name}\""))?;
+        }
+        Ok(self.database_url(name))
+    }
+
+    /// Runs SQL in the database `postgres` and returns the rows as lines, columns parted by `|`.
+    pub fn query(&self, sql: &str) -> anyhow::Result<String> {
+        query(&self.binaries, &self.url(), sql)
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The process id of the postmaster, while it runs.
+    pub fn pid(&self) -> anyhow::Result<u32> {
+        self.server.pid()
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.server.is_running()
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.server.log()
+    }
+
+    /// Stops it: politely, and after 15 s with SIGKILL.
+    pub fn stop(&mut self) {
+        self.server.stop();
+    }
+
+    /// SIGKILL, as if the machine had failed.
+    pub fn kill(&mut self) {
+        self.server.kill();
+    }
+
+    /// Sends a signal to the postmaster, for instance to suspend it.
+    pub fn signal(&mut self, signal: Signal) {
+        self.server.signal(signal);
+    }
+
+    /// Starts it again, on the same port and data; stops it first if it runs.
+    pub fn restart(&mut self) -> anyhow::Result<()> {
+        let arguments = arguments(&self.data, self.port, self.durability);
+        self.server
+            .relaunch(&arguments, |pid| is_ready(&self.data, pid))
+    }
+
+    pub(crate) fn request_stop(&mut self) {
+        self.server.request_stop();
+    }
+}
+
+/// The address of a database in a private cluster that listens on `port`.
+fn database_url(port: u16, database: &str) -> String {
+    format!("postgres://{SUPERUSER}@127.0.0.1:{port}/{database}")
+}
+
+/// Runs SQL in any database with the `psql` in `binaries`; rows are lines, columns parted by `|`.
+pub fn query(binaries: &Path, url: &str, sql: &str) -> anyhow::Result<String> {
+    let arguments: Vec<OsString> = [
+        "--no-psqlrc",
+        "--quiet",
+        "--tuples-only",
+        "--no-align",
+        "-v",
+        "ON_ERROR_STOP=1",
+    ]
+    .into_iter()
+    .chain(["-d", url, "-c", sql])
+    .map(OsString::from)
+    .collect();
+    server::run(&binaries.join("psql"), None, &arguments)
+}
+
+/// `initdb` into a folder beside, which then gets its name: a cluster is there whole or not at all.
+fn create_cluster(
+    folder: &Path,
+    data: &Path,
+    binaries: &Path,
+    account: Option<Account>,
+) -> anyhow::Result<()> {
+    let unfinished = folder.join("data.unfinished");
+    for locale in ["C.UTF-8", "C"] {
+        if unfinished.exists() {
+            fs::remove_dir_all(&unfinished)
+                .with_context(|| format!("remove {}", unfinished.display()))?;
+        }
+        fs::create_dir(&unfinished).with_context(|| format!("create {}", unfinished.display()))?;
+        fs::set_permissions(&unfinished, fs::Permissions::from_mode(0o700))?;
+        if let Some(account) = account {
+            chown(&unfinished, Some(account.user), Some(account.group))
+                .with_context(|| format!("give {} to PostgreSQL's user", unfinished.display()))?;
+        }
+        let arguments: Vec<OsString> = [
+            OsString::from("--pgdata"),
+            unfinished.clone().into(),
+            format!("--username={SUPERUSER}").into(),
+            "--auth=trust".into(),
+            "--encoding=UTF8".into(),
+            format!("--locale={locale}").into(),
+            "--no-sync".into(),
+            "--no-instructions".into(),
+        ]
+        .into();
+        match server::run(&binaries.join("initdb"), account, &arguments) {
+            Ok(_) => break,
+            // Older systems lack the locale C.UTF-8, but every system has C.
+            Err(error) if locale == "C.UTF-8" && error.to_string().contains("locale") => {}
+            Err(error) => return Err(error),
+        }
+    }
+    fs::rename(&unfinished, data).with_context(|| format!("move {} in place", data.display()))
+}
+
+fn arguments(data: &Path, port: u16, durability: Durability) -> Vec<OsString> {
+    let mut arguments = vec![OsString::from("-D"), data.into()];
+    let mut set = |setting: String| arguments.extend(["-c".into(), setting.into()]);
+    set(format!("port={port}"));
+    set("listen_addresses=127.0.0.1".to_owned());
+    // A socket in the folder would fail where the folder's path is longer than 107 bytes.
+    set("unix_socket_directories=".to_owned());
+    set(format!("max_connections={CONNECTIONS_MAX}"));
+    if durability == Durability::ThrowAway {
+        for setting in ["fsync", "synchronous_commit", "full_page_writes"] {
+            set(format!("{setting}=off"));
+        }
+    }
+    arguments
+}
+
+/// The eighth line of the pid file is the server's state; `pg_ctl --wait` looks at it too. The first
+/// says whose state that is: a killed server leaves a file that calls it ready.
+fn is_ready(data: &Path, pid: u32) -> bool {
+    let Ok(text) = fs::read_to_string(data.join("postmaster.pid")) else {
+        return false;
+    };
+    let mut lines = text.lines();
+    lines.next() == Some(pid.to_string().as_str())
+        && lines.nth(6).is_some_and(|state| state.trim() == "ready")
+}

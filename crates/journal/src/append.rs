@@ -1,0 +1,170 @@
+//! Group commit: many requests, one message, one acknowledgement.
+//!
+//! A server that syncs every write takes some hundred messages a second on an ordinary disk,
+//! whatever their size. So while one message is in flight, arriving requests gather into the next,
+//! and each is answered when its message is acknowledged. A lone request waits for nobody.
+
+use std::{sync::Arc, time::Duration};
+
+use async_nats::jetstream::message::PublishMessage;
+use bytes::Bytes;
+use futures::future::try_join_all;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
+    time::{Instant, sleep, timeout},
+};
+
+use crate::{Error, Journal, record::VERSION, streams::Log};
+
+/// The largest message; NATS takes 1 MiB by default, and half of it leaves room for headers.
+pub const MESSAGE_BYTES_MAX: usize = 512 * 1024;
+/// What may wait for one log. Beyond it a request is refused rather than kept in memory.
+const WAITING_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// How many chunks may queue; the bytes are bounded by [`WAITING_BYTES_MAX`] first in practice.
+const WAITING_CHUNKS_MAX: usize = 16 * 1024;
+/// How long an append is tried. A new leader takes 5 to 7 seconds to be found when one is killed.
+pub const APPEND_DEADLINE: Duration = Duration::from_secs(15);
+/// How long one try may take, and the pause before the next.
+const TRY_TIMEOUT: Duration = Duration::from_secs(1);
+const TRY_PAUSE: Duration = Duration::from_millis(50);
+
+/// Appends records to one log. Cheap to clone; made together with the task that does the work.
+#[derive(Clone, Debug)]
+pub struct Appender {
+    queue: mpsc::Sender<Chunk>,
+    room: Arc<Semaphore>,
+}
+
+/// Frames of one request that travel in one message.
+struct Chunk {
+    frames: Vec<u8>,
+    /// Given back when the chunk is settled.
+    _room: OwnedSemaphorePermit,
+    settled: oneshot::Sender<Result<(), Error>>,
+}
+
+impl Journal {
+    /// The appender of one log and the task that must run for it to answer; the task ends when
+    /// every clone of the appender is gone. `instance` tells this process's messages from others'.
+    pub fn appender(&self, log: Log, instance: &str) -> (Appender, impl Future<Output = ()> + Send) {
+        let (queue, waiting) = mpsc::channel(WAITING_CHUNKS_MAX);
+        let room = Arc::new(Semaphore::new(WAITING_BYTES_MAX));
+        let subject = self.names.log_subject(log);
+        let task = commit_groups(self.clone(), subject, instance.to_owned(), waiting);
+        (Appender { queue, room }, task)
+    }
+}
+
+impl Appender {
+    /// Returns once the journal has acknowledged every frame.
+    pub async fn append(&self, frames: impl IntoIterator<Item = Vec<u8>>) -> Result<(), Error> {
+        let mut settled = Vec::new();
+        for chunk in chunks(frames) {
+            settled.push(self.enqueue(chunk)?);
+        }
+        try_join_all(settled.into_iter().map(|answer| async {
+            answer.await.unwrap_or_else(|_| Err(Error::timed_out("append: the appender stopped")))
+        }))
+        .await?;
+        Ok(())
+    }
+
+    fn enqueue(&self, frames: Vec<u8>) -> Result<oneshot::Receiver<Result<(), Error>>, Error> {
+        let bytes = u32::try_from(frames.len()).map_err(|_| Error::Full)?;
+        let room = Arc::clone(&self.room).try_acquire_many_owned(bytes).map_err(|_| Error::Full)?;
+        let (settled, answer) = oneshot::channel();
+        self.queue.try_send(Chunk { frames, _room: room, settled }).map_err(|_| Error::Full)?;
+        Ok(answer)
+    }
+}
+
+/// Packs frames into chunks that fit a message.
+fn chunks(frames: impl IntoIterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
+    let mut chunks: Vec<Vec<u8>> = Vec::new();
+    for frame in frames {
+        match chunks.last_mut() {
+            Some(chunk) if 1 + chunk.len() + frame.len() <= MESSAGE_BYTES_MAX => chunk.extend(frame),
+            _ => chunks.push(frame),
+        }
+    }
+    chunks
+}
+
+async fn commit_groups(
+    journal: Journal,
+    subject: String,
+    instance: String,
+    mut waiting: mpsc::Receiver<Chunk>,
+) {
+    let mut left_over = None;
+    let mut number = 0u64;
+    loop {
+        let first = match left_over.take() {
+            Some(chunk) => chunk,
+            None => match waiting.recv().await {
+                Some(chunk) => chunk,
+                None => return,
+            },
+        };
+        let (message, group) = gather(first, &mut waiting, &mut left_over);
+        number += 1;
+        let outcome = publish(&journal, &subject, &format!("{instance}-{number}"), message).await;
+        for chunk in group {
+            // A request that was given up has nobody waiting.
+            let _ = chunk.send(outcome.clone());
+        }
+    }
+}
+
+type Group = Vec<oneshot::Sender<Result<(), Error>>>;
+
+/// One message from `first` and whatever has arrived meanwhile and fits beside it.
+fn gather(
+    first: Chunk,
+    waiting: &mut mpsc::Receiver<Chunk>,
+    left_over: &mut Option<Chunk>,
+) -> (Vec<u8>, Group) {
+    let mut message = vec![VERSION];
+    message.extend_from_slice(&first.frames);
+    let mut group = vec![first.settled];
+    while let Ok(chunk) = waiting.try_recv() {
+        if message.len() + chunk.frames.len() > MESSAGE_BYTES_MAX {
+            *left_over = Some(chunk);
+            break;
+        }
+        message.extend_from_slice(&chunk.frames);
+        group.push(chunk.settled);
+    }
+    (message, group)
+}
+
+/// Publishes until acknowledged or out of time; the id makes a repeated try harmless.
+async fn publish(journal: &Journal, subject: &str, id: &str, message: Vec<u8>) -> Result<(), Error> {
+    let message = Bytes::from(message);
+    let deadline = Instant::now() + APPEND_DEADLINE;
+    loop {
+        let publish = PublishMessage::build().payload(message.clone()).message_id(id);
+        let outcome = timeout(TRY_TIMEOUT, journal.publish(subject, publish)).await;
+        let error = match outcome {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => error,
+            Err(_) => Error::timed_out(format!("append to {subject}")),
+        };
+        if Instant::now() + TRY_PAUSE > deadline {
+            return Err(error);
+        }
+        tracing::debug!(subject, %error, "append not acknowledged, trying again");
+        sleep(TRY_PAUSE).await;
+    }
+}
+
+impl Journal {
+    /// Publishes one message and waits for its acknowledgement.
+    pub(crate) async fn publish(&self, subject: &str, message: PublishMessage) -> Result<(), Error> {
+        let failed = |source| Error::unavailable(format!("publish to {subject}"), source);
+        let acknowledged =
+            self.context.send_publish(subject.to_owned(), message).await.map_err(failed)?;
+        acknowledged.await.map_err(failed)?;
+        Ok(())
+    }
+}

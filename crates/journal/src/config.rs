@@ -1,0 +1,170 @@
+//! Keys and rules as last values: what the control plane decides, where every node can read it.
+//!
+//! A value is JSON with its version in front (`{"v":1,...}`), so that an operator can read it. An
+//! empty value means that the thing is gone.
+
+use async_nats::jetstream::{
+    message::PublishMessage, stream::LastRawMessageErrorKind,
+};
+use bytes::Bytes;
+use domain::{
+    KeyId, OrgId, RuleId, Timestamp,
+    account::{KeyHash, Scope},
+    rule::Rule,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Journal,
+    follow::{Entry, Follower},
+    streams::Bucket,
+};
+
+/// What a node must know of an API key to serve it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeyEntry {
+    pub id: KeyId,
+    pub org_id: OrgId,
+    pub scopes: Vec<Scope>,
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A value with its version in front.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "v")]
+enum Versioned<T> {
+    #[serde(rename = "1")]
+    V1(T),
+}
+
+/// One thing to be made known to every node, or (`value: None`) forgotten by all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub bucket: Bucket,
+    pub key: String,
+    pub value: Option<String>,
+}
+
+impl Change {
+    pub fn key_made(hash: &KeyHash, entry: &KeyEntry) -> Self {
+        Self { bucket: Bucket::Keys, key: hash.as_str().to_owned(), value: Some(to_json(entry)) }
+    }
+
+    pub fn rule_saved(rule: &Rule) -> Self {
+        Self { bucket: Bucket::Rules, key: rule_key(rule.org_id, rule.id), value: Some(to_json(rule)) }
+    }
+}
+
+/// A change of a rule as a node sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuleChange {
+    pub sequence: u64,
+    pub org: OrgId,
+    pub rule: RuleId,
+    /// `None`: the rule is gone.
+    pub value: Option<Rule>,
+}
+
+/// Reads every rule there is, then every change.
+pub struct RuleChanges(Follower);
+
+/// Reads which keys have changed, from the moment of asking.
+pub struct KeyChanges(Follower);
+
+impl Journal {
+    /// Makes a change known; returns when it is durable.
+    pub async fn announce(&self, change: &Change) -> Result<(), Error> {
+        let value = change.value.clone().unwrap_or_default();
+        let message = PublishMessage::build().payload(Bytes::from(value));
+        self.publish(&self.names.bucket_subject(change.bucket, &change.key), message).await
+    }
+
+    /// What is known of a key, asked of the leader, so that a key just made is found.
+    pub async fn key(&self, hash: &KeyHash) -> Result<Option<KeyEntry>, Error> {
+        let doing = || "look up an API key".to_owned();
+        let stream = self
+            .context
+            .get_stream_no_info(self.names.bucket_stream(Bucket::Keys))
+            .await
+            .map_err(|source| Error::unavailable(doing(), source))?;
+        let subject = self.names.bucket_subject(Bucket::Keys, hash.as_str());
+        match stream.get_last_raw_message_by_subject(&subject).await {
+            Ok(message) => from_json("API key", &message.payload),
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+            Err(source) => Err(Error::unavailable(doing(), source)),
+        }
+    }
+
+    pub fn rule_changes(&self) -> RuleChanges {
+        RuleChanges(self.follow_bucket(Bucket::Rules, 0))
+    }
+
+    /// Starts at the newest change: the keys there are already are looked up when they are used.
+    pub async fn key_changes(&self) -> Result<KeyChanges, Error> {
+        let newest = self.stream_state(self.names.bucket_stream(Bucket::Keys)).await?.last_sequence;
+        Ok(KeyChanges(self.follow_bucket(Bucket::Keys, newest)))
+    }
+
+    /// The sequence of the newest rule change: what a snapshot must have applied to be current.
+    pub async fn newest_rule_change(&self) -> Result<u64, Error> {
+        Ok(self.stream_state(self.names.bucket_stream(Bucket::Rules)).await?.last_sequence)
+    }
+}
+
+impl RuleChanges {
+    /// Waits for changes. One that cannot be read is logged and skipped: an old node must go on
+    /// matching the rules it understands.
+    pub async fn next(&mut self) -> Result<Vec<RuleChange>, Error> {
+        const CHANGES_MAX: usize = 1_000;
+        let entries = self.0.next(CHANGES_MAX).await?;
+        Ok(entries.iter().filter_map(rule_change).collect())
+    }
+
+    /// The sequence up to which every change has been returned.
+    pub fn position(&self) -> u64 {
+        self.0.position()
+    }
+}
+
+impl KeyChanges {
+    /// Waits for keys that changed.
+    pub async fn next(&mut self) -> Result<Vec<KeyHash>, Error> {
+        const CHANGES_MAX: usize = 1_000;
+        let entries = self.0.next(CHANGES_MAX).await?;
+        let hash = |entry: &Entry| {
+            let hash = entry.subject.rsplit('.').next()?;
+            serde_json::from_value(serde_json::Value::from(hash)).ok()
+        };
+        Ok(entries.iter().filter_map(hash).collect())
+    }
+}
+
+fn rule_change(entry: &Entry) -> Option<RuleChange> {
+    let mut key = entry.subject.rsplit('.');
+    let (rule, org) = (key.next()?.parse().ok()?, key.next()?.parse().ok()?);
+    match from_json("rule", &entry.payload) {
+        Ok(value) => Some(RuleChange { sequence: entry.sequence, org, rule, value }),
+        Err(error) => {
+            tracing::error!(rule.id = %rule, org.id = %org, %error, "a rule cannot be read, skipped");
+            None
+        }
+    }
+}
+
+fn rule_key(org: OrgId, rule: RuleId) -> String {
+    format!("{org}.{rule}")
+}
+
+fn to_json<T: Serialize>(value: T) -> String {
+    serde_json::to_string(&Versioned::V1(value)).expect("a record of plain fields always encodes")
+}
+
+fn from_json<T: for<'de> Deserialize<'de>>(what: &'static str, json: &[u8]) -> Result<Option<T>, Error> {
+    if json.is_empty() {
+        return Ok(None);
+    }
+    match serde_json::from_slice(json) {
+        Ok(Versioned::V1(value)) => Ok(Some(value)),
+        Err(error) => Err(Error::Corrupt { what, problem: error.to_string() }),
+    }
+}

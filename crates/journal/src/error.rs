@@ -1,0 +1,33 @@
+//! What can go wrong with the journal.
+
+use std::sync::Arc;
+
+/// Clonable, because one failed group commit is the answer to many requests.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// The server did not answer, or not in time. Trying again may help.
+    #[error("{doing}: journal unavailable")]
+    Unavailable { doing: String, source: Arc<dyn std::error::Error + Send + Sync> },
+    /// As many bytes wait as this node will hold.
+    #[error("append: too much is waiting for the journal")]
+    Full,
+    /// What exists is not what this configuration describes; a person must decide.
+    #[error("{0}")]
+    Misconfigured(String),
+    /// A record that no version of us wrote.
+    #[error("decode {what}: {problem}")]
+    Corrupt { what: &'static str, problem: String },
+}
+
+impl Error {
+    pub(crate) fn unavailable(
+        doing: impl Into<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self::Unavailable { doing: doing.into(), source: Arc::from(source.into()) }
+    }
+
+    pub(crate) fn timed_out(doing: impl Into<String>) -> Self {
+        Self::unavailable(doing, "no answer in time")
+    }
+}

@@ -1,0 +1,97 @@
+//! The journal: the one durable log, and the only crate that speaks to NATS.
+//!
+//! What is acknowledged here may be late downstream but is never lost. The cast:
+//!
+//! - [`streams`]: which streams exist, how they are named, made and compared.
+//! - [`record`]: what the messages hold; versioned, with an example of each version in `golden/`.
+//! - [`append`]: group commit. While one message is in flight, arriving requests gather into the
+//!   next; a lone request waits for nobody.
+//! - [`follow`]: reads a stream in order from a position the reader keeps itself.
+//! - [`work`]: the queue of deliveries, each handed to one worker until it is settled; a delivery
+//!   that waits is [`later`], and holds nobody's slot.
+//! - [`config`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
+//!
+//! Every read and write here may happen twice; ids derived from causes make that harmless.
+
+pub mod append;
+pub mod config;
+mod error;
+pub mod follow;
+pub mod later;
+pub mod record;
+pub mod streams;
+pub mod work;
+
+use std::time::Duration;
+
+use async_nats::{
+    ConnectOptions, connection,
+    jetstream::{self, context::ContextBuilder},
+};
+use domain::partition::Partitions;
+
+pub use error::Error;
+use streams::Names;
+
+/// How long one request to the server may take before it is counted as failed and tried again.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Where the journal is and how it was installed.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// One or more server addresses, separated by commas.
+    pub url: String,
+    /// Prefix of every stream and subject, so that deployments can share a server.
+    pub namespace: String,
+    pub partitions: Partitions,
+    /// Copies of each stream: 1, or 3 on a cluster.
+    pub replicas: usize,
+}
+
+/// A connection to the journal. Cheap to clone.
+#[derive(Clone)]
+pub struct Journal {
+    context: jetstream::Context,
+    names: Names,
+    replicas: usize,
+}
+
+impl Journal {
+    /// Connects, or says why not. Streams are made by [`Journal::prepare`].
+    pub async fn connect(options: &Options) -> Result<Self, Error> {
+        let servers: Vec<String> = options.url.split(',').map(|one| one.trim().to_owned()).collect();
+        let client = ConnectOptions::new()
+            .name("watchbell")
+            .connection_timeout(REQUEST_TIMEOUT)
+            .ping_interval(Duration::from_secs(5))
+            .max_reconnects(None)
+            .reconnect_delay_callback(|tries| Duration::from_millis(50 * (tries as u64).min(20)))
+            .connect(servers)
+            .await
+            .map_err(|source| Error::unavailable("connect to NATS", source))?;
+        let context =
+            ContextBuilder::new().timeout(REQUEST_TIMEOUT).ack_timeout(REQUEST_TIMEOUT).build(client);
+        let names = Names::new(&options.namespace, options.partitions);
+        Ok(Self { context, names, replicas: options.replicas })
+    }
+
+    pub fn partitions(&self) -> Partitions {
+        self.names.partitions
+    }
+
+    /// Whether the connection is up right now.
+    pub fn is_connected(&self) -> bool {
+        self.context.client().connection_state() == connection::State::Connected
+    }
+
+    /// The server's version, for people.
+    pub fn server_version(&self) -> String {
+        self.context.client().server_info().version
+    }
+}
+
+impl std::fmt::Debug for Journal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Journal").field("namespace", &self.names.namespace).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,228 @@
+//! Which streams exist: their names, their settings, and that they are as they should be.
+//!
+//! Streams are made idempotently at every start. A setting that may change (copies, ages) is
+//! brought in line; the number of partitions may not, so a different one stops the start.
+
+use std::{collections::HashMap, time::Duration};
+
+use async_nats::jetstream::{kv, stream};
+use domain::partition::{Partition, Partitions};
+
+use crate::{Error, Journal};
+
+/// How long the journal keeps events and outcomes for consumers that are behind.
+const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Within this an append sent again is recognised; longer than any append is retried.
+const APPEND_DEDUPE: Duration = Duration::from_secs(60);
+/// Within this a delivery queued again is recognised; covers a matcher's crash and restart.
+const DELIVERY_DEDUPE: Duration = Duration::from_secs(10 * 60);
+/// Where a stream says how many partitions it was installed with.
+const PARTITIONS_KEY: &str = "watchbell_partitions";
+
+/// A stream that is read in order, by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Log {
+    /// Accepted audit events.
+    Events(Partition),
+    /// What became of deliveries.
+    Outcomes(Partition),
+}
+
+/// A set of last values that reaches every node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bucket {
+    /// API keys by hash. Apart from the rules, so that key traffic never holds up the matcher.
+    Keys,
+    /// Alert rules by organisation and id.
+    Rules,
+}
+
+/// How everything is called, below one namespace.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    pub namespace: String,
+    pub partitions: Partitions,
+}
+
+impl Names {
+    pub(crate) fn new(namespace: &str, partitions: Partitions) -> Self {
+        Self { namespace: namespace.to_owned(), partitions }
+    }
+
+    pub(crate) fn log_stream(&self, log: Log) -> String {
+        match log {
+            Log::Events(partition) => format!("{}_EVENTS_{}", self.namespace, partition.index()),
+            Log::Outcomes(partition) => format!("{}_OUTCOMES_{}", self.namespace, partition.index()),
+        }
+    }
+
+    pub(crate) fn log_subject(&self, log: Log) -> String {
+        match log {
+            Log::Events(partition) => format!("{}.ev.{}", self.namespace, partition.index()),
+            Log::Outcomes(partition) => format!("{}.out.{}", self.namespace, partition.index()),
+        }
+    }
+
+    pub(crate) fn deliveries_stream(&self) -> String {
+        format!("{}_DELIVERIES", self.namespace)
+    }
+
+    pub(crate) fn due_subject(&self) -> String {
+        format!("{}.dl.due", self.namespace)
+    }
+
+    /// One subject per delivery: a delivery has at most one next attempt.
+    pub(crate) fn later_subject(&self, delivery: &str) -> String {
+        format!("{}.dl.later.{delivery}", self.namespace)
+    }
+
+    pub(crate) fn bucket(&self, bucket: Bucket) -> String {
+        match bucket {
+            Bucket::Keys => format!("{}_keys", self.namespace),
+            Bucket::Rules => format!("{}_rules", self.namespace),
+        }
+    }
+
+    pub(crate) fn bucket_stream(&self, bucket: Bucket) -> String {
+        format!("KV_{}", self.bucket(bucket))
+    }
+
+    pub(crate) fn bucket_subject(&self, bucket: Bucket, key: &str) -> String {
+        format!("$KV.{}.{key}", self.bucket(bucket))
+    }
+}
+
+impl Journal {
+    /// Makes what is missing and brings the rest in line.
+    pub async fn prepare(&self) -> Result<(), Error> {
+        for partition in self.names.partitions.all() {
+            for log in [Log::Events(partition), Log::Outcomes(partition)] {
+                self.ensure_stream(self.log_config(log)).await?;
+            }
+        }
+        self.ensure_stream(self.deliveries_config()).await?;
+        for bucket in [Bucket::Keys, Bucket::Rules] {
+            self.ensure_bucket(bucket).await?;
+        }
+        Ok(())
+    }
+
+    fn log_config(&self, log: Log) -> stream::Config {
+        stream::Config {
+            name: self.names.log_stream(log),
+            subjects: vec![self.names.log_subject(log)],
+            retention: stream::RetentionPolicy::Limits,
+            max_age: KEEP,
+            duplicate_window: APPEND_DEDUPE,
+            ..self.base_config()
+        }
+    }
+
+    fn deliveries_config(&self) -> stream::Config {
+        stream::Config {
+            name: self.names.deliveries_stream(),
+            subjects: vec![self.names.due_subject(), self.names.later_subject("*")],
+            retention: stream::RetentionPolicy::WorkQueue,
+            duplicate_window: DELIVERY_DEDUPE,
+            allow_message_schedules: true,
+            allow_message_ttl: true,
+            allow_rollup: true,
+            ..self.base_config()
+        }
+    }
+
+    fn base_config(&self) -> stream::Config {
+        let partitions = self.names.partitions.count().to_string();
+        stream::Config {
+            storage: stream::StorageType::File,
+            num_replicas: self.replicas,
+            metadata: HashMap::from([(PARTITIONS_KEY.to_owned(), partitions)]),
+            ..stream::Config::default()
+        }
+    }
+
+    async fn ensure_stream(&self, wanted: stream::Config) -> Result<(), Error> {
+        let doing = || format!("prepare stream {}", wanted.name);
+        let existing = self
+            .context
+            .get_or_create_stream(wanted.clone())
+            .await
+            .map_err(|source| Error::unavailable(doing(), source))?;
+        let existing = &existing.cached_info().config;
+        check_partitions(existing, &wanted)?;
+        if differs(existing, &wanted) {
+            tracing::info!(stream = wanted.name, "stream settings changed, updating");
+            self.context
+                .update_stream(wanted.clone())
+                .await
+                .map_err(|source| Error::unavailable(doing(), source))?;
+        }
+        Ok(())
+    }
+
+    async fn ensure_bucket(&self, bucket: Bucket) -> Result<(), Error> {
+        let config = kv::Config {
+            bucket: self.names.bucket(bucket),
+            history: 1,
+            storage: stream::StorageType::File,
+            num_replicas: self.replicas,
+            ..kv::Config::default()
+        };
+        let doing = format!("prepare bucket {}", config.bucket);
+        self.context
+            .create_or_update_key_value(config)
+            .await
+            .map_err(|source| Error::unavailable(doing, source))?;
+        Ok(())
+    }
+}
+
+/// What a stream knows about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogState {
+    pub last_sequence: u64,
+    /// Tells a stream from one of the same name made after it was lost.
+    pub created: String,
+}
+
+impl Journal {
+    /// How far a log has got, as its leader says.
+    pub async fn log_state(&self, log: Log) -> Result<LogState, Error> {
+        self.stream_state(self.names.log_stream(log)).await
+    }
+
+    pub(crate) async fn stream_state(&self, name: String) -> Result<LogState, Error> {
+        let doing = format!("ask the state of stream {name}");
+        let stream = self
+            .context
+            .get_stream(&name)
+            .await
+            .map_err(|source| Error::unavailable(doing, source))?;
+        let info = stream.cached_info();
+        Ok(LogState {
+            last_sequence: info.state.last_sequence,
+            created: info.created.unix_timestamp_nanos().to_string(),
+        })
+    }
+}
+
+fn check_partitions(existing: &stream::Config, wanted: &stream::Config) -> Result<(), Error> {
+    let (was, is) = (existing.metadata.get(PARTITIONS_KEY), wanted.metadata.get(PARTITIONS_KEY));
+    if was == is {
+        return Ok(());
+    }
+    Err(Error::Misconfigured(format!(
+        "the journal was installed with {} partitions and the configuration says {}; set \
+         journal.partitions back (it never changes after the installation)",
+        was.map_or("an unknown number of", String::as_str),
+        is.map_or("none", String::as_str),
+    )))
+}
+
+fn differs(existing: &stream::Config, wanted: &stream::Config) -> bool {
+    existing.subjects != wanted.subjects
+        || existing.num_replicas != wanted.num_replicas
+        || existing.max_age != wanted.max_age
+        || existing.duplicate_window != wanted.duplicate_window
+        || existing.allow_message_schedules != wanted.allow_message_schedules
+}

@@ -1,0 +1,139 @@
+//! Messages that are each handed to one worker until it settles them.
+//!
+//! Two queues work like this: the matcher's share of an event log, and the deliveries that are due.
+//! A message that is not settled in time (the worker died) is handed out again.
+
+use std::time::Duration;
+
+use async_nats::jetstream::{
+    self, AckKind,
+    consumer::{AckPolicy, pull},
+    message::PublishMessage,
+};
+use bytes::Bytes;
+use domain::partition::Partition;
+use futures::StreamExt;
+
+use crate::{
+    Error, Journal,
+    record::{self, Job},
+    streams::Log,
+};
+
+/// A silent server is noticed after two of these.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+const PULL_EXPIRES: Duration = Duration::from_secs(5);
+/// Matching takes milliseconds; a matcher that has not settled by then is dead.
+const MATCH_SETTLE: Duration = Duration::from_secs(10);
+/// How many event messages one matcher may have open per partition.
+const MATCH_OPEN_MAX: usize = 16;
+/// A send takes at most 10 s and its record at most 15 s.
+const DELIVER_SETTLE: Duration = Duration::from_secs(40);
+/// Deliveries that all workers together may have open.
+const DELIVER_OPEN_MAX: i64 = 16 * 1024;
+
+/// A stream of messages to be settled one by one.
+pub struct Work {
+    messages: pull::Stream,
+    doing: String,
+}
+
+/// One message to be settled. Dropped unsettled it comes back, to this or another worker.
+pub struct Task {
+    message: jetstream::Message,
+}
+
+impl Journal {
+    /// This node's share of the events of a partition that wait for the matcher.
+    pub async fn events_to_match(&self, partition: Partition) -> Result<Work, Error> {
+        let config = pull::Config {
+            durable_name: Some(format!("match_{}", partition.index())),
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: MATCH_SETTLE,
+            max_ack_pending: i64::try_from(MATCH_OPEN_MAX).unwrap_or(i64::MAX),
+            ..pull::Config::default()
+        };
+        self.work(self.names.log_stream(Log::Events(partition)), config, MATCH_OPEN_MAX).await
+    }
+
+    /// This node's share of the deliveries that are due, at most `open_max` at a time.
+    pub async fn deliveries_due(&self, open_max: usize) -> Result<Work, Error> {
+        let config = pull::Config {
+            durable_name: Some("deliver".to_owned()),
+            filter_subject: self.names.due_subject(),
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: DELIVER_SETTLE,
+            max_ack_pending: DELIVER_OPEN_MAX,
+            ..pull::Config::default()
+        };
+        self.work(self.names.deliveries_stream(), config, open_max).await
+    }
+
+    /// Queues a delivery that is due now. The same delivery queued again is recognised.
+    pub async fn deliver(&self, job: &Job) -> Result<(), Error> {
+        let message = PublishMessage::build()
+            .payload(Bytes::from(record::message(job)))
+            .message_id(format!("{}-{}", job.delivery, job.attempt));
+        self.publish(&self.names.due_subject(), message).await
+    }
+
+    /// Makes or updates the durable consumer, then pulls from it. A consumer that was lost is made
+    /// again by the next call, never waited for.
+    async fn work(&self, stream: String, config: pull::Config, batch: usize) -> Result<Work, Error> {
+        let doing = format!("work on {stream}");
+        let failed = |source: Box<dyn std::error::Error + Send + Sync>| Error::unavailable(&doing, source);
+        let consumer = self
+            .context
+            .create_consumer_on_stream(config, stream.as_str())
+            .await
+            .map_err(|source| failed(source.into()))?;
+        let messages = consumer
+            .stream()
+            .max_messages_per_batch(batch)
+            .heartbeat(HEARTBEAT)
+            .expires(PULL_EXPIRES)
+            .messages()
+            .await
+            .map_err(|source| failed(source.into()))?;
+        Ok(Work { messages, doing })
+    }
+}
+
+impl Work {
+    /// Waits for the next message. After an error, ask the journal for the work again.
+    pub async fn next(&mut self) -> Result<Task, Error> {
+        match self.messages.next().await {
+            Some(Ok(message)) => Ok(Task { message }),
+            Some(Err(source)) => Err(Error::unavailable(&self.doing, source)),
+            None => Err(Error::timed_out(&self.doing)),
+        }
+    }
+}
+
+impl Task {
+    pub fn payload(&self) -> &[u8] {
+        &self.message.payload
+    }
+
+    /// The message is dealt with for good; returns when the server knows.
+    pub async fn settle(&self) -> Result<(), Error> {
+        self.message.double_ack().await.map_err(|source| Error::unavailable("settle a message", source))
+    }
+
+    /// Hands the message back at once, for whoever is next.
+    pub async fn hand_back(&self) -> Result<(), Error> {
+        self.answer(AckKind::Nak(None)).await
+    }
+
+    /// The message can never be dealt with; it is not handed out again.
+    pub async fn give_up(&self) -> Result<(), Error> {
+        self.answer(AckKind::Term).await
+    }
+
+    async fn answer(&self, kind: AckKind) -> Result<(), Error> {
+        self.message
+            .ack_with(kind)
+            .await
+            .map_err(|source| Error::unavailable("answer for a message", source))
+    }
+}

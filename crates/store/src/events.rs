@@ -1,0 +1,148 @@
+//! Audit events: written by the indexer, listed by people.
+
+use std::collections::BTreeSet;
+
+use domain::{EventId, OrgId, Timestamp};
+use sqlx::{Connection, PgConnection};
+use uuid::Uuid;
+
+use crate::{
+    Error, Store,
+    copy::Rows,
+    page::Page,
+    partitions::{self, Table},
+    watermark::{self, Applied, Source, Span},
+};
+
+/// One event as it is indexed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventRow<'a> {
+    pub org: OrgId,
+    pub id: EventId,
+    pub received_at: Timestamp,
+    pub event_type: &'a str,
+    pub agent_id: &'a str,
+    pub action: &'a str,
+    pub result: &'a str,
+    pub severity: Option<&'a str>,
+    pub session_id: Option<&'a str>,
+    pub trace_id: Option<&'a str>,
+    pub decision_id: Option<&'a str>,
+    pub json: &'a str,
+}
+
+/// Writes events through a connection of its own, where COPY has a staging table.
+#[derive(Debug)]
+pub struct EventIndex {
+    connection: PgConnection,
+    days: BTreeSet<u128>,
+}
+
+/// One listed event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEvent {
+    pub id: EventId,
+    /// The event as stored.
+    pub json: String,
+}
+
+impl Store {
+    pub async fn event_index(&self) -> Result<EventIndex, Error> {
+        let mut connection = self.pool.acquire().await?.detach();
+        // An event sent twice must be listed once, and COPY cannot skip a row it has: so COPY goes
+        // to a table without keys first.
+        sqlx::query(
+            "CREATE TEMP TABLE arriving_events (LIKE audit_events) ON COMMIT DELETE ROWS",
+        )
+        .execute(&mut connection)
+        .await?;
+        Ok(EventIndex { connection, days: BTreeSet::new() })
+    }
+
+    /// An organisation's events, newest first, from below `before` on.
+    pub async fn list_events(
+        &self,
+        org: OrgId,
+        before: Option<EventId>,
+        limit: u32,
+    ) -> Result<Page<StoredEvent, EventId>, Error> {
+        let before = before.map_or(Uuid::max(), EventId::uuid);
+        let rows: Vec<(Uuid, String)> = sqlx::query_as(
+            "SELECT id, body FROM audit_events WHERE org_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+        )
+        .bind(org.uuid())
+        .bind(before)
+        .bind(i64::from(limit) + 1)
+        .fetch_all(&self.pool)
+        .await?;
+        let rows = rows.into_iter().map(StoredEvent::from_row).collect();
+        Ok(Page::from_rows(rows, limit, |event| event.id))
+    }
+
+    pub async fn event(&self, org: OrgId, id: EventId) -> Result<Option<StoredEvent>, Error> {
+        let row = sqlx::query_as("SELECT id, body FROM audit_events WHERE org_id = $1 AND id = $2")
+            .bind(org.uuid())
+            .bind(id.uuid())
+            .fetch_optional(&self.pool)
+            .await?;
+        Ok(row.map(StoredEvent::from_row))
+    }
+}
+
+impl StoredEvent {
+    fn from_row((id, json): (Uuid, String)) -> Self {
+        Self { id: EventId::from_uuid(id), json }
+    }
+}
+
+impl EventIndex {
+    /// Applies a span of the event log: rows and position together, or neither.
+    pub async fn apply(
+        &mut self,
+        source: &Source,
+        span: Span,
+        rows: &[EventRow<'_>],
+    ) -> Result<Applied, Error> {
+        let mut transaction = self.connection.begin().await?;
+        if let Applied::MovedTo(position) = watermark::claim(&mut transaction, source, span).await? {
+            return Ok(Applied::MovedTo(position));
+        }
+        if !rows.is_empty() {
+            let keys = rows.iter().map(|row| row.id.uuid());
+            partitions::ensure(&mut transaction, Table::AuditEvents, keys, &mut self.days).await?;
+            let mut copy = transaction
+                .copy_in_raw("COPY arriving_events FROM STDIN (FORMAT binary)")
+                .await?;
+            copy.send(encode(rows)).await?;
+            copy.finish().await?;
+            sqlx::query("INSERT INTO audit_events SELECT * FROM arriving_events ON CONFLICT DO NOTHING")
+                .execute(&mut *transaction)
+                .await?;
+        }
+        transaction.commit().await?;
+        Ok(Applied::Done)
+    }
+}
+
+/// The columns of `audit_events`, in their order.
+fn encode(rows: &[EventRow<'_>]) -> Vec<u8> {
+    const COLUMNS: i16 = 12;
+    let mut encoded = Rows::new(COLUMNS);
+    for event in rows {
+        encoded
+            .row()
+            .uuid(event.org.uuid())
+            .uuid(event.id.uuid())
+            .time(event.received_at)
+            .text(event.event_type)
+            .text(event.agent_id)
+            .text(event.action)
+            .text(event.result)
+            .text_or_null(event.severity)
+            .text_or_null(event.session_id)
+            .text_or_null(event.trace_id)
+            .text_or_null(event.decision_id)
+            .text(event.json);
+    }
+    encoded.finish()
+}

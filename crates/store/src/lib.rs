@@ -1,0 +1,77 @@
+//! The store: the control plane's truth and the queryable copy of the journal; the only crate that
+//! speaks to PostgreSQL and the only place with SQL.
+//!
+//! Every query names the organisation. What is derived from the journal is written together with
+//! the position it was derived from ([`watermark`]), so applying twice is impossible, not unlikely.
+
+pub mod accounts;
+mod copy;
+pub mod deliveries;
+mod error;
+pub mod events;
+pub mod outbox;
+pub mod page;
+mod partitions;
+pub mod rules;
+mod times;
+pub mod watermark;
+
+use std::time::Duration;
+
+use sqlx::{
+    PgPool,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+
+pub use error::Error;
+
+/// How long a request waits for a connection before it is told that the database is down.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A pool of connections. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pool: PgPool,
+}
+
+impl Store {
+    /// A store that connects when it is first used: a node may start while PostgreSQL is down.
+    pub fn new(url: &str, connections_max: u32) -> Result<Self, Error> {
+        let options: PgConnectOptions =
+            url.parse().map_err(|_| Error::Misconfigured("postgres.url is not a valid URL"))?;
+        let pool = PgPoolOptions::new()
+            .max_connections(connections_max)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_lazy_with(options.application_name("watchbell"));
+        Ok(Self { pool })
+    }
+
+    /// Brings the schema up to date. Safe to run on every start and on several nodes at once.
+    pub async fn migrate(&self) -> Result<(), Error> {
+        sqlx::migrate!().run(&self.pool).await.map_err(Error::from)
+    }
+
+    /// The version of the schema, or `None` if there is none yet.
+    pub async fn schema_version(&self) -> Result<Option<i64>, Error> {
+        let exists: bool = sqlx::query_scalar("SELECT to_regclass('_sqlx_migrations') IS NOT NULL")
+            .fetch_one(&self.pool)
+            .await?;
+        if !exists {
+            return Ok(None);
+        }
+        Ok(sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations WHERE success")
+            .fetch_one(&self.pool)
+            .await?)
+    }
+
+    /// The newest version this binary knows.
+    pub fn newest_schema_version() -> i64 {
+        sqlx::migrate!().iter().map(|migration| migration.version).max().unwrap_or(0)
+    }
+
+    /// Whether PostgreSQL answers.
+    pub async fn ping(&self) -> Result<(), Error> {
+        sqlx::query("SELECT 1").execute(&self.pool).await?;
+        Ok(())
+    }
+}

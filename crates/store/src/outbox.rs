@@ -1,0 +1,69 @@
+//! What the data plane must still be told: written with the change, announced after it.
+//!
+//! One announcer at a time, oldest first, so that the last word about a thing is announced last.
+//! An announcement may be made twice (a crash after it, before the row is gone), never skipped.
+
+use sqlx::{Postgres, Transaction};
+
+use crate::{Error, Store};
+
+/// Serialises announcers between nodes ("wboutb" in ASCII).
+const LOCK: i64 = 0x7762_6f75_7462;
+/// How many announcements one round makes; the rest is for the next.
+const ROUND_MAX: i64 = 500;
+
+/// One thing to announce. The store does not look inside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutboxEntry {
+    pub bucket: String,
+    pub key: String,
+    pub value: Option<String>,
+}
+
+/// Announcements taken out; they are gone once [`Round::finish`] has returned.
+pub struct Round {
+    transaction: Transaction<'static, Postgres>,
+    ids: Vec<i64>,
+    pub entries: Vec<OutboxEntry>,
+}
+
+impl Store {
+    /// Waits for its turn and takes what is to be announced.
+    pub async fn outbox_round(&self) -> Result<Round, Error> {
+        let mut transaction = self.pool.begin().await?;
+        sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(LOCK).execute(&mut *transaction).await?;
+        let rows: Vec<(i64, String, String, Option<String>)> =
+            sqlx::query_as("SELECT id, bucket, key, value FROM config_outbox ORDER BY id LIMIT $1")
+                .bind(ROUND_MAX)
+                .fetch_all(&mut *transaction)
+                .await?;
+        let ids = rows.iter().map(|row| row.0).collect();
+        let entry = |(_, bucket, key, value)| OutboxEntry { bucket, key, value };
+        Ok(Round { transaction, ids, entries: rows.into_iter().map(entry).collect() })
+    }
+}
+
+impl Round {
+    /// Everything taken out was announced.
+    pub async fn finish(mut self) -> Result<(), Error> {
+        sqlx::query("DELETE FROM config_outbox WHERE id = ANY($1)")
+            .bind(&self.ids)
+            .execute(&mut *self.transaction)
+            .await?;
+        self.transaction.commit().await?;
+        Ok(())
+    }
+}
+
+pub(crate) async fn enqueue(
+    transaction: &mut Transaction<'_, Postgres>,
+    entry: &OutboxEntry,
+) -> Result<(), Error> {
+    sqlx::query("INSERT INTO config_outbox (bucket, key, value) VALUES ($1, $2, $3)")
+        .bind(&entry.bucket)
+        .bind(&entry.key)
+        .bind(&entry.value)
+        .execute(&mut **transaction)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! How far each journal stream has been applied, and the rule that makes applying exactly-once.
+//!
+//! Rows and position move in one transaction, and only from the position the writer believed in:
+//! of two writers that race, one finds the row moved and is told where to go on.
+
+use sqlx::{PgConnection, Postgres, Transaction};
+
+use crate::{Error, Store};
+
+/// A journal stream as the store knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    pub stream: String,
+    /// Tells this stream from an earlier one of the same name.
+    pub created: String,
+}
+
+/// A run of messages of one stream: everything after `from`, up to and including `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub from: u64,
+    pub to: u64,
+}
+
+/// What became of applying a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applied {
+    Done,
+    /// Somebody else applied it; go on from here.
+    MovedTo(u64),
+}
+
+impl Store {
+    /// The position up to which `source` has been applied; zero for one never seen.
+    pub async fn watermark(&self, source: &Source) -> Result<u64, Error> {
+        let mut connection = self.pool.acquire().await?;
+        position(&mut connection, source).await
+    }
+}
+
+pub(crate) async fn position(connection: &mut PgConnection, source: &Source) -> Result<u64, Error> {
+    let applied: Option<i64> = sqlx::query_scalar(
+        "SELECT applied_sequence FROM journal_watermark WHERE stream = $1 AND stream_created = $2",
+    )
+    .bind(&source.stream)
+    .bind(&source.created)
+    .fetch_optional(connection)
+    .await?;
+    Ok(applied.map_or(0, unsigned))
+}
+
+/// Claims `span` within a transaction: moves the position if it is still `span.from`.
+pub(crate) async fn claim(
+    transaction: &mut Transaction<'_, Postgres>,
+    source: &Source,
+    span: Span,
+) -> Result<Applied, Error> {
+    // A stream that was lost and made again starts over: its row is replaced, and what is applied
+    // a second time is recognised by its keys.
+    sqlx::query(
+        "INSERT INTO journal_watermark (stream, stream_created, applied_sequence) VALUES ($1, $2, 0)
+         ON CONFLICT (stream) DO UPDATE SET stream_created = $2, applied_sequence = 0
+         WHERE journal_watermark.stream_created <> $2",
+    )
+    .bind(&source.stream)
+    .bind(&source.created)
+    .execute(&mut **transaction)
+    .await?;
+    let moved = sqlx::query(
+        "UPDATE journal_watermark SET applied_sequence = $2 WHERE stream = $1 AND applied_sequence = $3",
+    )
+    .bind(&source.stream)
+    .bind(signed(span.to))
+    .bind(signed(span.from))
+    .execute(&mut **transaction)
+    .await?;
+    if moved.rows_affected() == 1 {
+        return Ok(Applied::Done);
+    }
+    Ok(Applied::MovedTo(position(transaction, source).await?))
+}
+
+fn signed(sequence: u64) -> i64 {
+    i64::try_from(sequence).unwrap_or(i64::MAX)
+}
+
+fn unsigned(sequence: i64) -> u64 {
+    u64::try_from(sequence).unwrap_or(0)
+}

@@ -1,0 +1,40 @@
+//! The one place in the test kit that reads environment variables.
+#![expect(clippy::disallowed_methods, reason = "tests are told about their run this way")]
+
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use engines::{Binaries, Search, install};
+
+/// Where nextest collects the variables that a setup script has for the tests.
+pub const NEXTEST_ENV: &str = "NEXTEST_ENV";
+
+/// Finds the engines' programs, and installs those that are missing.
+pub fn binaries() -> anyhow::Result<Binaries> {
+    let search = Search {
+        path: env::var_os("PATH").context("PATH is not set")?,
+        home: env::var_os("HOME").context("HOME is not set")?.into(),
+        cache: env::var_os("XDG_CACHE_HOME").map(PathBuf::from),
+    };
+    #[expect(clippy::print_stderr, reason = "an installation takes a while; say why")]
+    let say = |missing: &str| eprintln!("{missing}; installing");
+    Ok(install::ensure(&search, say)?)
+}
+
+pub(crate) fn text(name: &str) -> Option<String> {
+    env::var(name).ok()
+}
+
+pub fn path(name: &str) -> Option<PathBuf> {
+    env::var_os(name).map(PathBuf::from)
+}
+
+/// The names of all variables that would configure a Watchbell started from here.
+pub(crate) fn watchbell_names() -> Vec<OsString> {
+    env::vars_os()
+        .map(|(name, _)| name)
+        .filter(|name| name.to_string_lossy().starts_with("WATCHBELL_"))
+        .collect()
+}

@@ -1,0 +1,37 @@
+//! What tests of Watchbell share: engines to test against, a receiver, and the real program.
+//!
+//! Tests run under `cargo nextest run`, where each test is a process of its own. The engines are
+//! started once per run by the program `test-engines` (see `.config/nextest.toml`), and each test
+//! takes its own corner of them: a [`Database`] and a [`namespace`] for streams and keys. A test
+//! that stops or kills an engine starts its [`own`].
+//!
+//! | file | what it gives |
+//! |---|---|
+//! | `shared` | the engines of this test run |
+//! | `database`, `namespace` | a corner of them for one test |
+//! | `own` | engines for one test alone |
+//! | `receiver` | a webhook receiver that keeps what arrives and answers as told |
+//! | `process` | the real `watchbell` program |
+//! | `eventually` | waiting for a condition, with a deadline |
+//! | `folder`, `environment` | throw-away folders; the environment variables we read |
+//!
+//! Nothing waits for a duration: every wait is for a condition and has a deadline.
+
+pub mod database;
+pub mod environment;
+pub mod eventually;
+pub mod folder;
+pub mod namespace;
+pub mod own;
+pub mod process;
+pub mod receiver;
+pub mod shared;
+
+pub use database::Database;
+pub use engines::Signal;
+pub use eventually::{eventually, eventually_blocking};
+pub use namespace::namespace;
+pub use own::Own;
+pub use process::Watchbell;
+pub use receiver::{Answer, Received, Receiver};
+pub use shared::{Shared, shared};

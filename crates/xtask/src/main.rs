@@ -1,0 +1,68 @@
+//! The project's own tasks: regenerate what is generated, check what no other tool checks, and fold
+//! the changelog. Run them as `cargo xtask <task>`.
+#![expect(clippy::print_stdout, reason = "a command line tool talks to its user")]
+
+mod changelog;
+mod generate;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Parser;
+
+/// The project's own tasks.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+enum Task {
+    /// Write the reference pages and the OpenAPI document from what the server knows.
+    Generate {
+        /// Write nothing; fail if a file is not what it would be.
+        #[arg(long)]
+        check: bool,
+        /// Ask this `watchbell` instead of building one.
+        #[arg(long, value_name = "PATH")]
+        binary: Option<PathBuf>,
+    },
+    /// Check the rules that rustc, clippy and cargo-deny cannot express.
+    Tidy,
+    /// Move the fragments of changelog.d/ into CHANGELOG.md as one release.
+    Changelog {
+        /// The version being released, such as 0.2.0.
+        version: String,
+        /// The day of the release, such as 2026-11-20.
+        date: String,
+    },
+}
+
+/// A check that found something ends with a code of 1 and its findings; an error is one of ours.
+fn main() -> anyhow::Result<ExitCode> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .context("find the workspace above crates/xtask")?;
+    let is_in_order = match Task::parse() {
+        Task::Generate {
+            check: false,
+            binary,
+        } => {
+            generate::write(root, binary.as_deref())?;
+            true
+        }
+        Task::Generate {
+            check: true,
+            binary,
+        } => generate::check(root, binary.as_deref())?,
+        Task::Tidy => tidy::run(root)?,
+        Task::Changelog { version, date } => {
+            changelog::fold(root, &version, &date)?;
+            true
+        }
+    };
+    Ok(if is_in_order {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}

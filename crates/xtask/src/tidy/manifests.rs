@@ -1,0 +1,140 @@
+//! Rules about the manifests: dependencies are explained, and our crates point the right way.
+
+use super::Finding;
+use super::tree::{File, Tree};
+
+const EXPLANATIONS: &str = "docs/reference/dependencies.md";
+
+/// Compares the workspace's dependencies with the first column of the page that explains them.
+pub(super) fn unexplained_dependency(tree: &Tree) -> Vec<Finding> {
+    let Some(manifest) = tree.get("Cargo.toml") else {
+        return Vec::new();
+    };
+    let Some(page) = tree.get(EXPLANATIONS) else {
+        return vec![Finding::in_file(
+            manifest,
+            format!("{EXPLANATIONS} is missing"),
+        )];
+    };
+    let explained: Vec<(usize, &str)> = page
+        .lines()
+        .filter_map(|(number, line)| Some((number, line.strip_prefix("| `")?.split_once('`')?.0)))
+        .collect();
+    let used: Vec<Dependency<'_>> = dependencies(manifest)
+        .filter(|dependency| dependency.section == "workspace.dependencies")
+        .filter(|dependency| !dependency.value.contains("path ="))
+        .collect();
+
+    let mut findings = Vec::new();
+    for dependency in &used {
+        if !explained.iter().any(|(_, name)| *name == dependency.name) {
+            let message = format!("say in {EXPLANATIONS} why `{}` is here", dependency.name);
+            findings.push(Finding::at_line(manifest, dependency.line, message));
+        }
+    }
+    for (number, name) in explained {
+        if !used.iter().any(|dependency| dependency.name == name) {
+            let message = format!("`{name}` is not a dependency any more");
+            findings.push(Finding::at_line(page, number, message));
+        }
+    }
+    findings
+}
+
+pub(super) fn crate_direction(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for manifest in tree
+        .files
+        .iter()
+        .filter(|file| file.path.ends_with("/Cargo.toml"))
+    {
+        for dependency in dependencies(manifest) {
+            let message = match dependency.name {
+                "server" => "nothing may depend on `server`",
+                "testkit" if dependency.section != "dev-dependencies" => {
+                    "`testkit` may only be a dev-dependency"
+                }
+                _ => continue,
+            };
+            findings.push(Finding::at_line(manifest, dependency.line, message));
+        }
+    }
+    findings
+}
+
+struct Dependency<'a> {
+    line: usize,
+    /// The table it stands in, such as `dev-dependencies`.
+    section: &'a str,
+    name: &'a str,
+    value: &'a str,
+}
+
+/// What a manifest lists under any table whose name ends in `dependencies`. Our manifests have one
+/// dependency on a line; nothing more of TOML is understood.
+fn dependencies(manifest: &File) -> impl Iterator<Item = Dependency<'_>> {
+    let mut section = "";
+    manifest.lines().filter_map(move |(line, text)| {
+        if let Some(table) = text.strip_prefix('[') {
+            section = table.trim_end().trim_end_matches(']');
+            return None;
+        }
+        if !section.ends_with("dependencies") || text.starts_with(['#', ' ']) {
+            return None;
+        }
+        let (key, value) = text.split_once('=')?;
+        let name = key.trim().trim_matches('"').split('.').next()?;
+        Some(Dependency {
+            line,
+            section,
+            name,
+            value,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::places;
+    use super::*;
+
+    #[test]
+    fn every_dependency_is_explained_and_every_explanation_has_one() {
+        let manifest = "[workspace.dependencies]\n# Ours.\ndomain = { path = \"crates/domain\" }\n\
+                        anyhow = \"1\"\nhex = { version = \"0.4\" }\n\n[profile.dev]\ndebug = true\n";
+        let page = "| crate | why |\n|---|---|\n| `hex` | digests |\n| `gone` | once |\n";
+        let found = places(
+            unexplained_dependency,
+            &[
+                ("Cargo.toml", manifest),
+                ("docs/reference/dependencies.md", page),
+            ],
+        );
+        assert_eq!(found, ["Cargo.toml:4", "docs/reference/dependencies.md:4"]);
+    }
+
+    #[test]
+    fn nothing_imports_the_server_and_test_support_stays_in_tests() {
+        let found = places(
+            crate_direction,
+            &[
+                (
+                    "crates/cli/Cargo.toml",
+                    "[dependencies]\nserver.workspace = true\n",
+                ),
+                (
+                    "crates/store/Cargo.toml",
+                    "[dependencies]\ntestkit.workspace = true\n",
+                ),
+                (
+                    "crates/server/Cargo.toml",
+                    "[dev-dependencies]\ntestkit.workspace = true\n",
+                ),
+            ],
+        );
+        assert_eq!(
+            found,
+            ["crates/cli/Cargo.toml:2", "crates/store/Cargo.toml:2"]
+        );
+    }
+}

@@ -1,0 +1,61 @@
+# One line for each thing you do often; `just` alone lists them.
+export PATH := `scripts/install-tools --path` + ":" + env("PATH")
+
+# List the recipes
+default:
+    @just --list --unsorted
+
+# Install the pinned tools and the engines that tests run against
+setup:
+    scripts/install-tools && scripts/install-engines
+
+# Run Watchbell with its own private engines
+dev *args:
+    cargo run -p server --bin watchbell -- dev {{ args }}
+
+# All checks, cheapest first
+check: fmt typos deny machete tidy clippy generated
+
+# All tests, or those that match
+test *args:
+    cargo nextest run --workspace {{ args }}
+
+# What CI runs
+ci:
+    .ci/run
+
+# Fuzz one target for some seconds
+fuzz target="verify" seconds="60":
+    fuzz/run {{ target }} {{ seconds }}
+
+# Write the generated files anew
+generate:
+    cargo xtask generate
+
+# Formatting
+fmt:
+    cargo fmt --all --check
+
+# Spelling
+typos:
+    typos
+
+# Who may import whom, licences, sources
+deny:
+    cargo deny --log-level error check bans licenses sources
+
+# Dependencies that nobody uses
+machete:
+    cargo machete
+
+# Rules of the house
+tidy:
+    cargo xtask tidy
+
+# Lints
+clippy:
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Generated files are current
+generated:
+    cargo xtask generate --check
