@@ -42,7 +42,10 @@ struct Envelope<'a> {
 
 /// An event has no field `events`, so the first key tells the two forms apart without parsing twice.
 fn starts_with_events(body: &[u8]) -> bool {
-    let inside = body.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
+    let inside = body
+        .trim_ascii_start()
+        .strip_prefix(b"{")
+        .map(<[u8]>::trim_ascii_start);
     inside.is_some_and(|inside| inside.starts_with(b"\"events\""))
 }
 
@@ -53,18 +56,35 @@ mod tests {
 
     #[test]
     fn both_forms_are_read() {
-        assert_eq!(parse(br#"{"events":[{"a":1},{"b":2}]}"#).expect("batch").len(), 2);
+        assert_eq!(
+            parse(br#"{"events":[{"a":1},{"b":2}]}"#)
+                .expect("batch")
+                .len(),
+            2
+        );
         assert_eq!(parse(br#" { "event_type": "x" } "#).expect("bare").len(), 1);
     }
 
     #[test]
     fn what_is_not_a_batch_is_refused() {
-        for body in ["", "{", r#"{"events":{}}"#, r#"{"events":[1],"more":2}"#, "nonsense"] {
-            assert!(matches!(parse(body.as_bytes()), Err(Unreadable::NotJson(_))), "{body}");
+        for body in [
+            "",
+            "{",
+            r#"{"events":{}}"#,
+            r#"{"events":[1],"more":2}"#,
+            "nonsense",
+        ] {
+            assert!(
+                matches!(parse(body.as_bytes()), Err(Unreadable::NotJson(_))),
+                "{body}"
+            );
         }
         assert!(matches!(parse(br#"{"events":[]}"#), Err(Unreadable::Empty)));
         let many = format!(r#"{{"events":[{}1]}}"#, "1,".repeat(EVENTS_MAX));
-        assert!(matches!(parse(many.as_bytes()), Err(Unreadable::TooMany { count: 1_001 })));
+        assert!(matches!(
+            parse(many.as_bytes()),
+            Err(Unreadable::TooMany { count: 1_001 })
+        ));
     }
 
     proptest! {

@@ -28,11 +28,19 @@ pub enum FaultCode {
 
 impl Fault {
     pub fn new(code: FaultCode, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { code, pointer: pointer.into(), detail: detail.into() }
+        Self {
+            code,
+            pointer: pointer.into(),
+            detail: detail.into(),
+        }
     }
 
     pub fn required(field: &str) -> Self {
-        Self::new(FaultCode::FieldRequired, pointer_to(field), format!("`{field}` is required."))
+        Self::new(
+            FaultCode::FieldRequired,
+            pointer_to(field),
+            format!("`{field}` is required."),
+        )
     }
 
     pub fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {

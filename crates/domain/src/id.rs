@@ -102,7 +102,10 @@ impl EventId {
     /// The id of an event the client named itself: sent again it gets the same id, on every node,
     /// after every restart, without a look-up.
     pub fn from_client(org: OrgId, client_event_id: &str, occurred_at: Timestamp) -> Self {
-        Self::new(occurred_at, derived(org.uuid().as_bytes(), client_event_id.as_bytes()))
+        Self::new(
+            occurred_at,
+            derived(org.uuid().as_bytes(), client_event_id.as_bytes()),
+        )
     }
 
     /// The event's `occurred_at`, which its id carries.
@@ -115,7 +118,10 @@ impl DeliveryId {
     /// Matching the same event with the same rule again can never make a second delivery. The time
     /// is the event's, so that deliveries are stored by day as events are.
     pub fn of(event: EventId, rule: RuleId) -> Self {
-        Self::new(event.time(), derived(event.uuid().as_bytes(), rule.uuid().as_bytes()))
+        Self::new(
+            event.time(),
+            derived(event.uuid().as_bytes(), rule.uuid().as_bytes()),
+        )
     }
 }
 
@@ -128,7 +134,10 @@ pub struct NotAnId {
 
 /// The "random" part of an id that follows from what caused it: 74 bits of a SHA-256.
 fn derived(owner: &[u8; 16], cause: &[u8]) -> [u8; RANDOM_BYTES] {
-    let digest = Sha256::new().chain_update(owner).chain_update(cause).finalize();
+    let digest = Sha256::new()
+        .chain_update(owner)
+        .chain_update(cause)
+        .finalize();
     let mut random = [0; RANDOM_BYTES];
     random.copy_from_slice(&digest[..RANDOM_BYTES]);
     random
@@ -202,7 +211,10 @@ mod tests {
     #[test]
     fn a_delivery_follows_from_its_event_and_rule_and_sorts_by_the_events_time() {
         let at = Timestamp::from_unix_millis(1_700_000_000_000);
-        let (event, rule) = (EventId::new(at, [1; 10]), RuleId::from_uuid(Uuid::from_u128(9)));
+        let (event, rule) = (
+            EventId::new(at, [1; 10]),
+            RuleId::from_uuid(Uuid::from_u128(9)),
+        );
         let delivery = DeliveryId::of(event, rule);
         assert_eq!(delivery, DeliveryId::of(event, rule));
         assert_ne!(delivery, DeliveryId::of(EventId::new(at, [2; 10]), rule));
@@ -212,9 +224,21 @@ mod tests {
     #[test]
     fn a_client_event_id_always_gives_the_same_id_within_its_organisation() {
         let at = Timestamp::from_unix_millis(1_700_000_000_000);
-        let (a, b) = (OrgId::from_uuid(Uuid::from_u128(1)), OrgId::from_uuid(Uuid::from_u128(2)));
-        assert_eq!(EventId::from_client(a, "x", at), EventId::from_client(a, "x", at));
-        assert_ne!(EventId::from_client(a, "x", at), EventId::from_client(b, "x", at));
-        assert_ne!(EventId::from_client(a, "x", at), EventId::from_client(a, "y", at));
+        let (a, b) = (
+            OrgId::from_uuid(Uuid::from_u128(1)),
+            OrgId::from_uuid(Uuid::from_u128(2)),
+        );
+        assert_eq!(
+            EventId::from_client(a, "x", at),
+            EventId::from_client(a, "x", at)
+        );
+        assert_ne!(
+            EventId::from_client(a, "x", at),
+            EventId::from_client(b, "x", at)
+        );
+        assert_ne!(
+            EventId::from_client(a, "x", at),
+            EventId::from_client(a, "y", at)
+        );
     }
 }

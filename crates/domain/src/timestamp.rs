@@ -25,15 +25,23 @@ impl Timestamp {
     /// Any RFC 3339 date-time; finer fractions than a millisecond are cut.
     pub fn parse(text: &str) -> Option<Self> {
         let moment = OffsetDateTime::parse(text, &Rfc3339).ok()?;
-        i64::try_from(moment.unix_timestamp_nanos().div_euclid(1_000_000)).ok().map(Self)
+        i64::try_from(moment.unix_timestamp_nanos().div_euclid(1_000_000))
+            .ok()
+            .map(Self)
     }
 
     pub fn plus(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
+        Self(
+            self.0
+                .saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)),
+        )
     }
 
     pub fn minus(self, duration: Duration) -> Self {
-        Self(self.0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
+        Self(
+            self.0
+                .saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)),
+        )
     }
 
     /// How long after `earlier` this is; zero if it is not after it.
@@ -105,6 +113,9 @@ mod tests {
     #[test]
     fn offsets_are_understood_and_written_as_utc() {
         let at = Timestamp::parse("2026-11-15T11:30:00.1259+02:00");
-        assert_eq!(at.map(|at| at.to_string()).as_deref(), Some("2026-11-15T09:30:00.125Z"));
+        assert_eq!(
+            at.map(|at| at.to_string()).as_deref(),
+            Some("2026-11-15T09:30:00.125Z")
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Installs missing engines with the same script that people can run by hand.
 
+use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
@@ -14,13 +15,32 @@ const SCRIPT: &str = include_str!("../../../scripts/install-engines");
 /// our standard error; `before_install` is called with what is missing before anything happens.
 pub fn ensure(search: &Search, before_install: impl FnOnce(&str)) -> Result<Binaries, Error> {
     match search.find() {
+        Err(Error::Missing(_)) => {}
+        other => return other,
+    }
+    let _lock = one_at_a_time(search)?;
+    match search.find() {
         Err(missing @ Error::Missing(_)) => {
             before_install(&missing.to_string());
             run_script(search)?;
             search.find()
         }
+        // Another process was installing, and we have waited for it.
         other => other,
     }
+}
+
+/// Tests are processes that may all find the same engine missing.
+fn one_at_a_time(search: &Search) -> anyhow::Result<File> {
+    let path = search.private_folder().with_extension("lock");
+    let folder = path
+        .parent()
+        .context("the private folder is inside another")?;
+    fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
+    let file = File::create(&path).with_context(|| format!("create {}", path.display()))?;
+    file.lock()
+        .with_context(|| format!("lock {}", path.display()))?;
+    Ok(file)
 }
 
 fn run_script(search: &Search) -> anyhow::Result<()> {

@@ -131,6 +131,8 @@ impl Tethered {
     /// Asks it to end with `signal` and, when it has not after `patience`, kills it.
     pub fn stop(&mut self, signal: Signal, patience: Duration) -> Option<ExitStatus> {
         self.signal(signal);
+        // A suspended process hears nothing but SIGKILL until it goes on.
+        self.signal(Signal::Continue);
         self.wait_until(Instant::now() + patience)
             .or_else(|| self.kill())
     }

@@ -233,7 +233,10 @@ impl Folder {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test may read PATH and HOME")]
-#[expect(clippy::print_stderr, reason = "an installation takes a while; say why")]
+#[expect(
+    clippy::print_stderr,
+    reason = "an installation takes a while; say why"
+)]
 fn binaries() -> &'static Binaries {
     static FOUND: std::sync::OnceLock<Binaries> = std::sync::OnceLock::new();
     FOUND.get_or_init(|| {

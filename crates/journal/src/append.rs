@@ -45,12 +45,17 @@ struct Chunk {
 
 impl Journal {
     /// The appender of one log and the task that must run for it to answer; the task ends when
-    /// every clone of the appender is gone. `instance` tells this process's messages from others'.
-    pub fn appender(&self, log: Log, instance: &str) -> (Appender, impl Future<Output = ()> + Send) {
+    /// every clone of the appender is gone. `nonce` must never have been used for another appender: a
+    /// message whose id was seen before is taken for a repetition and dropped.
+    pub fn appender(
+        &self,
+        log: Log,
+        nonce: &str,
+    ) -> (Appender, impl Future<Output = ()> + Send + use<>) {
         let (queue, waiting) = mpsc::channel(WAITING_CHUNKS_MAX);
         let room = Arc::new(Semaphore::new(WAITING_BYTES_MAX));
         let subject = self.names.log_subject(log);
-        let task = commit_groups(self.clone(), subject, instance.to_owned(), waiting);
+        let task = commit_groups(self.clone(), subject, nonce.to_owned(), waiting);
         (Appender { queue, room }, task)
     }
 }
@@ -63,7 +68,9 @@ impl Appender {
             settled.push(self.enqueue(chunk)?);
         }
         try_join_all(settled.into_iter().map(|answer| async {
-            answer.await.unwrap_or_else(|_| Err(Error::timed_out("append: the appender stopped")))
+            answer
+                .await
+                .unwrap_or_else(|_| Err(Error::timed_out("append: the appender stopped")))
         }))
         .await?;
         Ok(())
@@ -71,9 +78,17 @@ impl Appender {
 
     fn enqueue(&self, frames: Vec<u8>) -> Result<oneshot::Receiver<Result<(), Error>>, Error> {
         let bytes = u32::try_from(frames.len()).map_err(|_| Error::Full)?;
-        let room = Arc::clone(&self.room).try_acquire_many_owned(bytes).map_err(|_| Error::Full)?;
+        let room = Arc::clone(&self.room)
+            .try_acquire_many_owned(bytes)
+            .map_err(|_| Error::Full)?;
         let (settled, answer) = oneshot::channel();
-        self.queue.try_send(Chunk { frames, _room: room, settled }).map_err(|_| Error::Full)?;
+        self.queue
+            .try_send(Chunk {
+                frames,
+                _room: room,
+                settled,
+            })
+            .map_err(|_| Error::Full)?;
         Ok(answer)
     }
 }
@@ -83,7 +98,9 @@ fn chunks(frames: impl IntoIterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
     let mut chunks: Vec<Vec<u8>> = Vec::new();
     for frame in frames {
         match chunks.last_mut() {
-            Some(chunk) if 1 + chunk.len() + frame.len() <= MESSAGE_BYTES_MAX => chunk.extend(frame),
+            Some(chunk) if 1 + chunk.len() + frame.len() <= MESSAGE_BYTES_MAX => {
+                chunk.extend(frame)
+            }
             _ => chunks.push(frame),
         }
     }
@@ -93,7 +110,7 @@ fn chunks(frames: impl IntoIterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
 async fn commit_groups(
     journal: Journal,
     subject: String,
-    instance: String,
+    nonce: String,
     mut waiting: mpsc::Receiver<Chunk>,
 ) {
     let mut left_over = None;
@@ -108,7 +125,7 @@ async fn commit_groups(
         };
         let (message, group) = gather(first, &mut waiting, &mut left_over);
         number += 1;
-        let outcome = publish(&journal, &subject, &format!("{instance}-{number}"), message).await;
+        let outcome = publish(&journal, &subject, &format!("{nonce}-{number}"), message).await;
         for chunk in group {
             // A request that was given up has nobody waiting.
             let _ = chunk.send(outcome.clone());
@@ -139,11 +156,18 @@ fn gather(
 }
 
 /// Publishes until acknowledged or out of time; the id makes a repeated try harmless.
-async fn publish(journal: &Journal, subject: &str, id: &str, message: Vec<u8>) -> Result<(), Error> {
+async fn publish(
+    journal: &Journal,
+    subject: &str,
+    id: &str,
+    message: Vec<u8>,
+) -> Result<(), Error> {
     let message = Bytes::from(message);
     let deadline = Instant::now() + APPEND_DEADLINE;
     loop {
-        let publish = PublishMessage::build().payload(message.clone()).message_id(id);
+        let publish = PublishMessage::build()
+            .payload(message.clone())
+            .message_id(id);
         let outcome = timeout(TRY_TIMEOUT, journal.publish(subject, publish)).await;
         let error = match outcome {
             Ok(Ok(())) => return Ok(()),
@@ -160,10 +184,17 @@ async fn publish(journal: &Journal, subject: &str, id: &str, message: Vec<u8>) -
 
 impl Journal {
     /// Publishes one message and waits for its acknowledgement.
-    pub(crate) async fn publish(&self, subject: &str, message: PublishMessage) -> Result<(), Error> {
+    pub(crate) async fn publish(
+        &self,
+        subject: &str,
+        message: PublishMessage,
+    ) -> Result<(), Error> {
         let failed = |source| Error::unavailable(format!("publish to {subject}"), source);
-        let acknowledged =
-            self.context.send_publish(subject.to_owned(), message).await.map_err(failed)?;
+        let acknowledged = self
+            .context
+            .send_publish(subject.to_owned(), message)
+            .await
+            .map_err(failed)?;
         acknowledged.await.map_err(failed)?;
         Ok(())
     }

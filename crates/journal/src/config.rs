@@ -3,9 +3,7 @@
 //! A value is JSON with its version in front (`{"v":1,...}`), so that an operator can read it. An
 //! empty value means that the thing is gone.
 
-use async_nats::jetstream::{
-    message::PublishMessage, stream::LastRawMessageErrorKind,
-};
+use async_nats::jetstream::{message::PublishMessage, stream::LastRawMessageErrorKind};
 use bytes::Bytes;
 use domain::{
     KeyId, OrgId, RuleId, Timestamp,
@@ -47,11 +45,19 @@ pub struct Change {
 
 impl Change {
     pub fn key_made(hash: &KeyHash, entry: &KeyEntry) -> Self {
-        Self { bucket: Bucket::Keys, key: hash.as_str().to_owned(), value: Some(to_json(entry)) }
+        Self {
+            bucket: Bucket::Keys,
+            key: hash.as_str().to_owned(),
+            value: Some(to_json(entry)),
+        }
     }
 
     pub fn rule_saved(rule: &Rule) -> Self {
-        Self { bucket: Bucket::Rules, key: rule_key(rule.org_id, rule.id), value: Some(to_json(rule)) }
+        Self {
+            bucket: Bucket::Rules,
+            key: rule_key(rule.org_id, rule.id),
+            value: Some(to_json(rule)),
+        }
     }
 }
 
@@ -76,7 +82,11 @@ impl Journal {
     pub async fn announce(&self, change: &Change) -> Result<(), Error> {
         let value = change.value.clone().unwrap_or_default();
         let message = PublishMessage::build().payload(Bytes::from(value));
-        self.publish(&self.names.bucket_subject(change.bucket, &change.key), message).await
+        self.publish(
+            &self.names.bucket_subject(change.bucket, &change.key),
+            message,
+        )
+        .await
     }
 
     /// What is known of a key, asked of the leader, so that a key just made is found.
@@ -101,13 +111,19 @@ impl Journal {
 
     /// Starts at the newest change: the keys there are already are looked up when they are used.
     pub async fn key_changes(&self) -> Result<KeyChanges, Error> {
-        let newest = self.stream_state(self.names.bucket_stream(Bucket::Keys)).await?.last_sequence;
+        let newest = self
+            .stream_state(self.names.bucket_stream(Bucket::Keys))
+            .await?
+            .last_sequence;
         Ok(KeyChanges(self.follow_bucket(Bucket::Keys, newest)))
     }
 
     /// The sequence of the newest rule change: what a snapshot must have applied to be current.
     pub async fn newest_rule_change(&self) -> Result<u64, Error> {
-        Ok(self.stream_state(self.names.bucket_stream(Bucket::Rules)).await?.last_sequence)
+        Ok(self
+            .stream_state(self.names.bucket_stream(Bucket::Rules))
+            .await?
+            .last_sequence)
     }
 }
 
@@ -143,7 +159,12 @@ fn rule_change(entry: &Entry) -> Option<RuleChange> {
     let mut key = entry.subject.rsplit('.');
     let (rule, org) = (key.next()?.parse().ok()?, key.next()?.parse().ok()?);
     match from_json("rule", &entry.payload) {
-        Ok(value) => Some(RuleChange { sequence: entry.sequence, org, rule, value }),
+        Ok(value) => Some(RuleChange {
+            sequence: entry.sequence,
+            org,
+            rule,
+            value,
+        }),
         Err(error) => {
             tracing::error!(rule.id = %rule, org.id = %org, %error, "a rule cannot be read, skipped");
             None
@@ -159,12 +180,18 @@ fn to_json<T: Serialize>(value: T) -> String {
     serde_json::to_string(&Versioned::V1(value)).expect("a record of plain fields always encodes")
 }
 
-fn from_json<T: for<'de> Deserialize<'de>>(what: &'static str, json: &[u8]) -> Result<Option<T>, Error> {
+fn from_json<T: for<'de> Deserialize<'de>>(
+    what: &'static str,
+    json: &[u8],
+) -> Result<Option<T>, Error> {
     if json.is_empty() {
         return Ok(None);
     }
     match serde_json::from_slice(json) {
         Ok(Versioned::V1(value)) => Ok(Some(value)),
-        Err(error) => Err(Error::Corrupt { what, problem: error.to_string() }),
+        Err(error) => Err(Error::Corrupt {
+            what,
+            problem: error.to_string(),
+        }),
     }
 }

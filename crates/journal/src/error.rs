@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-/// Clonable, because one failed group commit is the answer to many requests.
+/// Cloneable, because one failed group commit is the answer to many requests.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// The server did not answer, or not in time. Trying again may help.
     #[error("{doing}: journal unavailable")]
-    Unavailable { doing: String, source: Arc<dyn std::error::Error + Send + Sync> },
+    Unavailable {
+        doing: String,
+        source: Arc<dyn std::error::Error + Send + Sync>,
+    },
     /// As many bytes wait as this node will hold.
     #[error("append: too much is waiting for the journal")]
     Full,
@@ -24,7 +27,10 @@ impl Error {
         doing: impl Into<String>,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
-        Self::Unavailable { doing: doing.into(), source: Arc::from(source.into()) }
+        Self::Unavailable {
+            doing: doing.into(),
+            source: Arc::from(source.into()),
+        }
     }
 
     pub(crate) fn timed_out(doing: impl Into<String>) -> Self {

@@ -54,7 +54,12 @@ impl Journal {
     }
 
     fn follow_stream(&self, stream: String, position: u64) -> Follower {
-        Follower { journal: self.clone(), stream, position, messages: None }
+        Follower {
+            journal: self.clone(),
+            stream,
+            position,
+            messages: None,
+        }
     }
 }
 
@@ -82,7 +87,9 @@ impl Follower {
         let mut next = messages.next().await;
         loop {
             let message = next
-                .ok_or_else(|| Error::timed_out(format!("follow {}: the server stopped", self.stream)))?
+                .ok_or_else(|| {
+                    Error::timed_out(format!("follow {}: the server stopped", self.stream))
+                })?
                 .map_err(|source| Error::unavailable(format!("follow {}", self.stream), source))?;
             if let Some(entry) = self.entry(&message)? {
                 entries.push(entry);
@@ -120,7 +127,9 @@ impl Follower {
         let doing = || format!("follow {} from {}", self.stream, self.position);
         let config = pull::Config {
             ack_policy: AckPolicy::None,
-            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: self.position + 1 },
+            deliver_policy: DeliverPolicy::ByStartSequence {
+                start_sequence: self.position + 1,
+            },
             inactive_threshold: FORGOTTEN_AFTER,
             memory_storage: true,
             num_replicas: 1,

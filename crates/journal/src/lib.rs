@@ -59,7 +59,11 @@ pub struct Journal {
 impl Journal {
     /// Connects, or says why not. Streams are made by [`Journal::prepare`].
     pub async fn connect(options: &Options) -> Result<Self, Error> {
-        let servers: Vec<String> = options.url.split(',').map(|one| one.trim().to_owned()).collect();
+        let servers: Vec<String> = options
+            .url
+            .split(',')
+            .map(|one| one.trim().to_owned())
+            .collect();
         let client = ConnectOptions::new()
             .name("watchbell")
             .connection_timeout(REQUEST_TIMEOUT)
@@ -69,10 +73,16 @@ impl Journal {
             .connect(servers)
             .await
             .map_err(|source| Error::unavailable("connect to NATS", source))?;
-        let context =
-            ContextBuilder::new().timeout(REQUEST_TIMEOUT).ack_timeout(REQUEST_TIMEOUT).build(client);
+        let context = ContextBuilder::new()
+            .timeout(REQUEST_TIMEOUT)
+            .ack_timeout(REQUEST_TIMEOUT)
+            .build(client);
         let names = Names::new(&options.namespace, options.partitions);
-        Ok(Self { context, names, replicas: options.replicas })
+        Ok(Self {
+            context,
+            names,
+            replicas: options.replicas,
+        })
     }
 
     pub fn partitions(&self) -> Partitions {
@@ -92,6 +102,8 @@ impl Journal {
 
 impl std::fmt::Debug for Journal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Journal").field("namespace", &self.names.namespace).finish_non_exhaustive()
+        f.debug_struct("Journal")
+            .field("namespace", &self.names.namespace)
+            .finish_non_exhaustive()
     }
 }

@@ -110,7 +110,8 @@ pub fn events(message: &[u8]) -> Result<Vec<EventRecord<'_>>, Error> {
     let mut rest = body(WHAT, message)?;
     let mut records = Vec::new();
     while !rest.is_empty() {
-        let (record, after) = postcard::take_from_bytes(rest).map_err(|error| corrupt(WHAT, error))?;
+        let (record, after) =
+            postcard::take_from_bytes(rest).map_err(|error| corrupt(WHAT, error))?;
         records.push(record);
         rest = after;
     }
@@ -132,7 +133,8 @@ fn all<R: DeserializeOwned>(what: &'static str, message: &[u8]) -> Result<Vec<R>
     let mut rest = body(what, message)?;
     let mut records = Vec::new();
     while !rest.is_empty() {
-        let (record, after) = postcard::take_from_bytes(rest).map_err(|error| corrupt(what, error))?;
+        let (record, after) =
+            postcard::take_from_bytes(rest).map_err(|error| corrupt(what, error))?;
         records.push(record);
         rest = after;
     }
@@ -149,5 +151,8 @@ fn body<'m>(what: &'static str, message: &'m [u8]) -> Result<&'m [u8], Error> {
 }
 
 fn corrupt(what: &'static str, problem: impl std::fmt::Display) -> Error {
-    Error::Corrupt { what, problem: problem.to_string() }
+    Error::Corrupt {
+        what,
+        problem: problem.to_string(),
+    }
 }

@@ -46,13 +46,18 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn new(namespace: &str, partitions: Partitions) -> Self {
-        Self { namespace: namespace.to_owned(), partitions }
+        Self {
+            namespace: namespace.to_owned(),
+            partitions,
+        }
     }
 
     pub(crate) fn log_stream(&self, log: Log) -> String {
         match log {
             Log::Events(partition) => format!("{}_EVENTS_{}", self.namespace, partition.index()),
-            Log::Outcomes(partition) => format!("{}_OUTCOMES_{}", self.namespace, partition.index()),
+            Log::Outcomes(partition) => {
+                format!("{}_OUTCOMES_{}", self.namespace, partition.index())
+            }
         }
     }
 
@@ -186,6 +191,11 @@ pub struct LogState {
 }
 
 impl Journal {
+    /// The name of a log's stream.
+    pub fn log_name(&self, log: Log) -> String {
+        self.names.log_stream(log)
+    }
+
     /// How far a log has got, as its leader says.
     pub async fn log_state(&self, log: Log) -> Result<LogState, Error> {
         self.stream_state(self.names.log_stream(log)).await
@@ -207,7 +217,10 @@ impl Journal {
 }
 
 fn check_partitions(existing: &stream::Config, wanted: &stream::Config) -> Result<(), Error> {
-    let (was, is) = (existing.metadata.get(PARTITIONS_KEY), wanted.metadata.get(PARTITIONS_KEY));
+    let (was, is) = (
+        existing.metadata.get(PARTITIONS_KEY),
+        wanted.metadata.get(PARTITIONS_KEY),
+    );
     if was == is {
         return Ok(());
     }

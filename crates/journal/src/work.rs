@@ -12,7 +12,7 @@ use async_nats::jetstream::{
 };
 use bytes::Bytes;
 use domain::partition::Partition;
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::{
     Error, Journal,
@@ -29,6 +29,8 @@ const MATCH_SETTLE: Duration = Duration::from_secs(10);
 const MATCH_OPEN_MAX: usize = 16;
 /// A send takes at most 10 s and its record at most 15 s.
 const DELIVER_SETTLE: Duration = Duration::from_secs(40);
+/// How many deliveries of one batch are queued at the same time.
+const QUEUE_AT_ONCE: usize = 64;
 /// Deliveries that all workers together may have open.
 const DELIVER_OPEN_MAX: i64 = 16 * 1024;
 
@@ -53,7 +55,12 @@ impl Journal {
             max_ack_pending: i64::try_from(MATCH_OPEN_MAX).unwrap_or(i64::MAX),
             ..pull::Config::default()
         };
-        self.work(self.names.log_stream(Log::Events(partition)), config, MATCH_OPEN_MAX).await
+        self.work(
+            self.names.log_stream(Log::Events(partition)),
+            config,
+            MATCH_OPEN_MAX,
+        )
+        .await
     }
 
     /// This node's share of the deliveries that are due, at most `open_max` at a time.
@@ -66,22 +73,30 @@ impl Journal {
             max_ack_pending: DELIVER_OPEN_MAX,
             ..pull::Config::default()
         };
-        self.work(self.names.deliveries_stream(), config, open_max).await
+        self.work(self.names.deliveries_stream(), config, open_max)
+            .await
     }
 
-    /// Queues a delivery that is due now. The same delivery queued again is recognised.
-    pub async fn deliver(&self, job: &Job) -> Result<(), Error> {
-        let message = PublishMessage::build()
-            .payload(Bytes::from(record::message(job)))
-            .message_id(format!("{}-{}", job.delivery, job.attempt));
-        self.publish(&self.names.due_subject(), message).await
+    /// Queues deliveries that are due now. One queued again is recognised.
+    pub async fn deliver_all(&self, jobs: &[Job]) -> Result<(), Error> {
+        let subject = self.names.due_subject();
+        let messages: Vec<PublishMessage> = jobs.iter().map(message).collect();
+        stream::iter(messages.into_iter().map(Ok))
+            .try_for_each_concurrent(QUEUE_AT_ONCE, |message| self.publish(&subject, message))
+            .await
     }
 
     /// Makes or updates the durable consumer, then pulls from it. A consumer that was lost is made
     /// again by the next call, never waited for.
-    async fn work(&self, stream: String, config: pull::Config, batch: usize) -> Result<Work, Error> {
+    async fn work(
+        &self,
+        stream: String,
+        config: pull::Config,
+        batch: usize,
+    ) -> Result<Work, Error> {
         let doing = format!("work on {stream}");
-        let failed = |source: Box<dyn std::error::Error + Send + Sync>| Error::unavailable(&doing, source);
+        let failed =
+            |source: Box<dyn std::error::Error + Send + Sync>| Error::unavailable(&doing, source);
         let consumer = self
             .context
             .create_consumer_on_stream(config, stream.as_str())
@@ -97,6 +112,13 @@ impl Journal {
             .map_err(|source| failed(source.into()))?;
         Ok(Work { messages, doing })
     }
+}
+
+/// The message of a job. Its id is the attempt's, so that a crash cannot queue one twice.
+pub(crate) fn message(job: &Job) -> PublishMessage {
+    PublishMessage::build()
+        .payload(Bytes::from(record::message(job)))
+        .message_id(format!("{}-{}", job.delivery, job.attempt))
 }
 
 impl Work {
@@ -117,7 +139,10 @@ impl Task {
 
     /// The message is dealt with for good; returns when the server knows.
     pub async fn settle(&self) -> Result<(), Error> {
-        self.message.double_ack().await.map_err(|source| Error::unavailable("settle a message", source))
+        self.message
+            .double_ack()
+            .await
+            .map_err(|source| Error::unavailable("settle a message", source))
     }
 
     /// Hands the message back at once, for whoever is next.

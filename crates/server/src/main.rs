@@ -1,1 +1,17 @@
-fn main() {}
+//! The `watchbell` binary: parses the command line and runs one command.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use server::commands::Cli;
+
+fn main() -> ExitCode {
+    match Cli::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Also logged where it happened; this line is for whoever typed the command.
+            eprintln!("watchbell: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -16,7 +16,10 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn new(fields: i16) -> Self {
-        Self { bytes: HEADER.to_vec(), fields }
+        Self {
+            bytes: HEADER.to_vec(),
+            fields,
+        }
     }
 
     /// Starts a row; exactly the promised number of fields must follow.

@@ -82,7 +82,11 @@ impl Store {
     pub async fn delivery_log(&self) -> Result<DeliveryLog, Error> {
         let connection = self.pool.acquire().await?.detach();
         let (delivery_days, attempt_days) = (BTreeSet::new(), BTreeSet::new());
-        Ok(DeliveryLog { connection, delivery_days, attempt_days })
+        Ok(DeliveryLog {
+            connection,
+            delivery_days,
+            attempt_days,
+        })
     }
 
     pub async fn delivery(&self, org: OrgId, id: DeliveryId) -> Result<Option<Delivery>, Error> {
@@ -111,7 +115,9 @@ impl Store {
         .fetch_all(&self.pool)
         .await?;
         let deliveries = rows.into_iter().map(Delivery::from).collect();
-        Ok(Page::from_rows(deliveries, limit, |delivery: &Delivery| delivery.id))
+        Ok(Page::from_rows(deliveries, limit, |delivery: &Delivery| {
+            delivery.id
+        }))
     }
 
     /// The attempts of a delivery, oldest first.
@@ -139,13 +145,29 @@ impl DeliveryLog {
         outcomes: &Outcomes,
     ) -> Result<Applied, Error> {
         let mut transaction = self.connection.begin().await?;
-        if let Applied::MovedTo(position) = watermark::claim(&mut transaction, source, span).await? {
+        if let Applied::MovedTo(position) = watermark::claim(&mut transaction, source, span).await?
+        {
             return Ok(Applied::MovedTo(position));
         }
         let matched = outcomes.matched.iter().map(|delivery| delivery.id.uuid());
-        partitions::ensure(&mut transaction, Table::Deliveries, matched, &mut self.delivery_days).await?;
-        let attempted = outcomes.attempts.iter().map(|attempt| attempt.delivery.uuid());
-        partitions::ensure(&mut transaction, Table::DeliveryAttempts, attempted, &mut self.attempt_days).await?;
+        partitions::ensure(
+            &mut transaction,
+            Table::Deliveries,
+            matched,
+            &mut self.delivery_days,
+        )
+        .await?;
+        let attempted = outcomes
+            .attempts
+            .iter()
+            .map(|attempt| attempt.delivery.uuid());
+        partitions::ensure(
+            &mut transaction,
+            Table::DeliveryAttempts,
+            attempted,
+            &mut self.attempt_days,
+        )
+        .await?;
         insert_deliveries(&mut transaction, &outcomes.matched).await?;
         insert_attempts(&mut transaction, &outcomes.attempts).await?;
         update_standings(&mut transaction, &outcomes.standings).await?;
@@ -163,7 +185,8 @@ async fn insert_deliveries(
         return Ok(());
     }
     let column = |value: fn(&Delivery) -> Uuid| deliveries.iter().map(value).collect::<Vec<_>>();
-    let texts = |value: fn(&Delivery) -> &String| deliveries.iter().map(value).cloned().collect::<Vec<_>>();
+    let texts =
+        |value: fn(&Delivery) -> &String| deliveries.iter().map(value).cloned().collect::<Vec<_>>();
     sqlx::query(
         "INSERT INTO deliveries (org_id, id, event_id, rule_id, rule_name, event_type, url, state,
                                  attempts, matched_at)
@@ -195,13 +218,22 @@ async fn insert_attempts(
         return Ok(());
     }
     let uuids = |value: fn(&Attempt) -> Uuid| attempts.iter().map(value).collect::<Vec<_>>();
-    let texts = |value: fn(&Attempt) -> &String| attempts.iter().map(value).cloned().collect::<Vec<_>>();
-    let maybe = |value: fn(&Attempt) -> &Option<String>| attempts.iter().map(value).cloned().collect::<Vec<_>>();
+    let texts =
+        |value: fn(&Attempt) -> &String| attempts.iter().map(value).cloned().collect::<Vec<_>>();
+    let maybe = |value: fn(&Attempt) -> &Option<String>| {
+        attempts.iter().map(value).cloned().collect::<Vec<_>>()
+    };
     let numbers = |value: fn(&Attempt) -> u32| {
-        attempts.iter().map(|attempt| i32::try_from(value(attempt)).unwrap_or(i32::MAX)).collect::<Vec<_>>()
+        attempts
+            .iter()
+            .map(|attempt| i32::try_from(value(attempt)).unwrap_or(i32::MAX))
+            .collect::<Vec<_>>()
     };
     let times = |value: fn(&Attempt) -> Timestamp| {
-        attempts.iter().map(|attempt| to_database(value(attempt))).collect::<Vec<_>>()
+        attempts
+            .iter()
+            .map(|attempt| to_database(value(attempt)))
+            .collect::<Vec<_>>()
     };
     sqlx::query(
         "INSERT INTO delivery_attempts (org_id, delivery_id, id, number, trigger, due_at, started_at,

@@ -36,7 +36,8 @@ impl From<sqlx::Error> for Error {
             }),
             _ => false,
         };
-        let taken = matches!(&error, sqlx::Error::Database(database) if database.is_unique_violation());
+        let taken =
+            matches!(&error, sqlx::Error::Database(database) if database.is_unique_violation());
         match (unavailable, taken) {
             (true, _) => Self::Unavailable(error),
             (false, true) => Self::Conflict,

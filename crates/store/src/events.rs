@@ -51,12 +51,13 @@ impl Store {
         let mut connection = self.pool.acquire().await?.detach();
         // An event sent twice must be listed once, and COPY cannot skip a row it has: so COPY goes
         // to a table without keys first.
-        sqlx::query(
-            "CREATE TEMP TABLE arriving_events (LIKE audit_events) ON COMMIT DELETE ROWS",
-        )
-        .execute(&mut connection)
-        .await?;
-        Ok(EventIndex { connection, days: BTreeSet::new() })
+        sqlx::query("CREATE TEMP TABLE arriving_events (LIKE audit_events) ON COMMIT DELETE ROWS")
+            .execute(&mut connection)
+            .await?;
+        Ok(EventIndex {
+            connection,
+            days: BTreeSet::new(),
+        })
     }
 
     /// An organisation's events, newest first, from below `before` on.
@@ -91,7 +92,10 @@ impl Store {
 
 impl StoredEvent {
     fn from_row((id, json): (Uuid, String)) -> Self {
-        Self { id: EventId::from_uuid(id), json }
+        Self {
+            id: EventId::from_uuid(id),
+            json,
+        }
     }
 }
 
@@ -104,7 +108,8 @@ impl EventIndex {
         rows: &[EventRow<'_>],
     ) -> Result<Applied, Error> {
         let mut transaction = self.connection.begin().await?;
-        if let Applied::MovedTo(position) = watermark::claim(&mut transaction, source, span).await? {
+        if let Applied::MovedTo(position) = watermark::claim(&mut transaction, source, span).await?
+        {
             return Ok(Applied::MovedTo(position));
         }
         if !rows.is_empty() {
@@ -115,9 +120,11 @@ impl EventIndex {
                 .await?;
             copy.send(encode(rows)).await?;
             copy.finish().await?;
-            sqlx::query("INSERT INTO audit_events SELECT * FROM arriving_events ON CONFLICT DO NOTHING")
-                .execute(&mut *transaction)
-                .await?;
+            sqlx::query(
+                "INSERT INTO audit_events SELECT * FROM arriving_events ON CONFLICT DO NOTHING",
+            )
+            .execute(&mut *transaction)
+            .await?;
         }
         transaction.commit().await?;
         Ok(Applied::Done)

@@ -37,8 +37,9 @@ pub struct Store {
 impl Store {
     /// A store that connects when it is first used: a node may start while PostgreSQL is down.
     pub fn new(url: &str, connections_max: u32) -> Result<Self, Error> {
-        let options: PgConnectOptions =
-            url.parse().map_err(|_| Error::Misconfigured("postgres.url is not a valid URL"))?;
+        let options: PgConnectOptions = url
+            .parse()
+            .map_err(|_| Error::Misconfigured("postgres.url is not a valid URL"))?;
         let pool = PgPoolOptions::new()
             .max_connections(connections_max)
             .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -59,14 +60,20 @@ impl Store {
         if !exists {
             return Ok(None);
         }
-        Ok(sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations WHERE success")
-            .fetch_one(&self.pool)
-            .await?)
+        Ok(
+            sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations WHERE success")
+                .fetch_one(&self.pool)
+                .await?,
+        )
     }
 
     /// The newest version this binary knows.
     pub fn newest_schema_version() -> i64 {
-        sqlx::migrate!().iter().map(|migration| migration.version).max().unwrap_or(0)
+        sqlx::migrate!()
+            .iter()
+            .map(|migration| migration.version)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Whether PostgreSQL answers.

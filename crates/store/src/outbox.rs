@@ -31,7 +31,10 @@ impl Store {
     /// Waits for its turn and takes what is to be announced.
     pub async fn outbox_round(&self) -> Result<Round, Error> {
         let mut transaction = self.pool.begin().await?;
-        sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(LOCK).execute(&mut *transaction).await?;
+        sqlx::query("SELECT pg_advisory_xact_lock($1)")
+            .bind(LOCK)
+            .execute(&mut *transaction)
+            .await?;
         let rows: Vec<(i64, String, String, Option<String>)> =
             sqlx::query_as("SELECT id, bucket, key, value FROM config_outbox ORDER BY id LIMIT $1")
                 .bind(ROUND_MAX)
@@ -39,7 +42,11 @@ impl Store {
                 .await?;
         let ids = rows.iter().map(|row| row.0).collect();
         let entry = |(_, bucket, key, value)| OutboxEntry { bucket, key, value };
-        Ok(Round { transaction, ids, entries: rows.into_iter().map(entry).collect() })
+        Ok(Round {
+            transaction,
+            ids,
+            entries: rows.into_iter().map(entry).collect(),
+        })
     }
 }
 

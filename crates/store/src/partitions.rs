@@ -37,7 +37,10 @@ pub(crate) async fn ensure(
     keys: impl Iterator<Item = Uuid>,
     known: &mut BTreeSet<u128>,
 ) -> Result<(), Error> {
-    let days: BTreeSet<u128> = keys.map(day_of).filter(|day| !known.contains(day)).collect();
+    let days: BTreeSet<u128> = keys
+        .map(day_of)
+        .filter(|day| !known.contains(day))
+        .collect();
     for day in &days {
         make(connection, table, *day).await?;
     }
@@ -48,7 +51,10 @@ pub(crate) async fn ensure(
 async fn make(connection: &mut PgConnection, table: Table, day: u128) -> Result<(), Error> {
     let parent = table.name();
     let partition = format!("{parent}_d{day}");
-    sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(LOCK).execute(&mut *connection).await?;
+    sqlx::query("SELECT pg_advisory_xact_lock($1)")
+        .bind(LOCK)
+        .execute(&mut *connection)
+        .await?;
     let exists: bool = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL")
         .bind(&partition)
         .fetch_one(&mut *connection)
@@ -63,8 +69,12 @@ async fn make(connection: &mut PgConnection, table: Table, day: u128) -> Result<
         "ALTER TABLE {parent} ATTACH PARTITION {partition} FOR VALUES FROM ('{from}') TO ('{to}')"
     );
     // Both texts are made of our own names and numbers only.
-    sqlx::query(AssertSqlSafe(make)).execute(&mut *connection).await?;
-    sqlx::query(AssertSqlSafe(attach)).execute(&mut *connection).await?;
+    sqlx::query(AssertSqlSafe(make))
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query(AssertSqlSafe(attach))
+        .execute(&mut *connection)
+        .await?;
     Ok(())
 }
 

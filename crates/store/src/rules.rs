@@ -77,7 +77,10 @@ impl Store {
         .bind(i64::from(limit) + 1)
         .fetch_all(&self.pool)
         .await?;
-        let rules = rows.into_iter().map(Rule::try_from).collect::<Result<_, _>>()?;
+        let rules = rows
+            .into_iter()
+            .map(Rule::try_from)
+            .collect::<Result<_, _>>()?;
         Ok(Page::from_rows(rules, limit, |rule: &Rule| rule.id))
     }
 }
@@ -87,8 +90,10 @@ impl TryFrom<Row> for Rule {
 
     fn try_from(row: Row) -> Result<Self, Error> {
         let id = RuleId::from_uuid(row.id);
-        let pattern = serde_json::from_str(&row.pattern)
-            .map_err(|error| Error::Inconsistent { what: "an alert rule", problem: format!("{id}: {error}") })?;
+        let pattern = serde_json::from_str(&row.pattern).map_err(|error| Error::Inconsistent {
+            what: "an alert rule",
+            problem: format!("{id}: {error}"),
+        })?;
         Ok(Self {
             id,
             org_id: OrgId::from_uuid(row.org_id),

@@ -85,7 +85,10 @@ impl Database {
     /// `None` when there is no such template.
     fn copy_of(template: &str) -> anyhow::Result<Option<Self>> {
         let name = namespace();
-        match administer(shared(), &format!("CREATE DATABASE {name} TEMPLATE {template}")) {
+        match administer(
+            shared(),
+            &format!("CREATE DATABASE {name} TEMPLATE {template}"),
+        ) {
             Ok(_) => Ok(Some(Self::named(name))),
             Err(error) if error.to_string().contains("does not exist") => Ok(None),
             Err(error) => Err(error.context(format!("copy the template {template}"))),
@@ -93,14 +96,20 @@ impl Database {
     }
 
     fn named(name: String) -> Self {
-        Self { url: shared().database_url(&name), name }
+        Self {
+            url: shared().database_url(&name),
+            name,
+        }
     }
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
         // Best effort: the whole cluster is removed after the run.
-        let _ = administer(shared(), &format!("DROP DATABASE {} WITH (FORCE)", self.name));
+        let _ = administer(
+            shared(),
+            &format!("DROP DATABASE {} WITH (FORCE)", self.name),
+        );
     }
 }
 
@@ -108,22 +117,32 @@ impl Drop for Database {
 fn lock_template(template: &str) -> anyhow::Result<File> {
     let path = shared().folder.join(format!("template-{template}.lock"));
     let file = File::create(&path).with_context(|| format!("create {}", path.display()))?;
-    file.lock().with_context(|| format!("lock {}", path.display()))?;
+    file.lock()
+        .with_context(|| format!("lock {}", path.display()))?;
     Ok(file)
 }
 
 /// The template gets its name when it is complete, so a failed migration leaves none.
 fn begin_template(template: &str) -> anyhow::Result<String> {
     let unfinished = format!("{template}_unfinished");
-    administer(shared(), &format!("DROP DATABASE IF EXISTS {unfinished} WITH (FORCE)"))?;
+    administer(
+        shared(),
+        &format!("DROP DATABASE IF EXISTS {unfinished} WITH (FORCE)"),
+    )?;
     administer(shared(), &format!("CREATE DATABASE {unfinished}"))?;
     Ok(unfinished)
 }
 
 fn finish_template(unfinished: &str, template: &str) -> anyhow::Result<()> {
     // PostgreSQL copies only databases that nobody uses; this turns away who tries.
-    administer(shared(), &format!("ALTER DATABASE {unfinished} ALLOW_CONNECTIONS false"))?;
-    administer(shared(), &format!("ALTER DATABASE {unfinished} RENAME TO {template}"))?;
+    administer(
+        shared(),
+        &format!("ALTER DATABASE {unfinished} ALLOW_CONNECTIONS false"),
+    )?;
+    administer(
+        shared(),
+        &format!("ALTER DATABASE {unfinished} RENAME TO {template}"),
+    )?;
     Ok(())
 }
 

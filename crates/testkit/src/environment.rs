@@ -1,5 +1,8 @@
 //! The one place in the test kit that reads environment variables.
-#![expect(clippy::disallowed_methods, reason = "tests are told about their run this way")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests are told about their run this way"
+)]
 
 use std::env;
 use std::ffi::OsString;
@@ -18,7 +21,10 @@ pub fn binaries() -> anyhow::Result<Binaries> {
         home: env::var_os("HOME").context("HOME is not set")?.into(),
         cache: env::var_os("XDG_CACHE_HOME").map(PathBuf::from),
     };
-    #[expect(clippy::print_stderr, reason = "an installation takes a while; say why")]
+    #[expect(
+        clippy::print_stderr,
+        reason = "an installation takes a while; say why"
+    )]
     let say = |missing: &str| eprintln!("{missing}; installing");
     Ok(install::ensure(&search, say)?)
 }

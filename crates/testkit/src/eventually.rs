@@ -62,12 +62,15 @@ pub fn eventually<A: Answer>(
         let mut last_seen = "nothing yet".to_owned();
         loop {
             let left = deadline.saturating_sub(started.elapsed());
-            match tokio::time::timeout(left, probe()).await {
-                Ok(answer) => match answer.settle() {
+            // Without an answer in time, the one before is what was seen last.
+            if let Ok(answer) = tokio::time::timeout(left, probe()).await {
+                match answer.settle() {
                     Ok(value) => return value,
                     Err(seen) => last_seen = seen,
-                },
-                Err(_) => give_up(deadline, what, &last_seen, asked_at),
+                }
+            }
+            if started.elapsed() >= deadline {
+                give_up(deadline, what, &last_seen, asked_at);
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);

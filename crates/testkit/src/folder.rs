@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -43,15 +43,21 @@ pub fn sweep() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else {
         return;
     };
-    for folder in entries.flatten().map(|entry| entry.path()).filter(|path| is_old(path)) {
+    for folder in entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|folder| is_old(folder))
+    {
         if FolderLock::acquire(&folder).is_ok() {
             let _ = fs::remove_dir_all(&folder);
         }
     }
 }
 
-fn is_old(path: &PathBuf) -> bool {
-    let is_ours = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+fn is_old(path: &Path) -> bool {
+    let is_ours = path
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
     let age = || fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
     is_ours && age().is_some_and(|age| age > SWEEP_AGE)
 }

@@ -19,7 +19,10 @@ mod tests {
         assert_eq!(names.len(), 1_000);
         for name in names {
             assert!(name.starts_with('t'));
-            assert!(name.chars().all(|one| one.is_ascii_lowercase() || one.is_ascii_digit()));
+            assert!(
+                name.chars()
+                    .all(|one| one.is_ascii_lowercase() || one.is_ascii_digit())
+            );
         }
     }
 }

@@ -41,21 +41,28 @@ pub fn redis() -> anyhow::Result<Own<Redis>> {
 
 /// One of each.
 pub fn engines() -> anyhow::Result<Own<Engines>> {
-    let options = Options { postgres: throw_away(), ..Options::default() };
+    let options = Options {
+        postgres: throw_away(),
+        ..Options::default()
+    };
     start(|folder, found| Ok(Engines::start_with(folder, found, &options)?))
 }
 
-fn start<T>(
-    start: impl FnOnce(&Path, &Binaries) -> anyhow::Result<T>,
-) -> anyhow::Result<Own<T>> {
+fn start<T>(start: impl FnOnce(&Path, &Binaries) -> anyhow::Result<T>) -> anyhow::Result<Own<T>> {
     let binaries = environment::binaries()?;
     let folder = TestFolder::create()?;
     let engine = start(&folder.path().join("engine"), &binaries)?;
-    Ok(Own { engine, _folder: folder })
+    Ok(Own {
+        engine,
+        _folder: folder,
+    })
 }
 
 fn throw_away() -> PostgresOptions {
-    PostgresOptions { durability: Durability::ThrowAway, ..PostgresOptions::default() }
+    PostgresOptions {
+        durability: Durability::ThrowAway,
+        ..PostgresOptions::default()
+    }
 }
 
 impl<T> Deref for Own<T> {

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -44,6 +44,8 @@ struct Said {
     /// From the first line that says `listening`; kept apart, so that it cannot scroll away.
     address: Option<SocketAddr>,
     is_ready: bool,
+    /// How many of its two pipes have not been read to the end yet.
+    pipes_open: usize,
 }
 
 impl Watchbell {
@@ -58,14 +60,27 @@ impl Watchbell {
                 command.env_remove(name);
             }
             command.args(arguments);
-            command.envs(variables.into_iter().map(|(name, value)| (name, OsStr::new(value))));
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.envs(
+                variables
+                    .into_iter()
+                    .map(|(name, value)| (name, OsStr::new(value))),
+            );
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
         })
         .with_context(|| format!("start {}", binary.display()))?;
         let output = Arc::new(Output::default());
         let pipes = process.pipes();
-        keep_lines(pipes.stdout.take().context("its output is piped")?, Arc::clone(&output));
-        keep_lines(pipes.stderr.take().context("its errors are piped")?, Arc::clone(&output));
+        keep_lines(
+            pipes.stdout.take().context("its output is piped")?,
+            Arc::clone(&output),
+        );
+        keep_lines(
+            pipes.stderr.take().context("its errors are piped")?,
+            Arc::clone(&output),
+        );
         Ok(Self { process, output })
     }
 
@@ -94,7 +109,12 @@ impl Watchbell {
         let mut looked_at = 0;
         self.wait_for("it says the line", deadline, |said| {
             let from = looked_at.max(said.dropped) - said.dropped;
-            let found = said.lines.iter().skip(from).find(|line| is_it(line)).cloned();
+            let found = said
+                .lines
+                .iter()
+                .skip(from)
+                .find(|line| is_it(line))
+                .cloned();
             looked_at = said.dropped + said.lines.len();
             found
         })
@@ -147,24 +167,37 @@ impl Watchbell {
             if let Some(found) = find(&said) {
                 return found;
             }
-            assert!(started.elapsed() < deadline, "not within {deadline:?}: {what}");
+            assert!(
+                started.elapsed() < deadline,
+                "not within {deadline:?}: {what}"
+            );
             if let Some(status) = ended {
-                // The threads that read may still hold its last words.
-                assert!(Arc::strong_count(&self.output) > 1, "watchbell ended ({status}): {what}?");
+                // Its last words may still be in a pipe.
+                assert!(
+                    said.pipes_open > 0,
+                    "watchbell ended ({status}) before: {what}"
+                );
             }
             let waited = self.output.changed.wait_timeout(said, LOOK);
-            said = waited.expect("the threads that read do not panic").0;
+            said = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
 
 impl Drop for Watchbell {
-    #[expect(clippy::print_stderr, reason = "a test that fails shows what the program said")]
+    #[expect(
+        clippy::print_stderr,
+        reason = "a test that fails shows what the program said"
+    )]
     fn drop(&mut self) {
         self.process.kill();
         if thread::panicking() {
             let lines = self.lines();
-            eprintln!("--- the last {} lines of watchbell ({}):", lines.len(), self.pid());
+            eprintln!(
+                "--- the last {} lines of watchbell ({}):",
+                lines.len(),
+                self.pid()
+            );
             for line in lines {
                 eprintln!("{line}");
             }
@@ -174,13 +207,13 @@ impl Drop for Watchbell {
 
 /// Reads until the program closes its end, which it does at the latest when it ends.
 fn keep_lines(pipe: impl Read + Send + 'static, output: Arc<Output>) {
+    output.lock().pipes_open += 1;
     thread::spawn(move || {
         for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
             output.keep(String::from_utf8_lossy(&line).into_owned());
         }
-        let changed = Arc::clone(&output);
-        drop(output);
-        changed.changed.notify_all();
+        output.lock().pipes_open -= 1;
+        output.changed.notify_all();
     });
 }
 
@@ -198,7 +231,8 @@ impl Output {
     }
 
     fn lock(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().expect("nothing panics while it holds the lines")
+        // A wait that runs out panics with the lines in hand; they are whole, and `drop` prints them.
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

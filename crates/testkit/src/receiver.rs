@@ -93,10 +93,15 @@ impl Receiver {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let log = Arc::new(Log {
-            kept: Mutex::new(Kept { received: Vec::new(), script: Script::default() }),
+            kept: Mutex::new(Kept {
+                received: Vec::new(),
+                script: Script::default(),
+            }),
             count: watch::Sender::new(0),
         });
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
         let (stop, stopped) = oneshot::channel();
         let app = Router::new()
             .fallback(keep_and_answer)
@@ -114,7 +119,12 @@ impl Receiver {
             .name("receiver".to_owned())
             // Dropping the runtime ends the connections too, even those that wait for an answer.
             .spawn(move || runtime.block_on(serve))?;
-        Ok(Self { address, log, stop: Some(stop), thread: Some(thread) })
+        Ok(Self {
+            address,
+            log,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -139,7 +149,10 @@ impl Receiver {
     /// Answers the next requests with these statuses, one each, and 200 after that.
     pub fn answer_sequence(&self, statuses: impl IntoIterator<Item = u16>) {
         let next = statuses.into_iter().map(Answer::status).collect();
-        self.lock().script = Script { next, ..Script::default() };
+        self.lock().script = Script {
+            next,
+            ..Script::default()
+        };
     }
 
     /// Lets the test choose the answer by looking at the request.
@@ -158,7 +171,10 @@ impl Receiver {
 
     /// Those that `is_meant` picks, for instance by [`Received::delivery_id`].
     pub fn received_where(&self, is_meant: impl Fn(&Received) -> bool) -> Vec<Arc<Received>> {
-        self.received().into_iter().filter(|received| is_meant(received)).collect()
+        self.received()
+            .into_iter()
+            .filter(|received| is_meant(received))
+            .collect()
     }
 
     /// Waits until at least `count` requests have arrived and returns all that have; panics when
@@ -266,7 +282,9 @@ async fn keep_and_answer(
     for (name, value) in &answer.headers {
         response = response.header(name, value);
     }
-    response.body(Body::from(answer.body)).expect("a test answers with headers that are valid")
+    response
+        .body(Body::from(answer.body))
+        .expect("a test answers with headers that are valid")
 }
 
 impl Log {
@@ -277,7 +295,10 @@ impl Log {
             headers,
             body,
             arrived: Instant::now(),
-            #[expect(clippy::disallowed_methods, reason = "it is compared with signed times")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "it is compared with signed times"
+            )]
             arrived_at: SystemTime::now(),
             answered: StatusCode::OK,
         };
@@ -293,7 +314,9 @@ impl Log {
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().expect("the chooser of the test panicked; its message is above")
+        self.kept
+            .lock()
+            .expect("the chooser of the test panicked; its message is above")
     }
 }
 
@@ -317,12 +340,18 @@ impl Default for Script {
 
 impl From<Otherwise> for Script {
     fn from(otherwise: Otherwise) -> Self {
-        Self { next: VecDeque::new(), otherwise }
+        Self {
+            next: VecDeque::new(),
+            otherwise,
+        }
     }
 }
 
 impl std::fmt::Debug for Script {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Script").field("next", &self.next).finish_non_exhaustive()
+        formatter
+            .debug_struct("Script")
+            .field("next", &self.next)
+            .finish_non_exhaustive()
     }
 }

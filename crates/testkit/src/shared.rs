@@ -44,14 +44,14 @@ const FOLDER: &str = "WATCHBELL_TEST_FOLDER";
 /// they are started for this process.
 pub fn shared() -> &'static Shared {
     static SHARED: OnceLock<(Shared, Option<Started>)> = OnceLock::new();
-    let (shared, _) = SHARED.get_or_init(|| match Shared::from_environment() {
-        Some(shared) => (shared, None),
-        None => {
-            let started = environment::binaries()
-                .and_then(|binaries| Started::start(&binaries))
-                .expect("engines for the tests start");
-            (started.shared(), Some(started))
+    let (shared, _) = SHARED.get_or_init(|| {
+        if let Some(shared) = Shared::from_environment() {
+            return (shared, None);
         }
+        let started = environment::binaries()
+            .and_then(|binaries| Started::start(&binaries))
+            .expect("engines for the tests start");
+        (started.shared(), Some(started))
     });
     shared
 }
@@ -75,7 +75,10 @@ impl Shared {
             (NATS_URL, self.nats_url.clone()),
             (NATS_MONITOR_URL, self.nats_monitor_url.clone()),
             (REDIS_URL, self.redis_url.clone()),
-            (POSTGRES_BINARIES, self.postgres_binaries.display().to_string()),
+            (
+                POSTGRES_BINARIES,
+                self.postgres_binaries.display().to_string(),
+            ),
             (FOLDER, self.folder.display().to_string()),
         ]
     }
@@ -102,7 +105,11 @@ impl Started {
         };
         let engines = Engines::start_with(&folder.path().join("engines"), binaries, &options)
             .context("start the engines that tests share")?;
-        Ok(Self { engines, folder, postgres_binaries: binaries.postgres.clone() })
+        Ok(Self {
+            engines,
+            folder,
+            postgres_binaries: binaries.postgres.clone(),
+        })
     }
 
     pub fn shared(&self) -> Shared {

@@ -73,8 +73,12 @@ fn letters(bytes: &[u8]) -> String {
     bytes
         .chunks_exact(5)
         .flat_map(|five| {
-            let bits = five.iter().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
-            (0..8).rev().map(move |place| char::from(ALPHABET[(bits >> (5 * place)) as usize & 31]))
+            let bits = five
+                .iter()
+                .fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
+            (0..8)
+                .rev()
+                .map(move |place| char::from(ALPHABET[(bits >> (5 * place)) as usize & 31]))
         })
         .collect()
 }
@@ -109,6 +113,9 @@ mod tests {
 
     #[test]
     fn debug_output_hides_the_key() {
-        assert_eq!(format!("{:?}", ApiKey::new([7; RANDOM_BYTES])), "wb_live_...");
+        assert_eq!(
+            format!("{:?}", ApiKey::new([7; RANDOM_BYTES])),
+            "wb_live_..."
+        );
     }
 }

@@ -67,7 +67,10 @@ mod tests {
     fn every_scope_reads_back_as_written() {
         for scope in Scope::ALL {
             assert_eq!(scope.as_str().parse(), Ok(scope));
-            assert_eq!(serde_json::to_string(&scope).ok(), Some(format!("\"{scope}\"")));
+            assert_eq!(
+                serde_json::to_string(&scope).ok(),
+                Some(format!("\"{scope}\""))
+            );
         }
     }
 }

@@ -52,9 +52,15 @@ mod tests {
         let cases = [
             (Outcome::Delivered, vec![200, 201, 204, 299]),
             (Outcome::Redirect, vec![301, 302, 304, 308]),
-            (Outcome::Transient, vec![408, 425, 429, 500, 502, 503, 504, 599]),
+            (
+                Outcome::Transient,
+                vec![408, 425, 429, 500, 502, 503, 504, 599],
+            ),
             (Outcome::Permanent, vec![413]),
-            (Outcome::Rejected, vec![400, 401, 403, 404, 410, 422, 600, 199]),
+            (
+                Outcome::Rejected,
+                vec![400, 401, 403, 404, 410, 422, 600, 199],
+            ),
         ];
         for (outcome, statuses) in cases {
             for status in statuses {

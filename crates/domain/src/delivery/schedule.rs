@@ -68,9 +68,15 @@ pub fn next(
         Outcome::Blocked => Next::Held,
         Outcome::Transient | Outcome::Rejected | Outcome::Redirect => {
             let index = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
-            let Some(wait) = WAITS.get(index) else { return Next::Failed };
+            let Some(wait) = WAITS.get(index) else {
+                return Next::Failed;
+            };
             let due = finished_at.plus(*wait + jitter(delivery, number, *wait));
-            if due > matched_at.plus(EXPIRY) { Next::Failed } else { Next::At(due) }
+            if due > matched_at.plus(EXPIRY) {
+                Next::Failed
+            } else {
+                Next::At(due)
+            }
         }
     }
 }
@@ -127,7 +133,10 @@ mod tests {
     #[test]
     fn nothing_starts_after_the_expiry() {
         let late = START.plus(EXPIRY);
-        assert_eq!(next(delivery(1), 1, Outcome::Transient, START, late), Next::Failed);
+        assert_eq!(
+            next(delivery(1), 1, Outcome::Transient, START, late),
+            Next::Failed
+        );
     }
 
     #[test]

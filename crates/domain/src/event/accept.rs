@@ -36,7 +36,10 @@ pub fn accept(
 ) -> Result<Accepted, Fault> {
     let json = raw.get();
     if json.len() > EVENT_BYTES_MAX {
-        let detail = format!("An event is at most {EVENT_BYTES_MAX} bytes; this one is {}.", json.len());
+        let detail = format!(
+            "An event is at most {EVENT_BYTES_MAX} bytes; this one is {}.",
+            json.len()
+        );
         return Err(Fault::new(FaultCode::EventTooLarge, "", detail));
     }
     let event = EventView::parse(json)?;
@@ -54,22 +57,50 @@ pub fn accept(
             ));
         }
     };
-    Ok(Accepted { id, json: stored(json, id, arrival.received_at, occurred_at.is_none()) })
+    Ok(Accepted {
+        id,
+        json: stored(json, id, arrival.received_at, occurred_at.is_none()),
+    })
 }
 
 fn check_fields(event: &EventView<'_>) -> Result<(), Fault> {
     for (name, value) in [("id", event.id), ("received_at", event.received_at)] {
         if value.is_some() {
-            let detail = format!("`{name}` is set by the server; name the event by `client_event_id`.");
-            return Err(Fault::new(FaultCode::FieldUnknown, format!("/{name}"), detail));
+            let detail =
+                format!("`{name}` is set by the server; name the event by `client_event_id`.");
+            return Err(Fault::new(
+                FaultCode::FieldUnknown,
+                format!("/{name}"),
+                detail,
+            ));
         }
     }
     let name = |most| move |text: &str| check::is_name(text, most);
     let short = |most| move |text: &str| check::is_short(text, most);
-    check::required("event_type", event.event_type, "a name of a-z, 0-9, _ (at most 64)", name(64))?;
-    check::required("agent_id", event.agent_id, "a string of 1 to 128 characters", short(128))?;
-    check::required("action", event.action, "a dotted name such as files.delete (at most 128)", check::is_action)?;
-    check::required("result", event.result, "a name of a-z, 0-9, _ (at most 32)", name(32))?;
+    check::required(
+        "event_type",
+        event.event_type,
+        "a name of a-z, 0-9, _ (at most 64)",
+        name(64),
+    )?;
+    check::required(
+        "agent_id",
+        event.agent_id,
+        "a string of 1 to 128 characters",
+        short(128),
+    )?;
+    check::required(
+        "action",
+        event.action,
+        "a dotted name such as files.delete (at most 128)",
+        check::is_action,
+    )?;
+    check::required(
+        "result",
+        event.result,
+        "a name of a-z, 0-9, _ (at most 32)",
+        name(32),
+    )?;
     let texts = [
         ("client_event_id", event.client_event_id),
         ("session_id", event.session_id),
@@ -81,8 +112,18 @@ fn check_fields(event: &EventView<'_>) -> Result<(), Fault> {
     for (field, value) in texts {
         check::optional(field, value, "a string of 1 to 128 characters", short(128))?;
     }
-    check::optional("resource", event.resource, "a string of 1 to 256 characters", short(256))?;
-    check::optional("severity", event.severity, "one of info, low, medium, high, critical", check::is_severity)?;
+    check::optional(
+        "resource",
+        event.resource,
+        "a string of 1 to 256 characters",
+        short(256),
+    )?;
+    check::optional(
+        "severity",
+        event.severity,
+        "one of info, low, medium, high, critical",
+        check::is_severity,
+    )?;
     check::latency(event.latency_ms)?;
     check::metadata(event.metadata)
 }
@@ -107,7 +148,10 @@ fn check_time(occurred_at: Option<Timestamp>, arrival: Arrival) -> Result<(), Fa
 
 /// The client's object with the server's fields in front of its first one.
 fn stored(json: &str, id: EventId, received_at: Timestamp, add_occurred_at: bool) -> String {
-    let rest = json.trim_start().strip_prefix('{').expect("a parsed event starts with a brace");
+    let rest = json
+        .trim_start()
+        .strip_prefix('{')
+        .expect("a parsed event starts with a brace");
     if add_occurred_at {
         format!(
             r#"{{"id":"{id}","received_at":"{received_at}","occurred_at":"{received_at}",{rest}"#
@@ -159,39 +203,103 @@ mod tests {
     #[test]
     fn each_bad_field_is_pointed_at() {
         let cases: &[(&str, &str, FaultCode)] = &[
-            (r#"{"agent_id":"a","action":"a.b","result":"ok"}"#, "/event_type", FaultCode::FieldRequired),
+            (
+                r#"{"agent_id":"a","action":"a.b","result":"ok"}"#,
+                "/event_type",
+                FaultCode::FieldRequired,
+            ),
             (&with(r#","colour":1"#), "/colour", FaultCode::FieldUnknown),
             (&with(r#","id":"evt_1""#), "/id", FaultCode::FieldUnknown),
-            (&with(r#","result":"ok""#), "/result", FaultCode::FieldDuplicated),
-            (&with(r#","severity":"urgent""#), "/severity", FaultCode::FieldInvalid),
-            (&with(r#","latency_ms":-1"#), "/latency_ms", FaultCode::FieldInvalid),
-            (&with(r#","metadata":[]"#), "/metadata", FaultCode::FieldInvalid),
-            (&with(r#","client_event_id":"x""#), "/occurred_at", FaultCode::FieldRequired),
-            (&with(r#","occurred_at":"yesterday""#), "/occurred_at", FaultCode::FieldInvalid),
-            (&with(r#","occurred_at":"2035-01-01T00:00:00Z""#), "/occurred_at", FaultCode::FieldInvalid),
-            (&with(r#","occurred_at":"2015-01-01T00:00:00Z""#), "/occurred_at", FaultCode::FieldInvalid),
-            (r#"{"event_type":"Tool","agent_id":"a","action":"a.b","result":"ok"}"#, "/event_type", FaultCode::FieldInvalid),
-            (r#"{"event_type":"t","agent_id":"","action":"a.b","result":"ok"}"#, "/agent_id", FaultCode::FieldInvalid),
-            (r#"{"event_type":"t","agent_id":"a\u0000b","action":"a.b","result":"ok"}"#, "/agent_id", FaultCode::FieldInvalid),
-            (r#"{"event_type":"t","agent_id":"a","action":"delete","result":"ok"}"#, "/action", FaultCode::FieldInvalid),
-            (r#"{"event_type":"t","agent_id":"a","action":"a.b","result":7}"#, "/result", FaultCode::FieldInvalid),
+            (
+                &with(r#","result":"ok""#),
+                "/result",
+                FaultCode::FieldDuplicated,
+            ),
+            (
+                &with(r#","severity":"urgent""#),
+                "/severity",
+                FaultCode::FieldInvalid,
+            ),
+            (
+                &with(r#","latency_ms":-1"#),
+                "/latency_ms",
+                FaultCode::FieldInvalid,
+            ),
+            (
+                &with(r#","metadata":[]"#),
+                "/metadata",
+                FaultCode::FieldInvalid,
+            ),
+            (
+                &with(r#","client_event_id":"x""#),
+                "/occurred_at",
+                FaultCode::FieldRequired,
+            ),
+            (
+                &with(r#","occurred_at":"yesterday""#),
+                "/occurred_at",
+                FaultCode::FieldInvalid,
+            ),
+            (
+                &with(r#","occurred_at":"2035-01-01T00:00:00Z""#),
+                "/occurred_at",
+                FaultCode::FieldInvalid,
+            ),
+            (
+                &with(r#","occurred_at":"2015-01-01T00:00:00Z""#),
+                "/occurred_at",
+                FaultCode::FieldInvalid,
+            ),
+            (
+                r#"{"event_type":"Tool","agent_id":"a","action":"a.b","result":"ok"}"#,
+                "/event_type",
+                FaultCode::FieldInvalid,
+            ),
+            (
+                r#"{"event_type":"t","agent_id":"","action":"a.b","result":"ok"}"#,
+                "/agent_id",
+                FaultCode::FieldInvalid,
+            ),
+            (
+                r#"{"event_type":"t","agent_id":"a\u0000b","action":"a.b","result":"ok"}"#,
+                "/agent_id",
+                FaultCode::FieldInvalid,
+            ),
+            (
+                r#"{"event_type":"t","agent_id":"a","action":"delete","result":"ok"}"#,
+                "/action",
+                FaultCode::FieldInvalid,
+            ),
+            (
+                r#"{"event_type":"t","agent_id":"a","action":"a.b","result":7}"#,
+                "/result",
+                FaultCode::FieldInvalid,
+            ),
             ("[1]", "", FaultCode::NotAnObject),
         ];
         for (json, pointer, code) in cases {
             let fault = judge(json).expect_err(json);
-            assert_eq!((fault.pointer.as_str(), fault.code), (*pointer, *code), "{json}");
+            assert_eq!(
+                (fault.pointer.as_str(), fault.code),
+                (*pointer, *code),
+                "{json}"
+            );
         }
     }
 
     #[test]
     fn an_event_the_client_named_gets_the_same_id_every_time() {
         let json = with(r#","client_event_id":"x","occurred_at":"2025-11-15T00:00:00Z""#);
-        assert_eq!(judge(&json).expect("valid").id, judge(&json).expect("valid").id);
+        assert_eq!(
+            judge(&json).expect("valid").id,
+            judge(&json).expect("valid").id
+        );
     }
 
     #[test]
     fn an_event_over_32_kib_is_refused() {
-        let fault = judge(&with(&format!(r#","resource":"{}""#, "x".repeat(40_000)))).expect_err("large");
+        let fault =
+            judge(&with(&format!(r#","resource":"{}""#, "x".repeat(40_000)))).expect_err("large");
         assert_eq!(fault.code, FaultCode::EventTooLarge);
     }
 

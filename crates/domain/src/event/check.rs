@@ -32,7 +32,10 @@ pub(super) fn optional(
         None => Ok(()),
         Some(raw) => match text(raw) {
             Some(text) if holds(&text) => Ok(()),
-            _ => Err(Fault::invalid(pointer_to(field), format!("`{field}` must be {rule}."))),
+            _ => Err(Fault::invalid(
+                pointer_to(field),
+                format!("`{field}` must be {rule}."),
+            )),
         },
     }
 }
@@ -41,14 +44,18 @@ pub(super) fn optional(
 pub(super) fn is_name(text: &str, most: usize) -> bool {
     text.len() <= most
         && text.starts_with(|first: char| first.is_ascii_lowercase())
-        && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
 }
 
 /// `<area>.<verb>`: two or more segments of letters, digits, `_` and `-`.
 pub(super) fn is_action(text: &str) -> bool {
     let is_segment = |segment: &str| {
         !segment.is_empty()
-            && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+            && segment
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
     };
     text.len() <= 128 && text.contains('.') && text.split('.').all(is_segment)
 }
@@ -77,7 +84,10 @@ pub(super) fn latency(value: Option<&RawValue>) -> Result<(), Fault> {
     let Some(raw) = value else { return Ok(()) };
     match serde_json::from_str::<f64>(raw.get()) {
         Ok(number) if number >= 0.0 => Ok(()),
-        _ => Err(Fault::invalid("/latency_ms", "`latency_ms` must be a number, 0 or more.")),
+        _ => Err(Fault::invalid(
+            "/latency_ms",
+            "`latency_ms` must be a number, 0 or more.",
+        )),
     }
 }
 
@@ -88,7 +98,10 @@ pub(super) fn metadata(value: Option<&RawValue>) -> Result<(), Fault> {
         return Err(Fault::new(FaultCode::FieldTooLong, "/metadata", detail));
     }
     if !raw.get().starts_with('{') {
-        return Err(Fault::invalid("/metadata", "`metadata` must be a JSON object."));
+        return Err(Fault::invalid(
+            "/metadata",
+            "`metadata` must be a JSON object.",
+        ));
     }
     Ok(())
 }

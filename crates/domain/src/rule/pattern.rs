@@ -48,22 +48,33 @@ impl Pattern {
     /// Parses `match`, or says at which pointer it is wrong and what to write instead.
     pub fn parse(source: Value) -> Result<Self, Fault> {
         let Value::Object(fields) = &source else {
-            return Err(fault("", "`match` must be an object of field names and value lists."));
+            return Err(fault(
+                "",
+                "`match` must be an object of field names and value lists.",
+            ));
         };
         if source.to_string().len() > SOURCE_BYTES_MAX {
-            return Err(fault("", format!("`match` is at most {SOURCE_BYTES_MAX} bytes.")));
+            return Err(fault(
+                "",
+                format!("`match` is at most {SOURCE_BYTES_MAX} bytes."),
+            ));
         }
         for name in fields.keys() {
             if !EventView::FIELDS.contains(&name.as_str()) {
                 let known = EventView::FIELDS.join(", ");
-                let detail = format!("`{name}` is not a field of an event, so the rule could never match. Fields: {known}.");
+                let detail = format!(
+                    "`{name}` is not a field of an event, so the rule could never match. Fields: {known}."
+                );
                 return Err(fault(&format!("/{name}"), detail));
             }
         }
         let mut tests = Vec::new();
         collect(fields, &mut Vec::new(), &mut tests)?;
         if tests.len() > FIELDS_MAX {
-            return Err(fault("", format!("`match` names at most {FIELDS_MAX} fields.")));
+            return Err(fault(
+                "",
+                format!("`match` names at most {FIELDS_MAX} fields."),
+            ));
         }
         Ok(Self { source, tests })
     }
@@ -128,18 +139,30 @@ fn collect(
         path.push(name.clone());
         let pointer = format!("/{}", path.join("/"));
         if path.len() > DEPTH_MAX {
-            return Err(fault(&pointer, format!("`match` is at most {DEPTH_MAX} levels deep.")));
+            return Err(fault(
+                &pointer,
+                format!("`match` is at most {DEPTH_MAX} levels deep."),
+            ));
         }
         match wanted {
             Value::Array(values) => {
-                tests.push(FieldTest { path: path.clone(), any_of: values_of(values, &pointer)? });
+                tests.push(FieldTest {
+                    path: path.clone(),
+                    any_of: values_of(values, &pointer)?,
+                });
             }
             Value::Object(deeper) if path[0] == "metadata" => collect(deeper, path, tests)?,
             Value::Object(_) => {
-                return Err(fault(&pointer, "Only `metadata` has fields inside; list the values wanted here."));
+                return Err(fault(
+                    &pointer,
+                    "Only `metadata` has fields inside; list the values wanted here.",
+                ));
             }
             scalar => {
-                return Err(fault(&pointer, format!("List the values wanted here: write [{scalar}].")));
+                return Err(fault(
+                    &pointer,
+                    format!("List the values wanted here: write [{scalar}]."),
+                ));
             }
         }
         path.pop();
@@ -149,7 +172,10 @@ fn collect(
 
 fn values_of(values: &[Value], pointer: &str) -> Result<Vec<Scalar<'static>>, Fault> {
     if values.is_empty() || values.len() > VALUES_MAX {
-        return Err(fault(pointer, format!("List between 1 and {VALUES_MAX} values.")));
+        return Err(fault(
+            pointer,
+            format!("List between 1 and {VALUES_MAX} values."),
+        ));
     }
     let scalar = |(index, value): (usize, &Value)| match Scalar::of(value) {
         Some(Scalar::Text(text)) if text.len() > STRING_BYTES_MAX => {
@@ -178,7 +204,8 @@ mod tests {
 
     #[test]
     fn a_pattern_reads_back_as_written() {
-        let source = json!({"event_type": ["tool_call"], "metadata": {"a": {"b": [1, null, true]}}});
+        let source =
+            json!({"event_type": ["tool_call"], "metadata": {"a": {"b": [1, null, true]}}});
         let pattern = Pattern::parse(source.clone()).expect("valid");
         assert_eq!(pattern.tests().len(), 2);
         assert_eq!(Value::from(pattern), source);
@@ -195,7 +222,10 @@ mod tests {
             (json!({"result": [["x"]]}), "/match/result/0"),
             (json!({"result": {"is": ["x"]}}), "/match/result"),
             (json!({"result": ["ok", long]}), "/match/result/1"),
-            (json!({"metadata": {"a": {"b": {"c": {"d": {"e": {"f": [1]}}}}}}}), "/match/metadata/a/b/c/d/e/f"),
+            (
+                json!({"metadata": {"a": {"b": {"c": {"d": {"e": {"f": [1]}}}}}}}),
+                "/match/metadata/a/b/c/d/e/f",
+            ),
         ];
         for (source, pointer) in cases {
             let fault = Pattern::parse(source.clone()).expect_err(&source.to_string());

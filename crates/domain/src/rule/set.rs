@@ -37,7 +37,9 @@ impl RuleSet {
     pub fn matching(&self, event: &EventView<'_>) -> Vec<Arc<Rule>> {
         let mut found = self.always.clone();
         for (path, by_value) in &self.by_field {
-            let Some(field) = field_at(event, path) else { continue };
+            let Some(field) = field_at(event, path) else {
+                continue;
+            };
             for scalar in scalars(&field) {
                 let candidates = by_value.get(&scalar).into_iter().flatten();
                 for rule in candidates.filter(|rule| wants(rule, event)) {
@@ -51,7 +53,12 @@ impl RuleSet {
     }
 
     fn file(&mut self, rule: &Arc<Rule>) {
-        let Some(test) = rule.pattern.tests().iter().min_by_key(|test| selectivity(test)) else {
+        let Some(test) = rule
+            .pattern
+            .tests()
+            .iter()
+            .min_by_key(|test| selectivity(test))
+        else {
             self.always.push(Arc::clone(rule));
             return;
         };
@@ -68,8 +75,11 @@ impl RuleSet {
 /// Whether every test of the rule passes; the naive truth the index must agree with.
 pub fn wants(rule: &Rule, event: &EventView<'_>) -> bool {
     rule.pattern.tests().iter().all(|test| {
-        field_at(event, &test.path)
-            .is_some_and(|field| scalars(&field).iter().any(|scalar| test.any_of.contains(scalar)))
+        field_at(event, &test.path).is_some_and(|field| {
+            scalars(&field)
+                .iter()
+                .any(|scalar| test.any_of.contains(scalar))
+        })
     })
 }
 
@@ -139,8 +149,14 @@ mod tests {
             (json!({"event_type": ["tool_call"]}), true),
             (json!({"event_type": ["login", "tool_call"]}), true),
             (json!({"event_type": ["login"]}), false),
-            (json!({"event_type": ["tool_call"], "result": ["success"]}), false),
-            (json!({"event_type": ["tool_call"], "result": ["denied"]}), true),
+            (
+                json!({"event_type": ["tool_call"], "result": ["success"]}),
+                false,
+            ),
+            (
+                json!({"event_type": ["tool_call"], "result": ["denied"]}),
+                true,
+            ),
             (json!({"latency_ms": [5]}), true),
             (json!({"metadata": {"amount": [500.0]}}), true),
             (json!({"metadata": {"amount": ["500"]}}), false),
@@ -165,10 +181,15 @@ mod tests {
 
     fn pattern() -> impl Strategy<Value = Value> {
         let values = || prop::collection::vec(0u8..3, 1..3);
-        (prop::option::of(values()), prop::option::of(values()), prop::option::of(values())).prop_map(
-            |(agent, result, amount)| {
+        (
+            prop::option::of(values()),
+            prop::option::of(values()),
+            prop::option::of(values()),
+        )
+            .prop_map(|(agent, result, amount)| {
                 let mut source = json!({});
-                let texts = |numbers: Vec<u8>| numbers.iter().map(u8::to_string).collect::<Vec<_>>();
+                let texts =
+                    |numbers: Vec<u8>| numbers.iter().map(u8::to_string).collect::<Vec<_>>();
                 if let Some(agent) = agent {
                     source["agent_id"] = json!(texts(agent));
                 }
@@ -179,8 +200,7 @@ mod tests {
                     source["metadata"] = json!({"amount": amount});
                 }
                 source
-            },
-        )
+            })
     }
 
     proptest! {

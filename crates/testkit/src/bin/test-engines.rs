@@ -9,7 +9,10 @@
 //! export $(cargo run -q -p testkit --bin test-engines)
 //! ```
 
-#![allow(clippy::print_stdout, reason = "its output is what this program is for")]
+#![allow(
+    clippy::print_stdout,
+    reason = "its output is what this program is for"
+)]
 
 use std::env;
 use std::fs::File;
@@ -33,7 +36,10 @@ fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => set_up(),
-        ["hold", run] => hold(run.parse().context("the process id of the test run")?),
+        ["hold", run] => {
+            hold(run.parse().context("the process id of the test run")?);
+            Ok(())
+        }
         _ => bail!("usage: test-engines"),
     }
 }
@@ -53,10 +59,21 @@ fn set_up() -> anyhow::Result<()> {
         .spawn()
         .context("start the process that holds the engines")?;
     let output = holder.stdout.take().context("its output is piped")?;
-    let mut lines: Vec<String> =
-        BufReader::new(output).lines().collect::<Result<_, _>>().context("read its output")?;
-    if lines.pop_if(|line| line == READY).is_none() {
-        bail!("the engines for the tests did not start: {}", lines.join("\n"));
+    let mut lines = Vec::new();
+    let mut is_ready = false;
+    for line in BufReader::new(output).lines() {
+        let line = line.context("read what the process that holds the engines says")?;
+        if line == READY {
+            is_ready = true;
+            break;
+        }
+        lines.push(line);
+    }
+    if !is_ready {
+        bail!(
+            "the engines for the tests did not start: {}",
+            lines.join("\n")
+        );
     }
     if let Some(path) = environment::path(environment::NEXTEST_ENV) {
         let mut file = File::options()
@@ -71,23 +88,21 @@ fn set_up() -> anyhow::Result<()> {
 }
 
 /// Holds the engines until the test run with this process id has ended.
-fn hold(run: u32) -> anyhow::Result<()> {
+fn hold(run: u32) {
     let started = match environment::binaries().and_then(|binaries| Started::start(&binaries)) {
         Ok(started) => started,
         Err(error) => {
             println!("{error:?}");
-            return Ok(());
+            return;
         }
     };
     for (name, value) in started.shared().variables() {
         println!("{name}={value}");
     }
-    println!("{READY}");
-    close_stdout()?;
+    println!("{READY}"); // the last: after this nobody reads
     folder::sweep();
     while is_running(run) {
         std::thread::sleep(LOOK);
     }
     drop(started);
-    Ok(())
 }

@@ -1,0 +1,3 @@
+//! Accounts: organisations, their people, their keys.
+
+pub mod found;

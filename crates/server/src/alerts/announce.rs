@@ -1,0 +1,75 @@
+//! Makes known to the data plane what the control plane decided.
+//!
+//! A change and its announcement are saved in one transaction; the announcement is made right after,
+//! and by a sweep should that fail. So nothing decided stays unknown, and nothing unknown was decided.
+
+use std::time::Duration;
+
+use journal::{Journal, config::Change, streams::Bucket};
+use store::{Store, outbox::OutboxEntry};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::{apply::Error, retry::Retries};
+
+/// How long an announcement that failed waits for the sweep.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// Announces everything that waits, oldest first; returns when the journal has it.
+pub(crate) async fn announce(store: &Store, journal: &Journal) -> Result<(), Error> {
+    let round = store.outbox_round().await?;
+    for entry in &round.entries {
+        match change(entry) {
+            Some(change) => journal.announce(&change).await?,
+            None => tracing::error!(
+                bucket = entry.bucket,
+                "an announcement for an unknown bucket, dropped"
+            ),
+        }
+    }
+    round.finish().await?;
+    Ok(())
+}
+
+/// Announces what was left behind, until stopped.
+pub async fn sweep(
+    store: Store,
+    journal: Journal,
+    stopping: CancellationToken,
+) -> anyhow::Result<()> {
+    let mut retries = Retries::new("announce changes", &stopping);
+    loop {
+        tokio::select! {
+            () = sleep(SWEEP_EVERY) => {}
+            () = stopping.cancelled() => return Ok(()),
+        }
+        retries.again(announce(&store, &journal).await).await;
+    }
+}
+
+/// An announcement as the store keeps it.
+pub(crate) fn entry(change: Change) -> OutboxEntry {
+    OutboxEntry {
+        bucket: name(change.bucket).to_owned(),
+        key: change.key,
+        value: change.value,
+    }
+}
+
+fn change(entry: &OutboxEntry) -> Option<Change> {
+    let bucket = [Bucket::Keys, Bucket::Rules]
+        .into_iter()
+        .find(|bucket| name(*bucket) == entry.bucket)?;
+    Some(Change {
+        bucket,
+        key: entry.key.clone(),
+        value: entry.value.clone(),
+    })
+}
+
+fn name(bucket: Bucket) -> &'static str {
+    match bucket {
+        Bucket::Keys => "keys",
+        Bucket::Rules => "rules",
+    }
+}

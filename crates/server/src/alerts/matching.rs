@@ -1,0 +1,149 @@
+//! Turns events into deliveries: one task per partition.
+//!
+//! For each message of events: wait until the rules are current, judge, put on record what matched,
+//! queue it for sending, settle. A crash anywhere repeats the message, and ids derived from event
+//! and rule make the repetition harmless.
+
+use std::sync::Arc;
+
+use domain::{DeliveryId, clock::Clock, event::EventView, partition::Partition};
+use journal::{
+    Journal,
+    record::{self, EventRecord, Job, Matched, OutcomeRecord},
+    work::Task,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{planes::Appenders, retry::Retries, snapshots::Rules, telemetry::metrics as names};
+
+pub struct Matcher {
+    journal: Journal,
+    rules: Rules,
+    outcomes: Appenders,
+    clock: Clock,
+}
+
+impl Matcher {
+    pub fn new(journal: Journal, rules: Rules, outcomes: Appenders, clock: Clock) -> Self {
+        Self {
+            journal,
+            rules,
+            outcomes,
+            clock,
+        }
+    }
+
+    /// Judges the events of a partition until stopped.
+    pub async fn run(
+        self: Arc<Self>,
+        partition: Partition,
+        stopping: CancellationToken,
+    ) -> anyhow::Result<()> {
+        let mut retries = Retries::new(format!("match partition {}", partition.index()), &stopping);
+        while retries
+            .again(self.judge_all(partition, &stopping).await)
+            .await
+        {}
+        Ok(())
+    }
+
+    async fn judge_all(
+        &self,
+        partition: Partition,
+        stopping: &CancellationToken,
+    ) -> Result<(), journal::Error> {
+        let mut work = self.journal.events_to_match(partition).await?;
+        loop {
+            let task = tokio::select! {
+                task = work.next() => task?,
+                () = stopping.cancelled() => return Ok(()),
+            };
+            let judged = tokio::select! {
+                judged = self.judge(&task) => judged,
+                () = stopping.cancelled() => {
+                    let _ = task.hand_back().await;
+                    return Ok(());
+                }
+            };
+            if judged.is_err() {
+                // Whoever is next may have it at once; if this fails too, it comes back by itself.
+                let _ = task.hand_back().await;
+                return judged;
+            }
+        }
+    }
+
+    async fn judge(&self, task: &Task) -> Result<(), journal::Error> {
+        let events = match record::events(task.payload()) {
+            Ok(events) => events,
+            Err(error) => {
+                tracing::error!(%error, "a message in the event log cannot be read, skipped");
+                metrics::counter!(names::RECORDS_UNREADABLE, "log" => "events").increment(1);
+                return task.give_up().await;
+            }
+        };
+        self.rules.catch_up().await?;
+        let jobs: Vec<Job> = events.iter().flat_map(|event| self.jobs(event)).collect();
+        self.put_on_record(&jobs).await?;
+        self.journal.deliver_all(&jobs).await?;
+        metrics::counter!(names::EVENTS_MATCHED).increment(events.len() as u64);
+        metrics::counter!(names::DELIVERIES_MATCHED).increment(jobs.len() as u64);
+        task.settle().await
+    }
+
+    /// A delivery for each rule that wants the event.
+    fn jobs(&self, event: &EventRecord<'_>) -> Vec<Job> {
+        let Some(rules) = self.rules.of(event.org) else {
+            return Vec::new();
+        };
+        // What cannot be read was counted by the index.
+        let Ok(view) = EventView::parse(event.json) else {
+            return Vec::new();
+        };
+        let event_type = view.text("event_type").unwrap_or_default();
+        let matched_at = self.clock.now();
+        let job = |rule: Arc<domain::rule::Rule>| Job {
+            org: event.org,
+            delivery: DeliveryId::of(event.id, rule.id),
+            event: event.id,
+            rule: rule.id,
+            rule_name: rule.name.clone(),
+            event_type: event_type.to_string(),
+            url: rule.url.clone(),
+            json: event.json.to_owned(),
+            matched_at,
+            attempt: 1,
+            due_at: matched_at,
+        };
+        rules.matching(&view).into_iter().map(job).collect()
+    }
+
+    /// On record before it is queued, so that no attempt is recorded before its delivery.
+    async fn put_on_record(&self, jobs: &[Job]) -> Result<(), journal::Error> {
+        let mut by_org: Vec<(domain::OrgId, Vec<Vec<u8>>)> = Vec::new();
+        for job in jobs {
+            let frame = record::frame(&OutcomeRecord::Matched(matched(job)));
+            match by_org.last_mut() {
+                Some((org, frames)) if *org == job.org => frames.push(frame),
+                _ => by_org.push((job.org, vec![frame])),
+            }
+        }
+        for (org, frames) in by_org {
+            self.outcomes.of(org).append(frames).await?;
+        }
+        Ok(())
+    }
+}
+
+fn matched(job: &Job) -> Matched {
+    Matched {
+        org: job.org,
+        delivery: job.delivery,
+        event: job.event,
+        rule: job.rule,
+        rule_name: job.rule_name.clone(),
+        event_type: job.event_type.clone(),
+        url: job.url.clone(),
+        matched_at: job.matched_at,
+    }
+}

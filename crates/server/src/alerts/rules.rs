@@ -1,0 +1,216 @@
+//! `/v1/alert-rules`: what an organisation watches for, and where the alerts go.
+
+use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
+use domain::{
+    RuleId, Timestamp,
+    error_code::ErrorCode,
+    fault::{Fault, FaultCode},
+    rule::{DESCRIPTION_MAX, NAME_MAX, Pattern, Rule},
+};
+use journal::config::Change;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::announce;
+use crate::{
+    apply, chance,
+    edge::{
+        Caller, Problem,
+        caller::{RulesRead, RulesWrite},
+        problem::ProblemBody,
+        read::{IdInPath, Json, PageParams, PageWanted, cursor},
+    },
+    planes::ControlPlane,
+    retry::chain,
+};
+
+/// A rule to be made.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewRule {
+    /// 1 to 128 characters; carried in every webhook as `rule_name`.
+    name: String,
+    description: Option<String>,
+    #[serde(default = "yes")]
+    #[schema(default = true)]
+    enabled: bool,
+    /// Fields are ANDed, the values listed for a field are ORed; `{}` matches every event.
+    #[schema(value_type = Object, example = json!({"event_type": ["tool_call"], "result": ["denied"]}))]
+    r#match: Value,
+    /// Where the webhooks go.
+    #[schema(example = "https://example.com/hooks/watchbell")]
+    url: String,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// An alert rule.
+#[derive(Serialize, ToSchema)]
+pub struct RuleBody {
+    #[schema(value_type = String, example = "rul_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    id: RuleId,
+    name: String,
+    description: Option<String>,
+    enabled: bool,
+    #[schema(value_type = Object)]
+    r#match: Value,
+    url: String,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: Timestamp,
+    version: u32,
+}
+
+/// One page of rules.
+#[derive(Serialize, ToSchema)]
+pub struct RulePage {
+    data: Vec<RuleBody>,
+    next_cursor: Option<String>,
+}
+
+/// Makes an alert rule.
+///
+/// Once this returns, the rule judges every event that is accepted afterwards.
+#[utoipa::path(
+    post, path = "/v1/alert-rules", tag = "alert rules", security(("api_key" = ["rules:write"])),
+    request_body = NewRule,
+    responses(
+        (status = 201, description = "Made, and in effect", body = RuleBody),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn create(
+    State(plane): State<ControlPlane>,
+    caller: Caller<RulesWrite>,
+    Json(new): Json<NewRule>,
+) -> Result<(StatusCode, JsonAnswer<RuleBody>), Problem> {
+    let pattern = checked(&plane, &new)?;
+    let now = plane.clock.now();
+    let rule = Rule {
+        id: RuleId::new(now, chance::bytes()),
+        org_id: caller.org,
+        name: new.name,
+        description: new.description,
+        enabled: new.enabled,
+        pattern,
+        url: new.url,
+        created_at: now,
+        updated_at: now,
+        version: 1,
+    };
+    plane
+        .store
+        .create_rule(&rule, &announce::entry(Change::rule_saved(&rule)))
+        .await?;
+    announce::announce(&plane.store, &plane.journal)
+        .await
+        .map_err(|error| unannounced(rule.id, &error))?;
+    Ok((StatusCode::CREATED, JsonAnswer(RuleBody::from(rule))))
+}
+
+/// Lists alert rules, newest first.
+#[utoipa::path(
+    get, path = "/v1/alert-rules", tag = "alert rules", security(("api_key" = ["rules:read"])),
+    params(PageParams),
+    responses(
+        (status = 200, description = "One page", body = RulePage),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn list(
+    State(plane): State<ControlPlane>,
+    caller: Caller<RulesRead>,
+    page: PageWanted<RuleId>,
+) -> Result<JsonAnswer<RulePage>, Problem> {
+    let page = plane
+        .store
+        .list_rules(caller.org, page.before, page.limit)
+        .await?;
+    let data = page.rows.into_iter().map(RuleBody::from).collect();
+    Ok(JsonAnswer(RulePage {
+        data,
+        next_cursor: page.next.as_ref().map(cursor),
+    }))
+}
+
+/// Shows one alert rule.
+#[utoipa::path(
+    get, path = "/v1/alert-rules/{id}", tag = "alert rules", security(("api_key" = ["rules:read"])),
+    params(("id" = String, Path, description = "The rule's id")),
+    responses(
+        (status = 200, description = "The rule", body = RuleBody),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn show(
+    State(plane): State<ControlPlane>,
+    caller: Caller<RulesRead>,
+    IdInPath(id): IdInPath<RuleId>,
+) -> Result<JsonAnswer<RuleBody>, Problem> {
+    let rule = plane
+        .store
+        .rule(caller.org, id)
+        .await?
+        .ok_or_else(|| Problem::not_found("alert rule"))?;
+    Ok(JsonAnswer(RuleBody::from(rule)))
+}
+
+/// Everything that is wrong with a new rule, or its pattern.
+fn checked(plane: &ControlPlane, new: &NewRule) -> Result<Pattern, Problem> {
+    let mut faults = Vec::new();
+    let name_chars = new.name.chars().count();
+    if new.name.trim().is_empty() || name_chars > NAME_MAX || new.name.contains('\0') {
+        faults.push(Fault::invalid(
+            "/name",
+            format!("`name` must be 1 to {NAME_MAX} characters."),
+        ));
+    }
+    if new
+        .description
+        .as_ref()
+        .is_some_and(|text| text.chars().count() > DESCRIPTION_MAX || text.contains('\0'))
+    {
+        let detail = format!("`description` is at most {DESCRIPTION_MAX} characters.");
+        faults.push(Fault::new(FaultCode::FieldTooLong, "/description", detail));
+    }
+    if let Err(refusal) = plane.targets.parse(&new.url) {
+        faults.push(Fault::invalid("/url", refusal.to_string()));
+    }
+    match Pattern::parse(new.r#match.clone()) {
+        Ok(pattern) if faults.is_empty() => return Ok(pattern),
+        Ok(_) => {}
+        Err(fault) => faults.push(fault),
+    }
+    Err(Problem::invalid(faults))
+}
+
+/// The rule is saved, and the sweep will announce it; the client must not make it twice.
+fn unannounced(rule: RuleId, error: &apply::Error) -> Problem {
+    tracing::warn!(rule.id = %rule, error = chain(error), "a rule is saved but not announced yet");
+    let detail = format!(
+        "The rule {rule} was saved and takes effect once the journal is back. Do not make it again; \
+         GET /v1/alert-rules/{rule} shows it."
+    );
+    Problem::new(ErrorCode::JournalUnavailable, detail)
+}
+
+impl From<Rule> for RuleBody {
+    fn from(rule: Rule) -> Self {
+        Self {
+            id: rule.id,
+            name: rule.name,
+            description: rule.description,
+            enabled: rule.enabled,
+            r#match: rule.pattern.into(),
+            url: rule.url,
+            created_at: rule.created_at,
+            updated_at: rule.updated_at,
+            version: rule.version,
+        }
+    }
+}

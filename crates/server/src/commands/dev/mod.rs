@@ -1,0 +1,152 @@
+//! `watchbell dev`: from nothing to a verified webhook in one command.
+//!
+//! Starts private engines in a folder, the server in all roles, and a receiver that verifies what it
+//! gets; makes a demo organisation with a key and a rule that points at the receiver; then says what
+//! to paste next and shows each webhook as it arrives.
+
+mod receiver;
+mod setup;
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use anyhow::Context as _;
+use clap::Args;
+use engines::Engines;
+use tokio::{net::TcpListener, task::block_in_place};
+
+use self::{receiver::Receiver, setup::Demo};
+use super::say;
+use crate::{
+    config::{Config, Delivery, LogFormat},
+    lifecycle::Tasks,
+    node::{self, Node},
+    roles::Role,
+    system_clock,
+    telemetry::{logs, metrics},
+};
+
+/// Where it serves if the port is free.
+const PREFERRED_PORT: u16 = 8080;
+
+#[derive(Debug, Args)]
+pub(super) struct Dev {
+    /// Keep the data in this folder. Without it, everything is gone when it stops.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Print one line of JSON when ready, and nothing else on standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Dev {
+    pub(super) async fn run(self) -> anyhow::Result<()> {
+        let folder = setup::Folder::open(self.data_dir.as_deref())?;
+        let mut engines = block_in_place(|| setup::start_engines(folder.path()))?;
+        let outcome = self.serve(&folder, &engines).await;
+        block_in_place(|| engines.stop_all());
+        outcome
+    }
+
+    async fn serve(&self, folder: &setup::Folder, engines: &Engines) -> anyhow::Result<()> {
+        let mut demo = Demo::load(folder)?;
+        let config = config(engines, &demo)?;
+        let _telemetry = logs::start(&config.log)?;
+        let metrics = metrics::start()?;
+        let tasks = Tasks::default();
+
+        let store = node::open_store(&config)?;
+        store.migrate().await.context("migrate the database")?;
+        let node = Node::connect(&config, system_clock::SYSTEM).await?;
+        let receiver = Receiver::start(demo.receiver_port, &demo.signing_secret, &tasks).await?;
+        demo.receiver_port = Some(receiver.address.port());
+        demo.found(&store, &node).await?;
+        let listener = listen(PREFERRED_PORT).await?;
+        let address = node.start(&Role::ALL, listener, metrics, &tasks)?;
+        demo.make_rule(address, &receiver.url()).await?;
+        demo.save(folder)?;
+
+        self.announce(&demo, address, &receiver, engines);
+        let watching = tasks.stopping().clone();
+        let (json, shown) = (self.json, receiver.arrivals);
+        tasks.spawn("show webhooks", async move {
+            receiver::show(shown, watching, json).await;
+            Ok(())
+        });
+        tasks.run_to_the_end(Duration::ZERO).await
+    }
+
+    fn announce(&self, demo: &Demo, address: SocketAddr, receiver: &Receiver, engines: &Engines) {
+        let base_url = format!("http://{address}");
+        if self.json {
+            say(serde_json::json!({
+                "base_url": base_url,
+                "api_key": demo.api_key,
+                "signing_secret": demo.signing_secret,
+                "receiver_url": receiver.url(),
+                "postgres_url": engines.postgres.url(),
+                "nats_url": engines.nats.url(),
+                "redis_url": engines.redis.url(),
+                "user_email": demo.user_email,
+                "user_password": demo.user_password,
+            }));
+            return;
+        }
+        say(format_args!(
+            r#"Watchbell is running.
+
+  API             {base_url}
+  API key         {key}
+  signing secret  {secret}
+  receiver        {receiver} (built in; verifies every signature)
+  user            {email} / {password}
+  data            {data}
+
+A demo rule watches for denied tool calls. Paste this into another terminal:
+
+  curl -sS {base_url}/v1/audit/events \
+    -H 'Authorization: Bearer {key}' \
+    -H 'Content-Type: application/json' \
+    -d '{{"event_type":"tool_call","agent_id":"demo-agent","action":"files.delete","result":"denied"}}'
+
+Webhooks show up below. Ctrl-C stops everything.
+"#,
+            key = demo.api_key,
+            secret = demo.signing_secret,
+            receiver = receiver.url(),
+            email = demo.user_email,
+            password = demo.user_password,
+            data = self.data_dir.as_ref().map_or_else(
+                || "a temporary folder, removed when this stops (keep it with --data-dir DIR)"
+                    .to_owned(),
+                |folder| folder.display().to_string()
+            ),
+        ));
+    }
+}
+
+/// Development settings: loopback http endpoints are allowed, other private addresses are not.
+fn config(engines: &Engines, demo: &Demo) -> anyhow::Result<Config> {
+    let mut config = Config::default();
+    config.postgres.url = engines.postgres.url().into();
+    config.journal.url = engines.nats.url().into();
+    config.journal.monitor_url = Some(engines.nats.monitor_url());
+    config.redis.url = Some(engines.redis.url().into());
+    config.delivery = Delivery {
+        signing_secret: Some(demo.signing_secret.clone().into()),
+        allow_http: true,
+        allow_cidrs: vec!["127.0.0.0/8".parse()?, "::1/128".parse()?],
+        ..Delivery::default()
+    };
+    config.log.format = LogFormat::Text;
+    config.log.filter = "warn".to_owned();
+    Ok(config)
+}
+
+/// The preferred port, or any free one.
+async fn listen(preferred: u16) -> anyhow::Result<TcpListener> {
+    let on = |port| TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port)));
+    match on(preferred).await {
+        Ok(listener) => Ok(listener),
+        Err(_) => on(0).await.context("find a free port"),
+    }
+}

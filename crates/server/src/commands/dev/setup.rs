@@ -1,0 +1,151 @@
+//! What `watchbell dev` needs before it can show anything: a folder, engines, a demo organisation.
+
+use std::{
+    fs,
+    net::SocketAddr,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context as _, ensure};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use engines::{Engines, Search, install};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use store::Store;
+
+use crate::{accounts::found, chance, config, node::Node};
+
+/// Where the engines keep their data.
+pub(super) enum Folder {
+    Kept(PathBuf),
+    /// Removed when dropped.
+    Temporary(tempfile::TempDir),
+}
+
+impl Folder {
+    pub(super) fn open(kept: Option<&Path>) -> anyhow::Result<Self> {
+        if let Some(path) = kept {
+            fs::create_dir_all(path)
+                .with_context(|| format!("make the folder {}", path.display()))?;
+            return Ok(Self::Kept(path.canonicalize()?));
+        }
+        let folder = tempfile::Builder::new()
+            .prefix("watchbell-dev-")
+            .tempdir()
+            .context("make a temporary folder")?;
+        // PostgreSQL refuses to run as root; the user it runs as then must get through.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
+        Ok(Self::Temporary(folder))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Temporary(folder) => folder.path(),
+        }
+    }
+}
+
+/// Installs what is missing, then starts all three.
+pub(super) fn start_engines(folder: &Path) -> anyhow::Result<Engines> {
+    let search = Search {
+        path: config::search_path(),
+        home: config::home(),
+        cache: config::standard_variable("XDG_CACHE_HOME").map(PathBuf::from),
+    };
+    let found = install::ensure(&search, |missing| {
+        eprintln!("watchbell dev: {missing}; installing")
+    })
+    .context("get the engines")?;
+    Engines::start_with(folder, &found, &engines::Options::default()).context("start the engines")
+}
+
+/// The demo organisation, kept beside the engines' data.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Demo {
+    pub signing_secret: String,
+    pub receiver_port: Option<u16>,
+    pub api_key: String,
+    pub user_email: String,
+    pub user_password: String,
+    rule_made: bool,
+}
+
+impl Demo {
+    const FILE: &str = "demo.json";
+    const EMAIL: &str = "demo@example.com";
+
+    /// The one this folder has, or a new one.
+    pub(super) fn load(folder: &Folder) -> anyhow::Result<Self> {
+        let path = folder.path().join(Self::FILE);
+        match fs::read(&path) {
+            Ok(bytes) => {
+                serde_json::from_slice(&bytes).with_context(|| format!("read {}", path.display()))
+            }
+            Err(_) => Ok(Self {
+                signing_secret: format!("whsec_{}", STANDARD.encode(chance::bytes::<32>())),
+                receiver_port: None,
+                api_key: String::new(),
+                user_email: String::new(),
+                user_password: String::new(),
+                rule_made: false,
+            }),
+        }
+    }
+
+    /// For the owner's eyes only: it holds the key.
+    pub(super) fn save(&self, folder: &Folder) -> anyhow::Result<()> {
+        let path = folder.path().join(Self::FILE);
+        fs::write(&path, serde_json::to_vec_pretty(self)?)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+        Ok(())
+    }
+
+    pub(super) async fn found(&mut self, store: &Store, node: &Node) -> anyhow::Result<()> {
+        if !self.api_key.is_empty() {
+            return Ok(());
+        }
+        let founded = found::found(store, &node.journal, node.clock, "Demo", Self::EMAIL).await?;
+        self.api_key = founded.api_key;
+        self.user_email = founded.user_email;
+        self.user_password = founded.user_password;
+        Ok(())
+    }
+
+    /// Through the front door, like anybody.
+    pub(super) async fn make_rule(
+        &mut self,
+        api: SocketAddr,
+        receiver_url: &str,
+    ) -> anyhow::Result<()> {
+        if self.rule_made {
+            return Ok(());
+        }
+        let client = reqwest::Client::builder()
+            .timeout(Duration::from_secs(10))
+            .no_proxy()
+            .build()?;
+        let response = client
+            .post(format!("http://{api}/v1/alert-rules"))
+            .bearer_auth(&self.api_key)
+            .json(&json!({
+                "name": "Denied tool calls",
+                "description": "Made by watchbell dev",
+                "match": {"event_type": ["tool_call"], "result": ["denied"]},
+                "url": receiver_url,
+            }))
+            .send()
+            .await
+            .context("make the demo rule")?;
+        let status = response.status();
+        ensure!(
+            status.is_success(),
+            "make the demo rule: {status} {}",
+            response.text().await.unwrap_or_default()
+        );
+        self.rule_made = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! `watchbell doctor`: checks the settings and every dependency, and says what to do.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use journal::Journal;
+use secrecy::ExposeSecret as _;
+use store::Store;
+use tokio::time::timeout;
+
+use super::{WithConfig, durability, durability::Durability, say};
+use crate::{config::Config, node};
+
+/// Scheduled messages came with this version.
+const NATS_VERSION_MIN: (u32, u32) = (2, 12);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(super) async fn run(with: &WithConfig) -> anyhow::Result<()> {
+    let mut report = Report::default();
+    let config = match with.load() {
+        Ok(config) => config,
+        Err(error) => {
+            report.add(
+                "configuration",
+                Err(error),
+                "See docs/reference/configuration.md.",
+            );
+            return report.finish();
+        }
+    };
+    report.add("configuration", Ok("valid".to_owned()), "");
+    report.add(
+        "postgres",
+        bounded(postgres(&config)).await,
+        "Start PostgreSQL, or correct postgres.url; then run `watchbell migrate`.",
+    );
+    report.add(
+        "journal",
+        bounded(journal(&config)).await,
+        "Start NATS 2.12 or later with JetStream, or correct journal.url.",
+    );
+    report.add("durability", bounded(durable(&config)).await, "Set `sync_interval: always` in the NATS server's jetstream block, and journal.monitor_url here.");
+    if config.redis.url.is_some() {
+        report.add(
+            "redis",
+            bounded(redis(&config)).await,
+            "Start Redis or Valkey, or correct redis.url.",
+        );
+    }
+    report.add(
+        "signing",
+        signing(&config),
+        "Set delivery.signing_secret; receivers cannot verify unsigned webhooks.",
+    );
+    report.finish()
+}
+
+#[derive(Default)]
+struct Report {
+    failures: usize,
+}
+
+impl Report {
+    fn add(&mut self, what: &str, outcome: anyhow::Result<String>, advice: &str) {
+        match outcome {
+            Ok(finding) => say(format_args!("ok    {what:<14} {finding}")),
+            Err(error) => {
+                self.failures += 1;
+                say(format_args!("FAIL  {what:<14} {error:#}"));
+                say(format_args!("      {:<14} -> {advice}", ""));
+            }
+        }
+    }
+
+    fn finish(self) -> anyhow::Result<()> {
+        ensure!(self.failures == 0, "{} of the checks failed", self.failures);
+        Ok(())
+    }
+}
+
+async fn bounded(check: impl Future<Output = anyhow::Result<String>>) -> anyhow::Result<String> {
+    timeout(CHECK_TIMEOUT, check)
+        .await
+        .context("no answer in time")?
+}
+
+async fn postgres(config: &Config) -> anyhow::Result<String> {
+    let store = node::open_store(config)?;
+    let (version, newest) = (
+        store.schema_version().await?.unwrap_or(0),
+        Store::newest_schema_version(),
+    );
+    ensure!(
+        version >= newest,
+        "reachable, but its schema is at version {version} of {newest}"
+    );
+    Ok(format!("reachable, schema version {version}"))
+}
+
+async fn journal(config: &Config) -> anyhow::Result<String> {
+    let journal = Journal::connect(&node::journal_options(config)?).await?;
+    let version = journal.server_version();
+    let mut numbers = version
+        .split('.')
+        .map(|part| part.parse::<u32>().unwrap_or(0));
+    let version_number = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    ensure!(
+        version_number >= NATS_VERSION_MIN,
+        "NATS {version} is too old for scheduled messages"
+    );
+    journal
+        .prepare()
+        .await
+        .context("JetStream does not take our streams")?;
+    Ok(format!("NATS {version}, streams in place"))
+}
+
+async fn durable(config: &Config) -> anyhow::Result<String> {
+    let url = config
+        .journal
+        .monitor_url
+        .as_ref()
+        .context("not known, journal.monitor_url is not set")?;
+    match durability::ask(url).await? {
+        Durability::SyncsAlways => Ok("acknowledged events survive a power cut".to_owned()),
+        Durability::SyncsLater => bail!("acknowledged events can be lost in a power cut"),
+    }
+}
+
+async fn redis(config: &Config) -> anyhow::Result<String> {
+    let url = config.redis.url.as_ref().context("not set")?;
+    let client = redis::Client::open(url.expose_secret()).context("redis.url is not valid")?;
+    let mut connection = client
+        .get_multiplexed_async_connection()
+        .await
+        .context("connect")?;
+    redis::cmd("PING")
+        .query_async::<String>(&mut connection)
+        .await
+        .context("PING")?;
+    Ok("reachable".to_owned())
+}
+
+fn signing(config: &Config) -> anyhow::Result<String> {
+    let secret = config
+        .delivery
+        .signing_secret
+        .as_ref()
+        .context("webhooks are sent unsigned")?;
+    let standard = webhook_signature::standard::Key::parse(secret.expose_secret()).is_some();
+    Ok(if standard {
+        "webhooks are signed, also in the Standard Webhooks form"
+    } else {
+        "webhooks are signed"
+    }
+    .to_owned())
+}

@@ -1,0 +1,20 @@
+//! `watchbell migrate`: brings the schema up to date. Safe to repeat and to run on several nodes.
+
+use anyhow::Context as _;
+use store::Store;
+
+use super::say;
+use crate::{config::Config, node};
+
+pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
+    let store = node::open_store(config)?;
+    store
+        .migrate()
+        .await
+        .context("migrate the database; is PostgreSQL running, and is postgres.url right?")?;
+    say(format_args!(
+        "The database schema is at version {}.",
+        Store::newest_schema_version()
+    ));
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! The commands of the `watchbell` binary.
+
+mod admin;
+mod dev;
+mod doctor;
+mod durability;
+mod healthcheck;
+mod migrate;
+mod reference;
+mod serve;
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{self, Config};
+
+/// The audit trail, the guard and the alarm bell for AI agents.
+#[derive(Debug, Parser)]
+#[command(name = "watchbell", version, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Try it: everything in one process, with private engines and a receiver that shows webhooks.
+    Dev(dev::Dev),
+    /// Run the server.
+    Serve(serve::Serve),
+    /// Bring the database schema up to date.
+    Migrate(WithConfig),
+    /// Check the configuration and every dependency, and say what to do about what is wrong.
+    Doctor(WithConfig),
+    /// Ask a running server whether it is ready; exits 1 if not. For container health checks.
+    Healthcheck(healthcheck::Healthcheck),
+    /// Operator's tasks.
+    #[command(subcommand)]
+    Admin(admin::Admin),
+    /// Print generated reference pages.
+    #[command(hide = true)]
+    Reference(reference::Reference),
+}
+
+/// Where the settings come from.
+#[derive(Clone, Debug, Default, Args)]
+struct WithConfig {
+    /// A TOML file; `WATCHBELL__SECTION__KEY` variables are read over it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl WithConfig {
+    fn load(&self) -> anyhow::Result<Config> {
+        config::load(self.config.as_deref())
+    }
+}
+
+impl Cli {
+    pub fn run(self) -> anyhow::Result<()> {
+        rustls::crypto::aws_lc_rs::default_provider()
+            .install_default()
+            .map_err(|_| anyhow::anyhow!("a TLS provider was already installed"))?;
+        let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
+        let outcome = runtime.block_on(async {
+            match self.command {
+                Command::Dev(dev) => dev.run().await,
+                Command::Serve(serve) => serve.run().await,
+                Command::Migrate(with) => migrate::run(&with.load()?).await,
+                Command::Doctor(with) => doctor::run(&with).await,
+                Command::Healthcheck(healthcheck) => healthcheck.run().await,
+                Command::Admin(admin) => admin.run().await,
+                Command::Reference(reference) => reference.run(),
+            }
+        });
+        // What still blocks a thread (a name being resolved) must not hold up the end.
+        runtime.shutdown_background();
+        outcome
+    }
+}
+
+/// Writes a line for the person at the terminal; a closed pipe ends nothing.
+fn say(line: impl std::fmt::Display) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stdout(), "{line}");
+}

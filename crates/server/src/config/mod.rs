@@ -1,0 +1,214 @@
+//! The settings: a file, then the environment, checked together; an unknown key is an error.
+//!
+//! Every setting has a default and a line in [`reference::SETTINGS`], from which
+//! `docs/reference/configuration.md` is generated.
+
+mod load;
+pub mod reference;
+
+use std::{net::SocketAddr, time::Duration};
+
+use domain::partition::Partitions;
+use ipnet::IpNet;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+
+pub use load::{home, load, otel_is_configured, search_path, standard_variable};
+
+/// Everything that can be set.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    pub http: Http,
+    pub postgres: Postgres,
+    pub journal: Journal,
+    pub redis: Redis,
+    pub events: Events,
+    pub delivery: Delivery,
+    pub log: Log,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Http {
+    pub listen: SocketAddr,
+    pub request_timeout_s: u64,
+    pub drain_s: u64,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Postgres {
+    #[serde(serialize_with = "hidden")]
+    pub url: SecretString,
+    pub connections_max: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Journal {
+    #[serde(serialize_with = "hidden")]
+    pub url: SecretString,
+    pub namespace: String,
+    pub partitions: u16,
+    pub replicas: usize,
+    pub monitor_url: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Redis {
+    #[serde(serialize_with = "hidden_option")]
+    pub url: Option<SecretString>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Events {
+    pub retention_days: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Delivery {
+    #[serde(serialize_with = "hidden_option")]
+    pub signing_secret: Option<SecretString>,
+    pub allow_http: bool,
+    #[serde(deserialize_with = "load::list")]
+    pub allow_cidrs: Vec<IpNet>,
+    pub concurrency: usize,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    pub format: LogFormat,
+    pub filter: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    Json,
+    Text,
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            request_timeout_s: 30,
+            drain_s: 5,
+        }
+    }
+}
+
+impl Default for Postgres {
+    fn default() -> Self {
+        Self {
+            url: SecretString::from("postgres://watchbell@127.0.0.1/watchbell"),
+            connections_max: 20,
+        }
+    }
+}
+
+impl Default for Journal {
+    fn default() -> Self {
+        Self {
+            url: SecretString::from("nats://127.0.0.1:4222"),
+            namespace: "watchbell".to_owned(),
+            partitions: 8,
+            replicas: 1,
+            monitor_url: None,
+        }
+    }
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self {
+            retention_days: 183,
+        }
+    }
+}
+
+impl Default for Delivery {
+    fn default() -> Self {
+        Self {
+            signing_secret: None,
+            allow_http: false,
+            allow_cidrs: Vec::new(),
+            concurrency: 1_024,
+        }
+    }
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self {
+            format: LogFormat::Json,
+            filter: "info".to_owned(),
+        }
+    }
+}
+
+impl Config {
+    pub fn partitions(&self) -> anyhow::Result<Partitions> {
+        Partitions::new(self.journal.partitions).ok_or_else(|| {
+            anyhow::anyhow!(
+                "journal.partitions must be between 1 and {}",
+                Partitions::MOST
+            )
+        })
+    }
+
+    pub fn retention(&self) -> Duration {
+        Duration::from_secs(u64::from(self.events.retention_days) * 24 * 3600)
+    }
+
+    /// What a value alone cannot tell; run before anything starts.
+    fn check(&self) -> anyhow::Result<()> {
+        self.partitions()?;
+        let namespace = &self.journal.namespace;
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        anyhow::ensure!(
+            !namespace.is_empty() && namespace.len() <= 32 && namespace.bytes().all(plain),
+            "journal.namespace must be 1 to 32 letters, digits, - or _"
+        );
+        anyhow::ensure!(
+            [1, 3, 5].contains(&self.journal.replicas),
+            "journal.replicas must be 1, 3 or 5"
+        );
+        anyhow::ensure!(
+            self.delivery.concurrency > 0,
+            "delivery.concurrency must be at least 1"
+        );
+        anyhow::ensure!(
+            self.events.retention_days > 0,
+            "events.retention_days must be at least 1"
+        );
+        if let Some(secret) = &self.delivery.signing_secret {
+            use secrecy::ExposeSecret as _;
+            anyhow::ensure!(
+                !secret.expose_secret().is_empty(),
+                "delivery.signing_secret is empty; leave it out to send unsigned webhooks"
+            );
+        }
+        Ok(())
+    }
+}
+
+fn hidden<S: serde::Serializer>(_: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str("(hidden)")
+}
+
+#[expect(clippy::ref_option, reason = "serde passes the field by reference")]
+fn hidden_option<S: serde::Serializer>(
+    secret: &Option<SecretString>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match secret {
+        Some(secret) => hidden(secret, serializer),
+        None => serializer.serialize_none(),
+    }
+}

@@ -1,0 +1,112 @@
+//! Writes what became of deliveries to the store: one task per partition, exactly once.
+
+use domain::{delivery::State, partition::Partition};
+use journal::{
+    Journal,
+    follow::Entry,
+    record::{self, Attempted, Matched, OutcomeRecord},
+    streams::Log,
+};
+use store::{
+    Store,
+    deliveries::{Attempt, Delivery, DeliveryLog, Outcomes, Standing},
+    watermark::{Applied, Source, Span},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    apply::{self, Sink},
+    telemetry::metrics as names,
+};
+
+pub async fn run(
+    journal: Journal,
+    store: Store,
+    partition: Partition,
+    stopping: CancellationToken,
+) -> anyhow::Result<()> {
+    apply::run::<Recorder>(journal, store, Log::Outcomes(partition), stopping).await
+}
+
+struct Recorder(DeliveryLog);
+
+impl Sink for Recorder {
+    async fn open(store: &Store) -> Result<Self, store::Error> {
+        store.delivery_log().await.map(Self)
+    }
+
+    async fn apply(
+        &mut self,
+        source: &Source,
+        span: Span,
+        entries: &[Entry],
+    ) -> Result<Applied, store::Error> {
+        let mut outcomes = Outcomes::default();
+        for record in entries.iter().flat_map(readable) {
+            match record {
+                OutcomeRecord::Matched(matched) => outcomes.matched.push(delivery(matched)),
+                OutcomeRecord::Attempted(attempted) => {
+                    outcomes.standings.push(standing(&attempted));
+                    outcomes.attempts.push(attempt(*attempted));
+                }
+            }
+        }
+        self.0.apply(source, span, &outcomes).await
+    }
+}
+
+fn readable(entry: &Entry) -> Vec<OutcomeRecord> {
+    record::outcomes(&entry.payload).unwrap_or_else(|error| {
+        tracing::error!(sequence = entry.sequence, %error, "a record in the outcome log cannot be read, skipped");
+        metrics::counter!(names::RECORDS_UNREADABLE, "log" => "outcomes").increment(1);
+        Vec::new()
+    })
+}
+
+fn delivery(matched: Matched) -> Delivery {
+    Delivery {
+        org: matched.org,
+        id: matched.delivery,
+        event: matched.event,
+        rule: matched.rule,
+        rule_name: matched.rule_name,
+        event_type: matched.event_type,
+        url: matched.url,
+        state: State::Pending.as_str().to_owned(),
+        attempts: 0,
+        matched_at: matched.matched_at,
+        next_at: None,
+    }
+}
+
+fn standing(attempted: &Attempted) -> Standing {
+    Standing {
+        org: attempted.org,
+        delivery: attempted.delivery,
+        attempts: attempted.number,
+        state: attempted.state.as_str().to_owned(),
+        next_at: attempted.next_at,
+    }
+}
+
+fn attempt(attempted: Attempted) -> Attempt {
+    Attempt {
+        org: attempted.org,
+        delivery: attempted.delivery,
+        id: attempted.id,
+        number: attempted.number,
+        trigger: attempted.trigger.as_str().to_owned(),
+        due_at: attempted.due_at,
+        started_at: attempted.started_at,
+        finished_at: attempted.finished_at,
+        signed_at: attempted.signed_at,
+        url: attempted.url,
+        remote_address: attempted.remote_address,
+        body_sha256: attempted.body_sha256,
+        body_bytes: attempted.body_bytes,
+        status: attempted.status,
+        outcome: attempted.outcome.as_str().to_owned(),
+        error: attempted.error,
+        answer: attempted.answer,
+    }
+}

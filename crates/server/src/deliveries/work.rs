@@ -1,0 +1,180 @@
+//! Takes due deliveries off the queue, makes an attempt of each, and settles it.
+//!
+//! Record, then settle: what happened is in the journal before the queue forgets the delivery, so a
+//! crash repeats a send but never loses one.
+
+use std::{sync::Arc, time::Duration};
+
+use domain::{
+    AttemptId, Timestamp,
+    clock::Clock,
+    delivery::{
+        Trigger,
+        schedule::{self, Next},
+    },
+};
+use journal::{
+    Journal,
+    record::{self, Attempted, Job, OutcomeRecord},
+    work::Task,
+};
+use metrics::{counter, gauge, histogram};
+use tokio::sync::Semaphore;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::send::{Sender, Sent};
+use crate::{
+    chance,
+    planes::Appenders,
+    retry::{Retries, chain},
+    telemetry::metrics as names,
+};
+
+/// One worker of deliveries. Cheap to clone.
+#[derive(Clone)]
+pub struct Worker {
+    journal: Journal,
+    sender: Sender,
+    outcomes: Appenders,
+    clock: Clock,
+}
+
+impl Worker {
+    pub fn new(journal: Journal, sender: Sender, outcomes: Appenders, clock: Clock) -> Self {
+        Self {
+            journal,
+            sender,
+            outcomes,
+            clock,
+        }
+    }
+
+    /// Sends what is due until stopped, at most `concurrency` at a time; then finishes what is in
+    /// flight.
+    pub async fn run(self, concurrency: usize, stopping: CancellationToken) -> anyhow::Result<()> {
+        let (slots, in_flight) = (Arc::new(Semaphore::new(concurrency)), TaskTracker::new());
+        let mut retries = Retries::new("deliver", &stopping);
+        while retries
+            .again(self.take(concurrency, &slots, &in_flight, &stopping).await)
+            .await
+        {}
+        in_flight.close();
+        in_flight.wait().await;
+        Ok(())
+    }
+
+    /// Takes deliveries as slots are free.
+    async fn take(
+        &self,
+        concurrency: usize,
+        slots: &Arc<Semaphore>,
+        in_flight: &TaskTracker,
+        stopping: &CancellationToken,
+    ) -> Result<(), journal::Error> {
+        let mut work = self.journal.deliveries_due(concurrency).await?;
+        loop {
+            let (slot, task) = tokio::select! {
+                taken = async {
+                    let slot = Arc::clone(slots).acquire_owned().await;
+                    (slot, work.next().await)
+                } => taken,
+                () = stopping.cancelled() => return Ok(()),
+            };
+            let (worker, task) = (self.clone(), task?);
+            in_flight.spawn(async move {
+                gauge!(names::DELIVERIES_IN_FLIGHT).increment(1.0);
+                worker.work(&task).await;
+                gauge!(names::DELIVERIES_IN_FLIGHT).decrement(1.0);
+                drop(slot);
+            });
+        }
+    }
+
+    async fn work(&self, task: &Task) {
+        let outcome = match record::job(task.payload()) {
+            Ok(job) => self.attempt(task, job).await,
+            Err(error) => {
+                tracing::error!(%error, "a delivery cannot be read, skipped");
+                counter!(names::RECORDS_UNREADABLE, "log" => "deliveries").increment(1);
+                task.give_up().await
+            }
+        };
+        if let Err(error) = outcome {
+            // Sent or not, it is not on record or not settled: it comes back.
+            tracing::warn!(
+                error = chain(&error),
+                "a delivery was not settled, it will be tried again"
+            );
+            let _ = task.hand_back().await;
+        }
+    }
+
+    async fn attempt(&self, task: &Task, job: Job) -> Result<(), journal::Error> {
+        let started_at = self.clock.now();
+        let trigger = if job.attempt == 1 {
+            Trigger::Match
+        } else {
+            Trigger::Retry
+        };
+        let sent = self.sender.send(&job, trigger, started_at).await;
+        let finished_at = self.clock.now();
+        let next = schedule::next(
+            job.delivery,
+            job.attempt,
+            sent.outcome,
+            job.matched_at,
+            finished_at,
+        );
+        count(&job, &sent, started_at, finished_at);
+        let attempted = Attempted {
+            id: AttemptId::new(started_at, chance::bytes()),
+            org: job.org,
+            delivery: job.delivery,
+            number: job.attempt,
+            trigger,
+            due_at: job.due_at,
+            started_at,
+            finished_at,
+            signed_at: started_at,
+            url: job.url.clone(),
+            remote_address: sent.remote_address.map(|address| address.to_string()),
+            body_sha256: sent.body_sha256,
+            body_bytes: sent.body_bytes,
+            status: sent.status,
+            outcome: sent.outcome,
+            error: sent.error,
+            answer: sent.answer,
+            state: next.state(),
+            next_at: match next {
+                Next::At(due) => Some(due),
+                Next::Done | Next::Held | Next::Failed => None,
+            },
+        };
+        let frame = record::frame(&OutcomeRecord::Attempted(Box::new(attempted)));
+        self.outcomes.of(job.org).append([frame]).await?;
+        if let Next::At(due_at) = next {
+            let again = Job {
+                attempt: job.attempt + 1,
+                due_at,
+                ..job
+            };
+            self.journal.deliver_later(&again).await?;
+        }
+        task.settle().await
+    }
+}
+
+fn count(job: &Job, sent: &Sent, started_at: Timestamp, finished_at: Timestamp) {
+    let took: Duration = finished_at.since(started_at);
+    counter!(names::DELIVERY_ATTEMPTS, "outcome" => sent.outcome.as_str()).increment(1);
+    histogram!(names::DELIVERY_ATTEMPT_SECONDS).record(took);
+    histogram!(names::DELIVERY_LAG_SECONDS).record(started_at.since(job.due_at));
+    tracing::debug!(
+        delivery.id = %job.delivery,
+        org.id = %job.org,
+        attempt = job.attempt,
+        outcome = sent.outcome.as_str(),
+        duration_ms = took.as_secs_f64() * 1e3,
+        "attempted"
+    );
+}

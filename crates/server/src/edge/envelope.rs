@@ -1,0 +1,92 @@
+//! The outermost layer: every request gets an id, every error a problem body, every answer a count.
+
+use std::time::Instant;
+
+use axum::{
+    body::{Body, to_bytes},
+    extract::{MatchedPath, Request},
+    http::{HeaderMap, HeaderValue, header},
+    middleware::Next,
+    response::Response,
+};
+use tracing::Instrument as _;
+use uuid::Uuid;
+
+use super::Problem;
+use crate::{chance, telemetry::metrics as names};
+
+const REQUEST_ID: &str = "x-request-id";
+/// A client's own id is kept if it is no longer than this and plain.
+const REQUEST_ID_MAX: usize = 64;
+/// What is kept of the text with which the web framework refused a request.
+const REFUSAL_BYTES_MAX: usize = 4 * 1024;
+
+pub async fn envelope(request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let id = request_id(request.headers());
+    let method = request.method().clone();
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or("none", MatchedPath::as_str)
+        .to_owned();
+    let span =
+        tracing::info_span!("request", request.id = id, http.method = %method, http.route = route);
+
+    let response = next.run(request).instrument(span.clone()).await;
+    let mut response = finished(response, &id).await;
+    let value = HeaderValue::from_str(&id).expect("a request id is plain ASCII");
+    response.headers_mut().insert(REQUEST_ID, value);
+
+    let (status, took) = (response.status(), started.elapsed());
+    span.in_scope(|| {
+        tracing::debug!(
+            http.status = status.as_u16(),
+            duration_ms = took.as_secs_f64() * 1e3,
+            "answered"
+        );
+    });
+    let labels = [("route", route), ("method", method.to_string())];
+    metrics::histogram!(names::HTTP_REQUEST_SECONDS, &labels).record(took);
+    let [route, method] = labels;
+    let labels = [route, method, ("status", status.as_u16().to_string())];
+    metrics::counter!(names::HTTP_REQUESTS, &labels).increment(1);
+    response
+}
+
+/// Writes the problem a handler left, or makes one of a bare refusal.
+async fn finished(mut response: Response, id: &str) -> Response {
+    let status = response.status();
+    let allow = response.headers_mut().remove(header::ALLOW);
+    let problem = if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        problem
+    } else if status.is_client_error() || status.is_server_error() {
+        let body = std::mem::replace(response.body_mut(), Body::empty());
+        let text = to_bytes(body, REFUSAL_BYTES_MAX).await.unwrap_or_default();
+        Problem::of_status(status, &String::from_utf8_lossy(&text))
+    } else {
+        return response;
+    };
+    let mut written = problem.write(id);
+    if let Some(allow) = allow {
+        written.headers_mut().insert(header::ALLOW, allow);
+    }
+    written
+}
+
+fn request_id(headers: &HeaderMap) -> String {
+    let plain = |id: &&str| {
+        (1..=REQUEST_ID_MAX).contains(&id.len())
+            && id
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+    };
+    let given = headers
+        .get(REQUEST_ID)
+        .and_then(|value| value.to_str().ok())
+        .filter(plain);
+    given.map_or_else(
+        || Uuid::from_bytes(chance::bytes()).simple().to_string(),
+        str::to_owned,
+    )
+}

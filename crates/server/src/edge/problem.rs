@@ -1,0 +1,189 @@
+//! An error as a client sees it: RFC 9457, with a stable code and what to do next.
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use domain::{error_code::ErrorCode, fault::Fault};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::retry::chain;
+
+/// How long a client should wait before it asks a server again that lacks a dependency.
+const RETRY_AFTER_S: u16 = 2;
+
+/// Why a request was refused. Handlers return it; the envelope writes it.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    code: ErrorCode,
+    detail: String,
+    errors: Vec<Fault>,
+}
+
+/// The body of every error.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub struct ProblemBody {
+    /// A page that explains the code.
+    r#type: String,
+    title: &'static str,
+    status: u16,
+    /// What went wrong with this request, and what to do next.
+    detail: String,
+    /// Stable; one of the documented set.
+    #[schema(example = "VALIDATION_FAILED")]
+    code: &'static str,
+    /// Also in `X-Request-Id`; quote it when you ask for help.
+    request_id: String,
+    /// Each field that is wrong, where that is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<FaultBody>)]
+    errors: Vec<Fault>,
+}
+
+/// One field that is wrong.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Fault)]
+pub struct FaultBody {
+    #[schema(example = "FIELD_REQUIRED")]
+    code: String,
+    /// RFC 6901 pointer into the body, or `?name` for a parameter.
+    #[schema(example = "/action")]
+    pointer: String,
+    detail: String,
+}
+
+impl Problem {
+    pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// The fields that are wrong, all at once.
+    pub fn invalid(errors: Vec<Fault>) -> Self {
+        let detail = match errors.as_slice() {
+            [only] => only.detail.clone(),
+            many => format!("{} fields are not valid; see `errors`.", many.len()),
+        };
+        Self {
+            code: ErrorCode::ValidationFailed,
+            detail,
+            errors,
+        }
+    }
+
+    pub fn parameter(name: &str, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        let errors = vec![Fault::invalid(format!("?{name}"), detail.clone())];
+        Self {
+            code: ErrorCode::InvalidParameter,
+            detail,
+            errors,
+        }
+    }
+
+    pub fn not_found(what: &str) -> Self {
+        Self::new(
+            ErrorCode::NotFound,
+            format!("Your organisation has no such {what}."),
+        )
+    }
+
+    /// For what the web framework refused by itself.
+    pub(super) fn of_status(status: StatusCode, text: &str) -> Self {
+        let code = match status.as_u16() {
+            401 => ErrorCode::Unauthenticated,
+            403 => ErrorCode::Forbidden,
+            404 => ErrorCode::NotFound,
+            405 => ErrorCode::MethodNotAllowed,
+            408 => ErrorCode::RequestTimeout,
+            413 => ErrorCode::PayloadTooLarge,
+            415 => ErrorCode::UnsupportedMediaType,
+            422 => ErrorCode::ValidationFailed,
+            400..=499 => ErrorCode::InvalidBody,
+            _ => ErrorCode::Internal,
+        };
+        let detail = if status.is_server_error() || text.is_empty() {
+            code.summary()
+        } else {
+            text
+        };
+        Self::new(code, detail)
+    }
+
+    pub(super) fn write(self, request_id: &str) -> Response {
+        let body = ProblemBody {
+            r#type: format!("https://watchbell.dev/errors/{}", self.code.as_str()),
+            title: self.code.title(),
+            status: self.code.status(),
+            detail: self.detail,
+            code: self.code.as_str(),
+            request_id: request_id.to_owned(),
+            errors: self.errors,
+        };
+        let text = serde_json::to_string(&body).expect("a problem always encodes");
+        let mut response = (status_of(self.code), Body::from(text)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
+        if self.code.status() == 503 {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+        }
+        if self.code == ErrorCode::Unauthenticated {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+fn status_of(code: ErrorCode) -> StatusCode {
+    StatusCode::from_u16(code.status()).expect("the table holds valid statuses")
+}
+
+/// Left in the response for the envelope, which knows the request's id.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = status_of(self.code).into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<journal::Error> for Problem {
+    fn from(error: journal::Error) -> Self {
+        let code = match &error {
+            journal::Error::Unavailable { .. } => ErrorCode::JournalUnavailable,
+            journal::Error::Full => ErrorCode::Overloaded,
+            journal::Error::Misconfigured(_) | journal::Error::Corrupt { .. } => {
+                ErrorCode::Internal
+            }
+        };
+        tracing::warn!(
+            code = code.as_str(),
+            error = chain(&error),
+            "a request failed on the journal"
+        );
+        Self::new(code, code.summary())
+    }
+}
+
+impl From<store::Error> for Problem {
+    fn from(error: store::Error) -> Self {
+        if let store::Error::Unavailable(_) = &error {
+            tracing::warn!(error = chain(&error), "a request failed on the database");
+            return Self::new(
+                ErrorCode::StoreUnavailable,
+                ErrorCode::StoreUnavailable.summary(),
+            );
+        }
+        tracing::error!(error = chain(&error), "a request failed in the store");
+        Self::new(ErrorCode::Internal, ErrorCode::Internal.summary())
+    }
+}

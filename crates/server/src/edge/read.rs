@@ -1,0 +1,162 @@
+//! Reads bodies, path and query parameters; what cannot be read is a problem that says where.
+
+use std::str::FromStr;
+
+use axum::{
+    body::Bytes,
+    extract::{FromRequest, FromRequestParts, Path, Query, Request},
+    http::{HeaderMap, StatusCode, header, request::Parts},
+};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use domain::error_code::ErrorCode;
+use serde::{Deserialize, de::DeserializeOwned};
+use store::page::{LIMIT_DEFAULT, LIMIT_MAX};
+use utoipa::IntoParams;
+
+use super::Problem;
+
+/// A body that says it is JSON, not yet parsed.
+#[derive(Debug)]
+pub struct JsonBytes(pub Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for JsonBytes {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        check_media_type(request.headers())?;
+        let bytes = Bytes::from_request(request, state)
+            .await
+            .map_err(|refusal| {
+                if refusal.status() == StatusCode::PAYLOAD_TOO_LARGE {
+                    Problem::new(
+                        ErrorCode::PayloadTooLarge,
+                        ErrorCode::PayloadTooLarge.what_to_do(),
+                    )
+                } else {
+                    Problem::new(
+                        ErrorCode::InvalidBody,
+                        "The body ended before all of it had arrived.",
+                    )
+                }
+            })?;
+        Ok(Self(bytes))
+    }
+}
+
+/// A JSON body of a known shape.
+#[derive(Debug)]
+pub struct Json<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let JsonBytes(bytes) = JsonBytes::from_request(request, state).await?;
+        serde_json::from_slice(&bytes).map(Json).map_err(|error| {
+            Problem::new(
+                ErrorCode::InvalidBody,
+                format!("The body could not be read: {error}."),
+            )
+        })
+    }
+}
+
+/// The id at the end of a path; what is not an id of the kind is not found.
+#[derive(Debug)]
+pub struct IdInPath<I>(pub I);
+
+impl<S: Send + Sync, I: FromStr + Send> FromRequestParts<S> for IdInPath<I> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let text = Path::<String>::from_request_parts(parts, state)
+            .await
+            .map(|Path(text)| text);
+        let id = text.ok().and_then(|text| text.parse().ok());
+        id.map(Self)
+            .ok_or_else(|| Problem::new(ErrorCode::NotFound, "The path does not name a valid id."))
+    }
+}
+
+/// Which page of a list is wanted, already checked.
+#[derive(Debug)]
+pub struct PageWanted<K> {
+    pub before: Option<K>,
+    pub limit: u32,
+}
+
+/// How a list is paged.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PageParams {
+    /// How many to return, 1 to 1,000 (100).
+    limit: Option<String>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+impl<S: Send + Sync, K: FromStr + Send> FromRequestParts<S> for PageWanted<K> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Query(params) = Query::<PageParams>::from_request_parts(parts, state)
+            .await
+            .map_err(|refusal| Problem::new(ErrorCode::InvalidParameter, refusal.body_text()))?;
+        let limit = match params.limit {
+            None => LIMIT_DEFAULT,
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|limit| (1..=LIMIT_MAX).contains(limit))
+                .ok_or_else(|| {
+                    Problem::parameter(
+                        "limit",
+                        format!("`limit` must be a number from 1 to {LIMIT_MAX}."),
+                    )
+                })?,
+        };
+        let before = params.cursor.map(|cursor| {
+            read_cursor(&cursor).ok_or_else(|| {
+                Problem::parameter(
+                    "cursor",
+                    "`cursor` must be the `next_cursor` of an earlier answer.",
+                )
+            })
+        });
+        Ok(Self {
+            before: before.transpose()?,
+            limit,
+        })
+    }
+}
+
+/// Opaque to clients: what is inside may change.
+pub fn cursor(key: &impl ToString) -> String {
+    URL_SAFE_NO_PAD.encode(key.to_string())
+}
+
+fn read_cursor<K: FromStr>(cursor: &str) -> Option<K> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+    std::str::from_utf8(&bytes).ok()?.parse().ok()
+}
+
+fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let given = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("");
+    let essence = given.split(';').next().unwrap_or("").trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        let detail = format!("Send `Content-Type: application/json`; got `{essence}`.");
+        return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));
+    }
+    let encoding = headers
+        .get(header::CONTENT_ENCODING)
+        .map_or(b"identity".as_slice(), |value| value.as_bytes());
+    if encoding != b"identity" {
+        let detail = "Compressed bodies are not read; send it uncompressed.";
+        return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));
+    }
+    Ok(())
+}

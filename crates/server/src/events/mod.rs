@@ -1,0 +1,5 @@
+//! Audit events: taken in, indexed, listed.
+
+pub mod index;
+pub mod ingest;
+pub mod list;

@@ -1,0 +1,96 @@
+//! How the process lives and ends.
+//!
+//! Every task is started here and none is forgotten: one that ends before it was asked to, by error
+//! or panic, takes the process down, loudly. An orderly end has two steps. *Draining*: readiness
+//! says 503 while everything still works, so that a load balancer looks elsewhere. *Stopping*: no
+//! new work is taken, what is in flight finishes, and the last task to end lets the process go.
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use anyhow::{Context as _, anyhow, bail};
+use futures::FutureExt as _;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::{sleep, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// How long stopping may take: a send in flight (10 s) and its record (15 s) fit.
+const STOP_TIMEOUT: Duration = Duration::from_secs(28);
+
+/// Starts tasks and knows when to stop. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Tasks {
+    tracker: TaskTracker,
+    draining: CancellationToken,
+    stopping: CancellationToken,
+    failure: Arc<OnceLock<String>>,
+}
+
+impl Tasks {
+    /// Starts a task that runs until [`Tasks::stopping`] is cancelled. Ending earlier is a failure.
+    pub fn spawn<T>(&self, name: impl Into<String>, task: T)
+    where
+        T: Future<Output = anyhow::Result<()>> + Send + 'static,
+    {
+        let (name, tasks) = (name.into(), self.clone());
+        self.tracker.spawn(async move {
+            let problem = match AssertUnwindSafe(task).catch_unwind().await {
+                Ok(Ok(())) if tasks.stopping.is_cancelled() => return,
+                Ok(Ok(())) => "ended by itself".to_owned(),
+                Ok(Err(error)) => format!("failed: {error:#}"),
+                Err(_) => "panicked".to_owned(),
+            };
+            tracing::error!(task = name, problem, "a task died, the process stops");
+            let _ = tasks.failure.set(format!("task {name} {problem}"));
+            tasks.stopping.cancel();
+        });
+    }
+
+    /// Cancelled when readiness should say no.
+    pub fn draining(&self) -> &CancellationToken {
+        &self.draining
+    }
+
+    /// Cancelled when tasks should finish what they hold and end.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.stopping
+    }
+
+    /// Runs until a signal or a dead task, then ends in order. A second signal ends at once.
+    pub async fn run_to_the_end(self, drain: Duration) -> anyhow::Result<()> {
+        let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
+        let mut interrupt = signal(SignalKind::interrupt()).context("listen for SIGINT")?;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            () = self.stopping.cancelled() => {}
+        }
+        self.draining.cancel();
+        let orderly = async {
+            if !self.stopping.is_cancelled() {
+                tracing::info!(drain_s = drain.as_secs_f64(), "draining");
+                sleep(drain).await;
+            }
+            tracing::info!("stopping");
+            self.stopping.cancel();
+            self.tracker.close();
+            timeout(STOP_TIMEOUT, self.tracker.wait()).await
+        };
+        let ended = tokio::select! {
+            ended = orderly => ended,
+            _ = terminate.recv() => bail!("stopped at once by a second signal"),
+            _ = interrupt.recv() => bail!("stopped at once by a second signal"),
+        };
+        if let Some(failure) = self.failure.get() {
+            return Err(anyhow!("{failure}"));
+        }
+        ended.map_err(|_| anyhow!("{} tasks did not end in time", self.tracker.len()))?;
+        tracing::info!("stopped");
+        Ok(())
+    }
+}

@@ -1,0 +1,61 @@
+//! Every route on one page.
+
+use std::time::Duration;
+
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    http::StatusCode,
+    middleware,
+    routing::{get, post},
+};
+use domain::{batch, error_code::ErrorCode};
+use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
+
+use crate::{
+    alerts::rules,
+    deliveries::show as deliveries,
+    edge::{Problem, envelope::envelope},
+    events::{ingest, list as events},
+    health::{self, Health},
+    openapi,
+    planes::{ControlPlane, DataPlane},
+};
+
+/// What customers call.
+pub fn api(data: DataPlane, control: ControlPlane) -> Router {
+    let data = Router::new()
+        .route("/v1/audit/events", post(ingest::ingest))
+        .with_state(data);
+    let control = Router::new()
+        .route("/v1/audit/events", get(events::list))
+        .route("/v1/audit/events/{id}", get(events::show))
+        .route("/v1/alert-rules", post(rules::create).get(rules::list))
+        .route("/v1/alert-rules/{id}", get(rules::show))
+        .route("/v1/deliveries", get(deliveries::list))
+        .route("/v1/deliveries/{id}", get(deliveries::show))
+        .with_state(control);
+    let document = Router::new().route("/openapi.json", get(openapi::serve));
+    data.merge(control).merge(document)
+}
+
+/// What every node answers, whatever its roles.
+pub fn node(health: Health) -> Router {
+    Router::new()
+        .route("/healthz/live", get(health::live))
+        .route("/healthz/ready", get(health::ready))
+        .route("/metrics", get(health::metrics))
+        .with_state(health)
+}
+
+/// The layers around all of it, outermost last.
+pub fn finished(app: Router, request_timeout: Duration) -> Router {
+    app.fallback(async || Problem::new(ErrorCode::NotFound, "There is no such path."))
+        .layer(DefaultBodyLimit::max(batch::BODY_BYTES_MAX))
+        .layer(TimeoutLayer::with_status_code(
+            StatusCode::REQUEST_TIMEOUT,
+            request_timeout,
+        ))
+        .layer(CatchPanicLayer::new())
+        .layer(middleware::from_fn(envelope))
+}

@@ -1,0 +1,65 @@
+//! Logs as lines of JSON (or text), and traces by OTLP when the standard variables ask for them.
+
+use anyhow::Context as _;
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_sdk::{Resource, trace::SdkTracerProvider};
+use tracing_subscriber::{
+    EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
+
+use crate::config::{self, LogFormat};
+
+/// Held by `main`; when it goes, the last spans are sent.
+#[must_use = "dropping it ends telemetry"]
+pub struct Telemetry {
+    traces: Option<SdkTracerProvider>,
+}
+
+/// Starts logs and traces. Lines go to standard error: standard output belongs to the commands.
+pub fn start(settings: &config::Log) -> anyhow::Result<Telemetry> {
+    let filter = EnvFilter::try_new(&settings.filter).context("read log.filter")?;
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = match settings.format {
+        LogFormat::Json => lines
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .boxed(),
+        LogFormat::Text => lines.boxed(),
+    };
+    let traces = config::otel_is_configured().then(exporter).transpose()?;
+    let spans = traces
+        .as_ref()
+        .map(|provider| tracing_opentelemetry::layer().with_tracer(provider.tracer("watchbell")));
+    tracing_subscriber::registry()
+        .with(filter)
+        .with(lines)
+        .with(spans)
+        .try_init()
+        .context("start logging")?;
+    Ok(Telemetry { traces })
+}
+
+/// The exporter reads `OTEL_*` itself; only the service's name is ours unless it is set.
+fn exporter() -> anyhow::Result<SdkTracerProvider> {
+    let exporter = opentelemetry_otlp::SpanExporter::builder()
+        .with_http()
+        .build()
+        .context("start the OTLP trace exporter")?;
+    let mut resource = Resource::builder();
+    if config::standard_variable("OTEL_SERVICE_NAME").is_none() {
+        resource = resource.with_service_name("watchbell");
+    }
+    Ok(SdkTracerProvider::builder()
+        .with_batch_exporter(exporter)
+        .with_resource(resource.build())
+        .build())
+}
+
+impl Drop for Telemetry {
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.traces.as_ref().map(SdkTracerProvider::shutdown) {
+            tracing::warn!(%error, "the last spans could not be sent");
+        }
+    }
+}

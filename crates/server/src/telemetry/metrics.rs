@@ -1,0 +1,83 @@
+//! Every metric, named once. Labels are bounded: never an organisation, a URL or an id.
+
+use anyhow::Context as _;
+use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+/// Requests answered, by `route`, `method` and `status`.
+pub const HTTP_REQUESTS: &str = "watchbell_http_requests_total";
+/// How long requests took, by `route` and `method`.
+pub const HTTP_REQUEST_SECONDS: &str = "watchbell_http_request_duration_seconds";
+/// Events the journal has acknowledged.
+pub const EVENTS_INGESTED: &str = "watchbell_events_ingested_total";
+/// Events refused for what is in them.
+pub const EVENTS_REJECTED: &str = "watchbell_events_rejected_total";
+/// Events written to the index.
+pub const EVENTS_INDEXED: &str = "watchbell_events_indexed_total";
+/// Events put before the rules.
+pub const EVENTS_MATCHED: &str = "watchbell_events_judged_total";
+/// Deliveries made by the matcher.
+pub const DELIVERIES_MATCHED: &str = "watchbell_deliveries_matched_total";
+/// Attempts made, by `outcome`.
+pub const DELIVERY_ATTEMPTS: &str = "watchbell_delivery_attempts_total";
+/// How long attempts took, from resolving the name to the answer's end.
+pub const DELIVERY_ATTEMPT_SECONDS: &str = "watchbell_delivery_attempt_duration_seconds";
+/// From the match (or due time) to the start of the attempt.
+pub const DELIVERY_LAG_SECONDS: &str = "watchbell_delivery_lag_seconds";
+/// Sends in flight in this process.
+pub const DELIVERIES_IN_FLIGHT: &str = "watchbell_deliveries_in_flight";
+/// Records nobody could read, by `log`; each is also an error in the log.
+pub const RECORDS_UNREADABLE: &str = "watchbell_records_unreadable_total";
+/// Whether a dependency answered when last asked, by `dependency`.
+pub const DEPENDENCY_UP: &str = "watchbell_dependency_up";
+/// The running version, as a label.
+pub const BUILD_INFO: &str = "watchbell_build_info";
+
+/// Bounds of the duration histograms, in seconds.
+const SECONDS: &[f64] = &[
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+];
+
+/// Starts counting; the handle renders what was counted.
+pub fn start() -> anyhow::Result<PrometheusHandle> {
+    let handle = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), SECONDS)
+        .context("set histogram bounds")?
+        .install_recorder()
+        .context("start metrics")?;
+    describe();
+    metrics::gauge!(BUILD_INFO, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+    Ok(handle)
+}
+
+fn describe() {
+    describe_counter!(HTTP_REQUESTS, "Requests answered");
+    describe_histogram!(
+        HTTP_REQUEST_SECONDS,
+        Unit::Seconds,
+        "How long requests took"
+    );
+    describe_counter!(EVENTS_INGESTED, "Events the journal has acknowledged");
+    describe_counter!(EVENTS_REJECTED, "Events refused for what is in them");
+    describe_counter!(EVENTS_INDEXED, "Events written to the index");
+    describe_counter!(EVENTS_MATCHED, "Events put before the rules");
+    describe_counter!(DELIVERIES_MATCHED, "Deliveries made by the matcher");
+    describe_counter!(DELIVERY_ATTEMPTS, "Attempts made, by outcome");
+    describe_histogram!(
+        DELIVERY_ATTEMPT_SECONDS,
+        Unit::Seconds,
+        "How long attempts took"
+    );
+    describe_histogram!(
+        DELIVERY_LAG_SECONDS,
+        Unit::Seconds,
+        "From due to the start of the attempt"
+    );
+    describe_gauge!(DELIVERIES_IN_FLIGHT, "Sends in flight in this process");
+    describe_counter!(RECORDS_UNREADABLE, "Records nobody could read");
+    describe_gauge!(
+        DEPENDENCY_UP,
+        "Whether a dependency answered when last asked"
+    );
+    describe_gauge!(BUILD_INFO, "The running version, as a label");
+}

@@ -1,0 +1,4 @@
+//! What an operator sees: logs, metrics, traces.
+
+pub mod logs;
+pub mod metrics;
