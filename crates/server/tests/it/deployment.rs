@@ -1,0 +1,216 @@
+//! A deployment for one test: its own database and journal namespace, real processes, one customer.
+
+use std::path::Path;
+use std::time::Duration;
+
+use reqwest::{Client, Method, RequestBuilder, Response};
+use serde_json::{Value, json};
+use testkit::{Database, Watchbell, eventually, namespace, shared};
+
+pub const BINARY: &str = env!("CARGO_BIN_EXE_watchbell");
+pub const SECRET: &str = "whsec_dGhpcyBpcyBhIHNlY3JldCBmb3IgdGVzdHMgb25seSE=";
+/// Long enough for a loaded machine; a test that waits this long has failed.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+/// What a deployment is made of before any process runs.
+pub struct Deployment {
+    variables: Vec<(String, String)>,
+    /// Kept so that it is dropped with the deployment; `None` if PostgreSQL is the test's own.
+    _database: Option<Database>,
+}
+
+/// A customer of a deployment: an organisation's key and the address to call.
+#[derive(Clone)]
+pub struct Customer {
+    pub http: Client,
+    pub base_url: String,
+    pub api_key: String,
+}
+
+impl Deployment {
+    /// On the engines all tests share.
+    pub fn new() -> Self {
+        let database = Database::from_template("watchbell", migrate).expect("a database");
+        let mut deployment = Self::on(database.url(), &shared().nats_url);
+        deployment._database = Some(database);
+        deployment
+    }
+
+    /// On engines of the test's own. The database must be migrated by [`migrate`].
+    pub fn on(postgres_url: &str, nats_url: &str) -> Self {
+        let namespace = namespace();
+        let variables = [
+            ("HTTP__LISTEN", "127.0.0.1:0"),
+            ("HTTP__DRAIN_S", "0"),
+            ("POSTGRES__URL", postgres_url),
+            ("JOURNAL__URL", nats_url),
+            ("JOURNAL__NAMESPACE", &namespace),
+            // Enough to show that partitions work; each costs streams and tasks.
+            ("JOURNAL__PARTITIONS", "2"),
+            ("DELIVERY__SIGNING_SECRET", SECRET),
+            ("DELIVERY__ALLOW_HTTP", "true"),
+            ("DELIVERY__ALLOW_CIDRS", "127.0.0.0/8"),
+            ("LOG__FILTER", "info"),
+        ];
+        let named =
+            |(name, value): &(&str, &str)| (format!("WATCHBELL__{name}"), (*value).to_owned());
+        Self {
+            variables: variables.iter().map(named).collect(),
+            _database: None,
+        }
+    }
+
+    /// Changes a setting: `.with("DELIVERY__CONCURRENCY", "1")`.
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        let name = format!("WATCHBELL__{name}");
+        self.variables.retain(|(existing, _)| *existing != name);
+        self.variables.push((name, value.to_owned()));
+        self
+    }
+
+    /// Leaves a setting out.
+    pub fn without(mut self, name: &str) -> Self {
+        let name = format!("WATCHBELL__{name}");
+        self.variables.retain(|(existing, _)| *existing != name);
+        self
+    }
+
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.variables
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Any command of the binary, with this deployment's settings.
+    pub fn command(&self, arguments: &[&str]) -> Watchbell {
+        Watchbell::spawn(Path::new(BINARY), arguments, self.variables()).expect("watchbell starts")
+    }
+
+    /// A process in these roles (`"api,index"`), listening.
+    pub fn serve(&self, roles: &str) -> Watchbell {
+        let mut process = self.command(&["serve", "--role", roles]);
+        process.address(DEADLINE);
+        process
+    }
+
+    /// A process in all roles.
+    pub fn serve_all(&self) -> Watchbell {
+        self.serve("api,index,match,deliver")
+    }
+
+    /// Founds an organisation that calls `api`.
+    pub fn customer(&self, api: &mut Watchbell) -> Customer {
+        let email = format!("{}@example.com", namespace());
+        let mut command =
+            self.command(&["admin", "create-org", "--name", "Test", "--email", &email]);
+        let line = command.wait_for_line(DEADLINE, |line| line.contains("api_key"));
+        assert!(command.wait_until_ended(DEADLINE).success());
+        let founded: Value = serde_json::from_str(&line).expect("JSON");
+        let api_key = founded["api_key"].as_str().expect("a key").to_owned();
+        Customer {
+            http: http(),
+            base_url: api.url(DEADLINE),
+            api_key,
+        }
+    }
+}
+
+/// Brings an empty database up to date, by the command an operator uses.
+pub fn migrate(postgres_url: &str) -> anyhow::Result<()> {
+    let variables = [("WATCHBELL__POSTGRES__URL", postgres_url)];
+    let mut command = Watchbell::spawn(Path::new(BINARY), &["migrate"], variables)?;
+    anyhow::ensure!(
+        command.wait_until_ended(DEADLINE).success(),
+        "watchbell migrate failed"
+    );
+    Ok(())
+}
+
+/// A client that waits as long as a patient customer would: 10 s.
+pub fn http() -> Client {
+    Client::builder()
+        .timeout(Duration::from_secs(10))
+        .no_proxy()
+        .build()
+        .expect("a client")
+}
+
+impl Customer {
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http
+            .request(method, format!("{}{path}", self.base_url))
+            .bearer_auth(&self.api_key)
+    }
+
+    pub async fn get(&self, path: &str) -> Response {
+        self.request(Method::GET, path)
+            .send()
+            .await
+            .expect("an answer")
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Response {
+        self.request(Method::POST, path)
+            .json(body)
+            .send()
+            .await
+            .expect("an answer")
+    }
+
+    pub async fn get_json(&self, path: &str) -> Value {
+        ok(self.get(path).await).await
+    }
+
+    /// Posts one event and returns its id.
+    pub async fn ingest(&self, event: &Value) -> String {
+        let answer = ok(self.post("/v1/audit/events", event).await).await;
+        answer["events"][0]["id"]
+            .as_str()
+            .expect("an id")
+            .to_owned()
+    }
+
+    /// Makes a rule and returns its id.
+    pub async fn rule(&self, pattern: Value, url: &str) -> String {
+        let body = json!({"name": "Test rule", "match": pattern, "url": url});
+        let answer = ok(self.post("/v1/alert-rules", &body).await).await;
+        answer["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// Every event of the organisation, newest first, page by page.
+    pub async fn all_events(&self) -> Vec<Value> {
+        let mut events = Vec::new();
+        let mut path = "/v1/audit/events?limit=1000".to_owned();
+        loop {
+            let page = self.get_json(&path).await;
+            events.extend(page["data"].as_array().expect("data").iter().cloned());
+            match page["next_cursor"].as_str() {
+                Some(cursor) => path = format!("/v1/audit/events?limit=1000&cursor={cursor}"),
+                None => return events,
+            }
+        }
+    }
+
+    /// The delivery once it is in `state`.
+    pub async fn delivery_in_state(&self, id: &str, state: &str) -> Value {
+        let what = format!("{id} is {state}");
+        eventually(DEADLINE, &what, async || {
+            let response = self.get(&format!("/v1/deliveries/{id}")).await;
+            let body: Value = response.json().await.ok()?;
+            (body["state"] == state).then_some(body)
+        })
+        .await
+    }
+}
+
+/// The body of an answer that must be a success.
+pub async fn ok(response: Response) -> Value {
+    let (status, text) = (response.status(), response.text().await.expect("a body"));
+    assert!(status.is_success(), "{status}: {text}");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// A denied tool call, told from others by its agent.
+pub fn event(agent: &str) -> Value {
+    json!({"event_type": "tool_call", "agent_id": agent, "action": "files.delete", "result": "denied"})
+}
