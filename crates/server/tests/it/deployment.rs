@@ -7,13 +7,13 @@ use reqwest::{Client, Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use testkit::{Database, Watchbell, eventually, namespace, shared};
 
-pub const BINARY: &str = env!("CARGO_BIN_EXE_watchbell");
-pub const SECRET: &str = "whsec_dGhpcyBpcyBhIHNlY3JldCBmb3IgdGVzdHMgb25seSE=";
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_watchbell");
+pub(crate) const SECRET: &str = "whsec_dGhpcyBpcyBhIHNlY3JldCBmb3IgdGVzdHMgb25seSE=";
 /// Long enough for a loaded machine; a test that waits this long has failed.
-pub const DEADLINE: Duration = Duration::from_secs(30);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// What a deployment is made of before any process runs.
-pub struct Deployment {
+pub(crate) struct Deployment {
     variables: Vec<(String, String)>,
     /// Kept so that it is dropped with the deployment; `None` if PostgreSQL is the test's own.
     _database: Option<Database>,
@@ -21,15 +21,15 @@ pub struct Deployment {
 
 /// A customer of a deployment: an organisation's key and the address to call.
 #[derive(Clone)]
-pub struct Customer {
-    pub http: Client,
-    pub base_url: String,
-    pub api_key: String,
+pub(crate) struct Customer {
+    pub(crate) http: Client,
+    pub(crate) base_url: String,
+    pub(crate) api_key: String,
 }
 
 impl Deployment {
     /// On the engines all tests share.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let database = Database::from_template("watchbell", migrate).expect("a database");
         let mut deployment = Self::on(database.url(), &shared().nats_url);
         deployment._database = Some(database);
@@ -37,7 +37,7 @@ impl Deployment {
     }
 
     /// On engines of the test's own. The database must be migrated by [`migrate`].
-    pub fn on(postgres_url: &str, nats_url: &str) -> Self {
+    pub(crate) fn on(postgres_url: &str, nats_url: &str) -> Self {
         let namespace = namespace();
         let variables = [
             ("HTTP__LISTEN", "127.0.0.1:0"),
@@ -61,7 +61,7 @@ impl Deployment {
     }
 
     /// Changes a setting: `.with("DELIVERY__CONCURRENCY", "1")`.
-    pub fn with(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         let name = format!("WATCHBELL__{name}");
         self.variables.retain(|(existing, _)| *existing != name);
         self.variables.push((name, value.to_owned()));
@@ -69,37 +69,37 @@ impl Deployment {
     }
 
     /// Leaves a setting out.
-    pub fn without(mut self, name: &str) -> Self {
+    pub(crate) fn without(mut self, name: &str) -> Self {
         let name = format!("WATCHBELL__{name}");
         self.variables.retain(|(existing, _)| *existing != name);
         self
     }
 
-    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// Any command of the binary, with this deployment's settings.
-    pub fn command(&self, arguments: &[&str]) -> Watchbell {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Watchbell {
         Watchbell::spawn(Path::new(BINARY), arguments, self.variables()).expect("watchbell starts")
     }
 
     /// A process in these roles (`"api,index"`), listening.
-    pub fn serve(&self, roles: &str) -> Watchbell {
+    pub(crate) fn serve(&self, roles: &str) -> Watchbell {
         let mut process = self.command(&["serve", "--role", roles]);
         process.address(DEADLINE);
         process
     }
 
     /// A process in all roles.
-    pub fn serve_all(&self) -> Watchbell {
+    pub(crate) fn serve_all(&self) -> Watchbell {
         self.serve("api,index,match,deliver")
     }
 
     /// Founds an organisation that calls `api`.
-    pub fn customer(&self, api: &mut Watchbell) -> Customer {
+    pub(crate) fn customer(&self, api: &mut Watchbell) -> Customer {
         let email = format!("{}@example.com", namespace());
         let mut command =
             self.command(&["admin", "create-org", "--name", "Test", "--email", &email]);
@@ -116,7 +116,7 @@ impl Deployment {
 }
 
 /// Brings an empty database up to date, by the command an operator uses.
-pub fn migrate(postgres_url: &str) -> anyhow::Result<()> {
+pub(crate) fn migrate(postgres_url: &str) -> anyhow::Result<()> {
     let variables = [("WATCHBELL__POSTGRES__URL", postgres_url)];
     let mut command = Watchbell::spawn(Path::new(BINARY), &["migrate"], variables)?;
     anyhow::ensure!(
@@ -127,7 +127,7 @@ pub fn migrate(postgres_url: &str) -> anyhow::Result<()> {
 }
 
 /// A client that waits as long as a patient customer would: 10 s.
-pub fn http() -> Client {
+pub(crate) fn http() -> Client {
     Client::builder()
         .timeout(Duration::from_secs(10))
         .no_proxy()
@@ -136,20 +136,20 @@ pub fn http() -> Client {
 }
 
 impl Customer {
-    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.http
             .request(method, format!("{}{path}", self.base_url))
             .bearer_auth(&self.api_key)
     }
 
-    pub async fn get(&self, path: &str) -> Response {
+    pub(crate) async fn get(&self, path: &str) -> Response {
         self.request(Method::GET, path)
             .send()
             .await
             .expect("an answer")
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Response {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Response {
         self.request(Method::POST, path)
             .json(body)
             .send()
@@ -157,12 +157,12 @@ impl Customer {
             .expect("an answer")
     }
 
-    pub async fn get_json(&self, path: &str) -> Value {
+    pub(crate) async fn get_json(&self, path: &str) -> Value {
         ok(self.get(path).await).await
     }
 
     /// Posts one event and returns its id.
-    pub async fn ingest(&self, event: &Value) -> String {
+    pub(crate) async fn ingest(&self, event: &Value) -> String {
         let answer = ok(self.post("/v1/audit/events", event).await).await;
         answer["events"][0]["id"]
             .as_str()
@@ -171,14 +171,14 @@ impl Customer {
     }
 
     /// Makes a rule and returns its id.
-    pub async fn rule(&self, pattern: Value, url: &str) -> String {
+    pub(crate) async fn rule(&self, pattern: Value, url: &str) -> String {
         let body = json!({"name": "Test rule", "match": pattern, "url": url});
         let answer = ok(self.post("/v1/alert-rules", &body).await).await;
         answer["id"].as_str().expect("an id").to_owned()
     }
 
     /// Every event of the organisation, newest first, page by page.
-    pub async fn all_events(&self) -> Vec<Value> {
+    pub(crate) async fn all_events(&self) -> Vec<Value> {
         let mut events = Vec::new();
         let mut path = "/v1/audit/events?limit=1000".to_owned();
         loop {
@@ -192,7 +192,7 @@ impl Customer {
     }
 
     /// The delivery once it is in `state`.
-    pub async fn delivery_in_state(&self, id: &str, state: &str) -> Value {
+    pub(crate) async fn delivery_in_state(&self, id: &str, state: &str) -> Value {
         let what = format!("{id} is {state}");
         eventually(DEADLINE, &what, async || {
             let response = self.get(&format!("/v1/deliveries/{id}")).await;
@@ -204,13 +204,13 @@ impl Customer {
 }
 
 /// The body of an answer that must be a success.
-pub async fn ok(response: Response) -> Value {
+pub(crate) async fn ok(response: Response) -> Value {
     let (status, text) = (response.status(), response.text().await.expect("a body"));
     assert!(status.is_success(), "{status}: {text}");
     serde_json::from_str(&text).expect("JSON")
 }
 
 /// A denied tool call, told from others by its agent.
-pub fn event(agent: &str) -> Value {
+pub(crate) fn event(agent: &str) -> Value {
     json!({"event_type": "tool_call", "agent_id": agent, "action": "files.delete", "result": "denied"})
 }
