@@ -99,7 +99,7 @@ impl Journal {
             .map_err(|source| Error::unavailable(doing(), source))?;
         let subject = self.names.bucket_subject(Bucket::Keys, hash.as_str());
         match stream.get_last_raw_message_by_subject(&subject).await {
-            Ok(message) => from_json("API key", &message.payload),
+            Ok(message) => read_key(&message.payload),
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
             Err(source) => Err(Error::unavailable(doing(), source)),
         }
@@ -158,7 +158,7 @@ impl KeyChanges {
 fn rule_change(entry: &Entry) -> Option<RuleChange> {
     let mut key = entry.subject.rsplit('.');
     let (rule, org) = (key.next()?.parse().ok()?, key.next()?.parse().ok()?);
-    match from_json("rule", &entry.payload) {
+    match read_rule(&entry.payload) {
         Ok(value) => Some(RuleChange {
             sequence: entry.sequence,
             org,
@@ -170,6 +170,16 @@ fn rule_change(entry: &Entry) -> Option<RuleChange> {
             None
         }
     }
+}
+
+/// A key's value as announced; `None` if the key is gone.
+pub fn read_key(json: &[u8]) -> Result<Option<KeyEntry>, Error> {
+    from_json("API key", json)
+}
+
+/// A rule's value as announced; `None` if the rule is gone.
+pub fn read_rule(json: &[u8]) -> Result<Option<Rule>, Error> {
+    from_json("rule", json)
 }
 
 fn rule_key(org: OrgId, rule: RuleId) -> String {

@@ -76,6 +76,11 @@ impl Store {
             .unwrap_or(0)
     }
 
+    /// Gives every connection back; a template database is copied only when nobody is connected.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
     /// Whether PostgreSQL answers.
     pub async fn ping(&self) -> Result<(), Error> {
         sqlx::query("SELECT 1").execute(&self.pool).await?;

@@ -1,6 +1,6 @@
 //! What each field of an event may hold.
 
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::{METADATA_BYTES_MAX, view::text};
 use crate::{
@@ -97,11 +97,17 @@ pub(super) fn metadata(value: Option<&RawValue>) -> Result<(), Fault> {
         let detail = format!("`metadata` is at most {METADATA_BYTES_MAX} bytes.");
         return Err(Fault::new(FaultCode::FieldTooLong, "/metadata", detail));
     }
-    if !raw.get().starts_with('{') {
-        return Err(Fault::invalid(
+    // Numbers out of range, halves of characters and bottomless nesting pass as raw JSON, but no rule
+    // could look inside: such an event would slip past every rule on `metadata`.
+    match serde_json::from_str(raw.get()) {
+        Ok(Value::Object(_)) => Ok(()),
+        Ok(_) => Err(Fault::invalid(
             "/metadata",
             "`metadata` must be a JSON object.",
-        ));
+        )),
+        Err(error) => Err(Fault::invalid(
+            "/metadata",
+            format!("`metadata` cannot be read: {error}."),
+        )),
     }
-    Ok(())
 }

@@ -30,8 +30,13 @@ pub(crate) struct Customer {
 impl Deployment {
     /// On the engines all tests share.
     pub(crate) fn new() -> Self {
+        Self::on_journal(&shared().nats_url)
+    }
+
+    /// On a journal of the test's own and the PostgreSQL all tests share.
+    pub(crate) fn on_journal(nats_url: &str) -> Self {
         let database = Database::from_template("watchbell", migrate).expect("a database");
-        let mut deployment = Self::on(database.url(), &shared().nats_url);
+        let mut deployment = Self::on(database.url(), nats_url);
         deployment._database = Some(database);
         deployment
     }
@@ -115,6 +120,26 @@ impl Deployment {
     }
 }
 
+/// A deployment with one process in all roles and one customer, which is what most tests need.
+pub(crate) struct Running {
+    // In this order: the process ends before its database goes.
+    pub(crate) server: Watchbell,
+    pub(crate) customer: Customer,
+    pub(crate) deployment: Deployment,
+}
+
+impl Running {
+    pub(crate) fn start(deployment: Deployment) -> Self {
+        let mut server = deployment.serve_all();
+        let customer = deployment.customer(&mut server);
+        Self {
+            server,
+            customer,
+            deployment,
+        }
+    }
+}
+
 /// Brings an empty database up to date, by the command an operator uses.
 pub(crate) fn migrate(postgres_url: &str) -> anyhow::Result<()> {
     let variables = [("WATCHBELL__POSTGRES__URL", postgres_url)];
@@ -179,15 +204,32 @@ impl Customer {
 
     /// Every event of the organisation, newest first, page by page.
     pub(crate) async fn all_events(&self) -> Vec<Value> {
-        let mut events = Vec::new();
-        let mut path = "/v1/audit/events?limit=1000".to_owned();
+        self.all("/v1/audit/events").await
+    }
+
+    /// Every delivery of the organisation, newest event first, page by page.
+    pub(crate) async fn all_deliveries(&self) -> Vec<Value> {
+        self.all("/v1/deliveries").await
+    }
+
+    async fn all(&self, list: &str) -> Vec<Value> {
+        let mut rows = Vec::new();
+        let mut path = format!("{list}?limit=1000");
         loop {
             let page = self.get_json(&path).await;
-            events.extend(page["data"].as_array().expect("data").iter().cloned());
+            rows.extend(page["data"].as_array().expect("data").iter().cloned());
             match page["next_cursor"].as_str() {
-                Some(cursor) => path = format!("/v1/audit/events?limit=1000&cursor={cursor}"),
-                None => return events,
+                Some(cursor) => path = format!("{list}?limit=1000&cursor={cursor}"),
+                None => return rows,
             }
+        }
+    }
+
+    /// The same customer, calling another process.
+    pub(crate) fn at(&self, api: &mut Watchbell) -> Self {
+        Self {
+            base_url: api.url(DEADLINE),
+            ..self.clone()
         }
     }
 

@@ -1,0 +1,345 @@
+//! The journal on a real NATS server.
+
+use std::time::Duration;
+
+use domain::{
+    DeliveryId, EventId, OrgId, RuleId, Timestamp,
+    account::{ApiKey, Scope},
+    partition::Partitions,
+};
+use futures::future::join_all;
+use journal::{
+    Error, Journal, Options,
+    config::{Change, KeyEntry},
+    record::{self, EventRecord, Job},
+    streams::Log,
+};
+use testkit::{namespace, shared};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+const DEADLINE: Duration = Duration::from_secs(20);
+
+fn options(partitions: u16) -> Options {
+    Options {
+        url: shared().nats_url.clone(),
+        namespace: namespace(),
+        partitions: Partitions::new(partitions).expect("in range"),
+        replicas: 1,
+    }
+}
+
+async fn journal() -> Journal {
+    let journal = Journal::connect(&options(1)).await.expect("NATS runs");
+    journal.prepare().await.expect("streams are made");
+    journal
+}
+
+fn events_log(journal: &Journal) -> Log {
+    Log::Events(journal.partitions().all().next().expect("a partition"))
+}
+
+fn frame(number: u128, json: &str) -> Vec<u8> {
+    record::frame(&EventRecord {
+        org: OrgId::from_uuid(Uuid::from_u128(1)),
+        id: EventId::from_uuid(Uuid::from_u128(number)),
+        received_at: Timestamp::default(),
+        json,
+    })
+}
+
+fn job(due_at: Timestamp) -> Job {
+    Job {
+        org: OrgId::from_uuid(Uuid::from_u128(1)),
+        delivery: DeliveryId::from_uuid(Uuid::from_u128(2)),
+        event: EventId::from_uuid(Uuid::from_u128(3)),
+        rule: RuleId::from_uuid(Uuid::from_u128(4)),
+        rule_name: String::from("r"),
+        event_type: String::from("tool_call"),
+        url: String::from("https://example.com"),
+        json: String::from("{}"),
+        matched_at: due_at,
+        attempt: 1,
+        due_at,
+    }
+}
+
+/// The real time, which scheduled messages go by.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the server fires by the real clock"
+)]
+fn now() -> Timestamp {
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .expect("after 1970");
+    Timestamp::from_unix_millis(i64::try_from(since.as_millis()).expect("in range"))
+}
+
+/// The numbers of every event in the log, in order, and how many messages carried them.
+async fn stored(journal: &Journal, expected: usize) -> (Vec<u128>, usize) {
+    let mut follower = journal.follow(events_log(journal), 0);
+    let (mut numbers, mut messages) = (Vec::new(), 0);
+    while numbers.len() < expected {
+        let entries = timeout(DEADLINE, follower.next(100))
+            .await
+            .expect("in time")
+            .expect("entries");
+        for entry in entries {
+            messages += 1;
+            let events = record::events(&entry.payload).expect("readable");
+            numbers.extend(events.iter().map(|event| event.id.uuid().as_u128()));
+        }
+    }
+    (numbers, messages)
+}
+
+#[tokio::test]
+async fn concurrent_appends_share_messages_and_none_is_lost() {
+    const APPENDS: u128 = 1_000;
+    let journal = journal().await;
+    let (appender, task) = journal.appender(events_log(&journal), "a");
+    let appends = async {
+        let answers =
+            join_all((0..APPENDS).map(|number| appender.append([frame(number, "{}")]))).await;
+        assert!(answers.iter().all(Result::is_ok));
+        drop(appender);
+    };
+    tokio::join!(appends, task);
+    let (mut numbers, messages) = stored(&journal, 1_000).await;
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..APPENDS).collect::<Vec<_>>());
+    println!("{APPENDS} concurrent appends travelled in {messages} messages");
+    assert!(messages < 100, "{messages} messages");
+}
+
+#[tokio::test]
+async fn a_lone_append_is_answered_at_once_and_large_ones_are_split() {
+    let journal = journal().await;
+    let (appender, task) = journal.appender(events_log(&journal), "a");
+    let appends = async {
+        appender
+            .append([frame(0, "{}")])
+            .await
+            .expect("acknowledged");
+        let large = "x".repeat(30_000);
+        appender
+            .append((1..=100).map(|number| frame(number, &large)))
+            .await
+            .expect("acknowledged");
+        drop(appender);
+    };
+    timeout(DEADLINE, async { tokio::join!(appends, task) })
+        .await
+        .expect("in time");
+    let (numbers, messages) = stored(&journal, 101).await;
+    assert_eq!(numbers, (0..=100).collect::<Vec<_>>());
+    assert_eq!(messages, 1 + 6, "3 MB fit six messages of 512 KiB");
+}
+
+#[tokio::test]
+async fn more_than_may_wait_is_refused_not_kept() {
+    let journal = journal().await;
+    // Nobody runs the task, so everything waits.
+    let (appender, _task) = journal.appender(events_log(&journal), "a");
+    let large = "x".repeat(400_000);
+    let mut waiting = Vec::new();
+    let refused = (0..200).find_map(|number| {
+        let mut append = Box::pin(appender.append([frame(number, &large)]));
+        match futures::FutureExt::now_or_never(append.as_mut()) {
+            None => {
+                waiting.push(append);
+                None
+            }
+            Some(answer) => Some((number, answer)),
+        }
+    });
+    let (number, answer) = refused.expect("a bound");
+    assert!(matches!(answer, Err(Error::Full)), "{answer:?}");
+    assert!(
+        (80..90).contains(&number),
+        "32 MiB hold 83 appends of 400 kB, refused at {number}"
+    );
+}
+
+#[tokio::test]
+async fn a_follower_goes_on_where_it_is_told() {
+    let journal = journal().await;
+    let (appender, task) = journal.appender(events_log(&journal), "a");
+    let appends = async {
+        for number in 0..5 {
+            appender
+                .append([frame(number, "{}")])
+                .await
+                .expect("acknowledged");
+        }
+        drop(appender);
+    };
+    tokio::join!(appends, task);
+    let mut follower = journal.follow(events_log(&journal), 3);
+    let entries = timeout(DEADLINE, follower.next(10))
+        .await
+        .expect("in time")
+        .expect("entries");
+    assert_eq!(entries[0].sequence, 4);
+    let state = journal
+        .log_state(events_log(&journal))
+        .await
+        .expect("state");
+    assert_eq!(state.last_sequence, 5);
+}
+
+#[tokio::test]
+async fn a_delivery_queued_twice_is_handed_out_once_and_comes_back_until_settled() {
+    let journal = journal().await;
+    let job = job(now());
+    journal
+        .deliver_all(&[job.clone(), job.clone()])
+        .await
+        .expect("queued");
+    journal
+        .deliver_all(std::slice::from_ref(&job))
+        .await
+        .expect("queued");
+    let mut work = journal.deliveries_due(10).await.expect("work");
+    let task = timeout(DEADLINE, work.next())
+        .await
+        .expect("in time")
+        .expect("a task");
+    assert_eq!(record::job(task.payload()).expect("a job"), job);
+    task.hand_back().await.expect("handed back");
+    let again = timeout(DEADLINE, work.next())
+        .await
+        .expect("in time")
+        .expect("a task");
+    again.settle().await.expect("settled");
+    let more = timeout(Duration::from_millis(500), work.next()).await;
+    assert!(more.is_err(), "nothing is left");
+}
+
+#[tokio::test]
+async fn a_delivery_for_later_comes_when_it_is_due_and_not_before() {
+    let journal = journal().await;
+    let due_at = now().plus(Duration::from_secs(2));
+    let later = job(due_at);
+    journal.deliver_later(&later).await.expect("scheduled");
+    // Scheduled again, as after a crash before settling.
+    journal.deliver_later(&later).await.expect("scheduled");
+    let mut work = journal.deliveries_due(10).await.expect("work");
+    let task = loop {
+        match timeout(DEADLINE, work.next()).await.expect("in time") {
+            Ok(task) => break task,
+            Err(error) => println!("{error}"),
+        }
+    };
+    let came_at = now();
+    assert!(came_at >= due_at, "came at {came_at:?}, due at {due_at:?}");
+    assert!(
+        came_at < due_at.plus(Duration::from_secs(3)),
+        "came at {came_at:?}, due at {due_at:?}"
+    );
+    assert_eq!(record::job(task.payload()).expect("a job"), later);
+    task.settle().await.expect("settled");
+    let more = timeout(Duration::from_secs(1), work.next()).await;
+    assert!(more.is_err(), "nothing is left");
+}
+
+#[tokio::test]
+async fn a_key_is_found_the_moment_it_is_announced_and_not_once_it_is_gone() {
+    let journal = journal().await;
+    let hash = ApiKey::new([1; 20]).hash();
+    assert_eq!(journal.key(&hash).await.expect("an answer"), None);
+    let entry = KeyEntry {
+        id: domain::KeyId::from_uuid(Uuid::from_u128(1)),
+        org_id: OrgId::from_uuid(Uuid::from_u128(2)),
+        scopes: vec![Scope::EventsWrite],
+        expires_at: None,
+    };
+    let mut changes = journal.key_changes().await.expect("changes");
+    let made = Change::key_made(&hash, &entry);
+    journal.announce(&made).await.expect("announced");
+    assert_eq!(journal.key(&hash).await.expect("an answer"), Some(entry));
+    assert_eq!(
+        timeout(DEADLINE, changes.next())
+            .await
+            .expect("in time")
+            .expect("changes"),
+        [hash.clone()]
+    );
+    journal
+        .announce(&Change {
+            value: None,
+            ..made
+        })
+        .await
+        .expect("announced");
+    assert_eq!(journal.key(&hash).await.expect("an answer"), None);
+}
+
+#[tokio::test]
+async fn streams_are_made_once_and_another_number_of_partitions_is_refused() {
+    let two = options(2);
+    let journal = Journal::connect(&two).await.expect("NATS runs");
+    journal.prepare().await.expect("made");
+    journal.prepare().await.expect("there already");
+    let three = Options {
+        partitions: Partitions::new(3).expect("in range"),
+        ..two
+    };
+    let refused = Journal::connect(&three)
+        .await
+        .expect("NATS runs")
+        .prepare()
+        .await;
+    let error = refused.expect_err("another number").to_string();
+    assert!(
+        error.contains("installed with 2 partitions") && error.contains('3'),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_lost_consumer_is_noticed_and_made_again_by_asking_for_the_work_again() {
+    let journal = journal().await;
+    let partition = journal.partitions().all().next().expect("a partition");
+    let mut work = journal.events_to_match(partition).await.expect("work");
+    let client = async_nats::connect(&shared().nats_url)
+        .await
+        .expect("NATS runs");
+    let stream = async_nats::jetstream::new(client)
+        .get_stream(journal.log_name(events_log(&journal)))
+        .await
+        .expect("the stream");
+    stream.delete_consumer("match_0").await.expect("deleted");
+
+    let noticed = timeout(DEADLINE, work.next()).await.expect("in time");
+    assert!(
+        noticed.is_err(),
+        "a worker is told that its consumer is gone"
+    );
+
+    let (appender, task) = journal.appender(events_log(&journal), "a");
+    let appends = async {
+        appender
+            .append([frame(7, "{}")])
+            .await
+            .expect("acknowledged");
+        drop(appender);
+    };
+    tokio::join!(appends, task);
+    let mut work = journal
+        .events_to_match(partition)
+        .await
+        .expect("work again");
+    let task = timeout(DEADLINE, work.next())
+        .await
+        .expect("in time")
+        .expect("a task");
+    assert_eq!(
+        record::events(task.payload()).expect("readable")[0]
+            .id
+            .uuid()
+            .as_u128(),
+        7
+    );
+}
