@@ -9,15 +9,35 @@ pub const EVENTS_MAX: usize = 1_000;
 pub const BODY_BYTES_MAX: usize = 5 * 1024 * 1024;
 
 /// The events of a request body, each still as sent.
-pub fn parse(body: &[u8]) -> Result<Vec<&RawValue>, Unreadable> {
-    let events = if starts_with_events(body) {
-        serde_json::from_slice::<Envelope<'_>>(body)?.events
-    } else {
+#[derive(Debug)]
+pub struct Batch<'a> {
+    pub events: Vec<&'a RawValue>,
+    /// The body is the one event itself.
+    is_bare: bool,
+}
+
+impl Batch<'_> {
+    /// The RFC 6901 pointer to an event of the batch.
+    pub fn pointer_to(&self, index: usize) -> String {
+        if self.is_bare {
+            String::new()
+        } else {
+            format!("/events/{index}")
+        }
+    }
+}
+
+/// Reads a request body as far as its events.
+pub fn parse(body: &[u8]) -> Result<Batch<'_>, Unreadable> {
+    let is_bare = !starts_with_events(body);
+    let events = if is_bare {
         vec![serde_json::from_slice(body)?]
+    } else {
+        serde_json::from_slice::<Envelope<'_>>(body)?.events
     };
     match events.len() {
         0 => Err(Unreadable::Empty),
-        1..=EVENTS_MAX => Ok(events),
+        1..=EVENTS_MAX => Ok(Batch { events, is_bare }),
         count => Err(Unreadable::TooMany { count }),
     }
 }
@@ -59,10 +79,13 @@ mod tests {
         assert_eq!(
             parse(br#"{"events":[{"a":1},{"b":2}]}"#)
                 .expect("batch")
+                .events
                 .len(),
             2
         );
-        assert_eq!(parse(br#" { "event_type": "x" } "#).expect("bare").len(), 1);
+        let bare = parse(br#" { "event_type": "x" } "#).expect("bare");
+        assert_eq!(bare.events.len(), 1);
+        assert_eq!(bare.pointer_to(0), "");
     }
 
     #[test]

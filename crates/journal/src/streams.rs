@@ -14,8 +14,9 @@ use crate::{Error, Journal};
 const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Within this an append sent again is recognised; longer than any append is retried.
 const APPEND_DEDUPE: Duration = Duration::from_secs(60);
-/// Within this a delivery queued again is recognised; covers a matcher's crash and restart.
-const DELIVERY_DEDUPE: Duration = Duration::from_secs(10 * 60);
+/// Within this a delivery queued again is recognised; covers a matcher's crash and restart. Longer
+/// costs the server memory for every id.
+const DELIVERY_DEDUPE: Duration = Duration::from_secs(2 * 60);
 /// Where a stream says how many partitions it was installed with.
 const PARTITIONS_KEY: &str = "watchbell_partitions";
 

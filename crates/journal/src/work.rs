@@ -12,7 +12,7 @@ use async_nats::jetstream::{
 };
 use bytes::Bytes;
 use domain::partition::Partition;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 
 use crate::{
     Error, Journal,
@@ -27,8 +27,11 @@ const PULL_EXPIRES: Duration = Duration::from_secs(5);
 const MATCH_SETTLE: Duration = Duration::from_secs(10);
 /// How many event messages one matcher may have open per partition.
 const MATCH_OPEN_MAX: usize = 16;
-/// A send takes at most 10 s and its record at most 15 s.
-const DELIVER_SETTLE: Duration = Duration::from_secs(40);
+/// A send takes at most 10 s; the record of it asks for as much again ([`Task::still_at_it`]). A
+/// worker that died costs its deliveries this delay, so it is no longer than it must be.
+const DELIVER_SETTLE: Duration = Duration::from_secs(16);
+/// How many deliveries wait in a worker for a free slot; few, because their time to be settled runs.
+const DELIVER_PULL_MAX: usize = 64;
 /// How many deliveries of one batch are queued at the same time.
 const QUEUE_AT_ONCE: usize = 64;
 /// Deliveries that all workers together may have open.
@@ -73,7 +76,8 @@ impl Journal {
             max_ack_pending: DELIVER_OPEN_MAX,
             ..pull::Config::default()
         };
-        self.work(self.names.deliveries_stream(), config, open_max)
+        let batch = open_max.min(DELIVER_PULL_MAX);
+        self.work(self.names.deliveries_stream(), config, batch)
             .await
     }
 
@@ -132,6 +136,15 @@ impl Work {
     }
 }
 
+impl Work {
+    /// Hands back what was pulled and not taken, so that nobody waits for it to time out.
+    pub async fn hand_back_rest(mut self) {
+        while let Some(Some(Ok(message))) = self.messages.next().now_or_never() {
+            let _ = Task { message }.hand_back().await;
+        }
+    }
+}
+
 impl Task {
     pub fn payload(&self) -> &[u8] {
         &self.message.payload
@@ -143,6 +156,11 @@ impl Task {
             .double_ack()
             .await
             .map_err(|source| Error::unavailable("settle a message", source))
+    }
+
+    /// Asks for the full time to settle once more.
+    pub async fn still_at_it(&self) -> Result<(), Error> {
+        self.answer(AckKind::Progress).await
     }
 
     /// Hands the message back at once, for whoever is next.

@@ -39,6 +39,8 @@ struct Output {
 #[derive(Debug, Default)]
 struct Said {
     lines: VecDeque<String>,
+    /// Those of `lines` that went to standard output, which belongs to commands.
+    stdout: VecDeque<String>,
     /// How many lines were dropped before the first one that is kept.
     dropped: usize,
     /// From the first line that says `listening`; kept apart, so that it cannot scroll away.
@@ -46,6 +48,12 @@ struct Said {
     is_ready: bool,
     /// How many of its two pipes have not been read to the end yet.
     pipes_open: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pipe {
+    Stdout,
+    Stderr,
 }
 
 impl Watchbell {
@@ -75,10 +83,12 @@ impl Watchbell {
         let pipes = process.pipes();
         keep_lines(
             pipes.stdout.take().context("its output is piped")?,
+            Pipe::Stdout,
             Arc::clone(&output),
         );
         keep_lines(
             pipes.stderr.take().context("its errors are piped")?,
+            Pipe::Stderr,
             Arc::clone(&output),
         );
         Ok(Self { process, output })
@@ -123,6 +133,11 @@ impl Watchbell {
     /// What it has said so far, at most the last 1,000 lines.
     pub fn lines(&self) -> Vec<String> {
         self.output.lock().lines.iter().cloned().collect()
+    }
+
+    /// What it has said on standard output so far, at most the last 1,000 lines.
+    pub fn stdout(&self) -> Vec<String> {
+        self.output.lock().stdout.iter().cloned().collect()
     }
 
     /// SIGTERM, and how it ended; panics when it has not within `deadline`.
@@ -206,11 +221,11 @@ impl Drop for Watchbell {
 }
 
 /// Reads until the program closes its end, which it does at the latest when it ends.
-fn keep_lines(pipe: impl Read + Send + 'static, output: Arc<Output>) {
+fn keep_lines(pipe: impl Read + Send + 'static, which: Pipe, output: Arc<Output>) {
     output.lock().pipes_open += 1;
     thread::spawn(move || {
         for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
-            output.keep(String::from_utf8_lossy(&line).into_owned());
+            output.keep(which, String::from_utf8_lossy(&line).into_owned());
         }
         output.lock().pipes_open -= 1;
         output.changed.notify_all();
@@ -218,9 +233,15 @@ fn keep_lines(pipe: impl Read + Send + 'static, output: Arc<Output>) {
 }
 
 impl Output {
-    fn keep(&self, line: String) {
+    fn keep(&self, pipe: Pipe, line: String) {
         let mut said = self.lock();
         said.note(&line);
+        if pipe == Pipe::Stdout {
+            if said.stdout.len() == LINES_MAX {
+                said.stdout.pop_front();
+            }
+            said.stdout.push_back(line.clone());
+        }
         if said.lines.len() == LINES_MAX {
             said.lines.pop_front();
             said.dropped += 1;

@@ -226,6 +226,16 @@ mod tests {
                 FaultCode::FieldInvalid,
             ),
             (
+                &with(r#","metadata":{"n":1e999}"#),
+                "/metadata",
+                FaultCode::FieldInvalid,
+            ),
+            (
+                &with(r#","metadata":{"half":"\ud800"}"#),
+                "/metadata",
+                FaultCode::FieldInvalid,
+            ),
+            (
                 &with(r#","metadata":[]"#),
                 "/metadata",
                 FaultCode::FieldInvalid,

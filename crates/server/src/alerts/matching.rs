@@ -56,7 +56,10 @@ impl Matcher {
         loop {
             let task = tokio::select! {
                 task = work.next() => task?,
-                () = stopping.cancelled() => return Ok(()),
+                () = stopping.cancelled() => {
+                    work.hand_back_rest().await;
+                    return Ok(());
+                }
             };
             let judged = tokio::select! {
                 judged = self.judge(&task) => judged,

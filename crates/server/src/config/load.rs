@@ -176,13 +176,13 @@ mod tests {
     #[test]
     fn an_unknown_key_is_an_error_that_names_it() {
         for unknown in [
-            from_environment(&[("WATCHBELL__HTTP__LISTENN", "x")]),
-            from_file("[http]\nlistenn = 1"),
+            from_environment(&[("WATCHBELL__HTTP__PORT", "x")]),
+            from_file("[http]\nport = 1"),
             from_file("[nonsense]\na = 1"),
         ] {
             let error = format!("{:#}", unknown.expect_err("unknown"));
             assert!(
-                error.contains("listenn") || error.contains("nonsense"),
+                error.contains("port") || error.contains("nonsense"),
                 "{error}"
             );
         }

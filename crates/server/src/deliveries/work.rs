@@ -30,6 +30,9 @@ use crate::{
     telemetry::metrics as names,
 };
 
+/// A send slower than this asks for more time to be settled; the usual one saves the message.
+const SLOW: Duration = Duration::from_secs(3);
+
 /// One worker of deliveries. Cheap to clone.
 #[derive(Clone)]
 pub struct Worker {
@@ -78,7 +81,10 @@ impl Worker {
                     let slot = Arc::clone(slots).acquire_owned().await;
                     (slot, work.next().await)
                 } => taken,
-                () = stopping.cancelled() => return Ok(()),
+                () = stopping.cancelled() => {
+                    work.hand_back_rest().await;
+                    return Ok(());
+                }
             };
             let (worker, task) = (self.clone(), task?);
             in_flight.spawn(async move {
@@ -118,6 +124,9 @@ impl Worker {
         };
         let sent = self.sender.send(&job, trigger, started_at).await;
         let finished_at = self.clock.now();
+        if finished_at.since(started_at) > SLOW {
+            task.still_at_it().await?;
+        }
         let next = schedule::next(
             job.delivery,
             job.attempt,

@@ -81,7 +81,7 @@ pub async fn ingest(
         retention: plane.retention,
     };
     let (mut events, mut rejected, mut frames) = (Vec::new(), Vec::new(), Vec::new());
-    for (index, raw) in sent.into_iter().enumerate() {
+    for (index, raw) in sent.events.iter().enumerate() {
         match event::accept(raw, arrival, chance::bytes()) {
             Ok(accepted) => {
                 let record = EventRecord {
@@ -98,8 +98,12 @@ pub async fn ingest(
     }
     metrics::counter!(names::EVENTS_REJECTED).increment(rejected.len() as u64);
     if events.is_empty() {
+        let in_body = |Rejected { index, fault }| Fault {
+            pointer: sent.pointer_to(index) + &fault.pointer,
+            ..fault
+        };
         return Err(Problem::invalid(
-            rejected.into_iter().map(Rejected::in_batch).collect(),
+            rejected.into_iter().map(in_body).collect(),
         ));
     }
     plane.events.of(caller.org).append(frames).await?;
@@ -112,15 +116,4 @@ pub async fn ingest(
             rejected,
         }),
     ))
-}
-
-impl Rejected {
-    /// The fault with a pointer from the top of the batch.
-    fn in_batch(self) -> Fault {
-        let pointer = format!("/events/{}{}", self.index, self.fault.pointer);
-        Fault {
-            pointer,
-            ..self.fault
-        }
-    }
 }

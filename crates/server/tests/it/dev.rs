@@ -1,1 +1,356 @@
+//! `watchbell dev`: from nothing to a verified webhook, and nothing left behind.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use reqwest::{StatusCode, Url};
+use serde_json::{Value, json};
+use testkit::folder::TestFolder;
+use testkit::{Signal, Watchbell, eventually_blocking};
+
+use crate::deployment::{BINARY, Customer, DEADLINE, event, http};
+
+/// One `watchbell dev`, with a folder for its temporary files that nobody else uses.
+struct Dev {
+    process: Watchbell,
+    temporary: PathBuf,
+    _folder: TestFolder,
+    started: Instant,
+}
+
+impl Dev {
+    fn start(arguments: &[&str]) -> Self {
+        let folder = TestFolder::create().expect("a folder");
+        let temporary = folder.path().join("tmp");
+        fs::create_dir(&temporary).expect("a folder");
+        // As `/tmp`: PostgreSQL may run as another user.
+        fs::set_permissions(&temporary, fs::Permissions::from_mode(0o755)).expect("chmod");
+        let arguments: Vec<&str> = ["dev"].iter().chain(arguments).copied().collect();
+        let variables = [("TMPDIR", temporary.to_str().expect("UTF-8"))];
+        let started = Instant::now();
+        let process = Watchbell::spawn(Path::new(BINARY), &arguments, variables);
+        Self {
+            process: process.expect("watchbell starts"),
+            temporary,
+            _folder: folder,
+            started,
+        }
+    }
+
+    /// What it says when it is ready, if it was started with `--json`.
+    fn ready(&mut self) -> Value {
+        let line = self
+            .process
+            .wait_for_line(DEADLINE, |line| line.contains("base_url"));
+        serde_json::from_str(&line).expect("JSON")
+    }
+
+    fn temporary_files(&self) -> usize {
+        fs::read_dir(&self.temporary).expect("a folder").count()
+    }
+}
+
+fn customer(said: &Value) -> Customer {
+    let text = |name: &str| said[name].as_str().expect("a text").to_owned();
+    Customer {
+        http: http(),
+        base_url: text("base_url"),
+        api_key: text("api_key"),
+    }
+}
+
+fn wait_for_verified(dev: &mut Dev, agent: &str) {
+    dev.process.wait_for_line(DEADLINE, |line| {
+        line.contains("  verified  ") && line.contains(agent)
+    });
+}
+
+/// Its children and theirs.
+fn descendants(ancestor: u32) -> Vec<Running> {
+    let all = processes();
+    let mut found: Vec<Running> = Vec::new();
+    loop {
+        let is_below = |one: &&(Running, u32)| {
+            let (process, parent) = *one;
+            let is_known = found.contains(process);
+            let is_child = *parent == ancestor || found.iter().any(|known| known.pid == *parent);
+            is_child && !is_known
+        };
+        let Some((process, _)) = all.iter().find(is_below) else {
+            return found;
+        };
+        found.push(*process);
+    }
+}
+
+/// A process that has not ended; its start tells it from a later one with the same id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Running {
+    pid: u32,
+    started: u64,
+}
+
+/// Every process that has not ended, with its parent.
+fn processes() -> Vec<(Running, u32)> {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let process = |entry: fs::DirEntry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let text = fs::read_to_string(entry.path().join("stat")).ok()?;
+        // The name in parentheses may hold anything; after it come state, parent and so on.
+        let (_, rest) = text.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let (state, parent, started) = (fields[0], fields[1], fields[19]);
+        let has_ended = state == "Z" || state == "X";
+        let started = started.parse().ok()?;
+        (!has_ended).then_some((Running { pid, started }, parent.parse().ok()?))
+    };
+    entries.filter_map(process).collect()
+}
+
+fn wait_until_gone(engines: &[Running]) {
+    eventually_blocking(DEADLINE, "no engine is left", || {
+        let all = processes();
+        let left: Vec<Running> = engines
+            .iter()
+            .filter(|engine| all.iter().any(|(process, _)| process == *engine))
+            .copied()
+            .collect();
+        if left.is_empty() { Ok(()) } else { Err(left) }
+    });
+}
+
+/// The ports that it said it listens on.
+fn wait_until_closed(said: &Value) {
+    for name in [
+        "base_url",
+        "receiver_url",
+        "postgres_url",
+        "nats_url",
+        "redis_url",
+    ] {
+        let url = Url::parse(said[name].as_str().expect("a text")).expect("a URL");
+        let (host, port) = (url.host_str().expect("a host"), url.port().expect("a port"));
+        let address = (host, port).to_socket_addrs().expect("an address").next();
+        let address = address.expect("an address");
+        eventually_blocking(DEADLINE, &format!("{name} is closed"), || {
+            TcpStream::connect(address).is_err()
+        });
+    }
+}
+
+#[tokio::test]
+async fn dev_shows_a_verified_webhook_within_ten_seconds_of_its_start() {
+    let mut dev = Dev::start(&["--json"]);
+    let said = dev.ready();
+    let ready_after = dev.started.elapsed();
+    customer(&said).ingest(&event("first-agent")).await;
+    wait_for_verified(&mut dev, "first-agent");
+    let took = dev.started.elapsed();
+    println!("ready after {ready_after:?}, the first verified webhook after {took:?}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+}
+
+#[tokio::test]
+async fn dev_json_is_one_line_on_standard_output_with_everything_a_program_needs() {
+    let mut dev = Dev::start(&["--json"]);
+    let said = dev.ready();
+    let keys: BTreeSet<&str> = said
+        .as_object()
+        .expect("an object")
+        .keys()
+        .map(String::as_str)
+        .collect();
+    let expected = [
+        "base_url",
+        "api_key",
+        "signing_secret",
+        "receiver_url",
+        "postgres_url",
+        "nats_url",
+        "redis_url",
+        "user_email",
+        "user_password",
+    ];
+    assert_eq!(keys, BTreeSet::from(expected));
+    for key in keys {
+        assert!(
+            said[key].as_str().is_some_and(|text| !text.is_empty()),
+            "{key}"
+        );
+    }
+    customer(&said).ingest(&event("agent-1")).await;
+    wait_for_verified(&mut dev, "agent-1");
+    assert_eq!(dev.process.terminate(DEADLINE).code(), Some(0));
+    assert_eq!(dev.process.stdout().len(), 1, "{:?}", dev.process.stdout());
+}
+
+#[tokio::test]
+async fn dev_delivers_to_loopback_and_to_no_other_private_address() {
+    let mut dev = Dev::start(&["--json"]);
+    let customer = customer(&dev.ready());
+    let rule = |url: &str| json!({"name": "Mine", "match": {}, "url": url});
+    for url in [
+        "http://127.0.0.1:9/",
+        "http://[::1]:9/",
+        "http://localhost:9/",
+    ] {
+        let answer = customer.post("/v1/alert-rules", &rule(url)).await;
+        assert_eq!(answer.status(), StatusCode::CREATED, "{url}");
+    }
+    for url in [
+        "http://10.0.0.1/",
+        "http://192.168.1.1/",
+        "http://169.254.169.254/latest",
+        "http://0.0.0.0/",
+        "http://[fd00::1]/",
+    ] {
+        let answer = customer.post("/v1/alert-rules", &rule(url)).await;
+        assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY, "{url}");
+        let problem: Value = answer.json().await.expect("JSON");
+        assert_eq!(problem["errors"][0]["pointer"], "/url");
+    }
+}
+
+#[tokio::test]
+async fn dev_leaves_nothing_behind_when_it_is_asked_to_end() {
+    for signal in [Signal::Terminate, Signal::Interrupt] {
+        let mut dev = Dev::start(&["--json"]);
+        let said = dev.ready();
+        let engines = descendants(dev.process.pid());
+        assert!(engines.len() >= 3, "{engines:?}");
+        assert_eq!(dev.temporary_files(), 1);
+
+        dev.process.signal(signal);
+        assert_eq!(dev.process.wait_until_ended(DEADLINE).code(), Some(0));
+
+        wait_until_gone(&engines);
+        wait_until_closed(&said);
+        assert_eq!(dev.temporary_files(), 0);
+    }
+}
+
+#[tokio::test]
+async fn dev_that_is_killed_takes_its_engines_with_it() {
+    let mut dev = Dev::start(&["--json"]);
+    let said = dev.ready();
+    let engines = descendants(dev.process.pid());
+    assert!(engines.len() >= 3, "{engines:?}");
+
+    dev.process.kill();
+
+    wait_until_gone(&engines);
+    wait_until_closed(&said);
+}
+
+#[tokio::test]
+async fn two_devs_at_once_do_not_disturb_each_other() {
+    let mut devs = [Dev::start(&["--json"]), Dev::start(&["--json"])];
+    let said = devs.each_mut().map(Dev::ready);
+    for name in [
+        "base_url",
+        "api_key",
+        "receiver_url",
+        "postgres_url",
+        "nats_url",
+        "redis_url",
+    ] {
+        assert_ne!(said[0][name], said[1][name], "{name}");
+    }
+    for (number, dev) in devs.iter_mut().enumerate() {
+        let (customer, agent) = (customer(&said[number]), format!("agent-of-{number}"));
+        customer.ingest(&event(&agent)).await;
+        wait_for_verified(dev, &agent);
+        assert_eq!(customer.all_events().await.len(), 1);
+    }
+}
+
+#[test]
+fn the_command_that_dev_prints_works_exactly_as_printed() {
+    let mut dev = Dev::start(&[]);
+    dev.process
+        .wait_for_line(DEADLINE, |line| line.contains("Webhooks show up below"));
+    let said = dev.process.stdout();
+    let first = said
+        .iter()
+        .position(|line| line.trim_start().starts_with("curl "));
+    let first = first.expect("a curl command");
+    let last = said[first..].iter().position(|line| !line.ends_with('\\'));
+    let command = said[first..=first + last.expect("its end")].join("\n");
+
+    // The status is asked for from outside, so that the command stays as printed.
+    let home = tempfile::tempdir().expect("a folder");
+    fs::write(
+        home.path().join(".curlrc"),
+        "write-out = \"\\n%{http_code}\"\n",
+    )
+    .expect("written");
+    let output = Command::new("bash")
+        .args(["-c", &command])
+        .env("CURL_HOME", home.path())
+        .output()
+        .expect("bash runs");
+    let answer = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{answer}");
+    let (body, status) = answer.rsplit_once('\n').expect("a status");
+    assert_eq!(status, "202", "{body}");
+    let body: Value = serde_json::from_str(body).expect("JSON");
+    assert_eq!(body["ingested"], 1);
+
+    wait_for_verified(&mut dev, "demo-agent");
+    let said = dev.process.stdout();
+    assert!(
+        said.iter().any(|line| line.contains("  verified  ")),
+        "on standard output"
+    );
+}
+
+#[tokio::test]
+async fn dev_with_a_data_dir_keeps_events_and_the_key_over_a_restart() {
+    let folder = TestFolder::create().expect("a folder");
+    let data = folder
+        .path()
+        .join("data")
+        .to_str()
+        .expect("UTF-8")
+        .to_owned();
+    let arguments = ["--json", "--data-dir", &data];
+    let mut dev = Dev::start(&arguments);
+    let before = dev.ready();
+    let id = customer(&before).ingest(&event("agent-1")).await;
+    wait_for_verified(&mut dev, "agent-1");
+
+    let mut second = Dev::start(&arguments);
+    assert_eq!(second.process.wait_until_ended(DEADLINE).code(), Some(1));
+    second
+        .process
+        .wait_for_line(DEADLINE, |line| line.contains(&data));
+    drop(second);
+
+    assert_eq!(dev.process.terminate(DEADLINE).code(), Some(0));
+    assert_eq!(dev.temporary_files(), 0);
+    let mut dev = Dev::start(&arguments);
+    let after = dev.ready();
+    for name in [
+        "api_key",
+        "signing_secret",
+        "receiver_url",
+        "user_email",
+        "user_password",
+    ] {
+        assert_eq!(before[name], after[name], "{name}");
+    }
+    let customer = customer(&after);
+    let events = customer.all_events().await;
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["id"], id);
+    // The rule of the first time is still there, and there is only one.
+    let rules = customer.get_json("/v1/alert-rules").await;
+    assert_eq!(rules["data"].as_array().expect("data").len(), 1);
+    customer.ingest(&event("agent-2")).await;
+    wait_for_verified(&mut dev, "agent-2");
+}

@@ -346,7 +346,7 @@ async fn metadata_that_no_rule_or_receiver_could_read_is_refused_and_does_not_sl
             "{metadata}"
         );
         let problem: Value = response.json().await.expect("JSON");
-        assert_eq!(problem["errors"][0]["pointer"], "/events/0/metadata");
+        assert_eq!(problem["errors"][0]["pointer"], "/metadata");
     }
 }
 
