@@ -162,7 +162,7 @@ fn base32(uuid: Uuid) -> String {
     let value = uuid.as_u128();
     (0..DIGITS)
         .rev()
-        .map(|place| char::from(ALPHABET[usize::from((value >> (5 * place)) as u8 & 31)]))
+        .map(|place| char::from(ALPHABET[(value >> (5 * place) & 31) as usize]))
         .collect()
 }
 

@@ -99,7 +99,7 @@ fn chunks(frames: impl IntoIterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
     for frame in frames {
         match chunks.last_mut() {
             Some(chunk) if 1 + chunk.len() + frame.len() <= MESSAGE_BYTES_MAX => {
-                chunk.extend(frame)
+                chunk.extend(frame);
             }
             _ => chunks.push(frame),
         }

@@ -5,6 +5,10 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use server::commands::Cli;
 
+#[expect(
+    clippy::print_stderr,
+    reason = "the last word of a command that failed"
+)]
 fn main() -> ExitCode {
     match Cli::parse().run() {
         Ok(()) => ExitCode::SUCCESS,

@@ -78,7 +78,7 @@ fn letters(bytes: &[u8]) -> String {
                 .fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
             (0..8)
                 .rev()
-                .map(move |place| char::from(ALPHABET[(bits >> (5 * place)) as usize & 31]))
+                .map(move |place| char::from(ALPHABET[(bits >> (5 * place) & 31) as usize]))
         })
         .collect()
 }

@@ -69,7 +69,7 @@ impl Cli {
                 Command::Dev(dev) => dev.run().await,
                 Command::Serve(serve) => serve.run().await,
                 Command::Migrate(with) => migrate::run(&with.load()?).await,
-                Command::Doctor(with) => doctor::run(&with).await,
+                Command::Doctor(with) => Box::pin(doctor::run(&with)).await,
                 Command::Healthcheck(healthcheck) => healthcheck.run().await,
                 Command::Admin(admin) => admin.run().await,
                 Command::Reference(reference) => reference.run(),
@@ -79,6 +79,12 @@ impl Cli {
         runtime.shutdown_background();
         outcome
     }
+}
+
+/// Writes a line beside the output, for progress and for what went wrong.
+fn note(line: impl std::fmt::Display) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Writes a line for the person at the terminal; a closed pipe ends nothing.

@@ -123,10 +123,11 @@ pub fn page() -> String {
         about,
     } in SETTINGS
     {
-        page.push_str(&format!(
-            "| `{key}` | {} | {about} |\n",
-            default_cell(default)
-        ));
+        let default = default_cell(default);
+        page.extend([
+            "| `", key, "` | ", &default, " | ", about, " |
+",
+        ]);
     }
     page
 }

@@ -40,12 +40,12 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     // Only 2000::/3 is global unicast; v4-mapped, NAT64, unique-local, link-local, site-local and
     // multicast all lie outside it.
     let global_unicast = first & 0xe000 == 0x2000;
-    let special = match (first, second) {
-        (0x2001, 0x0000..=0x01ff | 0x0db8) => true, // Teredo, protocol assignments, documentation
-        (0x2002, _) => true,                        // 6to4: an IPv4 address in disguise
-        (0x3fff, 0x0000..=0x0fff) => true,          // documentation
-        _ => false,
-    };
+    let special = matches!(
+        (first, second),
+        (0x2001, 0x0000..=0x01ff | 0x0db8)  // Teredo, protocol assignments, documentation
+            | (0x2002, _)                   // 6to4: an IPv4 address in disguise
+            | (0x3fff, 0x0000..=0x0fff) // documentation
+    );
     global_unicast && !special
 }
 

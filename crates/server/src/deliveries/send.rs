@@ -7,7 +7,7 @@ use domain::{
     Timestamp,
     delivery::{Outcome, Trigger, body::body},
 };
-use hickory_resolver::TokioResolver;
+use hickory_resolver::{ResolverBuilder, TokioResolver};
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
     Request, Response,
@@ -66,7 +66,7 @@ pub struct Sent {
 impl Sender {
     pub fn new(policy: Arc<TargetPolicy>, signing: Option<Arc<Signing>>) -> anyhow::Result<Self> {
         let resolver = TokioResolver::builder_tokio()
-            .and_then(|builder| builder.build())
+            .and_then(ResolverBuilder::build)
             .context("read the system's DNS configuration")?;
         let resolver = VettedResolver::new(Arc::new(resolver), Arc::clone(&policy));
         let mut connector = HttpConnector::new_with_resolver(resolver);

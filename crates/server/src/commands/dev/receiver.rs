@@ -15,7 +15,11 @@ use tokio::{net::TcpListener, sync::mpsc};
 use tokio_util::sync::CancellationToken;
 use webhook_signature::{SIGNATURE_HEADER, TIMESTAMP_HEADER, Verifier};
 
-use crate::{commands::say, lifecycle::Tasks, system_clock};
+use crate::{
+    commands::{note, say},
+    lifecycle::Tasks,
+    system_clock,
+};
 
 const PATH: &str = "/webhooks";
 /// Webhooks that wait to be shown; more are acknowledged but not shown.
@@ -110,7 +114,7 @@ pub(super) async fn show(
         () = stopping.cancelled() => None,
     } {
         if json {
-            eprintln!("{line}");
+            note(line);
         } else {
             say(line);
         }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::Store;
 
-use crate::{accounts::found, chance, config, node::Node};
+use crate::{accounts::found, chance, commands::note, config, node::Node};
 
 /// Where the engines keep their data.
 pub(super) enum Folder {
@@ -56,7 +56,7 @@ pub(super) fn start_engines(folder: &Path) -> anyhow::Result<Engines> {
         cache: config::standard_variable("XDG_CACHE_HOME").map(PathBuf::from),
     };
     let found = install::ensure(&search, |missing| {
-        eprintln!("watchbell dev: {missing}; installing")
+        note(format_args!("watchbell dev: {missing}; installing"));
     })
     .context("get the engines")?;
     Engines::start_with(folder, &found, &engines::Options::default()).context("start the engines")
