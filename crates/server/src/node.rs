@@ -1,24 +1,20 @@
-//! One process: its connections, its roles, its listener.
+//! What every role of a process shares: its connections and its settings.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use domain::clock::Clock;
 use journal::{Journal, streams::Log};
-use metrics_exporter_prometheus::PrometheusHandle;
 use secrecy::ExposeSecret as _;
 use store::Store;
-use tokio::{net::TcpListener, time::sleep};
+use tokio::time::{Instant, sleep};
 
 use crate::{
     config::Config,
     deliveries::{signing::Signing, target::TargetPolicy},
-    health::Health,
     lifecycle::Tasks,
     planes::{Appenders, ControlPlane, DataPlane},
     retry::chain,
-    roles::{self, Role},
-    routes,
     snapshots::Keys,
 };
 
@@ -36,7 +32,7 @@ pub struct Node {
     pub signing: Option<Arc<Signing>>,
     pub delivery_concurrency: usize,
     retention: Duration,
-    request_timeout: Duration,
+    pub request_timeout: Duration,
 }
 
 impl Node {
@@ -64,39 +60,7 @@ impl Node {
         })
     }
 
-    /// Starts the roles and serves on `listener`; a node without the `api` role serves its health
-    /// and metrics there.
-    pub fn start(
-        self,
-        roles: &[Role],
-        listener: TcpListener,
-        metrics: PrometheusHandle,
-        tasks: &Tasks,
-    ) -> anyhow::Result<SocketAddr> {
-        let address = listener
-            .local_addr()
-            .context("read the listening address")?;
-        for role in roles {
-            roles::start(*role, &self, tasks)?;
-        }
-        let health = Health::start(&self.journal, &self.store, metrics, tasks);
-        let mut app = routes::node(health);
-        if roles.contains(&Role::Api) {
-            app = app.merge(routes::api(self.data_plane(tasks), self.control_plane()));
-        }
-        let app = routes::finished(app, self.request_timeout);
-        let stopping = tasks.stopping().clone();
-        tasks.spawn("http", async move {
-            axum::serve(listener, app)
-                .with_graceful_shutdown(stopping.cancelled_owned())
-                .await
-                .context("serve HTTP")
-        });
-        tracing::info!(%address, roles = ?roles, "listening");
-        Ok(address)
-    }
-
-    fn data_plane(&self, tasks: &Tasks) -> DataPlane {
+    pub fn data_plane(&self, tasks: &Tasks) -> DataPlane {
         DataPlane {
             events: Appenders::start(&self.journal, Log::Events, tasks),
             keys: self.keys.clone(),
@@ -105,7 +69,7 @@ impl Node {
         }
     }
 
-    fn control_plane(&self) -> ControlPlane {
+    pub fn control_plane(&self) -> ControlPlane {
         ControlPlane {
             store: self.store.clone(),
             journal: self.journal.clone(),
@@ -134,11 +98,11 @@ pub fn journal_options(config: &Config) -> anyhow::Result<journal::Options> {
 
 async fn connect_journal(config: &Config) -> anyhow::Result<Journal> {
     let options = journal_options(config)?;
-    let deadline = tokio::time::Instant::now() + JOURNAL_WAIT;
+    let deadline = Instant::now() + JOURNAL_WAIT;
     loop {
         match Journal::connect(&options).await {
             Ok(journal) => return Ok(journal),
-            Err(error) if tokio::time::Instant::now() > deadline => {
+            Err(error) if Instant::now() > deadline => {
                 return Err(error)
                     .context("connect to the journal; is NATS running, and is journal.url right?");
             }

@@ -1,17 +1,23 @@
 //! What a process does: any set of four roles. Small users run all in one; large ones scale each.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
+use anyhow::Context as _;
+use axum::Router;
 use clap::ValueEnum;
 use journal::streams::Log;
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::net::TcpListener;
 
 use crate::{
     alerts::{announce, matching::Matcher},
     deliveries::{record, send::Sender, work::Worker},
     events::index,
+    health::Health,
     lifecycle::Tasks,
     node::Node,
     planes::Appenders,
+    routes,
     snapshots::Rules,
 };
 
@@ -32,45 +38,81 @@ impl Role {
     pub const ALL: [Self; 4] = [Self::Api, Self::Index, Self::Match, Self::Deliver];
 }
 
-/// Starts the background work of a role. The HTTP side of [`Role::Api`] is started by the node.
-pub fn start(role: Role, node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
-    let stopping = || tasks.stopping().clone();
-    match role {
-        Role::Api => {
-            let (store, journal) = (node.store.clone(), node.journal.clone());
-            tasks.spawn("announce", announce::sweep(store, journal, stopping()));
-            tasks.spawn("follow keys", node.keys.clone().follow(stopping()));
-        }
-        Role::Index => {
-            for partition in node.journal.partitions().all() {
-                let (journal, store) = (node.journal.clone(), node.store.clone());
-                let task = index::run(journal.clone(), store.clone(), partition, stopping());
-                tasks.spawn(format!("index {}", partition.index()), task);
-                let task = record::run(journal, store, partition, stopping());
-                tasks.spawn(format!("record {}", partition.index()), task);
-            }
-        }
-        Role::Match => {
-            let rules = Rules::new(node.journal.clone());
-            tasks.spawn("follow rules", rules.clone().follow(stopping()));
-            let outcomes = Appenders::start(&node.journal, Log::Outcomes, tasks);
-            let matcher = Arc::new(Matcher::new(
-                node.journal.clone(),
-                rules,
-                outcomes,
-                node.clock,
-            ));
-            for partition in node.journal.partitions().all() {
-                let task = Arc::clone(&matcher).run(partition, stopping());
-                tasks.spawn(format!("match {}", partition.index()), task);
-            }
-        }
-        Role::Deliver => {
-            let outcomes = Appenders::start(&node.journal, Log::Outcomes, tasks);
-            let sender = Sender::new(Arc::clone(&node.targets), node.signing.clone())?;
-            let worker = Worker::new(node.journal.clone(), sender, outcomes, node.clock);
-            tasks.spawn("deliver", worker.run(node.delivery_concurrency, stopping()));
+/// Starts the roles and serves on `listener`. Every process serves its health and metrics there; one
+/// with [`Role::Api`] serves customers too.
+pub fn start(
+    roles: &[Role],
+    node: &Node,
+    listener: TcpListener,
+    metrics: PrometheusHandle,
+    tasks: &Tasks,
+) -> anyhow::Result<SocketAddr> {
+    let address = listener
+        .local_addr()
+        .context("read the listening address")?;
+    let mut app = routes::node(Health::start(&node.journal, &node.store, metrics, tasks));
+    for role in roles {
+        match role {
+            Role::Api => app = app.merge(serve_customers(node, tasks)),
+            Role::Index => fill_the_store(node, tasks),
+            Role::Match => judge_events(node, tasks),
+            Role::Deliver => send_deliveries(node, tasks)?,
         }
     }
+    let app = routes::finished(app, node.request_timeout);
+    let stopping = tasks.stopping().clone();
+    tasks.spawn("http", async move {
+        axum::serve(listener, app)
+            .with_graceful_shutdown(stopping.cancelled_owned())
+            .await
+            .context("serve HTTP")
+    });
+    tracing::info!(%address, roles = ?roles, "listening");
+    Ok(address)
+}
+
+fn serve_customers(node: &Node, tasks: &Tasks) -> Router {
+    let (store, journal) = (node.store.clone(), node.journal.clone());
+    let stopping = tasks.stopping();
+    tasks.spawn(
+        "announce",
+        announce::sweep(store, journal, stopping.clone()),
+    );
+    tasks.spawn("follow keys", node.keys.clone().follow(stopping.clone()));
+    routes::api(node.data_plane(tasks), node.control_plane())
+}
+
+fn fill_the_store(node: &Node, tasks: &Tasks) {
+    for partition in node.journal.partitions().all() {
+        let (journal, store) = (node.journal.clone(), node.store.clone());
+        let stopping = tasks.stopping();
+        let task = index::run(journal.clone(), store.clone(), partition, stopping.clone());
+        tasks.spawn(format!("index {}", partition.index()), task);
+        let task = record::run(journal, store, partition, stopping.clone());
+        tasks.spawn(format!("record {}", partition.index()), task);
+    }
+}
+
+fn judge_events(node: &Node, tasks: &Tasks) {
+    let journal = node.journal.clone();
+    let rules = Rules::new(journal.clone());
+    tasks.spawn(
+        "follow rules",
+        rules.clone().follow(tasks.stopping().clone()),
+    );
+    let outcomes = Appenders::start(&journal, Log::Outcomes, tasks);
+    let matcher = Arc::new(Matcher::new(journal, rules, outcomes, node.clock));
+    for partition in node.journal.partitions().all() {
+        let task = Arc::clone(&matcher).run(partition, tasks.stopping().clone());
+        tasks.spawn(format!("match {}", partition.index()), task);
+    }
+}
+
+fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
+    let outcomes = Appenders::start(&node.journal, Log::Outcomes, tasks);
+    let sender = Sender::new(Arc::clone(&node.targets), node.signing.clone())?;
+    let worker = Worker::new(node.journal.clone(), sender, outcomes, node.clock);
+    let task = worker.run(node.delivery_concurrency, tasks.stopping().clone());
+    tasks.spawn("deliver", task);
     Ok(())
 }

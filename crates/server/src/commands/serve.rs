@@ -13,7 +13,7 @@ use crate::{
     lifecycle::Tasks,
     node::{self, Node},
     retry::chain,
-    roles::Role,
+    roles::{self, Role},
     system_clock,
     telemetry::{logs, metrics},
 };
@@ -48,7 +48,7 @@ async fn serve(config: &Config, roles: &[Role]) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("listen on {}", config.http.listen))?;
     let tasks = Tasks::default();
-    node.start(roles, listener, metrics, &tasks)?;
+    roles::start(roles, &node, listener, metrics, &tasks)?;
     tasks
         .run_to_the_end(Duration::from_secs(config.http.drain_s))
         .await

@@ -54,13 +54,14 @@ pub async fn envelope(request: Request, next: Next) -> Response {
     response
 }
 
-/// Writes the problem a handler left, or makes one of a bare refusal.
+/// Writes the problem a handler left, or makes one of a bare refusal. An answer in JSON is left as
+/// its handler made it: readiness says no in its own words.
 async fn finished(mut response: Response, id: &str) -> Response {
     let status = response.status();
     let allow = response.headers_mut().remove(header::ALLOW);
     let problem = if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         problem
-    } else if status.is_client_error() || status.is_server_error() {
+    } else if (status.is_client_error() || status.is_server_error()) && !is_json(&response) {
         let body = std::mem::replace(response.body_mut(), Body::empty());
         let text = to_bytes(body, REFUSAL_BYTES_MAX).await.unwrap_or_default();
         Problem::of_status(status, &String::from_utf8_lossy(&text))
@@ -72,6 +73,11 @@ async fn finished(mut response: Response, id: &str) -> Response {
         written.headers_mut().insert(header::ALLOW, allow);
     }
     written
+}
+
+fn is_json(response: &Response) -> bool {
+    let json = HeaderValue::from_static("application/json");
+    response.headers().get(header::CONTENT_TYPE) == Some(&json)
 }
 
 fn request_id(headers: &HeaderMap) -> String {

@@ -1,1 +1,258 @@
+//! How a process starts and ends: in order, without losing anything, and never silently.
 
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use reqwest::{Client, StatusCode};
+use serde_json::{Value, json};
+use testkit::{Answer, Database, Receiver, Signal, eventually, own, shared};
+
+use crate::deployment::{DEADLINE, Deployment, Running, event, http, migrate, ok};
+
+async fn readiness(http: &Client, base_url: &str) -> Option<(StatusCode, Value)> {
+    let response = http
+        .get(format!("{base_url}/healthz/ready"))
+        .send()
+        .await
+        .ok()?;
+    let status = response.status();
+    Some((status, response.json().await.ok()?))
+}
+
+#[tokio::test]
+async fn a_process_that_is_asked_to_end_says_so_first_and_serves_on_meanwhile() {
+    let mut running = Running::start(Deployment::new().with("HTTP__DRAIN_S", "2"));
+    let customer = running.customer.clone();
+    let receiver = Receiver::start().expect("a receiver");
+    customer.rule(json!({}), &receiver.url()).await;
+    let (status, body) = readiness(&customer.http, &customer.base_url)
+        .await
+        .expect("an answer");
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(
+        (&body["ready"], &body["draining"]),
+        (&json!(true), &json!(false))
+    );
+
+    running.server.signal(Signal::Terminate);
+    let asked = Instant::now();
+    eventually(Duration::from_secs(1), "readiness says no", async || {
+        let (status, body) = readiness(&customer.http, &customer.base_url).await?;
+        let says_no = status == StatusCode::SERVICE_UNAVAILABLE;
+        says_no.then(|| {
+            assert_eq!(
+                (&body["ready"], &body["draining"]),
+                (&json!(false), &json!(true))
+            )
+        })
+    })
+    .await;
+    // On a connection of its own: new ones are taken too.
+    let alive = http()
+        .get(format!("{}/healthz/live", customer.base_url))
+        .send()
+        .await;
+    assert_eq!(alive.expect("an answer").status(), StatusCode::NO_CONTENT);
+    customer.ingest(&event("late")).await;
+    assert_eq!(customer.all_events().await.len(), 1);
+    receiver.wait_for(1, DEADLINE).await;
+    assert!(running.server.ended().is_none());
+
+    assert_eq!(running.server.wait_until_ended(DEADLINE).code(), Some(0));
+    let took = asked.elapsed();
+    assert!(took >= Duration::from_secs(2), "it drained only {took:?}");
+    assert!(readiness(&http(), &customer.base_url).await.is_none());
+}
+
+#[tokio::test]
+async fn a_send_in_flight_is_finished_and_recorded_before_the_process_ends() {
+    let mut running = Running::start(Deployment::new());
+    let receiver = Receiver::start().expect("a receiver");
+    receiver.answer_always(Answer::status(200).after(Duration::from_secs(2)));
+    running.customer.rule(json!({}), &receiver.url()).await;
+    running.customer.ingest(&event("agent-1")).await;
+    let received = receiver.wait_for(1, DEADLINE).await;
+
+    assert_eq!(running.server.terminate(DEADLINE).code(), Some(0));
+
+    // Nobody here delivers, so what is on record was put there by the one that ended.
+    let mut next = running.deployment.serve("api,index");
+    let customer = running.customer.at(&mut next);
+    let id = received[0].delivery_id().expect("an id");
+    let delivery = customer.delivery_in_state(id, "delivered").await;
+    assert_eq!(delivery["attempts"], 1);
+    assert_eq!(delivery["attempt_log"][0]["status"], 200);
+    assert_eq!(receiver.count(), 1);
+}
+
+#[tokio::test]
+async fn what_was_not_sent_before_the_end_is_sent_by_the_next_process_and_nothing_twice() {
+    let mut running = Running::start(Deployment::new().with("DELIVERY__CONCURRENCY", "1"));
+    let receiver = Receiver::start().expect("a receiver");
+    receiver.answer_always(Answer::status(200).after(Duration::from_millis(500)));
+    running.customer.rule(json!({}), &receiver.url()).await;
+    let batch: Vec<Value> = (0..5)
+        .map(|number| event(&format!("agent-{number}")))
+        .collect();
+    ok(running
+        .customer
+        .post("/v1/audit/events", &json!({"events": batch}))
+        .await)
+    .await;
+    receiver.wait_for(1, DEADLINE).await;
+
+    assert_eq!(running.server.terminate(DEADLINE).code(), Some(0));
+    let before = receiver.count();
+    assert!(before < batch.len(), "it was to be stopped in the middle");
+
+    let started = Instant::now();
+    running.server = running.deployment.serve_all();
+    receiver.wait_for(batch.len(), DEADLINE).await;
+    let took = started.elapsed();
+    running.customer.base_url = running.server.url(DEADLINE);
+    for delivery in running.customer.get_json("/v1/deliveries").await["data"]
+        .as_array()
+        .expect("data")
+    {
+        let id = delivery["id"].as_str().expect("an id");
+        running.customer.delivery_in_state(id, "delivered").await;
+    }
+    let mut sent = BTreeMap::new();
+    for received in receiver.received() {
+        *sent.entry(received.event_id().expect("an id")).or_insert(0) += 1;
+    }
+    assert_eq!(sent.len(), batch.len());
+    assert!(sent.values().all(|count| *count == 1), "{sent:?}");
+    // What the old process had taken and not sent is not held back until somebody thinks it dead.
+    assert!(
+        took < Duration::from_secs(8),
+        "the rest came only after {took:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_node_is_ready_and_takes_events_while_postgresql_is_down() {
+    let mut postgres = own::postgres().expect("PostgreSQL");
+    let url = postgres.ensure_database("watchbell").expect("a database");
+    migrate(&url).expect("migrated");
+    let deployment = Deployment::on(&url, &shared().nats_url);
+    let mut running = Running::start(deployment);
+    let receiver = Receiver::start().expect("a receiver");
+    running.customer.rule(json!({}), &receiver.url()).await;
+
+    postgres.stop();
+    let customer = &running.customer;
+    let (status, body) = eventually(DEADLINE, "it is noticed", async || {
+        let (status, body) = readiness(&customer.http, &customer.base_url).await?;
+        (body["postgres"] == false).then_some((status, body))
+    })
+    .await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(
+        (&body["ready"], &body["journal"]),
+        (&json!(true), &json!(true))
+    );
+    let id = customer.ingest(&event("in-the-dark")).await;
+    let received = receiver.wait_for(1, DEADLINE).await;
+    assert_eq!(received[0].event_id(), Some(id));
+    let refused = customer.get("/v1/audit/events").await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(refused.headers().contains_key("retry-after"));
+    let problem: Value = refused.json().await.expect("JSON");
+    assert_eq!(problem["code"], "STORE_UNAVAILABLE");
+    assert_eq!(running.server.ended(), None);
+    let asked = Instant::now();
+    assert_eq!(running.server.terminate(DEADLINE).code(), Some(0));
+    println!("ended after {:?}", asked.elapsed());
+}
+
+#[tokio::test]
+async fn a_node_that_starts_while_postgresql_is_down_serves_a_key_it_has_never_seen() {
+    let mut postgres = own::postgres().expect("PostgreSQL");
+    let url = postgres.ensure_database("watchbell").expect("a database");
+    migrate(&url).expect("migrated");
+    let mut running = Running::start(Deployment::on(&url, &shared().nats_url));
+    let receiver = Receiver::start().expect("a receiver");
+    running.customer.rule(json!({}), &receiver.url()).await;
+    assert_eq!(running.server.terminate(DEADLINE).code(), Some(0));
+
+    postgres.stop();
+    running.server = running.deployment.serve_all();
+    running.customer.base_url = running.server.url(DEADLINE);
+    let id = running.customer.ingest(&event("in-the-dark")).await;
+    let received = receiver.wait_for(1, DEADLINE).await;
+    assert_eq!(received[0].event_id(), Some(id.clone()));
+
+    // And everything is on record once it is back.
+    postgres.restart().expect("PostgreSQL");
+    let delivery = received[0].delivery_id().expect("an id");
+    running
+        .customer
+        .delivery_in_state(delivery, "delivered")
+        .await;
+    let events = running.customer.all_events().await;
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["id"], id);
+}
+
+#[test]
+fn a_port_that_is_taken_ends_the_start_with_a_message_that_names_it() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let deployment = Deployment::new().with("HTTP__LISTEN", &address);
+    let mut process = deployment.command(&["serve"]);
+    assert_eq!(process.wait_until_ended(DEADLINE).code(), Some(1));
+    process.wait_for_line(DEADLINE, |line| {
+        line.starts_with("watchbell: ") && line.contains(&address) && line.contains("in use")
+    });
+}
+
+#[tokio::test]
+async fn a_process_that_starts_before_its_journal_says_so_and_waits() {
+    let mut nats = own::nats().expect("NATS");
+    let database = Database::from_template("watchbell", migrate).expect("a database");
+    let deployment = Deployment::on(database.url(), &nats.url());
+    nats.stop();
+    let mut process = deployment.command(&["serve"]);
+    process.wait_for_line(DEADLINE, |line| line.contains("waiting for the journal"));
+    assert_eq!(process.ended(), None);
+
+    nats.restart().expect("NATS");
+    let base_url = process.url(DEADLINE);
+    let (status, _) = readiness(&http(), &base_url).await.expect("an answer");
+    assert_eq!(status, StatusCode::OK);
+    let customer = deployment.customer(&mut process);
+    customer.ingest(&event("agent-1")).await;
+    assert_eq!(customer.all_events().await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_at_once_and_is_not_called_a_success() {
+    let mut running = Running::start(Deployment::new());
+    let receiver = Receiver::start().expect("a receiver");
+    receiver.answer_always(Answer::status(200).after(Duration::from_secs(9)));
+    running.customer.rule(json!({}), &receiver.url()).await;
+    running.customer.ingest(&event("agent-1")).await;
+    receiver.wait_for(1, DEADLINE).await;
+
+    running.server.signal(Signal::Terminate);
+    running
+        .server
+        .wait_for_line(DEADLINE, |line| line.contains(r#""message":"stopping""#));
+    assert_eq!(
+        running.server.ended(),
+        None,
+        "it waits for the send in flight"
+    );
+    let asked = Instant::now();
+    assert_eq!(running.server.terminate(DEADLINE).code(), Some(1));
+    assert!(
+        asked.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        asked.elapsed()
+    );
+    running
+        .server
+        .wait_for_line(DEADLINE, |line| line.contains("second signal"));
+}

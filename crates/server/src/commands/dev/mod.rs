@@ -20,7 +20,7 @@ use crate::{
     config::{Config, Delivery, LogFormat},
     lifecycle::Tasks,
     node::{self, Node},
-    roles::Role,
+    roles::{self, Role},
     system_clock,
     telemetry::{logs, metrics},
 };
@@ -61,7 +61,7 @@ impl Dev {
         demo.receiver_port = Some(receiver.address.port());
         demo.found(&store, &node).await?;
         let listener = listen(PREFERRED_PORT).await?;
-        let address = node.start(&Role::ALL, listener, metrics, &tasks)?;
+        let address = roles::start(&Role::ALL, &node, listener, metrics, &tasks)?;
         demo.make_rule(address, &receiver.url()).await?;
         demo.save(folder)?;
 
