@@ -9,12 +9,9 @@ use std::{sync::Arc, time::Duration};
 use async_nats::jetstream::message::PublishMessage;
 use bytes::Bytes;
 use futures::future::try_join_all;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
-    time::{Instant, sleep, timeout},
-};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use crate::{Error, Journal, record::VERSION, streams::Log};
+use crate::{Error, Journal, persist::persist, record::VERSION, streams::Log};
 
 /// The largest message; NATS takes 1 MiB by default, and half of it leaves room for headers.
 pub const MESSAGE_BYTES_MAX: usize = 512 * 1024;
@@ -22,11 +19,8 @@ pub const MESSAGE_BYTES_MAX: usize = 512 * 1024;
 const WAITING_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// How many chunks may queue; the bytes are bounded by [`WAITING_BYTES_MAX`] first in practice.
 const WAITING_CHUNKS_MAX: usize = 16 * 1024;
-/// How long an append is tried. A new leader takes 5 to 7 seconds to be found when one is killed.
+/// How long an append is tried.
 pub const APPEND_DEADLINE: Duration = Duration::from_secs(15);
-/// How long one try may take, and the pause before the next.
-const TRY_TIMEOUT: Duration = Duration::from_secs(1);
-const TRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// Appends records to one log. Cheap to clone; made together with the task that does the work.
 #[derive(Clone, Debug)]
@@ -125,7 +119,10 @@ async fn commit_groups(
         };
         let (message, group) = gather(first, &mut waiting, &mut left_over);
         number += 1;
-        let outcome = publish(&journal, &subject, &format!("{nonce}-{number}"), message).await;
+        let message = PublishMessage::build()
+            .payload(Bytes::from(message))
+            .message_id(format!("{nonce}-{number}"));
+        let outcome = journal.publish(&subject, message, APPEND_DEADLINE).await;
         for chunk in group {
             // A request that was given up has nobody waiting.
             let _ = chunk.send(outcome.clone());
@@ -155,47 +152,26 @@ fn gather(
     (message, group)
 }
 
-/// Publishes until acknowledged or out of time; the id makes a repeated try harmless.
-async fn publish(
-    journal: &Journal,
-    subject: &str,
-    id: &str,
-    message: Vec<u8>,
-) -> Result<(), Error> {
-    let message = Bytes::from(message);
-    let deadline = Instant::now() + APPEND_DEADLINE;
-    loop {
-        let publish = PublishMessage::build()
-            .payload(message.clone())
-            .message_id(id);
-        let outcome = timeout(TRY_TIMEOUT, journal.publish(subject, publish)).await;
-        let error = match outcome {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(error)) => error,
-            Err(_) => Error::timed_out(format!("append to {subject}")),
-        };
-        if Instant::now() + TRY_PAUSE > deadline {
-            return Err(error);
-        }
-        tracing::debug!(subject, %error, "append not acknowledged, trying again");
-        sleep(TRY_PAUSE).await;
-    }
-}
-
 impl Journal {
-    /// Publishes one message and waits for its acknowledgement.
+    /// Publishes until acknowledged or out of time; the id in `message` makes a repeated try
+    /// harmless.
     pub(crate) async fn publish(
         &self,
         subject: &str,
         message: PublishMessage,
+        patience: Duration,
     ) -> Result<(), Error> {
-        let failed = |source| Error::unavailable(format!("publish to {subject}"), source);
-        let acknowledged = self
-            .context
-            .send_publish(subject.to_owned(), message)
-            .await
-            .map_err(failed)?;
-        acknowledged.await.map_err(failed)?;
-        Ok(())
+        let doing = &format!("publish to {subject}");
+        let failed = |source| Error::unavailable(doing, source);
+        persist(patience, doing, || {
+            let sent = self
+                .context
+                .send_publish(subject.to_owned(), message.clone());
+            async move {
+                sent.await.map_err(failed)?.await.map_err(failed)?;
+                Ok(())
+            }
+        })
+        .await
     }
 }

@@ -3,6 +3,8 @@
 //! A value is JSON with its version in front (`{"v":1,...}`), so that an operator can read it. An
 //! empty value means that the thing is gone.
 
+use std::time::Duration;
+
 use async_nats::jetstream::{message::PublishMessage, stream::LastRawMessageErrorKind};
 use bytes::Bytes;
 use domain::{
@@ -15,8 +17,14 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, Journal,
     follow::{Entry, Follower},
+    persist::persist,
     streams::Bucket,
 };
+
+/// How long an announcement is tried: a client that waits 10 s for its change is answered.
+const ANNOUNCE_DEADLINE: Duration = Duration::from_secs(8);
+/// How long a key is asked for: a client that waits 10 s is answered.
+const LOOK_UP_DEADLINE: Duration = Duration::from_secs(8);
 
 /// What a node must know of an API key to serve it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,31 +86,38 @@ pub struct RuleChanges(Follower);
 pub struct KeyChanges(Follower);
 
 impl Journal {
-    /// Makes a change known; returns when it is durable.
-    pub async fn announce(&self, change: &Change) -> Result<(), Error> {
+    /// Makes a change known; returns when it is durable. `number` tells the changes of one thing
+    /// apart: a try that was slow on its way must not arrive after a newer change and undo it.
+    pub async fn announce(&self, change: &Change, number: i64) -> Result<(), Error> {
         let value = change.value.clone().unwrap_or_default();
-        let message = PublishMessage::build().payload(Bytes::from(value));
+        let message = PublishMessage::build()
+            .message_id(format!("{}-{number}", change.key))
+            .payload(Bytes::from(value));
         self.publish(
             &self.names.bucket_subject(change.bucket, &change.key),
             message,
+            ANNOUNCE_DEADLINE,
         )
         .await
     }
 
     /// What is known of a key, asked of the leader, so that a key just made is found.
     pub async fn key(&self, hash: &KeyHash) -> Result<Option<KeyEntry>, Error> {
-        let doing = || "look up an API key".to_owned();
-        let stream = self
-            .context
-            .get_stream_no_info(self.names.bucket_stream(Bucket::Keys))
-            .await
-            .map_err(|source| Error::unavailable(doing(), source))?;
-        let subject = self.names.bucket_subject(Bucket::Keys, hash.as_str());
-        match stream.get_last_raw_message_by_subject(&subject).await {
-            Ok(message) => read_key(&message.payload),
-            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-            Err(source) => Err(Error::unavailable(doing(), source)),
-        }
+        let doing = "look up an API key";
+        persist(LOOK_UP_DEADLINE, doing, || async {
+            let stream = self
+                .context
+                .get_stream_no_info(self.names.bucket_stream(Bucket::Keys))
+                .await
+                .map_err(|source| Error::unavailable(doing, source))?;
+            let subject = self.names.bucket_subject(Bucket::Keys, hash.as_str());
+            match stream.get_last_raw_message_by_subject(&subject).await {
+                Ok(message) => read_key(&message.payload),
+                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+                Err(source) => Err(Error::unavailable(doing, source)),
+            }
+        })
+        .await
     }
 
     pub fn rule_changes(&self) -> RuleChanges {

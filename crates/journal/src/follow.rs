@@ -1,8 +1,12 @@
 //! Reads a log in order from a position that the reader keeps itself.
 //!
-//! The server holds no state for a follower: whoever writes the position beside what it derived
-//! (in one transaction) applies every message exactly once, however often it starts again, and two
-//! followers at once are wasteful but never wrong.
+//! The server holds no lasting state for a follower: whoever writes the position beside what it
+//! derived (in one transaction) applies every message exactly once, however often it starts again,
+//! and two followers at once are wasteful but never wrong.
+//!
+//! A message that was on a wire when the wire was cut is gone, and the server believes it delivered.
+//! So deliveries are counted, and a follower that finds one missing starts again where it was; the
+//! last one before a silence is sent again because nobody acknowledged it.
 
 use std::time::Duration;
 
@@ -21,6 +25,8 @@ use crate::{
 /// A silent server is noticed after two of these, and the follower starts again where it was.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const PULL_EXPIRES: Duration = Duration::from_secs(5);
+/// What was not acknowledged by then did not arrive and is sent again.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(2);
 /// A consumer nobody reads any more is forgotten by the server after this.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(30);
 /// How many messages one pull asks for; at 512 KiB each this bounds a follower's memory.
@@ -39,7 +45,14 @@ pub struct Follower {
     journal: Journal,
     stream: String,
     position: u64,
-    messages: Option<pull::Stream>,
+    reading: Option<Reading>,
+}
+
+/// A consumer of the follower's own.
+struct Reading {
+    messages: pull::Stream,
+    /// How many messages the server has sent that arrived.
+    arrived: u64,
 }
 
 impl Journal {
@@ -58,19 +71,41 @@ impl Journal {
             journal: self.clone(),
             stream,
             position,
-            messages: None,
+            reading: None,
         }
     }
 }
 
 impl Follower {
-    /// Waits for at least one entry and returns what is there, at most `most`.
+    /// Waits for messages and returns their entries, at most `most`; none if all were returned before.
     pub async fn next(&mut self, most: usize) -> Result<Vec<Entry>, Error> {
-        let outcome = self.read(most).await;
-        if outcome.is_err() {
-            self.messages = None;
-        }
-        outcome
+        // Left out of `self` meanwhile: whatever ends this early, the next call opens anew.
+        let mut reading = match self.reading.take() {
+            Some(reading) => reading,
+            None => self.open().await?,
+        };
+        let mut entries = Vec::new();
+        let mut next = reading.messages.next().await;
+        let last = loop {
+            let message = match self.take(&mut reading, next, &mut entries) {
+                Ok(message) => message,
+                // What was read before it counts, and the next call starts again behind that.
+                Err(_) if !entries.is_empty() => return Ok(entries),
+                Err(error) => return Err(error),
+            };
+            if entries.len() >= most {
+                break message;
+            }
+            match reading.messages.next().now_or_never() {
+                Some(more) => next = more,
+                None => break message,
+            }
+        };
+        // Acknowledges those before it too. Should this get lost, what was read is sent again and
+        // recognised by its sequence.
+        let _ = last.ack().await;
+        self.reading = Some(reading);
+        Ok(entries)
     }
 
     /// The sequence of the last entry returned, or where following began.
@@ -78,55 +113,42 @@ impl Follower {
         self.position
     }
 
-    async fn read(&mut self, most: usize) -> Result<Vec<Entry>, Error> {
-        let mut messages = match self.messages.take() {
-            Some(messages) => messages,
-            None => self.open().await?,
-        };
-        let mut entries = Vec::new();
-        let mut next = messages.next().await;
-        loop {
-            let message = next
-                .ok_or_else(|| {
-                    Error::timed_out(format!("follow {}: the server stopped", self.stream))
-                })?
-                .map_err(|source| Error::unavailable(format!("follow {}", self.stream), source))?;
-            if let Some(entry) = self.entry(&message)? {
-                entries.push(entry);
-            }
-            if entries.len() >= most {
-                break;
-            }
-            match messages.next().now_or_never() {
-                Some(more) => next = more,
-                None => break,
-            }
-        }
-        self.messages = Some(messages);
-        Ok(entries)
-    }
-
-    /// `None` for what was already returned before a restart.
-    fn entry(&mut self, message: &jetstream::Message) -> Result<Option<Entry>, Error> {
+    /// Takes a message, unless one before it is missing, and its entry, unless it was returned
+    /// before.
+    fn take(
+        &mut self,
+        reading: &mut Reading,
+        next: Option<Result<jetstream::Message, pull::MessagesError>>,
+        entries: &mut Vec<Entry>,
+    ) -> Result<jetstream::Message, Error> {
+        let doing = || format!("follow {}", self.stream);
+        let message = next
+            .ok_or_else(|| Error::timed_out(format!("{}: the server stopped", doing())))?
+            .map_err(|source| Error::unavailable(doing(), source))?;
         let info = message
             .info()
-            .map_err(|source| Error::unavailable(format!("follow {}", self.stream), source))?;
-        let sequence = info.stream_sequence;
-        if sequence <= self.position {
-            return Ok(None);
+            .map_err(|source| Error::unavailable(doing(), source))?;
+        reading.arrived += 1;
+        if info.consumer_sequence != reading.arrived {
+            return Err(Error::unavailable(doing(), "a message did not arrive"));
         }
-        self.position = sequence;
-        Ok(Some(Entry {
-            sequence,
-            subject: message.subject.to_string(),
-            payload: message.payload.clone(),
-        }))
+        let sequence = info.stream_sequence;
+        if sequence > self.position {
+            self.position = sequence;
+            entries.push(Entry {
+                sequence,
+                subject: message.subject.to_string(),
+                payload: message.payload.clone(),
+            });
+        }
+        Ok(message)
     }
 
-    async fn open(&self) -> Result<pull::Stream, Error> {
+    async fn open(&self) -> Result<Reading, Error> {
         let doing = || format!("follow {} from {}", self.stream, self.position);
         let config = pull::Config {
-            ack_policy: AckPolicy::None,
+            ack_policy: AckPolicy::All,
+            ack_wait: ARRIVES_WITHIN,
             deliver_policy: DeliverPolicy::ByStartSequence {
                 start_sequence: self.position + 1,
             },
@@ -141,13 +163,17 @@ impl Follower {
             .create_consumer_on_stream(config, self.stream.as_str())
             .await
             .map_err(|source| Error::unavailable(doing(), source))?;
-        consumer
+        let messages = consumer
             .stream()
             .max_messages_per_batch(PULL_MESSAGES)
             .heartbeat(HEARTBEAT)
             .expires(PULL_EXPIRES)
             .messages()
             .await
-            .map_err(|source| Error::unavailable(doing(), source))
+            .map_err(|source| Error::unavailable(doing(), source))?;
+        Ok(Reading {
+            messages,
+            arrived: 0,
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! A delivery that waits: published with its due time, it holds no slot and no un-acked message.
 
-use crate::{Error, Journal, record::Job, work};
+use crate::{Error, Journal, append::APPEND_DEADLINE, record::Job, work};
 
 impl Journal {
     /// Queues a delivery for `job.due_at`; the server puts it among the due ones then. Queued again
@@ -12,6 +12,7 @@ impl Journal {
         self.publish(
             &self.names.later_subject(&job.delivery.to_string()),
             message,
+            APPEND_DEADLINE,
         )
         .await
     }

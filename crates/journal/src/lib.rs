@@ -18,6 +18,7 @@ pub mod config;
 mod error;
 pub mod follow;
 pub mod later;
+mod persist;
 pub mod record;
 pub mod streams;
 pub mod work;
@@ -35,6 +36,10 @@ use streams::Names;
 
 /// How long one request to the server may take before it is counted as failed and tried again.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A server that hangs, or whose machine lost its power, says nothing and hangs up on nobody: it is
+/// given up after three of these without an answer.
+const PING_EVERY: Duration = Duration::from_secs(1);
 
 /// Where the journal is and how it was installed.
 #[derive(Clone, Debug)]
@@ -67,7 +72,7 @@ impl Journal {
         let client = ConnectOptions::new()
             .name("watchbell")
             .connection_timeout(REQUEST_TIMEOUT)
-            .ping_interval(Duration::from_secs(5))
+            .ping_interval(PING_EVERY)
             .max_reconnects(None)
             .reconnect_delay_callback(|tries| Duration::from_millis(50 * (tries as u64).min(20)))
             .connect(servers)

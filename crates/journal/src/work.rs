@@ -5,10 +5,13 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::{
-    self, AckKind,
-    consumer::{AckPolicy, pull},
-    message::PublishMessage,
+use async_nats::{
+    Request,
+    jetstream::{
+        self, AckKind,
+        consumer::{AckPolicy, pull},
+        message::PublishMessage,
+    },
 };
 use bytes::Bytes;
 use domain::partition::Partition;
@@ -16,6 +19,8 @@ use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 
 use crate::{
     Error, Journal,
+    append::APPEND_DEADLINE,
+    persist::persist,
     record::{self, Job},
     streams::Log,
 };
@@ -32,6 +37,8 @@ const MATCH_OPEN_MAX: usize = 16;
 const DELIVER_SETTLE: Duration = Duration::from_secs(16);
 /// How many deliveries wait in a worker for a free slot; few, because their time to be settled runs.
 const DELIVER_PULL_MAX: usize = 64;
+/// How long a worker tries to settle. What it cannot settle is done again by whoever is next.
+const SETTLE_DEADLINE: Duration = Duration::from_secs(10);
 /// How many deliveries of one batch are queued at the same time.
 const QUEUE_AT_ONCE: usize = 64;
 /// Deliveries that all workers together may have open.
@@ -86,7 +93,9 @@ impl Journal {
         let subject = self.names.due_subject();
         let messages: Vec<PublishMessage> = jobs.iter().map(message).collect();
         stream::iter(messages.into_iter().map(Ok))
-            .try_for_each_concurrent(QUEUE_AT_ONCE, |message| self.publish(&subject, message))
+            .try_for_each_concurrent(QUEUE_AT_ONCE, |message| {
+                self.publish(&subject, message, APPEND_DEADLINE)
+            })
             .await
     }
 
@@ -152,10 +161,22 @@ impl Task {
 
     /// The message is dealt with for good; returns when the server knows.
     pub async fn settle(&self) -> Result<(), Error> {
-        self.message
-            .double_ack()
-            .await
-            .map_err(|source| Error::unavailable("settle a message", source))
+        let doing = "settle a message";
+        let subject = self.message.reply.clone().ok_or_else(|| {
+            Error::unavailable(doing, "it came without an address for the answer")
+        })?;
+        // Not `double_ack`, which takes "nobody is there to know" for an answer.
+        let client = self.message.context.client();
+        persist(SETTLE_DEADLINE, doing, || {
+            let request = Request::new().payload(Bytes::from_static(b"+ACK"));
+            let answer = client.send_request(subject.clone(), request);
+            async move {
+                let settled = answer.await;
+                settled.map_err(|source| Error::unavailable(doing, source))?;
+                Ok(())
+            }
+        })
+        .await
     }
 
     /// Asks for the full time to settle once more.

@@ -257,20 +257,23 @@ async fn a_key_is_found_the_moment_it_is_announced_and_not_once_it_is_gone() {
     };
     let mut changes = journal.key_changes().await.expect("changes");
     let made = Change::key_made(&hash, &entry);
-    journal.announce(&made).await.expect("announced");
+    journal.announce(&made, 1).await.expect("announced");
     assert_eq!(journal.key(&hash).await.expect("an answer"), Some(entry));
     assert_eq!(
         timeout(DEADLINE, changes.next())
             .await
             .expect("in time")
             .expect("changes"),
-        [hash.clone()]
+        std::slice::from_ref(&hash)
     );
     journal
-        .announce(&Change {
-            value: None,
-            ..made
-        })
+        .announce(
+            &Change {
+                value: None,
+                ..made
+            },
+            2,
+        )
         .await
         .expect("announced");
     assert_eq!(journal.key(&hash).await.expect("an answer"), None);

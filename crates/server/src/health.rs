@@ -18,7 +18,7 @@ use journal::Journal;
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde::Serialize;
 use store::Store;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
@@ -26,6 +26,8 @@ use crate::{lifecycle::Tasks, telemetry::metrics as names};
 
 /// How often the dependencies are asked how they are; answers to probes come from memory.
 const ASK_EVERY: Duration = Duration::from_secs(1);
+/// A dependency that has not answered by then is down.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How this node is. Cheap to clone.
 #[derive(Clone)]
@@ -65,7 +67,11 @@ impl Health {
                 _ = ticks.tick() => {}
                 () = stopping.cancelled() => return Ok(()),
             }
-            let up = store.ping().await.is_ok();
+            let answered = tokio::select! {
+                answered = timeout(ANSWER_TIMEOUT, store.ping()) => answered,
+                () = stopping.cancelled() => return Ok(()),
+            };
+            let up = answered.is_ok_and(|answer| answer.is_ok());
             self.postgres.store(up, Ordering::Relaxed);
             let gauge = |dependency: &'static str, up: bool| {
                 metrics::gauge!(names::DEPENDENCY_UP, "dependency" => dependency)

@@ -15,6 +15,7 @@ pub mod events;
 mod fresh;
 pub mod health;
 pub mod lifecycle;
+mod listener;
 pub mod node;
 pub mod openapi;
 pub mod planes;

@@ -19,8 +19,9 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// How long stopping may take: a send in flight (10 s) and its record (15 s) fit.
-const STOP_TIMEOUT: Duration = Duration::from_secs(28);
+/// How long stopping may take. A send in flight (10 s) and its record fit, and with the default drain
+/// it stays below the 30 s after which an orchestrator kills.
+const STOP_TIMEOUT: Duration = Duration::from_secs(24);
 
 /// Starts tasks and knows when to stop. Cheap to clone.
 #[derive(Clone, Debug, Default)]

@@ -39,7 +39,6 @@ impl Node {
     /// Connects to the journal, which must be there; PostgreSQL may be down.
     pub async fn connect(config: &Config, clock: Clock) -> anyhow::Result<Self> {
         let journal = connect_journal(config).await?;
-        journal.prepare().await.context("prepare the journal")?;
         Ok(Self {
             keys: Keys::new(journal.clone()),
             journal,
@@ -96,20 +95,28 @@ pub fn journal_options(config: &Config) -> anyhow::Result<journal::Options> {
     })
 }
 
+/// Waits for a journal that is away or has no leader yet; anything else is said at once.
 async fn connect_journal(config: &Config) -> anyhow::Result<Journal> {
     let options = journal_options(config)?;
     let deadline = Instant::now() + JOURNAL_WAIT;
     loop {
-        match Journal::connect(&options).await {
+        match connect_and_prepare(&options).await {
             Ok(journal) => return Ok(journal),
-            Err(error) if Instant::now() > deadline => {
-                return Err(error)
-                    .context("connect to the journal; is NATS running, and is journal.url right?");
-            }
-            Err(error) => {
+            Err(error @ journal::Error::Unavailable { .. }) if Instant::now() < deadline => {
                 tracing::warn!(error = chain(&error), "waiting for the journal");
                 sleep(JOURNAL_PAUSE).await;
             }
+            Err(error @ journal::Error::Unavailable { .. }) => {
+                return Err(error)
+                    .context("connect to the journal; is NATS running, and is journal.url right?");
+            }
+            Err(error) => return Err(error).context("prepare the journal"),
         }
     }
+}
+
+async fn connect_and_prepare(options: &journal::Options) -> Result<Journal, journal::Error> {
+    let journal = Journal::connect(options).await?;
+    journal.prepare().await?;
+    Ok(journal)
 }

@@ -15,6 +15,7 @@ use crate::{
     events::index,
     health::Health,
     lifecycle::Tasks,
+    listener,
     node::Node,
     planes::Appenders,
     routes,
@@ -61,12 +62,7 @@ pub fn start(
     }
     let app = routes::finished(app, node.request_timeout);
     let stopping = tasks.stopping().clone();
-    tasks.spawn("http", async move {
-        axum::serve(listener, app)
-            .with_graceful_shutdown(stopping.cancelled_owned())
-            .await
-            .context("serve HTTP")
-    });
+    tasks.spawn("http", listener::serve(listener, app, stopping));
     tracing::info!(%address, roles = ?roles, "listening");
     Ok(address)
 }

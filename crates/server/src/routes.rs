@@ -22,6 +22,10 @@ use crate::{
     planes::{ControlPlane, DataPlane},
 };
 
+/// How long the control plane may take. It waits for nothing but PostgreSQL, so a database that does
+/// not answer, as when its machine hangs, is told from a slow client.
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// What customers call.
 pub fn api(data: DataPlane, control: ControlPlane) -> Router {
     let data = Router::new()
@@ -34,6 +38,10 @@ pub fn api(data: DataPlane, control: ControlPlane) -> Router {
         .route("/v1/alert-rules/{id}", get(rules::show))
         .route("/v1/deliveries", get(deliveries::list))
         .route("/v1/deliveries/{id}", get(deliveries::show))
+        .layer(TimeoutLayer::with_status_code(
+            StatusCode::SERVICE_UNAVAILABLE,
+            CONTROL_TIMEOUT,
+        ))
         .with_state(control);
     let document = Router::new().route("/openapi.json", get(openapi::serve));
     data.merge(control).merge(document)

@@ -51,6 +51,16 @@ impl Store {
 }
 
 impl Round {
+    /// What was taken out, each with a number that no other announcement has.
+    pub fn numbered(&self) -> impl Iterator<Item = (i64, &OutboxEntry)> {
+        self.ids.iter().copied().zip(&self.entries)
+    }
+
+    /// Whether more may be waiting than one round takes.
+    pub fn is_full(&self) -> bool {
+        i64::try_from(self.entries.len()).is_ok_and(|entries| entries >= ROUND_MAX)
+    }
+
     /// Everything taken out was announced.
     pub async fn finish(mut self) -> Result<(), Error> {
         sqlx::query("DELETE FROM config_outbox WHERE id = ANY($1)")

@@ -116,6 +116,32 @@ async fn an_event_applied_again_is_listed_once_with_its_first_bytes() {
 }
 
 #[tokio::test]
+async fn a_large_span_is_written_like_a_small_one() {
+    const EVENTS: u16 = 900;
+    let (store, database) = store().await;
+    let mut index = store.event_index().await.expect("an index");
+    let id = |number: u16| {
+        let [high, low] = number.to_be_bytes();
+        EventId::new(NOW, [high, low, 0, 0, 0, 0, 0, 0, 0, 0])
+    };
+    let mut large: Vec<EventRow<'_>> = (0..EVENTS).map(|number| row(id(number))).collect();
+    let small = large.split_off(usize::from(EVENTS) - 10);
+    // Sent twice, once within the span and once before it.
+    large.push(large[0].clone());
+    large.push(small[0].clone());
+    for (from, rows) in [(0, small), (1, large)] {
+        let span = Span { from, to: from + 1 };
+        let applied = index.apply(&source(), span, &rows).await;
+        assert_eq!(applied.expect("applied"), Applied::Done);
+    }
+    let different = "SELECT count(*), count(DISTINCT (id)), count(DISTINCT (audit_events.*)::text) \
+                     - count(DISTINCT id), count(DISTINCT (received_at, event_type, agent_id, action, \
+                     result, severity, session_id, trace_id, decision_id, body)) FROM audit_events";
+    let counted = database.query(different).expect("an answer");
+    assert_eq!(counted.trim(), "900|900|0|1");
+}
+
+#[tokio::test]
 async fn a_span_without_a_readable_event_still_moves_the_position() {
     let (store, _database) = store().await;
     let mut index = store.event_index().await.expect("an index");

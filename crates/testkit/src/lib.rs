@@ -28,7 +28,7 @@ pub mod receiver;
 pub mod shared;
 
 pub use database::Database;
-pub use engines::Signal;
+pub use engines::{Engines, Signal};
 pub use eventually::{eventually, eventually_blocking};
 pub use namespace::namespace;
 pub use own::Own;

@@ -17,18 +17,23 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// Announces everything that waits, oldest first; returns when the journal has it.
 pub(crate) async fn announce(store: &Store, journal: &Journal) -> Result<(), Error> {
-    let round = store.outbox_round().await?;
-    for entry in &round.entries {
-        match change(entry) {
-            Some(change) => journal.announce(&change).await?,
-            None => tracing::error!(
-                bucket = entry.bucket,
-                "an announcement for an unknown bucket, dropped"
-            ),
+    loop {
+        let round = store.outbox_round().await?;
+        for (number, entry) in round.numbered() {
+            match change(entry) {
+                Some(change) => journal.announce(&change, number).await?,
+                None => tracing::error!(
+                    bucket = entry.bucket,
+                    "an announcement for an unknown bucket, dropped"
+                ),
+            }
+        }
+        let was_full = round.is_full();
+        round.finish().await?;
+        if !was_full {
+            return Ok(());
         }
     }
-    round.finish().await?;
-    Ok(())
 }
 
 /// Announces what was left behind, until stopped.

@@ -105,6 +105,7 @@ impl Problem {
             413 => ErrorCode::PayloadTooLarge,
             415 => ErrorCode::UnsupportedMediaType,
             422 => ErrorCode::ValidationFailed,
+            503 => ErrorCode::StoreUnavailable,
             400..=499 => ErrorCode::InvalidBody,
             _ => ErrorCode::Internal,
         };

@@ -3,17 +3,21 @@
 use std::str::FromStr;
 
 use axum::{
-    body::Bytes,
+    body::{Body, Bytes},
     extract::{FromRequest, FromRequestParts, Path, Query, Request},
-    http::{HeaderMap, StatusCode, header, request::Parts},
+    http::{HeaderMap, header, request::Parts},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use domain::error_code::ErrorCode;
+use domain::{batch::BODY_BYTES_MAX, error_code::ErrorCode};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::{Deserialize, de::DeserializeOwned};
 use store::page::{LIMIT_DEFAULT, LIMIT_MAX};
 use utoipa::IntoParams;
 
 use super::Problem;
+
+/// How much of a body that is too large is read beyond the limit.
+const DISCARDED_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// A body that says it is JSON, not yet parsed.
 #[derive(Debug)]
@@ -22,24 +26,35 @@ pub struct JsonBytes(pub Bytes);
 impl<S: Send + Sync> FromRequest<S> for JsonBytes {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         check_media_type(request.headers())?;
-        let bytes = Bytes::from_request(request, state)
-            .await
-            .map_err(|refusal| {
-                if refusal.status() == StatusCode::PAYLOAD_TOO_LARGE {
-                    Problem::new(
-                        ErrorCode::PayloadTooLarge,
-                        ErrorCode::PayloadTooLarge.what_to_do(),
-                    )
-                } else {
-                    Problem::new(
-                        ErrorCode::InvalidBody,
-                        "The body ended before all of it had arrived.",
-                    )
-                }
-            })?;
-        Ok(Self(bytes))
+        let mut body = request.into_body();
+        match Limited::new(&mut body, BODY_BYTES_MAX).collect().await {
+            Ok(collected) => Ok(Self(collected.to_bytes())),
+            Err(error) if error.is::<LengthLimitError>() => {
+                discard(body).await;
+                Err(Problem::new(
+                    ErrorCode::PayloadTooLarge,
+                    ErrorCode::PayloadTooLarge.what_to_do(),
+                ))
+            }
+            Err(_) => Err(Problem::new(
+                ErrorCode::InvalidBody,
+                "The body ended before all of it had arrived.",
+            )),
+        }
+    }
+}
+
+/// Reads on what nobody wants, within reason: a client that is still sending when it is answered
+/// sees a broken connection in place of the answer.
+async fn discard(mut body: Body) {
+    let mut discarded = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        discarded += frame.data_ref().map_or(0, Bytes::len);
+        if discarded > DISCARDED_BYTES_MAX {
+            return;
+        }
     }
 }
 

@@ -36,9 +36,11 @@ impl Deployment {
     /// On a journal of the test's own and the PostgreSQL all tests share.
     pub(crate) fn on_journal(nats_url: &str) -> Self {
         let database = Database::from_template("watchbell", migrate).expect("a database");
-        let mut deployment = Self::on(database.url(), nats_url);
-        deployment._database = Some(database);
-        deployment
+        let deployment = Self::on(database.url(), nats_url);
+        Self {
+            _database: Some(database),
+            ..deployment
+        }
     }
 
     /// On engines of the test's own. The database must be migrated by [`migrate`].

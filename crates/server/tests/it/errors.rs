@@ -6,10 +6,9 @@ use std::net::TcpStream;
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode, header};
 use serde_json::{Value, json};
-use testkit::Receiver;
 
 use crate::commands::run;
-use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, http, ok};
+use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, ok};
 
 /// Every code that a client may meet, with its status, from the reference.
 fn documented_codes() -> BTreeMap<String, u64> {
@@ -21,7 +20,7 @@ fn documented_codes() -> BTreeMap<String, u64> {
 }
 
 /// The problem in an answer that must be one, held against everything that all problems share.
-async fn problem(response: Response, status: u16) -> Value {
+pub(crate) async fn problem(response: Response, status: u16) -> Value {
     let (answered, headers) = (response.status(), response.headers().clone());
     let text = response.text().await.expect("a body");
     assert_eq!(answered.as_u16(), status, "{text}");
@@ -321,34 +320,25 @@ async fn everything_wrong_with_a_rule_is_said_at_once() {
         ["/name", "/description", "/url", "/match/colour"]
     );
 
-    let url = "http://127.0.0.1:9/";
+    let rule =
+        |name: &str, pattern: Value, url: &str| json!({"name": name, "match": pattern, "url": url});
+    let (url, long_name) = ("http://127.0.0.1:9/", "x".repeat(129));
+    let long_url = format!("https://example.com/{}", "x".repeat(5_000));
     let cases = [
+        (rule(&long_name, json!({}), url), "/name"),
+        (rule("a\0b", json!({}), url), "/name"),
+        (rule("a", json!([]), url), "/match"),
+        (rule("a", json!({"result": "denied"}), url), "/match/result"),
         (
-            json!({"name": "x".repeat(129), "match": {}, "url": url}),
-            "/name",
-        ),
-        (json!({"name": "a\u{0}b", "match": {}, "url": url}), "/name"),
-        (json!({"name": "a", "match": [], "url": url}), "/match"),
-        (
-            json!({"name": "a", "match": {"result": "denied"}, "url": url}),
+            rule("a", json!({"result": {"a": [1]}}), url),
             "/match/result",
         ),
+        (rule("a", json!({}), "not a url"), "/url"),
         (
-            json!({"name": "a", "match": {"result": {"a": [1]}}, "url": url}),
-            "/match/result",
-        ),
-        (
-            json!({"name": "a", "match": {}, "url": "not a url"}),
+            rule("a", json!({}), "http://user:pass@example.com/"),
             "/url",
         ),
-        (
-            json!({"name": "a", "match": {}, "url": "http://user:pass@example.com/"}),
-            "/url",
-        ),
-        (
-            json!({"name": "a", "match": {}, "url": format!("https://e.com/{}", "x".repeat(5_000))}),
-            "/url",
-        ),
+        (rule("a", json!({}), &long_url), "/url"),
     ];
     for (rule, pointer) in cases {
         let request = customer
@@ -506,73 +496,4 @@ async fn a_request_that_takes_too_long_is_answered_408() {
     let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
     let problem: Value = serde_json::from_str(body).expect("JSON");
     assert_eq!(problem["code"], "REQUEST_TIMEOUT");
-}
-
-#[tokio::test]
-async fn every_operation_in_the_openapi_document_exists_and_asks_for_a_key_where_it_says_so() {
-    let running = Running::start(Deployment::new());
-    let customer = &running.customer;
-    let receiver = Receiver::start().expect("a receiver");
-    let rule = customer.rule(json!({}), &receiver.url()).await;
-    let event_id = customer.ingest(&event("agent-1")).await;
-    let received = receiver.wait_for(1, DEADLINE).await;
-    let delivery = received[0].delivery_id().expect("an id").to_owned();
-    let bodies = json!({
-        "/v1/audit/events": event("agent-2"),
-        "/v1/alert-rules": {"name": "Another", "match": {}, "url": receiver.url()},
-    });
-
-    let document = customer.get_json("/openapi.json").await;
-    let mut asked = 0;
-    for (path, operations) in document["paths"].as_object().expect("paths") {
-        let id = match path.as_str() {
-            "/v1/audit/events/{id}" => &event_id,
-            "/v1/alert-rules/{id}" => &rule,
-            "/v1/deliveries/{id}" => &delivery,
-            _ => "",
-        };
-        let address = path.replace("{id}", id);
-        assert!(!address.contains('{'), "this test has no value for {path}");
-        for (method, operation) in operations.as_object().expect("operations") {
-            let method: Method = method.to_uppercase().parse().expect("a method");
-            let prepare = |request: RequestBuilder| match (&method, &bodies[path]) {
-                (&Method::POST, body) => request.json(body),
-                _ => request,
-            };
-            let request = prepare(customer.request(method.clone(), &address));
-            let response = request.send().await.expect("an answer");
-            assert!(
-                response.status().is_success(),
-                "{method} {path}: {}",
-                response.status()
-            );
-            let status = response.status().as_u16().to_string();
-            assert!(
-                operation["responses"].get(&status).is_some(),
-                "{method} {path}: {status}"
-            );
-
-            let stranger =
-                http().request(method.clone(), format!("{}{address}", customer.base_url));
-            let response = prepare(stranger).send().await.expect("an answer");
-            if operation.get("security").is_some() {
-                problem(response, 401).await;
-            } else {
-                assert!(response.status().is_success(), "{method} {path}");
-            }
-            asked += 1;
-        }
-    }
-    assert!(asked >= 11, "{asked} operations in the document");
-}
-
-#[tokio::test]
-async fn the_served_openapi_document_is_the_one_that_the_command_prints() {
-    let running = Running::start(Deployment::new());
-    let response = running.customer.get("/openapi.json").await;
-    assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
-    let served = response.text().await.expect("a text");
-    let printed = run(&["reference", "openapi"], []);
-    assert!(printed.status.success());
-    assert_eq!(served, String::from_utf8(printed.stdout).expect("UTF-8"));
 }

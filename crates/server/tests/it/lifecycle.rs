@@ -1,7 +1,8 @@
 //! How a process starts and ends: in order, without losing anything, and never silently.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, StatusCode};
@@ -37,17 +38,15 @@ async fn a_process_that_is_asked_to_end_says_so_first_and_serves_on_meanwhile() 
 
     running.server.signal(Signal::Terminate);
     let asked = Instant::now();
-    eventually(Duration::from_secs(1), "readiness says no", async || {
+    let said = eventually(Duration::from_secs(1), "readiness says no", async || {
         let (status, body) = readiness(&customer.http, &customer.base_url).await?;
-        let says_no = status == StatusCode::SERVICE_UNAVAILABLE;
-        says_no.then(|| {
-            assert_eq!(
-                (&body["ready"], &body["draining"]),
-                (&json!(false), &json!(true))
-            )
-        })
+        (status == StatusCode::SERVICE_UNAVAILABLE).then_some(body)
     })
     .await;
+    assert_eq!(
+        (&said["ready"], &said["draining"]),
+        (&json!(false), &json!(true))
+    );
     // On a connection of its own: new ones are taken too.
     let alive = http()
         .get(format!("{}/healthz/live", customer.base_url))
@@ -164,7 +163,11 @@ async fn a_node_is_ready_and_takes_events_while_postgresql_is_down() {
     assert_eq!(running.server.ended(), None);
     let asked = Instant::now();
     assert_eq!(running.server.terminate(DEADLINE).code(), Some(0));
-    println!("ended after {:?}", asked.elapsed());
+    let took = asked.elapsed();
+    assert!(
+        took < Duration::from_secs(5),
+        "it ended only after {took:?}"
+    );
 }
 
 #[tokio::test]
@@ -255,4 +258,33 @@ async fn a_second_signal_ends_at_once_and_is_not_called_a_success() {
     running
         .server
         .wait_for_line(DEADLINE, |line| line.contains("second signal"));
+}
+
+#[tokio::test]
+async fn clients_that_hold_a_connection_open_do_not_hold_up_the_end() {
+    let mut running = Running::start(Deployment::new());
+    let address = running.server.address(DEADLINE);
+    let connect = |bytes: &str| {
+        let mut connection = TcpStream::connect(address).expect("a connection");
+        connection.write_all(bytes.as_bytes()).expect("written");
+        connection
+    };
+    let _silent = connect("");
+    let _half_a_head = connect("GET /healthz/live HTTP/1.1\r\nHost: x\r\n");
+    // Answered, and then kept open.
+    let mut idle = connect("GET /healthz/live HTTP/1.1\r\nHost: x\r\n\r\n");
+    let mut answer = [0; 12];
+    idle.read_exact(&mut answer).expect("an answer");
+    assert_eq!(&answer, b"HTTP/1.1 204");
+
+    let asked = Instant::now();
+    assert_eq!(
+        running.server.terminate(Duration::from_secs(40)).code(),
+        Some(0)
+    );
+    let took = asked.elapsed();
+    assert!(
+        took < Duration::from_secs(15),
+        "it ended only after {took:?}"
+    );
 }

@@ -51,7 +51,11 @@ pub(super) fn crate_direction(tree: &Tree) -> Vec<Finding> {
         for dependency in dependencies(manifest) {
             let message = match dependency.name {
                 "server" => "nothing may depend on `server`",
-                "testkit" if dependency.section != "dev-dependencies" => {
+                // A benchmark is not shipped either.
+                "testkit"
+                    if dependency.section != "dev-dependencies"
+                        && manifest.path != "bench/Cargo.toml" =>
+                {
                     "`testkit` may only be a dev-dependency"
                 }
                 _ => continue,
@@ -124,6 +128,10 @@ mod tests {
                 ),
                 (
                     "crates/store/Cargo.toml",
+                    "[dependencies]\ntestkit.workspace = true\n",
+                ),
+                (
+                    "bench/Cargo.toml",
                     "[dependencies]\ntestkit.workspace = true\n",
                 ),
                 (

@@ -1,0 +1,247 @@
+//! A dependency goes away under load and comes back: what must go on goes on, and nothing is lost.
+
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+use testkit::{Receiver, Watchbell, eventually, own, shared};
+
+use crate::deployment::{Customer, DEADLINE, Deployment, http, migrate};
+use crate::load::{Ledger, Load, assert_nothing_lost, duplicates, named_event};
+use crate::wire::Wire;
+
+/// An append is tried for 15 s; a client that waits longer sees how that ends.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+#[tokio::test]
+async fn without_postgresql_ingest_and_delivery_go_on_and_later_the_list_is_exact() {
+    let mut postgres = own::postgres().expect("PostgreSQL");
+    let url = postgres.ensure_database("watchbell").expect("a database");
+    migrate(&url).expect("a migrated database");
+    let deployment = Deployment::on(&url, &shared().nats_url);
+    let mut server = deployment.serve_all();
+    let customer = deployment.customer(&mut server);
+    let receiver = Receiver::start().expect("a receiver");
+    customer
+        .rule(json!({"result": ["denied"]}), &receiver.url())
+        .await;
+    let mut ledger = Ledger::default();
+    accept(&customer, &mut ledger, 20).await;
+    receiver.wait_for(20, DEADLINE).await;
+
+    postgres.stop();
+
+    accept(&customer, &mut ledger, 50).await;
+    receiver.wait_for(70, DEADLINE).await;
+    for list in ["/v1/audit/events", "/v1/deliveries", "/v1/alert-rules"] {
+        assert_unavailable(customer.get(list).await, "STORE_UNAVAILABLE").await;
+    }
+    let rule = json!({"name": "r", "match": {"result": ["ok"]}, "url": receiver.url()});
+    let refused = customer.post("/v1/alert-rules", &rule).await;
+    assert_unavailable(refused, "STORE_UNAVAILABLE").await;
+    // A process that starts now has never met the key, the rule or PostgreSQL.
+    let mut newcomer = deployment.serve("api,match,deliver");
+    accept(&customer.at(&mut newcomer), &mut ledger, 50).await;
+    drop(server);
+    accept(&customer.at(&mut newcomer), &mut ledger, 20).await;
+    eventually(DEADLINE, "all are delivered", async || {
+        receiver.count() >= 140
+    })
+    .await;
+
+    postgres.restart().expect("PostgreSQL starts again");
+
+    let mut server = deployment.serve("api,index");
+    let arrived = assert_nothing_lost(&customer.at(&mut server), &receiver, &ledger).await;
+    println!(
+        "120 of {} events were accepted and sent while PostgreSQL was stopped; {} were sent twice",
+        ledger.accepted.len(),
+        duplicates(&arrived)
+    );
+}
+
+#[tokio::test]
+async fn a_postgresql_that_is_killed_under_load_loses_nothing() {
+    let mut postgres = own::postgres().expect("PostgreSQL");
+    let url = postgres.ensure_database("watchbell").expect("a database");
+    migrate(&url).expect("a migrated database");
+    let deployment = Deployment::on(&url, &shared().nats_url);
+    let mut server = deployment.serve_all();
+    let customer = deployment.customer(&mut server);
+    let receiver = Receiver::start().expect("a receiver");
+    customer
+        .rule(json!({"result": ["denied"]}), &receiver.url())
+        .await;
+
+    let load = Load::start(&customer, 4);
+    for _ in 0..3 {
+        load.wait_for_accepted(100).await;
+        postgres.kill();
+        load.wait_for_accepted(100).await;
+        postgres.restart().expect("PostgreSQL starts again");
+    }
+    let ledger = load.stop().await;
+
+    assert_eq!(ledger.troubles, Vec::<String>::new(), "ingest went on");
+    let arrived = assert_nothing_lost(&customer, &receiver, &ledger).await;
+    println!(
+        "PostgreSQL killed 3 times under {} events; the longest request took {:?}; {} sent twice",
+        ledger.accepted.len(),
+        ledger.longest,
+        duplicates(&arrived)
+    );
+}
+
+#[tokio::test]
+async fn a_journal_that_is_killed_and_returns_costs_time_but_no_event() {
+    let mut nats = own::nats().expect("NATS");
+    let deployment = Deployment::on_journal(&nats.url());
+    let mut server = deployment.serve_all();
+    let mut customer = deployment.customer(&mut server);
+    customer.http = patient();
+    let receiver = Receiver::start().expect("a receiver");
+    customer
+        .rule(json!({"result": ["denied"]}), &receiver.url())
+        .await;
+    let mut ledger = Ledger::default();
+    accept(&customer, &mut ledger, 10).await;
+    receiver.wait_for(10, DEADLINE).await;
+    assert_eq!(readiness(&mut server).await, StatusCode::OK);
+
+    nats.kill();
+
+    wait_for_readiness(&mut server, StatusCode::SERVICE_UNAVAILABLE).await;
+    let started = Instant::now();
+    let posting = accept(&customer, &mut ledger, 1);
+    let returning = async {
+        // Asking the journal takes its time while it is away; then the read says what it may lack.
+        let page = customer.get_json("/v1/audit/events").await;
+        assert_eq!(page["fresh"], false);
+        nats.restart().expect("NATS starts again");
+    };
+    tokio::join!(posting, returning);
+    let waited = started.elapsed();
+
+    wait_for_readiness(&mut server, StatusCode::OK).await;
+    accept(&customer, &mut ledger, 10).await;
+    let arrived = assert_nothing_lost(&customer, &receiver, &ledger).await;
+    println!(
+        "a post met a journal that was away and took {waited:?}; {} sent twice",
+        duplicates(&arrived)
+    );
+}
+
+#[tokio::test]
+async fn without_the_journal_ingest_is_refused_in_time_and_works_again_when_it_is_back() {
+    let mut nats = own::nats().expect("NATS");
+    let deployment = Deployment::on_journal(&nats.url());
+    let mut server = deployment.serve_all();
+    let mut customer = deployment.customer(&mut server);
+    customer.http = patient();
+    let receiver = Receiver::start().expect("a receiver");
+    customer
+        .rule(json!({"result": ["denied"]}), &receiver.url())
+        .await;
+    let mut ledger = Ledger::default();
+    accept(&customer, &mut ledger, 1).await;
+
+    nats.kill();
+
+    let started = Instant::now();
+    let event = named_event("agent-1", "while-away");
+    ledger.sent.insert("while-away".to_owned());
+    let refused = customer.post("/v1/audit/events", &event).await;
+    let waited = started.elapsed();
+    assert_unavailable(refused, "JOURNAL_UNAVAILABLE").await;
+    assert!(waited < Duration::from_secs(20), "refused after {waited:?}");
+
+    nats.restart().expect("NATS starts again");
+
+    wait_for_readiness(&mut server, StatusCode::OK).await;
+    accept_named(&customer, &mut ledger, &event).await;
+    assert_nothing_lost(&customer, &receiver, &ledger).await;
+    println!("refused after {waited:?}, accepted when the journal was back");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wire_to_the_journal_that_is_cut_again_and_again_loses_nothing() {
+    const CUTS: usize = 12;
+    // With a few milliseconds on the wire there is always something in it when it is cut.
+    let wire = Wire::to(&shared().nats_url, Duration::from_millis(5)).await;
+    let deployment = Deployment::on_journal(&wire.nats_url());
+    let mut server = deployment.serve_all();
+    let customer = deployment.customer(&mut server);
+    let receiver = Receiver::start().expect("a receiver");
+    customer
+        .rule(json!({"result": ["denied"]}), &receiver.url())
+        .await;
+
+    let load = Load::start(&customer, 8);
+    for _ in 0..CUTS {
+        load.wait_for_accepted(40).await;
+        wire.cut();
+    }
+    load.wait_for_accepted(40).await;
+    let ledger = load.stop().await;
+
+    assert_eq!(ledger.troubles, Vec::<String>::new());
+    let arrived = assert_nothing_lost(&customer, &receiver, &ledger).await;
+    println!(
+        "{CUTS} cuts under {} events; the longest request took {:?}; {} sent twice",
+        ledger.accepted.len(),
+        ledger.longest,
+        duplicates(&arrived)
+    );
+}
+
+/// Posts `count` new events, each of which must be accepted.
+async fn accept(customer: &Customer, ledger: &mut Ledger, count: usize) {
+    for _ in 0..count {
+        let event = named_event("agent-1", &format!("event-{}", ledger.sent.len()));
+        accept_named(customer, ledger, &event).await;
+    }
+}
+
+async fn accept_named(customer: &Customer, ledger: &mut Ledger, event: &Value) {
+    let name = event["client_event_id"]
+        .as_str()
+        .expect("a name")
+        .to_owned();
+    ledger.sent.insert(name.clone());
+    ledger.accepted.insert(customer.ingest(event).await, name);
+}
+
+async fn assert_unavailable(response: Response, code: &str) {
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(response.headers().contains_key("retry-after"));
+    assert_eq!(
+        response.headers()["content-type"],
+        "application/problem+json"
+    );
+    let body: Value = response.json().await.expect("JSON");
+    assert_eq!(body["code"], code, "{body}");
+}
+
+async fn readiness(server: &mut Watchbell) -> StatusCode {
+    let url = format!("{}/healthz/ready", server.url(DEADLINE));
+    let answer = http().request(Method::GET, url).send().await;
+    answer.expect("an answer").status()
+}
+
+async fn wait_for_readiness(server: &mut Watchbell, wanted: StatusCode) {
+    let what = format!("readiness is {wanted}");
+    eventually(DEADLINE, &what, async || {
+        let is = readiness(server).await;
+        (is == wanted).then_some(()).ok_or(is)
+    })
+    .await;
+}
+
+/// A client that waits longer than an append may take.
+fn patient() -> reqwest::Client {
+    reqwest::Client::builder()
+        .timeout(PATIENCE)
+        .no_proxy()
+        .build()
+        .expect("a client")
+}
