@@ -276,6 +276,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + DEADLINE;
     while !is_so() {
         assert!(Instant::now() < deadline, "not within {DEADLINE:?}: {what}");
+        // waits for: the next look at a condition that has a deadline.
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -14,6 +14,8 @@ use crate::load::{Load, assert_nothing_lost, duplicates};
 const CLIENTS: usize = 3;
 /// How many events are accepted before and after each kill.
 const BETWEEN: usize = 100;
+/// How much of a server's log a failure shows.
+const LAST_LINES: usize = 60;
 
 struct Setting {
     cluster: Own<NatsCluster>,
@@ -93,19 +95,41 @@ async fn a_leader_of_the_cluster_that_hangs_costs_no_client_an_error() {
     setting.cluster.signal(leads_events, Signal::Stop);
     watch(&setting, &load, "hangs").await;
     setting.cluster.signal(leads_events, Signal::Continue);
-    setting.cluster.wait_until_agreed().expect("it catches up");
+    wait_until_caught_up(&mut setting);
     load.wait_for_accepted(BETWEEN).await;
 
     end(&setting, load).await;
 }
 
 /// Kills a member under load and starts it again.
+#[expect(clippy::print_stdout, reason = "the figures are what it is for")]
 async fn kill_and_watch(setting: &mut Setting, load: &Load, member: usize, what: &str) {
     setting.cluster.kill(member);
     watch(setting, load, what).await;
+    let started = Instant::now();
     setting.cluster.restart(member).expect("it starts again");
-    setting.cluster.wait_until_agreed().expect("it catches up");
+    wait_until_caught_up(setting);
+    println!(
+        "{what}: it had caught up {:?} after its start",
+        started.elapsed()
+    );
     load.wait_for_accepted(BETWEEN).await;
+}
+
+/// Waits until all members agree; says what they wrote last if they do not.
+fn wait_until_caught_up(setting: &mut Setting) {
+    let Err(error) = setting.cluster.wait_until_agreed() else {
+        return;
+    };
+    let last_words = (0..3).map(|number| {
+        let member = setting.cluster.member(number);
+        let running = member.is_running();
+        let log = std::fs::read_to_string(member.log()).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        let tail = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+        format!("member {number}, running: {running}\n{tail}\n")
+    });
+    panic!("{error:#}\n{}", last_words.collect::<String>());
 }
 
 /// While the others find a leader, every kind of request is answered, and a process may start.
@@ -153,7 +177,7 @@ async fn watch(setting: &Setting, load: &Load, what: &str) {
 
 #[expect(clippy::print_stdout, reason = "the figures are what it is for")]
 async fn end(setting: &Setting, load: Load) {
-    let ledger = load.stop().await;
+    let (ledger, stopped) = (load.stop().await, Instant::now());
     assert_eq!(
         ledger.troubles,
         Vec::<String>::new(),
@@ -161,9 +185,11 @@ async fn end(setting: &Setting, load: Load) {
     );
     let arrived = assert_nothing_lost(&setting.customer, &setting.receiver, &ledger).await;
     println!(
-        "{} events accepted, the longest request took {:?}; {} deliveries came too often",
+        "{} events accepted, the longest request took {:?}; all delivered and on record {:?} after \
+         the last; {} deliveries came too often",
         ledger.accepted.len(),
         ledger.longest,
+        stopped.elapsed(),
         duplicates(&arrived)
     );
 }
