@@ -9,7 +9,7 @@ use domain::{
     AttemptId, DeliveryId, EventId, OrgId, RuleId, Timestamp,
     delivery::{Outcome, State, Trigger},
 };
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
@@ -106,16 +106,7 @@ pub fn message<R: Serialize>(record: &R) -> Vec<u8> {
 
 /// The events of a message, borrowed from it.
 pub fn events(message: &[u8]) -> Result<Vec<EventRecord<'_>>, Error> {
-    const WHAT: &str = "event record";
-    let mut rest = body(WHAT, message)?;
-    let mut records = Vec::new();
-    while !rest.is_empty() {
-        let (record, after) =
-            postcard::take_from_bytes(rest).map_err(|error| corrupt(WHAT, error))?;
-        records.push(record);
-        rest = after;
-    }
-    Ok(records)
+    all("event record", message)
 }
 
 /// The outcomes of a message.
@@ -129,7 +120,7 @@ pub fn job(message: &[u8]) -> Result<Job, Error> {
     postcard::from_bytes(body(WHAT, message)?).map_err(|error| corrupt(WHAT, error))
 }
 
-fn all<R: DeserializeOwned>(what: &'static str, message: &[u8]) -> Result<Vec<R>, Error> {
+fn all<'m, R: Deserialize<'m>>(what: &'static str, message: &'m [u8]) -> Result<Vec<R>, Error> {
     let mut rest = body(what, message)?;
     let mut records = Vec::new();
     while !rest.is_empty() {

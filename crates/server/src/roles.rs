@@ -11,8 +11,9 @@ use tokio::net::TcpListener;
 
 use crate::{
     alerts::{announce, matching::Matcher},
-    deliveries::{record, send::Sender, work::Worker},
-    events::index,
+    apply::{self, Sink},
+    deliveries::{record::Recorder, send::Sender, work::Worker},
+    events::index::Index,
     health::Health,
     lifecycle::Tasks,
     listener,
@@ -80,13 +81,15 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> Router {
 
 fn fill_the_store(node: &Node, tasks: &Tasks) {
     for partition in node.journal.partitions().all() {
-        let (journal, store) = (node.journal.clone(), node.store.clone());
-        let stopping = tasks.stopping();
-        let task = index::run(journal.clone(), store.clone(), partition, stopping.clone());
-        tasks.spawn(format!("index {}", partition.index()), task);
-        let task = record::run(journal, store, partition, stopping.clone());
-        tasks.spawn(format!("record {}", partition.index()), task);
+        apply_log::<Index>(Log::Events(partition), node, tasks);
+        apply_log::<Recorder>(Log::Outcomes(partition), node, tasks);
     }
+}
+
+fn apply_log<S: Sink + 'static>(log: Log, node: &Node, tasks: &Tasks) {
+    let (journal, store) = (node.journal.clone(), node.store.clone());
+    let task = apply::run::<S>(journal, store, log, tasks.stopping().clone());
+    tasks.spawn(format!("apply {log:?}"), task);
 }
 
 fn judge_events(node: &Node, tasks: &Tasks) {

@@ -1,34 +1,20 @@
 //! Writes what became of deliveries to the store: one task per partition, exactly once.
 
-use domain::{delivery::State, partition::Partition};
+use domain::delivery::State;
 use journal::{
-    Journal,
     follow::Entry,
     record::{self, Attempted, Matched, OutcomeRecord},
-    streams::Log,
 };
 use store::{
     Store,
     deliveries::{Attempt, Delivery, DeliveryLog, Outcomes, Standing},
     watermark::{Applied, Source, Span},
 };
-use tokio_util::sync::CancellationToken;
 
-use crate::{
-    apply::{self, Sink},
-    telemetry::metrics as names,
-};
+use crate::{apply::Sink, telemetry::metrics as names};
 
-pub async fn run(
-    journal: Journal,
-    store: Store,
-    partition: Partition,
-    stopping: CancellationToken,
-) -> anyhow::Result<()> {
-    apply::run::<Recorder>(journal, store, Log::Outcomes(partition), stopping).await
-}
-
-struct Recorder(DeliveryLog);
+/// Writes the outcomes of a log to the delivery log.
+pub(crate) struct Recorder(DeliveryLog);
 
 impl Sink for Recorder {
     async fn open(store: &Store) -> Result<Self, store::Error> {

@@ -2,35 +2,21 @@
 
 use std::borrow::Cow;
 
-use domain::{event::EventView, partition::Partition};
+use domain::event::EventView;
 use journal::{
-    Journal,
     follow::Entry,
     record::{self, EventRecord},
-    streams::Log,
 };
 use store::{
     Store,
     events::{EventIndex, EventRow},
     watermark::{Applied, Source, Span},
 };
-use tokio_util::sync::CancellationToken;
 
-use crate::{
-    apply::{self, Sink},
-    telemetry::metrics as names,
-};
+use crate::{apply::Sink, telemetry::metrics as names};
 
-pub async fn run(
-    journal: Journal,
-    store: Store,
-    partition: Partition,
-    stopping: CancellationToken,
-) -> anyhow::Result<()> {
-    apply::run::<Index>(journal, store, Log::Events(partition), stopping).await
-}
-
-struct Index(EventIndex);
+/// Writes the events of a log to the index.
+pub(crate) struct Index(EventIndex);
 
 impl Sink for Index {
     async fn open(store: &Store) -> Result<Self, store::Error> {
