@@ -65,20 +65,31 @@ async fn apply_all<S: Sink>(
     let mut sink = S::open(store).await?;
     let mut position = store.watermark(&source).await?;
     let mut follower = journal.follow(log, position);
+    let mut entries = Vec::new();
     loop {
-        let entries = tokio::select! {
-            entries = follower.next(MESSAGES_MAX) => entries?,
-            () = stopping.cancelled() => return Ok(()),
-        };
+        if entries.is_empty() {
+            entries = tokio::select! {
+                entries = follower.next(MESSAGES_MAX) => entries?,
+                () = stopping.cancelled() => return Ok(()),
+            };
+        }
+        // What somebody else has applied meanwhile.
+        entries.retain(|entry| entry.sequence > position);
         let Some(last) = entries.last() else { continue };
         let span = Span {
             from: position,
             to: last.sequence,
         };
         match sink.apply(&source, span, &entries).await? {
-            Applied::Done => position = span.to,
-            Applied::MovedTo(elsewhere) => {
-                position = elsewhere;
+            Applied::Done => {
+                position = span.to;
+                entries.clear();
+            }
+            Applied::MovedTo(further) if further > position => position = further,
+            // The store was put back to an earlier state: what it lacks is read again.
+            Applied::MovedTo(back) => {
+                position = back;
+                entries.clear();
                 follower = journal.follow(log, position);
             }
         }

@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_key_lies_in_its_day() {
-        let key = Uuid::from_u128(1_763_200_000_123 << 80 | 0x7abc << 64 | 42);
+        let key = Uuid::from_u128(1_763_200_000_123 << 80 | 0x7abc << 64 | 0x2a);
         let day = day_of(key);
         assert!(first_key(day) <= key && key < first_key(day + 1));
     }

@@ -1,5 +1,7 @@
 //! `/v1/alert-rules`: what an organisation watches for, and where the alerts go.
 
+use std::time::Duration;
+
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{
     RuleId, Timestamp,
@@ -10,11 +12,12 @@ use domain::{
 use journal::config::Change;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::announce;
 use crate::{
-    apply, chance,
+    chance,
     edge::{
         Caller, Problem,
         caller::{RulesRead, RulesWrite},
@@ -24,6 +27,10 @@ use crate::{
     planes::ControlPlane,
     retry::chain,
 };
+
+/// How long a client waits until its rule is known. Announcements are made one after the other, and
+/// each may have to wait for the journal; a client that waits 10 s learns that its rule is saved.
+const ANNOUNCE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// A rule to be made.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -107,9 +114,16 @@ pub async fn create(
         .store
         .create_rule(&rule, &announce::entry(Change::rule_saved(&rule)))
         .await?;
-    announce::announce(&plane.store, &plane.journal)
-        .await
-        .map_err(|error| unannounced(rule.id, &error))?;
+    match timeout(
+        ANNOUNCE_TIMEOUT,
+        announce::announce(&plane.store, &plane.journal),
+    )
+    .await
+    {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => return Err(unannounced(rule.id, &chain(&error))),
+        Err(_) => return Err(unannounced(rule.id, "others wait for the journal too")),
+    }
     Ok((StatusCode::CREATED, JsonAnswer(RuleBody::from(rule))))
 }
 
@@ -190,8 +204,8 @@ fn checked(plane: &ControlPlane, new: &NewRule) -> Result<Pattern, Problem> {
 }
 
 /// The rule is saved, and the sweep will announce it; the client must not make it twice.
-fn unannounced(rule: RuleId, error: &apply::Error) -> Problem {
-    tracing::warn!(rule.id = %rule, error = chain(error), "a rule is saved but not announced yet");
+fn unannounced(rule: RuleId, error: &str) -> Problem {
+    tracing::warn!(rule.id = %rule, error, "a rule is saved but not announced yet");
     let detail = format!(
         "The rule {rule} was saved and takes effect once the journal is back. Do not make it again; \
          GET /v1/alert-rules/{rule} shows it."

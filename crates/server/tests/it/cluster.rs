@@ -11,9 +11,9 @@ use crate::deployment::{Customer, DEADLINE, Deployment, event, http};
 use crate::load::{Load, assert_nothing_lost, duplicates};
 
 /// Three servers that sync every write share two cores with everything else.
-const CLIENTS: usize = 3;
+const CLIENTS: usize = 2;
 /// How many events are accepted before and after each kill.
-const BETWEEN: usize = 100;
+const BETWEEN: usize = 60;
 /// How much of a server's log a failure shows.
 const LAST_LINES: usize = 60;
 
