@@ -33,7 +33,7 @@ async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     let duration = Duration::from_secs(arguments.seconds);
     let engines = own::engines()?;
-    let server = server::start(&arguments.binary, &engines).await?;
+    let server = server::start(&arguments.binary, &engines)?;
     println!(
         "{:<44} {:>12} {:>9} {:>9} {:>7}",
         "", "events/s", "p50 ms", "p99 ms", "ratio"

@@ -26,7 +26,7 @@ pub(crate) struct Server {
     _processes: [Watchbell; 2],
 }
 
-pub(crate) async fn start(
+pub(crate) fn start(
     binary: &Path,
     engines: &Own<testkit::Engines>,
 ) -> anyhow::Result<Server> {
