@@ -37,6 +37,10 @@ pub fn start(settings: &config::Log) -> anyhow::Result<Telemetry> {
         .with(spans)
         .try_init()
         .context("start logging")?;
+    // A panic in a task of its own, such as one delivery's, would otherwise be a bare line among JSON.
+    std::panic::set_hook(Box::new(|panic| {
+        tracing::error!(%panic, "a task panicked");
+    }));
     Ok(Telemetry { traces })
 }
 
