@@ -26,10 +26,7 @@ pub(crate) struct Server {
     _processes: [Watchbell; 2],
 }
 
-pub(crate) fn start(
-    binary: &Path,
-    engines: &Own<testkit::Engines>,
-) -> anyhow::Result<Server> {
+pub(crate) fn start(binary: &Path, engines: &Own<testkit::Engines>) -> anyhow::Result<Server> {
     let binary = binary
         .canonicalize()
         .with_context(|| format!("{} is not built; see bench/README.md", binary.display()))?;
