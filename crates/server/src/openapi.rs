@@ -1,9 +1,13 @@
 //! The OpenAPI document: generated from the handlers, committed, and checked in CI.
 
 use axum::{http::header, response::IntoResponse};
+use serde::Serialize;
 use utoipa::{
-    Modify, OpenApi,
-    openapi::security::{Http, HttpAuthScheme, SecurityScheme},
+    Modify, OpenApi, ToSchema,
+    openapi::{
+        PathsBuilder,
+        security::{Http, HttpAuthScheme, SecurityScheme},
+    },
 };
 
 use crate::{alerts::rules, deliveries::show, edge::problem::FaultBody, events, health};
@@ -21,9 +25,10 @@ use crate::{alerts::rules, deliveries::show, edge::problem::FaultBody, events, h
         rules::create, rules::list, rules::show,
         show::list, show::show,
         health::live, health::ready, health::metrics,
+        alert,
     ),
     components(schemas(FaultBody)),
-    modifiers(&ApiKeySecurity),
+    modifiers(&ApiKeySecurity, &Webhooks),
 )]
 struct Document;
 
@@ -35,6 +40,53 @@ impl Modify for ApiKeySecurity {
         let mut scheme = Http::new(HttpAuthScheme::Bearer);
         scheme.description = Some("An API key: `Authorization: Bearer wb_live_...`".to_owned());
         components.add_security_scheme("api_key", SecurityScheme::Http(scheme));
+    }
+}
+
+/// What a matching event sends to the rule's endpoint (spec 2.1).
+#[derive(Serialize, ToSchema)]
+struct Webhook {
+    #[schema(example = "rul_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    rule_id: String,
+    rule_name: String,
+    /// The audit event that matched, as it was recorded.
+    #[schema(value_type = Object)]
+    event: serde_json::Value,
+    /// When the body was signed; equals `X-Service-Timestamp`.
+    #[schema(format = DateTime)]
+    timestamp: String,
+}
+
+/// An alert: an audit event matched a rule.
+///
+/// Answer 2xx quickly and work on it afterwards; anything else is tried again. The same delivery may
+/// come twice: `X-Service-Delivery-Id` tells.
+#[utoipa::path(
+    post, path = "alert", tag = "webhooks", request_body = Webhook,
+    params(
+        ("X-Service-Event" = String, Header, description = "The event's `event_type`"),
+        ("X-Service-Timestamp" = String, Header, description = "When the body was signed"),
+        ("X-Service-Signature" = Option<String>, Header, description = "`sha256=` and the hex HMAC-SHA-256 of the timestamp, a dot and the raw body; absent without a signing secret"),
+        ("X-Service-Delivery-Id" = String, Header, description = "The same for every attempt"),
+        ("X-Service-Attempt" = u32, Header, description = "Counts the attempts, from 1"),
+        ("X-Service-Trigger" = String, Header, description = "`match` or `retry`"),
+    ),
+    responses((status = "2XX", description = "Received; not sent again")),
+)]
+#[expect(
+    dead_code,
+    reason = "carries the documentation of what we send; nobody calls it here"
+)]
+fn alert() {}
+
+/// Moves what we send from the paths, where the macro puts it, to the webhooks.
+struct Webhooks;
+
+impl Modify for Webhooks {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        if let Some(alert) = openapi.paths.paths.remove("alert") {
+            openapi.webhooks = Some(PathsBuilder::new().path("alert", alert).build());
+        }
     }
 }
 

@@ -3,3 +3,4 @@
 pub mod index;
 pub mod ingest;
 pub mod list;
+pub mod schema;

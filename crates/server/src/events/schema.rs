@@ -1,0 +1,83 @@
+//! An audit event as the API document describes it; a test holds it against what is really read.
+
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// An audit event to be recorded. Unknown fields are refused; put them under `metadata`.
+#[derive(ToSchema)]
+#[expect(
+    dead_code,
+    reason = "describes what the domain reads from bytes; nothing is read into it"
+)]
+pub struct NewEvent {
+    /// A name of a-z, 0-9 and `_`, at most 64; an open set.
+    #[schema(example = "tool_call")]
+    event_type: String,
+    /// 1 to 128 characters.
+    #[schema(example = "billing-agent")]
+    agent_id: String,
+    /// A dotted name of two or more segments, at most 128 characters.
+    #[schema(example = "payments.refund")]
+    action: String,
+    /// A name of a-z, 0-9 and `_`, at most 32; an open set.
+    #[schema(example = "denied")]
+    result: String,
+    /// RFC 3339; when it was received unless given. At most 5 minutes ahead.
+    #[schema(format = DateTime)]
+    occurred_at: Option<String>,
+    /// The client's own id for the event; needs `occurred_at`. Sent again with both the same, the
+    /// event is listed once and alerts once.
+    client_event_id: Option<String>,
+    /// At most 256 characters.
+    resource: Option<String>,
+    session_id: Option<String>,
+    trace_id: Option<String>,
+    span_id: Option<String>,
+    decision_id: Option<String>,
+    /// `info`, `low`, `medium`, `high` or `critical`.
+    severity: Option<String>,
+    latency_ms: Option<f64>,
+    error_code: Option<String>,
+    /// Any JSON object, at most 16 KiB.
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<Value>,
+}
+
+/// Up to 1,000 events in one request.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "as above")]
+pub struct NewEvents {
+    events: Vec<NewEvent>,
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::event::EventView;
+    use utoipa::PartialSchema as _;
+
+    use super::*;
+
+    #[test]
+    fn the_document_names_every_field_a_client_may_send() {
+        let schema = serde_json::to_value(NewEvent::schema()).expect("JSON");
+        let mut described: Vec<&str> = schema["properties"]
+            .as_object()
+            .expect("properties")
+            .keys()
+            .map(String::as_str)
+            .collect();
+        let servers = ["id", "received_at"];
+        let mut read: Vec<&str> = EventView::FIELDS
+            .iter()
+            .copied()
+            .filter(|field| !servers.contains(field))
+            .collect();
+        described.sort_unstable();
+        read.sort_unstable();
+        assert_eq!(described, read);
+        assert_eq!(
+            schema["required"],
+            serde_json::json!(["event_type", "agent_id", "action", "result"])
+        );
+    }
+}
