@@ -1,4 +1,4 @@
-//! The clock as an argument: only `main` knows the real one.
+//! The clock as an argument: only the server's `system_clock` reads the real one.
 
 use crate::Timestamp;
 

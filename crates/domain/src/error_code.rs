@@ -41,10 +41,10 @@ error_codes! {
         "Read `errors[].pointer`: it names the parameter. Correct it and send the request again.";
     Unauthenticated, "UNAUTHENTICATED", 401, "No valid API key",
         "The request carries no API key, or one that is unknown, revoked or expired.",
-        "Send `Authorization: Bearer wb_live_...` with a key of your organisation. A key is shown once, when it is made; make a new one if it is lost.";
+        "Send `Authorization: Bearer wb_live_...` with a key of your organisation. A key is shown once, when it is made; if it is lost, ask whoever runs the server for another.";
     Forbidden, "FORBIDDEN", 403, "The API key may not do this",
         "The key is valid but lacks the scope this endpoint needs.",
-        "Use a key with the scope named in `detail`, or make one.";
+        "Use a key that has the scope named in `detail`.";
     NotFound, "NOT_FOUND", 404, "There is nothing here",
         "The path does not exist, or names something your organisation does not have.",
         "Check the path against the API reference, and the id against a list call.";

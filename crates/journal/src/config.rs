@@ -72,7 +72,6 @@ impl Change {
 /// A change of a rule as a node sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuleChange {
-    pub sequence: u64,
     pub org: OrgId,
     pub rule: RuleId,
     /// `None`: the rule is gone.
@@ -162,10 +161,7 @@ impl KeyChanges {
     pub async fn next(&mut self) -> Result<Vec<KeyHash>, Error> {
         const CHANGES_MAX: usize = 1_000;
         let entries = self.0.next(CHANGES_MAX).await?;
-        let hash = |entry: &Entry| {
-            let hash = entry.subject.rsplit('.').next()?;
-            serde_json::from_value(serde_json::Value::from(hash)).ok()
-        };
+        let hash = |entry: &Entry| entry.subject.rsplit('.').next().map(KeyHash::from_text);
         Ok(entries.iter().filter_map(hash).collect())
     }
 }
@@ -174,12 +170,7 @@ fn rule_change(entry: &Entry) -> Option<RuleChange> {
     let mut key = entry.subject.rsplit('.');
     let (rule, org) = (key.next()?.parse().ok()?, key.next()?.parse().ok()?);
     match read_rule(&entry.payload) {
-        Ok(value) => Some(RuleChange {
-            sequence: entry.sequence,
-            org,
-            rule,
-            value,
-        }),
+        Ok(value) => Some(RuleChange { org, rule, value }),
         Err(error) => {
             tracing::error!(rule.id = %rule, org.id = %org, %error, "a rule cannot be read, skipped");
             None

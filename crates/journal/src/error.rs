@@ -17,6 +17,9 @@ pub enum Error {
     /// What exists is not what this configuration describes; a person must decide.
     #[error("{0}")]
     Misconfigured(String),
+    /// A record that a newer version of us wrote; it must wait for that version.
+    #[error("decode {what}: version {version} is newer than this program")]
+    Newer { what: &'static str, version: u8 },
     /// A record that no version of us wrote.
     #[error("decode {what}: {problem}")]
     Corrupt { what: &'static str, problem: String },

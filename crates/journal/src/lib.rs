@@ -7,8 +7,8 @@
 //! - [`append`]: group commit. While one message is in flight, arriving requests gather into the
 //!   next; a lone request waits for nobody.
 //! - [`follow`]: reads a stream in order from a position the reader keeps itself.
-//! - [`work`]: the queue of deliveries, each handed to one worker until it is settled; a delivery
-//!   that waits is [`later`], and holds nobody's slot.
+//! - [`work`]: events to be matched and deliveries to be sent, each handed to one worker until it is
+//!   settled; a delivery that waits is [`later`], and holds nobody's slot.
 //! - [`config`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
 //!
 //! Every read and write here may happen twice; ids derived from causes make that harmless.
@@ -49,7 +49,7 @@ pub struct Options {
     /// Prefix of every stream and subject, so that deployments can share a server.
     pub namespace: String,
     pub partitions: Partitions,
-    /// Copies of each stream: 1, or 3 on a cluster.
+    /// Copies of each stream: 1, or 3 or 5 on a cluster.
     pub replicas: usize,
 }
 

@@ -136,7 +136,8 @@ fn all<'m, R: Deserialize<'m>>(what: &'static str, message: &'m [u8]) -> Result<
 fn body<'m>(what: &'static str, message: &'m [u8]) -> Result<&'m [u8], Error> {
     match message.split_first() {
         Some((&VERSION, rest)) => Ok(rest),
-        Some((version, _)) => Err(corrupt(what, format!("version {version} is not known"))),
+        Some((&version, _)) if version > VERSION => Err(Error::Newer { what, version }),
+        Some((version, _)) => Err(corrupt(what, format!("there is no version {version}"))),
         None => Err(corrupt(what, "the message is empty")),
     }
 }

@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use async_nats::jetstream::{kv, stream};
+use async_nats::jetstream::{ErrorCode, context::GetStreamErrorKind, kv, stream};
 use domain::partition::{Partition, Partitions};
 
 use crate::{Error, Journal};
@@ -43,6 +43,17 @@ pub enum Bucket {
 pub(crate) struct Names {
     pub namespace: String,
     pub partitions: Partitions,
+}
+
+impl Bucket {
+    pub const ALL: [Self; 2] = [Self::Keys, Self::Rules];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Keys => "keys",
+            Self::Rules => "rules",
+        }
+    }
 }
 
 impl Names {
@@ -83,10 +94,7 @@ impl Names {
     }
 
     pub(crate) fn bucket(&self, bucket: Bucket) -> String {
-        match bucket {
-            Bucket::Keys => format!("{}_keys", self.namespace),
-            Bucket::Rules => format!("{}_rules", self.namespace),
-        }
+        format!("{}_{}", self.namespace, bucket.as_str())
     }
 
     pub(crate) fn bucket_stream(&self, bucket: Bucket) -> String {
@@ -99,6 +107,25 @@ impl Names {
 }
 
 impl Journal {
+    /// Whether the streams are there; an error if they are another installation's.
+    pub async fn is_prepared(&self) -> Result<bool, Error> {
+        let wanted = self.log_config(Log::Events(first_partition(self.names.partitions)));
+        match self.context.get_stream(&wanted.name).await {
+            Ok(stream) => {
+                check_partitions(&stream.cached_info().config, &wanted)?;
+                Ok(true)
+            }
+            Err(error) => match error.kind() {
+                GetStreamErrorKind::JetStream(answer)
+                    if answer.error_code() == ErrorCode::STREAM_NOT_FOUND =>
+                {
+                    Ok(false)
+                }
+                _ => Err(Error::unavailable("ask for the streams", error)),
+            },
+        }
+    }
+
     /// Makes what is missing and brings the rest in line.
     pub async fn prepare(&self) -> Result<(), Error> {
         for partition in self.names.partitions.all() {
@@ -107,7 +134,7 @@ impl Journal {
             }
         }
         self.ensure_stream(self.deliveries_config()).await?;
-        for bucket in [Bucket::Keys, Bucket::Rules] {
+        for bucket in Bucket::ALL {
             self.ensure_bucket(bucket).await?;
         }
         Ok(())
@@ -215,6 +242,13 @@ impl Journal {
             created: info.created.unix_timestamp_nanos().to_string(),
         })
     }
+}
+
+fn first_partition(partitions: Partitions) -> Partition {
+    partitions
+        .all()
+        .next()
+        .expect("there is at least one partition")
 }
 
 fn check_partitions(existing: &stream::Config, wanted: &stream::Config) -> Result<(), Error> {

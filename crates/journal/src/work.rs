@@ -39,6 +39,8 @@ const DELIVER_SETTLE: Duration = Duration::from_secs(16);
 const DELIVER_PULL_MAX: usize = 64;
 /// How long a worker tries to settle. What it cannot settle is done again by whoever is next.
 const SETTLE_DEADLINE: Duration = Duration::from_secs(10);
+/// How soon a message that is not for us is handed out again.
+const HAND_BACK_PAUSE: Duration = Duration::from_secs(1);
 /// How many deliveries of one batch are queued at the same time.
 const QUEUE_AT_ONCE: usize = 64;
 /// Deliveries that all workers together may have open.
@@ -187,6 +189,11 @@ impl Task {
     /// Hands the message back at once, for whoever is next.
     pub async fn hand_back(&self) -> Result<(), Error> {
         self.answer(AckKind::Nak(None)).await
+    }
+
+    /// Hands the message back for later: not for us, but somebody else may deal with it.
+    pub async fn hand_back_later(&self) -> Result<(), Error> {
+        self.answer(AckKind::Nak(Some(HAND_BACK_PAUSE))).await
     }
 
     /// The message can never be dealt with; it is not handed out again.

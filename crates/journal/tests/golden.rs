@@ -8,6 +8,7 @@ use domain::{
     rule::{Pattern, Rule},
 };
 use journal::{
+    Error,
     config::{Change, KeyEntry, read_key, read_rule},
     record::{self, Attempted, EventRecord, Job, Matched, OutcomeRecord},
 };
@@ -157,12 +158,14 @@ fn what_is_written_today_is_version_1_to_the_byte() {
 }
 
 #[test]
-fn a_record_of_an_unknown_version_is_refused_and_named() {
+fn a_record_of_a_newer_version_is_told_from_a_broken_one() {
     let error = record::events(&[2, 0, 0]).expect_err("version 2");
     assert_eq!(
         error.to_string(),
-        "decode event record: version 2 is not known"
+        "decode event record: version 2 is newer than this program"
     );
+    assert!(matches!(error, Error::Newer { version: 2, .. }));
+    assert!(matches!(record::events(&[0]), Err(Error::Corrupt { .. })));
     assert!(record::outcomes(&[]).is_err());
     assert!(record::job(&[1, 1]).is_err());
 }

@@ -11,7 +11,7 @@ use store::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{fresh, retry::Retries};
+use crate::{fresh, retry::Retries, telemetry};
 
 /// How many messages go into one transaction; a message has at most 512 KiB.
 const MESSAGES_MAX: usize = 64;
@@ -27,7 +27,23 @@ pub(crate) trait Sink: Send + Sized {
         source: &Source,
         span: Span,
         entries: &[Entry],
-    ) -> impl Future<Output = Result<Applied, store::Error>> + Send;
+    ) -> impl Future<Output = Result<Applied, Error>> + Send;
+}
+
+/// What an entry holds. One that is broken is an alarm and never holds up those behind it; one that a
+/// newer version of us wrote does, until that version reads it, because skipping it would lose it.
+pub(crate) fn readable<'e, R>(
+    log: &'static str,
+    entry: &'e Entry,
+    decode: impl Fn(&'e [u8]) -> Result<Vec<R>, journal::Error>,
+) -> Result<Vec<R>, journal::Error> {
+    match decode(&entry.payload) {
+        Err(error @ journal::Error::Corrupt { .. }) => {
+            telemetry::unreadable(log, entry.sequence, &error);
+            Ok(Vec::new())
+        }
+        decoded => decoded,
+    }
 }
 
 /// Either side of the work may fail; both are tried again.

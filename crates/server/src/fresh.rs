@@ -6,7 +6,7 @@ use journal::{Journal, streams::Log};
 use store::{Store, watermark::Source};
 use tokio::time::{Instant, sleep};
 
-use crate::retry::chain;
+use crate::error_chain::chain;
 
 /// How long a read waits before it answers with what there is and says so.
 const WAIT_MAX: Duration = Duration::from_secs(2);

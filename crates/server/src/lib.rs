@@ -3,25 +3,27 @@
 //! [`routes`] has every route on one page; [`planes`] says what a handler may touch; [`roles`] says
 //! what runs where. Folders are the nouns of the product. ARCHITECTURE.md walks one event through.
 
-pub mod accounts;
-pub mod alerts;
+mod accounts;
+mod alerts;
+mod announce;
 mod apply;
 mod chance;
 pub mod commands;
-pub mod config;
-pub mod deliveries;
-pub mod edge;
-pub mod events;
+mod config;
+mod deliveries;
+mod edge;
+mod error_chain;
+mod events;
 mod fresh;
-pub mod health;
-pub mod lifecycle;
+mod health;
+mod lifecycle;
 mod listener;
-pub mod node;
-pub mod openapi;
-pub mod planes;
+mod node;
+mod openapi;
+mod planes;
 mod retry;
-pub mod roles;
-pub mod routes;
-pub mod snapshots;
+mod roles;
+mod routes;
+mod snapshots;
 mod system_clock;
-pub mod telemetry;
+mod telemetry;

@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context as _, anyhow, bail};
 use futures::FutureExt as _;
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     time::{sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -22,6 +22,29 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 /// How long stopping may take. A send in flight (10 s) and its record fit, and with the default drain
 /// it stays below the 30 s after which an orchestrator kills.
 const STOP_TIMEOUT: Duration = Duration::from_secs(24);
+
+/// The wish to end: SIGTERM or Ctrl-C. Listened for before anything is started, because a signal that
+/// nobody listens for ends the process on the spot.
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    pub fn listen() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).context("listen for SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("listen for SIGINT")?,
+        })
+    }
+
+    pub async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
 
 /// Starts tasks and knows when to stop. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -63,12 +86,9 @@ impl Tasks {
     }
 
     /// Runs until a signal or a dead task, then ends in order. A second signal ends at once.
-    pub async fn run_to_the_end(self, drain: Duration) -> anyhow::Result<()> {
-        let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
-        let mut interrupt = signal(SignalKind::interrupt()).context("listen for SIGINT")?;
+    pub async fn run_to_the_end(self, mut signals: Signals, drain: Duration) -> anyhow::Result<()> {
         tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+            () = signals.next() => {}
             () = self.stopping.cancelled() => {}
         }
         self.draining.cancel();
@@ -84,8 +104,7 @@ impl Tasks {
         };
         let ended = tokio::select! {
             ended = orderly => ended,
-            _ = terminate.recv() => bail!("stopped at once by a second signal"),
-            _ = interrupt.recv() => bail!("stopped at once by a second signal"),
+            () = signals.next() => bail!("stopped at once by a second signal"),
         };
         if let Some(failure) = self.failure.get() {
             return Err(anyhow!("{failure}"));

@@ -13,8 +13,7 @@ fn main() -> ExitCode {
     match Cli::parse().run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Also logged where it happened; this line is for whoever typed the command.
-            eprintln!("watchbell: {error:#}");
+            eprintln!("watchbell: {error}");
             ExitCode::FAILURE
         }
     }

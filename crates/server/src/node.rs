@@ -12,15 +12,17 @@ use tokio::time::{Instant, sleep};
 use crate::{
     config::Config,
     deliveries::{signing::Signing, target::TargetPolicy},
+    error_chain::chain,
     lifecycle::Tasks,
     planes::{Appenders, ControlPlane, DataPlane},
-    retry::chain,
     snapshots::Keys,
 };
 
 /// How long a start waits for NATS, so that the order of starts does not matter.
 const JOURNAL_WAIT: Duration = Duration::from_secs(30);
 const JOURNAL_PAUSE: Duration = Duration::from_millis(500);
+/// One line in the log every five seconds is enough.
+const TRIES_PER_LINE: u32 = 10;
 
 /// What every role of a process shares.
 pub struct Node {
@@ -99,11 +101,16 @@ pub fn journal_options(config: &Config) -> anyhow::Result<journal::Options> {
 async fn connect_journal(config: &Config) -> anyhow::Result<Journal> {
     let options = journal_options(config)?;
     let deadline = Instant::now() + JOURNAL_WAIT;
+    let mut tries = 0u32;
     loop {
         match connect_and_prepare(&options).await {
             Ok(journal) => return Ok(journal),
             Err(error @ journal::Error::Unavailable { .. }) if Instant::now() < deadline => {
-                tracing::warn!(error = chain(&error), "waiting for the journal");
+                if tries.is_multiple_of(TRIES_PER_LINE) {
+                    let wait_s = JOURNAL_WAIT.as_secs();
+                    tracing::warn!(error = chain(&error), wait_s, "waiting for the journal");
+                }
+                tries += 1;
                 sleep(JOURNAL_PAUSE).await;
             }
             Err(error @ journal::Error::Unavailable { .. }) => {

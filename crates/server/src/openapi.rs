@@ -16,7 +16,7 @@ use crate::{alerts::rules, deliveries::show, edge::problem::FaultBody, events, h
 #[openapi(
     info(
         title = "Watchbell",
-        description = "The audit trail, the guard and the alarm bell for AI agents. Every error is \
+        description = "The audit trail, the guard and the alarm bell for AI agents. Every error of `/v1` is \
                        `application/problem+json` with a stable `code`; every answer carries `X-Request-Id`.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
@@ -59,7 +59,7 @@ struct Webhook {
 
 /// An alert: an audit event matched a rule.
 ///
-/// Answer 2xx quickly and work on it afterwards; anything else is tried again. The same delivery may
+/// Answer 2xx quickly and work on it afterwards; anything else but 413 is tried again. The same delivery may
 /// come twice: `X-Service-Delivery-Id` tells.
 #[utoipa::path(
     post, path = "alert", tag = "webhooks", request_body = Webhook,

@@ -14,9 +14,9 @@ use domain::{
 use journal::{Journal, append::Appender, streams::Log};
 use store::Store;
 
-use crate::{chance, deliveries::target::TargetPolicy, lifecycle::Tasks, snapshots::Keys};
+use crate::{chance, deliveries::target::TargetPolicy, fresh, lifecycle::Tasks, snapshots::Keys};
 
-/// What ingest and decisions may touch.
+/// What ingest may touch.
 #[derive(Clone)]
 pub struct DataPlane {
     pub events: Appenders,
@@ -33,6 +33,18 @@ pub struct ControlPlane {
     pub keys: Keys,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
+}
+
+impl ControlPlane {
+    /// Waits until the organisation's log has been applied to the store; `false` if it is behind.
+    pub async fn wait_until_fresh(
+        &self,
+        org: OrgId,
+        log: fn(Partition) -> Log,
+    ) -> Result<bool, store::Error> {
+        let log = log(self.journal.partitions().of(org));
+        fresh::wait(&self.journal, &self.store, log).await
+    }
 }
 
 /// The appenders of one kind of log, one for each partition. Cheap to clone.

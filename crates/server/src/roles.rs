@@ -10,7 +10,8 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 
 use crate::{
-    alerts::{announce, matching::Matcher},
+    alerts::matching::Matcher,
+    announce,
     apply::{self, Sink},
     deliveries::{record::Recorder, send::Sender, work::Worker},
     events::index::Index,

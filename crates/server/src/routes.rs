@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use axum::{
     Router,
-    extract::DefaultBodyLimit,
     http::StatusCode,
     middleware,
     routing::{get, post},
 };
-use domain::{batch, error_code::ErrorCode};
+use domain::error_code::ErrorCode;
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
 
 use crate::{
@@ -22,9 +21,10 @@ use crate::{
     planes::{ControlPlane, DataPlane},
 };
 
-/// How long the control plane may take. It waits for nothing but PostgreSQL, so a database that does
-/// not answer, as when its machine hangs, is told from a slow client.
-const CONTROL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the control plane may take. Its waits for the journal are bounded (8 s for a key, 8 s for
+/// an announcement), so what runs out here is a database that does not answer, as when its machine
+/// hangs.
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What customers call.
 pub fn api(data: DataPlane, control: ControlPlane) -> Router {
@@ -59,7 +59,6 @@ pub fn node(health: Health) -> Router {
 /// The layers around all of it, outermost last.
 pub fn finished(app: Router, request_timeout: Duration) -> Router {
     app.fallback(async || Problem::new(ErrorCode::NotFound, "There is no such path."))
-        .layer(DefaultBodyLimit::max(batch::BODY_BYTES_MAX))
         .layer(TimeoutLayer::with_status_code(
             StatusCode::REQUEST_TIMEOUT,
             request_timeout,

@@ -1,7 +1,8 @@
 -- The queryable copy of the journal: events, deliveries, attempts.
 --
 -- Each table is cut into days by the time inside its uuid-v7 key, so that the primary key carries
--- the partition key and a day is dropped whole. Days are made by the server (partitions.rs).
+-- the partition key and a day can be dropped whole. Days are made by the server (partitions.rs);
+-- nothing drops them yet.
 
 -- How far each journal stream has been applied; moves in the same transaction as what it derived.
 CREATE TABLE journal_watermark (

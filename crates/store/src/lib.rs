@@ -19,14 +19,18 @@ pub mod watermark;
 use std::time::Duration;
 
 use sqlx::{
-    PgPool,
+    Connection, PgConnection, PgPool,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
 pub use error::Error;
+use tokio::time::timeout;
 
 /// How long a request waits for a connection before it is told that the database is down.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long opening a connection may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A pool of connections. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -49,22 +53,35 @@ impl Store {
 
     /// Brings the schema up to date. Safe to run on every start and on several nodes at once.
     pub async fn migrate(&self) -> Result<(), Error> {
-        sqlx::migrate!().run(&self.pool).await.map_err(Error::from)
+        let mut connection = self.connect().await?;
+        sqlx::migrate!().run(&mut connection).await?;
+        connection.close().await?;
+        Ok(())
     }
 
     /// The version of the schema, or `None` if there is none yet.
     pub async fn schema_version(&self) -> Result<Option<i64>, Error> {
+        let mut connection = self.connect().await?;
         let exists: bool = sqlx::query_scalar("SELECT to_regclass('_sqlx_migrations') IS NOT NULL")
-            .fetch_one(&self.pool)
+            .fetch_one(&mut connection)
             .await?;
         if !exists {
             return Ok(None);
         }
         Ok(
             sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations WHERE success")
-                .fetch_one(&self.pool)
+                .fetch_one(&mut connection)
                 .await?,
         )
+    }
+
+    /// A connection outside the pool, which says why there is none; the pool only says "timed out".
+    async fn connect(&self) -> Result<PgConnection, Error> {
+        let options = self.pool.connect_options();
+        match timeout(CONNECT_TIMEOUT, PgConnection::connect_with(&options)).await {
+            Ok(connection) => Ok(connection?),
+            Err(_) => Err(Error::Unavailable(sqlx::Error::PoolTimedOut)),
+        }
     }
 
     /// The newest version this binary knows.
@@ -74,11 +91,6 @@ impl Store {
             .map(|migration| migration.version)
             .max()
             .unwrap_or(0)
-    }
-
-    /// Gives every connection back; a template database is copied only when nobody is connected.
-    pub async fn close(&self) {
-        self.pool.close().await;
     }
 
     /// Whether PostgreSQL answers.

@@ -18,7 +18,6 @@ async fn store() -> (Store, Database) {
     let migrate = async |url: String| {
         let store = Store::new(&url, 1)?;
         store.migrate().await?;
-        store.close().await;
         Ok(())
     };
     let database = Database::from_template_async("store", migrate)

@@ -45,7 +45,7 @@ pub const TIMESTAMP_HEADER: &str = "x-service-timestamp";
 /// `sha256=<hex>`. On every delivery of a deployment that has a signing secret.
 pub const SIGNATURE_HEADER: &str = "x-service-signature";
 
-/// The same, made with the secret that is being replaced. Only while a secret is rotated.
+/// The same, made with the secret that is being replaced. Reserved: the server does not send it yet.
 pub const PREVIOUS_SIGNATURE_HEADER: &str = "x-service-signature-previous";
 
 /// The type of the matched event, so that a receiver can route before it parses.

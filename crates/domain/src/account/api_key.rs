@@ -51,6 +51,11 @@ impl ApiKey {
 }
 
 impl KeyHash {
+    /// A hash that [`KeyHash::as_str`] wrote.
+    pub fn from_text(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

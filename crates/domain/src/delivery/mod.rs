@@ -2,7 +2,7 @@
 //!
 //! Each send is an attempt. [`body`] writes the bytes that are signed and sent, [`outcome`] reads
 //! the answer, [`schedule`] says when to try again. A delivery is `pending` until it is `delivered`,
-//! `scheduled` for another try, `held` until somebody acts, or `failed` for good.
+//! `scheduled` for another try, `held` because its address is forbidden, or `failed` for good.
 
 pub mod body;
 pub mod outcome;
@@ -22,7 +22,7 @@ pub enum State {
     Scheduled,
     /// The receiver answered 2xx.
     Delivered,
-    /// Not sent until somebody acts: the address is forbidden.
+    /// The address is forbidden; nothing more is sent.
     Held,
     /// No further attempt will be made.
     Failed,

@@ -38,7 +38,7 @@ pub enum Next {
     Done,
     /// Try again then.
     At(Timestamp),
-    /// Nothing is sent until somebody acts.
+    /// The address is forbidden; nothing more is sent.
     Held,
     Failed,
 }

@@ -24,7 +24,7 @@ pub struct Accepted {
 pub struct Arrival {
     pub org: OrgId,
     pub received_at: Timestamp,
-    /// Older events than this are refused: their partition has been dropped.
+    /// Older events than this are refused, so that the days of the trail stay few.
     pub retention: Duration,
 }
 
@@ -140,7 +140,7 @@ fn check_time(occurred_at: Option<Timestamp>, arrival: Arrival) -> Result<(), Fa
         let days = arrival.retention.as_secs() / 86_400;
         return Err(Fault::invalid(
             "/occurred_at",
-            format!("`occurred_at` is older than the {days} days events are kept."),
+            format!("`occurred_at` is more than {days} days ago; older events are not accepted."),
         ));
     }
     Ok(())

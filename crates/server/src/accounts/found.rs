@@ -14,10 +14,10 @@ use journal::{
 use serde::Serialize;
 use store::{Store, accounts::NewAccount};
 
-use crate::{alerts::announce, chance};
+use crate::{announce, chance};
 
 /// What a founder is told, once.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Serialize)]
 pub struct Founded {
     pub org_id: OrgId,
     pub user_email: String,

@@ -14,7 +14,12 @@ use journal::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{planes::Appenders, retry::Retries, snapshots::Rules, telemetry::metrics as names};
+use crate::{
+    planes::Appenders,
+    retry::Retries,
+    snapshots::Rules,
+    telemetry::{self, metrics as names},
+};
 
 pub struct Matcher {
     journal: Journal,
@@ -79,17 +84,18 @@ impl Matcher {
     async fn judge(&self, task: &Task) -> Result<(), journal::Error> {
         let events = match record::events(task.payload()) {
             Ok(events) => events,
-            Err(error) => {
-                tracing::error!(%error, "a message in the event log cannot be read, skipped");
-                metrics::counter!(names::RECORDS_UNREADABLE, "log" => "events").increment(1);
+            Err(error @ journal::Error::Corrupt { .. }) => {
+                telemetry::unreadable("events", "matcher", &error);
                 return task.give_up().await;
             }
+            // For a matcher of that version.
+            Err(_) => return task.hand_back_later().await,
         };
         self.rules.catch_up().await?;
         let jobs: Vec<Job> = events.iter().flat_map(|event| self.jobs(event)).collect();
         self.put_on_record(&jobs).await?;
         self.journal.deliver_all(&jobs).await?;
-        metrics::counter!(names::EVENTS_MATCHED).increment(events.len() as u64);
+        metrics::counter!(names::EVENTS_JUDGED).increment(events.len() as u64);
         metrics::counter!(names::DELIVERIES_MATCHED).increment(jobs.len() as u64);
         task.settle().await
     }

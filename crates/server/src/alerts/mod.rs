@@ -1,5 +1,4 @@
-//! Alert rules: made by people, announced to every node, matched against every event.
+//! Alert rules: made by people, matched against every event.
 
-pub mod announce;
 pub mod matching;
 pub mod rules;

@@ -15,17 +15,16 @@ use serde_json::Value;
 use tokio::time::timeout;
 use utoipa::ToSchema;
 
-use super::announce;
 use crate::{
-    chance,
+    announce, chance,
     edge::{
         Caller, Problem,
         caller::{RulesRead, RulesWrite},
         problem::ProblemBody,
         read::{IdInPath, Json, PageParams, PageWanted, cursor},
     },
+    error_chain::chain,
     planes::ControlPlane,
-    retry::chain,
 };
 
 /// How long a client waits until its rule is known. Announcements are made one after the other, and
@@ -134,6 +133,7 @@ pub async fn create(
     responses(
         (status = 200, description = "One page", body = RulePage),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn list(
@@ -159,6 +159,7 @@ pub async fn list(
     responses(
         (status = 200, description = "The rule", body = RuleBody),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn show(

@@ -9,7 +9,7 @@ use store::Store;
 use tokio::time::timeout;
 
 use super::{WithConfig, durability, durability::Durability, say};
-use crate::{config::Config, node};
+use crate::{config::Config, error_chain::chain, node};
 
 /// Scheduled messages came with this version.
 const NATS_VERSION_MIN: (u32, u32) = (2, 12);
@@ -28,7 +28,11 @@ pub(super) async fn run(with: &WithConfig) -> anyhow::Result<()> {
             return report.finish();
         }
     };
-    report.add("configuration", Ok("valid".to_owned()), "");
+    let from = match &with.config {
+        Some(path) => format!("valid ({} and the environment)", path.display()),
+        None => "valid (the environment and defaults; no --config given)".to_owned(),
+    };
+    report.add("configuration", Ok(from), "");
     report.add(
         "postgres",
         bounded(postgres(&config)).await,
@@ -66,7 +70,7 @@ impl Report {
             Ok(finding) => say(format_args!("ok    {what:<14} {finding}")),
             Err(error) => {
                 self.failures += 1;
-                say(format_args!("FAIL  {what:<14} {error:#}"));
+                say(format_args!("FAIL  {what:<14} {}", chain(error.as_ref())));
                 say(format_args!("      {:<14} -> {advice}", ""));
             }
         }
@@ -108,11 +112,12 @@ async fn journal(config: &Config) -> anyhow::Result<String> {
         version_number >= NATS_VERSION_MIN,
         "NATS {version} is too old for scheduled messages"
     );
-    journal
-        .prepare()
-        .await
-        .context("JetStream does not take our streams")?;
-    Ok(format!("NATS {version}, streams in place"))
+    let streams = if journal.is_prepared().await? {
+        "streams in place"
+    } else {
+        "no streams yet; `watchbell serve` makes them"
+    };
+    Ok(format!("NATS {version}, {streams}"))
 }
 
 async fn durable(config: &Config) -> anyhow::Result<String> {

@@ -14,7 +14,10 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
-use crate::config::{self, Config};
+use crate::{
+    config::{self, Config},
+    error_chain::chain,
+};
 
 /// The audit trail, the guard and the alarm bell for AI agents.
 #[derive(Debug, Parser)]
@@ -77,7 +80,7 @@ impl Cli {
         });
         // What still blocks a thread (a name being resolved) must not hold up the end.
         runtime.shutdown_background();
-        outcome
+        outcome.map_err(|error| anyhow::anyhow!(chain(error.as_ref())))
     }
 }
 

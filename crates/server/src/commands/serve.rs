@@ -10,9 +10,9 @@ use tokio::net::TcpListener;
 use super::{WithConfig, durability};
 use crate::{
     config::Config,
-    lifecycle::Tasks,
+    error_chain::chain,
+    lifecycle::{Signals, Tasks},
     node::{self, Node},
-    retry::chain,
     roles::{self, Role},
     system_clock,
     telemetry::{logs, metrics},
@@ -33,13 +33,26 @@ impl Serve {
         let _telemetry = logs::start(&config.log)?;
         let outcome = serve(&config, &self.roles).await;
         if let Err(error) = &outcome {
-            tracing::error!(error = format!("{error:#}"), "the server ended");
+            tracing::error!(error = chain(error.as_ref()), "the server ended");
         }
         outcome
     }
 }
 
 async fn serve(config: &Config, roles: &[Role]) -> anyhow::Result<()> {
+    let (mut signals, tasks) = (Signals::listen()?, Tasks::default());
+    tokio::select! {
+        started = start(config, roles, &tasks) => started?,
+        () = signals.next() => {
+            tracing::info!("stopped before it had started");
+            return Ok(());
+        }
+    }
+    let drain = Duration::from_secs(config.http.drain_s);
+    tasks.run_to_the_end(signals, drain).await
+}
+
+async fn start(config: &Config, roles: &[Role], tasks: &Tasks) -> anyhow::Result<()> {
     let metrics = metrics::start()?;
     check_schema(&node::open_store(config)?).await?;
     let node = Node::connect(config, system_clock::SYSTEM).await?;
@@ -47,11 +60,8 @@ async fn serve(config: &Config, roles: &[Role]) -> anyhow::Result<()> {
     let listener = TcpListener::bind(config.http.listen)
         .await
         .with_context(|| format!("listen on {}", config.http.listen))?;
-    let tasks = Tasks::default();
-    roles::start(roles, &node, listener, metrics, &tasks)?;
-    tasks
-        .run_to_the_end(Duration::from_secs(config.http.drain_s))
-        .await
+    roles::start(roles, &node, listener, metrics, tasks)?;
+    Ok(())
 }
 
 /// An old schema stops the start; a database that is down does not.
@@ -63,7 +73,10 @@ async fn check_schema(store: &Store) -> anyhow::Result<()> {
             "the database schema is at version {} and this binary needs {newest}; run `watchbell migrate` first",
             version.unwrap_or(0),
         ),
-        Err(error) => tracing::warn!(error = chain(&error), "starting without the database"),
+        Err(error @ store::Error::Unavailable(_)) => {
+            tracing::warn!(error = chain(&error), "starting without the database");
+        }
+        Err(error) => return Err(error).context("ask the database for its schema"),
     }
     Ok(())
 }

@@ -74,7 +74,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "events.retention_days",
         "183",
-        "An event older than this many days is refused.",
+        "An event older than this many days is refused. Stored events are not deleted yet.",
     ),
     setting(
         "delivery.signing_secret",

@@ -11,7 +11,7 @@ use store::{
     watermark::{Applied, Source, Span},
 };
 
-use crate::{apply::Sink, telemetry::metrics as names};
+use crate::apply::{self, Sink, readable};
 
 /// Writes the outcomes of a log to the delivery log.
 pub(crate) struct Recorder(DeliveryLog);
@@ -26,27 +26,21 @@ impl Sink for Recorder {
         source: &Source,
         span: Span,
         entries: &[Entry],
-    ) -> Result<Applied, store::Error> {
+    ) -> Result<Applied, apply::Error> {
         let mut outcomes = Outcomes::default();
-        for record in entries.iter().flat_map(readable) {
-            match record {
-                OutcomeRecord::Matched(matched) => outcomes.matched.push(delivery(matched)),
-                OutcomeRecord::Attempted(attempted) => {
-                    outcomes.standings.push(standing(&attempted));
-                    outcomes.attempts.push(attempt(*attempted));
+        for entry in entries {
+            for record in readable("outcomes", entry, record::outcomes)? {
+                match record {
+                    OutcomeRecord::Matched(matched) => outcomes.matched.push(delivery(matched)),
+                    OutcomeRecord::Attempted(attempted) => {
+                        outcomes.standings.push(standing(&attempted));
+                        outcomes.attempts.push(attempt(*attempted));
+                    }
                 }
             }
         }
-        self.0.apply(source, span, &outcomes).await
+        Ok(self.0.apply(source, span, &outcomes).await?)
     }
-}
-
-fn readable(entry: &Entry) -> Vec<OutcomeRecord> {
-    record::outcomes(&entry.payload).unwrap_or_else(|error| {
-        tracing::error!(sequence = entry.sequence, %error, "a record in the outcome log cannot be read, skipped");
-        metrics::counter!(names::RECORDS_UNREADABLE, "log" => "outcomes").increment(1);
-        Vec::new()
-    })
 }
 
 fn delivery(matched: Matched) -> Delivery {

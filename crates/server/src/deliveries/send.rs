@@ -175,7 +175,7 @@ impl Sent {
         if let Some(ResolveError::Forbidden(refusal)) = cause::<ResolveError>(error) {
             return self.refused(refusal);
         }
-        let root = crate::retry::chain(error);
+        let root = crate::error_chain::chain(error);
         let what = if error.is_connect() {
             "No connection to the receiver"
         } else {

@@ -14,7 +14,6 @@ use crate::{
         problem::ProblemBody,
         read::{IdInPath, PageParams, PageWanted, cursor},
     },
-    fresh,
     planes::ControlPlane,
 };
 
@@ -100,6 +99,7 @@ pub struct DeliveryPage {
     responses(
         (status = 200, description = "One page", body = DeliveryPage),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn list(
@@ -107,7 +107,7 @@ pub async fn list(
     caller: Caller<DeliveriesRead>,
     page: PageWanted<DeliveryId>,
 ) -> Result<Json<DeliveryPage>, Problem> {
-    let fresh = wait_for_record(&plane, &caller).await?;
+    let fresh = plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
     let page = plane
         .store
         .list_deliveries(caller.org, page.before, page.limit)
@@ -127,6 +127,7 @@ pub async fn list(
     responses(
         (status = 200, description = "The delivery", body = DeliveryDetail),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn show(
@@ -134,7 +135,7 @@ pub async fn show(
     caller: Caller<DeliveriesRead>,
     IdInPath(id): IdInPath<DeliveryId>,
 ) -> Result<Json<DeliveryDetail>, Problem> {
-    let fresh = wait_for_record(&plane, &caller).await?;
+    let fresh = plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
     let delivery = plane
         .store
         .delivery(caller.org, id)
@@ -147,14 +148,6 @@ pub async fn show(
         attempt_log,
         fresh,
     }))
-}
-
-async fn wait_for_record(
-    plane: &ControlPlane,
-    caller: &Caller<DeliveriesRead>,
-) -> Result<bool, Problem> {
-    let log = Log::Outcomes(plane.journal.partitions().of(caller.org));
-    Ok(fresh::wait(&plane.journal, &plane.store, log).await?)
 }
 
 impl From<Delivery> for DeliveryBody {

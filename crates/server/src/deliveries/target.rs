@@ -37,7 +37,7 @@ pub enum Refusal {
     NotAUrl(String),
     #[error("`url` is longer than {URL_MAX} bytes.")]
     TooLong,
-    #[error("`url` must be https; the operator can allow http by delivery.allow_http.")]
+    #[error("`url` must be https, or http where the operator allows it (delivery.allow_http).")]
     Scheme,
     #[error("`url` must not carry a user name or password.")]
     Credentials,

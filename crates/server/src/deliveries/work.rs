@@ -25,9 +25,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::send::{Sender, Sent};
 use crate::{
     chance,
+    error_chain::chain,
     planes::Appenders,
-    retry::{Retries, chain},
-    telemetry::metrics as names,
+    retry::Retries,
+    telemetry::{self, metrics as names},
 };
 
 /// A send slower than this asks for more time to be settled; the usual one saves the message.
@@ -99,11 +100,12 @@ impl Worker {
     async fn work(&self, task: &Task) {
         let outcome = match record::job(task.payload()) {
             Ok(job) => self.attempt(task, job).await,
-            Err(error) => {
-                tracing::error!(%error, "a delivery cannot be read, skipped");
-                counter!(names::RECORDS_UNREADABLE, "log" => "deliveries").increment(1);
+            Err(error @ journal::Error::Corrupt { .. }) => {
+                telemetry::unreadable("deliveries", "queue", &error);
                 task.give_up().await
             }
+            // For a worker of that version.
+            Err(_) => task.hand_back_later().await,
         };
         if let Err(error) = outcome {
             // Sent or not, it is not on record or not settled: it comes back.

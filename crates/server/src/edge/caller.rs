@@ -59,7 +59,9 @@ where
         })?;
         let now = Clock::from_ref(state).now();
         if key.expires_at.is_some_and(|expiry| expiry <= now) {
-            return Err(unauthenticated("This API key has expired; make a new one."));
+            return Err(unauthenticated(
+                "This API key has expired; ask whoever runs the server for another.",
+            ));
         }
         if !key.scopes.contains(&P::SCOPE) {
             let detail = format!("This API key lacks the scope `{}`.", P::SCOPE);

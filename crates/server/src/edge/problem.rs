@@ -9,7 +9,7 @@ use domain::{error_code::ErrorCode, fault::Fault};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::retry::chain;
+use crate::error_chain::chain;
 
 /// How long a client should wait before it asks a server again that lacks a dependency.
 const RETRY_AFTER_S: u16 = 2;
@@ -26,7 +26,7 @@ pub struct Problem {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemBody {
-    /// A page that explains the code.
+    /// Identifies the code; docs/errors explains it.
     r#type: String,
     title: &'static str,
     status: u16,
@@ -37,7 +37,7 @@ pub struct ProblemBody {
     code: &'static str,
     /// Also in `X-Request-Id`; quote it when you ask for help.
     request_id: String,
-    /// Each field that is wrong, where that is known.
+    /// What is wrong and where: the first wrong field of each event, every wrong field of a rule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<FaultBody>)]
     errors: Vec<Fault>,
@@ -68,7 +68,7 @@ impl Problem {
     pub fn invalid(errors: Vec<Fault>) -> Self {
         let detail = match errors.as_slice() {
             [only] => only.detail.clone(),
-            many => format!("{} fields are not valid; see `errors`.", many.len()),
+            many => format!("{} things are not valid; see `errors`.", many.len()),
         };
         Self {
             code: ErrorCode::ValidationFailed,
@@ -97,14 +97,11 @@ impl Problem {
     /// For what the web framework refused by itself.
     pub(super) fn of_status(status: StatusCode, text: &str) -> Self {
         let code = match status.as_u16() {
-            401 => ErrorCode::Unauthenticated,
-            403 => ErrorCode::Forbidden,
             404 => ErrorCode::NotFound,
             405 => ErrorCode::MethodNotAllowed,
             408 => ErrorCode::RequestTimeout,
             413 => ErrorCode::PayloadTooLarge,
             415 => ErrorCode::UnsupportedMediaType,
-            422 => ErrorCode::ValidationFailed,
             503 => ErrorCode::StoreUnavailable,
             400..=499 => ErrorCode::InvalidBody,
             _ => ErrorCode::Internal,
@@ -162,9 +159,9 @@ impl From<journal::Error> for Problem {
         let code = match &error {
             journal::Error::Unavailable { .. } => ErrorCode::JournalUnavailable,
             journal::Error::Full => ErrorCode::Overloaded,
-            journal::Error::Misconfigured(_) | journal::Error::Corrupt { .. } => {
-                ErrorCode::Internal
-            }
+            journal::Error::Misconfigured(_)
+            | journal::Error::Newer { .. }
+            | journal::Error::Corrupt { .. } => ErrorCode::Internal,
         };
         tracing::warn!(
             code = code.as_str(),

@@ -10,7 +10,7 @@ use axum::{
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use domain::{batch::BODY_BYTES_MAX, error_code::ErrorCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use store::page::{LIMIT_DEFAULT, LIMIT_MAX};
 use utoipa::IntoParams;
 
@@ -101,8 +101,7 @@ pub struct PageWanted<K> {
 }
 
 /// How a list is paged.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct PageParams {
     /// How many to return, 1 to 1,000 (100).
@@ -111,13 +110,40 @@ pub struct PageParams {
     cursor: Option<String>,
 }
 
+impl PageParams {
+    /// Each parameter at most once, and no other: a misspelt one would silently do nothing.
+    async fn read<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Query(pairs) = Query::<Vec<(String, String)>>::from_request_parts(parts, state)
+            .await
+            .map_err(|refusal| Problem::new(ErrorCode::InvalidParameter, refusal.body_text()))?;
+        let mut params = Self::default();
+        for (name, value) in pairs {
+            let slot = match name.as_str() {
+                "limit" => &mut params.limit,
+                "cursor" => &mut params.cursor,
+                _ => {
+                    let detail = format!(
+                        "`{name}` is not a parameter here; there are `limit` and `cursor`."
+                    );
+                    return Err(Problem::parameter(&name, detail));
+                }
+            };
+            if slot.replace(value).is_some() {
+                return Err(Problem::parameter(
+                    &name,
+                    format!("`{name}` is given twice."),
+                ));
+            }
+        }
+        Ok(params)
+    }
+}
+
 impl<S: Send + Sync, K: FromStr + Send> FromRequestParts<S> for PageWanted<K> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Query(params) = Query::<PageParams>::from_request_parts(parts, state)
-            .await
-            .map_err(|refusal| Problem::new(ErrorCode::InvalidParameter, refusal.body_text()))?;
+        let params = PageParams::read(parts, state).await?;
         let limit = match params.limit {
             None => LIMIT_DEFAULT,
             Some(text) => text

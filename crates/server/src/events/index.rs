@@ -13,7 +13,10 @@ use store::{
     watermark::{Applied, Source, Span},
 };
 
-use crate::{apply::Sink, telemetry::metrics as names};
+use crate::{
+    apply::{self, Sink, readable},
+    telemetry::{self, metrics as names},
+};
 
 /// Writes the events of a log to the index.
 pub(crate) struct Index(EventIndex);
@@ -28,8 +31,11 @@ impl Sink for Index {
         source: &Source,
         span: Span,
         entries: &[Entry],
-    ) -> Result<Applied, store::Error> {
-        let records: Vec<EventRecord<'_>> = entries.iter().flat_map(readable).collect();
+    ) -> Result<Applied, apply::Error> {
+        let mut records: Vec<EventRecord<'_>> = Vec::new();
+        for entry in entries {
+            records.extend(readable("events", entry, record::events)?);
+        }
         let fields: Vec<Fields<'_>> = records.iter().filter_map(Fields::read).collect();
         let rows: Vec<EventRow<'_>> = fields.iter().map(Fields::row).collect();
         let applied = self.0.apply(source, span, &rows).await?;
@@ -38,19 +44,6 @@ impl Sink for Index {
         }
         Ok(applied)
     }
-}
-
-/// A message nobody can read is an alarm, and never holds up the ones behind it.
-fn readable(entry: &Entry) -> Vec<EventRecord<'_>> {
-    record::events(&entry.payload).unwrap_or_else(|error| {
-        unreadable(entry.sequence, &error);
-        Vec::new()
-    })
-}
-
-fn unreadable(place: impl std::fmt::Display, error: &dyn std::error::Error) {
-    tracing::error!(%place, %error, "a record in the event log cannot be read, skipped");
-    metrics::counter!(names::RECORDS_UNREADABLE, "log" => "events").increment(1);
 }
 
 /// The columns of one event, unescaped where needed.
@@ -71,7 +64,7 @@ impl<'a> Fields<'a> {
         let view = match EventView::parse(record.json) {
             Ok(view) => view,
             Err(fault) => {
-                unreadable(record.id, &fault);
+                telemetry::unreadable("events", record.id, &fault);
                 return None;
             }
         };

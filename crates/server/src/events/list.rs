@@ -19,14 +19,14 @@ use crate::{
         problem::ProblemBody,
         read::{IdInPath, PageParams, PageWanted, cursor},
     },
-    fresh,
     planes::ControlPlane,
 };
 
 /// One page of events.
 #[derive(Serialize, ToSchema)]
 pub struct EventPage {
-    /// The events as they were sent, behind the server's `id` and `received_at`.
+    /// The events as they were sent, behind the server's `id`, `received_at`, and `occurred_at` if
+    /// none was sent.
     #[schema(value_type = Vec<Object>)]
     data: Vec<Box<RawValue>>,
     /// Ask for the next page with it; null on the last one.
@@ -50,7 +50,7 @@ pub async fn list(
     caller: Caller<EventsRead>,
     page: PageWanted<EventId>,
 ) -> Result<Json<EventPage>, Problem> {
-    let fresh = wait_for_index(&plane, &caller).await?;
+    let fresh = plane.wait_until_fresh(caller.org, Log::Events).await?;
     let page = plane
         .store
         .list_events(caller.org, page.before, page.limit)
@@ -74,6 +74,7 @@ pub async fn list(
     responses(
         (status = 200, description = "The event", body = Object),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn show(
@@ -81,19 +82,11 @@ pub async fn show(
     caller: Caller<EventsRead>,
     IdInPath(id): IdInPath<EventId>,
 ) -> Result<Response, Problem> {
-    wait_for_index(&plane, &caller).await?;
+    plane.wait_until_fresh(caller.org, Log::Events).await?;
     let event = plane
         .store
         .event(caller.org, id)
         .await?
         .ok_or_else(|| Problem::not_found("event"))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], event.json).into_response())
-}
-
-async fn wait_for_index(
-    plane: &ControlPlane,
-    caller: &Caller<EventsRead>,
-) -> Result<bool, Problem> {
-    let log = Log::Events(plane.journal.partitions().of(caller.org));
-    Ok(fresh::wait(&plane.journal, &plane.store, log).await?)
 }

@@ -9,7 +9,7 @@ use tracing_subscriber::{
 
 use crate::config::{self, LogFormat};
 
-/// Held by `main`; when it goes, the last spans are sent.
+/// Held by the command; when it goes, the last spans are sent.
 #[must_use = "dropping it ends telemetry"]
 pub struct Telemetry {
     traces: Option<SdkTracerProvider>,

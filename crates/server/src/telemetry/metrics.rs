@@ -15,7 +15,7 @@ pub const EVENTS_REJECTED: &str = "watchbell_events_rejected_total";
 /// Events written to the index.
 pub const EVENTS_INDEXED: &str = "watchbell_events_indexed_total";
 /// Events put before the rules.
-pub const EVENTS_MATCHED: &str = "watchbell_events_judged_total";
+pub const EVENTS_JUDGED: &str = "watchbell_events_judged_total";
 /// Deliveries made by the matcher.
 pub const DELIVERIES_MATCHED: &str = "watchbell_deliveries_matched_total";
 /// Attempts made, by `outcome`.
@@ -60,7 +60,7 @@ fn describe() {
     describe_counter!(EVENTS_INGESTED, "Events the journal has acknowledged");
     describe_counter!(EVENTS_REJECTED, "Events refused for what is in them");
     describe_counter!(EVENTS_INDEXED, "Events written to the index");
-    describe_counter!(EVENTS_MATCHED, "Events put before the rules");
+    describe_counter!(EVENTS_JUDGED, "Events put before the rules");
     describe_counter!(DELIVERIES_MATCHED, "Deliveries made by the matcher");
     describe_counter!(DELIVERY_ATTEMPTS, "Attempts made, by outcome");
     describe_histogram!(

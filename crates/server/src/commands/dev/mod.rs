@@ -18,11 +18,14 @@ use self::{receiver::Receiver, setup::Demo};
 use super::say;
 use crate::{
     config::{Config, Delivery, LogFormat},
-    lifecycle::Tasks,
+    lifecycle::{Signals, Tasks},
     node::{self, Node},
     roles::{self, Role},
     system_clock,
-    telemetry::{logs, metrics},
+    telemetry::{
+        logs::{self, Telemetry},
+        metrics,
+    },
 };
 
 /// Where it serves if the port is free.
@@ -40,28 +43,47 @@ pub(super) struct Dev {
 
 impl Dev {
     pub(super) async fn run(self) -> anyhow::Result<()> {
+        let signals = Signals::listen()?;
         let folder = setup::Folder::open(self.data_dir.as_deref())?;
         let mut engines = block_in_place(|| setup::start_engines(folder.path()))?;
-        let outcome = self.serve(&folder, &engines).await;
+        let outcome = self.serve(&folder, &engines, signals).await;
         block_in_place(|| engines.stop_all());
         outcome
     }
 
-    async fn serve(&self, folder: &setup::Folder, engines: &Engines) -> anyhow::Result<()> {
+    async fn serve(
+        &self,
+        folder: &setup::Folder,
+        engines: &Engines,
+        mut signals: Signals,
+    ) -> anyhow::Result<()> {
+        let tasks = Tasks::default();
+        let _telemetry = tokio::select! {
+            started = self.start(folder, engines, &tasks) => started?,
+            () = signals.next() => return Ok(()),
+        };
+        tasks.run_to_the_end(signals, Duration::ZERO).await
+    }
+
+    async fn start(
+        &self,
+        folder: &setup::Folder,
+        engines: &Engines,
+        tasks: &Tasks,
+    ) -> anyhow::Result<Telemetry> {
         let mut demo = Demo::load(folder)?;
         let config = config(engines, &demo)?;
-        let _telemetry = logs::start(&config.log)?;
+        let telemetry = logs::start(&config.log)?;
         let metrics = metrics::start()?;
-        let tasks = Tasks::default();
 
         let store = node::open_store(&config)?;
         store.migrate().await.context("migrate the database")?;
         let node = Node::connect(&config, system_clock::SYSTEM).await?;
-        let receiver = Receiver::start(demo.receiver_port, &demo.signing_secret, &tasks).await?;
+        let receiver = Receiver::start(demo.receiver_port, &demo.signing_secret, tasks).await?;
         demo.receiver_port = Some(receiver.address.port());
         demo.found(&store, &node).await?;
         let listener = listen(PREFERRED_PORT).await?;
-        let address = roles::start(&Role::ALL, &node, listener, metrics, &tasks)?;
+        let address = roles::start(&Role::ALL, &node, listener, metrics, tasks)?;
         demo.make_rule(address, &receiver.url()).await?;
         demo.save(folder)?;
 
@@ -72,7 +94,7 @@ impl Dev {
             receiver::show(shown, watching, json).await;
             Ok(())
         });
-        tasks.run_to_the_end(Duration::ZERO).await
+        Ok(telemetry)
     }
 
     fn announce(&self, demo: &Demo, address: SocketAddr, receiver: &Receiver, engines: &Engines) {
@@ -130,7 +152,6 @@ fn config(engines: &Engines, demo: &Demo) -> anyhow::Result<Config> {
     config.postgres.url = engines.postgres.url().into();
     config.journal.url = engines.nats.url().into();
     config.journal.monitor_url = Some(engines.nats.monitor_url());
-    config.redis.url = Some(engines.redis.url().into());
     config.delivery = Delivery {
         signing_secret: Some(demo.signing_secret.clone().into()),
         allow_http: true,

@@ -55,26 +55,19 @@ pub async fn sweep(
 /// An announcement as the store keeps it.
 pub(crate) fn entry(change: Change) -> OutboxEntry {
     OutboxEntry {
-        bucket: name(change.bucket).to_owned(),
+        bucket: change.bucket.as_str().to_owned(),
         key: change.key,
         value: change.value,
     }
 }
 
 fn change(entry: &OutboxEntry) -> Option<Change> {
-    let bucket = [Bucket::Keys, Bucket::Rules]
+    let bucket = Bucket::ALL
         .into_iter()
-        .find(|bucket| name(*bucket) == entry.bucket)?;
+        .find(|bucket| bucket.as_str() == entry.bucket)?;
     Some(Change {
         bucket,
         key: entry.key.clone(),
         value: entry.value.clone(),
     })
-}
-
-fn name(bucket: Bucket) -> &'static str {
-    match bucket {
-        Bucket::Keys => "keys",
-        Bucket::Rules => "rules",
-    }
 }
