@@ -29,10 +29,12 @@ pub struct Appender {
     room: Arc<Semaphore>,
 }
 
+type Answer = oneshot::Receiver<Result<(), Error>>;
+
 /// Frames of one request that travel in one message.
 struct Chunk {
     frames: Vec<u8>,
-    /// Given back when the chunk is settled.
+    /// Given back when the chunk is packed into a message.
     _room: OwnedSemaphorePermit,
     settled: oneshot::Sender<Result<(), Error>>,
 }
@@ -55,36 +57,62 @@ impl Journal {
 }
 
 impl Appender {
-    /// Returns once the journal has acknowledged every frame.
+    /// Returns once the journal has acknowledged every frame. Refused at once, and nothing of it
+    /// appended, if there is no room for all of it: for clients, who can send it again.
     pub async fn append(&self, frames: impl IntoIterator<Item = Vec<u8>>) -> Result<(), Error> {
-        let mut settled = Vec::new();
-        for chunk in chunks(frames) {
-            settled.push(self.enqueue(chunk)?);
+        let chunks = chunks(frames);
+        let bytes = permits(chunks.iter().map(Vec::len).sum())?;
+        let room = Arc::clone(&self.room).try_acquire_many_owned(bytes);
+        let mut room = room.map_err(|_| Error::Full)?;
+        let mut answers = Vec::new();
+        for chunk in chunks {
+            let its_room = room.split(chunk.len()).ok_or(Error::Full)?;
+            answers.push(self.enqueue(chunk, its_room).await?);
         }
-        try_join_all(settled.into_iter().map(|answer| async {
-            answer
-                .await
-                .unwrap_or_else(|_| Err(Error::timed_out("append: the appender stopped")))
-        }))
-        .await?;
-        Ok(())
+        all_settled(answers).await
     }
 
-    fn enqueue(&self, frames: Vec<u8>) -> Result<oneshot::Receiver<Result<(), Error>>, Error> {
-        let bytes = u32::try_from(frames.len()).map_err(|_| Error::Full)?;
-        let room = Arc::clone(&self.room)
-            .try_acquire_many_owned(bytes)
-            .map_err(|_| Error::Full)?;
+    /// The same, but waits for room: for our own work, which goes on until it is done.
+    pub async fn append_patiently(
+        &self,
+        frames: impl IntoIterator<Item = Vec<u8>>,
+    ) -> Result<(), Error> {
+        let mut answers = Vec::new();
+        for chunk in chunks(frames) {
+            let room = Arc::clone(&self.room)
+                .acquire_many_owned(permits(chunk.len())?)
+                .await;
+            answers.push(self.enqueue(chunk, room.map_err(|_| stopped())?).await?);
+        }
+        all_settled(answers).await
+    }
+
+    async fn enqueue(&self, frames: Vec<u8>, room: OwnedSemaphorePermit) -> Result<Answer, Error> {
         let (settled, answer) = oneshot::channel();
-        self.queue
-            .try_send(Chunk {
-                frames,
-                _room: room,
-                settled,
-            })
-            .map_err(|_| Error::Full)?;
+        let chunk = Chunk {
+            frames,
+            _room: room,
+            settled,
+        };
+        self.queue.send(chunk).await.map_err(|_| stopped())?;
         Ok(answer)
     }
+}
+
+async fn all_settled(answers: Vec<Answer>) -> Result<(), Error> {
+    let settled = answers
+        .into_iter()
+        .map(|answer| async { answer.await.unwrap_or_else(|_| Err(stopped())) });
+    try_join_all(settled).await?;
+    Ok(())
+}
+
+fn permits(bytes: usize) -> Result<u32, Error> {
+    u32::try_from(bytes).map_err(|_| Error::Full)
+}
+
+fn stopped() -> Error {
+    Error::timed_out("append: the appender stopped")
 }
 
 /// Packs frames into chunks that fit a message.

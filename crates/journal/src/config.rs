@@ -132,12 +132,17 @@ impl Journal {
         Ok(KeyChanges(self.follow_bucket(Bucket::Keys, newest)))
     }
 
-    /// The sequence of the newest rule change: what a snapshot must have applied to be current.
+    /// The sequence of the newest rule change there is: what a snapshot must have applied to be
+    /// current. A bucket that was emptied by hand has none, whatever its last sequence.
     pub async fn newest_rule_change(&self) -> Result<u64, Error> {
-        Ok(self
+        let state = self
             .stream_state(self.names.bucket_stream(Bucket::Rules))
-            .await?
-            .last_sequence)
+            .await?;
+        Ok(if state.messages == 0 {
+            0
+        } else {
+            state.last_sequence
+        })
     }
 }
 

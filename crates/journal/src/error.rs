@@ -36,6 +36,11 @@ impl Error {
         }
     }
 
+    /// A reader has not got as far as it must in time.
+    pub fn behind(what: &str, sequence: u64) -> Self {
+        Self::timed_out(format!("wait until {what} are read up to {sequence}"))
+    }
+
     pub(crate) fn timed_out(doing: impl Into<String>) -> Self {
         Self::unavailable(doing, "no answer in time")
     }

@@ -41,8 +41,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// given up after three of these without an answer.
 const PING_EVERY: Duration = Duration::from_secs(1);
 
-/// Where the journal is and how it was installed.
-#[derive(Clone, Debug)]
+/// Where the journal is and how it was installed. Not printable: the address may hold a password.
+#[derive(Clone)]
 pub struct Options {
     /// One or more server addresses, separated by commas.
     pub url: String,

@@ -214,6 +214,8 @@ impl Journal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogState {
     pub last_sequence: u64,
+    /// How many messages there are.
+    pub messages: u64,
     /// Tells a stream from one of the same name made after it was lost.
     pub created: String,
 }
@@ -239,6 +241,7 @@ impl Journal {
         let info = stream.cached_info();
         Ok(LogState {
             last_sequence: info.state.last_sequence,
+            messages: info.state.messages,
             created: info.created.unix_timestamp_nanos().to_string(),
         })
     }

@@ -28,10 +28,13 @@ use crate::{
 /// A silent server is noticed after two of these.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const PULL_EXPIRES: Duration = Duration::from_secs(5);
-/// Matching takes milliseconds; a matcher that has not settled by then is dead.
+/// Matching takes milliseconds, and one that takes longer says so ([`Task::still_at_it`]); a matcher
+/// that is silent for this long is dead.
 const MATCH_SETTLE: Duration = Duration::from_secs(10);
 /// How many event messages one matcher may have open per partition.
-const MATCH_OPEN_MAX: usize = 16;
+const MATCH_OPEN_MAX: i64 = 16;
+/// How many of them are pulled ahead; few, because their time to be settled runs.
+const MATCH_PULL_MAX: usize = 2;
 /// A send takes at most 10 s; the record of it asks for as much again ([`Task::still_at_it`]). A
 /// worker that died costs its deliveries this delay, so it is no longer than it must be.
 const DELIVER_SETTLE: Duration = Duration::from_secs(16);
@@ -39,7 +42,7 @@ const DELIVER_SETTLE: Duration = Duration::from_secs(16);
 const DELIVER_PULL_MAX: usize = 64;
 /// How long a worker tries to settle. What it cannot settle is done again by whoever is next.
 const SETTLE_DEADLINE: Duration = Duration::from_secs(10);
-/// How soon a message that is not for us is handed out again.
+/// How soon a message that we could not deal with is handed out again.
 const HAND_BACK_PAUSE: Duration = Duration::from_secs(1);
 /// How many deliveries of one batch are queued at the same time.
 const QUEUE_AT_ONCE: usize = 64;
@@ -64,13 +67,13 @@ impl Journal {
             durable_name: Some(format!("match_{}", partition.index())),
             ack_policy: AckPolicy::Explicit,
             ack_wait: MATCH_SETTLE,
-            max_ack_pending: i64::try_from(MATCH_OPEN_MAX).unwrap_or(i64::MAX),
+            max_ack_pending: MATCH_OPEN_MAX,
             ..pull::Config::default()
         };
         self.work(
             self.names.log_stream(Log::Events(partition)),
             config,
-            MATCH_OPEN_MAX,
+            MATCH_PULL_MAX,
         )
         .await
     }
@@ -189,6 +192,15 @@ impl Task {
     /// Hands the message back at once, for whoever is next.
     pub async fn hand_back(&self) -> Result<(), Error> {
         self.answer(AckKind::Nak(None)).await
+    }
+
+    /// Hands the message back after a failure of ours: each time for twice as long, so that a send
+    /// that cannot be recorded is not repeated without pause.
+    pub async fn hand_back_after_failure(&self) -> Result<(), Error> {
+        let times = self.message.info().map_or(1, |info| info.delivered);
+        let doublings = u32::try_from(times.clamp(1, 7) - 1).unwrap_or(0);
+        let pause = HAND_BACK_PAUSE * 2u32.pow(doublings);
+        self.answer(AckKind::Nak(Some(pause))).await
     }
 
     /// Hands the message back for later: not for us, but somebody else may deal with it.

@@ -163,6 +163,32 @@ async fn more_than_may_wait_is_refused_not_kept() {
 }
 
 #[tokio::test]
+async fn work_larger_than_may_wait_is_appended_whole_and_a_clients_is_refused_whole() {
+    let journal = journal().await;
+    let (appender, task) = journal.appender(events_log(&journal), "a");
+    let large = "x".repeat(400_000);
+    let too_much = || (0..100).map(|number| frame(number, &large));
+    let appends = async {
+        let refused = appender.append(too_much()).await;
+        assert!(matches!(refused, Err(Error::Full)), "{refused:?}");
+        let state = journal
+            .log_state(events_log(&journal))
+            .await
+            .expect("state");
+        assert_eq!(state.last_sequence, 0, "nothing of it was appended");
+        appender
+            .append_patiently(too_much())
+            .await
+            .expect("acknowledged");
+        drop(appender);
+    };
+    timeout(DEADLINE, async { tokio::join!(appends, task) })
+        .await
+        .expect("in time");
+    assert_eq!(stored(&journal, 100).await.0, (0..100).collect::<Vec<_>>());
+}
+
+#[tokio::test]
 async fn a_follower_goes_on_where_it_is_told() {
     let journal = journal().await;
     let (appender, task) = journal.appender(events_log(&journal), "a");

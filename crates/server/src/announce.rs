@@ -3,11 +3,11 @@
 //! A change and its announcement are saved in one transaction; the announcement is made right after,
 //! and by a sweep should that fail. So nothing decided stays unknown, and nothing unknown was decided.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use journal::{Journal, config::Change, streams::Bucket};
 use store::{Store, outbox::OutboxEntry};
-use tokio::time::sleep;
+use tokio::{sync::Mutex, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{apply::Error, retry::Retries};
@@ -15,40 +15,57 @@ use crate::{apply::Error, retry::Retries};
 /// How long an announcement that failed waits for the sweep.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
-/// Announces everything that waits, oldest first; returns when the journal has it.
-pub(crate) async fn announce(store: &Store, journal: &Journal) -> Result<(), Error> {
-    loop {
-        let round = store.outbox_round().await?;
-        for (number, entry) in round.numbered() {
-            match change(entry) {
-                Some(change) => journal.announce(&change, number).await?,
-                None => tracing::error!(
-                    bucket = entry.bucket,
-                    "an announcement for an unknown bucket, dropped"
-                ),
-            }
-        }
-        let was_full = round.is_full();
-        round.finish().await?;
-        if !was_full {
-            return Ok(());
-        }
-    }
-}
-
-/// Announces what was left behind, until stopped.
-pub async fn sweep(
+/// Announces changes. Cheap to clone.
+#[derive(Clone)]
+pub struct Announcer {
     store: Store,
     journal: Journal,
-    stopping: CancellationToken,
-) -> anyhow::Result<()> {
-    let mut retries = Retries::new("announce changes", &stopping);
-    loop {
-        tokio::select! {
-            () = sleep(SWEEP_EVERY) => {}
-            () = stopping.cancelled() => return Ok(()),
+    /// One at a time in this process: a journal that is away must not cost every request a connection
+    /// to the database.
+    turn: Arc<Mutex<()>>,
+}
+
+impl Announcer {
+    pub fn new(store: Store, journal: Journal) -> Self {
+        Self {
+            store,
+            journal,
+            turn: Arc::default(),
         }
-        retries.again(announce(&store, &journal).await).await;
+    }
+
+    /// Announces everything that waits, oldest first; returns when the journal has it.
+    pub async fn announce(&self) -> Result<(), Error> {
+        let _turn = self.turn.lock().await;
+        loop {
+            let round = self.store.outbox_round().await?;
+            for (number, entry) in round.numbered() {
+                match change(entry) {
+                    Some(change) => self.journal.announce(&change, number).await?,
+                    None => tracing::error!(
+                        bucket = entry.bucket,
+                        "an announcement for an unknown bucket, dropped"
+                    ),
+                }
+            }
+            let was_full = round.is_full();
+            round.finish().await?;
+            if !was_full {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Announces what was left behind, until stopped.
+    pub async fn sweep(self, stopping: CancellationToken) -> anyhow::Result<()> {
+        let mut retries = Retries::new("announce changes", &stopping);
+        loop {
+            tokio::select! {
+                () = sleep(SWEEP_EVERY) => {}
+                () = stopping.cancelled() => return Ok(()),
+            }
+            retries.again(self.announce().await).await;
+        }
     }
 }
 

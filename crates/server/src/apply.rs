@@ -48,7 +48,7 @@ pub(crate) fn readable<'e, R>(
 
 /// Either side of the work may fail; both are tried again.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     #[error(transparent)]
     Journal(#[from] journal::Error),
     #[error(transparent)]
@@ -102,12 +102,8 @@ async fn apply_all<S: Sink>(
                 entries.clear();
             }
             Applied::MovedTo(further) if further > position => position = further,
-            // The store was put back to an earlier state: what it lacks is read again.
-            Applied::MovedTo(back) => {
-                position = back;
-                entries.clear();
-                follower = journal.follow(log, position);
-            }
+            // The store was put back to an earlier state, or the log is another one: start over.
+            Applied::MovedTo(_) => return Ok(()),
         }
     }
 }

@@ -1,19 +1,21 @@
 //! Serves HTTP, and lets go of clients that hold a connection without using it.
 //!
-//! What `axum::serve` does, with two limits that it has not: how long a client may take to say what
-//! it wants, and how long it may hold up the end of the process.
+//! What `axum::serve` does, with limits that it has not: how many clients there may be, how long one
+//! may take to say what it wants, and how long it may hold up the end of the process. HTTP/1.1 only:
+//! the client library detects HTTP/2 without a time limit, and TLS ends before us.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::Router;
+use hyper::server::conn::http1;
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto::Builder,
+    rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
     pin,
+    sync::Semaphore,
     time::{sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -23,6 +25,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 /// How long requests in flight may go on once the process stops.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many connections there may be at a time; the next ones wait to be accepted.
+const CONNECTIONS_MAX: usize = 10_000;
 /// Accepting fails when file handles run out; some will be given back.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 
@@ -33,14 +37,22 @@ pub(crate) async fn serve(
     stopping: CancellationToken,
 ) -> anyhow::Result<()> {
     let connections = TaskTracker::new();
+    let seats = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let (seat, accepted) = tokio::select! {
+            accepted = async {
+                let seat = Arc::clone(&seats).acquire_owned().await;
+                (seat, listener.accept().await)
+            } => accepted,
             () = stopping.cancelled() => break,
         };
         match accepted {
             Ok((stream, _)) => {
-                connections.spawn(converse(stream, app.clone(), stopping.clone()));
+                let conversation = converse(stream, app.clone(), stopping.clone());
+                connections.spawn(async move {
+                    conversation.await;
+                    drop(seat);
+                });
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -56,9 +68,8 @@ pub(crate) async fn serve(
 }
 
 async fn converse(stream: TcpStream, app: Router, stopping: CancellationToken) {
-    let mut builder = Builder::new(TokioExecutor::new());
+    let mut builder = http1::Builder::new();
     builder
-        .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT);
     // Without it small answers wait for an acknowledgement. A socket that refuses is only slower.

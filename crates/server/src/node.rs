@@ -10,6 +10,7 @@ use store::Store;
 use tokio::time::{Instant, sleep};
 
 use crate::{
+    announce::Announcer,
     config::Config,
     deliveries::{signing::Signing, target::TargetPolicy},
     error_chain::chain,
@@ -29,6 +30,7 @@ pub struct Node {
     pub journal: Journal,
     pub store: Store,
     pub keys: Keys,
+    pub announcer: Announcer,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
     pub signing: Option<Arc<Signing>>,
@@ -41,10 +43,12 @@ impl Node {
     /// Connects to the journal, which must be there; PostgreSQL may be down.
     pub async fn connect(config: &Config, clock: Clock) -> anyhow::Result<Self> {
         let journal = connect_journal(config).await?;
+        let store = open_store(config)?;
         Ok(Self {
             keys: Keys::new(journal.clone()),
+            announcer: Announcer::new(store.clone(), journal.clone()),
             journal,
-            store: open_store(config)?,
+            store,
             clock,
             targets: Arc::new(TargetPolicy::new(
                 config.delivery.allow_http,
@@ -75,6 +79,7 @@ impl Node {
             store: self.store.clone(),
             journal: self.journal.clone(),
             keys: self.keys.clone(),
+            announcer: self.announcer.clone(),
             clock: self.clock,
             targets: Arc::clone(&self.targets),
         }

@@ -14,7 +14,10 @@ use domain::{
 use journal::{Journal, append::Appender, streams::Log};
 use store::Store;
 
-use crate::{chance, deliveries::target::TargetPolicy, fresh, lifecycle::Tasks, snapshots::Keys};
+use crate::{
+    announce::Announcer, chance, deliveries::target::TargetPolicy, fresh, lifecycle::Tasks,
+    snapshots::Keys,
+};
 
 /// What ingest may touch.
 #[derive(Clone)]
@@ -31,6 +34,7 @@ pub struct ControlPlane {
     pub store: Store,
     pub journal: Journal,
     pub keys: Keys,
+    pub announcer: Announcer,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
 }

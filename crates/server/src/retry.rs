@@ -32,7 +32,7 @@ impl Retries {
     }
 
     /// Whether to try again, after a pause if the last try failed. Work that returns `Ok` has seen
-    /// the stop.
+    /// the stop, or starts over.
     pub(crate) async fn again<E: std::error::Error>(&mut self, last: Result<(), E>) -> bool {
         if let Err(error) = last {
             tracing::warn!(

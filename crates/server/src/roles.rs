@@ -11,7 +11,6 @@ use tokio::net::TcpListener;
 
 use crate::{
     alerts::matching::Matcher,
-    announce,
     apply::{self, Sink},
     deliveries::{record::Recorder, send::Sender, work::Worker},
     events::index::Index,
@@ -70,12 +69,8 @@ pub fn start(
 }
 
 fn serve_customers(node: &Node, tasks: &Tasks) -> Router {
-    let (store, journal) = (node.store.clone(), node.journal.clone());
     let stopping = tasks.stopping();
-    tasks.spawn(
-        "announce",
-        announce::sweep(store, journal, stopping.clone()),
-    );
+    tasks.spawn("announce", node.announcer.clone().sweep(stopping.clone()));
     tasks.spawn("follow keys", node.keys.clone().follow(stopping.clone()));
     routes::api(node.data_plane(tasks), node.control_plane())
 }

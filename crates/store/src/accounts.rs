@@ -12,7 +12,6 @@ use crate::{
 };
 
 /// A new organisation with its first user and its first key.
-#[derive(Clone, Debug)]
 pub struct NewAccount {
     pub org: OrgId,
     pub org_name: String,

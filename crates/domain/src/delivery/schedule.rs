@@ -29,7 +29,7 @@ pub const WAITS: [Duration; 13] = [
     minutes(20 * 60),
 ];
 
-/// No attempt starts later than this after the match.
+/// No attempt is scheduled for later than this after the match.
 pub const EXPIRY: Duration = minutes(72 * 60);
 
 /// What becomes of a delivery after an attempt.

@@ -151,6 +151,9 @@ fn collect(
                     any_of: values_of(values, &pointer)?,
                 });
             }
+            Value::Object(deeper) if deeper.is_empty() => {
+                return Err(fault(&pointer, "Name a field in here, or leave it out."));
+            }
             Value::Object(deeper) if path[0] == "metadata" => collect(deeper, path, tests)?,
             Value::Object(_) => {
                 return Err(fault(
@@ -218,6 +221,8 @@ mod tests {
             (json!([]), "/match"),
             (json!({"event_typ": ["x"]}), "/match/event_typ"),
             (json!({"result": "denied"}), "/match/result"),
+            (json!({"metadata": {}}), "/match/metadata"),
+            (json!({"metadata": {"a": {}}}), "/match/metadata/a"),
             (json!({"result": []}), "/match/result"),
             (json!({"result": [["x"]]}), "/match/result/0"),
             (json!({"result": {"is": ["x"]}}), "/match/result"),

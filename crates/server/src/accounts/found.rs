@@ -14,7 +14,10 @@ use journal::{
 use serde::Serialize;
 use store::{Store, accounts::NewAccount};
 
-use crate::{announce, chance};
+use crate::{
+    announce::{self, Announcer},
+    chance,
+};
 
 /// What a founder is told, once.
 #[derive(Serialize)]
@@ -60,7 +63,8 @@ pub async fn found(
         .create_account(&account, &announcement)
         .await
         .with_context(|| format!("make the account of {email}"))?;
-    announce::announce(store, journal)
+    Announcer::new(store.clone(), journal.clone())
+        .announce()
         .await
         .context("announce the API key")?;
     Ok(Founded {

@@ -21,6 +21,10 @@ use crate::{
     telemetry::{self, metrics as names},
 };
 
+/// How many deliveries are passed on together: an event message can match many rules a thousand times,
+/// and each delivery carries its event.
+const JOBS_AT_ONCE: usize = 500;
+
 pub struct Matcher {
     journal: Journal,
     rules: Rules,
@@ -92,11 +96,19 @@ impl Matcher {
             Err(_) => return task.hand_back_later().await,
         };
         self.rules.catch_up().await?;
-        let jobs: Vec<Job> = events.iter().flat_map(|event| self.jobs(event)).collect();
-        self.put_on_record(&jobs).await?;
-        self.journal.deliver_all(&jobs).await?;
+        let mut jobs = Vec::new();
+        for (number, event) in events.iter().enumerate() {
+            jobs.extend(self.jobs(event));
+            let is_last = number + 1 == events.len();
+            if is_last {
+                self.pass_on(&jobs).await?;
+            } else if jobs.len() >= JOBS_AT_ONCE {
+                self.pass_on(&jobs).await?;
+                jobs.clear();
+                task.still_at_it().await?;
+            }
+        }
         metrics::counter!(names::EVENTS_JUDGED).increment(events.len() as u64);
-        metrics::counter!(names::DELIVERIES_MATCHED).increment(jobs.len() as u64);
         task.settle().await
     }
 
@@ -127,19 +139,18 @@ impl Matcher {
         rules.matching(&view).into_iter().map(job).collect()
     }
 
-    /// On record before it is queued, so that no attempt is recorded before its delivery.
-    async fn put_on_record(&self, jobs: &[Job]) -> Result<(), journal::Error> {
-        let mut by_org: Vec<(domain::OrgId, Vec<Vec<u8>>)> = Vec::new();
-        for job in jobs {
-            let frame = record::frame(&OutcomeRecord::Matched(matched(job)));
-            match by_org.last_mut() {
-                Some((org, frames)) if *org == job.org => frames.push(frame),
-                _ => by_org.push((job.org, vec![frame])),
-            }
-        }
-        for (org, frames) in by_org {
-            self.outcomes.of(org).append(frames).await?;
-        }
+    /// On record before it is queued, so that no attempt is recorded before its delivery. The events
+    /// of a message share their partition, and so do their outcomes.
+    async fn pass_on(&self, jobs: &[Job]) -> Result<(), journal::Error> {
+        let Some(first) = jobs.first() else {
+            return Ok(());
+        };
+        let frames = jobs
+            .iter()
+            .map(|job| record::frame(&OutcomeRecord::Matched(matched(job))));
+        self.outcomes.of(first.org).append_patiently(frames).await?;
+        self.journal.deliver_all(jobs).await?;
+        metrics::counter!(names::DELIVERIES_MATCHED).increment(jobs.len() as u64);
         Ok(())
     }
 }

@@ -113,12 +113,7 @@ pub async fn create(
         .store
         .create_rule(&rule, &announce::entry(Change::rule_saved(&rule)))
         .await?;
-    match timeout(
-        ANNOUNCE_TIMEOUT,
-        announce::announce(&plane.store, &plane.journal),
-    )
-    .await
-    {
+    match timeout(ANNOUNCE_TIMEOUT, plane.announcer.announce()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => return Err(unannounced(rule.id, &chain(&error))),
         Err(_) => return Err(unannounced(rule.id, "others wait for the journal too")),

@@ -37,6 +37,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// How much of an answer is read, and how much of that is kept.
 const ANSWER_READ_MAX: usize = 64 * 1024;
 const ANSWER_KEPT_MAX: usize = 8 * 1024;
+/// How much is kept of what went wrong.
+const ERROR_CHARS_MAX: usize = 1_000;
 /// Idle connections are kept this long, this many for each endpoint.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const IDLE_MAX: usize = 8;
@@ -110,13 +112,13 @@ impl Sender {
         };
         let request = match self.request(&uri, job, trigger, signed_at, body) {
             Ok(request) => request,
-            Err(error) => return sent.failed(format!("The request could not be made: {error}.")),
+            Err(error) => return sent.failed(&format!("The request could not be made: {error}.")),
         };
         let deadline = Instant::now() + TOTAL_TIMEOUT;
         let response = match timeout_at(deadline, self.client.request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return sent.not_answered(&error),
-            Err(_) => return sent.failed("The receiver did not answer within 10 s.".to_owned()),
+            Err(_) => return sent.failed("The receiver did not answer within 10 s."),
         };
         sent.read_head(&response);
         // Decided by the headers: whatever happens to the body, a 200 stays a 200.
@@ -166,8 +168,10 @@ impl Sent {
         self
     }
 
-    fn failed(mut self, error: String) -> Self {
-        self.error = Some(error);
+    fn failed(mut self, error: &str) -> Self {
+        // It may quote what the receiver sent, its certificate say.
+        let kept: String = error.chars().take(ERROR_CHARS_MAX).collect();
+        self.error = Some(without_nul(&kept));
         self
     }
 
@@ -181,7 +185,7 @@ impl Sent {
         } else {
             "The receiver gave no answer"
         };
-        self.failed(format!("{what}: {root}."))
+        self.failed(&format!("{what}: {root}."))
     }
 
     fn read_head(&mut self, response: &Response<Incoming>) {
@@ -216,7 +220,12 @@ fn explain(status: u16) -> String {
     format!("The receiver answered {status}.{hint}")
 }
 
-/// The first bytes of the answer, as text. NUL is replaced: PostgreSQL text cannot hold it.
+/// PostgreSQL text cannot hold NUL.
+fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+/// The first bytes of the answer, as text.
 async fn read_answer(response: Response<Incoming>) -> String {
     let mut body = response.into_body();
     let (mut kept, mut read) = (Vec::new(), 0);
@@ -231,7 +240,7 @@ async fn read_answer(response: Response<Incoming>) -> String {
             break;
         }
     }
-    String::from_utf8_lossy(&kept).replace('\0', "\u{fffd}")
+    without_nul(&String::from_utf8_lossy(&kept))
 }
 
 /// The cause of a kind, wherever it is in the chain.

@@ -61,6 +61,10 @@ impl TargetPolicy {
         if text.len() > URL_MAX {
             return Err(Refusal::TooLong);
         }
+        // The parser drops them, and what is stored must be what is checked.
+        if text.contains(char::is_control) {
+            return Err(Refusal::NotAUrl("it has control characters".to_owned()));
+        }
         let url = Url::parse(text).map_err(|error| Refusal::NotAUrl(error.to_string()))?;
         let scheme_allowed = url.scheme() == "https" || (url.scheme() == "http" && self.allow_http);
         if !scheme_allowed {
@@ -193,6 +197,8 @@ mod tests {
             "https://",
             "https://[::ffff:127.0.0.1]/",
             "https://[::1]:8080/",
+            "https://example.com/\0",
+            "\thttps://example.com/",
         ] {
             assert!(policy.parse(url).is_err(), "{url}");
         }

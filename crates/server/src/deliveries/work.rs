@@ -113,7 +113,7 @@ impl Worker {
                 error = chain(&error),
                 "a delivery was not settled, it will be tried again"
             );
-            let _ = task.hand_back().await;
+            let _ = task.hand_back_after_failure().await;
         }
     }
 
@@ -162,7 +162,7 @@ impl Worker {
             },
         };
         let frame = record::frame(&OutcomeRecord::Attempted(Box::new(attempted)));
-        self.outcomes.of(job.org).append([frame]).await?;
+        self.outcomes.of(job.org).append_patiently([frame]).await?;
         if let Next::At(due_at) = next {
             let again = Job {
                 attempt: job.attempt + 1,

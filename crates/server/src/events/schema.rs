@@ -26,7 +26,7 @@ pub struct NewEvent {
     #[schema(format = DateTime)]
     occurred_at: Option<String>,
     /// The client's own id for the event; needs `occurred_at`. Sent again with both the same, the
-    /// event is listed once and alerts once.
+    /// event is listed once; sent again within two minutes, it also alerts once.
     client_event_id: Option<String>,
     /// At most 256 characters.
     resource: Option<String>,

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, PoisonError, RwLock},
+    time::Duration,
 };
 
 use domain::{
@@ -13,13 +14,16 @@ use journal::{
     Journal,
     config::{RuleChange, RuleChanges},
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::retry::Retries;
 
 /// Every rule, from which the sets are made.
 type Known = HashMap<OrgId, HashMap<RuleId, Arc<Rule>>>;
+
+/// A snapshot that is not current by then is a failure that an operator must see.
+const CATCH_UP_MAX: Duration = Duration::from_secs(8);
 
 /// The rules as far as this node has heard. Cheap to clone.
 #[derive(Clone)]
@@ -54,8 +58,11 @@ impl Rules {
         let newest = self.journal.newest_rule_change().await?;
         let mut applied = self.applied.subscribe();
         // The sender lives as long as `self`.
-        let _ = applied.wait_for(|applied| *applied >= newest).await;
-        Ok(())
+        let caught_up = applied.wait_for(|applied| *applied >= newest);
+        match timeout(CATCH_UP_MAX, caught_up).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(journal::Error::behind("the rules", newest)),
+        }
     }
 
     /// Reads every rule, then every change, until stopped.
