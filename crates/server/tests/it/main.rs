@@ -15,6 +15,7 @@ mod guard;
 mod lifecycle;
 mod line;
 mod load;
+mod mass;
 mod openapi;
 mod outages;
 mod retries;
