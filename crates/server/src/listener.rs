@@ -2,7 +2,7 @@
 //!
 //! What `axum::serve` does, with limits that it has not: how many clients there may be, how long one
 //! may take to say what it wants, and how long it may hold up the end of the process. HTTP/1.1 only:
-//! the client library detects HTTP/2 without a time limit, and TLS ends before us.
+//! the library that could tell HTTP/2 from it does so without a time limit, and TLS ends before us.
 
 use std::{sync::Arc, time::Duration};
 

@@ -97,17 +97,15 @@ impl Matcher {
         };
         self.rules.catch_up().await?;
         let mut jobs = Vec::new();
-        for (number, event) in events.iter().enumerate() {
+        for event in &events {
             jobs.extend(self.jobs(event));
-            let is_last = number + 1 == events.len();
-            if is_last {
-                self.pass_on(&jobs).await?;
-            } else if jobs.len() >= JOBS_AT_ONCE {
+            if jobs.len() >= JOBS_AT_ONCE {
                 self.pass_on(&jobs).await?;
                 jobs.clear();
                 task.still_at_it().await?;
             }
         }
+        self.pass_on(&jobs).await?;
         metrics::counter!(names::EVENTS_JUDGED).increment(events.len() as u64);
         task.settle().await
     }
