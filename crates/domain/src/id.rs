@@ -86,6 +86,10 @@ ids! {
     OrgId = "org";
     /// A person who logs in.
     UserId = "usr";
+    /// A person's login on one device (never the cookie's text).
+    SessionId = "ses";
+    /// An invitation to join an organisation.
+    InvitationId = "inv";
     /// An API key (never the key's text).
     KeyId = "key";
     /// An audit event. Its time is the event's `occurred_at`, so ids sort in event time.

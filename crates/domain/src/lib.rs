@@ -16,5 +16,7 @@ pub mod partition;
 pub mod rule;
 pub mod timestamp;
 
-pub use id::{AttemptId, DeliveryId, EventId, KeyId, OrgId, RuleId, UserId};
+pub use id::{
+    AttemptId, DeliveryId, EventId, InvitationId, KeyId, OrgId, RuleId, SessionId, UserId,
+};
 pub use timestamp::Timestamp;

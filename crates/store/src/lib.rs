@@ -13,6 +13,7 @@ pub mod outbox;
 pub mod page;
 mod partitions;
 pub mod rules;
+pub mod sessions;
 mod times;
 pub mod watermark;
 

@@ -1,7 +1,15 @@
-//! Who is asking: API keys, and what a key may do.
+//! Who is asking: API keys and people, and what each may do.
 
 pub mod api_key;
+pub mod email;
+pub mod password;
+pub mod role;
 pub mod scope;
+pub mod token;
 
 pub use api_key::{ApiKey, KeyHash};
+pub use email::EmailAddress;
+pub use password::Password;
+pub use role::Role;
 pub use scope::Scope;
+pub use token::{SecretToken, TokenHash, TokenKind};

@@ -1,0 +1,228 @@
+//! Where people are logged in.
+//!
+//! A session ends a week after it was last used, and a month after it was made whatever happens.
+
+use std::time::Duration;
+
+use domain::{
+    OrgId, SessionId, Timestamp, UserId,
+    account::{Role, TokenHash},
+};
+use sqlx::{FromRow, types::time::OffsetDateTime};
+use uuid::Uuid;
+
+use crate::{
+    Error, Store,
+    times::{from_database, to_database},
+};
+
+/// A session that nobody used for this long has ended.
+pub const IDLE_MAX: Duration = Duration::from_hours(7 * 24);
+/// A session that was made this long ago has ended.
+pub const AGE_MAX: Duration = Duration::from_hours(30 * 24);
+/// `last_seen_at` is not written more often than this: a page that asks ten times a second must not
+/// write ten times a second.
+pub const SEEN_EVERY: Duration = Duration::from_mins(5);
+/// How many sessions one person may have; the oldest go. More than anybody has devices, and few
+/// enough to list on one page.
+pub const SESSIONS_MAX: u32 = 50;
+
+/// A session that was found by its token: who is asking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRow {
+    pub session: SessionId,
+    pub org: OrgId,
+    pub user: UserId,
+    pub role: Role,
+    /// Ask [`Store::session_seen`] to move it when it is older than [`SEEN_EVERY`].
+    pub last_seen_at: Timestamp,
+}
+
+/// A session to be made.
+pub struct NewSession {
+    pub session: SessionId,
+    pub org: OrgId,
+    pub user: UserId,
+    pub token_hash: TokenHash,
+    pub created_at: Timestamp,
+    pub user_agent: Option<String>,
+    pub client_address: Option<String>,
+}
+
+/// A session as its owner sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedSession {
+    pub session: SessionId,
+    pub created_at: Timestamp,
+    pub last_seen_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub user_agent: Option<String>,
+    pub client_address: Option<String>,
+}
+
+#[derive(FromRow)]
+struct Found {
+    id: Uuid,
+    org_id: Uuid,
+    user_id: Uuid,
+    role: String,
+    last_seen_at: OffsetDateTime,
+}
+
+#[derive(FromRow)]
+struct Listed {
+    id: Uuid,
+    created_at: OffsetDateTime,
+    last_seen_at: OffsetDateTime,
+    expires_at: OffsetDateTime,
+    user_agent: Option<String>,
+    client_address: Option<String>,
+}
+
+impl Store {
+    /// The session with this token, unless it has ended. The one query that starts from a secret
+    /// and not from an organisation: it is what tells the organisation.
+    pub async fn session(
+        &self,
+        token_hash: &TokenHash,
+        now: Timestamp,
+    ) -> Result<Option<SessionRow>, Error> {
+        let found: Option<Found> = sqlx::query_as(
+            "SELECT s.id, s.org_id, s.user_id, u.role, s.last_seen_at
+             FROM sessions s JOIN users u ON u.org_id = s.org_id AND u.id = s.user_id
+             WHERE s.token_hash = $1 AND s.expires_at > $2 AND s.last_seen_at > $3",
+        )
+        .bind(token_hash.as_str())
+        .bind(to_database(now))
+        .bind(to_database(now.minus(IDLE_MAX)))
+        .fetch_optional(&self.pool)
+        .await?;
+        found
+            .map(|found| {
+                Ok(SessionRow {
+                    session: SessionId::from_uuid(found.id),
+                    org: OrgId::from_uuid(found.org_id),
+                    user: UserId::from_uuid(found.user_id),
+                    role: role(&found.role)?,
+                    last_seen_at: from_database(found.last_seen_at),
+                })
+            })
+            .transpose()
+    }
+
+    /// Notes that a session was used, unless that was noted within [`SEEN_EVERY`].
+    pub async fn session_seen(
+        &self,
+        org: OrgId,
+        session: SessionId,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        sqlx::query(
+            "UPDATE sessions SET last_seen_at = $3 WHERE org_id = $1 AND id = $2 AND last_seen_at <= $4",
+        )
+        .bind(org.uuid())
+        .bind(session.uuid())
+        .bind(to_database(now))
+        .bind(to_database(now.minus(SEEN_EVERY)))
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    /// Makes a session; beyond [`SESSIONS_MAX`] the oldest of the person go.
+    pub async fn create_session(&self, new: &NewSession) -> Result<(), Error> {
+        let mut transaction = self.pool.begin().await?;
+        sqlx::query(
+            "INSERT INTO sessions (org_id, user_id, id, token_hash, created_at, last_seen_at,
+                                   expires_at, user_agent, client_address)
+             VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8)",
+        )
+        .bind(new.org.uuid())
+        .bind(new.user.uuid())
+        .bind(new.session.uuid())
+        .bind(new.token_hash.as_str())
+        .bind(to_database(new.created_at))
+        .bind(to_database(new.created_at.plus(AGE_MAX)))
+        .bind(&new.user_agent)
+        .bind(&new.client_address)
+        .execute(&mut *transaction)
+        .await?;
+        sqlx::query(
+            "DELETE FROM sessions WHERE org_id = $1 AND user_id = $2 AND id IN (
+                 SELECT id FROM sessions WHERE org_id = $1 AND user_id = $2
+                 ORDER BY id DESC OFFSET $3)",
+        )
+        .bind(new.org.uuid())
+        .bind(new.user.uuid())
+        .bind(i64::from(SESSIONS_MAX))
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    /// A person's sessions that have not ended, newest first; at most [`SESSIONS_MAX`].
+    pub async fn list_sessions(
+        &self,
+        org: OrgId,
+        user: UserId,
+        now: Timestamp,
+    ) -> Result<Vec<ListedSession>, Error> {
+        let rows: Vec<Listed> = sqlx::query_as(
+            "SELECT id, created_at, last_seen_at, expires_at, user_agent, client_address
+             FROM sessions
+             WHERE org_id = $1 AND user_id = $2 AND expires_at > $3 AND last_seen_at > $4
+             ORDER BY id DESC LIMIT $5",
+        )
+        .bind(org.uuid())
+        .bind(user.uuid())
+        .bind(to_database(now))
+        .bind(to_database(now.minus(IDLE_MAX)))
+        .bind(i64::from(SESSIONS_MAX))
+        .fetch_all(&self.pool)
+        .await?;
+        let listed = |row: Listed| ListedSession {
+            session: SessionId::from_uuid(row.id),
+            created_at: from_database(row.created_at),
+            last_seen_at: from_database(row.last_seen_at),
+            expires_at: from_database(row.expires_at),
+            user_agent: row.user_agent,
+            client_address: row.client_address,
+        };
+        Ok(rows.into_iter().map(listed).collect())
+    }
+
+    /// Ends one session of a person; `false` if they have no such session.
+    pub async fn end_session(
+        &self,
+        org: OrgId,
+        user: UserId,
+        session: SessionId,
+    ) -> Result<bool, Error> {
+        let done =
+            sqlx::query("DELETE FROM sessions WHERE org_id = $1 AND user_id = $2 AND id = $3")
+                .bind(org.uuid())
+                .bind(user.uuid())
+                .bind(session.uuid())
+                .execute(&self.pool)
+                .await?;
+        Ok(done.rows_affected() > 0)
+    }
+
+    /// Ends the session with this token; nothing happens if there is none.
+    pub async fn end_session_by_token(&self, token_hash: &TokenHash) -> Result<(), Error> {
+        sqlx::query("DELETE FROM sessions WHERE token_hash = $1")
+            .bind(token_hash.as_str())
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+}
+
+/// A role as the database keeps it.
+pub(crate) fn role(text: &str) -> Result<Role, Error> {
+    text.parse().map_err(|error| Error::Inconsistent {
+        what: "a person's role",
+        problem: format!("{error}"),
+    })
+}
