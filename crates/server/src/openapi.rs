@@ -10,7 +10,10 @@ use utoipa::{
     },
 };
 
-use crate::{alerts::rules, deliveries::show, edge::problem::FaultBody, events, health};
+use crate::{
+    accounts::api_keys, alerts::rules, decisions::decide, deliveries::show,
+    edge::problem::FaultBody, events, health,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -21,8 +24,10 @@ use crate::{alerts::rules, deliveries::show, edge::problem::FaultBody, events, h
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(
-        events::ingest::ingest, events::list::list, events::list::show,
-        rules::create, rules::list, rules::show,
+        events::ingest::ingest, events::list::list, events::list::show, events::export::export,
+        decide::decide,
+        rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
+        api_keys::create, api_keys::list, api_keys::show, api_keys::rotate, api_keys::revoke,
         show::list, show::show,
         health::live, health::ready, health::metrics,
         alert,

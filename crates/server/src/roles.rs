@@ -10,6 +10,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 
 use crate::{
+    accounts::key_uses,
     alerts::matching::Matcher,
     apply::{self, Sink},
     deliveries::{record::Recorder, send::Sender, work::Worker},
@@ -75,6 +76,13 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> Router {
         "follow keys",
         node.door.keys.clone().follow(stopping.clone()),
     );
+    let uses = key_uses::note(
+        node.door.keys.clone(),
+        node.store.clone(),
+        node.clock,
+        stopping.clone(),
+    );
+    tasks.spawn("note key uses", uses);
     routes::api(node.data_plane(tasks), node.control_plane())
 }
 

@@ -12,10 +12,12 @@ use domain::error_code::ErrorCode;
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
 
 use crate::{
+    accounts::api_keys,
     alerts::rules,
+    decisions::decide,
     deliveries::show as deliveries,
     edge::{Problem, envelope::envelope},
-    events::{ingest, list as events},
+    events::{export, ingest, list as events},
     health::{self, Health},
     openapi,
     planes::{ControlPlane, DataPlane},
@@ -30,14 +32,28 @@ const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
 pub fn api(data: DataPlane, control: ControlPlane) -> Router {
     let data = Router::new()
         .route("/v1/audit/events", post(ingest::ingest))
+        .route("/v1/runtime/decisions", post(decide::decide))
         .with_state(data);
     let control = Router::new()
         .route("/v1/audit/events", get(events::list))
         .route("/v1/audit/events/{id}", get(events::show))
+        .route("/v1/audit/export", post(export::export))
         .route("/v1/alert-rules", post(rules::create).get(rules::list))
-        .route("/v1/alert-rules/{id}", get(rules::show))
+        .route(
+            "/v1/alert-rules/{id}",
+            get(rules::show)
+                .put(rules::replace)
+                .patch(rules::update)
+                .delete(rules::delete),
+        )
         .route("/v1/deliveries", get(deliveries::list))
         .route("/v1/deliveries/{id}", get(deliveries::show))
+        .route("/v1/api-keys", post(api_keys::create).get(api_keys::list))
+        .route(
+            "/v1/api-keys/{id}",
+            get(api_keys::show).delete(api_keys::revoke),
+        )
+        .route("/v1/api-keys/{id}/rotate", post(api_keys::rotate))
         .layer(TimeoutLayer::with_status_code(
             StatusCode::SERVICE_UNAVAILABLE,
             CONTROL_TIMEOUT,

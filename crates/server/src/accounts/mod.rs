@@ -1,3 +1,5 @@
 //! Accounts: organisations, their people, their keys.
 
+pub mod api_keys;
 pub mod found;
+pub mod key_uses;
