@@ -76,6 +76,11 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> Router {
         "follow keys",
         node.door.keys.clone().follow(stopping.clone()),
     );
+    let limits = node.door.quotas.used.clone().run(stopping.clone());
+    tasks.spawn("limits", async move {
+        limits.await;
+        Ok(())
+    });
     let uses = key_uses::note(
         node.door.keys.clone(),
         node.store.clone(),

@@ -6,9 +6,12 @@ use axum::{
     Router,
     http::StatusCode,
     middleware,
-    routing::{get, post},
+    routing::{get, post, put},
 };
-use domain::error_code::ErrorCode;
+use domain::{
+    error_code::ErrorCode,
+    limit::Operation::{Decide, Export, Ingest, List, RuleWrite},
+};
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
 
 use crate::{
@@ -16,7 +19,7 @@ use crate::{
     alerts::rules,
     decisions::decide,
     deliveries::show as deliveries,
-    edge::{Problem, envelope::envelope},
+    edge::{Problem, envelope::envelope, rate_limit},
     events::{export, ingest, list as events},
     health::{self, Health},
     openapi,
@@ -28,22 +31,31 @@ use crate::{
 /// hangs.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What customers call.
+/// What customers call. A route inside `per_key` is limited for each API key or person, one inside
+/// `per_address` for each client address; the limits are those of spec section 8.
 pub fn api(data: DataPlane, control: ControlPlane) -> Router {
+    let per_key = |operation, route| rate_limit::per_key(&data, operation, route);
     let data = Router::new()
-        .route("/v1/audit/events", post(ingest::ingest))
-        .route("/v1/runtime/decisions", post(decide::decide))
-        .with_state(data);
+        .route("/v1/audit/events", per_key(Ingest, post(ingest::ingest)))
+        .route(
+            "/v1/runtime/decisions",
+            per_key(Decide, post(decide::decide)),
+        )
+        .with_state(data.clone());
+
+    let per_key = |operation, route| rate_limit::per_key(&control, operation, route);
     let control = Router::new()
-        .route("/v1/audit/events", get(events::list))
+        .route("/v1/audit/events", per_key(List, get(events::list)))
         .route("/v1/audit/events/{id}", get(events::show))
-        .route("/v1/audit/export", post(export::export))
-        .route("/v1/alert-rules", post(rules::create).get(rules::list))
+        .route("/v1/audit/export", per_key(Export, post(export::export)))
+        .route(
+            "/v1/alert-rules",
+            per_key(RuleWrite, post(rules::create)).get(rules::list),
+        )
         .route(
             "/v1/alert-rules/{id}",
-            get(rules::show)
-                .put(rules::replace)
-                .patch(rules::update)
+            per_key(RuleWrite, put(rules::replace).patch(rules::update))
+                .get(rules::show)
                 .delete(rules::delete),
         )
         .route("/v1/deliveries", get(deliveries::list))
@@ -58,7 +70,7 @@ pub fn api(data: DataPlane, control: ControlPlane) -> Router {
             StatusCode::SERVICE_UNAVAILABLE,
             CONTROL_TIMEOUT,
         ))
-        .with_state(control);
+        .with_state(control.clone());
     let document = Router::new().route("/openapi.json", get(openapi::serve));
     data.merge(control).merge(document)
 }
