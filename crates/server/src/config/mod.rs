@@ -4,6 +4,7 @@
 //! `docs/reference/configuration.md` is generated.
 
 mod load;
+mod public_url;
 pub mod reference;
 
 use std::{net::SocketAddr, time::Duration};
@@ -13,7 +14,10 @@ use ipnet::IpNet;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
+use crate::mail;
+
 pub use load::{home, load, otel_is_configured, search_path, standard_variable};
+pub use public_url::PublicUrl;
 
 /// Everything that can be set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -25,6 +29,7 @@ pub struct Config {
     pub redis: Redis,
     pub events: Events,
     pub delivery: Delivery,
+    pub mail: Mail,
     pub log: Log,
 }
 
@@ -32,6 +37,7 @@ pub struct Config {
 #[serde(default, deny_unknown_fields)]
 pub struct Http {
     pub listen: SocketAddr,
+    pub public_url: PublicUrl,
     pub request_timeout_s: u64,
     pub drain_s: u64,
 }
@@ -81,6 +87,14 @@ pub struct Delivery {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
+pub struct Mail {
+    #[serde(serialize_with = "hidden_option")]
+    pub smtp_url: Option<SecretString>,
+    pub from: String,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Log {
     pub format: LogFormat,
     pub filter: String,
@@ -97,6 +111,7 @@ impl Default for Http {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            public_url: PublicUrl::parse("http://127.0.0.1:8080").expect("it is a URL"),
             request_timeout_s: 30,
             drain_s: 5,
         }
@@ -139,6 +154,15 @@ impl Default for Delivery {
             allow_http: false,
             allow_cidrs: Vec::new(),
             concurrency: 1_024,
+        }
+    }
+}
+
+impl Default for Mail {
+    fn default() -> Self {
+        Self {
+            smtp_url: None,
+            from: "Watchbell <watchbell@localhost>".to_owned(),
         }
     }
 }
@@ -187,6 +211,7 @@ impl Config {
             self.events.retention_days > 0,
             "events.retention_days must be at least 1"
         );
+        mail::check(&self.mail)?;
         if let Some(secret) = &self.delivery.signing_secret {
             use secrecy::ExposeSecret as _;
             anyhow::ensure!(
