@@ -54,6 +54,12 @@ error_codes! {
     RequestTimeout, "REQUEST_TIMEOUT", 408, "The request took too long",
         "The request was not finished within the server's time limit.",
         "Send it again. An event with a `client_event_id` is listed once however often it is sent.";
+    Conflict, "CONFLICT", 409, "It was changed meanwhile",
+        "Somebody else changed the same thing between your reading and your writing; nothing was written.",
+        "Read it again, apply your change to what you find, and send that.";
+    LimitReached, "LIMIT_REACHED", 409, "There can be no more of these",
+        "Your organisation has as many of these as it may have.",
+        "Delete or revoke some that are not needed, then send the request again.";
     PayloadTooLarge, "PAYLOAD_TOO_LARGE", 413, "The body is too large",
         "The request body is larger than this endpoint takes.",
         "Split the batch. A request takes at most 1,000 events and 5 MiB.";
@@ -63,6 +69,9 @@ error_codes! {
     ValidationFailed, "VALIDATION_FAILED", 422, "The request is not valid",
         "The body is valid JSON, but some of its fields are not valid.",
         "Each entry of `errors` points at one field and says what is expected there.";
+    RateLimited, "RATE_LIMITED", 429, "Too many requests",
+        "A request limit is used up: of this API key or session for this operation, or of this client address for an account operation.",
+        "Wait for the seconds in `Retry-After`, then send the request again. `RateLimit` in every answer says how many requests are left; a refused request does not count.";
     Internal, "INTERNAL", 500, "Something went wrong on our side",
         "The server met an error it did not expect; it is in the server's log under the `request_id`.",
         "Send the request again. If it keeps failing, give the `request_id` to whoever runs the server.";

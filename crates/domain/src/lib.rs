@@ -2,7 +2,8 @@
 //!
 //! Time and chance come in as arguments, so every rule here can be tested with a table of cases.
 //! Folders are the nouns of the product: an [`event`] arrives in a [`batch`], a [`rule`] matches
-//! it, a [`delivery`] carries both to the customer; an [`account`] owns all of it.
+//! it, a [`delivery`] carries both to the customer; an [`account`] owns all of it
+//! and has its [`limit`]s.
 
 pub mod account;
 pub mod batch;
@@ -12,6 +13,7 @@ pub mod error_code;
 pub mod event;
 pub mod fault;
 pub mod id;
+pub mod limit;
 pub mod partition;
 pub mod rule;
 pub mod timestamp;

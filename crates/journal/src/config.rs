@@ -12,7 +12,7 @@ use domain::{
     account::{KeyHash, Scope},
     rule::Rule,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
     Error, Journal,
@@ -31,8 +31,15 @@ const LOOK_UP_DEADLINE: Duration = Duration::from_secs(8);
 pub struct KeyEntry {
     pub id: KeyId,
     pub org_id: OrgId,
+    /// Those this version knows; a newer one may have written others.
+    #[serde(deserialize_with = "known_scopes")]
     pub scopes: Vec<Scope>,
     pub expires_at: Option<Timestamp>,
+}
+
+fn known_scopes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Scope>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
 }
 
 /// A value with its version in front.
@@ -57,6 +64,22 @@ impl Change {
             bucket: Bucket::Keys,
             key: hash.as_str().to_owned(),
             value: Some(to_json(entry)),
+        }
+    }
+
+    pub fn key_gone(hash: &KeyHash) -> Self {
+        Self {
+            bucket: Bucket::Keys,
+            key: hash.as_str().to_owned(),
+            value: None,
+        }
+    }
+
+    pub fn rule_gone(org: OrgId, rule: RuleId) -> Self {
+        Self {
+            bucket: Bucket::Rules,
+            key: rule_key(org, rule),
+            value: None,
         }
     }
 

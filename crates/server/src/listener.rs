@@ -4,10 +4,10 @@
 //! may take to say what it wants, and how long it may hold up the end of the process. HTTP/1.1 only:
 //! the library that could tell HTTP/2 from it does so without a time limit, and TLS ends before us.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::Router;
-use hyper::server::conn::http1;
+use axum::{Router, body::Body, extract::ConnectInfo, http::Request};
+use hyper::{body::Incoming, server::conn::http1};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -19,6 +19,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::ServiceExt as _;
 
 /// From one request to the end of the next one's head. Longer than the 60 s after which load
 /// balancers close connections by themselves, so that they never use one that we are closing.
@@ -47,8 +48,8 @@ pub(crate) async fn serve(
             () = stopping.cancelled() => break,
         };
         match accepted {
-            Ok((stream, _)) => {
-                let conversation = converse(stream, app.clone(), stopping.clone());
+            Ok((stream, peer)) => {
+                let conversation = converse(stream, peer, app.clone(), stopping.clone());
                 connections.spawn(async move {
                     conversation.await;
                     drop(seat);
@@ -67,13 +68,18 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-async fn converse(stream: TcpStream, app: Router, stopping: CancellationToken) {
+async fn converse(stream: TcpStream, peer: SocketAddr, app: Router, stopping: CancellationToken) {
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT);
     // Without it small answers wait for an acknowledgement. A socket that refuses is only slower.
     let _ = stream.set_nodelay(true);
+    let app = app.map_request(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(peer));
+        request
+    });
     let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
     pin!(connection);
     // How a connection ends is the client's business; what we did is counted elsewhere.

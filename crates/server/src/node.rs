@@ -13,6 +13,7 @@ use crate::{
     announce::Announcer,
     config::Config,
     deliveries::{signing::Signing, target::TargetPolicy},
+    edge::{client_address::ProxyTrust, identity::Door, session_cookie::SessionCookie},
     error_chain::chain,
     lifecycle::Tasks,
     planes::{Appenders, ControlPlane, DataPlane},
@@ -29,7 +30,7 @@ const TRIES_PER_LINE: u32 = 10;
 pub struct Node {
     pub journal: Journal,
     pub store: Store,
-    pub keys: Keys,
+    pub door: Door,
     pub announcer: Announcer,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
@@ -45,7 +46,12 @@ impl Node {
         let journal = connect_journal(config).await?;
         let store = open_store(config)?;
         Ok(Self {
-            keys: Keys::new(journal.clone()),
+            door: Door {
+                keys: Keys::new(journal.clone()),
+                clock,
+                proxies: ProxyTrust::new(&config.http.trusted_proxies, config.client_ip_header()?),
+                cookie: SessionCookie::new(false),
+            },
             announcer: Announcer::new(store.clone(), journal.clone()),
             journal,
             store,
@@ -67,8 +73,8 @@ impl Node {
 
     pub fn data_plane(&self, tasks: &Tasks) -> DataPlane {
         DataPlane {
+            door: self.door.clone(),
             events: Appenders::start(&self.journal, Log::Events, tasks),
-            keys: self.keys.clone(),
             clock: self.clock,
             retention: self.retention,
         }
@@ -76,9 +82,9 @@ impl Node {
 
     pub fn control_plane(&self) -> ControlPlane {
         ControlPlane {
+            door: self.door.clone(),
             store: self.store.clone(),
             journal: self.journal.clone(),
-            keys: self.keys.clone(),
             announcer: self.announcer.clone(),
             clock: self.clock,
             targets: Arc::clone(&self.targets),

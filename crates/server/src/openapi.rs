@@ -6,7 +6,7 @@ use utoipa::{
     Modify, OpenApi, ToSchema,
     openapi::{
         PathsBuilder,
-        security::{Http, HttpAuthScheme, SecurityScheme},
+        security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme},
     },
 };
 
@@ -28,18 +28,25 @@ use crate::{alerts::rules, deliveries::show, edge::problem::FaultBody, events, h
         alert,
     ),
     components(schemas(FaultBody)),
-    modifiers(&ApiKeySecurity, &Webhooks),
+    modifiers(&Credentials, &Webhooks),
 )]
 struct Document;
 
-struct ApiKeySecurity;
+struct Credentials;
 
-impl Modify for ApiKeySecurity {
+impl Modify for Credentials {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         let components = openapi.components.get_or_insert_with(Default::default);
         let mut scheme = Http::new(HttpAuthScheme::Bearer);
         scheme.description = Some("An API key: `Authorization: Bearer wb_live_...`".to_owned());
         components.add_security_scheme("api_key", SecurityScheme::Http(scheme));
+        let cookie = ApiKeyValue::with_description(
+            "watchbell_session",
+            "A person's session, from `POST /v1/auth/login`; named `__Host-watchbell_session` where \
+             people come by https",
+        );
+        let scheme = SecurityScheme::ApiKey(ApiKey::Cookie(cookie));
+        components.add_security_scheme("session", scheme);
     }
 }
 

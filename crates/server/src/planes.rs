@@ -8,32 +8,51 @@ use std::{sync::Arc, time::Duration};
 use axum::extract::FromRef;
 use domain::{
     OrgId,
+    account::TokenHash,
     clock::Clock,
+    error_code::ErrorCode,
     partition::{Partition, Partitions},
 };
 use journal::{Journal, append::Appender, streams::Log};
-use store::Store;
+use store::{
+    Store,
+    sessions::{SEEN_EVERY, SessionRow},
+};
+use tokio::time::timeout;
 
 use crate::{
-    announce::Announcer, chance, deliveries::target::TargetPolicy, fresh, lifecycle::Tasks,
-    snapshots::Keys,
+    announce::Announcer,
+    chance,
+    deliveries::target::TargetPolicy,
+    edge::{
+        Problem,
+        client_address::ProxyTrust,
+        identity::{Authority, Door},
+    },
+    error_chain::chain,
+    fresh,
+    lifecycle::Tasks,
 };
 
-/// What ingest may touch.
+/// How long a client waits until its change is known. Announcements are made one after the other, and
+/// each may have to wait for the journal; a client that waits 10 s learns that its change is saved.
+const ANNOUNCE_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// What ingest and decisions may touch.
 #[derive(Clone)]
 pub struct DataPlane {
+    pub door: Door,
     pub events: Appenders,
-    pub keys: Keys,
     pub clock: Clock,
     pub retention: Duration,
 }
 
-/// What rules, lists and the delivery log may touch.
+/// What accounts, rules, lists and the delivery log may touch.
 #[derive(Clone)]
 pub struct ControlPlane {
+    pub door: Door,
     pub store: Store,
     pub journal: Journal,
-    pub keys: Keys,
     pub announcer: Announcer,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
@@ -48,6 +67,19 @@ impl ControlPlane {
     ) -> Result<bool, store::Error> {
         let log = log(self.journal.partitions().of(org));
         fresh::wait(&self.journal, &self.store, log).await
+    }
+
+    /// Makes what was just saved known to every node. If that takes too long it is made known later,
+    /// and the client is told so: `saved` says what is saved and must not be sent again.
+    pub async fn announce(&self, saved: impl FnOnce() -> String) -> Result<(), Problem> {
+        let error = match timeout(ANNOUNCE_TIMEOUT, self.announcer.announce()).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => chain(&error),
+            Err(_) => "others wait for the journal too".to_owned(),
+        };
+        let saved = saved();
+        tracing::warn!(error, "saved but not announced yet: {saved}");
+        Err(Problem::new(ErrorCode::JournalUnavailable, saved))
     }
 }
 
@@ -86,26 +118,37 @@ impl Appenders {
     }
 }
 
-impl FromRef<DataPlane> for Keys {
-    fn from_ref(plane: &DataPlane) -> Self {
-        plane.keys.clone()
+impl Authority for DataPlane {
+    fn door(&self) -> &Door {
+        &self.door
+    }
+
+    async fn session(&self, _: &TokenHash) -> Result<Option<SessionRow>, Problem> {
+        Ok(None)
     }
 }
 
-impl FromRef<DataPlane> for Clock {
-    fn from_ref(plane: &DataPlane) -> Self {
-        plane.clock
+impl Authority for ControlPlane {
+    fn door(&self) -> &Door {
+        &self.door
+    }
+
+    async fn session(&self, token: &TokenHash) -> Result<Option<SessionRow>, Problem> {
+        let now = self.clock.now();
+        let session = self.store.session(token, now).await?;
+        if let Some(found) = &session
+            && now.since(found.last_seen_at) >= SEEN_EVERY
+            && let Err(error) = self.store.session_seen(found.org, found.session, now).await
+        {
+            // The session ends a little earlier than it might; the request goes on.
+            tracing::warn!(error = chain(&error), "a session's use was not noted");
+        }
+        Ok(session)
     }
 }
 
-impl FromRef<ControlPlane> for Keys {
+impl FromRef<ControlPlane> for ProxyTrust {
     fn from_ref(plane: &ControlPlane) -> Self {
-        plane.keys.clone()
-    }
-}
-
-impl FromRef<ControlPlane> for Clock {
-    fn from_ref(plane: &ControlPlane) -> Self {
-        plane.clock
+        plane.door.proxies.clone()
     }
 }

@@ -71,7 +71,10 @@ pub fn start(
 fn serve_customers(node: &Node, tasks: &Tasks) -> Router {
     let stopping = tasks.stopping();
     tasks.spawn("announce", node.announcer.clone().sweep(stopping.clone()));
-    tasks.spawn("follow keys", node.keys.clone().follow(stopping.clone()));
+    tasks.spawn(
+        "follow keys",
+        node.door.keys.clone().follow(stopping.clone()),
+    );
     routes::api(node.data_plane(tasks), node.control_plane())
 }
 

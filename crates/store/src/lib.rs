@@ -6,6 +6,7 @@
 //! the position it was derived from ([`watermark`]), so applying twice is impossible, not unlikely.
 
 pub mod accounts;
+pub mod api_keys;
 mod copy;
 pub mod deliveries;
 mod error;

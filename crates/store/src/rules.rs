@@ -52,6 +52,59 @@ impl Store {
         Ok(())
     }
 
+    /// Replaces a rule by its next version; `false` if it is not there or was changed meanwhile.
+    pub async fn replace_rule(
+        &self,
+        rule: &Rule,
+        announcement: &OutboxEntry,
+    ) -> Result<bool, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let replaced = sqlx::query(
+            "UPDATE alert_rules
+             SET name = $4, description = $5, enabled = $6, match = $7, url = $8, updated_at = $9,
+                 version = $3
+             WHERE org_id = $1 AND id = $2 AND version = $3 - 1",
+        )
+        .bind(rule.org_id.uuid())
+        .bind(rule.id.uuid())
+        .bind(i32::try_from(rule.version).unwrap_or(i32::MAX))
+        .bind(&rule.name)
+        .bind(&rule.description)
+        .bind(rule.enabled)
+        .bind(rule.pattern.source().to_string())
+        .bind(&rule.url)
+        .bind(to_database(rule.updated_at))
+        .execute(&mut *transaction)
+        .await?;
+        if replaced.rows_affected() == 0 {
+            return Ok(false);
+        }
+        outbox::enqueue(&mut transaction, announcement).await?;
+        transaction.commit().await?;
+        Ok(true)
+    }
+
+    /// Deletes a rule; `false` if it is not there.
+    pub async fn delete_rule(
+        &self,
+        org: OrgId,
+        id: RuleId,
+        announcement: &OutboxEntry,
+    ) -> Result<bool, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let deleted = sqlx::query("DELETE FROM alert_rules WHERE org_id = $1 AND id = $2")
+            .bind(org.uuid())
+            .bind(id.uuid())
+            .execute(&mut *transaction)
+            .await?;
+        if deleted.rows_affected() == 0 {
+            return Ok(false);
+        }
+        outbox::enqueue(&mut transaction, announcement).await?;
+        transaction.commit().await?;
+        Ok(true)
+    }
+
     pub async fn rule(&self, org: OrgId, id: RuleId) -> Result<Option<Rule>, Error> {
         let row: Option<Row> =
             sqlx::query_as("SELECT * FROM alert_rules WHERE org_id = $1 AND id = $2")

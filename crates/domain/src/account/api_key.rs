@@ -45,6 +45,12 @@ impl ApiKey {
         &self.0
     }
 
+    /// Its last characters, by which people tell their keys apart.
+    pub fn hint(&self) -> &str {
+        const HINT_CHARS: usize = 4;
+        &self.0[self.0.len() - HINT_CHARS..]
+    }
+
     pub fn hash(&self) -> KeyHash {
         KeyHash(hex::encode(Sha256::digest(self.0.as_bytes())))
     }

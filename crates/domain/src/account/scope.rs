@@ -11,6 +11,10 @@ pub enum Scope {
     EventsWrite,
     #[serde(rename = "events:read")]
     EventsRead,
+    #[serde(rename = "events:export")]
+    EventsExport,
+    #[serde(rename = "decisions:write")]
+    DecisionsWrite,
     #[serde(rename = "rules:write")]
     RulesWrite,
     #[serde(rename = "rules:read")]
@@ -20,9 +24,11 @@ pub enum Scope {
 }
 
 impl Scope {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::EventsWrite,
         Self::EventsRead,
+        Self::EventsExport,
+        Self::DecisionsWrite,
         Self::RulesWrite,
         Self::RulesRead,
         Self::DeliveriesRead,
@@ -32,6 +38,8 @@ impl Scope {
         match self {
             Self::EventsWrite => "events:write",
             Self::EventsRead => "events:read",
+            Self::EventsExport => "events:export",
+            Self::DecisionsWrite => "decisions:write",
             Self::RulesWrite => "rules:write",
             Self::RulesRead => "rules:read",
             Self::DeliveriesRead => "deliveries:read",

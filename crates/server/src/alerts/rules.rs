@@ -1,18 +1,14 @@
 //! `/v1/alert-rules`: what an organisation watches for, and where the alerts go.
 
-use std::time::Duration;
-
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{
     RuleId, Timestamp,
-    error_code::ErrorCode,
     fault::{Fault, FaultCode},
     rule::{DESCRIPTION_MAX, NAME_MAX, Pattern, Rule},
 };
 use journal::config::Change;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use crate::{
@@ -23,13 +19,8 @@ use crate::{
         problem::ProblemBody,
         read::{IdInPath, Json, PageParams, PageWanted, cursor},
     },
-    error_chain::chain,
     planes::ControlPlane,
 };
-
-/// How long a client waits until its rule is known. Announcements are made one after the other, and
-/// each may have to wait for the journal; a client that waits 10 s learns that its rule is saved.
-const ANNOUNCE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// A rule to be made.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -113,11 +104,15 @@ pub async fn create(
         .store
         .create_rule(&rule, &announce::entry(Change::rule_saved(&rule)))
         .await?;
-    match timeout(ANNOUNCE_TIMEOUT, plane.announcer.announce()).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => return Err(unannounced(rule.id, &chain(&error))),
-        Err(_) => return Err(unannounced(rule.id, "others wait for the journal too")),
-    }
+    plane
+        .announce(|| {
+            format!(
+                "The rule {} was saved and takes effect once the journal is back. Do not make it \
+                 again; GET /v1/alert-rules/{} shows it.",
+                rule.id, rule.id
+            )
+        })
+        .await?;
     Ok((StatusCode::CREATED, JsonAnswer(RuleBody::from(rule))))
 }
 
@@ -197,16 +192,6 @@ fn checked(plane: &ControlPlane, new: &NewRule) -> Result<Pattern, Problem> {
         Err(fault) => faults.push(fault),
     }
     Err(Problem::invalid(faults))
-}
-
-/// The rule is saved, and the sweep will announce it; the client must not make it twice.
-fn unannounced(rule: RuleId, error: &str) -> Problem {
-    tracing::warn!(rule.id = %rule, error, "a rule is saved but not announced yet");
-    let detail = format!(
-        "The rule {rule} was saved and takes effect once the journal is back. Do not make it again; \
-         GET /v1/alert-rules/{rule} shows it."
-    );
-    Problem::new(ErrorCode::JournalUnavailable, detail)
 }
 
 impl From<Rule> for RuleBody {

@@ -9,6 +9,8 @@ pub mod reference;
 
 use std::{net::SocketAddr, time::Duration};
 
+use anyhow::Context as _;
+use axum::http::HeaderName;
 use domain::partition::Partitions;
 use ipnet::IpNet;
 use secrecy::SecretString;
@@ -40,6 +42,9 @@ pub struct Http {
     pub public_url: PublicUrl,
     pub request_timeout_s: u64,
     pub drain_s: u64,
+    #[serde(deserialize_with = "load::list")]
+    pub trusted_proxies: Vec<IpNet>,
+    pub client_ip_header: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -114,6 +119,8 @@ impl Default for Http {
             public_url: PublicUrl::parse("http://127.0.0.1:8080").expect("it is a URL"),
             request_timeout_s: 30,
             drain_s: 5,
+            trusted_proxies: Vec::new(),
+            client_ip_header: None,
         }
     }
 }
@@ -186,6 +193,17 @@ impl Config {
         })
     }
 
+    /// The header in which trusted proxies say where a request came from.
+    pub fn client_ip_header(&self) -> anyhow::Result<Option<HeaderName>> {
+        let name = self.http.client_ip_header.as_deref();
+        name.map(|name| {
+            name.parse().with_context(|| {
+                format!("http.client_ip_header: `{name}` is not the name of a header")
+            })
+        })
+        .transpose()
+    }
+
     pub fn retention(&self) -> Duration {
         Duration::from_secs(u64::from(self.events.retention_days) * 24 * 3600)
     }
@@ -193,6 +211,12 @@ impl Config {
     /// What a value alone cannot tell; run before anything starts.
     fn check(&self) -> anyhow::Result<()> {
         self.partitions()?;
+        let header = self.client_ip_header()?;
+        anyhow::ensure!(
+            header.is_some() || self.http.trusted_proxies.is_empty(),
+            "http.trusted_proxies are of no use without http.client_ip_header; set it to the header \
+             they write, such as x-forwarded-for"
+        );
         let namespace = &self.journal.namespace;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         anyhow::ensure!(

@@ -37,6 +37,16 @@ pub const SETTINGS: &[Setting] = &[
         "Seconds between SIGTERM and the end of service: readiness says 503, everything still works. At least the interval of your load balancer's health check.",
     ),
     setting(
+        "http.trusted_proxies",
+        "none",
+        "Networks of the proxies in front, such as `10.0.0.0/8`; in the environment separated by commas. Only they are believed when they say where a request came from.",
+    ),
+    setting(
+        "http.client_ip_header",
+        "none",
+        "The header in which they say it: `x-forwarded-for`, `forwarded`, or one of your own. Read from the right; the first address that is not a trusted proxy is the client.",
+    ),
+    setting(
         "postgres.url",
         "postgres://watchbell@127.0.0.1/watchbell",
         "Where PostgreSQL is. Secret: prefer `WATCHBELL__POSTGRES__URL_FILE`.",

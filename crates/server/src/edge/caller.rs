@@ -1,21 +1,19 @@
-//! Who is asking, as an argument: a handler that takes a [`Caller`] has a key that was checked, is
-//! not expired, and has the scope the handler needs.
+//! Who is asking, as an argument: a handler that takes a [`Caller`] has a key or session that was
+//! checked and has the scope the handler needs; one that takes a [`Member`] has a person of the role.
 
 use std::marker::PhantomData;
 
-use axum::{
-    extract::{FromRef, FromRequestParts},
-    http::{header, request::Parts},
-};
+use axum::{extract::FromRequestParts, http::request::Parts};
 use domain::{
-    OrgId,
-    account::{ApiKey, Scope},
-    clock::Clock,
+    OrgId, SessionId, UserId,
+    account::{Role, Scope},
     error_code::ErrorCode,
 };
 
-use super::Problem;
-use crate::snapshots::Keys;
+use super::{
+    Problem,
+    identity::{Authority, Identity, identify, unauthenticated},
+};
 
 /// A permission as a type, so that forgetting to check it does not compile.
 pub trait Permission: Send + Sync {
@@ -33,64 +31,105 @@ macro_rules! permissions {
     )*};
 }
 
-permissions! { EventsWrite, EventsRead, RulesWrite, RulesRead, DeliveriesRead }
+permissions! {
+    EventsWrite, EventsRead, EventsExport, RulesWrite, RulesRead, DeliveriesRead, DecisionsWrite,
+}
 
-/// An API key that was checked for the permission `P`.
+/// An API key or a person that was checked for the permission `P`.
 #[derive(Debug)]
 pub struct Caller<P: Permission> {
     pub org: OrgId,
     permission: PhantomData<P>,
 }
 
-impl<S, P> FromRequestParts<S> for Caller<P>
-where
-    S: Send + Sync,
-    P: Permission,
-    Keys: FromRef<S>,
-    Clock: FromRef<S>,
-{
+impl<S: Authority, P: Permission> FromRequestParts<S> for Caller<P> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let key = presented(parts)?;
-        let known = Keys::from_ref(state).find(&key.hash()).await?;
-        let key = known.ok_or_else(|| {
-            unauthenticated("This API key is not known; it may have been revoked.")
-        })?;
-        let now = Clock::from_ref(state).now();
-        if key.expires_at.is_some_and(|expiry| expiry <= now) {
-            return Err(unauthenticated(
-                "This API key has expired; ask whoever runs the server for another.",
-            ));
-        }
-        if !key.scopes.contains(&P::SCOPE) {
-            let detail = format!("This API key lacks the scope `{}`.", P::SCOPE);
+    async fn from_request_parts(parts: &mut Parts, plane: &S) -> Result<Self, Problem> {
+        let identity = identify(parts, plane).await?;
+        if !identity.allows(P::SCOPE) {
+            let detail = match identity {
+                Identity::Key(_) => format!("This API key lacks the scope `{}`.", P::SCOPE),
+                Identity::Session(session) => {
+                    format!(
+                        "The role `{}` does not include `{}`.",
+                        session.role,
+                        P::SCOPE
+                    )
+                }
+            };
             return Err(Problem::new(ErrorCode::Forbidden, detail));
         }
         Ok(Self {
-            org: key.org_id,
+            org: identity.org(),
             permission: PhantomData,
         })
     }
 }
 
-fn presented(parts: &Parts) -> Result<ApiKey, Problem> {
-    let value = parts
-        .headers
-        .get(header::AUTHORIZATION)
-        .ok_or_else(|| unauthenticated("Send `Authorization: Bearer wb_live_...`."))?;
-    let token = value
-        .to_str()
-        .ok()
-        .and_then(|value| value.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, token)| token.trim())
-        .ok_or_else(|| unauthenticated("`Authorization` must be `Bearer` and an API key."))?;
-    ApiKey::parse(token).ok_or_else(|| {
-        unauthenticated("This is not a Watchbell API key; a character may be missing or mistyped.")
-    })
+/// What a person must at least be, as a type.
+pub trait AtLeast: Send + Sync {
+    fn admits(role: Role) -> bool;
+    const NEEDED: &'static str;
 }
 
-fn unauthenticated(detail: &str) -> Problem {
-    Problem::new(ErrorCode::Unauthenticated, detail)
+/// Anybody who belongs to the organisation.
+#[derive(Debug)]
+pub struct Anybody;
+
+/// An admin or an owner.
+#[derive(Debug)]
+pub struct Admin;
+
+impl AtLeast for Anybody {
+    const NEEDED: &'static str = "any role";
+
+    fn admits(_: Role) -> bool {
+        true
+    }
+}
+
+impl AtLeast for Admin {
+    const NEEDED: &'static str = "the role `admin` or `owner`";
+
+    fn admits(role: Role) -> bool {
+        role.may_manage()
+    }
+}
+
+/// A person who is logged in and has the role `R` or a higher one. An API key is no person.
+#[derive(Debug)]
+pub struct Member<R: AtLeast> {
+    pub org: OrgId,
+    pub user: UserId,
+    pub role: Role,
+    pub session: SessionId,
+    at_least: PhantomData<R>,
+}
+
+impl<S: Authority, R: AtLeast> FromRequestParts<S> for Member<R> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, plane: &S) -> Result<Self, Problem> {
+        let session = match identify(parts, plane).await {
+            Ok(Identity::Session(session)) => session,
+            Ok(Identity::Key(_)) => {
+                let detail = "An API key cannot do this; log in as a person (POST /v1/auth/login).";
+                return Err(Problem::new(ErrorCode::Forbidden, detail));
+            }
+            Err(problem) if parts.headers.contains_key("authorization") => return Err(problem),
+            Err(_) => return Err(unauthenticated("Log in first (POST /v1/auth/login).")),
+        };
+        if !R::admits(session.role) {
+            let detail = format!("This needs {}; yours is `{}`.", R::NEEDED, session.role);
+            return Err(Problem::new(ErrorCode::Forbidden, detail));
+        }
+        Ok(Self {
+            org: session.org,
+            user: session.user,
+            role: session.role,
+            session: session.session,
+            at_least: PhantomData,
+        })
+    }
 }

@@ -58,7 +58,6 @@ pub async fn envelope(request: Request, next: Next) -> Response {
 /// its handler made it: readiness says no in its own words.
 async fn finished(mut response: Response, id: &str) -> Response {
     let status = response.status();
-    let allow = response.headers_mut().remove(header::ALLOW);
     let problem = if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         problem
     } else if (status.is_client_error() || status.is_server_error()) && !is_json(&response) {
@@ -68,11 +67,8 @@ async fn finished(mut response: Response, id: &str) -> Response {
     } else {
         return response;
     };
-    let mut written = problem.write(id);
-    if let Some(allow) = allow {
-        written.headers_mut().insert(header::ALLOW, allow);
-    }
-    written
+    problem.write(id, &mut response);
+    response
 }
 
 /// A client may invent methods; the labels of a metric must stay few.

@@ -1,13 +1,18 @@
 //! The edge: what every request passes on its way in and out, whoever handles it.
 //!
 //! [`envelope`] is the outermost layer: it names the request, times it, and writes every error, also
-//! the web framework's own, as a [`problem`]. [`caller`] turns an API key into an argument: a handler
-//! that takes a `Caller` has one that was checked. [`read`] reads bodies and parameters.
+//! the web framework's own, as a [`problem`]. [`identity`] tells who is there, from an API key or a
+//! [`session_cookie`]; [`caller`] makes an argument of it: a handler that takes a `Caller` has one
+//! that was checked. [`client_address`] tells where a request came from. [`read`] reads bodies
+//! and parameters.
 
 pub mod caller;
+pub mod client_address;
 pub mod envelope;
+pub mod identity;
 pub mod problem;
 pub mod read;
+pub mod session_cookie;
 
 pub use caller::Caller;
 pub use problem::Problem;

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::error_chain::chain;
 
 /// How long a client should wait before it asks a server again that lacks a dependency.
-const RETRY_AFTER_S: u16 = 2;
+const RETRY_AFTER_S: u64 = 2;
 
 /// Why a request was refused. Handlers return it; the envelope writes it.
 #[derive(Clone, Debug)]
@@ -20,6 +20,7 @@ pub struct Problem {
     code: ErrorCode,
     detail: String,
     errors: Vec<Fault>,
+    retry_after_s: Option<u64>,
 }
 
 /// The body of every error.
@@ -61,6 +62,7 @@ impl Problem {
             code,
             detail: detail.into(),
             errors: Vec::new(),
+            retry_after_s: (code.status() == 503).then_some(RETRY_AFTER_S),
         }
     }
 
@@ -71,9 +73,8 @@ impl Problem {
             many => format!("{} things are not valid; see `errors`.", many.len()),
         };
         Self {
-            code: ErrorCode::ValidationFailed,
-            detail,
             errors,
+            ..Self::new(ErrorCode::ValidationFailed, detail)
         }
     }
 
@@ -81,9 +82,8 @@ impl Problem {
         let detail = detail.into();
         let errors = vec![Fault::invalid(format!("?{name}"), detail.clone())];
         Self {
-            code: ErrorCode::InvalidParameter,
-            detail,
             errors,
+            ..Self::new(ErrorCode::InvalidParameter, detail)
         }
     }
 
@@ -114,7 +114,8 @@ impl Problem {
         Self::new(code, detail)
     }
 
-    pub(super) fn write(self, request_id: &str) -> Response {
+    /// Writes it into the response that carried it, whose other headers stay.
+    pub(super) fn write(self, request_id: &str, response: &mut Response) {
         let body = ProblemBody {
             r#type: format!("https://watchbell.dev/errors/{}", self.code.as_str()),
             title: self.code.title(),
@@ -125,19 +126,20 @@ impl Problem {
             errors: self.errors,
         };
         let text = serde_json::to_string(&body).expect("a problem always encodes");
-        let mut response = (status_of(self.code), Body::from(text)).into_response();
+        *response.status_mut() = status_of(self.code);
+        *response.body_mut() = Body::from(text);
         let headers = response.headers_mut();
+        headers.remove(header::CONTENT_LENGTH);
         headers.insert(
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
-        if self.code.status() == 503 {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+        if let Some(seconds) = self.retry_after_s {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.code == ErrorCode::Unauthenticated {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        response
     }
 }
 

@@ -1,16 +1,17 @@
 //! API keys: fetched on first use, kept within a bound, forgotten the moment they change.
 
 use std::{
+    ops::Deref,
     sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use domain::account::KeyHash;
 use journal::{Journal, config::KeyEntry};
-use moka::future::Cache;
+use moka::{Entry, future::Cache, ops::compute::Op};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +25,8 @@ const ASK_AGAIN_AFTER: Duration = Duration::from_secs(60);
 const ASK_AGAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// A key that cannot be asked for again, because the journal is away, is trusted this long.
 const HELD_FOR: Duration = Duration::from_secs(15 * 60);
+/// How many uses wait to be noted; further ones are noted when the key is next used.
+const USED_MAX: usize = 100_000;
 
 /// The API keys this node has met. Cheap to clone.
 #[derive(Clone)]
@@ -32,14 +35,35 @@ pub struct Keys {
     held: Cache<KeyHash, Held>,
     /// How often following began anew.
     beginnings: Arc<AtomicU64>,
+    /// How many questions were asked; each has a number.
+    questions: Arc<AtomicU64>,
+    used: Arc<Mutex<Vec<Arc<Key>>>>,
 }
 
-/// A key as the journal knew it.
+/// A key that a request presented.
+pub struct Key {
+    entry: KeyEntry,
+    /// Whether it was used since uses were last noted.
+    used: AtomicBool,
+}
+
+impl Deref for Key {
+    type Target = KeyEntry;
+
+    fn deref(&self) -> &KeyEntry {
+        &self.entry
+    }
+}
+
+/// A key as the journal knew it, or one that was just asked for.
 #[derive(Clone)]
 struct Held {
-    entry: Arc<KeyEntry>,
+    key: Option<Arc<Key>>,
     asked_at: Instant,
     beginning: u64,
+    /// The latest question about it. Its answer is kept only while this is still here: a change
+    /// removes it, so what was true before the change is never put back.
+    question: u64,
 }
 
 impl Keys {
@@ -52,42 +76,95 @@ impl Keys {
             journal,
             held,
             beginnings: Arc::default(),
+            questions: Arc::default(),
+            used: Arc::default(),
         }
     }
 
-    /// The key with this hash. One that is not known is asked for each time, so that a key works
-    /// the moment it is made; one that was known is served while the journal is away.
-    pub async fn find(&self, hash: &KeyHash) -> Result<Option<Arc<KeyEntry>>, journal::Error> {
-        let Some(held) = self.held.get(hash).await else {
+    /// The key with this hash, if it is known without asking.
+    pub async fn held(&self, hash: &KeyHash) -> Option<Arc<Key>> {
+        let held = self.held.get(hash).await?;
+        let current = held.beginning == self.beginnings.load(Ordering::Relaxed)
+            && held.asked_at.elapsed() < ASK_AGAIN_AFTER;
+        held.key.filter(|_| current)
+    }
+
+    /// The key with this hash, as the journal knows it now: a key works the moment it is made. One
+    /// that was known before is served while the journal is away.
+    pub async fn find(&self, hash: &KeyHash) -> Result<Option<Arc<Key>>, journal::Error> {
+        let Some(known) = self.held.get(hash).await.and_then(|held| held.key) else {
             return self.ask(hash).await;
         };
-        if self.is_current(&held) {
-            return Ok(Some(held.entry));
-        }
         match timeout(ASK_AGAIN_TIMEOUT, self.ask(hash)).await {
-            Err(_) | Ok(Err(journal::Error::Unavailable { .. })) => Ok(Some(held.entry)),
+            Err(_) | Ok(Err(journal::Error::Unavailable { .. })) => Ok(Some(known)),
             Ok(answer) => answer,
         }
     }
 
-    fn is_current(&self, held: &Held) -> bool {
-        held.beginning == self.beginnings.load(Ordering::Relaxed)
-            && held.asked_at.elapsed() < ASK_AGAIN_AFTER
+    async fn ask(&self, hash: &KeyHash) -> Result<Option<Arc<Key>>, journal::Error> {
+        let question = self.questions.fetch_add(1, Ordering::Relaxed);
+        let (asked_at, beginning) = (Instant::now(), self.beginnings.load(Ordering::Relaxed));
+        let asking = |before: Option<Entry<KeyHash, Held>>| {
+            let before = before.map(Entry::into_value);
+            std::future::ready(Held {
+                question,
+                ..before.unwrap_or(Held {
+                    key: None,
+                    asked_at,
+                    beginning,
+                    question,
+                })
+            })
+        };
+        self.held.entry_by_ref(hash).and_upsert_with(asking).await;
+        let entry = self.journal.key(hash).await?;
+        let key = entry.map(|entry| {
+            Arc::new(Key {
+                entry,
+                used: AtomicBool::new(false),
+            })
+        });
+        let answered = |asked: Option<Entry<KeyHash, Held>>| {
+            let is_ours = asked.is_some_and(|held| held.value().question == question);
+            std::future::ready(match (is_ours, key.clone()) {
+                (false, _) => Op::Nop,
+                (true, None) => Op::Remove,
+                (true, key) => Op::Put(Held {
+                    key,
+                    asked_at,
+                    beginning,
+                    question,
+                }),
+            })
+        };
+        let _ = self
+            .held
+            .entry_by_ref(hash)
+            .and_compute_with(answered)
+            .await;
+        Ok(key)
     }
 
-    async fn ask(&self, hash: &KeyHash) -> Result<Option<Arc<KeyEntry>>, journal::Error> {
-        let (asked_at, beginning) = (Instant::now(), self.beginnings.load(Ordering::Relaxed));
-        let Some(entry) = self.journal.key(hash).await?.map(Arc::new) else {
-            self.held.invalidate(hash).await;
-            return Ok(None);
-        };
-        let held = Held {
-            entry: Arc::clone(&entry),
-            asked_at,
-            beginning,
-        };
-        self.held.insert(hash.clone(), held).await;
-        Ok(Some(entry))
+    /// Remembers that the key was used; costs a request next to nothing.
+    pub fn note_use(&self, key: &Arc<Key>) {
+        if key.used.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if used.len() < USED_MAX {
+            used.push(Arc::clone(key));
+        } else {
+            key.used.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// The keys that were used since this was last asked.
+    pub fn take_used(&self) -> Vec<Arc<Key>> {
+        let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
+        for key in &used {
+            key.used.store(false, Ordering::Relaxed);
+        }
+        used
     }
 
     /// Forgets keys as they change, until stopped.
@@ -104,7 +181,9 @@ impl Keys {
         loop {
             tokio::select! {
                 changed = changes.next() => for hash in changed? {
-                    self.held.invalidate(&hash).await;
+                    // Not `invalidate`, which could slip in between an answer's look and its write.
+                    let gone = |_| std::future::ready(Op::Remove);
+                    let _ = self.held.entry_by_ref(&hash).and_compute_with(gone).await;
                 },
                 () = stopping.cancelled() => return Ok(()),
             }

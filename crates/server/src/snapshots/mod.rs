@@ -3,7 +3,7 @@
 //! Keys are looked up in the journal when first used and forgotten when they change; rules are all
 //! held, because any event may match any of them. Neither needs PostgreSQL.
 
-mod keys;
+pub mod keys;
 mod rules;
 
 pub use keys::Keys;

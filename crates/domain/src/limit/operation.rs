@@ -1,0 +1,142 @@
+//! What is limited, and how much of it one caller may do.
+
+use std::{num::NonZeroU32, time::Duration};
+
+use super::Quota;
+
+/// One kind of request with a limit of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Sending events, per API key; a batch counts one.
+    Ingest,
+    /// Reading lists, per API key.
+    List,
+    /// Starting an export, per API key.
+    Export,
+    /// Asking for a decision, per API key.
+    Decide,
+    /// Creating, changing and deleting rules, per API key.
+    RuleWrite,
+    /// Signing in, per client address.
+    Login,
+    /// Registering, per client address.
+    Register,
+    /// Asking for a password reset, per client address.
+    PasswordReset,
+    /// Using a one-time token, per client address.
+    Confirm,
+}
+
+/// What a node does with an operation's limit while it cannot reach the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenAlone {
+    /// Grants the whole limit by itself: audit data is never refused because the limiter is down.
+    Full,
+    /// Grants its share, the limit divided by the number of nodes: guessing passwords must not
+    /// become easier because the limiter is down.
+    Share,
+}
+
+impl Operation {
+    pub const ALL: [Self; 9] = [
+        Self::Ingest,
+        Self::List,
+        Self::Export,
+        Self::Decide,
+        Self::RuleWrite,
+        Self::Login,
+        Self::Register,
+        Self::PasswordReset,
+        Self::Confirm,
+    ];
+
+    /// The policy's name, in headers, settings and Redis keys.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ingest => "ingest",
+            Self::List => "list",
+            Self::Export => "export",
+            Self::Decide => "decisions",
+            Self::RuleWrite => "rule_writes",
+            Self::Login => "login",
+            Self::Register => "register",
+            Self::PasswordReset => "password_reset",
+            Self::Confirm => "confirm",
+        }
+    }
+
+    /// The default: section 8 of the specification. `confirm` is ours: a one-time token cannot be
+    /// guessed, so this only bounds the noise.
+    pub const fn quota(self) -> Quota {
+        match self {
+            Self::Ingest => quota(600, MINUTE),
+            Self::List => quota(120, MINUTE),
+            Self::Export => quota(10, MINUTE),
+            Self::Decide => quota(5_000, MINUTE),
+            Self::RuleWrite => quota(20, MINUTE),
+            Self::Login => quota(10, 15 * MINUTE),
+            Self::Register | Self::PasswordReset => quota(3, 60 * MINUTE),
+            Self::Confirm => quota(30, 15 * MINUTE),
+        }
+    }
+
+    pub const fn when_alone(self) -> WhenAlone {
+        match self {
+            Self::Ingest | Self::List | Self::Decide => WhenAlone::Full,
+            Self::Export
+            | Self::RuleWrite
+            | Self::Login
+            | Self::Register
+            | Self::PasswordReset
+            | Self::Confirm => WhenAlone::Share,
+        }
+    }
+}
+
+const MINUTE: u64 = 60;
+
+const fn quota(count: u32, window_s: u64) -> Quota {
+    Quota {
+        count: NonZeroU32::new(count).expect("the defaults above are not zero"),
+        window: Duration::from_secs(window_s),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_those_of_the_specification() {
+        let defaults: Vec<String> = Operation::ALL
+            .iter()
+            .map(|one| format!("{} {}", one.as_str(), one.quota()))
+            .collect();
+        assert_eq!(
+            defaults,
+            [
+                "ingest 600/60s",
+                "list 120/60s",
+                "export 10/60s",
+                "decisions 5000/60s",
+                "rule_writes 20/60s",
+                "login 10/15m",
+                "register 3/1h",
+                "password_reset 3/1h",
+                "confirm 30/15m",
+            ]
+        );
+    }
+
+    #[test]
+    fn audit_data_is_never_refused_because_the_limiter_is_down() {
+        let full: Vec<Operation> = Operation::ALL
+            .into_iter()
+            .filter(|one| one.when_alone() == WhenAlone::Full)
+            .collect();
+        assert_eq!(
+            full,
+            [Operation::Ingest, Operation::List, Operation::Decide]
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! Who is there: an API key or a person's session, looked up once per request.
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, header, request::Parts};
+use domain::{
+    OrgId,
+    account::{ApiKey, Scope, TokenHash},
+    clock::Clock,
+    error_code::ErrorCode,
+};
+use store::sessions::SessionRow;
+
+use super::{Problem, client_address::ProxyTrust, session_cookie::SessionCookie};
+use crate::snapshots::{Keys, keys::Key};
+
+/// Who is asking, checked.
+#[derive(Clone)]
+pub enum Identity {
+    Key(Arc<Key>),
+    Session(Arc<SessionRow>),
+}
+
+/// What telling who is there takes; every plane has one. Cheap to clone.
+#[derive(Clone)]
+pub struct Door {
+    pub keys: Keys,
+    pub clock: Clock,
+    pub proxies: ProxyTrust,
+    pub cookie: SessionCookie,
+}
+
+/// A plane, as far as it can tell who is there. The data plane has no database, so it knows keys
+/// only.
+pub trait Authority: Clone + Send + Sync + 'static {
+    fn door(&self) -> &Door;
+
+    /// The session with this token. `None`: not known, over, or this plane knows no sessions.
+    fn session(
+        &self,
+        token: &TokenHash,
+    ) -> impl Future<Output = Result<Option<SessionRow>, Problem>> + Send;
+}
+
+impl Identity {
+    pub fn org(&self) -> OrgId {
+        match self {
+            Self::Key(key) => key.org_id,
+            Self::Session(session) => session.org,
+        }
+    }
+
+    pub fn allows(&self, scope: Scope) -> bool {
+        match self {
+            Self::Key(key) => key.scopes.contains(&scope),
+            Self::Session(session) => session.role.scopes().contains(&scope),
+        }
+    }
+
+    /// Whose requests are counted together: a key's, or a person's, however often they log in.
+    pub fn counted_as(&self) -> String {
+        match self {
+            Self::Key(key) => key.id.to_string(),
+            Self::Session(session) => session.user.to_string(),
+        }
+    }
+}
+
+/// Who sent this request. What was found is kept with the request, so that a second question costs
+/// nothing.
+pub async fn identify<A: Authority>(parts: &mut Parts, authority: &A) -> Result<Identity, Problem> {
+    if let Some(identity) = parts.extensions.get::<Identity>() {
+        return Ok(identity.clone());
+    }
+    let door = authority.door();
+    let identity = if parts.headers.contains_key(header::AUTHORIZATION) {
+        Identity::Key(known_key(parts, door).await?)
+    } else if let Some(token) = door.cookie.read(&parts.headers) {
+        let session = authority.session(&token.hash()).await?.ok_or_else(|| {
+            unauthenticated("This session is over, or not taken here; log in again.")
+        })?;
+        Identity::Session(Arc::new(session))
+    } else {
+        return Err(unauthenticated("Send `Authorization: Bearer wb_live_...`."));
+    };
+    parts.extensions.insert(identity.clone());
+    Ok(identity)
+}
+
+async fn known_key(parts: &Parts, door: &Door) -> Result<Arc<Key>, Problem> {
+    let hash = presented(&parts.headers)?.hash();
+    let known = match door.keys.held(&hash).await {
+        Some(key) => Some(key),
+        None => door.keys.find(&hash).await?,
+    };
+    let key = known
+        .ok_or_else(|| unauthenticated("This API key is not known; it may have been revoked."))?;
+    let now = door.clock.now();
+    if key.expires_at.is_some_and(|expiry| expiry <= now) {
+        return Err(unauthenticated(
+            "This API key has expired; make another, or ask an admin of your organisation for one.",
+        ));
+    }
+    door.keys.note_use(&key);
+    Ok(key)
+}
+
+fn presented(headers: &HeaderMap) -> Result<ApiKey, Problem> {
+    let token = headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token.trim())
+        .ok_or_else(|| unauthenticated("`Authorization` must be `Bearer` and an API key."))?;
+    ApiKey::parse(token).ok_or_else(|| {
+        unauthenticated("This is not a Watchbell API key; a character may be missing or mistyped.")
+    })
+}
+
+pub(super) fn unauthenticated(detail: &str) -> Problem {
+    Problem::new(ErrorCode::Unauthenticated, detail)
+}

@@ -1,0 +1,268 @@
+//! API keys as their owners manage them. What a node needs to serve one is announced.
+
+use domain::{
+    KeyId, OrgId, Timestamp, UserId,
+    account::{KeyHash, Scope},
+};
+use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
+use uuid::Uuid;
+
+use crate::{
+    Error, Store,
+    outbox::{self, OutboxEntry},
+    page::Page,
+    times::{from_database, to_database},
+};
+
+/// How many keys that work an organisation may have: each agent its own, and room.
+pub const KEYS_MAX: i64 = 10_000;
+
+/// A key to be made.
+pub struct NewKey {
+    pub org: OrgId,
+    pub id: KeyId,
+    pub name: String,
+    pub hash: KeyHash,
+    pub hint: String,
+    pub scopes: Vec<Scope>,
+    /// Who made it; an operator is nobody.
+    pub created_by: Option<UserId>,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A key as its organisation sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRow {
+    pub org: OrgId,
+    pub id: KeyId,
+    pub name: String,
+    pub hash: KeyHash,
+    pub hint: Option<String>,
+    pub scopes: Vec<Scope>,
+    pub created_by: Option<UserId>,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    pub last_used_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// What became of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyChange {
+    Done,
+    /// There is no such key, or it is over already.
+    NoSuchKey,
+    /// The organisation has [`KEYS_MAX`] keys.
+    TooMany,
+}
+
+#[derive(FromRow)]
+struct Row {
+    org_id: Uuid,
+    id: Uuid,
+    name: String,
+    hash: String,
+    hint: Option<String>,
+    scopes: Vec<String>,
+    created_by: Option<Uuid>,
+    created_at: OffsetDateTime,
+    expires_at: Option<OffsetDateTime>,
+    last_used_at: Option<OffsetDateTime>,
+    revoked_at: Option<OffsetDateTime>,
+}
+
+impl Store {
+    /// Saves a key and, in the same transaction, what every node must be told of it.
+    pub async fn create_key(
+        &self,
+        key: &NewKey,
+        announcement: &OutboxEntry,
+    ) -> Result<KeyChange, Error> {
+        let mut transaction = self.pool.begin().await?;
+        if !has_room(&mut transaction, key).await? {
+            return Ok(KeyChange::TooMany);
+        }
+        insert_key(&mut transaction, key).await?;
+        outbox::enqueue(&mut transaction, announcement).await?;
+        transaction.commit().await?;
+        Ok(KeyChange::Done)
+    }
+
+    /// Makes the successor of a key, which goes on until `old_expires_at` and is announced so.
+    pub async fn rotate_key(
+        &self,
+        old: KeyId,
+        old_expires_at: Timestamp,
+        successor: &NewKey,
+        announcements: &[OutboxEntry; 2],
+    ) -> Result<KeyChange, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let changed = sqlx::query(
+            "UPDATE api_keys SET expires_at = $3
+             WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL
+               AND (expires_at IS NULL OR expires_at > $4)",
+        )
+        .bind(successor.org.uuid())
+        .bind(old.uuid())
+        .bind(to_database(old_expires_at))
+        .bind(to_database(successor.created_at))
+        .execute(&mut *transaction)
+        .await?;
+        if changed.rows_affected() == 0 {
+            return Ok(KeyChange::NoSuchKey);
+        }
+        if !has_room(&mut transaction, successor).await? {
+            return Ok(KeyChange::TooMany);
+        }
+        insert_key(&mut transaction, successor).await?;
+        for announcement in announcements {
+            outbox::enqueue(&mut transaction, announcement).await?;
+        }
+        transaction.commit().await?;
+        Ok(KeyChange::Done)
+    }
+
+    /// Revokes a key; doing it again changes nothing, but is announced again.
+    pub async fn revoke_key(
+        &self,
+        org: OrgId,
+        id: KeyId,
+        now: Timestamp,
+        announcement: impl FnOnce(&KeyHash) -> OutboxEntry,
+    ) -> Result<KeyChange, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let hash: Option<String> = sqlx::query_scalar(
+            "UPDATE api_keys SET revoked_at = coalesce(revoked_at, $3)
+             WHERE org_id = $1 AND id = $2 RETURNING hash",
+        )
+        .bind(org.uuid())
+        .bind(id.uuid())
+        .bind(to_database(now))
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(hash) = hash else {
+            return Ok(KeyChange::NoSuchKey);
+        };
+        let announcement = announcement(&KeyHash::from_text(&hash));
+        outbox::enqueue(&mut transaction, &announcement).await?;
+        transaction.commit().await?;
+        Ok(KeyChange::Done)
+    }
+
+    pub async fn key(&self, org: OrgId, id: KeyId) -> Result<Option<KeyRow>, Error> {
+        let row: Option<Row> =
+            sqlx::query_as("SELECT * FROM api_keys WHERE org_id = $1 AND id = $2")
+                .bind(org.uuid())
+                .bind(id.uuid())
+                .fetch_optional(&self.pool)
+                .await?;
+        Ok(row.map(KeyRow::from))
+    }
+
+    /// An organisation's keys, newest first, from below `before` on; revoked ones too.
+    pub async fn list_keys(
+        &self,
+        org: OrgId,
+        before: Option<KeyId>,
+        limit: u32,
+    ) -> Result<Page<KeyRow, KeyId>, Error> {
+        let rows: Vec<Row> = sqlx::query_as(
+            "SELECT * FROM api_keys WHERE org_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+        )
+        .bind(org.uuid())
+        .bind(before.map_or(Uuid::max(), KeyId::uuid))
+        .bind(i64::from(limit) + 1)
+        .fetch_all(&self.pool)
+        .await?;
+        let keys = rows.into_iter().map(KeyRow::from).collect();
+        Ok(Page::from_rows(keys, limit, |key: &KeyRow| key.id))
+    }
+
+    /// Notes when keys were last used. A later time that is known already stays.
+    pub async fn note_keys_used(
+        &self,
+        uses: impl Iterator<Item = (OrgId, KeyId, Timestamp)>,
+    ) -> Result<(), Error> {
+        let (mut orgs, mut ids, mut times) = (Vec::new(), Vec::new(), Vec::new());
+        for (org, id, used_at) in uses {
+            orgs.push(org.uuid());
+            ids.push(id.uuid());
+            times.push(to_database(used_at));
+        }
+        sqlx::query(
+            "UPDATE api_keys SET last_used_at = greatest(last_used_at, used.at)
+             FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) AS used (org_id, id, at)
+             WHERE api_keys.org_id = used.org_id AND api_keys.id = used.id",
+        )
+        .bind(orgs)
+        .bind(ids)
+        .bind(times)
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+}
+
+/// Whether the organisation may have one more key. Two that ask at once may both be told yes; the
+/// bound is there against thousands.
+async fn has_room(
+    transaction: &mut Transaction<'_, Postgres>,
+    key: &NewKey,
+) -> Result<bool, Error> {
+    let keys: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM api_keys
+         WHERE org_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)",
+    )
+    .bind(key.org.uuid())
+    .bind(to_database(key.created_at))
+    .fetch_one(&mut **transaction)
+    .await?;
+    Ok(keys < KEYS_MAX)
+}
+
+async fn insert_key(
+    transaction: &mut Transaction<'_, Postgres>,
+    key: &NewKey,
+) -> Result<(), Error> {
+    let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
+    sqlx::query(
+        "INSERT INTO api_keys (org_id, id, name, hash, hint, scopes, created_by, created_at, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(key.org.uuid())
+    .bind(key.id.uuid())
+    .bind(&key.name)
+    .bind(key.hash.as_str())
+    .bind(&key.hint)
+    .bind(scopes)
+    .bind(key.created_by.map(UserId::uuid))
+    .bind(to_database(key.created_at))
+    .bind(key.expires_at.map(to_database))
+    .execute(&mut **transaction)
+    .await?;
+    Ok(())
+}
+
+impl From<Row> for KeyRow {
+    fn from(row: Row) -> Self {
+        Self {
+            org: OrgId::from_uuid(row.org_id),
+            id: KeyId::from_uuid(row.id),
+            name: row.name,
+            hash: KeyHash::from_text(&row.hash),
+            hint: row.hint,
+            // A newer version may have written scopes that this one does not know.
+            scopes: row
+                .scopes
+                .iter()
+                .filter_map(|scope| scope.parse().ok())
+                .collect(),
+            created_by: row.created_by.map(UserId::from_uuid),
+            created_at: from_database(row.created_at),
+            expires_at: row.expires_at.map(from_database),
+            last_used_at: row.last_used_at.map(from_database),
+            revoked_at: row.revoked_at.map(from_database),
+        }
+    }
+}
