@@ -10,12 +10,14 @@ use store::Store;
 use tokio::time::{Instant, sleep};
 
 use crate::{
+    accounts::passwords::Passwords,
     announce::Announcer,
-    config::Config,
+    config::{Config, PublicUrl},
     deliveries::{signing::Signing, target::TargetPolicy},
     edge::{client_address::ProxyTrust, identity::Door, session_cookie::SessionCookie},
     error_chain::chain,
     lifecycle::Tasks,
+    mail::{self, Post},
     planes::{Appenders, ControlPlane, DataPlane},
     snapshots::Keys,
 };
@@ -38,6 +40,8 @@ pub struct Node {
     pub delivery_concurrency: usize,
     retention: Duration,
     pub request_timeout: Duration,
+    mail: Option<mail::Settings>,
+    public_url: Arc<PublicUrl>,
 }
 
 impl Node {
@@ -50,7 +54,7 @@ impl Node {
                 keys: Keys::new(journal.clone()),
                 clock,
                 proxies: ProxyTrust::new(&config.http.trusted_proxies, config.client_ip_header()?),
-                cookie: SessionCookie::new(false),
+                cookie: SessionCookie::new(config.http.public_url.is_https()),
             },
             announcer: Announcer::new(store.clone(), journal.clone()),
             journal,
@@ -68,6 +72,8 @@ impl Node {
             delivery_concurrency: config.delivery.concurrency,
             retention: config.retention(),
             request_timeout: Duration::from_secs(config.http.request_timeout_s),
+            mail: mail::Settings::read(&config.mail)?,
+            public_url: Arc::new(config.http.public_url.clone()),
         })
     }
 
@@ -80,15 +86,23 @@ impl Node {
         }
     }
 
-    pub fn control_plane(&self) -> ControlPlane {
-        ControlPlane {
+    /// Starts what sends mail, if there is a mail server.
+    pub fn control_plane(&self, tasks: &Tasks) -> anyhow::Result<ControlPlane> {
+        let post = self.mail.clone().map(|settings| {
+            let public_url = Arc::clone(&self.public_url);
+            Post::start(settings, self.store.clone(), self.clock, public_url, tasks)
+        });
+        Ok(ControlPlane {
             door: self.door.clone(),
             store: self.store.clone(),
             journal: self.journal.clone(),
             announcer: self.announcer.clone(),
             clock: self.clock,
             targets: Arc::clone(&self.targets),
-        }
+            passwords: Passwords::new()?,
+            post,
+            public_url: Arc::clone(&self.public_url),
+        })
     }
 }
 

@@ -10,6 +10,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 
 use crate::{
+    accounts::forget,
     alerts::matching::Matcher,
     apply::{self, Sink},
     deliveries::{record::Recorder, send::Sender, work::Worker},
@@ -55,7 +56,7 @@ pub fn start(
     let mut app = routes::node(Health::start(&node.journal, &node.store, metrics, tasks));
     for role in roles {
         match role {
-            Role::Api => app = app.merge(serve_customers(node, tasks)),
+            Role::Api => app = app.merge(serve_customers(node, tasks)?),
             Role::Index => fill_the_store(node, tasks),
             Role::Match => judge_events(node, tasks),
             Role::Deliver => send_deliveries(node, tasks)?,
@@ -68,14 +69,16 @@ pub fn start(
     Ok(address)
 }
 
-fn serve_customers(node: &Node, tasks: &Tasks) -> Router {
+fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     let stopping = tasks.stopping();
     tasks.spawn("announce", node.announcer.clone().sweep(stopping.clone()));
     tasks.spawn(
         "follow keys",
         node.door.keys.clone().follow(stopping.clone()),
     );
-    routes::api(node.data_plane(tasks), node.control_plane())
+    let forgetting = forget::run(node.store.clone(), node.clock, stopping.clone());
+    tasks.spawn("forget what ran out", forgetting);
+    routes::api(node.data_plane(tasks), node.control_plane(tasks)?)
 }
 
 fn fill_the_store(node: &Node, tasks: &Tasks) {
