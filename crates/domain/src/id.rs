@@ -92,6 +92,8 @@ ids! {
     InvitationId = "inv";
     /// An API key (never the key's text).
     KeyId = "key";
+    /// One answer to "may this agent do this?".
+    DecisionId = "dec";
     /// An audit event. Its time is the event's `occurred_at`, so ids sort in event time.
     EventId = "evt";
     /// An alert rule.

@@ -19,6 +19,7 @@ pub mod rule;
 pub mod timestamp;
 
 pub use id::{
-    AttemptId, DeliveryId, EventId, InvitationId, KeyId, OrgId, RuleId, SessionId, UserId,
+    AttemptId, DecisionId, DeliveryId, EventId, InvitationId, KeyId, OrgId, RuleId, SessionId,
+    UserId,
 };
 pub use timestamp::Timestamp;

@@ -10,6 +10,7 @@ mod apply;
 mod chance;
 pub mod commands;
 mod config;
+mod decisions;
 mod deliveries;
 mod edge;
 mod error_chain;

@@ -10,7 +10,16 @@ use utoipa::{
     },
 };
 
-use crate::{alerts::rules, deliveries::show, edge::problem::FaultBody, events, health};
+use crate::{
+    accounts::{
+        api_keys, invitations, login, members, organisation, password_reset, register, sessions,
+    },
+    alerts::rules,
+    decisions::decide,
+    deliveries::show,
+    edge::problem::FaultBody,
+    events, health,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -21,8 +30,15 @@ use crate::{alerts::rules, deliveries::show, edge::problem::FaultBody, events, h
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(
-        events::ingest::ingest, events::list::list, events::list::show,
-        rules::create, rules::list, rules::show,
+        events::ingest::ingest, events::list::list, events::list::show, events::export::export,
+        decide::decide,
+        rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
+        register::register, register::verify_email, login::login, login::logout,
+        password_reset::request, password_reset::confirm, sessions::list, sessions::end,
+        organisation::me, organisation::show, organisation::rename,
+        members::list, members::change, members::remove,
+        invitations::create, invitations::list, invitations::revoke, invitations::accept,
+        api_keys::create, api_keys::list, api_keys::show, api_keys::rotate, api_keys::revoke,
         show::list, show::show,
         health::live, health::ready, health::metrics,
         alert,

@@ -10,7 +10,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 
 use crate::{
-    accounts::forget,
+    accounts::{forget, key_uses},
     alerts::matching::Matcher,
     apply::{self, Sink},
     deliveries::{record::Recorder, send::Sender, work::Worker},
@@ -78,6 +78,13 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     );
     let forgetting = forget::run(node.store.clone(), node.clock, stopping.clone());
     tasks.spawn("forget what ran out", forgetting);
+    let uses = key_uses::note(
+        node.door.keys.clone(),
+        node.store.clone(),
+        node.clock,
+        stopping.clone(),
+    );
+    tasks.spawn("note key uses", uses);
     routes::api(node.data_plane(tasks), node.control_plane(tasks)?)
 }
 

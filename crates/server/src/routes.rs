@@ -6,16 +6,24 @@ use axum::{
     Router,
     http::StatusCode,
     middleware,
-    routing::{get, post},
+    routing::{delete, get, patch, post},
 };
 use domain::error_code::ErrorCode;
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
 
 use crate::{
+    accounts::{
+        api_keys, invitations, login, members, organisation, password_reset, register, sessions,
+    },
     alerts::rules,
+    decisions::decide,
     deliveries::show as deliveries,
-    edge::{Problem, envelope::envelope},
-    events::{ingest, list as events},
+    edge::{
+        Problem,
+        cross_site::{self, CrossSite},
+        envelope::envelope,
+    },
+    events::{export, ingest, list as events},
     health::{self, Health},
     openapi,
     planes::{ControlPlane, DataPlane},
@@ -27,24 +35,76 @@ use crate::{
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What customers call.
-pub fn api(data: DataPlane, control: ControlPlane) -> Router {
+pub fn api(data: DataPlane, control: ControlPlane) -> anyhow::Result<Router> {
+    let cross_site = CrossSite::new(&control.public_url)?;
     let data = Router::new()
         .route("/v1/audit/events", post(ingest::ingest))
+        .route("/v1/runtime/decisions", post(decide::decide))
         .with_state(data);
     let control = Router::new()
         .route("/v1/audit/events", get(events::list))
         .route("/v1/audit/events/{id}", get(events::show))
+        .route("/v1/audit/export", post(export::export))
         .route("/v1/alert-rules", post(rules::create).get(rules::list))
-        .route("/v1/alert-rules/{id}", get(rules::show))
+        .route(
+            "/v1/alert-rules/{id}",
+            get(rules::show)
+                .put(rules::replace)
+                .patch(rules::update)
+                .delete(rules::delete),
+        )
         .route("/v1/deliveries", get(deliveries::list))
         .route("/v1/deliveries/{id}", get(deliveries::show))
+        .route("/v1/api-keys", post(api_keys::create).get(api_keys::list))
+        .route(
+            "/v1/api-keys/{id}",
+            get(api_keys::show).delete(api_keys::revoke),
+        )
+        .route("/v1/api-keys/{id}/rotate", post(api_keys::rotate))
+        .merge(accounts())
+        .layer(middleware::from_fn_with_state(
+            cross_site,
+            cross_site::refuse,
+        ))
         .layer(TimeoutLayer::with_status_code(
             StatusCode::SERVICE_UNAVAILABLE,
             CONTROL_TIMEOUT,
         ))
         .with_state(control);
     let document = Router::new().route("/openapi.json", get(openapi::serve));
-    data.merge(control).merge(document)
+    Ok(data.merge(control).merge(document))
+}
+
+/// How people come in, and how they manage who else does.
+fn accounts() -> Router<ControlPlane> {
+    Router::new()
+        .route("/v1/auth/register", post(register::register))
+        .route("/v1/auth/verify-email", post(register::verify_email))
+        .route("/v1/auth/login", post(login::login))
+        .route("/v1/auth/logout", post(login::logout))
+        .route("/v1/auth/password-reset", post(password_reset::request))
+        .route(
+            "/v1/auth/password-reset/confirm",
+            post(password_reset::confirm),
+        )
+        .route("/v1/auth/accept-invitation", post(invitations::accept))
+        .route("/v1/auth/sessions", get(sessions::list))
+        .route("/v1/auth/sessions/{id}", delete(sessions::end))
+        .route("/v1/me", get(organisation::me))
+        .route(
+            "/v1/org",
+            get(organisation::show).patch(organisation::rename),
+        )
+        .route("/v1/members", get(members::list))
+        .route(
+            "/v1/members/{id}",
+            patch(members::change).delete(members::remove),
+        )
+        .route(
+            "/v1/invitations",
+            post(invitations::create).get(invitations::list),
+        )
+        .route("/v1/invitations/{id}", delete(invitations::revoke))
 }
 
 /// What every node answers, whatever its roles.

@@ -108,7 +108,8 @@ pub async fn create(
         .save_invitation(by.org, &invitation, &token.hash())
         .await?;
     if !saved {
-        let detail = format!("{OPEN_MAX} invitations wait already; revoke some that are not needed.");
+        let detail =
+            format!("{OPEN_MAX} invitations wait already; revoke some that are not needed.");
         return Err(Problem::new(ErrorCode::LimitReached, detail));
     }
     let mut body = InvitationBody::from(&invitation);
@@ -188,8 +189,8 @@ pub async fn accept(
         .invitation_for(&token, plane.clock.now())
         .await?
         .ok_or_else(token_invalid)?;
-    let password = Password::parse(chosen.password, &email)
-        .map_err(|fault| Problem::invalid(vec![fault]))?;
+    let password =
+        Password::parse(chosen.password, &email).map_err(|fault| Problem::invalid(vec![fault]))?;
     let hash = plane.passwords.hash(password).await?;
     let now = plane.clock.now();
     let user = UserId::new(now, chance::bytes());

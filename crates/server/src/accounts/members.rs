@@ -125,9 +125,7 @@ fn refused(refused: Refused) -> Problem {
             ErrorCode::Forbidden,
             "This needs the role `admin` or `owner`; only an owner makes and unmakes owners.",
         ),
-        Refused::LastOwner => {
-            Problem::new(ErrorCode::LastOwner, ErrorCode::LastOwner.what_to_do())
-        }
+        Refused::LastOwner => Problem::new(ErrorCode::LastOwner, ErrorCode::LastOwner.what_to_do()),
     }
 }
 

@@ -78,8 +78,8 @@ pub async fn rename(
     member: Member<Admin>,
     Json(change): Json<OrganisationChange>,
 ) -> Result<JsonAnswer<OrganisationBody>, Problem> {
-    let name = organisation_name(&change.name, "/name")
-        .map_err(|fault| Problem::invalid(vec![fault]))?;
+    let name =
+        organisation_name(&change.name, "/name").map_err(|fault| Problem::invalid(vec![fault]))?;
     plane.store.rename_organisation(member.org, &name).await?;
     let organisation = found(&plane, &member).await?;
     Ok(JsonAnswer(OrganisationBody::from(organisation)))

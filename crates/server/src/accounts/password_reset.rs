@@ -76,8 +76,8 @@ pub async fn confirm(
         .password_reset_for(&token, plane.clock.now())
         .await?
         .ok_or_else(token_invalid)?;
-    let password = Password::parse(chosen.password, &email)
-        .map_err(|fault| Problem::invalid(vec![fault]))?;
+    let password =
+        Password::parse(chosen.password, &email).map_err(|fault| Problem::invalid(vec![fault]))?;
     let hash = plane.passwords.hash(password).await?;
     let used = plane
         .store

@@ -102,9 +102,15 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         if let Error::Overloaded = error {
             tracing::warn!("too many passwords wait to be hashed");
-            return Self::new(ErrorCode::Overloaded, "Too many logins wait; try again shortly.");
+            return Self::new(
+                ErrorCode::Overloaded,
+                "Too many logins wait; try again shortly.",
+            );
         }
-        tracing::error!(error = crate::error_chain::chain(&error), "a password was not hashed");
+        tracing::error!(
+            error = crate::error_chain::chain(&error),
+            "a password was not hashed"
+        );
         Self::new(ErrorCode::Internal, ErrorCode::Internal.summary())
     }
 }
@@ -120,8 +126,14 @@ mod tests {
     #[tokio::test]
     async fn only_the_password_itself_opens_its_hash() {
         let passwords = Passwords::new().expect("hashes");
-        let hash = passwords.hash(password("correct horse")).await.expect("a hash");
-        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        let hash = passwords
+            .hash(password("correct horse"))
+            .await
+            .expect("a hash");
+        assert!(
+            hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"),
+            "{hash}"
+        );
         for (text, opens) in [("correct horse", true), ("correct horsf", false)] {
             let matches = passwords.check(text.to_owned(), Some(&hash)).await;
             assert_eq!(matches.expect("checked"), opens);
@@ -134,7 +146,9 @@ mod tests {
     async fn who_finds_no_place_is_refused_and_those_before_are_served() {
         let passwords = Passwords::new().expect("hashes");
         let places = u32::try_from(passwords.places.available_permits()).expect("few");
-        let taken = Arc::clone(&passwords.places).acquire_many_owned(places).await;
+        let taken = Arc::clone(&passwords.places)
+            .acquire_many_owned(places)
+            .await;
         let refused = passwords.hash(password("correct horse")).await;
         assert!(matches!(refused, Err(Error::Overloaded)));
         drop(taken);

@@ -86,11 +86,11 @@ pub async fn end(
     member: Member<Anybody>,
     IdInPath(id): IdInPath<SessionId>,
 ) -> Result<StatusCode, Problem> {
-    let ended = plane
-        .store
-        .end_session(member.org, member.user, id)
-        .await?;
-    ended
-        .then_some(StatusCode::NO_CONTENT)
-        .ok_or_else(|| Problem::new(domain::error_code::ErrorCode::NotFound, "You have no such session."))
+    let ended = plane.store.end_session(member.org, member.user, id).await?;
+    ended.then_some(StatusCode::NO_CONTENT).ok_or_else(|| {
+        Problem::new(
+            domain::error_code::ErrorCode::NotFound,
+            "You have no such session.",
+        )
+    })
 }

@@ -2,13 +2,14 @@
 
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{
-    RuleId, Timestamp,
+    OrgId, RuleId, Timestamp,
+    error_code::ErrorCode,
     fault::{Fault, FaultCode},
     rule::{DESCRIPTION_MAX, NAME_MAX, Pattern, Rule},
 };
 use journal::config::Change;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::{
@@ -73,7 +74,7 @@ pub struct RulePage {
 ///
 /// Once this returns, the rule judges every event that is accepted afterwards.
 #[utoipa::path(
-    post, path = "/v1/alert-rules", tag = "alert rules", security(("api_key" = ["rules:write"])),
+    post, path = "/v1/alert-rules", tag = "alert rules", security(("api_key" = ["rules:write"]), ("session" = [])),
     request_body = NewRule,
     responses(
         (status = 201, description = "Made, and in effect", body = RuleBody),
@@ -104,21 +105,110 @@ pub async fn create(
         .store
         .create_rule(&rule, &announce::entry(Change::rule_saved(&rule)))
         .await?;
+    announce_rule(&plane, rule.id).await?;
+    Ok((StatusCode::CREATED, JsonAnswer(RuleBody::from(rule))))
+}
+
+/// Replaces an alert rule.
+///
+/// Once this returns, events that are accepted afterwards are judged by the rule as it is now.
+#[utoipa::path(
+    put, path = "/v1/alert-rules/{id}", tag = "alert rules",
+    security(("api_key" = ["rules:write"]), ("session" = [])),
+    params(("id" = String, Path, description = "The rule's id")),
+    request_body = NewRule,
+    responses(
+        (status = 200, description = "Replaced, and in effect", body = RuleBody),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn replace(
+    State(plane): State<ControlPlane>,
+    caller: Caller<RulesWrite>,
+    IdInPath(id): IdInPath<RuleId>,
+    Json(new): Json<NewRule>,
+) -> Result<JsonAnswer<RuleBody>, Problem> {
+    let current = found(&plane, caller.org, id).await?;
+    change(&plane, current, new).await
+}
+
+/// Changes some fields of an alert rule.
+///
+/// A field that is given replaces the rule's whole field, `match` too; null stands for its default.
+#[utoipa::path(
+    patch, path = "/v1/alert-rules/{id}", tag = "alert rules",
+    security(("api_key" = ["rules:write"]), ("session" = [])),
+    params(("id" = String, Path, description = "The rule's id")),
+    request_body(content = Object, description = "Any of the fields of a new rule"),
+    responses(
+        (status = 200, description = "Changed, and in effect", body = RuleBody),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn update(
+    State(plane): State<ControlPlane>,
+    caller: Caller<RulesWrite>,
+    IdInPath(id): IdInPath<RuleId>,
+    Json(fields): Json<Map<String, Value>>,
+) -> Result<JsonAnswer<RuleBody>, Problem> {
+    let current = found(&plane, caller.org, id).await?;
+    let mut merged = Map::from_iter([
+        ("name".to_owned(), Value::from(current.name.clone())),
+        (
+            "description".to_owned(),
+            Value::from(current.description.clone()),
+        ),
+        ("enabled".to_owned(), Value::from(current.enabled)),
+        ("match".to_owned(), current.pattern.source().clone()),
+        ("url".to_owned(), Value::from(current.url.clone())),
+    ]);
+    merged.extend(fields);
+    merged.retain(|_, value| !value.is_null());
+    let new = serde_json::from_value(Value::Object(merged))
+        .map_err(|error| Problem::new(ErrorCode::InvalidBody, format!("{error}.")))?;
+    change(&plane, current, new).await
+}
+
+/// Deletes an alert rule.
+///
+/// Once this returns, it judges no event that is accepted afterwards. What it matched before is still
+/// delivered.
+#[utoipa::path(
+    delete, path = "/v1/alert-rules/{id}", tag = "alert rules",
+    security(("api_key" = ["rules:write"]), ("session" = [])),
+    params(("id" = String, Path, description = "The rule's id")),
+    responses(
+        (status = 204, description = "Deleted"),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn delete(
+    State(plane): State<ControlPlane>,
+    caller: Caller<RulesWrite>,
+    IdInPath(id): IdInPath<RuleId>,
+) -> Result<StatusCode, Problem> {
+    let announcement = announce::entry(Change::rule_gone(caller.org, id));
+    if !plane
+        .store
+        .delete_rule(caller.org, id, &announcement)
+        .await?
+    {
+        return Err(Problem::not_found("alert rule"));
+    }
     plane
         .announce(|| {
-            format!(
-                "The rule {} was saved and takes effect once the journal is back. Do not make it \
-                 again; GET /v1/alert-rules/{} shows it.",
-                rule.id, rule.id
-            )
+            format!("The rule {id} is deleted, but goes on judging until the journal is back.")
         })
         .await?;
-    Ok((StatusCode::CREATED, JsonAnswer(RuleBody::from(rule))))
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Lists alert rules, newest first.
 #[utoipa::path(
-    get, path = "/v1/alert-rules", tag = "alert rules", security(("api_key" = ["rules:read"])),
+    get, path = "/v1/alert-rules", tag = "alert rules", security(("api_key" = ["rules:read"]), ("session" = [])),
     params(PageParams),
     responses(
         (status = 200, description = "One page", body = RulePage),
@@ -144,7 +234,7 @@ pub async fn list(
 
 /// Shows one alert rule.
 #[utoipa::path(
-    get, path = "/v1/alert-rules/{id}", tag = "alert rules", security(("api_key" = ["rules:read"])),
+    get, path = "/v1/alert-rules/{id}", tag = "alert rules", security(("api_key" = ["rules:read"]), ("session" = [])),
     params(("id" = String, Path, description = "The rule's id")),
     responses(
         (status = 200, description = "The rule", body = RuleBody),
@@ -157,12 +247,51 @@ pub async fn show(
     caller: Caller<RulesRead>,
     IdInPath(id): IdInPath<RuleId>,
 ) -> Result<JsonAnswer<RuleBody>, Problem> {
-    let rule = plane
-        .store
-        .rule(caller.org, id)
-        .await?
-        .ok_or_else(|| Problem::not_found("alert rule"))?;
+    let rule = found(&plane, caller.org, id).await?;
     Ok(JsonAnswer(RuleBody::from(rule)))
+}
+
+async fn found(plane: &ControlPlane, org: OrgId, id: RuleId) -> Result<Rule, Problem> {
+    let rule = plane.store.rule(org, id).await?;
+    rule.ok_or_else(|| Problem::not_found("alert rule"))
+}
+
+/// Saves and announces the next version of a rule.
+async fn change(
+    plane: &ControlPlane,
+    current: Rule,
+    new: NewRule,
+) -> Result<JsonAnswer<RuleBody>, Problem> {
+    let pattern = checked(plane, &new)?;
+    let rule = Rule {
+        name: new.name,
+        description: new.description,
+        enabled: new.enabled,
+        pattern,
+        url: new.url,
+        updated_at: plane.clock.now(),
+        version: current.version + 1,
+        ..current
+    };
+    let announcement = announce::entry(Change::rule_saved(&rule));
+    if !plane.store.replace_rule(&rule, &announcement).await? {
+        return Err(Problem::new(
+            ErrorCode::Conflict,
+            ErrorCode::Conflict.what_to_do(),
+        ));
+    }
+    announce_rule(plane, rule.id).await?;
+    Ok(JsonAnswer(RuleBody::from(rule)))
+}
+
+async fn announce_rule(plane: &ControlPlane, rule: RuleId) -> Result<(), Problem> {
+    let saved = || {
+        format!(
+            "The rule {rule} was saved and takes effect once the journal is back. Do not send it \
+             again; GET /v1/alert-rules/{rule} shows it."
+        )
+    };
+    plane.announce(saved).await
 }
 
 /// Everything that is wrong with a new rule, or its pattern.

@@ -94,7 +94,7 @@ pub struct DeliveryPage {
 
 /// Lists deliveries, newest event first.
 #[utoipa::path(
-    get, path = "/v1/deliveries", tag = "deliveries", security(("api_key" = ["deliveries:read"])),
+    get, path = "/v1/deliveries", tag = "deliveries", security(("api_key" = ["deliveries:read"]), ("session" = [])),
     params(PageParams),
     responses(
         (status = 200, description = "One page", body = DeliveryPage),
@@ -122,7 +122,7 @@ pub async fn list(
 
 /// Shows one delivery with every attempt.
 #[utoipa::path(
-    get, path = "/v1/deliveries/{id}", tag = "deliveries", security(("api_key" = ["deliveries:read"])),
+    get, path = "/v1/deliveries/{id}", tag = "deliveries", security(("api_key" = ["deliveries:read"]), ("session" = [])),
     params(("id" = String, Path, description = "The delivery's id, as in `X-Service-Delivery-Id`")),
     responses(
         (status = 200, description = "The delivery", body = DeliveryDetail),

@@ -37,7 +37,7 @@ pub struct EventPage {
 
 /// Lists audit events, newest first.
 #[utoipa::path(
-    get, path = "/v1/audit/events", tag = "events", security(("api_key" = ["events:read"])),
+    get, path = "/v1/audit/events", tag = "events", security(("api_key" = ["events:read"]), ("session" = [])),
     params(PageParams),
     responses(
         (status = 200, description = "One page", body = EventPage),
@@ -69,7 +69,7 @@ pub async fn list(
 
 /// Shows one audit event.
 #[utoipa::path(
-    get, path = "/v1/audit/events/{id}", tag = "events", security(("api_key" = ["events:read"])),
+    get, path = "/v1/audit/events/{id}", tag = "events", security(("api_key" = ["events:read"]), ("session" = [])),
     params(("id" = String, Path, description = "The event's id")),
     responses(
         (status = 200, description = "The event", body = Object),

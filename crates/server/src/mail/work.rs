@@ -135,9 +135,10 @@ impl Worker {
     async fn write(&self, letter: &Letter) -> Result<Option<Message>, Failure> {
         let (email, text) = match letter {
             Letter::Registration { email, token } => {
-                let text = match self.store.has_account(email).await? {
-                    true => text::has_account(),
-                    false => text::verify(&self.public_url, token),
+                let text = if self.store.has_account(email).await? {
+                    text::has_account()
+                } else {
+                    text::verify(&self.public_url, token)
                 };
                 (email, text)
             }
@@ -159,9 +160,10 @@ impl Worker {
                 role,
                 token,
             } => {
-                let text = match self.store.has_account(email).await? {
-                    true => text::invited_with_account(org_name),
-                    false => text::invitation(&self.public_url, org_name, *role, token),
+                let text = if self.store.has_account(email).await? {
+                    text::invited_with_account(org_name)
+                } else {
+                    text::invitation(&self.public_url, org_name, *role, token)
                 };
                 (email, text)
             }

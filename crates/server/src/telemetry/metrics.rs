@@ -12,6 +12,8 @@ pub const HTTP_REQUEST_SECONDS: &str = "watchbell_http_request_duration_seconds"
 pub const EVENTS_INGESTED: &str = "watchbell_events_ingested_total";
 /// Events refused for what is in them.
 pub const EVENTS_REJECTED: &str = "watchbell_events_rejected_total";
+/// Decisions answered, by `decision`.
+pub const DECISIONS: &str = "watchbell_decisions_total";
 /// Events written to the index.
 pub const EVENTS_INDEXED: &str = "watchbell_events_indexed_total";
 /// Events put before the rules.
@@ -63,6 +65,7 @@ fn describe() {
     );
     describe_counter!(EVENTS_INGESTED, "Events the journal has acknowledged");
     describe_counter!(EVENTS_REJECTED, "Events refused for what is in them");
+    describe_counter!(DECISIONS, "Decisions answered, by what was decided");
     describe_counter!(EVENTS_INDEXED, "Events written to the index");
     describe_counter!(EVENTS_JUDGED, "Events put before the rules");
     describe_counter!(DELIVERIES_MATCHED, "Deliveries made by the matcher");

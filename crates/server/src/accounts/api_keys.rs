@@ -1,0 +1,397 @@
+//! `/v1/api-keys`: keys are made, listed, rotated and revoked by people; a key's text is shown once.
+
+use std::time::Duration;
+
+use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
+use domain::{
+    KeyId, OrgId, Timestamp, UserId,
+    account::{ApiKey, KeyHash, Scope},
+    error_code::ErrorCode,
+    fault::{Fault, FaultCode},
+};
+use journal::config::{Change, KeyEntry};
+use serde::{Deserialize, Serialize};
+use store::{
+    api_keys::{KeyChange, KeyRow, NewKey},
+    outbox::OutboxEntry,
+};
+use utoipa::ToSchema;
+
+use crate::{
+    announce, chance,
+    edge::{
+        Problem,
+        caller::{Admin, Anybody, Member},
+        problem::ProblemBody,
+        read::{IdInPath, Json, PageParams, PageWanted, cursor},
+    },
+    planes::ControlPlane,
+};
+
+const NAME_MAX: usize = 128;
+/// How long a key that was rotated goes on, unless asked otherwise: a day to change it everywhere.
+const OVERLAP_DEFAULT_S: u32 = 24 * 3_600;
+/// A month; who needs longer has two keys.
+const OVERLAP_MAX_S: u32 = 30 * 24 * 3_600;
+
+/// A key to be made.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewKeyBody {
+    /// 1 to 128 characters, for people.
+    #[schema(example = "billing agent")]
+    name: String,
+    /// What it may do; at least one.
+    #[schema(example = json!(["events:write"]))]
+    scopes: Vec<String>,
+    /// When it ends; never unless given.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Timestamp>,
+}
+
+/// How a key is rotated.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rotation {
+    /// Seconds the old key goes on; 0 ends it at once. At most 30 days.
+    #[serde(default = "a_day")]
+    #[schema(default = 86_400)]
+    overlap_s: u32,
+}
+
+fn a_day() -> u32 {
+    OVERLAP_DEFAULT_S
+}
+
+/// An API key, without its text.
+#[derive(Serialize, ToSchema)]
+pub struct KeyBody {
+    #[schema(value_type = String, example = "key_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    id: KeyId,
+    name: String,
+    /// The last characters of the key.
+    hint: Option<String>,
+    #[schema(value_type = Vec<String>)]
+    scopes: Vec<Scope>,
+    /// Who made it; null if an operator did.
+    #[schema(value_type = Option<String>)]
+    created_by: Option<UserId>,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Timestamp>,
+    /// To within 15 seconds.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_used_at: Option<Timestamp>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    revoked_at: Option<Timestamp>,
+}
+
+/// A key that was just made: the only answer that carries its text.
+#[derive(Serialize, ToSchema)]
+pub struct MadeKey {
+    #[serde(flatten)]
+    key: KeyBody,
+    /// The key. It is not stored and cannot be shown again.
+    #[schema(example = "wb_live_...")]
+    api_key: String,
+}
+
+/// One page of keys.
+#[derive(Serialize, ToSchema)]
+pub struct KeyPage {
+    data: Vec<KeyBody>,
+    next_cursor: Option<String>,
+}
+
+/// Makes an API key.
+///
+/// The answer is the only one that carries the key. It works at once, on every node.
+#[utoipa::path(
+    post, path = "/v1/api-keys", tag = "api keys", security(("session" = [])),
+    request_body = NewKeyBody,
+    responses(
+        (status = 201, description = "Made, and in effect", body = MadeKey),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn create(
+    State(plane): State<ControlPlane>,
+    member: Member<Admin>,
+    Json(wanted): Json<NewKeyBody>,
+) -> Result<(StatusCode, JsonAnswer<MadeKey>), Problem> {
+    let now = plane.clock.now();
+    let scopes = checked(&wanted, now)?;
+    let (key, text) = Draft {
+        org: member.org,
+        name: wanted.name,
+        scopes,
+        created_by: Some(member.user),
+        expires_at: wanted.expires_at,
+    }
+    .make(now);
+    let announcement = announced(&key.hash, key.id, key.org, &key.scopes, key.expires_at);
+    done(plane.store.create_key(&key, &announcement).await?)?;
+    plane.announce(|| lost_before_shown(key.id)).await?;
+    Ok((StatusCode::CREATED, JsonAnswer(MadeKey::new(key, &text))))
+}
+
+/// Lists API keys, newest first, revoked ones too.
+#[utoipa::path(
+    get, path = "/v1/api-keys", tag = "api keys", security(("session" = [])),
+    params(PageParams),
+    responses(
+        (status = 200, description = "One page", body = KeyPage),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn list(
+    State(plane): State<ControlPlane>,
+    member: Member<Anybody>,
+    page: PageWanted<KeyId>,
+) -> Result<JsonAnswer<KeyPage>, Problem> {
+    let page = plane
+        .store
+        .list_keys(member.org, page.before, page.limit)
+        .await?;
+    Ok(JsonAnswer(KeyPage {
+        data: page.rows.into_iter().map(KeyBody::from).collect(),
+        next_cursor: page.next.as_ref().map(cursor),
+    }))
+}
+
+/// Shows one API key.
+#[utoipa::path(
+    get, path = "/v1/api-keys/{id}", tag = "api keys", security(("session" = [])),
+    params(("id" = String, Path, description = "The key's id")),
+    responses(
+        (status = 200, description = "The key", body = KeyBody),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn show(
+    State(plane): State<ControlPlane>,
+    member: Member<Anybody>,
+    IdInPath(id): IdInPath<KeyId>,
+) -> Result<JsonAnswer<KeyBody>, Problem> {
+    let key = plane.store.key(member.org, id).await?;
+    let key = key.ok_or_else(|| Problem::not_found("API key"))?;
+    Ok(JsonAnswer(KeyBody::from(key)))
+}
+
+/// Rotates an API key.
+///
+/// Makes a new key of the same name, scopes and end; the old one goes on for `overlap_s` seconds, so
+/// that agents can be changed over one by one.
+#[utoipa::path(
+    post, path = "/v1/api-keys/{id}/rotate", tag = "api keys", security(("session" = [])),
+    params(("id" = String, Path, description = "The key's id")),
+    request_body = Rotation,
+    responses(
+        (status = 201, description = "The new key, in effect", body = MadeKey),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn rotate(
+    State(plane): State<ControlPlane>,
+    member: Member<Admin>,
+    IdInPath(id): IdInPath<KeyId>,
+    Json(rotation): Json<Rotation>,
+) -> Result<(StatusCode, JsonAnswer<MadeKey>), Problem> {
+    if rotation.overlap_s > OVERLAP_MAX_S {
+        let detail = format!("`overlap_s` is at most {OVERLAP_MAX_S}, which is 30 days.");
+        return Err(Problem::invalid(vec![Fault::invalid("/overlap_s", detail)]));
+    }
+    let now = plane.clock.now();
+    let old = plane.store.key(member.org, id).await?;
+    let old = old.ok_or_else(|| Problem::not_found("API key"))?;
+    let overlap = Duration::from_secs(u64::from(rotation.overlap_s));
+    let ends_at = now.plus(overlap);
+    let ends_at = old.expires_at.map_or(ends_at, |end| end.min(ends_at));
+    let (key, text) = Draft {
+        org: member.org,
+        name: old.name,
+        scopes: old.scopes,
+        created_by: Some(member.user),
+        expires_at: old.expires_at,
+    }
+    .make(now);
+    let announcements = [
+        announced(&old.hash, old.id, old.org, &key.scopes, Some(ends_at)),
+        announced(&key.hash, key.id, key.org, &key.scopes, key.expires_at),
+    ];
+    let rotated = plane
+        .store
+        .rotate_key(id, ends_at, &key, &announcements)
+        .await?;
+    done(rotated)?;
+    plane.announce(|| lost_before_shown(key.id)).await?;
+    Ok((StatusCode::CREATED, JsonAnswer(MadeKey::new(key, &text))))
+}
+
+/// Revokes an API key.
+///
+/// Every node refuses it within a second. Revoking it again is no error.
+#[utoipa::path(
+    delete, path = "/v1/api-keys/{id}", tag = "api keys", security(("session" = [])),
+    params(("id" = String, Path, description = "The key's id")),
+    responses(
+        (status = 204, description = "Revoked"),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn revoke(
+    State(plane): State<ControlPlane>,
+    member: Member<Admin>,
+    IdInPath(id): IdInPath<KeyId>,
+) -> Result<StatusCode, Problem> {
+    let gone = |hash: &KeyHash| announce::entry(Change::key_gone(hash));
+    let now = plane.clock.now();
+    done(plane.store.revoke_key(member.org, id, now, gone).await?)?;
+    plane
+        .announce(|| {
+            format!("The key {id} is revoked, but nodes go on taking it until the journal is back.")
+        })
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// What a new key is made of, before chance gives it its text.
+struct Draft {
+    org: OrgId,
+    name: String,
+    scopes: Vec<Scope>,
+    created_by: Option<UserId>,
+    expires_at: Option<Timestamp>,
+}
+
+impl Draft {
+    fn make(self, now: Timestamp) -> (NewKey, ApiKey) {
+        let text = ApiKey::new(chance::bytes());
+        let key = NewKey {
+            org: self.org,
+            id: KeyId::new(now, chance::bytes()),
+            name: self.name,
+            hash: text.hash(),
+            hint: text.hint().to_owned(),
+            scopes: self.scopes,
+            created_by: self.created_by,
+            created_at: now,
+            expires_at: self.expires_at,
+        };
+        (key, text)
+    }
+}
+
+/// Everything that is wrong with a new key, or its scopes.
+fn checked(wanted: &NewKeyBody, now: Timestamp) -> Result<Vec<Scope>, Problem> {
+    let mut faults = Vec::new();
+    let chars = wanted.name.chars().count();
+    if wanted.name.trim().is_empty() || chars > NAME_MAX || wanted.name.contains('\0') {
+        let detail = format!("`name` must be 1 to {NAME_MAX} characters.");
+        faults.push(Fault::invalid("/name", detail));
+    }
+    if wanted.expires_at.is_some_and(|end| end <= now) {
+        faults.push(Fault::invalid(
+            "/expires_at",
+            "`expires_at` is over already.",
+        ));
+    }
+    let mut scopes = Vec::new();
+    for (place, name) in wanted.scopes.iter().enumerate() {
+        match name.parse() {
+            Ok(scope) if scopes.contains(&scope) => {}
+            Ok(scope) => scopes.push(scope),
+            Err(_) => {
+                let known: Vec<&str> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
+                let detail = format!("A scope is one of {}.", known.join(", "));
+                faults.push(Fault::invalid(format!("/scopes/{place}"), detail));
+            }
+        }
+    }
+    if wanted.scopes.is_empty() {
+        let detail = "A key needs at least one scope, such as `events:write`.";
+        faults.push(Fault::new(FaultCode::FieldRequired, "/scopes", detail));
+    }
+    if faults.is_empty() {
+        Ok(scopes)
+    } else {
+        Err(Problem::invalid(faults))
+    }
+}
+
+/// What every node is told of a key.
+fn announced(
+    hash: &KeyHash,
+    id: KeyId,
+    org_id: OrgId,
+    scopes: &[Scope],
+    expires_at: Option<Timestamp>,
+) -> OutboxEntry {
+    let entry = KeyEntry {
+        id,
+        org_id,
+        scopes: scopes.to_vec(),
+        expires_at,
+    };
+    announce::entry(Change::key_made(hash, &entry))
+}
+
+fn done(change: KeyChange) -> Result<(), Problem> {
+    match change {
+        KeyChange::Done => Ok(()),
+        KeyChange::NoSuchKey => Err(Problem::not_found("API key")),
+        KeyChange::TooMany => Err(Problem::new(
+            ErrorCode::LimitReached,
+            "Your organisation has 10,000 keys that work; revoke some first.",
+        )),
+    }
+}
+
+/// The text of a key is shown in the answer that makes it, and there is none.
+fn lost_before_shown(id: KeyId) -> String {
+    format!(
+        "The key {id} was saved, but the journal is away and its text cannot be shown later. Revoke \
+         it (DELETE /v1/api-keys/{id}) and make another."
+    )
+}
+
+impl MadeKey {
+    fn new(key: NewKey, text: &ApiKey) -> Self {
+        Self {
+            key: KeyBody {
+                id: key.id,
+                name: key.name,
+                hint: Some(key.hint),
+                scopes: key.scopes,
+                created_by: key.created_by,
+                created_at: key.created_at,
+                expires_at: key.expires_at,
+                last_used_at: None,
+                revoked_at: None,
+            },
+            api_key: text.reveal().to_owned(),
+        }
+    }
+}
+
+impl From<KeyRow> for KeyBody {
+    fn from(key: KeyRow) -> Self {
+        Self {
+            id: key.id,
+            name: key.name,
+            hint: key.hint,
+            scopes: key.scopes,
+            created_by: key.created_by,
+            created_at: key.created_at,
+            expires_at: key.expires_at,
+            last_used_at: key.last_used_at,
+            revoked_at: key.revoked_at,
+        }
+    }
+}
