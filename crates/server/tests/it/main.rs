@@ -19,6 +19,8 @@ mod mass;
 mod openapi;
 mod outages;
 mod retries;
+mod rules;
 mod spec;
 mod telemetry;
+mod trail;
 mod wire;

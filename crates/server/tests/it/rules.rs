@@ -1,0 +1,108 @@
+//! Alert rules change, and the next event meets the rule as it is now.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use testkit::Receiver;
+
+use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, ok};
+use crate::errors::problem;
+
+async fn send(customer: &Customer, method: Method, path: &str, body: &Value) -> reqwest::Response {
+    let request = customer.request(method, path).json(body);
+    request.send().await.expect("an answer")
+}
+
+#[tokio::test]
+async fn a_rule_judges_the_next_event_as_it_is_after_put_patch_and_delete() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let (first, second) = (Receiver::start(), Receiver::start());
+    let (first, second) = (first.expect("a receiver"), second.expect("a receiver"));
+    let rule = customer
+        .rule(json!({"result": ["denied"]}), &first.url())
+        .await;
+    let path = format!("/v1/alert-rules/{rule}");
+
+    let moved = json!({"name": "Moved", "match": {"agent_id": ["a"]}, "url": second.url()});
+    let answer = ok(send(customer, Method::PUT, &path, &moved).await).await;
+    assert_eq!(answer["version"], 2, "{answer}");
+    assert_eq!(answer["name"], "Moved", "{answer}");
+    customer.ingest(&event("b")).await;
+    customer.ingest(&event("a")).await;
+    let received = second.wait_for(1, DEADLINE).await;
+    assert_eq!(received[0].json()["rule_name"], "Moved");
+    assert_eq!(received[0].json()["event"]["agent_id"], "a");
+
+    let paused = json!({"enabled": false, "description": "for now"});
+    let answer = ok(send(customer, Method::PATCH, &path, &paused).await).await;
+    assert_eq!(answer["version"], 3, "{answer}");
+    assert_eq!(answer["name"], "Moved", "a field that is not given stays");
+    assert_eq!(answer["description"], "for now", "{answer}");
+    customer.ingest(&event("a")).await;
+    let again = json!({"enabled": null, "description": null, "match": {"agent_id": ["c"]}});
+    let answer = ok(send(customer, Method::PATCH, &path, &again).await).await;
+    assert_eq!(answer["enabled"], true, "null stands for the default");
+    assert_eq!(answer["description"], Value::Null, "{answer}");
+    customer.ingest(&event("c")).await;
+    let received = second.wait_for(2, DEADLINE).await;
+    assert_eq!(received[1].json()["event"]["agent_id"], "c");
+
+    let deleted = customer.request(Method::DELETE, &path).send().await;
+    assert_eq!(deleted.expect("an answer").status(), StatusCode::NO_CONTENT);
+    customer.ingest(&event("c")).await;
+    let watcher = customer
+        .rule(json!({"agent_id": ["last"]}), &first.url())
+        .await;
+    customer.ingest(&event("last")).await;
+    let received = first.wait_for(1, DEADLINE).await;
+    assert_eq!(received[0].json()["rule_id"], watcher.as_str());
+    assert_eq!(second.count(), 2, "nothing came of what no rule matched");
+    for method in [Method::GET, Method::PUT, Method::PATCH, Method::DELETE] {
+        let response = send(customer, method.clone(), &path, &moved).await;
+        assert_eq!(response.status(), StatusCode::NOT_FOUND, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_is_not_valid_changes_nothing() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let rule = customer.rule(json!({}), "https://example.com/hook").await;
+    let path = format!("/v1/alert-rules/{rule}");
+    let before = customer.get_json(&path).await;
+    let refused = [
+        (json!({"name": ""}), 422),
+        (json!({"url": "ftp://example.com"}), 422),
+        (json!({"match": {"colour": ["red"]}}), 422),
+        (json!({"name": null}), 400),
+        (json!({"version": 9}), 400),
+    ];
+    for (fields, status) in refused {
+        let response = send(customer, Method::PATCH, &path, &fields).await;
+        problem(response, status).await;
+    }
+    assert_eq!(customer.get_json(&path).await, before);
+}
+
+#[tokio::test]
+async fn of_two_who_change_a_rule_at_once_nobody_overwrites_the_other_unseen() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let rule = customer.rule(json!({}), "https://example.com/hook").await;
+    let path = format!("/v1/alert-rules/{rule}");
+    let changes = (0..8).map(|number| {
+        let path = &path;
+        async move {
+            let fields = json!({"name": format!("Name {number}")});
+            send(customer, Method::PATCH, path, &fields).await.status()
+        }
+    });
+    let answers = futures::future::join_all(changes).await;
+    let changed = answers.iter().filter(|status| status.is_success()).count();
+    let refused = answers
+        .iter()
+        .filter(|status| **status == StatusCode::CONFLICT);
+    assert_eq!(changed + refused.count(), 8, "{answers:?}");
+    let version = customer.get_json(&path).await["version"].clone();
+    assert_eq!(version, changed + 1, "each that was told yes is in it");
+}
