@@ -1,0 +1,76 @@
+//! The metrics of this crate, named once.
+
+use domain::limit::Operation;
+use metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
+
+/// Checks, by `operation`, `outcome` and where they were decided: `decided_by`.
+pub const CHECKS: &str = "watchbell_limits_checks_total";
+/// Whether limits are shared between nodes right now: 1, or 0 while each node counts alone.
+pub const SHARED: &str = "watchbell_limits_shared";
+/// Callers and operations in memory.
+pub const WINDOWS: &str = "watchbell_limits_windows";
+
+/// Describes each to the recorder.
+pub fn describe() {
+    describe_counter!(
+        CHECKS,
+        "Rate limit checks, by operation, outcome and where they were decided"
+    );
+    describe_gauge!(SHARED, "Whether rate limits are shared between nodes now");
+    describe_gauge!(WINDOWS, "Callers and operations with a limit in memory");
+}
+
+/// Where a check was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DecidedBy {
+    Redis,
+    Memory,
+    /// An earlier refusal still holds.
+    DenyCache,
+}
+
+impl DecidedBy {
+    const ALL: [Self; 3] = [Self::Redis, Self::Memory, Self::DenyCache];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::Memory => "memory",
+            Self::DenyCache => "deny_cache",
+        }
+    }
+}
+
+/// The handles: looked up once, because a check in memory takes less time than looking one up.
+pub(crate) struct Handles {
+    /// By operation, then by where it was decided; refused before admitted.
+    checks: Vec<[[Counter; 2]; 3]>,
+    pub(crate) shared: Gauge,
+    pub(crate) windows: Gauge,
+}
+
+impl Handles {
+    pub(crate) fn new() -> Self {
+        let checks = Operation::ALL.map(|operation| {
+            DecidedBy::ALL.map(|by| {
+                ["refused", "admitted"].map(|outcome| {
+                    counter!(
+                        CHECKS,
+                        "operation" => operation.as_str(),
+                        "decided_by" => by.as_str(),
+                        "outcome" => outcome,
+                    )
+                })
+            })
+        });
+        Self {
+            checks: checks.into(),
+            shared: gauge!(SHARED),
+            windows: gauge!(WINDOWS),
+        }
+    }
+
+    pub(crate) fn count(&self, operation: Operation, by: DecidedBy, admitted: bool) {
+        self.checks[operation as usize][by as usize][usize::from(admitted)].increment(1);
+    }
+}

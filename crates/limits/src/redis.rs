@@ -1,0 +1,277 @@
+//! Redis: where it is, what our keys are called, and the three scripts that run in it.
+//!
+//! Every time in Redis is the time of Redis (`TIME`): nodes send and receive durations only, so
+//! their clocks need not agree.
+
+use std::{sync::Arc, time::Duration};
+
+use ::redis::{
+    AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, IntoConnectionInfo as _, RedisError,
+    ServerErrorKind, aio::MultiplexedConnection, cmd, io::tcp::TcpSettings, pipe,
+};
+use domain::limit::{Operation, Quota, Verdict};
+use tokio::time::timeout;
+
+use crate::{Error, window::Parcel};
+
+/// A node that was not heard of for so long is gone: it misses five beats.
+const NODE_GONE_AFTER: Duration = Duration::from_secs(5);
+/// How long connecting and loading the scripts may take. Nobody waits for it.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long one pipeline of restored admissions may take. Nobody waits for it.
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Commands that may wait to be written; the library's default of 50 makes callers take turns.
+const COMMANDS_WAITING_MAX: usize = 4_096;
+
+/// The scripts, as sent to the server.
+#[derive(Clone, Debug)]
+pub(crate) struct Scripts {
+    pub(crate) exact: String,
+    pub(crate) restore: String,
+    pub(crate) beat: String,
+}
+
+impl Default for Scripts {
+    fn default() -> Self {
+        Self {
+            exact: include_str!("exact.lua").to_owned(),
+            restore: include_str!("restore.lua").to_owned(),
+            beat: include_str!("beat.lua").to_owned(),
+        }
+    }
+}
+
+/// Where Redis is and what we call things there.
+pub(crate) struct Server {
+    client: ::redis::Client,
+    scripts: Arc<Scripts>,
+    namespace: String,
+    /// A name for this node that no other has.
+    node: String,
+}
+
+/// A connection that many calls share; each is answered in its turn. When it breaks it stays
+/// broken: a server that was started again has lost its data, and that must be noticed.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    multiplexed: MultiplexedConnection,
+    scripts: Arc<Scripts>,
+    hashes: Arc<Hashes>,
+}
+
+/// By which the server knows each script.
+struct Hashes {
+    exact: String,
+    restore: String,
+    beat: String,
+}
+
+/// Why a call has no answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The connection is gone.
+    Broken(RedisError),
+    /// No answer within the budget; whether the call counted is not known.
+    Late,
+    /// The server said no.
+    Refused(RedisError),
+}
+
+/// What a beat answers.
+pub(crate) struct Beat {
+    pub(crate) epoch: String,
+    pub(crate) nodes: u32,
+}
+
+/// Whether a Redis answers at this address.
+pub async fn ping(url: &str) -> Result<(), Error> {
+    let client = client(url)?;
+    let unreachable = |doing| move |source| Error::Unreachable { doing, source };
+    let mut connection = client
+        .get_multiplexed_async_connection()
+        .await
+        .map_err(unreachable("connect"))?;
+    cmd("PING")
+        .query_async::<String>(&mut connection)
+        .await
+        .map_err(unreachable("PING"))?;
+    Ok(())
+}
+
+fn client(url: &str) -> Result<::redis::Client, Error> {
+    let info = url.into_connection_info().map_err(Error::Address)?;
+    // The library leaves Nagle's algorithm on, so that a call behind another would wait for it.
+    let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));
+    ::redis::Client::open(info).map_err(Error::Address)
+}
+
+impl Server {
+    pub(crate) fn new(
+        url: &str,
+        namespace: &str,
+        node: String,
+        scripts: Scripts,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            client: client(url)?,
+            scripts: Arc::new(scripts),
+            namespace: namespace.to_owned(),
+            node,
+        })
+    }
+
+    pub(crate) async fn connect(&self) -> Result<Connection, Failure> {
+        // The budgets are ours, one around each call.
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_TIMEOUT))
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(COMMANDS_WAITING_MAX);
+        let connecting = async {
+            let client = &self.client;
+            let mut multiplexed = client
+                .get_multiplexed_async_connection_with_config(&config)
+                .await?;
+            let hashes = Hashes {
+                exact: load(&mut multiplexed, &self.scripts.exact).await?,
+                restore: load(&mut multiplexed, &self.scripts.restore).await?,
+                beat: load(&mut multiplexed, &self.scripts.beat).await?,
+            };
+            Ok(Connection {
+                multiplexed,
+                scripts: Arc::clone(&self.scripts),
+                hashes: Arc::new(hashes),
+            })
+        };
+        within(CONNECT_TIMEOUT, connecting).await
+    }
+
+    /// Decides on `wanted` requests.
+    pub(crate) async fn decide(
+        &self,
+        connection: &mut Connection,
+        budget: Duration,
+        (operation, subject): (Operation, &str),
+        quota: Quota,
+        wanted: u32,
+    ) -> Result<Verdict, Failure> {
+        let mut call = cmd("EVALSHA");
+        call.arg(&connection.hashes.exact)
+            .arg(1)
+            .arg(self.key(operation, subject))
+            .arg(quota.count.get())
+            .arg(quota.window_ms())
+            .arg(wanted);
+        let (granted, remaining, frees_in_us): (u32, u32, u64) =
+            within(budget, connection.query(&call)).await?;
+        Ok(Verdict {
+            granted,
+            remaining,
+            frees_in: Duration::from_micros(frees_in_us),
+        })
+    }
+
+    /// Says that this node lives. `epoch` becomes the name of the data's life if it has none.
+    pub(crate) async fn beat(
+        &self,
+        connection: &mut Connection,
+        budget: Duration,
+        epoch: &str,
+    ) -> Result<Beat, Failure> {
+        let mut call = cmd("EVALSHA");
+        call.arg(&connection.hashes.beat)
+            .arg(2)
+            .arg(format!("{}:rl:{{nodes}}", self.namespace))
+            .arg(format!("{}:rl:{{nodes}}:epoch", self.namespace))
+            .arg(&self.node)
+            .arg(epoch)
+            .arg(u64::try_from(NODE_GONE_AFTER.as_millis()).unwrap_or(u64::MAX));
+        let (epoch, nodes) = within(budget, connection.query(&call)).await?;
+        Ok(Beat { epoch, nodes })
+    }
+
+    /// Tells of admissions that Redis has not heard of, in one pipeline.
+    pub(crate) async fn restore(
+        &self,
+        connection: &mut Connection,
+        parcels: &[Parcel],
+        now_ms: u64,
+    ) -> Result<(), Failure> {
+        let mut calls = pipe();
+        for parcel in parcels {
+            calls
+                .cmd("EVALSHA")
+                .arg(&connection.hashes.restore)
+                .arg(1)
+                .arg(self.key(parcel.operation, &parcel.subject))
+                .arg(parcel.quota.count.get())
+                .arg(parcel.quota.window_ms());
+            for at in &parcel.admitted_at {
+                calls.arg(now_ms.saturating_sub(*at));
+            }
+            calls.ignore();
+        }
+        within(
+            RESTORE_TIMEOUT,
+            calls.query_async(&mut connection.multiplexed),
+        )
+        .await
+    }
+
+    fn key(&self, operation: Operation, subject: &str) -> String {
+        format!("{}:rl:{{{subject}}}:{}", self.namespace, operation.as_str())
+    }
+}
+
+impl Connection {
+    /// Runs a script. A server that was told to forget its scripts is told them again.
+    async fn query<T: FromRedisValue>(&mut self, call: &Cmd) -> Result<T, RedisError> {
+        match call.query_async(&mut self.multiplexed).await {
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                for script in [
+                    &self.scripts.exact,
+                    &self.scripts.restore,
+                    &self.scripts.beat,
+                ] {
+                    load(&mut self.multiplexed, script).await?;
+                }
+                call.query_async(&mut self.multiplexed).await
+            }
+            answer => answer,
+        }
+    }
+}
+
+async fn load(connection: &mut MultiplexedConnection, script: &str) -> Result<String, RedisError> {
+    let mut call = cmd("SCRIPT");
+    call.arg("LOAD").arg(script);
+    call.query_async(connection).await
+}
+
+async fn within<T>(
+    budget: Duration,
+    call: impl Future<Output = Result<T, RedisError>>,
+) -> Result<T, Failure> {
+    match timeout(budget, call).await {
+        Ok(answer) => answer.map_err(Failure::from),
+        Err(_) => Err(Failure::Late),
+    }
+}
+
+impl From<RedisError> for Failure {
+    fn from(error: RedisError) -> Self {
+        if error.is_unrecoverable_error() || error.is_io_error() {
+            Self::Broken(error)
+        } else {
+            Self::Refused(error)
+        }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Broken(error) | Self::Refused(error) => error.fmt(f),
+            Self::Late => f.write_str("no answer in time"),
+        }
+    }
+}

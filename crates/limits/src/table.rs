@@ -1,0 +1,291 @@
+//! Every window of this node, in shards, so that callers seldom wait for each other.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher as _, RandomState},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use domain::limit::{Operation, Quota};
+
+use crate::window::{Parcel, Window};
+
+pub(crate) const SHARDS: usize = 64;
+
+/// How many windows one shard holds for one operation: about a million for each operation, some
+/// 200 MB. A live window is never dropped for a new one, or a caller with many addresses could make
+/// us forget what it did. Past the bound, new callers of a shard and operation share one window.
+pub(crate) const WINDOWS_MAX: usize = 16_384;
+
+/// A map gives room back when it uses less than this part of it.
+const ROOM_USED_MIN: usize = 4;
+
+pub(crate) struct Table {
+    shards: Vec<Mutex<Shard>>,
+    hasher: RandomState,
+    windows_max: usize,
+    windows: AtomicUsize,
+    has_unsent: AtomicBool,
+}
+
+/// A map for each operation, so that a caller's name is looked up as it comes.
+type Shard = [HashMap<Box<str>, Box<Window>>; Operation::ALL.len()];
+
+/// The window that a request came to.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<'a> {
+    shard: usize,
+    pub(crate) operation: Operation,
+    subject: &'a str,
+}
+
+/// How to come to that window again.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    shard: usize,
+    pub(crate) operation: Operation,
+    /// The caller, or the name of the window that callers past the bound share.
+    pub(crate) subject: Box<str>,
+}
+
+impl From<Found<'_>> for Place {
+    fn from(found: Found<'_>) -> Self {
+        Self {
+            shard: found.shard,
+            operation: found.operation,
+            subject: found.subject.into(),
+        }
+    }
+}
+
+impl Table {
+    pub(crate) fn new(windows_max: usize) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            hasher: RandomState::new(),
+            windows_max,
+            windows: AtomicUsize::new(0),
+            has_unsent: AtomicBool::new(false),
+        }
+    }
+
+    /// Runs `work` on the window of a caller, which is made if there is none.
+    pub(crate) fn enter<T>(
+        &self,
+        operation: Operation,
+        subject: &str,
+        quota: Quota,
+        work: impl FnOnce(Found<'_>, &mut Window) -> T,
+    ) -> T {
+        let shard = self.shard_of(operation, subject);
+        let found = |subject| Found {
+            shard,
+            operation,
+            subject,
+        };
+        let map = &mut self.lock(shard)[operation as usize];
+        if let Some(window) = map.get_mut(subject) {
+            return work(found(subject), window);
+        }
+        // The name of a shared window is never that of a caller: an id or an address.
+        let shared = format!("overflow-{shard}");
+        let is_full = map.len() >= self.windows_max;
+        let subject = if is_full { &shared } else { subject };
+        let window = map.entry(subject.into()).or_insert_with(|| {
+            self.windows.fetch_add(1, Ordering::Relaxed);
+            Box::new(Window::new(quota))
+        });
+        work(found(subject), window)
+    }
+
+    /// Runs `work` on a window that is in use, and so was not swept.
+    pub(crate) fn at<T>(&self, place: &Place, work: impl FnOnce(&mut Window) -> T) -> Option<T> {
+        let mut maps = self.lock(place.shard);
+        maps[place.operation as usize]
+            .get_mut(&place.subject)
+            .map(|window| work(window))
+    }
+
+    /// How many windows there are.
+    pub(crate) fn windows(&self) -> usize {
+        self.windows.load(Ordering::Relaxed)
+    }
+
+    /// Drops the idle windows of one shard, and the room they took.
+    pub(crate) fn sweep(&self, shard: usize, now_us: u64) {
+        for operation in Operation::ALL {
+            // The lock is held for one map at a time, a millisecond or two if it is full.
+            let map = &mut self.lock(shard)[operation as usize];
+            let before = map.len();
+            map.retain(|_, window| !window.tidy(now_us));
+            self.windows
+                .fetch_sub(before - map.len(), Ordering::Relaxed);
+            if map.capacity() > ROOM_USED_MIN * map.len() {
+                map.shrink_to_fit();
+            }
+        }
+    }
+
+    /// Notes that some window holds admissions that Redis has not heard of.
+    pub(crate) fn note_unsent(&self) {
+        self.has_unsent.store(true, Ordering::Release);
+    }
+
+    /// Whether that was noted since the last time.
+    pub(crate) fn take_note(&self) -> bool {
+        self.has_unsent.swap(false, Ordering::AcqRel)
+    }
+
+    /// Redis has lost its data: everything that was admitted here has to be told again.
+    pub(crate) fn owe_everything(&self) {
+        for shard in 0..SHARDS {
+            for map in self.lock(shard).iter_mut() {
+                map.values_mut().for_each(|window| window.owe_everything());
+            }
+        }
+        self.note_unsent();
+    }
+
+    /// What Redis has to be told of one shard.
+    pub(crate) fn take_unsent(&self, shard: usize, now_us: u64) -> Vec<Parcel> {
+        let mut parcels = Vec::new();
+        for operation in Operation::ALL {
+            for (subject, window) in &mut self.lock(shard)[operation as usize] {
+                if let Some(admitted_at) = window.take_unsent(now_us) {
+                    parcels.push(Parcel {
+                        operation,
+                        subject: subject.clone(),
+                        quota: window.quota(),
+                        admitted_at,
+                    });
+                }
+            }
+        }
+        parcels
+    }
+
+    /// Telling failed.
+    pub(crate) fn put_back(&self, shard: usize, parcels: impl IntoIterator<Item = Parcel>) {
+        let mut maps = self.lock(shard);
+        for parcel in parcels {
+            // A window that was swept meanwhile held nothing that still counts.
+            if let Some(window) = maps[parcel.operation as usize].get_mut(&parcel.subject) {
+                window.put_back(parcel.admitted_at);
+            }
+        }
+        self.note_unsent();
+    }
+
+    fn shard_of(&self, operation: Operation, subject: &str) -> usize {
+        let hash = self.hasher.hash_one((operation, subject));
+        usize::try_from(hash % SHARDS as u64).expect("it is less than 64")
+    }
+
+    fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
+        // Nothing in here panics half way through a change.
+        self.shards[shard]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_US: u64 = 1_000_000;
+
+    fn quota() -> Quota {
+        "2/1s".parse().expect("a quota")
+    }
+
+    fn admit(table: &Table, subject: &str, now_us: u64) -> bool {
+        table.enter(Operation::Login, subject, quota(), |_, window| {
+            window.decide(quota(), now_us, 1).granted == 1
+        })
+    }
+
+    fn sweep_all(table: &Table, now_us: u64) {
+        for shard in 0..SHARDS {
+            table.sweep(shard, now_us);
+        }
+    }
+
+    #[test]
+    fn idle_windows_are_swept_and_live_ones_are_not() {
+        let table = Table::new(WINDOWS_MAX);
+        for number in 0..1_000 {
+            admit(&table, &format!("early {number}"), 0);
+        }
+        admit(&table, "late", SECOND_US / 2);
+        sweep_all(&table, SECOND_US);
+        assert_eq!(table.windows(), 1);
+        let rooms: usize = (0..SHARDS)
+            .map(|shard| table.lock(shard)[Operation::Login as usize].capacity())
+            .sum();
+        assert!(rooms < 8, "{rooms} places kept");
+        assert!(admit(&table, "late", SECOND_US));
+        assert!(!admit(&table, "late", SECOND_US));
+    }
+
+    #[test]
+    fn past_the_bound_new_callers_share_a_window_and_nobody_is_forgotten() {
+        let table = Table::new(1);
+        let callers: Vec<String> = (0..2_000)
+            .map(|number| format!("caller {number}"))
+            .collect();
+        let admitted = callers.iter().filter(|one| admit(&table, one, 0)).count();
+        // In each shard one caller has a window of its own, and all others share one of two.
+        assert_eq!(admitted, SHARDS * (1 + 2));
+        assert_eq!(table.windows(), SHARDS * 2);
+        let again = callers.iter().filter(|one| admit(&table, one, 0)).count();
+        assert_eq!(again, SHARDS, "each with a window of its own has one left");
+        let other = table.enter(Operation::Ingest, "caller 1", quota(), |_, window| {
+            window.decide(quota(), 0, 1).granted
+        });
+        assert_eq!(other, 1, "another operation has room");
+        sweep_all(&table, SECOND_US);
+        assert!(
+            callers
+                .iter()
+                .take(2)
+                .all(|one| admit(&table, one, SECOND_US))
+        );
+    }
+
+    #[test]
+    fn what_redis_is_owed_can_be_taken_and_put_back() {
+        let table = Table::new(WINDOWS_MAX);
+        let (shard, operation) = (table.shard_of(Operation::Login, "a"), Operation::Login);
+        table.enter(operation, "a", quota(), |_, window| window.owe(2, 5_000));
+        table.note_unsent();
+        assert!(table.take_note());
+        assert!(!table.take_note());
+        let parcels = table.take_unsent(shard, 6_000);
+        let expected = Parcel {
+            operation,
+            subject: "a".into(),
+            quota: quota(),
+            admitted_at: vec![5, 5],
+        };
+        assert_eq!(parcels, [expected]);
+        assert!(table.take_unsent(shard, 6_000).is_empty());
+        table.put_back(shard, parcels);
+        assert!(table.take_note());
+        assert_eq!(table.take_unsent(shard, 6_000).len(), 1);
+    }
+
+    #[test]
+    fn when_redis_lost_its_data_all_admissions_are_owed() {
+        let table = Table::new(WINDOWS_MAX);
+        admit(&table, "a", 0);
+        admit(&table, "a", 600_000);
+        table.owe_everything();
+        let shard = table.shard_of(Operation::Login, "a");
+        let owed = table.take_unsent(shard, SECOND_US);
+        assert_eq!(owed[0].admitted_at, [600], "the first has left the window");
+    }
+}

@@ -1,0 +1,24 @@
+//! The properties of the limiter (P1 to P20 of its design), on a real Redis and on clocks that the
+//! tests set.
+//!
+//! - `suite`: what any exact limiter does, written once; `subjects` are those that must pass it, and
+//!   `mutants` are well-known algorithms that must not.
+//! - `twins`: the rule in Rust and the rule in Redis agree, also about restored admissions.
+//! - `shortcuts`: the deny cache and coalescing change the number of calls and nothing else.
+//! - `nodes`: several nodes over one Redis.
+//!
+//! Outages and the memory of a million callers are in `tests/`, through the public surface.
+
+mod mutants;
+mod nodes;
+mod shortcuts;
+mod stage;
+mod subjects;
+mod suite;
+mod twins;
+
+use domain::limit::Quota;
+
+fn quota(text: &str) -> Quota {
+    text.parse().expect("a quota")
+}

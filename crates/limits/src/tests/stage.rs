@@ -1,0 +1,173 @@
+//! A real Redis whose scripts go by a clock that the test sets, and nodes that do too.
+
+use std::{
+    any::Any,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use redis::{Commands as _, Connection};
+use testkit::{eventually, namespace, own, shared};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Limits, Options, Parts, clock::Clock, redis::Scripts};
+
+/// On a busy machine an answer may take longer than in production; these tests are not about time.
+const PATIENT_BUDGET: Duration = Duration::from_secs(10);
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A corner of Redis with a clock.
+pub(super) struct Stage {
+    pub(super) connection: Connection,
+    url: String,
+    namespace: String,
+    now_us: Arc<AtomicU64>,
+    /// The tasks of the nodes.
+    running: JoinSet<()>,
+    /// A Redis of its own, which ends with the stage.
+    _redis: Option<Box<dyn Any + Send>>,
+}
+
+/// The line of each script that reads the clock.
+const READS_CLOCK: &str = "local time = redis.call('TIME')\n";
+
+impl Stage {
+    /// On the Redis that all tests share.
+    pub(super) fn shared() -> Self {
+        Self::new(shared().redis_url.clone(), None)
+    }
+
+    /// On a Redis of its own, to count its calls.
+    pub(super) fn own() -> Self {
+        let redis = own::redis().expect("Redis starts");
+        Self::new(redis.url(), Some(Box::new(redis)))
+    }
+
+    fn new(url: String, redis: Option<Box<dyn Any + Send>>) -> Self {
+        let client = redis::Client::open(url.as_str()).expect("an address");
+        let mut stage = Self {
+            connection: client.get_connection().expect("Redis runs"),
+            url,
+            namespace: namespace(),
+            now_us: Arc::default(),
+            running: JoinSet::new(),
+            _redis: redis,
+        };
+        stage.set_ms(1_800_000_000_000);
+        stage
+    }
+
+    /// Sets the clock of Redis and of every node.
+    pub(super) fn set_ms(&mut self, now_ms: u64) {
+        let clock = self.clock_key();
+        let () = self.connection.set(clock, now_ms).expect("Redis answers");
+        self.now_us.store(now_ms * 1_000, Ordering::SeqCst);
+    }
+
+    pub(super) fn advance_ms(&mut self, by_ms: u64) {
+        self.set_ms(self.now_ms() + by_ms);
+    }
+
+    pub(super) fn now_ms(&self) -> u64 {
+        self.now_us.load(Ordering::SeqCst) / 1_000
+    }
+
+    fn clock_key(&self) -> String {
+        format!("{}:now", self.namespace)
+    }
+
+    pub(super) fn key(&self, subject: &str, operation: domain::limit::Operation) -> String {
+        format!("{}:rl:{{{subject}}}:{}", self.namespace, operation.as_str())
+    }
+
+    /// Our scripts, except that they ask the test for the time.
+    pub(super) fn scripts(&self) -> Scripts {
+        let asks_test = format!(
+            "local ms = redis.call('GET', '{}'); local time = {{math.floor(ms / 1000), ms % 1000 * 1000}}\n",
+            self.clock_key()
+        );
+        let set = |script: String| {
+            assert_eq!(script.matches(READS_CLOCK).count(), 1);
+            script.replace(READS_CLOCK, &asks_test)
+        };
+        let Scripts {
+            exact,
+            restore,
+            beat,
+        } = Scripts::default();
+        Scripts {
+            exact: set(exact),
+            restore: set(restore),
+            beat: set(beat),
+        }
+    }
+
+    /// A node on the clock of this stage, connected.
+    pub(super) async fn node(&mut self) -> Limits {
+        let parts = Parts {
+            clock: Clock::Set(Arc::clone(&self.now_us)),
+            scripts: self.scripts(),
+            call_budget: PATIENT_BUDGET,
+        };
+        self.start(parts).await
+    }
+
+    /// A node on the real clock, connected.
+    pub(super) async fn node_in_real_time(&mut self) -> Limits {
+        let parts = Parts {
+            call_budget: PATIENT_BUDGET,
+            ..Parts::default()
+        };
+        self.start(parts).await
+    }
+
+    async fn start(&mut self, parts: Parts) -> Limits {
+        let options = Options {
+            redis_url: Some(&self.url),
+            namespace: &self.namespace,
+        };
+        let node = Limits::assemble(&options, parts).expect("an address");
+        self.running
+            .spawn(node.clone().run(CancellationToken::new()));
+        eventually(DEADLINE, "the node is connected", async || node.is_shared()).await;
+        node
+    }
+
+    /// How often Redis was asked to decide; on a Redis of its own only.
+    pub(super) fn calls(&mut self) -> u64 {
+        let stats = self.command_stats();
+        // The only other script that runs is the beat, which is also the only user of ZADD.
+        figure(&stats, "evalsha", "calls=") - figure(&stats, "zadd", "calls=")
+    }
+
+    /// How long scripts took in Redis since the last time.
+    pub(super) fn script_time_us(&mut self) -> u64 {
+        let stats = self.command_stats();
+        let () = redis::cmd("CONFIG")
+            .arg("RESETSTAT")
+            .query(&mut self.connection)
+            .expect("Redis answers");
+        figure(&stats, "evalsha", "usec=")
+    }
+
+    fn command_stats(&mut self) -> String {
+        redis::cmd("INFO")
+            .arg("commandstats")
+            .query(&mut self.connection)
+            .expect("Redis answers")
+    }
+}
+
+/// A figure of one command; zero if it was never called.
+fn figure(stats: &str, command: &str, name: &str) -> u64 {
+    let prefix = format!("cmdstat_{command}:");
+    let mut lines = stats.lines();
+    let figures = lines.find_map(|line| line.strip_prefix(&prefix));
+    let mut figures = figures.unwrap_or_default().split(',');
+    let figure = figures.find_map(|figure| figure.strip_prefix(name));
+    figure.map_or(0, |digits| digits.parse().expect("a number"))
+}

@@ -1,0 +1,160 @@
+//! The rule in Rust and the rule in Redis agree (P18), and what it costs Redis when a whole window
+//! of admissions leaves at once (P20).
+
+use std::time::Duration;
+
+use domain::limit::{Log, Quota};
+use proptest::{
+    collection::vec,
+    prelude::*,
+    test_runner::{Config, TestRunner},
+};
+use redis::Commands as _;
+
+use super::{
+    quota,
+    stage::Stage,
+    subjects::InRedis,
+    suite::{CALLER, Limiter as _},
+};
+
+const START_MS: u64 = 1_800_000_000_000;
+const WINDOW_MS: u64 = 60_000;
+
+fn runner(cases: u32) -> TestRunner {
+    TestRunner::new(Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 64,
+        ..Config::default()
+    })
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Arrive { after_ms: u64, wanted: u32 },
+    ClockBack { by_ms: u64 },
+    Limit { count: u32, window_ms: u64 },
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        16 => (prop_oneof![0u64..5, 0u64..WINDOW_MS], 0u32..6)
+            .prop_map(|(after_ms, wanted)| Step::Arrive { after_ms, wanted }),
+        1 => (0u64..2 * WINDOW_MS).prop_map(|by_ms| Step::ClockBack { by_ms }),
+        2 => (1u32..30, WINDOW_MS..2 * WINDOW_MS)
+            .prop_map(|(count, window_ms)| Step::Limit { count, window_ms }),
+    ];
+    vec(step, 1..80)
+}
+
+#[test]
+fn rust_and_redis_decide_alike_on_random_traffic_clocks_and_limits() {
+    let redis = std::cell::RefCell::new(InRedis::new(Stage::shared()));
+    let agreed = runner(150).run(&steps(), |steps| {
+        let mut redis = redis.borrow_mut();
+        redis.reset();
+        let mut log = Log::default();
+        let mut limit = quota("9/60s");
+        let mut now_ms = START_MS;
+        for step in steps {
+            match step {
+                Step::Arrive { after_ms, wanted } => {
+                    now_ms += after_ms;
+                    let decided = redis.decide(CALLER, limit, now_ms, wanted);
+                    prop_assert_eq!(decided, log.decide(limit, now_ms, wanted), "at {}", now_ms);
+                }
+                Step::ClockBack { by_ms } => now_ms -= by_ms,
+                Step::Limit { count, window_ms } => {
+                    let window = Duration::from_millis(window_ms);
+                    limit = Quota::new(count, window).expect("in range");
+                }
+            }
+        }
+        Ok(())
+    });
+    agreed.expect("they agree");
+}
+
+/// Restores admissions of these ages, oldest first.
+fn restore(redis: &mut InRedis, limit: Quota, ages_ms: &[u64]) {
+    let script = redis.stage.scripts().restore;
+    let key = redis.key(CALLER);
+    let () = redis::cmd("EVAL")
+        .arg(script)
+        .arg(1)
+        .arg(key)
+        .arg(limit.count.get())
+        .arg(limit.window_ms())
+        .arg(ages_ms)
+        .query(&mut redis.stage.connection)
+        .expect("the script runs");
+}
+
+fn stored(redis: &mut InRedis) -> Vec<u64> {
+    let key = redis.key(CALLER);
+    let list = redis.stage.connection.lrange(key, 0, -1);
+    list.expect("Redis answers")
+}
+
+#[test]
+fn restored_admissions_are_merged_in_order_and_the_newest_are_kept() {
+    let redis = std::cell::RefCell::new(InRedis::new(Stage::shared()));
+    let ages = || vec(0u64..WINDOW_MS + 10_000, 0..40);
+    let merged = runner(100).run(&(ages(), ages(), 1u32..60), |(first, second, count)| {
+        let mut redis = redis.borrow_mut();
+        redis.reset();
+        redis.stage.set_ms(START_MS);
+        let limit = Quota::new(count, Duration::from_millis(WINDOW_MS)).expect("in range");
+        let mut expected = Vec::new();
+        for mut ages_ms in [first, second] {
+            ages_ms.sort_unstable_by(|one, other| other.cmp(one));
+            restore(&mut redis, limit, &ages_ms);
+            let counted = ages_ms.iter().filter(|age| **age < WINDOW_MS);
+            expected.extend(counted.map(|age| START_MS - age));
+            expected.sort_unstable_by(|one, other| other.cmp(one));
+            expected.truncate(count as usize);
+            prop_assert_eq!(&stored(&mut redis), &expected);
+        }
+        Ok(())
+    });
+    merged.expect("they are");
+}
+
+#[test]
+fn after_restoring_redis_decides_as_if_it_had_admitted_all_of_them() {
+    let mut redis = InRedis::new(Stage::shared());
+    let five = quota("5/60s");
+    redis.stage.set_ms(START_MS);
+    restore(&mut redis, five, &[50_000, 40_000, 30_000]);
+    restore(&mut redis, five, &[59_000, 45_000, 10_000, 10_000]);
+    // Seven in the window, the newest five matter: 45, 40, 30, 10 and 10 seconds ago.
+    let decided = redis.decide(CALLER, five, START_MS, 1);
+    assert_eq!((decided.granted, decided.remaining), (0, 0));
+    assert_eq!(decided.frees_in, Duration::from_secs(15));
+    let decided = redis.decide(CALLER, five, START_MS + 15_000, 1);
+    assert_eq!((decided.granted, decided.frees_in.as_secs()), (1, 5));
+}
+
+#[test]
+fn a_whole_window_that_leaves_at_once_costs_redis_less_than_a_millisecond() {
+    let mut redis = InRedis::new(Stage::own());
+    let limit = quota("5000/60s");
+    let mut took_us = Vec::new();
+    for round in 0..9 {
+        let filled_at_ms = START_MS + round * 10 * WINDOW_MS;
+        for part in 0..5 {
+            let decided = redis.decide(CALLER, limit, filled_at_ms + part, 1_000);
+            assert_eq!(decided.granted, 1_000);
+        }
+        // All but the last have left.
+        redis.stage.script_time_us();
+        let decided = redis.decide(CALLER, limit, filled_at_ms + 3 + WINDOW_MS, 1);
+        assert_eq!((decided.granted, decided.remaining), (1, 3_999));
+        took_us.push(redis.stage.script_time_us());
+    }
+    took_us.sort_unstable();
+    println!("5,000 in the window, 4,000 leave at once: {took_us:?} us");
+    // The median: a single one may have been interrupted on a busy machine.
+    assert!(took_us[4] < 1_000, "{took_us:?} us");
+}
