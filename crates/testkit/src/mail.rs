@@ -77,6 +77,15 @@ impl MailSink {
         lock(&self.mails).len()
     }
 
+    /// Waits until this many have arrived, for whomever, and returns how many have.
+    pub async fn count_after(&self, number: usize, deadline: Duration) -> usize {
+        let what = format!("{number} mails");
+        eventually(deadline, &what, async || {
+            Some(self.count()).filter(|count| *count >= number)
+        })
+        .await
+    }
+
     /// Waits for the `number`th mail to an address, counted from 1; panics when it has not come
     /// within `deadline`.
     pub async fn wait_for(&self, address: &str, number: usize, deadline: Duration) -> Mail {
