@@ -39,12 +39,18 @@ error_codes! {
     InvalidParameter, "INVALID_PARAMETER", 400, "A parameter is not valid",
         "A path or query parameter has a value this endpoint does not take.",
         "Read `errors[].pointer`: it names the parameter. Correct it and send the request again.";
-    Unauthenticated, "UNAUTHENTICATED", 401, "No valid API key",
-        "The request carries no API key, or one that is unknown, revoked or expired.",
-        "Send `Authorization: Bearer wb_live_...` with a key of your organisation. A key is shown once, when it is made; if it is lost, ask whoever runs the server for another.";
-    Forbidden, "FORBIDDEN", 403, "The API key may not do this",
-        "The key is valid but lacks the scope this endpoint needs.",
-        "Use a key that has the scope named in `detail`.";
+    TokenInvalid, "TOKEN_INVALID", 400, "The link does not work",
+        "The token is not one that was mailed for this purpose, was used before, was replaced by a newer one, or has run out; or its address has an account by now.",
+        "Ask for a new mail and use the link in the newest one.";
+    Unauthenticated, "UNAUTHENTICATED", 401, "Who is asking is not known",
+        "The request carries no API key or session, or one that is unknown, revoked or expired; or a login failed.",
+        "Send `Authorization: Bearer wb_live_...` with a key of your organisation, or log in with `POST /v1/auth/login`. A key is shown once, when it is made; if it is lost, make another.";
+    Forbidden, "FORBIDDEN", 403, "You may not do this",
+        "The key or the person is known but lacks the scope or the role this endpoint needs.",
+        "Use a key that has the scope named in `detail`, or ask an admin of your organisation.";
+    CrossSite, "CROSS_SITE", 403, "The request came from another site",
+        "A browser sent this request on behalf of another site's page, which a session does not allow.",
+        "Send it from a page of the address that people reach Watchbell at (`http.public_url`), or use an API key.";
     NotFound, "NOT_FOUND", 404, "There is nothing here",
         "The path does not exist, or names something your organisation does not have.",
         "Check the path against the API reference, and the id against a list call.";
@@ -57,6 +63,9 @@ error_codes! {
     Conflict, "CONFLICT", 409, "It was changed meanwhile",
         "Somebody else changed the same thing between your reading and your writing; nothing was written.",
         "Read it again, apply your change to what you find, and send that.";
+    LastOwner, "LAST_OWNER", 409, "An organisation always has an owner",
+        "The member is the organisation's only owner, so they can neither leave nor get another role.",
+        "Make somebody else an owner first.";
     LimitReached, "LIMIT_REACHED", 409, "There can be no more of these",
         "Your organisation has as many of these as it may have.",
         "Delete or revoke some that are not needed, then send the request again.";
@@ -82,7 +91,7 @@ error_codes! {
         "Lists and settings need PostgreSQL, which is down. Ingest and deliveries go on without it.",
         "Send the request again after `Retry-After`. Nothing that was accepted is lost.";
     Overloaded, "OVERLOADED", 503, "Too much is waiting",
-        "As many bytes are waiting for the journal as this node will hold; this request was not accepted.",
+        "As much is waiting as this node will hold (bytes for the journal, passwords to be hashed); this request was not accepted.",
         "Send the request again after `Retry-After`.";
 }
 

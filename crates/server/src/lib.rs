@@ -19,6 +19,7 @@ mod fresh;
 mod health;
 mod lifecycle;
 mod listener;
+mod mail;
 mod node;
 mod openapi;
 mod planes;

@@ -11,8 +11,9 @@ use store::Store;
 use tokio::time::{Instant, sleep};
 
 use crate::{
+    accounts::passwords::Passwords,
     announce::Announcer,
-    config::Config,
+    config::{Config, PublicUrl},
     deliveries::{signing::Signing, target::TargetPolicy},
     edge::{
         client_address::ProxyTrust, identity::Door, rate_limit::Quotas,
@@ -20,6 +21,7 @@ use crate::{
     },
     error_chain::chain,
     lifecycle::Tasks,
+    mail::{self, Post},
     planes::{Appenders, ControlPlane, DataPlane},
     snapshots::Keys,
 };
@@ -42,6 +44,8 @@ pub struct Node {
     pub delivery_concurrency: usize,
     retention: Duration,
     pub request_timeout: Duration,
+    mail: Option<mail::Settings>,
+    public_url: Arc<PublicUrl>,
 }
 
 impl Node {
@@ -61,7 +65,7 @@ impl Node {
                     })?,
                     of: Arc::new(config.limits.clone()),
                 },
-                cookie: SessionCookie::new(false),
+                cookie: SessionCookie::new(config.http.public_url.is_https()),
             },
             announcer: Announcer::new(store.clone(), journal.clone()),
             journal,
@@ -79,6 +83,8 @@ impl Node {
             delivery_concurrency: config.delivery.concurrency,
             retention: config.retention(),
             request_timeout: Duration::from_secs(config.http.request_timeout_s),
+            mail: mail::Settings::read(&config.mail)?,
+            public_url: Arc::new(config.http.public_url.clone()),
         })
     }
 
@@ -91,15 +97,23 @@ impl Node {
         }
     }
 
-    pub fn control_plane(&self) -> ControlPlane {
-        ControlPlane {
+    /// Starts what sends mail, if there is a mail server.
+    pub fn control_plane(&self, tasks: &Tasks) -> anyhow::Result<ControlPlane> {
+        let post = self.mail.clone().map(|settings| {
+            let public_url = Arc::clone(&self.public_url);
+            Post::start(settings, self.store.clone(), self.clock, public_url, tasks)
+        });
+        Ok(ControlPlane {
             door: self.door.clone(),
             store: self.store.clone(),
             journal: self.journal.clone(),
             announcer: self.announcer.clone(),
             clock: self.clock,
             targets: Arc::clone(&self.targets),
-        }
+            passwords: Passwords::new()?,
+            post,
+            public_url: Arc::clone(&self.public_url),
+        })
     }
 }
 

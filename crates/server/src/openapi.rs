@@ -11,8 +11,14 @@ use utoipa::{
 };
 
 use crate::{
-    accounts::api_keys, alerts::rules, decisions::decide, deliveries::show,
-    edge::problem::FaultBody, events, health,
+    accounts::{
+        api_keys, invitations, login, members, organisation, password_reset, register, sessions,
+    },
+    alerts::rules,
+    decisions::decide,
+    deliveries::show,
+    edge::problem::FaultBody,
+    events, health,
 };
 
 #[derive(OpenApi)]
@@ -27,6 +33,11 @@ use crate::{
         events::ingest::ingest, events::list::list, events::list::show, events::export::export,
         decide::decide,
         rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
+        register::register, register::verify_email, login::login, login::logout,
+        password_reset::request, password_reset::confirm, sessions::list, sessions::end,
+        organisation::me, organisation::show, organisation::rename,
+        members::list, members::change, members::remove,
+        invitations::create, invitations::list, invitations::revoke, invitations::accept,
         api_keys::create, api_keys::list, api_keys::show, api_keys::rotate, api_keys::revoke,
         show::list, show::show,
         health::live, health::ready, health::metrics,

@@ -21,8 +21,10 @@ use store::{
 use tokio::time::timeout;
 
 use crate::{
+    accounts::passwords::Passwords,
     announce::Announcer,
     chance,
+    config::PublicUrl,
     deliveries::target::TargetPolicy,
     edge::{
         Problem,
@@ -32,6 +34,7 @@ use crate::{
     error_chain::chain,
     fresh,
     lifecycle::Tasks,
+    mail::Post,
 };
 
 /// How long a client waits until its change is known. Announcements are made one after the other, and
@@ -56,6 +59,10 @@ pub struct ControlPlane {
     pub announcer: Announcer,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
+    pub passwords: Passwords,
+    /// `None`: there is no mail server.
+    pub post: Option<Post>,
+    pub public_url: Arc<PublicUrl>,
 }
 
 impl ControlPlane {

@@ -10,7 +10,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 
 use crate::{
-    accounts::key_uses,
+    accounts::{forget, key_uses},
     alerts::matching::Matcher,
     apply::{self, Sink},
     deliveries::{record::Recorder, send::Sender, work::Worker},
@@ -56,7 +56,7 @@ pub fn start(
     let mut app = routes::node(Health::start(&node.journal, &node.store, metrics, tasks));
     for role in roles {
         match role {
-            Role::Api => app = app.merge(serve_customers(node, tasks)),
+            Role::Api => app = app.merge(serve_customers(node, tasks)?),
             Role::Index => fill_the_store(node, tasks),
             Role::Match => judge_events(node, tasks),
             Role::Deliver => send_deliveries(node, tasks)?,
@@ -69,7 +69,7 @@ pub fn start(
     Ok(address)
 }
 
-fn serve_customers(node: &Node, tasks: &Tasks) -> Router {
+fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     let stopping = tasks.stopping();
     tasks.spawn("announce", node.announcer.clone().sweep(stopping.clone()));
     tasks.spawn(
@@ -81,6 +81,8 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> Router {
         limits.await;
         Ok(())
     });
+    let forgetting = forget::run(node.store.clone(), node.clock, stopping.clone());
+    tasks.spawn("forget what ran out", forgetting);
     let uses = key_uses::note(
         node.door.keys.clone(),
         node.store.clone(),
@@ -88,7 +90,7 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> Router {
         stopping.clone(),
     );
     tasks.spawn("note key uses", uses);
-    routes::api(node.data_plane(tasks), node.control_plane())
+    routes::api(&node.data_plane(tasks), &node.control_plane(tasks)?)
 }
 
 fn fill_the_store(node: &Node, tasks: &Tasks) {

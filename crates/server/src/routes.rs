@@ -6,20 +6,29 @@ use axum::{
     Router,
     http::StatusCode,
     middleware,
-    routing::{get, post, put},
+    routing::{delete, get, patch, post, put},
 };
 use domain::{
     error_code::ErrorCode,
-    limit::Operation::{Decide, Export, Ingest, List, RuleWrite},
+    limit::Operation::{
+        Confirm, Decide, Export, Ingest, List, Login, PasswordReset, Register, RuleWrite,
+    },
 };
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
 
 use crate::{
-    accounts::api_keys,
+    accounts::{
+        api_keys, invitations, login, members, organisation, password_reset, register, sessions,
+    },
     alerts::rules,
     decisions::decide,
     deliveries::show as deliveries,
-    edge::{Problem, envelope::envelope, rate_limit},
+    edge::{
+        Problem,
+        cross_site::{self, CrossSite},
+        envelope::envelope,
+        rate_limit,
+    },
     events::{export, ingest, list as events},
     health::{self, Health},
     openapi,
@@ -33,8 +42,9 @@ const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What customers call. A route inside `per_key` is limited for each API key or person, one inside
 /// `per_address` for each client address; the limits are those of spec section 8.
-pub fn api(data: DataPlane, control: ControlPlane) -> Router {
-    let per_key = |operation, route| rate_limit::per_key(&data, operation, route);
+pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
+    let cross_site = CrossSite::new(&control.public_url)?;
+    let per_key = |operation, route| rate_limit::per_key(data, operation, route);
     let data = Router::new()
         .route("/v1/audit/events", per_key(Ingest, post(ingest::ingest)))
         .route(
@@ -43,7 +53,7 @@ pub fn api(data: DataPlane, control: ControlPlane) -> Router {
         )
         .with_state(data.clone());
 
-    let per_key = |operation, route| rate_limit::per_key(&control, operation, route);
+    let per_key = |operation, route| rate_limit::per_key(control, operation, route);
     let control = Router::new()
         .route("/v1/audit/events", per_key(List, get(events::list)))
         .route("/v1/audit/events/{id}", get(events::show))
@@ -66,13 +76,63 @@ pub fn api(data: DataPlane, control: ControlPlane) -> Router {
             get(api_keys::show).delete(api_keys::revoke),
         )
         .route("/v1/api-keys/{id}/rotate", post(api_keys::rotate))
+        .merge(accounts(control))
+        .layer(middleware::from_fn_with_state(
+            cross_site,
+            cross_site::refuse,
+        ))
         .layer(TimeoutLayer::with_status_code(
             StatusCode::SERVICE_UNAVAILABLE,
             CONTROL_TIMEOUT,
         ))
         .with_state(control.clone());
     let document = Router::new().route("/openapi.json", get(openapi::serve));
-    data.merge(control).merge(document)
+    Ok(data.merge(control).merge(document))
+}
+
+/// How people come in, and how they manage who else does.
+fn accounts(control: &ControlPlane) -> Router<ControlPlane> {
+    let per_address = |operation, route| rate_limit::per_address(control, operation, route);
+    Router::new()
+        .route(
+            "/v1/auth/register",
+            per_address(Register, post(register::register)),
+        )
+        .route(
+            "/v1/auth/verify-email",
+            per_address(Confirm, post(register::verify_email)),
+        )
+        .route("/v1/auth/login", per_address(Login, post(login::login)))
+        .route("/v1/auth/logout", post(login::logout))
+        .route(
+            "/v1/auth/password-reset",
+            per_address(PasswordReset, post(password_reset::request)),
+        )
+        .route(
+            "/v1/auth/password-reset/confirm",
+            per_address(Confirm, post(password_reset::confirm)),
+        )
+        .route(
+            "/v1/auth/accept-invitation",
+            per_address(Confirm, post(invitations::accept)),
+        )
+        .route("/v1/auth/sessions", get(sessions::list))
+        .route("/v1/auth/sessions/{id}", delete(sessions::end))
+        .route("/v1/me", get(organisation::me))
+        .route(
+            "/v1/org",
+            get(organisation::show).patch(organisation::rename),
+        )
+        .route("/v1/members", get(members::list))
+        .route(
+            "/v1/members/{id}",
+            patch(members::change).delete(members::remove),
+        )
+        .route(
+            "/v1/invitations",
+            post(invitations::create).get(invitations::list),
+        )
+        .route("/v1/invitations/{id}", delete(invitations::revoke))
 }
 
 /// What every node answers, whatever its roles.

@@ -1,23 +1,23 @@
-//! Organisations, their people and their keys.
+//! Founding an organisation: its owner and its first key.
 
 use domain::{
     KeyId, OrgId, Timestamp, UserId,
-    account::{KeyHash, Scope},
+    account::{EmailAddress, KeyHash, Role, Scope},
 };
 
 use crate::{
     Error, Store,
     outbox::{self, OutboxEntry},
+    registrations::{NewMember, found},
     times::to_database,
 };
 
-/// A new organisation with its first user and its first key.
+/// A new organisation with its owner and its first key.
 pub struct NewAccount {
     pub org: OrgId,
     pub org_name: String,
     pub user: UserId,
-    /// Lower case.
-    pub email: String,
+    pub email: EmailAddress,
     pub password_hash: String,
     pub key: KeyId,
     pub key_name: String,
@@ -33,24 +33,16 @@ impl Store {
         account: &NewAccount,
         announcement: &OutboxEntry,
     ) -> Result<(), Error> {
-        let created_at = to_database(account.created_at);
         let mut transaction = self.pool.begin().await?;
-        sqlx::query("INSERT INTO organisations (id, name, created_at) VALUES ($1, $2, $3)")
-            .bind(account.org.uuid())
-            .bind(&account.org_name)
-            .bind(created_at)
-            .execute(&mut *transaction)
-            .await?;
-        sqlx::query(
-            "INSERT INTO users (id, org_id, email, password_hash, created_at) VALUES ($1, $2, $3, $4, $5)",
-        )
-        .bind(account.user.uuid())
-        .bind(account.org.uuid())
-        .bind(&account.email)
-        .bind(&account.password_hash)
-        .bind(created_at)
-        .execute(&mut *transaction)
-        .await?;
+        let owner = NewMember {
+            org: account.org,
+            user: account.user,
+            email: account.email.as_str(),
+            password_hash: &account.password_hash,
+            role: Role::Owner,
+            at: account.created_at,
+        };
+        found(&mut transaction, &account.org_name, &owner).await?;
         let scopes: Vec<&str> = account.scopes.iter().map(|scope| scope.as_str()).collect();
         sqlx::query(
             "INSERT INTO api_keys (org_id, id, name, hash, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
@@ -60,7 +52,7 @@ impl Store {
         .bind(&account.key_name)
         .bind(account.key_hash.as_str())
         .bind(scopes)
-        .bind(created_at)
+        .bind(to_database(account.created_at))
         .execute(&mut *transaction)
         .await?;
         outbox::enqueue(&mut transaction, announcement).await?;

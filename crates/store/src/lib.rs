@@ -1,7 +1,8 @@
 //! The store: the control plane's truth and the queryable copy of the journal; the only crate that
 //! speaks to PostgreSQL and the only place with SQL.
 //!
-//! Every query names the organisation. What is derived from the journal is written together with
+//! Every query names the organisation, but for those that find out which one it is: by an address at
+//! login, by the secret of a session or a link. What is derived from the journal is written together with
 //! the position it was derived from ([`watermark`]), so applying twice is impossible, not unlikely.
 
 pub mod accounts;
@@ -10,9 +11,13 @@ mod copy;
 pub mod deliveries;
 mod error;
 pub mod events;
+pub mod invitations;
+pub mod members;
 pub mod outbox;
 pub mod page;
 mod partitions;
+pub mod password_resets;
+pub mod registrations;
 pub mod rules;
 pub mod sessions;
 mod times;

@@ -44,6 +44,8 @@ pub struct NewSession {
     pub org: OrgId,
     pub user: UserId,
     pub token_hash: TokenHash,
+    /// The hash that the password was checked against.
+    pub password_hash: String,
     pub created_at: Timestamp,
     pub user_agent: Option<String>,
     pub client_address: Option<String>,
@@ -129,13 +131,16 @@ impl Store {
         Ok(())
     }
 
-    /// Makes a session; beyond [`SESSIONS_MAX`] the oldest of the person go.
-    pub async fn create_session(&self, new: &NewSession) -> Result<(), Error> {
+    /// Makes a session; beyond [`SESSIONS_MAX`] the oldest of the person go. `false` if the password
+    /// was changed since it was checked: the row's lock makes a login and a reset follow each other,
+    /// so that no session outlives the password that opened it.
+    pub async fn create_session(&self, new: &NewSession) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
-        sqlx::query(
+        let made = sqlx::query(
             "INSERT INTO sessions (org_id, user_id, id, token_hash, created_at, last_seen_at,
                                    expires_at, user_agent, client_address)
-             VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8)",
+             SELECT org_id, id, $3, $4, $5, $5, $6, $7, $8 FROM users
+             WHERE org_id = $1 AND id = $2 AND password_hash = $9 FOR SHARE",
         )
         .bind(new.org.uuid())
         .bind(new.user.uuid())
@@ -145,8 +150,12 @@ impl Store {
         .bind(to_database(new.created_at.plus(AGE_MAX)))
         .bind(&new.user_agent)
         .bind(&new.client_address)
+        .bind(&new.password_hash)
         .execute(&mut *transaction)
         .await?;
+        if made.rows_affected() == 0 {
+            return Ok(false);
+        }
         sqlx::query(
             "DELETE FROM sessions WHERE org_id = $1 AND user_id = $2 AND id IN (
                  SELECT id FROM sessions WHERE org_id = $1 AND user_id = $2
@@ -158,7 +167,7 @@ impl Store {
         .execute(&mut *transaction)
         .await?;
         transaction.commit().await?;
-        Ok(())
+        Ok(true)
     }
 
     /// A person's sessions that have not ended, newest first; at most [`SESSIONS_MAX`].

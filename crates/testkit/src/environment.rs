@@ -29,6 +29,16 @@ pub fn binaries() -> anyhow::Result<Binaries> {
     Ok(install::ensure(&search, say)?)
 }
 
+/// Where the mail server that tests use is installed.
+pub(crate) fn mail_sink_folder() -> anyhow::Result<PathBuf> {
+    let home = || Some(PathBuf::from(env::var_os("HOME")?).join(".cache"));
+    let cache = env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(home);
+    let cache = cache.context("neither XDG_CACHE_HOME nor HOME is set")?;
+    Ok(cache.join("watchbell/mail-sink"))
+}
+
 pub(crate) fn text(name: &str) -> Option<String> {
     env::var(name).ok()
 }

@@ -11,6 +11,7 @@
 //! | `database`, `namespace` | a corner of them for one test |
 //! | `own` | engines for one test alone |
 //! | `receiver` | a webhook receiver that keeps what arrives and answers as told |
+//! | `mail` | a mail server that keeps what it is sent |
 //! | `process` | the real `watchbell` program |
 //! | `eventually` | waiting for a condition, with a deadline |
 //! | `folder`, `environment` | throw-away folders; the environment variables we read |
@@ -21,6 +22,7 @@ pub mod database;
 pub mod environment;
 pub mod eventually;
 pub mod folder;
+pub mod mail;
 pub mod namespace;
 pub mod own;
 pub mod process;
@@ -30,6 +32,7 @@ pub mod shared;
 pub use database::Database;
 pub use engines::{Engines, Signal};
 pub use eventually::{eventually, eventually_blocking};
+pub use mail::{Mail, MailSink};
 pub use namespace::namespace;
 pub use own::Own;
 pub use process::Watchbell;

@@ -1,10 +1,9 @@
 //! Founds an organisation: its owner, a password, and an API key that is shown once.
 
 use anyhow::Context as _;
-use argon2::{Argon2, PasswordHasher as _};
 use domain::{
     KeyId, OrgId, UserId,
-    account::{ApiKey, Scope},
+    account::{ApiKey, EmailAddress, Password, Scope},
     clock::Clock,
 };
 use journal::{
@@ -14,6 +13,7 @@ use journal::{
 use serde::Serialize;
 use store::{Store, accounts::NewAccount};
 
+use super::passwords::Passwords;
 use crate::{
     announce::{self, Announcer},
     chance,
@@ -39,13 +39,15 @@ pub async fn found(
 ) -> anyhow::Result<Founded> {
     let now = clock.now();
     let password = hex::encode(chance::bytes::<12>());
+    let chosen = Password::parse_alone(password.clone())?;
     let key = ApiKey::new(chance::bytes());
     let account = NewAccount {
         org: OrgId::new(now, chance::bytes()),
         org_name: org_name.to_owned(),
         user: UserId::new(now, chance::bytes()),
-        email: email.to_lowercase(),
-        password_hash: hash(password.clone()).await?,
+        email: EmailAddress::parse(email)
+            .with_context(|| format!("`{email}` is not an e-mail address"))?,
+        password_hash: Passwords::new()?.hash(chosen).await?,
         key: KeyId::new(now, chance::bytes()),
         key_name: "first key".to_owned(),
         key_hash: key.hash(),
@@ -69,21 +71,8 @@ pub async fn found(
         .context("announce the API key")?;
     Ok(Founded {
         org_id: account.org,
-        user_email: account.email,
+        user_email: account.email.as_str().to_owned(),
         user_password: password,
         api_key: key.reveal().to_owned(),
     })
-}
-
-/// argon2id takes tens of milliseconds by design, so it has a thread of its own.
-async fn hash(password: String) -> anyhow::Result<String> {
-    let salt = chance::bytes::<16>();
-    let hash = tokio::task::spawn_blocking(move || {
-        Argon2::default()
-            .hash_password_with_salt(password.as_bytes(), &salt)
-            .map(|hash| hash.to_string())
-    });
-    hash.await
-        .context("hash a password")?
-        .map_err(|error| anyhow::anyhow!("hash a password: {error}"))
 }

@@ -1,16 +1,20 @@
 //! `watchbell admin`: what an operator does by hand.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
+use domain::account::{EmailAddress, SecretToken, TokenKind};
 use journal::Journal;
 
 use super::{WithConfig, say};
-use crate::{accounts::found::found, node, system_clock};
+use crate::{accounts::found::found, chance, node, system_clock};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Admin {
     /// Make an organisation with its first user and an API key; prints them once, as JSON.
     CreateOrg(CreateOrg),
+    /// Print a link with which somebody chooses a new password, once and within 30 minutes; for
+    /// when mail cannot reach them.
+    ResetLink(ResetLink),
 }
 
 #[derive(Debug, Args)]
@@ -25,9 +29,27 @@ pub(super) struct CreateOrg {
     email: String,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct ResetLink {
+    #[command(flatten)]
+    with: WithConfig,
+    /// The person's e-mail address.
+    #[arg(long)]
+    email: String,
+}
+
 impl Admin {
     pub(super) async fn run(self) -> anyhow::Result<()> {
-        let Self::CreateOrg(CreateOrg { with, name, email }) = self;
+        match self {
+            Self::CreateOrg(command) => command.run().await,
+            Self::ResetLink(command) => command.run().await,
+        }
+    }
+}
+
+impl CreateOrg {
+    async fn run(self) -> anyhow::Result<()> {
+        let Self { with, name, email } = self;
         let config = with.load()?;
         let store = node::open_store(&config)?;
         let journal = Journal::connect(&node::journal_options(&config)?)
@@ -36,6 +58,29 @@ impl Admin {
         journal.prepare().await.context("prepare the journal")?;
         let founded = found(&store, &journal, system_clock::SYSTEM, &name, &email).await?;
         say(serde_json::to_string(&founded)?);
+        Ok(())
+    }
+}
+
+impl ResetLink {
+    async fn run(self) -> anyhow::Result<()> {
+        let config = self.with.load()?;
+        let email = EmailAddress::parse(&self.email)
+            .with_context(|| format!("`{}` is not an e-mail address", self.email))?;
+        let token = SecretToken::new(TokenKind::Link, chance::bytes());
+        let saved = node::open_store(&config)?
+            .save_password_reset(&email, &token.hash(), system_clock::SYSTEM.now())
+            .await?;
+        ensure!(
+            saved,
+            "nobody has an account with the address {}",
+            self.email
+        );
+        let link = config
+            .http
+            .public_url
+            .link("reset-password", token.reveal());
+        say(serde_json::json!({"link": link, "token": token.reveal()}));
         Ok(())
     }
 }

@@ -57,6 +57,9 @@ async fn start(config: &Config, roles: &[Role], tasks: &Tasks) -> anyhow::Result
     check_schema(&node::open_store(config)?).await?;
     let node = Node::connect(config, system_clock::SYSTEM).await?;
     durability::report(config).await;
+    if roles.contains(&Role::Api) {
+        warn_about_people(config);
+    }
     let listener = TcpListener::bind(config.http.listen)
         .await
         .with_context(|| format!("listen on {}", config.http.listen))?;
@@ -79,4 +82,21 @@ async fn check_schema(store: &Store) -> anyhow::Result<()> {
         Err(error) => return Err(error).context("ask the database for its schema"),
     }
     Ok(())
+}
+
+/// What people who log in should not have to find out by themselves.
+fn warn_about_people(config: &Config) {
+    if config.mail.smtp_url.is_none() {
+        tracing::warn!(
+            "no mail is sent: registering makes an account at once, whoever's the address is, and \
+             `watchbell admin reset-link` stands in for the mail; set mail.smtp_url to change that"
+        );
+    }
+    let url = &config.http.public_url;
+    if !url.is_https() && !url.is_loopback() {
+        tracing::warn!(
+            "http.public_url is plain http, so passwords and session cookies can be read on the way; \
+             put TLS in front and set it to https"
+        );
+    }
 }

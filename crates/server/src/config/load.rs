@@ -214,6 +214,10 @@ mod tests {
             "[journal]\nreplicas = 2",
             "[delivery]\nsigning_secret = \"\"",
             "[delivery]\nallow_cidrs = [\"everything\"]",
+            "[http]\npublic_url = \"watchbell.example.com\"",
+            "[mail]\nsmtp_url = \"mail.example.com\"",
+            "[mail]\nsmtp_url = \"smtp://mail.example.com?tls=perhaps\"",
+            "[mail]\nfrom = \"nobody\"",
         ] {
             assert!(from_file(text).is_err(), "{text}");
         }
@@ -221,7 +225,7 @@ mod tests {
 
     #[test]
     fn secrets_are_not_printed() {
-        let config = from_file("[delivery]\nsigning_secret = \"s3cret\"\n[postgres]\nurl = \"postgres://a:s3cret@b/c\"")
+        let config = from_file("[delivery]\nsigning_secret = \"s3cret\"\n[mail]\nsmtp_url = \"smtp://a:s3cret@b\"\n[postgres]\nurl = \"postgres://a:s3cret@b/c\"")
             .expect("valid");
         assert!(!format!("{config:?}").contains("s3cret"));
         assert!(

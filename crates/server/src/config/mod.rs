@@ -4,6 +4,7 @@
 //! `docs/reference/configuration.md` is generated.
 
 mod load;
+mod public_url;
 pub mod reference;
 
 use std::{net::SocketAddr, time::Duration};
@@ -18,7 +19,10 @@ use ipnet::IpNet;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
+use crate::mail;
+
 pub use load::{home, load, otel_is_configured, search_path, standard_variable};
+pub use public_url::PublicUrl;
 
 /// Everything that can be set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -31,6 +35,7 @@ pub struct Config {
     pub limits: Limits,
     pub events: Events,
     pub delivery: Delivery,
+    pub mail: Mail,
     pub log: Log,
 }
 
@@ -38,6 +43,7 @@ pub struct Config {
 #[serde(default, deny_unknown_fields)]
 pub struct Http {
     pub listen: SocketAddr,
+    pub public_url: PublicUrl,
     pub request_timeout_s: u64,
     pub drain_s: u64,
     #[serde(deserialize_with = "load::list")]
@@ -106,6 +112,14 @@ pub struct Delivery {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
+pub struct Mail {
+    #[serde(serialize_with = "hidden_option")]
+    pub smtp_url: Option<SecretString>,
+    pub from: String,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Log {
     pub format: LogFormat,
     pub filter: String,
@@ -122,6 +136,7 @@ impl Default for Http {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            public_url: PublicUrl::parse("http://127.0.0.1:8080").expect("it is a URL"),
             request_timeout_s: 30,
             drain_s: 5,
             trusted_proxies: Vec::new(),
@@ -204,6 +219,15 @@ impl Default for Delivery {
     }
 }
 
+impl Default for Mail {
+    fn default() -> Self {
+        Self {
+            smtp_url: None,
+            from: "Watchbell <watchbell@localhost>".to_owned(),
+        }
+    }
+}
+
 impl Default for Log {
     fn default() -> Self {
         Self {
@@ -265,6 +289,7 @@ impl Config {
             self.events.retention_days > 0,
             "events.retention_days must be at least 1"
         );
+        mail::check(&self.mail)?;
         if let Some(secret) = &self.delivery.signing_secret {
             use secrecy::ExposeSecret as _;
             anyhow::ensure!(

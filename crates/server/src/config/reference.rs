@@ -22,6 +22,11 @@ pub const SETTINGS: &[Setting] = &[
         "Address and port to serve on.",
     ),
     setting(
+        "http.public_url",
+        "http://127.0.0.1:8080",
+        "Where people reach it. Links in mails start with it; with `https` the session cookie is `Secure`.",
+    ),
+    setting(
         "http.request_timeout_s",
         "30",
         "Seconds a request may take before it is answered 408.",
@@ -155,6 +160,16 @@ pub const SETTINGS: &[Setting] = &[
         "delivery.concurrency",
         "1024",
         "Sends one process has in flight at most.",
+    ),
+    setting(
+        "mail.smtp_url",
+        "none",
+        "The mail server: `smtps://user:password@host`, `smtp://user:password@host:587?tls=required` (STARTTLS), or `smtp://host:25` in clear. Without it nobody gets mail: registering makes the account at once, and `watchbell admin reset-link` stands in for the mail. Secret: prefer `WATCHBELL__MAIL__SMTP_URL_FILE`.",
+    ),
+    setting(
+        "mail.from",
+        "Watchbell <watchbell@localhost>",
+        "Who mails come from.",
     ),
     setting("log.format", "json", "`json` or `text`."),
     setting(

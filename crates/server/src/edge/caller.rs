@@ -3,7 +3,10 @@
 
 use std::marker::PhantomData;
 
-use axum::{extract::FromRequestParts, http::request::Parts};
+use axum::{
+    extract::FromRequestParts,
+    http::{header, request::Parts},
+};
 use domain::{
     OrgId, SessionId, UserId,
     account::{Role, Scope},
@@ -117,7 +120,10 @@ impl<S: Authority, R: AtLeast> FromRequestParts<S> for Member<R> {
                 let detail = "An API key cannot do this; log in as a person (POST /v1/auth/login).";
                 return Err(Problem::new(ErrorCode::Forbidden, detail));
             }
-            Err(problem) if parts.headers.contains_key("authorization") => return Err(problem),
+            Err(problem) if problem.code() != ErrorCode::Unauthenticated => return Err(problem),
+            Err(problem) if parts.headers.contains_key(header::AUTHORIZATION) => {
+                return Err(problem);
+            }
             Err(_) => return Err(unauthenticated("Log in first (POST /v1/auth/login).")),
         };
         if !R::admits(session.role) {

@@ -103,6 +103,10 @@ impl Problem {
         }
     }
 
+    pub fn code(&self) -> ErrorCode {
+        self.code
+    }
+
     pub fn not_found(what: &str) -> Self {
         Self::new(
             ErrorCode::NotFound,

@@ -28,6 +28,10 @@ pub const DELIVERY_ATTEMPT_SECONDS: &str = "watchbell_delivery_attempt_duration_
 pub const DELIVERY_LAG_SECONDS: &str = "watchbell_delivery_lag_seconds";
 /// Sends in flight in this process.
 pub const DELIVERIES_IN_FLIGHT: &str = "watchbell_deliveries_in_flight";
+/// Logins tried, by `outcome`.
+pub const LOGINS: &str = "watchbell_logins_total";
+/// Mails, by `outcome`: sent, failed for good, or dropped because too many wait.
+pub const MAILS: &str = "watchbell_mails_total";
 /// Records nobody could read, by `log`; each is also an error in the log.
 pub const RECORDS_UNREADABLE: &str = "watchbell_records_unreadable_total";
 /// Whether a dependency answered when last asked, by `dependency`.
@@ -77,6 +81,8 @@ fn describe() {
         "From due to the start of the attempt"
     );
     describe_gauge!(DELIVERIES_IN_FLIGHT, "Sends in flight in this process");
+    describe_counter!(LOGINS, "Logins tried, by outcome");
+    describe_counter!(MAILS, "Mails, by outcome");
     describe_counter!(RECORDS_UNREADABLE, "Records nobody could read");
     describe_gauge!(
         DEPENDENCY_UP,

@@ -29,8 +29,8 @@ pub(crate) const LIMITS: [&str; 10] = [
 /// What a deployment is made of before any process runs.
 pub(crate) struct Deployment {
     variables: Vec<(String, String)>,
-    /// Kept so that it is dropped with the deployment; `None` if PostgreSQL is the test's own.
-    _database: Option<Database>,
+    /// Dropped with the deployment; `None` if PostgreSQL is the test's own.
+    database: Option<Database>,
 }
 
 /// A customer of a deployment: an organisation's key and the address to call.
@@ -52,7 +52,7 @@ impl Deployment {
         let database = Database::from_template("watchbell", migrate).expect("a database");
         let deployment = Self::on(database.url(), nats_url);
         Self {
-            _database: Some(database),
+            database: Some(database),
             ..deployment
         }
     }
@@ -79,7 +79,7 @@ impl Deployment {
             |(name, value): &(&str, &str)| (format!("WATCHBELL__{name}"), (*value).to_owned());
         Self {
             variables: variables.iter().chain(&unlimited).map(named).collect(),
-            _database: None,
+            database: None,
         }
     }
 
@@ -102,6 +102,12 @@ impl Deployment {
         self.variables
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Runs SQL in the deployment's database: to look behind the curtain, or to let time pass.
+    pub(crate) fn sql(&self, sql: &str) -> String {
+        let database = self.database.as_ref().expect("on the shared PostgreSQL");
+        database.query(sql).expect("the query runs")
     }
 
     /// Any command of the binary, with this deployment's settings.

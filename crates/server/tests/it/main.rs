@@ -4,6 +4,7 @@
 //! must be true.
 
 mod access;
+mod accounts;
 mod cluster;
 mod commands;
 mod crashes;
@@ -12,15 +13,22 @@ mod dev;
 mod errors;
 mod fresh;
 mod guard;
+mod invitations;
 mod lifecycle;
 mod line;
 mod load;
+mod mails;
 mod mass;
+mod members;
 mod openapi;
 mod outages;
+mod password_resets;
+mod people;
 mod retries;
 mod rules;
+mod sessions;
 mod spec;
 mod telemetry;
+mod timing;
 mod trail;
 mod wire;

@@ -17,7 +17,7 @@ use tokio::{net::TcpListener, task::block_in_place};
 use self::{receiver::Receiver, setup::Demo};
 use super::say;
 use crate::{
-    config::{Config, Delivery, LogFormat},
+    config::{Config, Delivery, LogFormat, PublicUrl},
     lifecycle::{Signals, Tasks},
     node::{self, Node},
     roles::{self, Role},
@@ -72,7 +72,9 @@ impl Dev {
         tasks: &Tasks,
     ) -> anyhow::Result<Telemetry> {
         let mut demo = Demo::load(folder)?;
-        let config = config(engines, &demo)?;
+        let mut config = config(engines, &demo)?;
+        let listener = listen(PREFERRED_PORT).await?;
+        config.http.public_url = PublicUrl::parse(&format!("http://{}", listener.local_addr()?))?;
         let telemetry = logs::start(&config.log)?;
         let metrics = metrics::start()?;
 
@@ -82,7 +84,6 @@ impl Dev {
         let receiver = Receiver::start(demo.receiver_port, &demo.signing_secret, tasks).await?;
         demo.receiver_port = Some(receiver.address.port());
         demo.found(&store, &node).await?;
-        let listener = listen(PREFERRED_PORT).await?;
         let address = roles::start(&Role::ALL, &node, listener, metrics, tasks)?;
         demo.make_rule(address, &receiver.url()).await?;
         demo.save(folder)?;

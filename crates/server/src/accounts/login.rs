@@ -1,0 +1,115 @@
+//! `POST /v1/auth/login` and `/v1/auth/logout`.
+
+use axum::{
+    Json as JsonAnswer,
+    extract::State,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+};
+use domain::{
+    SessionId,
+    account::{EmailAddress, SecretToken, TokenKind, password},
+    error_code::ErrorCode,
+};
+use serde::Deserialize;
+use store::sessions::{AGE_MAX, NewSession};
+use utoipa::ToSchema;
+
+use super::schema::WhoBody;
+use crate::{
+    chance,
+    edge::{Problem, client_address::ClientAddress, problem::ProblemBody, read::Json},
+    planes::ControlPlane,
+    telemetry::metrics as names,
+};
+
+/// What is kept of what a browser says of itself.
+const USER_AGENT_MAX: usize = 256;
+const REFUSAL: &str = "The address and the password do not fit together. If you have just registered, first open the link in your mail.";
+
+/// Who wants to come in.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Login {
+    #[schema(example = "ann@example.com")]
+    email: String,
+    password: String,
+}
+
+/// Logs in: the answer sets the session cookie.
+#[utoipa::path(
+    post, path = "/v1/auth/login", tag = "accounts", request_body = Login,
+    responses(
+        (status = 200, description = "Logged in", body = WhoBody, headers(("Set-Cookie" = String, description = "The session"))),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "Busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn login(
+    State(plane): State<ControlPlane>,
+    client: ClientAddress,
+    headers: HeaderMap,
+    Json(login): Json<Login>,
+) -> Result<([(header::HeaderName, HeaderValue); 1], JsonAnswer<WhoBody>), Problem> {
+    let email =
+        EmailAddress::parse_field(&login.email).map_err(|fault| Problem::invalid(vec![fault]))?;
+    // No account has such a password, whoever's it would be.
+    if login.password.chars().count() > password::CHARS_MAX {
+        return Err(refused());
+    }
+    let known = plane.store.credentials(&email).await?;
+    let stored = known.as_ref().map(|known| known.password_hash.as_str());
+    let is_right = plane.passwords.check(login.password, stored).await?;
+    let Some(known) = known.filter(|_| is_right) else {
+        return Err(refused());
+    };
+    let token = SecretToken::new(TokenKind::Session, chance::bytes());
+    let now = plane.clock.now();
+    let session = NewSession {
+        session: SessionId::new(now, chance::bytes()),
+        org: known.org,
+        user: known.member.user,
+        token_hash: token.hash(),
+        password_hash: known.password_hash,
+        created_at: now,
+        user_agent: user_agent(&headers),
+        client_address: Some(client.to_string()),
+    };
+    if !plane.store.create_session(&session).await? {
+        return Err(refused());
+    }
+    metrics::counter!(names::LOGINS, "outcome" => "succeeded").increment(1);
+    let cookie = plane.door.cookie.set(&token, AGE_MAX);
+    let who = WhoBody::new(known.member, known.org, known.org_name);
+    Ok(([(header::SET_COOKIE, cookie)], JsonAnswer(who)))
+}
+
+/// Logs out: ends the session, if there is one, and clears the cookie.
+#[utoipa::path(
+    post, path = "/v1/auth/logout", tag = "accounts",
+    responses(
+        (status = 204, description = "Logged out"),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn logout(
+    State(plane): State<ControlPlane>,
+    headers: HeaderMap,
+) -> Result<(StatusCode, [(header::HeaderName, HeaderValue); 1]), Problem> {
+    if let Some(token) = plane.door.cookie.read(&headers) {
+        plane.store.end_session_by_token(&token.hash()).await?;
+    }
+    let cleared = [(header::SET_COOKIE, plane.door.cookie.clear())];
+    Ok((StatusCode::NO_CONTENT, cleared))
+}
+
+/// One and the same answer, whatever was wrong.
+fn refused() -> Problem {
+    metrics::counter!(names::LOGINS, "outcome" => "failed").increment(1);
+    Problem::new(ErrorCode::Unauthenticated, REFUSAL)
+}
+
+fn user_agent(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(header::USER_AGENT)?.to_str().ok()?;
+    Some(text.chars().take(USER_AGENT_MAX).collect())
+}

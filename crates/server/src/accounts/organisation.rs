@@ -1,0 +1,94 @@
+//! `GET /v1/me` and `/v1/org`: who one is, and where one belongs.
+
+use axum::{Json as JsonAnswer, extract::State};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::schema::{OrganisationBody, WhoBody, organisation_name};
+use crate::{
+    edge::{
+        Problem,
+        caller::{Admin, Anybody, Member},
+        problem::ProblemBody,
+        read::Json,
+    },
+    planes::ControlPlane,
+};
+
+/// What to change about an organisation.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OrganisationChange {
+    /// 1 to 100 characters.
+    name: String,
+}
+
+/// Shows who is logged in.
+#[utoipa::path(
+    get, path = "/v1/me", tag = "accounts", security(("session" = [])),
+    responses(
+        (status = 200, description = "You", body = WhoBody),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn me(
+    State(plane): State<ControlPlane>,
+    member: Member<Anybody>,
+) -> Result<JsonAnswer<WhoBody>, Problem> {
+    let person = plane
+        .store
+        .member(member.org, member.user)
+        .await?
+        .ok_or_else(|| Problem::not_found("member"))?;
+    let organisation = found(&plane, &member).await?;
+    let (org, name) = (organisation.org, organisation.name);
+    Ok(JsonAnswer(WhoBody::new(person, org, name)))
+}
+
+/// Shows one's organisation.
+#[utoipa::path(
+    get, path = "/v1/org", tag = "accounts", security(("session" = [])),
+    responses(
+        (status = 200, description = "The organisation", body = OrganisationBody),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn show(
+    State(plane): State<ControlPlane>,
+    member: Member<Anybody>,
+) -> Result<JsonAnswer<OrganisationBody>, Problem> {
+    let organisation = found(&plane, &member).await?;
+    Ok(JsonAnswer(OrganisationBody::from(organisation)))
+}
+
+/// Renames one's organisation; for admins and owners.
+#[utoipa::path(
+    patch, path = "/v1/org", tag = "accounts", security(("session" = [])),
+    request_body = OrganisationChange,
+    responses(
+        (status = 200, description = "As it is now", body = OrganisationBody),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn rename(
+    State(plane): State<ControlPlane>,
+    member: Member<Admin>,
+    Json(change): Json<OrganisationChange>,
+) -> Result<JsonAnswer<OrganisationBody>, Problem> {
+    let name =
+        organisation_name(&change.name, "/name").map_err(|fault| Problem::invalid(vec![fault]))?;
+    plane.store.rename_organisation(member.org, &name).await?;
+    let organisation = found(&plane, &member).await?;
+    Ok(JsonAnswer(OrganisationBody::from(organisation)))
+}
+
+async fn found<R: crate::edge::caller::AtLeast>(
+    plane: &ControlPlane,
+    member: &Member<R>,
+) -> Result<store::members::Organisation, Problem> {
+    let organisation = plane.store.organisation(member.org).await?;
+    organisation.ok_or_else(|| Problem::not_found("organisation"))
+}

@@ -1,0 +1,128 @@
+//! `POST /v1/auth/register` and `/v1/auth/verify-email`: how an organisation comes to be.
+
+use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
+use domain::{
+    OrgId, UserId,
+    account::{EmailAddress, Password, SecretToken, TokenKind},
+};
+use serde::Deserialize;
+use store::registrations::Registration;
+use utoipa::ToSchema;
+
+use super::schema::{AcceptedBody, accepted, link_token, organisation_name, token_invalid};
+use crate::{
+    chance,
+    edge::{Problem, problem::ProblemBody, read::Json},
+    mail::Letter,
+    planes::ControlPlane,
+};
+
+/// An organisation and its owner.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewRegistration {
+    /// The organisation's name, 1 to 100 characters.
+    organisation: String,
+    #[schema(example = "ann@example.com")]
+    email: String,
+    /// 12 to 128 characters, and not the address.
+    password: String,
+}
+
+/// The token from a mail.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TokenGiven {
+    #[schema(example = "wbt_...")]
+    token: String,
+}
+
+/// Registers an organisation and its owner.
+///
+/// Answers the same whether the address is free or not; what to do next is in the mail.
+#[utoipa::path(
+    post, path = "/v1/auth/register", tag = "accounts", request_body = NewRegistration,
+    responses(
+        (status = 202, description = "Taken; read your mail", body = AcceptedBody),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "Busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn register(
+    State(plane): State<ControlPlane>,
+    Json(new): Json<NewRegistration>,
+) -> Result<(StatusCode, JsonAnswer<AcceptedBody>), Problem> {
+    let (org_name, email, password) = checked(new)?;
+    let registration = Registration {
+        org_name,
+        email,
+        password_hash: plane.passwords.hash(password).await?,
+    };
+    let now = plane.clock.now();
+    let message = if let Some(post) = &plane.post {
+        let token = SecretToken::new(TokenKind::Link, chance::bytes());
+        plane
+            .store
+            .save_registration(&registration, &token.hash(), now)
+            .await?;
+        let email = registration.email;
+        post.hand_in(Letter::Registration { email, token });
+        "Read your mail: it says how to go on."
+    } else {
+        let (org, user) = (
+            OrgId::new(now, chance::bytes()),
+            UserId::new(now, chance::bytes()),
+        );
+        // Whether the address was free is nobody's business but its owner's.
+        let _ = plane
+            .store
+            .register_at_once(&registration, org, user, now)
+            .await?;
+        "This server sends no mail. If the address had no account, it has one now: log in."
+    };
+    Ok((StatusCode::ACCEPTED, accepted(message)))
+}
+
+/// Confirms an address by the token that was mailed to it, which makes the account.
+#[utoipa::path(
+    post, path = "/v1/auth/verify-email", tag = "accounts", request_body = TokenGiven,
+    responses(
+        (status = 204, description = "The account is made; log in"),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn verify_email(
+    State(plane): State<ControlPlane>,
+    Json(given): Json<TokenGiven>,
+) -> Result<StatusCode, Problem> {
+    let token = link_token(&given.token)?;
+    let now = plane.clock.now();
+    let (org, user) = (
+        OrgId::new(now, chance::bytes()),
+        UserId::new(now, chance::bytes()),
+    );
+    let made = plane
+        .store
+        .confirm_registration(&token.hash(), org, user, now)
+        .await?;
+    made.then_some(StatusCode::NO_CONTENT)
+        .ok_or_else(token_invalid)
+}
+
+/// Everything that is wrong with a registration, or its parts.
+fn checked(new: NewRegistration) -> Result<(String, EmailAddress, Password), Problem> {
+    let org_name = organisation_name(&new.organisation, "/organisation");
+    let email = EmailAddress::parse_field(&new.email);
+    let password = match &email {
+        Ok(email) => Password::parse(new.password, email),
+        Err(_) => Password::parse_alone(new.password),
+    };
+    match (org_name, email, password) {
+        (Ok(org_name), Ok(email), Ok(password)) => Ok((org_name, email, password)),
+        (org_name, email, password) => {
+            let faults = [org_name.err(), email.err(), password.err()];
+            Err(Problem::invalid(faults.into_iter().flatten().collect()))
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What several account endpoints say.
+
+use axum::Json as JsonAnswer;
+use domain::{
+    OrgId, UserId,
+    account::{Role, SecretToken, TokenKind},
+    error_code::ErrorCode,
+    fault::Fault,
+};
+use serde::Serialize;
+use store::members::{Member, Organisation};
+use utoipa::ToSchema;
+
+use crate::edge::Problem;
+
+/// How long an organisation's name may be.
+const ORGANISATION_NAME_MAX: usize = 100;
+
+/// Who is logged in, and where they belong.
+#[derive(Serialize, ToSchema)]
+pub struct WhoBody {
+    user: UserBody,
+    organisation: OrganisationBody,
+}
+
+/// A person.
+#[derive(Serialize, ToSchema)]
+pub struct UserBody {
+    #[schema(value_type = String, example = "usr_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    id: UserId,
+    #[schema(example = "ann@example.com")]
+    email: String,
+    #[schema(value_type = String, example = "admin")]
+    role: Role,
+}
+
+/// An organisation.
+#[derive(Serialize, ToSchema)]
+pub struct OrganisationBody {
+    #[schema(value_type = String, example = "org_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    id: OrgId,
+    name: String,
+}
+
+/// The answer to what is worked on after it: the same whoever asks.
+#[derive(Serialize, ToSchema)]
+pub struct AcceptedBody {
+    message: &'static str,
+}
+
+impl WhoBody {
+    pub fn new(member: Member, org: OrgId, org_name: String) -> Self {
+        Self {
+            user: UserBody {
+                id: member.user,
+                email: member.email,
+                role: member.role,
+            },
+            organisation: OrganisationBody {
+                id: org,
+                name: org_name,
+            },
+        }
+    }
+}
+
+impl From<Organisation> for OrganisationBody {
+    fn from(organisation: Organisation) -> Self {
+        Self {
+            id: organisation.org,
+            name: organisation.name,
+        }
+    }
+}
+
+pub fn accepted(message: &'static str) -> JsonAnswer<AcceptedBody> {
+    JsonAnswer(AcceptedBody { message })
+}
+
+/// The token of a link, as far as its form goes.
+pub fn link_token(text: &str) -> Result<SecretToken, Problem> {
+    SecretToken::parse(TokenKind::Link, text).ok_or_else(token_invalid)
+}
+
+/// One and the same answer for every link that does not work.
+pub fn token_invalid() -> Problem {
+    Problem::new(ErrorCode::TokenInvalid, ErrorCode::TokenInvalid.summary())
+}
+
+/// An organisation's name without blanks around it.
+pub fn organisation_name(text: &str, pointer: &str) -> Result<String, Fault> {
+    let name = text.trim();
+    let chars = name.chars().count();
+    if (1..=ORGANISATION_NAME_MAX).contains(&chars) && !name.chars().any(char::is_control) {
+        return Ok(name.to_owned());
+    }
+    let detail = format!(
+        "The organisation's name must be 1 to {ORGANISATION_NAME_MAX} characters, none of them control characters."
+    );
+    Err(Fault::invalid(pointer, detail))
+}

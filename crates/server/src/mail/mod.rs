@@ -1,0 +1,15 @@
+//! Mail to people: verify an address, choose a new password, accept an invitation.
+//!
+//! A handler hands a [`Letter`] to the [`Post`] and answers; it never waits for the mail server, and
+//! what it answers does not depend on whether a mail goes out. Who the letter is for, and therefore
+//! what it says, is looked up here, off the request's path: whether an address has an account shows
+//! in nobody's answer and in nobody's waiting time.
+//!
+//! The queue is in memory and bounded: a letter is tried for some minutes and then given up, and a
+//! process that ends gives up what it holds. Whoever waits for a lost letter asks again.
+
+mod post;
+mod text;
+mod work;
+
+pub use post::{Letter, Post, Settings, check};

@@ -1,0 +1,123 @@
+//! Where letters are handed in: a bounded queue that never makes anybody wait.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use domain::{
+    account::{EmailAddress, Role, SecretToken},
+    clock::Clock,
+};
+use lettre::{
+    AsyncSmtpTransport, Tokio1Executor,
+    message::Mailbox,
+    transport::smtp::{AsyncSmtpTransportBuilder, PoolConfig},
+};
+use secrecy::ExposeSecret as _;
+use store::Store;
+use tokio::sync::mpsc;
+
+use super::work::{self, IN_FLIGHT_MAX, Worker};
+use crate::{
+    config::{self, PublicUrl},
+    lifecycle::Tasks,
+    telemetry::metrics as names,
+};
+
+/// How many letters may wait. Some minutes of everybody registering at once, and a few hundred
+/// kilobytes; the next ones are dropped and counted.
+const WAITING_MAX: usize = 1_000;
+
+/// A mail to be sent. What it says also depends on whether the address has an account.
+#[derive(Debug)]
+pub enum Letter {
+    /// Somebody registered.
+    Registration {
+        email: EmailAddress,
+        token: SecretToken,
+    },
+    /// Somebody asked for a new password.
+    PasswordReset { email: EmailAddress },
+    /// Somebody was invited.
+    Invitation {
+        email: EmailAddress,
+        org_name: String,
+        role: Role,
+        token: SecretToken,
+    },
+}
+
+/// Takes letters. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Post {
+    letters: mpsc::Sender<Letter>,
+}
+
+/// The mail settings of a deployment that has some.
+#[derive(Clone)]
+pub struct Settings {
+    smtp: AsyncSmtpTransportBuilder,
+    from: Mailbox,
+}
+
+/// Whether the settings can work, before anything starts.
+pub fn check(settings: &config::Mail) -> anyhow::Result<()> {
+    Settings::read(settings).map(drop)
+}
+
+impl Settings {
+    /// `None` if there is no mail server.
+    pub fn read(settings: &config::Mail) -> anyhow::Result<Option<Self>> {
+        let from = settings
+            .from
+            .parse()
+            .context("mail.from must be an address, such as `Watchbell <watchbell@example.com>`")?;
+        let Some(url) = &settings.smtp_url else {
+            return Ok(None);
+        };
+        // What the library says of a bad URL may repeat the password in it.
+        let smtp = AsyncSmtpTransport::<Tokio1Executor>::from_url(url.expose_secret())
+            .map_err(|_| {
+                anyhow::anyhow!("mail.smtp_url is not valid; see docs/reference/configuration.md")
+            })?
+            .timeout(Some(work::SEND_TIMEOUT))
+            .pool_config(PoolConfig::new().max_size(IN_FLIGHT_MAX));
+        Ok(Some(Self { smtp, from }))
+    }
+}
+
+impl Post {
+    /// Starts sending. What is handed in when the process stops is tried once more.
+    pub fn start(
+        settings: Settings,
+        store: Store,
+        clock: Clock,
+        public_url: Arc<PublicUrl>,
+        tasks: &Tasks,
+    ) -> Self {
+        let (letters, waiting) = mpsc::channel(WAITING_MAX);
+        let worker = Worker {
+            smtp: settings.smtp.build(),
+            from: settings.from,
+            store,
+            clock,
+            public_url,
+            stopping: tasks.stopping().clone(),
+        };
+        tasks.spawn("mail", async move {
+            worker.run(waiting).await;
+            Ok(())
+        });
+        Self { letters }
+    }
+
+    /// Hands a letter in. A full queue drops it: who asked is answered the same.
+    pub fn hand_in(&self, letter: Letter) {
+        if self.letters.try_send(letter).is_err() {
+            metrics::counter!(names::MAILS, "outcome" => "dropped").increment(1);
+            tracing::warn!(
+                waiting = WAITING_MAX,
+                "too many mails wait, one was dropped"
+            );
+        }
+    }
+}

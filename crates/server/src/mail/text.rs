@@ -1,0 +1,85 @@
+//! What the mails say. The API call is named because a link needs a page to open, and there is none
+//! yet.
+
+use domain::account::{Role, SecretToken};
+
+use crate::config::PublicUrl;
+
+/// A mail before it is addressed.
+pub(super) struct Text {
+    pub(super) subject: String,
+    pub(super) body: String,
+}
+
+/// To somebody who registered and has no account yet.
+pub(super) fn verify(url: &PublicUrl, token: &SecretToken) -> Text {
+    let link = url.link("verify-email", token.reveal());
+    let token = token.reveal();
+    Text {
+        subject: "Confirm your e-mail address".to_owned(),
+        body: format!(
+            "Somebody, probably you, registered with Watchbell under this address.\n\n\
+             Open this link within 24 hours to make the account:\n\n{link}\n\n\
+             Or call POST /v1/auth/verify-email with {{\"token\": \"{token}\"}}.\n\n\
+             If it was not you, do nothing: without the link there is no account.\n"
+        ),
+    }
+}
+
+/// To somebody who registered and has an account.
+pub(super) fn has_account() -> Text {
+    Text {
+        subject: "You have an account already".to_owned(),
+        body: "Somebody, probably you, registered with Watchbell under this address, which has an \
+               account already. Nothing has changed.\n\n\
+               Log in with your password, or ask for a new one: POST /v1/auth/password-reset.\n\n\
+               If it was not you, you need not do anything.\n"
+            .to_owned(),
+    }
+}
+
+/// To somebody with an account who asked for a new password.
+pub(super) fn reset(url: &PublicUrl, token: &SecretToken) -> Text {
+    let link = url.link("reset-password", token.reveal());
+    let token = token.reveal();
+    Text {
+        subject: "Choose a new password".to_owned(),
+        body: format!(
+            "Somebody, probably you, asked for a new password for your Watchbell account.\n\n\
+             Open this link within 30 minutes; it works once:\n\n{link}\n\n\
+             Or call POST /v1/auth/password-reset/confirm with\n\
+             {{\"token\": \"{token}\", \"password\": \"...\"}}.\n\n\
+             A new password logs you out everywhere. If it was not you, do nothing: your password \
+             stays as it is.\n"
+        ),
+    }
+}
+
+/// To somebody who was invited and has no account yet.
+pub(super) fn invitation(url: &PublicUrl, org_name: &str, role: Role, token: &SecretToken) -> Text {
+    let link = url.link("accept-invitation", token.reveal());
+    let token = token.reveal();
+    Text {
+        subject: "You are invited to Watchbell".to_owned(),
+        body: format!(
+            "You are invited to join the organisation \"{org_name}\" on Watchbell as {role}.\n\n\
+             Open this link within 7 days to choose a password:\n\n{link}\n\n\
+             Or call POST /v1/auth/accept-invitation with\n\
+             {{\"token\": \"{token}\", \"password\": \"...\"}}.\n\n\
+             If you do not expect this, do nothing.\n"
+        ),
+    }
+}
+
+/// To somebody who was invited and has an account.
+pub(super) fn invited_with_account(org_name: &str) -> Text {
+    Text {
+        subject: "You are invited to Watchbell".to_owned(),
+        body: format!(
+            "You are invited to join the organisation \"{org_name}\" on Watchbell, but this address \
+             has an account already, and an account belongs to one organisation.\n\n\
+             To join, be invited under another address, or first leave the organisation you are in.\n\n\
+             Nobody but you was told that you have an account.\n"
+        ),
+    }
+}

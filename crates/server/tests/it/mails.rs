@@ -1,0 +1,170 @@
+//! Mail and its server: nobody waits for it, and what it missed arrives when it is back.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::deployment::{DEADLINE, Deployment, ok};
+use crate::people::{PASSWORD, Person, Town, looks};
+
+/// A request that waited for the mail server would take its time limit, 10 s, or fail.
+const QUICK: Duration = Duration::from_secs(2);
+
+async fn metric(person: &Person, line: &str) -> u64 {
+    let text = person.get("/metrics").await.text().await.expect("a text");
+    let found = text.lines().find_map(|one| one.strip_prefix(line));
+    found.map_or(0, |count| count.trim().parse().expect("a number"))
+}
+
+#[tokio::test]
+async fn while_the_mail_server_is_down_answers_are_the_same_and_mail_comes_when_it_is_back() {
+    let mut town = Town::start();
+    let ann = town.owner().await;
+    let (before, after) = (town.stranger(), town.stranger());
+    let reset = async |email: &str| {
+        let body = json!({"email": email});
+        looks(ann.post("/v1/auth/password-reset", &body).await).await
+    };
+    let registered = looks(before.register().await).await;
+    let asked = reset(&before.email).await;
+    town.mail.wait_for(&before.email, 1, DEADLINE).await;
+
+    town.mail.stop();
+    let started = Instant::now();
+    assert_eq!(looks(after.register().await).await, registered);
+    assert_eq!(reset(&ann.email).await, asked);
+    assert_eq!(reset(&after.email).await, asked);
+    ann.invite(&after.email, "viewer").await;
+    assert!(started.elapsed() < QUICK, "{:?}", started.elapsed());
+    town.server.wait_for_line(DEADLINE, |line| {
+        line.contains("a mail waits for its next try")
+    });
+
+    town.mail.restart().expect("started again");
+    let mail = town.mail.wait_for(&ann.email, 2, DEADLINE).await;
+    assert_eq!(mail.subject, "Choose a new password");
+    town.mail.wait_for(&after.email, 2, DEADLINE).await;
+    let chosen = json!({"token": mail.token(), "password": "a new and better password"});
+    let confirmed = ann.post("/v1/auth/password-reset/confirm", &chosen).await;
+    assert_eq!(confirmed.status(), StatusCode::NO_CONTENT);
+    assert_eq!(town.mail.count(), 5, "each once");
+    assert_eq!(
+        metric(&ann, "watchbell_mails_total{outcome=\"sent\"}").await,
+        5
+    );
+
+    let addresses = [&ann.email, &before.email, &after.email];
+    for line in town.server.lines() {
+        assert!(
+            !addresses.iter().any(|address| line.contains(*address)),
+            "{line}"
+        );
+        assert!(!line.contains("wbt_"), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_mail_server_that_hangs_slows_nobody_down() {
+    // Accepts connections, because the system does, and never says a word.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("an address");
+    let deployment = Deployment::new().with("MAIL__SMTP_URL", &format!("smtp://{address}"));
+    let mut server = deployment.serve("api");
+    let ann = Person::at(&server.url(DEADLINE));
+    for _ in 0..3 {
+        let started = Instant::now();
+        ok(ann.register().await).await;
+        let body = json!({"email": ann.email});
+        ok(ann.post("/v1/auth/password-reset", &body).await).await;
+        assert!(started.elapsed() < QUICK, "{:?}", started.elapsed());
+    }
+    let stopping = Instant::now();
+    assert!(server.terminate(DEADLINE).success());
+    assert!(
+        stopping.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        stopping.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn an_address_that_the_mail_server_refuses_is_given_up_at_once_and_not_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || refuse_everybody(&listener));
+    let deployment = Deployment::new().with("MAIL__SMTP_URL", &format!("smtp://{address}"));
+    let mut server = deployment.serve("api");
+    let ann = Person::at(&server.url(DEADLINE));
+    ok(ann.register().await).await;
+    let line = server.wait_for_line(DEADLINE, |line| line.contains("a mail was given up"));
+    assert!(
+        line.contains("\"tries\":1") && line.contains("550"),
+        "{line}"
+    );
+    assert!(!server.lines().iter().any(|line| line.contains(&ann.email)));
+    assert_eq!(
+        metric(&ann, "watchbell_mails_total{outcome=\"failed\"}").await,
+        1
+    );
+}
+
+/// Speaks just enough SMTP to say that it knows nobody, and names whom.
+fn refuse_everybody(listener: &TcpListener) {
+    for stream in listener.incoming() {
+        let mut stream = stream.expect("a connection");
+        stream.write_all(b"220 here\r\n").expect("written");
+        let reader = BufReader::new(stream.try_clone().expect("a copy"));
+        for line in reader.lines().map_while(Result::ok) {
+            let answer = match line.get(..4) {
+                Some("RCPT") => format!("550 5.1.1 {line}: user unknown\r\n"),
+                Some("QUIT") => "221 bye\r\n".to_owned(),
+                _ => "250 ok\r\n".to_owned(),
+            };
+            if stream.write_all(answer.as_bytes()).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_handed_in_last_is_still_sent_when_the_server_stops() {
+    let mut town = Town::start();
+    let strangers: Vec<_> = (0..10).map(|_| town.stranger()).collect();
+    futures::future::join_all(strangers.iter().map(Person::register)).await;
+    assert!(town.server.terminate(DEADLINE).success());
+    for stranger in &strangers {
+        town.mail.wait_for(&stranger.email, 1, DEADLINE).await;
+    }
+    assert_eq!(town.mail.count(), 10);
+}
+
+#[tokio::test]
+async fn while_postgres_is_away_people_are_told_so_and_not_that_they_are_unknown() {
+    let mut postgres = testkit::own::postgres().expect("a PostgreSQL");
+    let url = postgres.url();
+    crate::deployment::migrate(&url).expect("migrated");
+    let deployment = Deployment::on(&url, &testkit::shared().nats_url);
+    let mut server = deployment.serve("api");
+    let mut ann = Person::at(&server.url(DEADLINE));
+    ok(ann.register().await).await;
+    ann.log_in(PASSWORD).await;
+    postgres.stop();
+    for answer in [
+        ann.get("/v1/me").await,
+        ann.try_log_in(PASSWORD).await,
+        ann.register().await,
+        ann.post("/v1/auth/logout", &json!({})).await,
+    ] {
+        let problem = crate::errors::problem(answer, 503).await;
+        assert_eq!(problem["code"], "STORE_UNAVAILABLE");
+    }
+    postgres.restart().expect("started again");
+    testkit::eventually(DEADLINE, "the session counts again", async || {
+        ann.get("/v1/me").await.status() == StatusCode::OK
+    })
+    .await;
+}

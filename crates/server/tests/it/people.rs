@@ -1,0 +1,197 @@
+//! People for tests: a server with a mail server beside it, and those who register, log in and ask.
+
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, header};
+use serde_json::{Value, json};
+use testkit::{MailSink, Watchbell, namespace};
+
+use crate::deployment::{DEADLINE, Deployment, http, ok};
+
+pub(crate) const PASSWORD: &str = "correct horse battery";
+
+/// A deployment that sends its mail to a mail server of the test's own.
+pub(crate) struct Town {
+    // In this order: the process ends before its database goes.
+    pub(crate) server: Watchbell,
+    pub(crate) mail: MailSink,
+    pub(crate) deployment: Deployment,
+    pub(crate) base_url: String,
+}
+
+/// Somebody at their browser, logged in or not.
+#[derive(Clone)]
+pub(crate) struct Person {
+    pub(crate) http: Client,
+    pub(crate) base_url: String,
+    pub(crate) email: String,
+    /// `name=value`, as a browser sends it back.
+    pub(crate) cookie: Option<String>,
+}
+
+impl Town {
+    pub(crate) fn start() -> Self {
+        Self::with(Deployment::new())
+    }
+
+    pub(crate) fn with(deployment: Deployment) -> Self {
+        let mail = MailSink::start().expect("a mail server");
+        let deployment = deployment
+            .with("MAIL__SMTP_URL", &mail.url())
+            .with("MAIL__FROM", "Watchbell <bell@example.com>");
+        let mut server = deployment.serve("api");
+        let base_url = server.url(DEADLINE);
+        Self {
+            server,
+            mail,
+            deployment,
+            base_url,
+        }
+    }
+
+    /// Somebody who has never been here, with an address of their own.
+    pub(crate) fn stranger(&self) -> Person {
+        Person::at(&self.base_url)
+    }
+
+    /// Somebody who registered an organisation, opened the link and logged in: its owner.
+    pub(crate) async fn owner(&self) -> Person {
+        let mut person = self.stranger();
+        assert_eq!(person.register().await.status(), StatusCode::ACCEPTED);
+        let mail = self.mail.wait_for(&person.email, 1, DEADLINE).await;
+        person.verify(&mail.token()).await;
+        person.log_in(PASSWORD).await;
+        person
+    }
+
+    /// Somebody who was invited by `by`, accepted and logged in.
+    pub(crate) async fn invited(&self, by: &Person, role: &str) -> Person {
+        let mut person = self.stranger();
+        by.invite(&person.email, role).await;
+        let mail = self.mail.wait_for(&person.email, 1, DEADLINE).await;
+        let chosen = json!({"token": mail.token(), "password": PASSWORD});
+        let accepted = person.post("/v1/auth/accept-invitation", &chosen).await;
+        assert_eq!(accepted.status(), StatusCode::NO_CONTENT);
+        person.log_in(PASSWORD).await;
+        person
+    }
+}
+
+impl Person {
+    pub(crate) fn at(base_url: &str) -> Self {
+        Self {
+            http: http(),
+            base_url: base_url.to_owned(),
+            email: format!("{}@example.com", namespace()),
+            cookie: None,
+        }
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self
+            .http
+            .request(method, format!("{}{path}", self.base_url));
+        match &self.cookie {
+            Some(cookie) => request.header(header::COOKIE, cookie),
+            None => request,
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Response {
+        send(self.request(Method::GET, path)).await
+    }
+
+    pub(crate) async fn get_json(&self, path: &str) -> Value {
+        ok(self.get(path).await).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Response {
+        send(self.request(Method::POST, path).json(body)).await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> Response {
+        send(self.request(Method::PATCH, path).json(body)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Response {
+        send(self.request(Method::DELETE, path)).await
+    }
+
+    pub(crate) async fn register(&self) -> Response {
+        let body = json!({"organisation": "Acme", "email": self.email, "password": PASSWORD});
+        self.post("/v1/auth/register", &body).await
+    }
+
+    pub(crate) async fn verify(&self, token: &str) {
+        let answer = self
+            .post("/v1/auth/verify-email", &json!({"token": token}))
+            .await;
+        assert_eq!(answer.status(), StatusCode::NO_CONTENT);
+    }
+
+    /// Tries to log in, without keeping the cookie.
+    pub(crate) async fn try_log_in(&self, password: &str) -> Response {
+        let body = json!({"email": self.email, "password": password});
+        self.post("/v1/auth/login", &body).await
+    }
+
+    /// Logs in and keeps the cookie; returns who the server says it is.
+    pub(crate) async fn log_in(&mut self, password: &str) -> Value {
+        let answer = self.try_log_in(password).await;
+        let cookie = set_cookie(&answer);
+        let who = ok(answer).await;
+        let pair = cookie.split(';').next().expect("a pair");
+        self.cookie = Some(pair.to_owned());
+        who
+    }
+
+    /// Their id, and their organisation's.
+    pub(crate) async fn ids(&self) -> (String, String) {
+        let me = self.get_json("/v1/me").await;
+        let text = |value: &Value| value.as_str().expect("an id").to_owned();
+        (text(&me["user"]["id"]), text(&me["organisation"]["id"]))
+    }
+
+    /// Invites an address; returns the invitation.
+    pub(crate) async fn invite(&self, email: &str, role: &str) -> Value {
+        let body = json!({"email": email, "role": role});
+        ok(self.post("/v1/invitations", &body).await).await
+    }
+
+    pub(crate) async fn is_logged_in(&self) -> bool {
+        match self.get("/v1/me").await.status() {
+            StatusCode::OK => true,
+            StatusCode::UNAUTHORIZED => false,
+            other => panic!("{other}"),
+        }
+    }
+}
+
+pub(crate) fn set_cookie(answer: &Response) -> String {
+    let value = &answer.headers()[header::SET_COOKIE];
+    value.to_str().expect("plain").to_owned()
+}
+
+/// Everything that a stranger could tell two answers apart by; what is new in every answer is left
+/// out.
+pub(crate) async fn looks(answer: Response) -> (StatusCode, Vec<(String, String)>, String) {
+    let status = answer.status();
+    let request_id = answer.headers()["x-request-id"]
+        .to_str()
+        .expect("plain")
+        .to_owned();
+    let mut headers: Vec<(String, String)> = answer
+        .headers()
+        .iter()
+        .filter(|(name, _)| !["date", "x-request-id"].contains(&name.as_str()))
+        .map(|(name, value)| {
+            let value = value.to_str().expect("plain");
+            (name.to_string(), value.to_owned())
+        })
+        .collect();
+    headers.sort();
+    let body = answer.text().await.expect("a body");
+    (status, headers, body.replace(&request_id, "(request id)"))
+}
+
+async fn send(request: RequestBuilder) -> Response {
+    request.send().await.expect("an answer")
+}

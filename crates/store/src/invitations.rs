@@ -1,0 +1,191 @@
+//! Invitations to join an organisation, until they are accepted, revoked or run out.
+
+use std::time::Duration;
+
+use domain::{
+    InvitationId, OrgId, Timestamp, UserId,
+    account::{EmailAddress, Role, TokenHash},
+};
+use sqlx::{FromRow, types::time::OffsetDateTime};
+use uuid::Uuid;
+
+use crate::{
+    Error, Store,
+    members::lock_organisation,
+    page::Page,
+    password_resets::address,
+    registrations::{NewMember, add_member, finished},
+    sessions::role,
+    times::{from_database, to_database},
+};
+
+/// How long an invitation waits.
+pub const LIFETIME: Duration = Duration::from_hours(7 * 24);
+/// How many invitations of one organisation may wait: a bound on the mail that somebody with an
+/// account can have us send.
+pub const OPEN_MAX: u32 = 100;
+
+/// An invitation, as members see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invitation {
+    pub id: InvitationId,
+    pub email: EmailAddress,
+    pub role: Role,
+    pub invited_by: UserId,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+#[derive(FromRow)]
+struct Row {
+    id: Uuid,
+    email: String,
+    role: String,
+    invited_by: Uuid,
+    created_at: OffsetDateTime,
+    expires_at: OffsetDateTime,
+}
+
+impl Store {
+    /// Saves an invitation, in place of an earlier one of the organisation for the same address.
+    /// `false` if [`OPEN_MAX`] others wait.
+    pub async fn save_invitation(
+        &self,
+        org: OrgId,
+        invitation: &Invitation,
+        token_hash: &TokenHash,
+    ) -> Result<bool, Error> {
+        let mut transaction = self.pool.begin().await?;
+        lock_organisation(&mut transaction, org).await?;
+        let open: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM invitations WHERE org_id = $1 AND email <> $2 AND expires_at > $3",
+        )
+        .bind(org.uuid())
+        .bind(invitation.email.as_str())
+        .bind(to_database(invitation.created_at))
+        .fetch_one(&mut *transaction)
+        .await?;
+        if open >= i64::from(OPEN_MAX) {
+            return Ok(false);
+        }
+        sqlx::query(
+            "INSERT INTO invitations (org_id, id, email, role, invited_by, token_hash, created_at, expires_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+             ON CONFLICT (org_id, email) DO UPDATE
+             SET id = excluded.id, role = excluded.role, invited_by = excluded.invited_by,
+                 token_hash = excluded.token_hash, created_at = excluded.created_at,
+                 expires_at = excluded.expires_at",
+        )
+        .bind(org.uuid())
+        .bind(invitation.id.uuid())
+        .bind(invitation.email.as_str())
+        .bind(invitation.role.as_str())
+        .bind(invitation.invited_by.uuid())
+        .bind(token_hash.as_str())
+        .bind(to_database(invitation.created_at))
+        .bind(to_database(invitation.expires_at))
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(true)
+    }
+
+    /// An organisation's invitations that wait, newest first, from below `before` on.
+    pub async fn list_invitations(
+        &self,
+        org: OrgId,
+        before: Option<InvitationId>,
+        limit: u32,
+        now: Timestamp,
+    ) -> Result<Page<Invitation, InvitationId>, Error> {
+        let rows: Vec<Row> = sqlx::query_as(
+            "SELECT id, email, role, invited_by, created_at, expires_at FROM invitations
+             WHERE org_id = $1 AND id < $2 AND expires_at > $3 ORDER BY id DESC LIMIT $4",
+        )
+        .bind(org.uuid())
+        .bind(before.map_or(Uuid::max(), InvitationId::uuid))
+        .bind(to_database(now))
+        .bind(i64::from(limit) + 1)
+        .fetch_all(&self.pool)
+        .await?;
+        let invitations = rows.into_iter().map(Invitation::try_from);
+        let invitations = invitations.collect::<Result<_, _>>()?;
+        Ok(Page::from_rows(invitations, limit, |one: &Invitation| {
+            one.id
+        }))
+    }
+
+    /// Takes an invitation back; `false` if the organisation has no such one.
+    pub async fn revoke_invitation(&self, org: OrgId, id: InvitationId) -> Result<bool, Error> {
+        let done = sqlx::query("DELETE FROM invitations WHERE org_id = $1 AND id = $2")
+            .bind(org.uuid())
+            .bind(id.uuid())
+            .execute(&self.pool)
+            .await?;
+        Ok(done.rows_affected() > 0)
+    }
+
+    /// Who was invited by this link, as long as it works.
+    pub async fn invitation_for(
+        &self,
+        token_hash: &TokenHash,
+        now: Timestamp,
+    ) -> Result<Option<EmailAddress>, Error> {
+        let email: Option<String> = sqlx::query_scalar(
+            "SELECT email FROM invitations WHERE token_hash = $1 AND expires_at > $2",
+        )
+        .bind(token_hash.as_str())
+        .bind(to_database(now))
+        .fetch_optional(&self.pool)
+        .await?;
+        email.as_deref().map(address).transpose()
+    }
+
+    /// Uses the link: makes the member. `false` if it does not work any more, or if the address has
+    /// an account by now.
+    pub async fn accept_invitation(
+        &self,
+        token_hash: &TokenHash,
+        user: UserId,
+        password_hash: &str,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let row: Option<(Uuid, String, String)> = sqlx::query_as(
+            "DELETE FROM invitations WHERE token_hash = $1 AND expires_at > $2
+             RETURNING org_id, email, role",
+        )
+        .bind(token_hash.as_str())
+        .bind(to_database(now))
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some((org, email, invited_as)) = row else {
+            return Ok(false);
+        };
+        let member = NewMember {
+            org: OrgId::from_uuid(org),
+            user,
+            email: &email,
+            password_hash,
+            role: role(&invited_as)?,
+            at: now,
+        };
+        let made = add_member(&mut transaction, &member).await;
+        finished(transaction, made).await
+    }
+}
+
+impl TryFrom<Row> for Invitation {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        Ok(Self {
+            id: InvitationId::from_uuid(row.id),
+            email: address(&row.email)?,
+            role: role(&row.role)?,
+            invited_by: UserId::from_uuid(row.invited_by),
+            created_at: from_database(row.created_at),
+            expires_at: from_database(row.expires_at),
+        })
+    }
+}

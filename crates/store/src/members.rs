@@ -1,0 +1,293 @@
+//! The people of an organisation.
+//!
+//! Every change of who plays which part locks the organisation's row, so that of two owners who
+//! demote each other at the same moment one stays.
+
+use domain::{
+    OrgId, Timestamp, UserId,
+    account::{EmailAddress, Role},
+};
+use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
+use uuid::Uuid;
+
+use crate::{Error, Store, page::Page, sessions::role, times::from_database};
+
+/// Somebody who belongs to an organisation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    pub user: UserId,
+    pub email: String,
+    pub role: Role,
+    pub created_at: Timestamp,
+}
+
+/// What a login is checked against, and what it answers with.
+pub struct Credentials {
+    pub org: OrgId,
+    pub org_name: String,
+    pub member: Member,
+    /// argon2id, in PHC form.
+    pub password_hash: String,
+}
+
+/// An organisation as its members see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Organisation {
+    pub org: OrgId,
+    pub name: String,
+    pub created_at: Timestamp,
+}
+
+/// Why a change of the members was not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The organisation has no such member.
+    NotFound,
+    /// Who asks may not give or take this role.
+    NotAllowed,
+    /// An organisation always has an owner.
+    LastOwner,
+}
+
+#[derive(FromRow)]
+struct MemberRow {
+    id: Uuid,
+    email: String,
+    role: String,
+    created_at: OffsetDateTime,
+}
+
+#[derive(FromRow)]
+struct CredentialsRow {
+    org_id: Uuid,
+    org_name: String,
+    password_hash: String,
+    #[sqlx(flatten)]
+    member: MemberRow,
+}
+
+impl Store {
+    /// What a login with this address is checked against. Starts from the address, because that is
+    /// all that somebody who logs in gives.
+    pub async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, Error> {
+        let row: Option<CredentialsRow> = sqlx::query_as(
+            "SELECT u.org_id, o.name AS org_name, u.password_hash, u.id, u.email, u.role, u.created_at
+             FROM users u JOIN organisations o ON o.id = u.org_id WHERE u.email = $1",
+        )
+        .bind(email.as_str())
+        .fetch_optional(&self.pool)
+        .await?;
+        let credentials = |row: CredentialsRow| {
+            Ok(Credentials {
+                org: OrgId::from_uuid(row.org_id),
+                org_name: row.org_name,
+                member: Member::try_from(row.member)?,
+                password_hash: row.password_hash,
+            })
+        };
+        row.map(credentials).transpose()
+    }
+
+    pub async fn organisation(&self, org: OrgId) -> Result<Option<Organisation>, Error> {
+        let row: Option<(String, OffsetDateTime)> =
+            sqlx::query_as("SELECT name, created_at FROM organisations WHERE id = $1")
+                .bind(org.uuid())
+                .fetch_optional(&self.pool)
+                .await?;
+        Ok(row.map(|(name, created_at)| Organisation {
+            org,
+            name,
+            created_at: from_database(created_at),
+        }))
+    }
+
+    pub async fn rename_organisation(&self, org: OrgId, name: &str) -> Result<(), Error> {
+        sqlx::query("UPDATE organisations SET name = $2 WHERE id = $1")
+            .bind(org.uuid())
+            .bind(name)
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+
+    pub async fn member(&self, org: OrgId, user: UserId) -> Result<Option<Member>, Error> {
+        let row: Option<MemberRow> = sqlx::query_as(
+            "SELECT id, email, role, created_at FROM users WHERE org_id = $1 AND id = $2",
+        )
+        .bind(org.uuid())
+        .bind(user.uuid())
+        .fetch_optional(&self.pool)
+        .await?;
+        row.map(Member::try_from).transpose()
+    }
+
+    /// An organisation's members, newest first, from below `before` on.
+    pub async fn list_members(
+        &self,
+        org: OrgId,
+        before: Option<UserId>,
+        limit: u32,
+    ) -> Result<Page<Member, UserId>, Error> {
+        let rows: Vec<MemberRow> = sqlx::query_as(
+            "SELECT id, email, role, created_at FROM users
+             WHERE org_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+        )
+        .bind(org.uuid())
+        .bind(before.map_or(Uuid::max(), UserId::uuid))
+        .bind(i64::from(limit) + 1)
+        .fetch_all(&self.pool)
+        .await?;
+        let members = rows.into_iter().map(Member::try_from);
+        let members = members.collect::<Result<_, _>>()?;
+        Ok(Page::from_rows(members, limit, |member: &Member| {
+            member.user
+        }))
+    }
+
+    /// Gives a member another role, on the word of the member `by`. Who loses the right to invite
+    /// loses the invitations they made.
+    pub async fn change_role(
+        &self,
+        org: OrgId,
+        by: UserId,
+        member: UserId,
+        role: Role,
+    ) -> Result<Result<Member, Refused>, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let (by, found) = match locked(&mut transaction, org, by, member).await? {
+            Ok(both) => both,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        if !(by.role.may_grant(found.role) && by.role.may_grant(role)) {
+            return Ok(Err(Refused::NotAllowed));
+        }
+        if role != Role::Owner && is_last_owner(&mut transaction, org, &found).await? {
+            return Ok(Err(Refused::LastOwner));
+        }
+        sqlx::query("UPDATE users SET role = $3 WHERE org_id = $1 AND id = $2")
+            .bind(org.uuid())
+            .bind(member.uuid())
+            .bind(role.as_str())
+            .execute(&mut *transaction)
+            .await?;
+        if role != found.role && !role.may_grant(found.role) {
+            drop_invitations_by(&mut transaction, org, member).await?;
+        }
+        transaction.commit().await?;
+        Ok(Ok(Member { role, ..found }))
+    }
+
+    /// Removes a member with their sessions, links and invitations, on the word of the member `by`.
+    /// Anybody may remove themself.
+    pub async fn remove_member(
+        &self,
+        org: OrgId,
+        by: UserId,
+        member: UserId,
+    ) -> Result<Result<(), Refused>, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let (by, found) = match locked(&mut transaction, org, by, member).await? {
+            Ok(both) => both,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        if by.user != member && !by.role.may_grant(found.role) {
+            return Ok(Err(Refused::NotAllowed));
+        }
+        if is_last_owner(&mut transaction, org, &found).await? {
+            return Ok(Err(Refused::LastOwner));
+        }
+        drop_invitations_by(&mut transaction, org, member).await?;
+        // Sessions and links go with the row they belong to.
+        sqlx::query("DELETE FROM users WHERE org_id = $1 AND id = $2")
+            .bind(org.uuid())
+            .bind(member.uuid())
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(Ok(()))
+    }
+}
+
+/// Takes the organisation's lock and reads who asks and who is meant, as they are now. Somebody who
+/// was removed meanwhile may do nothing any more.
+async fn locked(
+    transaction: &mut Transaction<'_, Postgres>,
+    org: OrgId,
+    by: UserId,
+    member: UserId,
+) -> Result<Result<(Member, Member), Refused>, Error> {
+    lock_organisation(transaction, org).await?;
+    let rows: Vec<MemberRow> = sqlx::query_as(
+        "SELECT id, email, role, created_at FROM users WHERE org_id = $1 AND id IN ($2, $3)",
+    )
+    .bind(org.uuid())
+    .bind(by.uuid())
+    .bind(member.uuid())
+    .fetch_all(&mut **transaction)
+    .await?;
+    let members = rows
+        .into_iter()
+        .map(Member::try_from)
+        .collect::<Result<Vec<_>, _>>()?;
+    let find = |user| members.iter().find(|one| one.user == user).cloned();
+    Ok(match (find(by), find(member)) {
+        (None, _) => Err(Refused::NotAllowed),
+        (_, None) => Err(Refused::NotFound),
+        (Some(by), Some(member)) => Ok((by, member)),
+    })
+}
+
+/// Lets one change of an organisation's people happen after the other; rules and keys go on.
+pub(crate) async fn lock_organisation(
+    transaction: &mut Transaction<'_, Postgres>,
+    org: OrgId,
+) -> Result<(), Error> {
+    sqlx::query("SELECT id FROM organisations WHERE id = $1 FOR NO KEY UPDATE")
+        .bind(org.uuid())
+        .execute(&mut **transaction)
+        .await?;
+    Ok(())
+}
+
+async fn is_last_owner(
+    transaction: &mut Transaction<'_, Postgres>,
+    org: OrgId,
+    member: &Member,
+) -> Result<bool, Error> {
+    if member.role != Role::Owner {
+        return Ok(false);
+    }
+    let owners: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM users WHERE org_id = $1 AND role = 'owner'")
+            .bind(org.uuid())
+            .fetch_one(&mut **transaction)
+            .await?;
+    Ok(owners <= 1)
+}
+
+/// A link that somebody mailed to a second address of theirs must not let them back in.
+async fn drop_invitations_by(
+    transaction: &mut Transaction<'_, Postgres>,
+    org: OrgId,
+    member: UserId,
+) -> Result<(), Error> {
+    sqlx::query("DELETE FROM invitations WHERE org_id = $1 AND invited_by = $2")
+        .bind(org.uuid())
+        .bind(member.uuid())
+        .execute(&mut **transaction)
+        .await?;
+    Ok(())
+}
+
+impl TryFrom<MemberRow> for Member {
+    type Error = Error;
+
+    fn try_from(row: MemberRow) -> Result<Self, Error> {
+        Ok(Self {
+            user: UserId::from_uuid(row.id),
+            email: row.email,
+            role: role(&row.role)?,
+            created_at: from_database(row.created_at),
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! Links to choose a new password: one for each person at most, used once.
+
+use std::time::Duration;
+
+use domain::{
+    Timestamp,
+    account::{EmailAddress, TokenHash},
+};
+use sqlx::types::time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::{Error, Store, times::to_database};
+
+/// How long a link works: long enough to find the mail, short enough to be of little use to who finds
+/// it later.
+pub const LIFETIME: Duration = Duration::from_mins(30);
+
+impl Store {
+    /// Makes the link of the person with this address, in place of any before. `false` if nobody has
+    /// the address.
+    pub async fn save_password_reset(
+        &self,
+        email: &EmailAddress,
+        token_hash: &TokenHash,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let done = sqlx::query(
+            "INSERT INTO password_resets (org_id, user_id, token_hash, expires_at)
+             SELECT org_id, id, $2, $3 FROM users WHERE email = $1
+             ON CONFLICT (org_id, user_id) DO UPDATE
+             SET token_hash = excluded.token_hash, expires_at = excluded.expires_at",
+        )
+        .bind(email.as_str())
+        .bind(token_hash.as_str())
+        .bind(to_database(now.plus(LIFETIME)))
+        .execute(&self.pool)
+        .await?;
+        Ok(done.rows_affected() > 0)
+    }
+
+    /// Whose link this is, as long as it works.
+    pub async fn password_reset_for(
+        &self,
+        token_hash: &TokenHash,
+        now: Timestamp,
+    ) -> Result<Option<EmailAddress>, Error> {
+        let email: Option<String> = sqlx::query_scalar(
+            "SELECT u.email FROM password_resets r
+             JOIN users u ON u.org_id = r.org_id AND u.id = r.user_id
+             WHERE r.token_hash = $1 AND r.expires_at > $2",
+        )
+        .bind(token_hash.as_str())
+        .bind(to_database(now))
+        .fetch_optional(&self.pool)
+        .await?;
+        email.as_deref().map(address).transpose()
+    }
+
+    /// Uses the link: sets the password and ends every session of the person. `false` if it does not
+    /// work any more; of two who use it at the same moment, one gets that.
+    pub async fn use_password_reset(
+        &self,
+        token_hash: &TokenHash,
+        password_hash: &str,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let owner: Option<(Uuid, Uuid)> = sqlx::query_as(
+            "DELETE FROM password_resets WHERE token_hash = $1 AND expires_at > $2
+             RETURNING org_id, user_id",
+        )
+        .bind(token_hash.as_str())
+        .bind::<OffsetDateTime>(to_database(now))
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some((org, user)) = owner else {
+            return Ok(false);
+        };
+        sqlx::query("UPDATE users SET password_hash = $3 WHERE org_id = $1 AND id = $2")
+            .bind(org)
+            .bind(user)
+            .bind(password_hash)
+            .execute(&mut *transaction)
+            .await?;
+        // After the update: a login with the old password has either made its session by now, or
+        // waits for this transaction and then makes none.
+        sqlx::query("DELETE FROM sessions WHERE org_id = $1 AND user_id = $2")
+            .bind(org)
+            .bind(user)
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(true)
+    }
+}
+
+/// An address as the database keeps it.
+pub(crate) fn address(text: &str) -> Result<EmailAddress, Error> {
+    EmailAddress::parse(text).ok_or_else(|| Error::Inconsistent {
+        what: "a person's address",
+        problem: "it is not one".to_owned(),
+    })
+}
