@@ -45,7 +45,6 @@ impl DecidedBy {
 pub(crate) struct Handles {
     /// By operation, then by where it was decided; refused before admitted.
     checks: Vec<[[Counter; 2]; 3]>,
-    pub(crate) shared: Gauge,
     pub(crate) windows: Gauge,
 }
 
@@ -65,7 +64,6 @@ impl Handles {
         });
         Self {
             checks: checks.into(),
-            shared: gauge!(SHARED),
             windows: gauge!(WINDOWS),
         }
     }

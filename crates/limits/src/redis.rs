@@ -142,7 +142,8 @@ impl Server {
                 hashes: Arc::new(hashes),
             })
         };
-        within(CONNECT_TIMEOUT, connecting).await
+        // Boxed because it is large, and happens seldom.
+        within(CONNECT_TIMEOUT, Box::pin(connecting)).await
     }
 
     /// Decides on `wanted` requests.

@@ -143,7 +143,9 @@ impl Table {
     pub(crate) fn owe_everything(&self) {
         for shard in 0..SHARDS {
             for map in self.lock(shard).iter_mut() {
-                map.values_mut().for_each(|window| window.owe_everything());
+                for window in map.values_mut() {
+                    window.owe_everything();
+                }
             }
         }
         self.note_unsent();
