@@ -256,6 +256,34 @@ async fn a_link_of_a_registration_runs_out_and_of_many_the_newest_stay() {
 }
 
 #[tokio::test]
+async fn of_several_links_for_an_address_opened_at_the_same_moment_one_makes_the_account() {
+    let town = Town::start();
+    let ann = town.stranger();
+    for number in 1..=5 {
+        ann.register().await;
+        town.mail.wait_for(&ann.email, number, DEADLINE).await;
+    }
+    let mails = town.mail.mails_to(&ann.email);
+    let opened = mails.iter().map(|mail| {
+        let (ann, body) = (&ann, json!({"token": mail.token()}));
+        async move {
+            ann.post("/v1/auth/verify-email", &body)
+                .await
+                .status()
+                .as_u16()
+        }
+    });
+    let mut statuses = futures::future::join_all(opened).await;
+    statuses.sort_unstable();
+    assert_eq!(statuses, [204, 400, 400, 400, 400]);
+    assert_eq!(town.deployment.sql("SELECT count(*) FROM users"), "1");
+    assert_eq!(
+        town.deployment.sql("SELECT count(*) FROM organisations"),
+        "1"
+    );
+}
+
+#[tokio::test]
 async fn without_a_mail_server_the_start_says_so_and_an_operators_link_stands_in() {
     let deployment = Deployment::new();
     let mut server = deployment.serve("api");

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
 use serde_json::json;
+use testkit::MailSink;
 
 use crate::deployment::{DEADLINE, Deployment, ok};
 use crate::people::{PASSWORD, Person, Town, looks};
@@ -167,4 +168,20 @@ async fn while_postgres_is_away_people_are_told_so_and_not_that_they_are_unknown
         ann.get("/v1/me").await.status() == StatusCode::OK
     })
     .await;
+}
+
+#[test]
+fn the_doctor_asks_the_mail_server_how_it_is() {
+    let mut mail = MailSink::start().expect("a mail server");
+    let deployment = Deployment::new().with("MAIL__SMTP_URL", &mail.url());
+    let finding = || {
+        let mut doctor = deployment.command(&["doctor"]);
+        doctor.wait_until_ended(DEADLINE);
+        doctor.wait_for_line(DEADLINE, |line| {
+            line.split_whitespace().nth(1) == Some("mail")
+        })
+    };
+    assert!(finding().starts_with("ok"));
+    mail.stop();
+    assert!(finding().starts_with("FAIL"));
 }
