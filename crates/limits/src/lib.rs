@@ -23,9 +23,14 @@
 //! and the call before it. After the outage each node tells Redis what it admitted, within the time
 //! between two probes, and the rule holds over all nodes again.
 //!
-//! What is not guaranteed: that a slot is never lost. A request that is dropped while Redis decides,
-//! or whose call took too long, may be counted although nobody was served; and an admission that was
-//! told twice counts twice. All of these refuse too early, for at most W, and never admit too much.
+//! A call that took too long is not forgotten: the twin decides, and when the answer of Redis is here
+//! after all, Redis is told only of what it did not count itself. So a node that is merely busy, whose
+//! calls are late by the dozen, counts each request once.
+//!
+//! What is not guaranteed: that a slot is never lost. A request that is dropped while Redis decides, or
+//! that Redis admitted too late and the twin did not, may be counted although nobody was served; and
+//! an admission that was on the wire when the connection broke may count twice. All of these refuse too
+//! early, for at most W, and never admit too much.
 //! A Redis that fails over to a replica loses what was not replicated yet, and may admit that once
 //! more. If the clock of Redis goes back it stands still for a window until it has caught up; if it
 //! goes forward, admissions are forgotten by as much too early.
@@ -49,14 +54,14 @@ use std::{
 
 use domain::limit::{Operation, Quota, Verdict, WhenAlone};
 use futures::FutureExt as _;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::Clock,
-    link::{Link, Live},
+    link::{Late, Link},
     metrics::{DecidedBy, Handles},
-    redis::{Scripts, Server},
+    redis::{Deciding, Failure, Scripts, Server},
     table::{Found, Place, SHARDS, Table, WINDOWS_MAX},
     turn::{Call, Seat},
     window::Window,
@@ -199,8 +204,10 @@ impl Inner {
         if let Some(settled) = denied(window, now_us) {
             return Step::Settled(settled);
         }
-        if !self.is_shared() {
-            return Step::Settled(self.decide_alone(window, found.operation, quota, 1));
+        if !self.is_shared() || !found.operation.is_shared() {
+            let settled = self.decide_alone(window, found.operation, quota, 1);
+            self.owe(window, found.operation, &settled);
+            return Step::Settled(settled);
         }
         let turn = window.turn.get_or_insert_default();
         Step::Wait(turn.join(|before| {
@@ -233,10 +240,8 @@ impl Inner {
     }
 
     async fn ask(&self, place: &Place, quota: Quota, wanted: u32, sent_us: u64) -> Settled {
-        if let Some(link) = &self.link
-            && let Some(live) = link.live()
-            && let Some(verdict) = self.ask_redis(link, &live, place, quota, wanted).await
-        {
+        let asked = self.ask_redis(place, quota, wanted).await;
+        if let Asked::Decided(verdict) = asked {
             let now_us = self.clock.now_us();
             self.table
                 .at(place, |window| window.learn(&verdict, sent_us, now_us));
@@ -245,36 +250,49 @@ impl Inner {
                 by: DecidedBy::Redis,
             };
         }
-        let decided = self.table.at(place, |window| {
-            self.decide_alone(window, place.operation, quota, wanted)
+        let late = self.table.at(place, |window| {
+            let settled = self.decide_alone(window, place.operation, quota, wanted);
+            match asked {
+                Asked::Late(link, answer) if link.has_room_for_late() => {
+                    let admitted_at_ms = self.clock.now_us() / 1_000;
+                    link.settle_later(Late {
+                        answer,
+                        place: place.clone(),
+                        admitted: settled.verdict.granted,
+                        admitted_at_ms,
+                    });
+                }
+                _ => self.owe(window, place.operation, &settled),
+            }
+            settled
         });
         // Cannot be absent: a window is not swept while somebody is asking.
-        decided.unwrap_or_else(|| {
+        late.unwrap_or_else(|| {
             self.decide_alone(&mut Window::new(quota), place.operation, quota, wanted)
         })
     }
 
-    async fn ask_redis(
-        &self,
-        link: &Link,
-        live: &Arc<Live>,
-        place: &Place,
-        quota: Quota,
-        wanted: u32,
-    ) -> Option<Verdict> {
-        let mut connection = live.connection.clone();
-        let caller = (place.operation, &*place.subject);
-        let asking = link
-            .server
-            .decide(&mut connection, self.call_budget, caller, quota, wanted);
-        match asking.await {
-            Ok(verdict) => {
-                Link::succeeded(live);
-                Some(verdict)
+    async fn ask_redis(&self, place: &Place, quota: Quota, wanted: u32) -> Asked<'_> {
+        let Some(link) = &self.link else {
+            return Asked::Nobody;
+        };
+        let Some(live) = link.live() else {
+            return Asked::Nobody;
+        };
+        let (connection, caller) = (live.connection.clone(), (place.operation, &*place.subject));
+        let mut answer = link.server.decide(connection, caller, quota, wanted);
+        match timeout(self.call_budget, &mut answer).await {
+            Ok(Ok(verdict)) => {
+                Link::succeeded(&live);
+                Asked::Decided(verdict)
             }
-            Err(failure) => {
-                link.failed(live, &failure);
-                None
+            Ok(Err(failure)) => {
+                link.failed(&live, &failure);
+                Asked::Nobody
+            }
+            Err(_) => {
+                link.failed(&live, &Failure::Late);
+                Asked::Late(link, answer)
             }
         }
     }
@@ -294,16 +312,20 @@ impl Inner {
         let now_us = self.clock.now_us();
         let part = match (&self.link, operation.when_alone()) {
             (Some(link), WhenAlone::Share) => quota.share(link.nodes()),
-            (Some(_), WhenAlone::Full) | (None, _) => quota,
+            (Some(_), WhenAlone::Full | WhenAlone::Always) | (None, _) => quota,
         };
-        let verdict = window.decide(part, now_us, wanted);
-        if self.link.is_some() && verdict.granted > 0 {
-            window.owe(verdict.granted, now_us);
-            self.table.note_unsent();
-        }
         Settled {
-            verdict,
+            verdict: window.decide(part, now_us, wanted),
             by: DecidedBy::Memory,
+        }
+    }
+
+    /// Redis has to be told what this node decided without it.
+    fn owe(&self, window: &mut Window, operation: Operation, settled: &Settled) {
+        let admitted = settled.verdict.granted;
+        if self.link.is_some() && operation.is_shared() && admitted > 0 {
+            window.owe(admitted, self.clock.now_us() / 1_000);
+            self.table.note_unsent();
         }
     }
 
@@ -317,6 +339,16 @@ impl Inner {
             self.handles.windows.set(self.table.windows() as f64);
         }
     }
+}
+
+/// What Redis said.
+enum Asked<'a> {
+    Decided(Verdict),
+    /// Nothing within the budget. It may have counted the requests all the same; when its answer is
+    /// here, the link finds out.
+    Late(&'a Link, Deciding),
+    /// It is not there, or it failed.
+    Nobody,
 }
 
 /// What a request has to do.

@@ -9,12 +9,13 @@
 use std::{
     num::NonZeroU32,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
 };
 
+use futures::FutureExt as _;
 use metrics::Gauge;
 use tokio::{
     sync::Notify,
@@ -24,8 +25,8 @@ use tracing::{info, warn};
 
 use crate::{
     clock::Clock,
-    redis::{Beat, Connection, Failure, Server},
-    table::{SHARDS, Table},
+    redis::{Beat, Connection, Deciding, Failure, Server},
+    table::{Place, SHARDS, Table},
     window::Parcel,
 };
 
@@ -37,6 +38,10 @@ const BEAT_BUDGET: Duration = Duration::from_millis(250);
 const PROBE_EVERY: Duration = Duration::from_millis(250);
 /// So many calls in a row without a good answer, and Redis is away.
 const FAILURES_MAX: u32 = 3;
+/// How many late calls are remembered: as many as connections may have requests in flight.
+const LATE_MAX: usize = 10_000;
+/// An answer that is not here after so long is lost.
+const LATE_MAX_MS: u64 = 5_000;
 /// How many windows and admissions one pipeline restores at most: Redis serves nobody else while it
 /// works on one, some milliseconds at these numbers.
 const RESTORED_WINDOWS_MAX: usize = 100;
@@ -48,7 +53,18 @@ pub(crate) struct Link {
     /// As many as there were when we last heard.
     nodes: AtomicU32,
     went_away: Notify,
+    /// Calls that were answered too late, or not yet.
+    late: Mutex<Vec<Late>>,
     shared: Gauge,
+}
+
+/// A call that was not waited for. This node decided by itself; what Redis did is not known yet.
+pub(crate) struct Late {
+    pub(crate) answer: Deciding,
+    pub(crate) place: Place,
+    /// How many this node admitted.
+    pub(crate) admitted: u32,
+    pub(crate) admitted_at_ms: u64,
 }
 
 /// A connection that works as far as we know.
@@ -65,6 +81,7 @@ impl Link {
             live: RwLock::new(None),
             nodes: AtomicU32::new(1),
             went_away: Notify::new(),
+            late: Mutex::default(),
             shared,
         }
     }
@@ -110,6 +127,20 @@ impl Link {
             self.went_away.notify_one();
             warn!(error = %failure, "Redis is away: each node limits by itself until it is back");
         }
+    }
+
+    /// Past the bound it is assumed that Redis has counted nothing: rather refuse too early.
+    pub(crate) fn has_room_for_late(&self) -> bool {
+        self.lock_late().len() < LATE_MAX
+    }
+
+    /// Finds out at one of the next beats whether Redis has counted what this node admitted.
+    pub(crate) fn settle_later(&self, call: Late) {
+        self.lock_late().push(call);
+    }
+
+    fn lock_late(&self) -> MutexGuard<'_, Vec<Late>> {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn arrived(&self, connection: Connection) {
@@ -166,6 +197,7 @@ impl Keeper<'_> {
     async fn come_back(&mut self) -> Result<(), Failure> {
         let mut connection = self.link.server.connect().await?;
         self.beat(&mut connection).await?;
+        self.settle_late();
         let mut told = self.tell(&mut connection).await?;
         self.link.arrived(connection.clone());
         // What was admitted while the first part was told; if this fails, the next beat does it.
@@ -180,7 +212,9 @@ impl Keeper<'_> {
 
     async fn keep_up(&mut self, live: &Arc<Live>) {
         let mut connection = live.connection.clone();
-        let told = match self.beat(&mut connection).await {
+        let beaten = self.beat(&mut connection).await;
+        self.settle_late();
+        let told = match beaten {
             Ok(()) if self.table.take_note() => self.tell(&mut connection).await.map(|_| ()),
             beaten => beaten,
         };
@@ -205,9 +239,34 @@ impl Keeper<'_> {
         self.known_epoch = Some(epoch);
         if is_another {
             warn!("Redis has lost its data: it is told what this node admitted");
+            self.link.lock_late().clear();
             self.table.owe_everything();
         }
         Ok(())
+    }
+
+    /// Redis is owed what it did not count of the calls that were late. Its answers come in the order
+    /// of the calls, so after a beat those to all calls before it are here, unless the connection is
+    /// another one; who waits too long for that is taken for lost.
+    fn settle_late(&self) {
+        let now_ms = self.clock.now_us() / 1_000;
+        let calls = std::mem::take(&mut *self.link.lock_late());
+        for mut call in calls {
+            let owed = match (&mut call.answer).now_or_never() {
+                Some(Ok(verdict)) => call.admitted.saturating_sub(verdict.granted),
+                Some(Err(_)) => call.admitted,
+                None if now_ms.saturating_sub(call.admitted_at_ms) > LATE_MAX_MS => call.admitted,
+                None => {
+                    self.link.settle_later(call);
+                    continue;
+                }
+            };
+            if owed > 0 {
+                self.table
+                    .at(&call.place, |window| window.owe(owed, call.admitted_at_ms));
+                self.table.note_unsent();
+            }
+        }
     }
 
     /// Tells Redis of every admission that it has not heard of. Returns how many.

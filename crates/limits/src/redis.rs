@@ -10,6 +10,7 @@ use ::redis::{
     ServerErrorKind, aio::MultiplexedConnection, cmd, io::tcp::TcpSettings, pipe,
 };
 use domain::limit::{Operation, Quota, Verdict};
+use futures::{FutureExt as _, future::BoxFuture};
 use tokio::time::timeout;
 
 use crate::{Error, window::Parcel};
@@ -65,6 +66,9 @@ struct Hashes {
     restore: String,
     beat: String,
 }
+
+/// A decision on its way.
+pub(crate) type Deciding = BoxFuture<'static, Result<Verdict, Failure>>;
 
 /// Why a call has no answer.
 #[derive(Debug)]
@@ -145,15 +149,15 @@ impl Server {
         within(CONNECT_TIMEOUT, connecting).await
     }
 
-    /// Decides on `wanted` requests.
-    pub(crate) async fn decide(
+    /// Decides on `wanted` requests. The answer stands on its own: who does not wait for it any
+    /// longer can look at it later.
+    pub(crate) fn decide(
         &self,
-        connection: &mut Connection,
-        budget: Duration,
+        mut connection: Connection,
         (operation, subject): (Operation, &str),
         quota: Quota,
         wanted: u32,
-    ) -> Result<Verdict, Failure> {
+    ) -> Deciding {
         let mut call = cmd("EVALSHA");
         call.arg(&connection.hashes.exact)
             .arg(1)
@@ -161,13 +165,15 @@ impl Server {
             .arg(quota.count.get())
             .arg(quota.window_ms())
             .arg(wanted);
-        let (granted, remaining, frees_in_us): (u32, u32, u64) =
-            within(budget, connection.query(&call)).await?;
-        Ok(Verdict {
-            granted,
-            remaining,
-            frees_in: Duration::from_micros(frees_in_us),
-        })
+        async move {
+            let (granted, remaining, frees_in_us) = connection.query(&call).await?;
+            Ok(Verdict {
+                granted,
+                remaining,
+                frees_in: Duration::from_micros(frees_in_us),
+            })
+        }
+        .boxed()
     }
 
     /// Says that this node lives. `epoch` becomes the name of the data's life if it has none.

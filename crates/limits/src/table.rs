@@ -142,8 +142,12 @@ impl Table {
     /// Redis has lost its data: everything that was admitted here has to be told again.
     pub(crate) fn owe_everything(&self) {
         for shard in 0..SHARDS {
-            for map in self.lock(shard).iter_mut() {
-                map.values_mut().for_each(|window| window.owe_everything());
+            let mut maps = self.lock(shard);
+            let shared = Operation::ALL.iter().filter(|one| one.is_shared());
+            for operation in shared {
+                for window in maps[*operation as usize].values_mut() {
+                    window.owe_everything();
+                }
             }
         }
         self.note_unsent();
@@ -260,7 +264,7 @@ mod tests {
     fn what_redis_is_owed_can_be_taken_and_put_back() {
         let table = Table::new(WINDOWS_MAX);
         let (shard, operation) = (table.shard_of(Operation::Login, "a"), Operation::Login);
-        table.enter(operation, "a", quota(), |_, window| window.owe(2, 5_000));
+        table.enter(operation, "a", quota(), |_, window| window.owe(2, 5));
         table.note_unsent();
         assert!(table.take_note());
         assert!(!table.take_note());

@@ -84,11 +84,16 @@ impl Window {
         self.log.decide(quota, now_us / 1_000, wanted)
     }
 
-    /// Remembers to tell Redis of admissions that it did not decide.
-    pub(crate) fn owe(&mut self, admissions: u32, now_us: u64) {
+    /// Remembers to tell Redis of admissions that it did not count.
+    pub(crate) fn owe(&mut self, admissions: u32, at_ms: u64) {
         let most = self.count.get() as usize;
         let unsent = self.unsent.get_or_insert_default();
-        unsent.extend(std::iter::repeat_n(now_us / 1_000, admissions as usize));
+        // Nearly always at the end; what was in doubt is found out later than what came after it.
+        let place = unsent.partition_point(|earlier| *earlier <= at_ms);
+        unsent.splice(
+            place..place,
+            std::iter::repeat_n(at_ms, admissions as usize),
+        );
         // Only the newest `count` can ever matter; making room at twice that keeps it cheap.
         if unsent.len() > 2 * most {
             unsent.drain(..unsent.len() - most);
@@ -170,13 +175,13 @@ mod tests {
     #[test]
     fn what_redis_is_owed_is_bounded_and_leaves_with_the_window() {
         let mut window = Window::new(quota("3/1000ms"));
-        for now_us in (0..100).map(|number| number * 10_000) {
-            window.owe(1, now_us);
+        for at_ms in (0..100).map(|number| number * 10) {
+            window.owe(1, at_ms);
         }
         let owed = window.take_unsent(1_000_000).expect("some are owed");
         assert!((3..=6).contains(&owed.len()), "{owed:?}");
         assert!(owed.ends_with(&[970, 980, 990]));
-        window.owe(1, 1_000_000);
+        window.owe(1, 1_000);
         window.put_back(vec![980, 990]);
         assert_eq!(window.take_unsent(1_985_000), Some(vec![990, 1_000]));
         assert_eq!(window.take_unsent(1_985_000), None);

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 use domain::clock::Clock;
 use journal::{Journal, streams::Log};
-use secrecy::ExposeSecret as _;
+use limits::Limits;
+use secrecy::ExposeSecret;
 use store::Store;
 use tokio::time::{Instant, sleep};
 
@@ -14,7 +15,10 @@ use crate::{
     announce::Announcer,
     config::{Config, PublicUrl},
     deliveries::{signing::Signing, target::TargetPolicy},
-    edge::{client_address::ProxyTrust, identity::Door, session_cookie::SessionCookie},
+    edge::{
+        client_address::ProxyTrust, identity::Door, rate_limit::Quotas,
+        session_cookie::SessionCookie,
+    },
     error_chain::chain,
     lifecycle::Tasks,
     mail::{self, Post},
@@ -54,6 +58,13 @@ impl Node {
                 keys: Keys::new(journal.clone()),
                 clock,
                 proxies: ProxyTrust::new(&config.http.trusted_proxies, config.client_ip_header()?),
+                quotas: Quotas {
+                    used: Limits::new(&limits::Options {
+                        redis_url: config.redis.url.as_ref().map(ExposeSecret::expose_secret),
+                        namespace: &config.journal.namespace,
+                    })?,
+                    of: Arc::new(config.limits.clone()),
+                },
                 cookie: SessionCookie::new(config.http.public_url.is_https()),
             },
             announcer: Announcer::new(store.clone(), journal.clone()),

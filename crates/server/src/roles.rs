@@ -76,6 +76,11 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
         "follow keys",
         node.door.keys.clone().follow(stopping.clone()),
     );
+    let limits = node.door.quotas.used.clone().run(stopping.clone());
+    tasks.spawn("limits", async move {
+        limits.await;
+        Ok(())
+    });
     let forgetting = forget::run(node.store.clone(), node.clock, stopping.clone());
     tasks.spawn("forget what ran out", forgetting);
     let uses = key_uses::note(
@@ -85,7 +90,7 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
         stopping.clone(),
     );
     tasks.spawn("note key uses", uses);
-    routes::api(node.data_plane(tasks), node.control_plane(tasks)?)
+    routes::api(&node.data_plane(tasks), &node.control_plane(tasks)?)
 }
 
 fn fill_the_store(node: &Node, tasks: &Tasks) {

@@ -6,9 +6,14 @@ use axum::{
     Router,
     http::StatusCode,
     middleware,
-    routing::{delete, get, patch, post},
+    routing::{delete, get, patch, post, put},
 };
-use domain::error_code::ErrorCode;
+use domain::{
+    error_code::ErrorCode,
+    limit::Operation::{
+        Confirm, Decide, Export, Ingest, List, Login, PasswordReset, Register, RuleWrite,
+    },
+};
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
 
 use crate::{
@@ -22,6 +27,7 @@ use crate::{
         Problem,
         cross_site::{self, CrossSite},
         envelope::envelope,
+        rate_limit,
     },
     events::{export, ingest, list as events},
     health::{self, Health},
@@ -34,23 +40,32 @@ use crate::{
 /// hangs.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What customers call.
-pub fn api(data: DataPlane, control: ControlPlane) -> anyhow::Result<Router> {
+/// What customers call. A route inside `per_key` is limited for each API key or person, one inside
+/// `per_address` for each client address; the limits are those of spec section 8.
+pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
     let cross_site = CrossSite::new(&control.public_url)?;
+    let per_key = |operation, route| rate_limit::per_key(data, operation, route);
     let data = Router::new()
-        .route("/v1/audit/events", post(ingest::ingest))
-        .route("/v1/runtime/decisions", post(decide::decide))
-        .with_state(data);
+        .route("/v1/audit/events", per_key(Ingest, post(ingest::ingest)))
+        .route(
+            "/v1/runtime/decisions",
+            per_key(Decide, post(decide::decide)),
+        )
+        .with_state(data.clone());
+
+    let per_key = |operation, route| rate_limit::per_key(control, operation, route);
     let control = Router::new()
-        .route("/v1/audit/events", get(events::list))
+        .route("/v1/audit/events", per_key(List, get(events::list)))
         .route("/v1/audit/events/{id}", get(events::show))
-        .route("/v1/audit/export", post(export::export))
-        .route("/v1/alert-rules", post(rules::create).get(rules::list))
+        .route("/v1/audit/export", per_key(Export, post(export::export)))
+        .route(
+            "/v1/alert-rules",
+            per_key(RuleWrite, post(rules::create)).get(rules::list),
+        )
         .route(
             "/v1/alert-rules/{id}",
-            get(rules::show)
-                .put(rules::replace)
-                .patch(rules::update)
+            per_key(RuleWrite, put(rules::replace).patch(rules::update))
+                .get(rules::show)
                 .delete(rules::delete),
         )
         .route("/v1/deliveries", get(deliveries::list))
@@ -61,7 +76,7 @@ pub fn api(data: DataPlane, control: ControlPlane) -> anyhow::Result<Router> {
             get(api_keys::show).delete(api_keys::revoke),
         )
         .route("/v1/api-keys/{id}/rotate", post(api_keys::rotate))
-        .merge(accounts())
+        .merge(accounts(control))
         .layer(middleware::from_fn_with_state(
             cross_site,
             cross_site::refuse,
@@ -70,24 +85,37 @@ pub fn api(data: DataPlane, control: ControlPlane) -> anyhow::Result<Router> {
             StatusCode::SERVICE_UNAVAILABLE,
             CONTROL_TIMEOUT,
         ))
-        .with_state(control);
+        .with_state(control.clone());
     let document = Router::new().route("/openapi.json", get(openapi::serve));
     Ok(data.merge(control).merge(document))
 }
 
 /// How people come in, and how they manage who else does.
-fn accounts() -> Router<ControlPlane> {
+fn accounts(control: &ControlPlane) -> Router<ControlPlane> {
+    let per_address = |operation, route| rate_limit::per_address(control, operation, route);
     Router::new()
-        .route("/v1/auth/register", post(register::register))
-        .route("/v1/auth/verify-email", post(register::verify_email))
-        .route("/v1/auth/login", post(login::login))
+        .route(
+            "/v1/auth/register",
+            per_address(Register, post(register::register)),
+        )
+        .route(
+            "/v1/auth/verify-email",
+            per_address(Confirm, post(register::verify_email)),
+        )
+        .route("/v1/auth/login", per_address(Login, post(login::login)))
         .route("/v1/auth/logout", post(login::logout))
-        .route("/v1/auth/password-reset", post(password_reset::request))
+        .route(
+            "/v1/auth/password-reset",
+            per_address(PasswordReset, post(password_reset::request)),
+        )
         .route(
             "/v1/auth/password-reset/confirm",
-            post(password_reset::confirm),
+            per_address(Confirm, post(password_reset::confirm)),
         )
-        .route("/v1/auth/accept-invitation", post(invitations::accept))
+        .route(
+            "/v1/auth/accept-invitation",
+            per_address(Confirm, post(invitations::accept)),
+        )
         .route("/v1/auth/sessions", get(sessions::list))
         .route("/v1/auth/sessions/{id}", delete(sessions::end))
         .route("/v1/me", get(organisation::me))

@@ -15,7 +15,7 @@ pub enum Operation {
     Export,
     /// Asking for a decision, per API key.
     Decide,
-    /// Creating, changing and deleting rules, per API key.
+    /// Creating and changing rules, per API key.
     RuleWrite,
     /// Signing in, per client address.
     Login,
@@ -25,6 +25,8 @@ pub enum Operation {
     PasswordReset,
     /// Using a one-time token, per client address.
     Confirm,
+    /// Presenting an API key that a node does not know yet, per client address and node.
+    KeyLookup,
 }
 
 /// What a node does with an operation's limit while it cannot reach the others.
@@ -32,13 +34,15 @@ pub enum Operation {
 pub enum WhenAlone {
     /// Grants the whole limit by itself: audit data is never refused because the limiter is down.
     Full,
+    /// Is always alone: it protects the node itself, and nodes do not count it together.
+    Always,
     /// Grants its share, the limit divided by the number of nodes: guessing passwords must not
     /// become easier because the limiter is down.
     Share,
 }
 
 impl Operation {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Ingest,
         Self::List,
         Self::Export,
@@ -48,6 +52,7 @@ impl Operation {
         Self::Register,
         Self::PasswordReset,
         Self::Confirm,
+        Self::KeyLookup,
     ];
 
     /// The policy's name, in headers, settings and Redis keys.
@@ -62,11 +67,29 @@ impl Operation {
             Self::Register => "register",
             Self::PasswordReset => "password_reset",
             Self::Confirm => "confirm",
+            Self::KeyLookup => "key_lookups",
         }
     }
 
-    /// The default: section 8 of the specification. `confirm` is ours: a one-time token cannot be
-    /// guessed, so this only bounds the noise.
+    /// What it is in a sentence: "the limit for ... is used up".
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Ingest => "sending events",
+            Self::List => "listing events",
+            Self::Export => "exporting events",
+            Self::Decide => "asking for decisions",
+            Self::RuleWrite => "creating and changing alert rules",
+            Self::Login => "logging in from this address",
+            Self::Register => "registering from this address",
+            Self::PasswordReset => "resetting passwords from this address",
+            Self::Confirm => "using links from this address",
+            Self::KeyLookup => "presenting unknown API keys from this address",
+        }
+    }
+
+    /// The default: section 8 of the specification. The last two are ours. A one-time token cannot
+    /// be guessed, so `confirm` only bounds the noise; `key_lookups` bounds what inventing keys costs
+    /// the journal, far above what a fleet of agents behind one address needs.
     pub const fn quota(self) -> Quota {
         match self {
             Self::Ingest => quota(600, MINUTE),
@@ -77,12 +100,19 @@ impl Operation {
             Self::Login => quota(10, 15 * MINUTE),
             Self::Register | Self::PasswordReset => quota(3, 60 * MINUTE),
             Self::Confirm => quota(30, 15 * MINUTE),
+            Self::KeyLookup => quota(6_000, MINUTE),
         }
+    }
+
+    /// Whether nodes count it together.
+    pub fn is_shared(self) -> bool {
+        self.when_alone() != WhenAlone::Always
     }
 
     pub const fn when_alone(self) -> WhenAlone {
         match self {
             Self::Ingest | Self::List | Self::Decide => WhenAlone::Full,
+            Self::KeyLookup => WhenAlone::Always,
             Self::Export
             | Self::RuleWrite
             | Self::Login
@@ -124,6 +154,7 @@ mod tests {
                 "register 3/1h",
                 "password_reset 3/1h",
                 "confirm 30/15m",
+                "key_lookups 6000/60s",
             ]
         );
     }

@@ -9,6 +9,7 @@
 //!
 //! Outages and the memory of a million callers are in `tests/`, through the public surface.
 
+mod late;
 mod mutants;
 mod nodes;
 mod shortcuts;

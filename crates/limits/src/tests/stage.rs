@@ -18,7 +18,7 @@ use crate::{Limits, Options, Parts, clock::Clock, redis::Scripts};
 
 /// On a busy machine an answer may take longer than in production; these tests are not about time.
 const PATIENT_BUDGET: Duration = Duration::from_secs(10);
-const DEADLINE: Duration = Duration::from_secs(20);
+pub(super) const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A corner of Redis with a clock.
 pub(super) struct Stage {
@@ -120,6 +120,15 @@ impl Stage {
     pub(super) async fn node_in_real_time(&mut self) -> Limits {
         let parts = Parts {
             call_budget: PATIENT_BUDGET,
+            ..Parts::default()
+        };
+        self.start(parts).await
+    }
+
+    /// A node in real time that has no patience at all, connected.
+    pub(super) async fn node_that_never_waits(&mut self) -> Limits {
+        let parts = Parts {
+            call_budget: Duration::ZERO,
             ..Parts::default()
         };
         self.start(parts).await

@@ -11,7 +11,10 @@ use std::{net::SocketAddr, time::Duration};
 
 use anyhow::Context as _;
 use axum::http::HeaderName;
-use domain::partition::Partitions;
+use domain::{
+    limit::{Operation, Quota},
+    partition::Partitions,
+};
 use ipnet::IpNet;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
@@ -29,6 +32,7 @@ pub struct Config {
     pub postgres: Postgres,
     pub journal: Journal,
     pub redis: Redis,
+    pub limits: Limits,
     pub events: Events,
     pub delivery: Delivery,
     pub mail: Mail,
@@ -71,6 +75,22 @@ pub struct Journal {
 pub struct Redis {
     #[serde(serialize_with = "hidden_option")]
     pub url: Option<SecretString>,
+}
+
+/// How much one caller may do, by operation.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    pub ingest: Quota,
+    pub list: Quota,
+    pub export: Quota,
+    pub decisions: Quota,
+    pub rule_writes: Quota,
+    pub login: Quota,
+    pub register: Quota,
+    pub password_reset: Quota,
+    pub confirm: Quota,
+    pub key_lookups: Quota,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -142,6 +162,40 @@ impl Default for Journal {
             partitions: 8,
             replicas: 1,
             monitor_url: None,
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            ingest: Operation::Ingest.quota(),
+            list: Operation::List.quota(),
+            export: Operation::Export.quota(),
+            decisions: Operation::Decide.quota(),
+            rule_writes: Operation::RuleWrite.quota(),
+            login: Operation::Login.quota(),
+            register: Operation::Register.quota(),
+            password_reset: Operation::PasswordReset.quota(),
+            confirm: Operation::Confirm.quota(),
+            key_lookups: Operation::KeyLookup.quota(),
+        }
+    }
+}
+
+impl Limits {
+    pub fn quota(&self, operation: Operation) -> Quota {
+        match operation {
+            Operation::Ingest => self.ingest,
+            Operation::List => self.list,
+            Operation::Export => self.export,
+            Operation::Decide => self.decisions,
+            Operation::RuleWrite => self.rule_writes,
+            Operation::Login => self.login,
+            Operation::Register => self.register,
+            Operation::PasswordReset => self.password_reset,
+            Operation::Confirm => self.confirm,
+            Operation::KeyLookup => self.key_lookups,
         }
     }
 }

@@ -84,7 +84,57 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "redis.url",
         "none",
-        "Where Redis or Valkey is; checked by `watchbell doctor`. Nothing else needs it yet. Secret if it carries a password.",
+        "Where Redis 7 or Valkey is, which holds the rate-limit windows that nodes share; dedicated, and never evicting (`maxmemory-policy noeviction`). Without it each process counts by itself. Secret if it carries a password.",
+    ),
+    setting(
+        "limits.ingest",
+        "600/60s",
+        "Requests to `POST /v1/audit/events` per API key, as COUNT/WINDOW; a batch counts one. The windows roll: in no minute, wherever it begins, are more admitted. This and the next seven are the contract's.",
+    ),
+    setting(
+        "limits.list",
+        "120/60s",
+        "Requests to `GET /v1/audit/events` per API key or person.",
+    ),
+    setting(
+        "limits.export",
+        "10/60s",
+        "Requests to `POST /v1/audit/export` per API key or person.",
+    ),
+    setting(
+        "limits.decisions",
+        "5000/60s",
+        "Requests to `POST /v1/runtime/decisions` per API key.",
+    ),
+    setting(
+        "limits.rule_writes",
+        "20/60s",
+        "Alert rules created and changed, together, per API key or person.",
+    ),
+    setting(
+        "limits.login",
+        "10/15m",
+        "Attempts to log in per client address.",
+    ),
+    setting(
+        "limits.register",
+        "3/1h",
+        "Registrations per client address.",
+    ),
+    setting(
+        "limits.password_reset",
+        "3/1h",
+        "Requests for a password reset per client address.",
+    ),
+    setting(
+        "limits.confirm",
+        "30/15m",
+        "Uses of the links in mails (verify, reset, accept) per client address.",
+    ),
+    setting(
+        "limits.key_lookups",
+        "6000/60s",
+        "API keys presented that a node does not hold yet, per client address, on each node by itself: bounds what invented keys cost.",
     ),
     setting(
         "events.retention_days",

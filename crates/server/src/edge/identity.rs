@@ -11,7 +11,9 @@ use domain::{
 };
 use store::sessions::SessionRow;
 
-use super::{Problem, client_address::ProxyTrust, session_cookie::SessionCookie};
+use super::{
+    Problem, client_address::ProxyTrust, rate_limit::Quotas, session_cookie::SessionCookie,
+};
 use crate::snapshots::{Keys, keys::Key};
 
 /// Who is asking, checked.
@@ -26,6 +28,7 @@ pub enum Identity {
 pub struct Door {
     pub keys: Keys,
     pub clock: Clock,
+    pub quotas: Quotas,
     pub proxies: ProxyTrust,
     pub cookie: SessionCookie,
 }
@@ -91,7 +94,12 @@ async fn known_key(parts: &Parts, door: &Door) -> Result<Arc<Key>, Problem> {
     let hash = presented(&parts.headers)?.hash();
     let known = match door.keys.held(&hash).await {
         Some(key) => Some(key),
-        None => door.keys.find(&hash).await?,
+        None => {
+            // Whoever invents keys costs the journal a question each; nobody may ask without end.
+            let client = door.proxies.client_of(&parts.extensions, &parts.headers);
+            door.quotas.admit_look_up(&client).await?;
+            door.keys.find(&hash).await?
+        }
     };
     let key = known
         .ok_or_else(|| unauthenticated("This API key is not known; it may have been revoked."))?;

@@ -3,9 +3,9 @@
 //! [`envelope`] is the outermost layer: it names the request, times it, and writes every error, also
 //! the web framework's own, as a [`problem`]. [`identity`] tells who is there, from an API key or a
 //! [`session_cookie`]; [`caller`] makes an argument of it: a handler that takes a `Caller` has one
-//! that was checked. [`cross_site`] refuses what a browser sends for another site's page.
-//! [`client_address`] tells where a request came from. [`read`] reads bodies
-//! and parameters.
+//! that was checked. [`rate_limit`] counts requests, by who is there or by [`client_address`].
+//! [`cross_site`] refuses what a browser sends for another site's page. [`read`] reads bodies and
+//! parameters.
 
 pub mod caller;
 pub mod client_address;
@@ -13,6 +13,7 @@ pub mod cross_site;
 pub mod envelope;
 pub mod identity;
 pub mod problem;
+pub mod rate_limit;
 pub mod read;
 pub mod session_cookie;
 

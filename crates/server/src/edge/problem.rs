@@ -5,7 +5,11 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use domain::{error_code::ErrorCode, fault::Fault};
+use domain::{
+    error_code::ErrorCode,
+    fault::Fault,
+    limit::{Operation, Quota},
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -63,6 +67,18 @@ impl Problem {
             detail: detail.into(),
             errors: Vec::new(),
             retry_after_s: (code.status() == 503).then_some(RETRY_AFTER_S),
+        }
+    }
+
+    /// Too many requests of one kind (spec section 7): wait this many seconds.
+    pub fn rate_limited(operation: Operation, quota: Quota, retry_after_s: u64) -> Self {
+        let detail = format!(
+            "The limit for {} is {quota}, and it is used up. Send the request again in {retry_after_s} s.",
+            operation.about(),
+        );
+        Self {
+            retry_after_s: Some(retry_after_s),
+            ..Self::new(ErrorCode::RateLimited, detail)
         }
     }
 

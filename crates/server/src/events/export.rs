@@ -64,7 +64,7 @@ pub async fn export(
         events: 0,
         next: Next::First,
     };
-    let lines = stream::try_unfold(export, |export| export.page());
+    let lines = stream::try_unfold(export, Export::page);
     Ok((
         [(header::CONTENT_TYPE, "application/x-ndjson")],
         Body::from_stream(lines),

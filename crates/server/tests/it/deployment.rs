@@ -12,6 +12,20 @@ pub(crate) const SECRET: &str = "whsec_dGhpcyBpcyBhIHNlY3JldCBmb3IgdGVzdHMgb25se
 /// Long enough for a loaded machine; a test that waits this long has failed.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
+/// The settings of the limits of spec section 8, and of our own.
+pub(crate) const LIMITS: [&str; 10] = [
+    "LIMITS__INGEST",
+    "LIMITS__LIST",
+    "LIMITS__EXPORT",
+    "LIMITS__DECISIONS",
+    "LIMITS__RULE_WRITES",
+    "LIMITS__LOGIN",
+    "LIMITS__REGISTER",
+    "LIMITS__PASSWORD_RESET",
+    "LIMITS__CONFIRM",
+    "LIMITS__KEY_LOOKUPS",
+];
+
 /// What a deployment is made of before any process runs.
 pub(crate) struct Deployment {
     variables: Vec<(String, String)>,
@@ -59,10 +73,12 @@ impl Deployment {
             ("DELIVERY__ALLOW_CIDRS", "127.0.0.0/8"),
             ("LOG__FILTER", "info"),
         ];
+        // A test that is not about limits never meets one.
+        let unlimited = LIMITS.map(|limit| (limit, "100000/1m"));
         let named =
             |(name, value): &(&str, &str)| (format!("WATCHBELL__{name}"), (*value).to_owned());
         Self {
-            variables: variables.iter().map(named).collect(),
+            variables: variables.iter().chain(&unlimited).map(named).collect(),
             database: None,
         }
     }
