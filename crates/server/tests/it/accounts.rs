@@ -2,7 +2,7 @@
 
 use reqwest::StatusCode;
 use serde_json::json;
-use testkit::{MailSink, namespace};
+use testkit::namespace;
 
 use crate::deployment::{DEADLINE, Deployment, ok};
 use crate::errors::problem;
@@ -43,6 +43,12 @@ async fn somebody_registers_opens_the_link_in_the_mail_logs_in_and_out() {
     ann.cookie = None;
     let again = ann.post("/v1/auth/logout", &json!({})).await;
     assert_eq!(again.status(), StatusCode::NO_CONTENT);
+
+    let metrics = ann.get("/metrics").await.text().await.expect("a text");
+    for outcome in ["succeeded", "failed"] {
+        let line = format!("watchbell_logins_total{{outcome=\"{outcome}\"}} 1");
+        assert!(metrics.contains(&line), "{metrics}");
+    }
 
     let secrets = [ann.email.as_str(), PASSWORD, "wbt_", "wbs_"];
     town.server.terminate(DEADLINE);
@@ -405,14 +411,4 @@ async fn many_logins_at_once_are_served_or_told_to_come_again_and_nothing_else_w
     assert!(overloaded > 0, "{refused} refused, {overloaded} overloaded");
     assert!(me.as_secs() < 5, "{me:?}");
     assert_eq!(ann.try_log_in(PASSWORD).await.status(), StatusCode::OK);
-}
-
-#[test]
-fn the_mail_server_for_tests_starts_again_on_its_port() {
-    let mut mail = MailSink::start().expect("a mail server");
-    let url = mail.url();
-    mail.stop();
-    mail.restart().expect("started again");
-    assert_eq!(mail.url(), url);
-    assert_eq!(mail.count(), 0);
 }

@@ -92,6 +92,28 @@ async fn a_mail_server_that_hangs_slows_nobody_down() {
 }
 
 #[tokio::test]
+async fn when_too_many_mails_wait_the_next_are_dropped_and_counted_and_nobody_notices() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("an address");
+    let deployment = Deployment::new().with("MAIL__SMTP_URL", &format!("smtp://{address}"));
+    let mut server = deployment.serve("api");
+    deployment.customer(&mut server);
+    let ann = Person::at(&server.url(DEADLINE));
+    let known = deployment.sql("SELECT email FROM users");
+    let body = json!({"email": known});
+    // 1,000 wait and 16 are on their way.
+    for _ in 0..22 {
+        let asked = (0..50).map(|_| ann.post("/v1/auth/password-reset", &body));
+        for answer in futures::future::join_all(asked).await {
+            assert_eq!(answer.status(), StatusCode::ACCEPTED);
+        }
+    }
+    let dropped = metric(&ann, "watchbell_mails_total{outcome=\"dropped\"}").await;
+    assert!((1..=84).contains(&dropped), "{dropped}");
+    server.wait_for_line(DEADLINE, |line| line.contains("too many mails wait"));
+}
+
+#[tokio::test]
 async fn an_address_that_the_mail_server_refuses_is_given_up_at_once_and_not_named() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
