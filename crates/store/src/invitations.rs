@@ -36,6 +36,15 @@ pub struct Invitation {
     pub expires_at: Timestamp,
 }
 
+/// Why an invitation was not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotMade {
+    /// Who invites may not give this role.
+    NotAllowed,
+    /// [`OPEN_MAX`] others wait.
+    TooMany,
+}
+
 #[derive(FromRow)]
 struct Row {
     id: Uuid,
@@ -47,16 +56,26 @@ struct Row {
 }
 
 impl Store {
-    /// Saves an invitation, in place of an earlier one of the organisation for the same address.
-    /// `false` if [`OPEN_MAX`] others wait.
+    /// Saves an invitation, in place of an earlier one of the organisation for the same address. Who
+    /// invites is asked for their role under the lock, because it may have changed since they asked.
     pub async fn save_invitation(
         &self,
         org: OrgId,
         invitation: &Invitation,
         token_hash: &TokenHash,
-    ) -> Result<bool, Error> {
+    ) -> Result<Result<(), NotMade>, Error> {
         let mut transaction = self.pool.begin().await?;
         lock_organisation(&mut transaction, org).await?;
+        let inviter: Option<String> =
+            sqlx::query_scalar("SELECT role FROM users WHERE org_id = $1 AND id = $2")
+                .bind(org.uuid())
+                .bind(invitation.invited_by.uuid())
+                .fetch_optional(&mut *transaction)
+                .await?;
+        let inviter = inviter.as_deref().map(role).transpose()?;
+        if !inviter.is_some_and(|inviter| inviter.may_grant(invitation.role)) {
+            return Ok(Err(NotMade::NotAllowed));
+        }
         let open: i64 = sqlx::query_scalar(
             "SELECT count(*) FROM invitations WHERE org_id = $1 AND email <> $2 AND expires_at > $3",
         )
@@ -66,7 +85,7 @@ impl Store {
         .fetch_one(&mut *transaction)
         .await?;
         if open >= i64::from(OPEN_MAX) {
-            return Ok(false);
+            return Ok(Err(NotMade::TooMany));
         }
         sqlx::query(
             "INSERT INTO invitations (org_id, id, email, role, invited_by, token_hash, created_at, expires_at)
@@ -87,7 +106,7 @@ impl Store {
         .execute(&mut *transaction)
         .await?;
         transaction.commit().await?;
-        Ok(true)
+        Ok(Ok(()))
     }
 
     /// An organisation's invitations that wait, newest first, from below `before` on.

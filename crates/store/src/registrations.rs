@@ -36,6 +36,7 @@ pub(crate) struct NewMember<'a> {
 
 #[derive(FromRow)]
 struct Row {
+    token_hash: String,
     org_name: String,
     email: String,
     password_hash: String,
@@ -86,21 +87,21 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
-        let row: Option<Row> = sqlx::query_as(
-            "DELETE FROM registrations WHERE token_hash = $1 AND expires_at > $2
-             RETURNING org_name, email, password_hash",
+        // All of the address in one statement: two links opened at the same moment take their rows in
+        // the same order, so that one waits for the other.
+        let rows: Vec<Row> = sqlx::query_as(
+            "DELETE FROM registrations WHERE email =
+                 (SELECT email FROM registrations WHERE token_hash = $1 AND expires_at > $2)
+             RETURNING token_hash, org_name, email, password_hash",
         )
         .bind(token_hash.as_str())
         .bind(to_database(now))
-        .fetch_optional(&mut *transaction)
+        .fetch_all(&mut *transaction)
         .await?;
-        let Some(row) = row else {
+        let is_it = |row: &Row| row.token_hash == token_hash.as_str();
+        let Some(row) = rows.into_iter().find(is_it) else {
             return Ok(false);
         };
-        sqlx::query("DELETE FROM registrations WHERE email = $1")
-            .bind(&row.email)
-            .execute(&mut *transaction)
-            .await?;
         let owner = NewMember {
             org,
             user,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use testkit::{Answer, Database, Receiver, Watchbell, eventually_blocking, own, shared};
+use testkit::{Answer, Database, MailSink, Receiver, Watchbell, eventually_blocking, own, shared};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -152,6 +152,54 @@ fn a_test_can_stop_and_start_engines_of_its_own() {
 }
 
 /// One after the other over one connection, as a sender with keep-alive does.
+#[tokio::test]
+async fn the_mail_server_keeps_what_it_is_sent_and_comes_back_on_its_port() {
+    let mut mail = MailSink::start().expect("a mail server");
+    let url = mail.url();
+    let send = |subject: &str| {
+        let address = url.strip_prefix("smtp://").expect("an address");
+        let mut stream = BufReader::new(TcpStream::connect(address).expect("connected"));
+        let body = format!(
+            "From: a@b.c\r\nSubject: {subject}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\nh=C3=A9 #token=3Dx=\r\ny\r\n."
+        );
+        let said = [
+            "EHLO me",
+            "MAIL FROM:<a@b.c>",
+            "RCPT TO:<d@e.f>",
+            "DATA",
+            &body,
+            "QUIT",
+        ];
+        for line in [""].into_iter().chain(said) {
+            if !line.is_empty() {
+                write!(stream.get_mut(), "{line}\r\n").expect("said");
+            }
+            let mut answer = String::from("250-");
+            while answer.get(3..4) == Some("-") {
+                answer.clear();
+                stream.read_line(&mut answer).expect("an answer");
+            }
+            assert!(answer.starts_with(['2', '3']), "{line}: {answer}");
+        }
+    };
+    send("one");
+    mail.wait_for("d@e.f", 1, DEADLINE).await;
+    mail.stop();
+    assert!(TcpStream::connect(url.strip_prefix("smtp://").expect("an address")).is_err());
+    mail.restart().expect("started again");
+    assert_eq!(mail.url(), url);
+    send("two");
+    let second = mail.wait_for("d@e.f", 2, DEADLINE).await;
+    assert_eq!(
+        (second.subject.as_str(), second.from.as_str()),
+        ("two", "a@b.c")
+    );
+    assert_eq!(second.body, "hé #token=xy\n");
+    assert_eq!(second.token(), "xy");
+    assert_eq!(mail.mails_to("nobody@e.f").len(), 0);
+    assert_eq!(mail.count(), 2);
+}
+
 fn post_many(address: SocketAddr, count: usize) {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream

@@ -7,7 +7,7 @@ use domain::{
     error_code::ErrorCode,
 };
 use serde::{Deserialize, Serialize};
-use store::invitations::{Invitation, LIFETIME, OPEN_MAX};
+use store::invitations::{Invitation, LIFETIME, NotMade, OPEN_MAX};
 use utoipa::ToSchema;
 
 use super::{
@@ -84,10 +84,6 @@ pub async fn create(
 ) -> Result<(StatusCode, JsonAnswer<InvitationBody>), Problem> {
     let email =
         EmailAddress::parse_field(&new.email).map_err(|fault| Problem::invalid(vec![fault]))?;
-    if !by.role.may_grant(new.role) {
-        let detail = "Only an owner invites an owner.";
-        return Err(Problem::new(ErrorCode::Forbidden, detail));
-    }
     let organisation = plane
         .store
         .organisation(by.org)
@@ -103,15 +99,11 @@ pub async fn create(
         created_at: now,
         expires_at: now.plus(LIFETIME),
     };
-    let saved = plane
+    plane
         .store
         .save_invitation(by.org, &invitation, &token.hash())
-        .await?;
-    if !saved {
-        let detail =
-            format!("{OPEN_MAX} invitations wait already; revoke some that are not needed.");
-        return Err(Problem::new(ErrorCode::LimitReached, detail));
-    }
+        .await?
+        .map_err(not_made)?;
     let mut body = InvitationBody::from(&invitation);
     match &plane.post {
         Some(post) => post.hand_in(Letter::Invitation {
@@ -201,6 +193,20 @@ pub async fn accept(
     accepted
         .then_some(StatusCode::NO_CONTENT)
         .ok_or_else(token_invalid)
+}
+
+fn not_made(why: NotMade) -> Problem {
+    match why {
+        NotMade::NotAllowed => Problem::new(
+            ErrorCode::Forbidden,
+            "Admins and owners invite, and only an owner invites an owner.",
+        ),
+        NotMade::TooMany => {
+            let detail =
+                format!("{OPEN_MAX} invitations wait already; revoke some that are not needed.");
+            Problem::new(ErrorCode::LimitReached, detail)
+        }
+    }
 }
 
 impl From<&Invitation> for InvitationBody {

@@ -9,7 +9,7 @@ use store::Store;
 use tokio::time::timeout;
 
 use super::{WithConfig, durability, durability::Durability, say};
-use crate::{config::Config, error_chain::chain, node};
+use crate::{config::Config, error_chain::chain, mail, node};
 
 /// Scheduled messages came with this version.
 const NATS_VERSION_MIN: (u32, u32) = (2, 12);
@@ -49,6 +49,13 @@ pub(super) async fn run(with: &WithConfig) -> anyhow::Result<()> {
             "redis",
             bounded(redis(&config)).await,
             "Start Redis or Valkey, or correct redis.url.",
+        );
+    }
+    if config.mail.smtp_url.is_some() {
+        report.add(
+            "mail",
+            bounded(mail(&config)).await,
+            "Start the mail server, or correct mail.smtp_url.",
         );
     }
     report.add(
@@ -135,6 +142,12 @@ async fn durable(config: &Config) -> anyhow::Result<String> {
 async fn redis(config: &Config) -> anyhow::Result<String> {
     let url = config.redis.url.as_ref().context("not set")?;
     limits::ping(url.expose_secret()).await?;
+    Ok("reachable".to_owned())
+}
+
+async fn mail(config: &Config) -> anyhow::Result<String> {
+    let settings = mail::Settings::read(&config.mail)?.context("not set")?;
+    settings.greet().await?;
     Ok("reachable".to_owned())
 }
 

@@ -105,7 +105,6 @@ impl AtLeast for Admin {
 pub struct Member<R: AtLeast> {
     pub org: OrgId,
     pub user: UserId,
-    pub role: Role,
     pub session: SessionId,
     at_least: PhantomData<R>,
 }
@@ -133,7 +132,6 @@ impl<S: Authority, R: AtLeast> FromRequestParts<S> for Member<R> {
         Ok(Self {
             org: session.org,
             user: session.user,
-            role: session.role,
             session: session.session,
             at_least: PhantomData,
         })

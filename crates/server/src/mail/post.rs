@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use domain::{
     account::{EmailAddress, Role, SecretToken},
     clock::Clock,
@@ -82,6 +82,14 @@ impl Settings {
             .timeout(Some(work::SEND_TIMEOUT))
             .pool_config(PoolConfig::new().max_size(IN_FLIGHT_MAX));
         Ok(Some(Self { smtp, from }))
+    }
+
+    /// Whether the mail server answers, and lets us in.
+    pub async fn greet(self) -> anyhow::Result<()> {
+        let smtp: AsyncSmtpTransport<Tokio1Executor> = self.smtp.build();
+        let is_well = smtp.test_connection().await.context("connect")?;
+        ensure!(is_well, "it does not do as it is asked");
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use reqwest::StatusCode;
 use serde_json::json;
-use testkit::{MailSink, namespace};
+use testkit::namespace;
 
 use crate::deployment::{DEADLINE, Deployment, ok};
 use crate::errors::problem;
@@ -43,6 +43,12 @@ async fn somebody_registers_opens_the_link_in_the_mail_logs_in_and_out() {
     ann.cookie = None;
     let again = ann.post("/v1/auth/logout", &json!({})).await;
     assert_eq!(again.status(), StatusCode::NO_CONTENT);
+
+    let metrics = ann.get("/metrics").await.text().await.expect("a text");
+    for outcome in ["succeeded", "failed"] {
+        let line = format!("watchbell_logins_total{{outcome=\"{outcome}\"}} 1");
+        assert!(metrics.contains(&line), "{metrics}");
+    }
 
     let secrets = [ann.email.as_str(), PASSWORD, "wbt_", "wbs_"];
     town.server.terminate(DEADLINE);
@@ -256,6 +262,34 @@ async fn a_link_of_a_registration_runs_out_and_of_many_the_newest_stay() {
 }
 
 #[tokio::test]
+async fn of_several_links_for_an_address_opened_at_the_same_moment_one_makes_the_account() {
+    let town = Town::start();
+    let ann = town.stranger();
+    for number in 1..=5 {
+        ann.register().await;
+        town.mail.wait_for(&ann.email, number, DEADLINE).await;
+    }
+    let mails = town.mail.mails_to(&ann.email);
+    let opened = mails.iter().map(|mail| {
+        let (ann, body) = (&ann, json!({"token": mail.token()}));
+        async move {
+            ann.post("/v1/auth/verify-email", &body)
+                .await
+                .status()
+                .as_u16()
+        }
+    });
+    let mut statuses = futures::future::join_all(opened).await;
+    statuses.sort_unstable();
+    assert_eq!(statuses, [204, 400, 400, 400, 400]);
+    assert_eq!(town.deployment.sql("SELECT count(*) FROM users"), "1");
+    assert_eq!(
+        town.deployment.sql("SELECT count(*) FROM organisations"),
+        "1"
+    );
+}
+
+#[tokio::test]
 async fn without_a_mail_server_the_start_says_so_and_an_operators_link_stands_in() {
     let deployment = Deployment::new();
     let mut server = deployment.serve("api");
@@ -377,14 +411,4 @@ async fn many_logins_at_once_are_served_or_told_to_come_again_and_nothing_else_w
     assert!(overloaded > 0, "{refused} refused, {overloaded} overloaded");
     assert!(me.as_secs() < 5, "{me:?}");
     assert_eq!(ann.try_log_in(PASSWORD).await.status(), StatusCode::OK);
-}
-
-#[test]
-fn the_mail_server_for_tests_starts_again_on_its_port() {
-    let mut mail = MailSink::start().expect("a mail server");
-    let url = mail.url();
-    mail.stop();
-    mail.restart().expect("started again");
-    assert_eq!(mail.url(), url);
-    assert_eq!(mail.count(), 0);
 }

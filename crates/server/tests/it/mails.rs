@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
 use serde_json::json;
+use testkit::MailSink;
 
 use crate::deployment::{DEADLINE, Deployment, ok};
 use crate::people::{PASSWORD, Person, Town, looks};
@@ -91,6 +92,28 @@ async fn a_mail_server_that_hangs_slows_nobody_down() {
 }
 
 #[tokio::test]
+async fn when_too_many_mails_wait_the_next_are_dropped_and_counted_and_nobody_notices() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("an address");
+    let deployment = Deployment::new().with("MAIL__SMTP_URL", &format!("smtp://{address}"));
+    let mut server = deployment.serve("api");
+    deployment.customer(&mut server);
+    let ann = Person::at(&server.url(DEADLINE));
+    let known = deployment.sql("SELECT email FROM users");
+    let body = json!({"email": known});
+    // 1,000 wait and 16 are on their way.
+    for _ in 0..22 {
+        let asked = (0..50).map(|_| ann.post("/v1/auth/password-reset", &body));
+        for answer in futures::future::join_all(asked).await {
+            assert_eq!(answer.status(), StatusCode::ACCEPTED);
+        }
+    }
+    let dropped = metric(&ann, "watchbell_mails_total{outcome=\"dropped\"}").await;
+    assert!((1..=84).contains(&dropped), "{dropped}");
+    server.wait_for_line(DEADLINE, |line| line.contains("too many mails wait"));
+}
+
+#[tokio::test]
 async fn an_address_that_the_mail_server_refuses_is_given_up_at_once_and_not_named() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -167,4 +190,20 @@ async fn while_postgres_is_away_people_are_told_so_and_not_that_they_are_unknown
         ann.get("/v1/me").await.status() == StatusCode::OK
     })
     .await;
+}
+
+#[test]
+fn the_doctor_asks_the_mail_server_how_it_is() {
+    let mut mail = MailSink::start().expect("a mail server");
+    let deployment = Deployment::new().with("MAIL__SMTP_URL", &mail.url());
+    let finding = || {
+        let mut doctor = deployment.command(&["doctor"]);
+        doctor.wait_until_ended(DEADLINE);
+        doctor.wait_for_line(DEADLINE, |line| {
+            line.split_whitespace().nth(1) == Some("mail")
+        })
+    };
+    assert!(finding().starts_with("ok"));
+    mail.stop();
+    assert!(finding().starts_with("FAIL"));
 }

@@ -178,8 +178,8 @@ pub(crate) fn set_cookie(answer: &Response) -> String {
     value.to_str().expect("plain").to_owned()
 }
 
-/// Everything that a stranger could tell two answers apart by; what is new in every answer is left
-/// out.
+/// Everything that a stranger could tell two answers apart by. What is new in every answer is left out:
+/// its time, its id, and how many requests the asker has left.
 pub(crate) async fn looks(answer: Response) -> (StatusCode, Vec<(String, String)>, String) {
     let status = answer.status();
     let request_id = answer.headers()["x-request-id"]
@@ -189,7 +189,7 @@ pub(crate) async fn looks(answer: Response) -> (StatusCode, Vec<(String, String)
     let mut headers: Vec<(String, String)> = answer
         .headers()
         .iter()
-        .filter(|(name, _)| !["date", "x-request-id"].contains(&name.as_str()))
+        .filter(|(name, _)| !["date", "x-request-id", "ratelimit"].contains(&name.as_str()))
         .map(|(name, value)| {
             let value = value.to_str().expect("plain");
             (name.to_string(), value.to_owned())

@@ -2,6 +2,7 @@
 
 use reqwest::{Method, StatusCode, header};
 use serde_json::{Value, json};
+use testkit::eventually;
 
 use crate::deployment::{DEADLINE, Deployment, Running, ok};
 use crate::errors::problem;
@@ -173,6 +174,48 @@ async fn of_more_than_fifty_sessions_the_oldest_end() {
     }
     assert!(!ann.is_logged_in().await);
     assert_eq!(town.deployment.sql("SELECT count(*) FROM sessions"), "50");
+}
+
+#[tokio::test]
+async fn what_has_run_out_is_removed_by_and_by_and_what_has_not_stays() {
+    let town = Town::start();
+    let ann = town.owner().await;
+    let tables = [
+        "sessions",
+        "registrations",
+        "password_resets",
+        "invitations",
+    ];
+    let mut bob = ann.clone();
+    let make = async |person: &mut Person| {
+        person.log_in(PASSWORD).await;
+        town.stranger().register().await;
+        let sent = town.mail.count();
+        person
+            .post("/v1/auth/password-reset", &json!({"email": person.email}))
+            .await;
+        town.mail.count_after(sent + 1, DEADLINE).await;
+        person.invite(&town.stranger().email, "viewer").await;
+    };
+    make(&mut bob).await;
+    let count = |table: &str| {
+        town.deployment
+            .sql(&format!("SELECT count(*) FROM {table}"))
+    };
+    let before = tables.map(count);
+    for table in tables {
+        let sql = format!("UPDATE {table} SET expires_at = now() - interval '1 second'");
+        town.deployment.sql(&sql);
+    }
+    make(&mut bob).await;
+    assert_ne!(tables.map(count), before);
+    let _second = town.deployment.serve("api");
+    eventually(DEADLINE, "the old ones are gone", async || {
+        let left = tables.map(count);
+        (left == ["1", "1", "1", "1"]).then_some(()).ok_or(left)
+    })
+    .await;
+    assert!(bob.is_logged_in().await);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //!
 //! Known and unknown addresses are asked about in turn, so that whatever else the machine does
 //! happens to both, and the medians of one run are compared. Without the hash that an unknown address
-//! is checked against, its answers come some twenty times as fast; a link that is saved or a mail that
+//! is checked against, its answers come some fifteen times as fast; a link that is saved or a mail that
 //! is sent before the answer at least doubles its time. Both are far outside what is allowed here.
 
 use std::time::{Duration, Instant};
