@@ -14,6 +14,7 @@ use tokio::time::sleep;
 
 use crate::deployment::{Customer, DEADLINE, Deployment, event, http, ok};
 use crate::errors::problem;
+use crate::people::{PASSWORD, Person};
 
 /// A row of the table: one operation, its setting, its limit by the contract.
 struct Row {
@@ -413,6 +414,28 @@ async fn redis_may_be_killed_and_restarted_under_load_and_nobody_gets_a_5xx() {
         exact += LIMIT - refused(&answers);
     }
     assert_eq!(exact, LIMIT, "exact again");
+}
+
+#[tokio::test]
+async fn a_person_counts_as_one_however_often_they_log_in_and_apart_from_every_key() {
+    let deployment = Deployment::new().with("LIMITS__LIST", "3/1h");
+    let mut server = deployment.serve("api,index");
+    let person = Person::founder(&server.url(DEADLINE)).await;
+    let mut elsewhere = person.clone();
+    elsewhere.log_in(PASSWORD).await;
+    let wanted = json!({"name": "Agent", "scopes": ["events:read"]});
+    let made = ok(person.post("/v1/api-keys", &wanted).await).await;
+    let agent = Customer {
+        http: http(),
+        base_url: person.base_url.clone(),
+        api_key: made["api_key"].as_str().expect("a key").to_owned(),
+    };
+    let mut statuses = Vec::new();
+    for session in [&person, &elsewhere, &person, &elsewhere, &person] {
+        statuses.push(session.get("/v1/audit/events").await.status().as_u16());
+    }
+    assert_eq!(statuses, [200, 200, 200, 429, 429]);
+    assert_eq!(agent.get("/v1/audit/events").await.status(), 200);
 }
 
 #[tokio::test]
