@@ -17,11 +17,12 @@
 //! an address of Redis there is one node, and the twin always decides.
 //!
 //! What holds while Redis is away, with m nodes, in any rolling window: at most m·N where each node
-//! grants N. Where each grants a share, a window that lies wholly in the outage has at most N + m - 1
-//! admissions, and one over its beginning or its end less than 2N + m: the node that admitted N just
-//! before does not know that the others admit their shares. A check takes no longer than its budget
-//! and the call before it. After the outage each node tells Redis what it admitted, within the time
-//! between two probes, and the rule holds over all nodes again.
+//! grants N. Where each grants a share: at most N + m - 1 in a window that lies wholly in the outage;
+//! less than 2N + m in one over its beginning or its end, because the node that admitted N just before
+//! does not hinder the shares of the others; less than 3N + m in one over both. A node that has never
+//! reached Redis knows of no other, and its share is N. A check takes no longer than its budget and the
+//! call before it. After the outage each node tells Redis what it admitted, within the time between two
+//! probes, and the rule holds over all nodes again.
 //!
 //! A call that took too long is not forgotten: the twin decides, and when the answer of Redis is here
 //! after all, Redis is told only of what it did not count itself. So a node that is merely busy, whose

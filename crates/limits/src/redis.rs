@@ -21,6 +21,8 @@ const NODE_GONE_AFTER: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long one pipeline of restored admissions may take. Nobody waits for it.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Room for one call with a usual caller's name: it is written without growing.
+const CALL_BYTES: usize = 160;
 /// Commands that may wait to be written; the library's default of 50 makes callers take turns.
 const COMMANDS_WAITING_MAX: usize = 4_096;
 
@@ -159,8 +161,9 @@ impl Server {
         quota: Quota,
         wanted: u32,
     ) -> Deciding {
-        let mut call = cmd("EVALSHA");
-        call.arg(&connection.hashes.exact)
+        let mut call = Cmd::with_capacity(7, CALL_BYTES);
+        call.arg("EVALSHA")
+            .arg(&connection.hashes.exact)
             .arg(1)
             .arg(self.key(operation, subject))
             .arg(quota.count.get())

@@ -118,7 +118,8 @@ async fn a_killed_redis_costs_no_more_than_the_bound_and_is_told_everything_when
 
     redis.kill();
     // The first check after it notices; so does the beat where nobody asks.
-    nodes.exhaust(1, Operation::List, ten).await;
+    assert!(nodes.admits(1, Operation::List, ten).await);
+    assert!(!nodes.nodes[1].is_shared());
     nodes.all_are(Sharing::Alone).await;
     // A third of ten, rounded up, for each node that has not heard that all ten are gone.
     let alone = nodes.exhaust_all(Operation::Login, ten).await;

@@ -72,10 +72,11 @@ impl Log {
         let newest = self.admitted_at.back().copied().unwrap_or(0);
         let now_ms = now_ms.max(newest);
         let window_ms = quota.window_ms();
-        let expired = self
-            .admitted_at
-            .partition_point(|at| at.saturating_add(window_ms) <= now_ms);
-        self.admitted_at.drain(..expired);
+        let has_left = |at: &u64| at.saturating_add(window_ms) <= now_ms;
+        if self.admitted_at.front().is_some_and(has_left) {
+            let expired = self.admitted_at.partition_point(has_left);
+            self.admitted_at.drain(..expired);
+        }
         now_ms
     }
 

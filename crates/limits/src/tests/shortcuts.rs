@@ -155,6 +155,32 @@ async fn what_is_granted_to_others_outlives_the_request_that_asked() {
     assert_eq!((counted(), answer.remaining), (3, 97));
 }
 
+#[tokio::test]
+async fn a_window_whose_every_request_was_dropped_is_forgotten_too() {
+    let mut stage = Stage::shared();
+    let node = stage.node().await;
+    let check = || {
+        node.check(Operation::Ingest, quota("9/60s"), "key_left")
+            .boxed()
+    };
+    let (mut first, mut second) = (check(), check());
+    assert_eq!(poll_immediate(&mut first).await, None);
+    assert_eq!(poll_immediate(&mut second).await, None);
+    sweep_all(&node);
+    assert_eq!(node.windows(), 1, "somebody still waits");
+    drop((first, second));
+    sweep_all(&node);
+    assert_eq!(node.windows(), 0);
+    let answer = timeout(DEADLINE, check()).await;
+    assert!(answer.expect("the next does not wait").admitted);
+}
+
+fn sweep_all(node: &Limits) {
+    for shard in 0..crate::SHARDS {
+        node.inner.table.sweep(shard, node.inner.clock.now_us());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dropping_requests_at_random_leaves_nobody_waiting() {
     let mut stage = Stage::shared();
@@ -197,9 +223,6 @@ async fn dropping_requests_at_random_leaves_nobody_waiting() {
     let last = timeout(DEADLINE, burst(&node, limit, 3));
     assert!(last.await.expect("the window still works")[2].admitted);
     stage.advance_ms(60_000);
-    for shard in 0..crate::SHARDS {
-        let now_us = node.inner.clock.now_us();
-        node.inner.table.sweep(shard, now_us);
-    }
+    sweep_all(&node);
     assert_eq!(node.windows(), 0, "nothing is left behind");
 }

@@ -44,7 +44,7 @@ fn a_million_callers_in_memory_are_forgotten_when_their_window_has_passed() {
     let node = Limits::assemble(&options, parts).expect("without an address");
     let empty = resident_bytes();
     let mut full_at_first = 0;
-    for (round, callers) in [(0, 1_000_000), (1, 300_000)] {
+    for (round, callers) in [(0, 1_000_000), (1, 100_000)] {
         for number in 0..callers {
             let subject = subject(round, number);
             let check = node.check(Operation::Ingest, quota("5/60s"), &subject);
