@@ -5,33 +5,51 @@
 mod bare;
 mod events;
 mod lanes;
+mod limits;
 mod server;
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use testkit::own;
 
 use crate::lanes::Figures;
 
-/// Ingest: events per second and latency through HTTP, beside the bare journal.
+/// Measures Watchbell beside the bare engines it stands on.
 #[derive(Parser)]
 struct Arguments {
-    /// The binary to measure.
+    #[arg(value_enum, default_value = "ingest")]
+    profile: Profile,
+    /// The binary to measure; for `ingest`.
     #[arg(long, default_value = "target/fast/watchbell")]
     binary: PathBuf,
     /// Seconds for each measurement.
     #[arg(long, default_value_t = 5)]
     seconds: u64,
-    /// Requests in flight.
+    /// Requests in flight; for `ingest`.
     #[arg(long, default_value_t = 16)]
     lanes: usize,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Profile {
+    /// Events per second and latency through HTTP, beside the bare journal.
+    Ingest,
+    /// Rate limit checks, beside the bare Redis.
+    Limits,
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     let duration = Duration::from_secs(arguments.seconds);
+    match arguments.profile {
+        Profile::Ingest => ingest(&arguments, duration).await,
+        Profile::Limits => limits::measure(duration).await,
+    }
+}
+
+async fn ingest(arguments: &Arguments, duration: Duration) -> anyhow::Result<()> {
     let engines = own::engines()?;
     let server = server::start(&arguments.binary, &engines)?;
     println!(

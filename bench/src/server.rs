@@ -76,6 +76,8 @@ impl Settings {
             ("WATCHBELL__HTTP__LISTEN", "127.0.0.1:0"),
             ("WATCHBELL__POSTGRES__URL", &self.postgres),
             ("WATCHBELL__JOURNAL__URL", &self.nats),
+            // Counted as ever, and never used up.
+            ("WATCHBELL__LIMITS__INGEST", "100000/1ms"),
         ];
         Watchbell::spawn(&self.binary, arguments, variables)
     }

@@ -126,7 +126,7 @@ impl Limits {
         let handles = Handles::new();
         let link = |url| {
             let server = Server::new(url, options.namespace, unique_name(), parts.scripts)?;
-            Ok(Link::new(server, handles.shared.clone()))
+            Ok(Link::new(server))
         };
         Ok(Self {
             inner: Arc::new(Inner {
@@ -149,13 +149,12 @@ impl Limits {
 
     /// Has to run as long as checks are made: sweeps idle windows and keeps the link to Redis.
     pub async fn run(self, stopping: CancellationToken) {
-        let epoch_to_propose = unique_name();
         let keeping = async {
             let Inner {
                 link, table, clock, ..
             } = &*self.inner;
             match link {
-                Some(link) => link.keep(table, clock, &epoch_to_propose).await,
+                Some(link) => link.keep(table, clock).await,
                 None => std::future::pending().await,
             }
         };
@@ -166,6 +165,16 @@ impl Limits {
     /// Whether Redis decides right now, and not each node by itself.
     pub fn is_shared(&self) -> bool {
         self.inner.is_shared()
+    }
+
+    /// How many nodes share the limits, this one among them, as far as it has heard.
+    pub fn nodes(&self) -> usize {
+        let nodes = self
+            .inner
+            .link
+            .as_ref()
+            .map_or(1, |link| link.nodes().get());
+        usize::try_from(nodes).unwrap_or(usize::MAX)
     }
 
     /// How many callers and operations are in memory.
@@ -209,8 +218,7 @@ impl Inner {
             self.owe(window, found.operation, &settled);
             return Step::Settled(settled);
         }
-        let turn = window.turn.get_or_insert_default();
-        Step::Wait(turn.join(|before| {
+        Step::Wait(window.turn().join(|before| {
             let call = Arc::clone(self).call(found.into(), quota, before);
             call.boxed().shared()
         }))
@@ -223,19 +231,14 @@ impl Inner {
         }
         let sent_us = self.clock.now_us();
         let begun = self.table.at(&place, |window| {
-            let wanted = window.turn.as_mut().map_or(1, |turn| turn.begin());
-            (wanted, denied(window, sent_us))
+            (window.turn().begin(), denied(window, sent_us))
         });
         let (wanted, denied) = begun.unwrap_or((1, None));
         let settled = match denied {
             Some(settled) => settled,
             None => self.ask(&place, quota, wanted, sent_us).await,
         };
-        self.table.at(&place, |window| {
-            if window.turn.as_mut().is_some_and(|turn| turn.end()) {
-                window.turn = None;
-            }
-        });
+        self.table.at(&place, Window::end_turn);
         settled
     }
 
@@ -243,8 +246,9 @@ impl Inner {
         let asked = self.ask_redis(place, quota, wanted).await;
         if let Asked::Decided(verdict) = asked {
             let now_us = self.clock.now_us();
-            self.table
-                .at(place, |window| window.learn(&verdict, sent_us, now_us));
+            self.table.at(place, |window| {
+                window.learn(quota, &verdict, sent_us, now_us);
+            });
             return Settled {
                 verdict,
                 by: DecidedBy::Redis,

@@ -16,7 +16,7 @@ use std::{
 };
 
 use futures::FutureExt as _;
-use metrics::Gauge;
+use metrics::{Gauge, gauge};
 use tokio::{
     sync::Notify,
     time::{sleep, timeout},
@@ -25,8 +25,10 @@ use tracing::{info, warn};
 
 use crate::{
     clock::Clock,
+    metrics::{NODES, SHARED},
     redis::{Beat, Connection, Deciding, Failure, Server},
     table::{Place, SHARDS, Table},
+    unique_name,
     window::Parcel,
 };
 
@@ -74,7 +76,8 @@ pub(crate) struct Live {
 }
 
 impl Link {
-    pub(crate) fn new(server: Server, shared: Gauge) -> Self {
+    pub(crate) fn new(server: Server) -> Self {
+        let shared = gauge!(SHARED);
         shared.set(0.0);
         Self {
             server,
@@ -154,12 +157,11 @@ impl Link {
 
     /// Keeps the link as long as it is polled: connects, beats, probes, and tells Redis what it
     /// has to know.
-    pub(crate) async fn keep(&self, table: &Table, clock: &Clock, epoch_to_propose: &str) {
+    pub(crate) async fn keep(&self, table: &Table, clock: &Clock) {
         let mut keeper = Keeper {
             link: self,
             table,
             clock,
-            epoch_to_propose,
             known_epoch: None,
         };
         // Going away is announced where it is noticed; this is for a Redis that never was here.
@@ -188,7 +190,6 @@ struct Keeper<'a> {
     link: &'a Link,
     table: &'a Table,
     clock: &'a Clock,
-    epoch_to_propose: &'a str,
     /// Of the data that Redis held when we last heard.
     known_epoch: Option<String>,
 }
@@ -225,12 +226,12 @@ impl Keeper<'_> {
     }
 
     async fn beat(&mut self, connection: &mut Connection) -> Result<(), Failure> {
-        let beating = self
-            .link
-            .server
-            .beat(connection, BEAT_BUDGET, self.epoch_to_propose);
+        // A new name each time: one that was used before would make lost data look like kept data.
+        let name = unique_name();
+        let beating = self.link.server.beat(connection, BEAT_BUDGET, &name);
         let Beat { epoch, nodes } = beating.await?;
         self.link.nodes.store(nodes.max(1), Ordering::Relaxed);
+        gauge!(NODES).set(nodes);
         let is_another = self
             .known_epoch
             .as_ref()
@@ -274,7 +275,7 @@ impl Keeper<'_> {
         let mut told = 0;
         for shard in 0..SHARDS {
             let parcels = self.table.take_unsent(shard, self.clock.now_us());
-            let mut batches = batches(parcels).into_iter();
+            let mut batches = batches(&parcels).into_iter();
             while let Some(batch) = batches.next() {
                 let now_ms = self.clock.now_us() / 1_000;
                 let telling = self.link.server.restore(connection, &batch, now_ms);
@@ -292,10 +293,10 @@ impl Keeper<'_> {
 }
 
 /// Cuts parcels into pipelines of a bounded size.
-fn batches(parcels: Vec<Parcel>) -> Vec<Vec<Parcel>> {
+fn batches(parcels: &[Parcel]) -> Vec<Vec<Parcel>> {
     let mut batches: Vec<Vec<Parcel>> = Vec::new();
     let mut admissions = 0;
-    for parcel in parcels.into_iter().flat_map(cut) {
+    for parcel in parcels.iter().flat_map(cut) {
         let has_room = admissions + parcel.admitted_at.len() <= RESTORED_ADMISSIONS_MAX;
         match batches.last_mut() {
             Some(batch) if has_room && batch.len() < RESTORED_WINDOWS_MAX => {
@@ -312,7 +313,7 @@ fn batches(parcels: Vec<Parcel>) -> Vec<Vec<Parcel>> {
 }
 
 /// Cuts a parcel that is too large for one call, the oldest admissions first.
-fn cut(parcel: Parcel) -> Vec<Parcel> {
+fn cut(parcel: &Parcel) -> Vec<Parcel> {
     let part = |admitted_at: &[u64]| Parcel {
         operation: parcel.operation,
         subject: parcel.subject.clone(),

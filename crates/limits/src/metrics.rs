@@ -7,6 +7,8 @@ use metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
 pub const CHECKS: &str = "watchbell_limits_checks_total";
 /// Whether limits are shared between nodes right now: 1, or 0 while each node counts alone.
 pub const SHARED: &str = "watchbell_limits_shared";
+/// How many nodes share them, as this one last heard; what is divided while Redis is away.
+pub const NODES: &str = "watchbell_limits_nodes";
 /// Callers and operations in memory.
 pub const WINDOWS: &str = "watchbell_limits_windows";
 
@@ -17,6 +19,7 @@ pub fn describe() {
         "Rate limit checks, by operation, outcome and where they were decided"
     );
     describe_gauge!(SHARED, "Whether rate limits are shared between nodes now");
+    describe_gauge!(NODES, "How many nodes share rate limits, as last heard");
     describe_gauge!(WINDOWS, "Callers and operations with a limit in memory");
 }
 
@@ -45,7 +48,6 @@ impl DecidedBy {
 pub(crate) struct Handles {
     /// By operation, then by where it was decided; refused before admitted.
     checks: Vec<[[Counter; 2]; 3]>,
-    pub(crate) shared: Gauge,
     pub(crate) windows: Gauge,
 }
 
@@ -65,7 +67,6 @@ impl Handles {
         });
         Self {
             checks: checks.into(),
-            shared: gauge!(SHARED),
             windows: gauge!(WINDOWS),
         }
     }

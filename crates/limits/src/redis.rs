@@ -146,7 +146,8 @@ impl Server {
                 hashes: Arc::new(hashes),
             })
         };
-        within(CONNECT_TIMEOUT, connecting).await
+        // Boxed because it is large, and happens seldom.
+        within(CONNECT_TIMEOUT, Box::pin(connecting)).await
     }
 
     /// Decides on `wanted` requests. The answer stands on its own: who does not wait for it any

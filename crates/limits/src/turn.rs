@@ -67,23 +67,22 @@ impl Turn {
         gathered.joined
     }
 
-    /// The call has its answer. Returns whether nobody waits for another.
-    pub(crate) fn end(&mut self) -> bool {
+    /// The call has its answer.
+    pub(crate) fn end(&mut self) {
         self.running = None;
-        self.gathering.is_none()
     }
 
-    /// Whether every request has been dropped, so that nobody polls what is still here.
-    pub(crate) fn is_deserted(&mut self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.is_none() && self.gathering.is_none()
+    }
+
+    /// Drops calls that nobody polls because every request for them was dropped.
+    pub(crate) fn leave_if_deserted(&mut self) {
+        // One holder is the turn itself.
         let is_deserted = |call: &Call| call.strong_count().is_none_or(|holders| holders <= 1);
-        // A call that gathers holds the one before it.
-        if self
-            .gathering
-            .as_ref()
-            .is_some_and(|gathering| is_deserted(&gathering.call))
-        {
-            self.gathering = None;
-        }
-        self.gathering.is_none() && self.running.as_ref().is_none_or(is_deserted)
+        // In this order: a call that gathers holds the one before it.
+        self.gathering
+            .take_if(|gathering| is_deserted(&gathering.call));
+        self.running.take_if(|call| is_deserted(call));
     }
 }

@@ -15,14 +15,16 @@ pub(crate) struct Window {
     denied_until_us: u64,
     count: NonZeroU32,
     window_ms: u32,
+    /// What most windows do not have most of the time, so that it takes no room in them.
+    passing: Option<Box<Passing>>,
+}
+
+#[derive(Default)]
+struct Passing {
+    /// Who is asking Redis, and who waits to.
+    turn: Turn,
     /// Admissions that Redis has not heard of, oldest first.
-    #[expect(
-        clippy::box_collection,
-        reason = "there is none in nearly every window, and eight bytes are less than 24"
-    )]
-    unsent: Option<Box<Vec<u64>>>,
-    /// Who is asking Redis, and who waits to; nobody most of the time.
-    pub(crate) turn: Option<Box<Turn>>,
+    unsent: Vec<u64>,
 }
 
 /// Admissions of one window on their way to Redis.
@@ -41,8 +43,7 @@ impl Window {
             denied_until_us: 0,
             count: quota.count,
             window_ms: narrow(quota),
-            unsent: None,
-            turn: None,
+            passing: None,
         }
     }
 
@@ -68,13 +69,23 @@ impl Window {
         (left_us > 0).then(|| Duration::from_micros(left_us))
     }
 
+    /// The requests that ask Redis together.
+    pub(crate) fn turn(&mut self) -> &mut Turn {
+        &mut self.passing.get_or_insert_default().turn
+    }
+
+    /// The call in flight has its answer.
+    pub(crate) fn end_turn(&mut self) {
+        self.turn().end();
+        self.drop_what_has_passed();
+    }
+
     /// Takes note of what Redis decided on a call that was sent at `sent_us`. If nothing remains,
     /// nothing can be admitted before a slot frees, by any node. The wait began when Redis
     /// decided, which is not before the call was sent: so this never refuses too long.
-    pub(crate) fn learn(&mut self, verdict: &Verdict, sent_us: u64, now_us: u64) {
-        self.log
-            .record(self.quota(), now_us / 1_000, verdict.granted);
-        if verdict.remaining == 0 {
+    pub(crate) fn learn(&mut self, quota: Quota, verdict: &Verdict, sent_us: u64, now_us: u64) {
+        self.log.record(quota, now_us / 1_000, verdict.granted);
+        if verdict.remaining == 0 && quota == self.quota() {
             self.denied_until_us = sent_us + micros(verdict.frees_in);
         }
     }
@@ -87,7 +98,7 @@ impl Window {
     /// Remembers to tell Redis of admissions that it did not count.
     pub(crate) fn owe(&mut self, admissions: u32, at_ms: u64) {
         let most = self.count.get() as usize;
-        let unsent = self.unsent.get_or_insert_default();
+        let unsent = &mut self.passing.get_or_insert_default().unsent;
         // Nearly always at the end; what was in doubt is found out later than what came after it.
         let place = unsent.partition_point(|earlier| *earlier <= at_ms);
         unsent.splice(
@@ -102,33 +113,50 @@ impl Window {
 
     /// Redis has lost its data: it has heard of nothing.
     pub(crate) fn owe_everything(&mut self) {
-        let times: Vec<u64> = self.log.times().collect();
-        self.unsent = (!times.is_empty()).then(|| Box::new(times));
+        if !self.log.is_empty() {
+            self.passing.get_or_insert_default().unsent = self.log.times().collect();
+        }
     }
 
     /// What Redis has to be told, as far as it is still in the window.
     pub(crate) fn take_unsent(&mut self, now_us: u64) -> Option<Vec<u64>> {
-        let mut unsent = *self.unsent.take()?;
+        let mut unsent = std::mem::take(&mut self.passing.as_mut()?.unsent);
+        self.drop_what_has_passed();
         let window_ms = u64::from(self.window_ms);
         unsent.retain(|at| at + window_ms > now_us / 1_000);
         (!unsent.is_empty()).then_some(unsent)
     }
 
     /// Telling failed; whatever came since is newer.
-    pub(crate) fn put_back(&mut self, mut times: Vec<u64>) {
-        if let Some(newer) = self.unsent.take() {
-            times.extend(*newer);
-        }
-        self.unsent = Some(Box::new(times));
+    pub(crate) fn put_back(&mut self, times: Vec<u64>) {
+        let unsent = &mut self.passing.get_or_insert_default().unsent;
+        let newer = std::mem::replace(unsent, times);
+        unsent.extend(newer);
     }
 
     /// Forgets what no longer matters. Returns whether nothing is left.
     pub(crate) fn tidy(&mut self, now_us: u64) -> bool {
         self.log.tidy(self.quota(), now_us / 1_000);
-        if self.turn.as_mut().is_some_and(|turn| turn.is_deserted()) {
-            self.turn = None;
+        let is_quiet = self.log.is_empty() && self.denied_until_us <= now_us;
+        if let Some(passing) = &mut self.passing {
+            passing.turn.leave_if_deserted();
+            if is_quiet {
+                // Whatever is unsent was admitted here, and has left the window with the rest.
+                passing.unsent.clear();
+            }
+            self.drop_what_has_passed();
         }
-        self.log.is_empty() && self.turn.is_none() && self.denied_until_us <= now_us
+        is_quiet && self.passing.is_none()
+    }
+
+    fn drop_what_has_passed(&mut self) {
+        if self
+            .passing
+            .as_ref()
+            .is_some_and(|one| one.turn.is_idle() && one.unsent.is_empty())
+        {
+            self.passing = None;
+        }
     }
 }
 
@@ -151,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_window_is_small() {
-        assert!(size_of::<Window>() <= 72, "{} bytes", size_of::<Window>());
+        assert!(size_of::<Window>() <= 56, "{} bytes", size_of::<Window>());
     }
 
     #[test]
@@ -162,7 +190,7 @@ mod tests {
             remaining: 0,
             frees_in: Duration::from_micros(300),
         };
-        window.learn(&refused, 1_000, 1_200);
+        window.learn(quota("1/1000ms"), &refused, 1_000, 1_200);
         assert_eq!(window.denied_for(1_200), Some(Duration::from_micros(100)));
         assert_eq!(window.denied_for(1_299), Some(Duration::from_micros(1)));
         assert_eq!(window.denied_for(1_300), None);
@@ -185,6 +213,8 @@ mod tests {
         window.put_back(vec![980, 990]);
         assert_eq!(window.take_unsent(1_985_000), Some(vec![990, 1_000]));
         assert_eq!(window.take_unsent(1_985_000), None);
+        window.owe(1, 0);
+        assert!(window.tidy(1_000_000), "nothing of it counts any more");
     }
 
     #[test]
@@ -198,7 +228,7 @@ mod tests {
             remaining: 0,
             frees_in: Duration::from_millis(5),
         };
-        window.learn(&refused, 2_000_000, 2_000_000);
+        window.learn(quota("1/1000ms"), &refused, 2_000_000, 2_000_000);
         assert!(!window.tidy(2_004_999));
         assert!(window.tidy(2_005_000));
     }

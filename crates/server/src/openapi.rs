@@ -41,6 +41,7 @@ use crate::{
         api_keys::create, api_keys::list, api_keys::show, api_keys::rotate, api_keys::revoke,
         show::list, show::show,
         health::live, health::ready, health::metrics,
+        serve,
         alert,
     ),
     components(schemas(FaultBody)),
@@ -122,7 +123,11 @@ pub fn document() -> String {
     text
 }
 
-/// `GET /openapi.json`.
+/// This document.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "health",
+    responses((status = 200, description = "What you are reading", body = Object)),
+)]
 pub async fn serve() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], document())
 }

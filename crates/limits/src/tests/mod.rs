@@ -6,13 +6,15 @@
 //! - `twins`: the rule in Rust and the rule in Redis agree, also about restored admissions.
 //! - `shortcuts`: the deny cache and coalescing change the number of calls and nothing else.
 //! - `nodes`: several nodes over one Redis.
+//! - `soak`: a million callers, and the memory they take.
 //!
-//! Outages and the memory of a million callers are in `tests/`, through the public surface.
+//! Outages are in `tests/`, through the public surface.
 
 mod late;
 mod mutants;
 mod nodes;
 mod shortcuts;
+mod soak;
 mod stage;
 mod subjects;
 mod suite;

@@ -81,7 +81,7 @@ async fn in_real_time_no_rolling_window_over_three_nodes_holds_more_than_the_lim
     admissions.sort_unstable();
     // Redis counts in whole milliseconds, so a window is a millisecond less wide than it is long.
     let is_inside = |from: Instant, (asked, admitted): &Admission| {
-        *asked >= from && *admitted < from + window - Duration::from_millis(1)
+        *asked >= from && *admitted + Duration::from_millis(1) < from + window
     };
     for (from, _) in &admissions {
         let inside = admissions

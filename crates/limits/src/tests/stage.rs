@@ -163,9 +163,27 @@ impl Stage {
         figure(&stats, "evalsha", "usec=")
     }
 
+    /// How much memory Redis uses.
+    pub(super) fn used_bytes(&mut self) -> u64 {
+        let said = self.info("memory");
+        let mut lines = said.lines();
+        let figure = lines.find_map(|line| line.strip_prefix("used_memory:"));
+        figure.expect("it says").parse().expect("a number")
+    }
+
+    /// How many keys Redis holds.
+    pub(super) fn keys(&mut self) -> u64 {
+        let asking = redis::cmd("DBSIZE").query(&mut self.connection);
+        asking.expect("Redis answers")
+    }
+
     fn command_stats(&mut self) -> String {
+        self.info("commandstats")
+    }
+
+    fn info(&mut self, section: &str) -> String {
         redis::cmd("INFO")
-            .arg("commandstats")
+            .arg(section)
             .query(&mut self.connection)
             .expect("Redis answers")
     }

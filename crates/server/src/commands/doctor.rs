@@ -141,15 +141,7 @@ async fn durable(config: &Config) -> anyhow::Result<String> {
 
 async fn redis(config: &Config) -> anyhow::Result<String> {
     let url = config.redis.url.as_ref().context("not set")?;
-    let client = redis::Client::open(url.expose_secret()).context("redis.url is not valid")?;
-    let mut connection = client
-        .get_multiplexed_async_connection()
-        .await
-        .context("connect")?;
-    redis::cmd("PING")
-        .query_async::<String>(&mut connection)
-        .await
-        .context("PING")?;
+    limits::ping(url.expose_secret()).await?;
     Ok("reachable".to_owned())
 }
 

@@ -61,7 +61,7 @@ where
         plane: plane.clone(),
         operation,
     };
-    route.layer(from_fn_with_state(limited, count_by_identity::<A>))
+    route.route_layer(from_fn_with_state(limited, count_by_identity::<A>))
 }
 
 /// Limits a route per client address.
@@ -74,7 +74,7 @@ where
         plane: plane.clone(),
         operation,
     };
-    route.layer(from_fn_with_state(limited, count_by_address::<A>))
+    route.route_layer(from_fn_with_state(limited, count_by_address::<A>))
 }
 
 async fn count_by_identity<A: Authority>(

@@ -52,6 +52,7 @@ pub fn start() -> anyhow::Result<PrometheusHandle> {
         .install_recorder()
         .context("start metrics")?;
     describe();
+    limits::metrics::describe();
     metrics::gauge!(BUILD_INFO, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     Ok(handle)
 }

@@ -5,8 +5,10 @@
 
 mod access;
 mod accounts;
+mod api_keys;
 mod cluster;
 mod commands;
+mod coverage;
 mod crashes;
 mod deployment;
 mod dev;
@@ -15,6 +17,7 @@ mod fresh;
 mod guard;
 mod invitations;
 mod lifecycle;
+mod limits;
 mod line;
 mod load;
 mod mails;

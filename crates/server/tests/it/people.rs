@@ -85,6 +85,14 @@ impl Person {
         }
     }
 
+    /// Somebody who registered and logged in where there is no mail server, and so no link to open.
+    pub(crate) async fn founder(base_url: &str) -> Self {
+        let mut person = Self::at(base_url);
+        assert_eq!(person.register().await.status(), StatusCode::ACCEPTED);
+        person.log_in(PASSWORD).await;
+        person
+    }
+
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self
             .http

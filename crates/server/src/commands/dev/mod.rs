@@ -152,6 +152,7 @@ fn config(engines: &Engines, demo: &Demo) -> anyhow::Result<Config> {
     let mut config = Config::default();
     config.postgres.url = engines.postgres.url().into();
     config.journal.url = engines.nats.url().into();
+    config.redis.url = Some(engines.redis.url().into());
     config.journal.monitor_url = Some(engines.nats.monitor_url());
     config.delivery = Delivery {
         signing_secret: Some(demo.signing_secret.clone().into()),

@@ -1,0 +1,261 @@
+//! Every route asks who is there: nothing is forgotten, because the list of routes is the server's own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::account::Scope;
+use reqwest::Method;
+use serde_json::{Value, json};
+use testkit::Receiver;
+
+use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, http, ok};
+use crate::errors::problem;
+use crate::people::Person;
+
+/// What anybody may ask. This list may only get shorter: what is added to the API asks who is there.
+const OPEN: [&str; 11] = [
+    "GET /healthz/live",
+    "GET /healthz/ready",
+    "GET /metrics",
+    "POST /v1/auth/accept-invitation",
+    "POST /v1/auth/login",
+    "POST /v1/auth/logout",
+    "POST /v1/auth/password-reset",
+    "POST /v1/auth/password-reset/confirm",
+    "POST /v1/auth/register",
+    "POST /v1/auth/verify-email",
+    "GET /openapi.json",
+];
+
+/// One operation of the document.
+struct Operation {
+    method: Method,
+    path: String,
+    /// What an API key needs for it; `None` if it takes no key.
+    scope: Option<String>,
+    takes_session: bool,
+}
+
+impl Operation {
+    fn name(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+
+    fn is_open(&self) -> bool {
+        self.scope.is_none() && !self.takes_session
+    }
+}
+
+async fn operations(base_url: &str) -> Vec<Operation> {
+    let document = http().get(format!("{base_url}/openapi.json")).send().await;
+    let document: Value = ok(document.expect("an answer")).await;
+    let mut operations = Vec::new();
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in methods.as_object().expect("operations") {
+            let security = operation["security"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            let scope = security.iter().find_map(|one| one.get("api_key"));
+            operations.push(Operation {
+                method: method.to_uppercase().parse().expect("a method"),
+                path: path.clone(),
+                scope: scope.map(|scopes| scopes[0].as_str().expect("a scope").to_owned()),
+                takes_session: security.iter().any(|one| one.get("session").is_some()),
+            });
+        }
+    }
+    operations
+}
+
+/// A body that the operation could read, whatever it does with it.
+fn body(operation: &Operation) -> Value {
+    match operation.path.as_str() {
+        "/v1/alert-rules/{id}" if operation.method == Method::PUT => {
+            json!({"name": "Taken", "match": {}, "url": "https://example.com/hook"})
+        }
+        "/v1/alert-rules/{id}" => json!({"name": "Taken"}),
+        "/v1/members/{id}" => json!({"role": "viewer"}),
+        _ => json!({}),
+    }
+}
+
+#[tokio::test]
+async fn the_document_has_every_route_and_every_method_that_the_server_takes() {
+    let deployment = Deployment::new();
+    let mut server = deployment.serve("api");
+    let base_url = server.url(DEADLINE);
+    let mut documented = BTreeMap::<String, BTreeSet<String>>::new();
+    for operation in operations(&base_url).await {
+        let methods = documented.entry(operation.path).or_default();
+        if operation.method == Method::GET {
+            methods.insert("HEAD".to_owned());
+        }
+        methods.insert(operation.method.to_string());
+    }
+    let routes: BTreeSet<&str> = include_str!("../../src/routes.rs")
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .filter(|text| text.starts_with('/'))
+        .collect();
+    let described: BTreeSet<&str> = documented.keys().map(String::as_str).collect();
+    assert_eq!(routes, described, "routes.rs and the document");
+    for (path, methods) in documented {
+        let url = format!("{base_url}{}", path.replace("{id}", "x"));
+        let unknown = Method::from_bytes(b"PROPFIND").expect("a method");
+        let answer = http()
+            .request(unknown, url)
+            .send()
+            .await
+            .expect("an answer");
+        let allowed = answer.headers()["allow"]
+            .to_str()
+            .expect("plain")
+            .to_owned();
+        problem(answer, 405).await;
+        let allowed: BTreeSet<String> = allowed
+            .split(',')
+            .map(|one| one.trim().to_owned())
+            .collect();
+        assert_eq!(allowed, methods, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_open_to_strangers_but_what_is_on_the_list() {
+    let deployment = Deployment::new();
+    let mut server = deployment.serve("api");
+    let base_url = server.url(DEADLINE);
+    let mut open = BTreeSet::new();
+    for operation in operations(&base_url).await {
+        if operation.is_open() {
+            open.insert(operation.name());
+            continue;
+        }
+        let url = format!("{base_url}{}", operation.path.replace("{id}", "x"));
+        let request = http().request(operation.method.clone(), url);
+        let answer = request.json(&body(&operation)).send().await;
+        let problem = problem(answer.expect("an answer"), 401).await;
+        assert_eq!(problem["code"], "UNAUTHENTICATED", "{}", operation.name());
+    }
+    let listed = OPEN.map(str::to_owned).into_iter().collect();
+    assert_eq!(open, listed, "a new route must ask who is there");
+}
+
+/// A key of the person's organisation with these scopes.
+async fn key(person: &Person, scopes: &[&str]) -> Customer {
+    let wanted = json!({"name": "Test", "scopes": scopes});
+    let made = ok(person.post("/v1/api-keys", &wanted).await).await;
+    Customer {
+        http: http(),
+        base_url: person.base_url.clone(),
+        api_key: made["api_key"].as_str().expect("a key").to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn a_key_may_do_what_its_scopes_say_and_nothing_else_and_is_no_person() {
+    let deployment = Deployment::new();
+    let mut server = deployment.serve("api,index");
+    let base_url = server.url(DEADLINE);
+    let person = Person::founder(&base_url).await;
+    let all: Vec<&str> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
+    let whole = key(&person, &all).await;
+    let mut asked = 0;
+    for operation in operations(&base_url).await {
+        let (name, path) = (operation.name(), operation.path.replace("{id}", "x"));
+        let send = async |customer: &Customer| {
+            let request = customer.request(operation.method.clone(), &path);
+            let answer = request.json(&body(&operation)).send().await;
+            answer.expect("an answer")
+        };
+        if operation.is_open() {
+            continue;
+        }
+        let Some(scope) = &operation.scope else {
+            assert_eq!(send(&whole).await.status(), 403, "{name} takes people only");
+            continue;
+        };
+        let others: Vec<&str> = all.iter().copied().filter(|one| one != scope).collect();
+        let without = problem(send(&key(&person, &others).await).await, 403).await;
+        let detail = without["detail"].as_str().expect("a text");
+        assert!(detail.contains(scope.as_str()), "{name}: {detail}");
+        let with = send(&key(&person, &[scope]).await).await.status();
+        assert!(with != 401 && with != 403, "{name}: {with}");
+        asked += 1;
+    }
+    assert!(asked >= 12, "{asked} operations take a key");
+}
+
+#[tokio::test]
+async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
+    let mut running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let base_url = customer.base_url.clone();
+    let receiver = Receiver::start().expect("a receiver");
+    let rule = customer.rule(json!({}), &receiver.url()).await;
+    let event = customer.ingest(&event("agent-1")).await;
+    let received = receiver.wait_for(1, DEADLINE).await;
+    let delivery = received[0].delivery_id().expect("an id").to_owned();
+    customer.delivery_in_state(&delivery, "delivered").await;
+
+    let mine = Person::founder(&base_url).await;
+    let text = |value: &Value| value.as_str().expect("an id").to_owned();
+    let made = json!({"name": "Mine", "scopes": ["events:read"]});
+    let my_key = text(&ok(mine.post("/v1/api-keys", &made).await).await["id"]);
+    let invitation = text(&mine.invite("guest@example.com", "viewer").await["id"]);
+    let session = text(&mine.get_json("/v1/auth/sessions").await["data"][0]["id"]);
+    let (member, _) = mine.ids().await;
+    let ids = BTreeMap::from([
+        ("/v1/audit/events/{id}", event),
+        ("/v1/alert-rules/{id}", rule),
+        ("/v1/deliveries/{id}", delivery),
+        ("/v1/api-keys/{id}", my_key.clone()),
+        ("/v1/api-keys/{id}/rotate", my_key),
+        ("/v1/invitations/{id}", invitation),
+        ("/v1/auth/sessions/{id}", session),
+        ("/v1/members/{id}", member),
+    ]);
+
+    let other_customer = running.deployment.customer(&mut running.server);
+    let other_person = Person::founder(&base_url).await;
+    let mut asked = BTreeSet::new();
+    for operation in operations(&base_url).await {
+        if !operation.path.contains("{id}") {
+            continue;
+        }
+        let id = ids.get(operation.path.as_str());
+        let id = id.unwrap_or_else(|| panic!("this test has no id for {}", operation.path));
+        let path = operation.path.replace("{id}", id);
+        let mut requests = Vec::new();
+        if operation.scope.is_some() {
+            requests.push(other_customer.request(operation.method.clone(), &path));
+        }
+        if operation.takes_session {
+            requests.push(other_person.request(operation.method.clone(), &path));
+        }
+        for request in requests {
+            let answer = request.json(&body(&operation)).send().await;
+            let problem = problem(answer.expect("an answer"), 404).await;
+            assert_eq!(problem["code"], "NOT_FOUND", "{}", operation.name());
+        }
+        asked.insert(operation.path);
+    }
+    assert_eq!(asked.len(), ids.len(), "{asked:?}");
+    for (path, id) in ids {
+        let reader = ![
+            "/v1/invitations/{id}",
+            "/v1/auth/sessions/{id}",
+            "/v1/members/{id}",
+        ]
+        .contains(&path)
+            && !path.ends_with("rotate");
+        if reader {
+            let path = path.replace("{id}", &id);
+            let by_key = running.customer.get(&path).await.status();
+            let by_session = mine.get(&path).await.status();
+            assert!(by_key == 200 || by_session == 200, "{path} is untouched");
+        }
+    }
+    assert!(mine.is_logged_in().await, "nor is the session");
+}
