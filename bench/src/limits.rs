@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use domain::limit::{Operation, Quota};
-use limits::{Limits, Options};
+use limits::{CALL_BUDGET, Limits, Options};
 use redis::{IntoConnectionInfo as _, aio::MultiplexedConnection, io::tcp::TcpSettings};
 use testkit::{eventually, own};
 use tokio::task::JoinSet;
@@ -38,6 +38,7 @@ pub(crate) async fn measure(duration: Duration) -> anyhow::Result<()> {
     let options = Options {
         redis_url: Some(&url),
         namespace: "bench",
+        call_budget: CALL_BUDGET,
     };
     let node = Limits::new(&options)?;
     let mut running = JoinSet::new();
@@ -97,6 +98,7 @@ fn in_memory() -> anyhow::Result<()> {
     let options = Options {
         redis_url: None,
         namespace: "",
+        call_budget: CALL_BUDGET,
     };
     let node = Limits::new(&options)?;
     let runtime = tokio::runtime::Handle::current();

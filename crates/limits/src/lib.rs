@@ -71,7 +71,7 @@ pub use crate::{error::Error, redis::ping};
 
 /// How long one call to Redis may take. A call takes well below a millisecond; past this the caller
 /// is better served by what this node knows.
-const CALL_BUDGET: Duration = Duration::from_millis(30);
+pub const CALL_BUDGET: Duration = Duration::from_millis(30);
 /// One shard is swept at a time, so that the work is spread: all of them in 6.4 s.
 const SWEEP_EVERY: Duration = Duration::from_millis(100);
 
@@ -88,6 +88,8 @@ pub struct Options<'a> {
     pub redis_url: Option<&'a str>,
     /// Prefix of every key, so that deployments can share a server.
     pub namespace: &'a str,
+    /// How long one call to Redis may take; [`CALL_BUDGET`] unless the machine is very busy.
+    pub call_budget: Duration,
 }
 
 /// What a check came to.
@@ -134,7 +136,7 @@ impl Limits {
                 link: options.redis_url.map(link).transpose()?,
                 table: Table::new(WINDOWS_MAX),
                 clock: parts.clock,
-                call_budget: parts.call_budget,
+                call_budget: options.call_budget,
                 handles,
             }),
         })
@@ -396,7 +398,6 @@ impl Settled {
 /// What tests replace.
 struct Parts {
     clock: Clock,
-    call_budget: Duration,
     scripts: Scripts,
 }
 
@@ -404,7 +405,6 @@ impl Default for Parts {
     fn default() -> Self {
         Self {
             clock: Clock::start(),
-            call_budget: CALL_BUDGET,
             scripts: Scripts::default(),
         }
     }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use domain::limit::{Operation, Quota};
-use limits::{Limits, Options};
+use limits::{CALL_BUDGET, Limits, Options};
 use testkit::{Signal, eventually, own};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,7 @@ impl Nodes {
         let options = Options {
             redis_url: Some(redis_url),
             namespace: "outage",
+            call_budget: CALL_BUDGET,
         };
         let mut this = Self {
             nodes: Vec::new(),
@@ -292,6 +293,7 @@ async fn without_any_redis_a_node_starts_and_limits_by_itself() {
         // Nobody listens there.
         redis_url: Some("redis://127.0.0.1:1"),
         namespace: "nobody",
+        call_budget: CALL_BUDGET,
     };
     let node = Limits::new(&options).expect("an address");
     let mut running = JoinSet::new();

@@ -62,6 +62,7 @@ impl Node {
                     used: Limits::new(&limits::Options {
                         redis_url: config.redis.url.as_ref().map(ExposeSecret::expose_secret),
                         namespace: &config.journal.namespace,
+                        call_budget: Duration::from_millis(config.redis.timeout_ms),
                     })?,
                     of: Arc::new(config.limits.clone()),
                 },

@@ -10,7 +10,7 @@ use futures::{FutureExt as _, future::join_all};
 use testkit::eventually;
 
 use super::{quota, stage::Stage};
-use crate::{Limits, Options, Parts, SHARDS, clock::Clock};
+use crate::{CALL_BUDGET, Limits, Options, Parts, SHARDS, clock::Clock};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -40,6 +40,7 @@ fn a_million_callers_in_memory_are_forgotten_when_their_window_has_passed() {
     let options = Options {
         redis_url: None,
         namespace: "",
+        call_budget: CALL_BUDGET,
     };
     let node = Limits::assemble(&options, parts).expect("without an address");
     let empty = resident_bytes();

@@ -111,33 +111,25 @@ impl Stage {
         let parts = Parts {
             clock: Clock::Set(Arc::clone(&self.now_us)),
             scripts: self.scripts(),
-            call_budget: PATIENT_BUDGET,
         };
-        self.start(parts).await
+        self.start(parts, PATIENT_BUDGET).await
     }
 
     /// A node on the real clock, connected.
     pub(super) async fn node_in_real_time(&mut self) -> Limits {
-        let parts = Parts {
-            call_budget: PATIENT_BUDGET,
-            ..Parts::default()
-        };
-        self.start(parts).await
+        self.start(Parts::default(), PATIENT_BUDGET).await
     }
 
     /// A node in real time that has no patience at all, connected.
     pub(super) async fn node_that_never_waits(&mut self) -> Limits {
-        let parts = Parts {
-            call_budget: Duration::ZERO,
-            ..Parts::default()
-        };
-        self.start(parts).await
+        self.start(Parts::default(), Duration::ZERO).await
     }
 
-    async fn start(&mut self, parts: Parts) -> Limits {
+    async fn start(&mut self, parts: Parts, call_budget: Duration) -> Limits {
         let options = Options {
             redis_url: Some(&self.url),
             namespace: &self.namespace,
+            call_budget,
         };
         let node = Limits::assemble(&options, parts).expect("an address");
         self.running

@@ -16,7 +16,7 @@ use super::{
     stage::Stage,
     suite::{Caller, Limiter, PROPERTIES},
 };
-use crate::{Limits, Options, Parts, clock::Clock};
+use crate::{CALL_BUDGET, Limits, Options, Parts, clock::Clock};
 
 impl Limiter for HashMap<String, Log> {
     fn reset(&mut self) {
@@ -45,6 +45,7 @@ impl InMemory {
         let options = Options {
             redis_url: None,
             namespace: "",
+            call_budget: CALL_BUDGET,
         };
         let limits = Limits::assemble(&options, parts).expect("without an address");
         Self { limits, now_us }

@@ -70,11 +70,12 @@ pub struct Journal {
     pub monitor_url: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Redis {
     #[serde(serialize_with = "hidden_option")]
     pub url: Option<SecretString>,
+    pub timeout_ms: u64,
 }
 
 /// How much one caller may do, by operation.
@@ -162,6 +163,15 @@ impl Default for Journal {
             partitions: 8,
             replicas: 1,
             monitor_url: None,
+        }
+    }
+}
+
+impl Default for Redis {
+    fn default() -> Self {
+        Self {
+            url: None,
+            timeout_ms: 30,
         }
     }
 }
@@ -284,6 +294,10 @@ impl Config {
         anyhow::ensure!(
             self.delivery.concurrency > 0,
             "delivery.concurrency must be at least 1"
+        );
+        anyhow::ensure!(
+            (1..=10_000).contains(&self.redis.timeout_ms),
+            "redis.timeout_ms must be between 1 and 10000"
         );
         anyhow::ensure!(
             self.events.retention_days > 0,

@@ -87,6 +87,11 @@ pub const SETTINGS: &[Setting] = &[
         "Where Redis 7 or Valkey is, which holds the rate-limit windows that nodes share; dedicated, and never evicting (`maxmemory-policy noeviction`). Without it each process counts by itself. Secret if it carries a password.",
     ),
     setting(
+        "redis.timeout_ms",
+        "30",
+        "Milliseconds one check of a limit waits for Redis; then the node decides by what it admitted itself. Longer keeps limits exact on a machine that is very busy, and costs requests that time when Redis hangs.",
+    ),
+    setting(
         "limits.ingest",
         "600/60s",
         "Requests to `POST /v1/audit/events` per API key, as COUNT/WINDOW; a batch counts one. The windows roll: in no minute, wherever it begins, are more admitted. This and the next seven are the contract's.",

@@ -71,6 +71,8 @@ impl Deployment {
             ("DELIVERY__SIGNING_SECRET", SECRET),
             ("DELIVERY__ALLOW_HTTP", "true"),
             ("DELIVERY__ALLOW_CIDRS", "127.0.0.0/8"),
+            // On a machine that runs many tests at once an answer may take longer than in production.
+            ("REDIS__TIMEOUT_MS", "5000"),
             ("LOG__FILTER", "info"),
         ];
         // A test that is not about limits never meets one.
