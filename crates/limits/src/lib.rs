@@ -150,6 +150,19 @@ impl Limits {
         answer
     }
 
+    /// What this node alone would say, without counting anything. Exact for an operation that nodes do
+    /// not count together.
+    pub fn look(&self, operation: Operation, quota: Quota, subject: &str) -> Answer {
+        let Inner { table, clock, .. } = &*self.inner;
+        let looking = |_: Found<'_>, window: &mut Window| window.decide(quota, clock.now_us(), 0);
+        let verdict = table.enter(operation, subject, quota, looking);
+        Answer {
+            admitted: verdict.remaining > 0,
+            remaining: verdict.remaining,
+            frees_in: verdict.frees_in,
+        }
+    }
+
     /// Has to run as long as checks are made: sweeps idle windows and keeps the link to Redis.
     pub async fn run(self, stopping: CancellationToken) {
         let keeping = async {

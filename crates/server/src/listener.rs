@@ -1,7 +1,8 @@
 //! Serves HTTP, and lets go of clients that hold a connection without using it.
 //!
 //! What `axum::serve` does, with limits that it has not: how many clients there may be, how long one
-//! may take to say what it wants, and how long it may hold up the end of the process. HTTP/1.1 only:
+//! may take to say what it wants and to read the answer, and how long it may hold up the end of the
+//! process. HTTP/1.1 only:
 //! the library that could tell HTTP/2 from it does so without a time limit, and TLS ends before us.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -18,6 +19,7 @@ use tokio::{
     sync::Semaphore,
     time::{sleep, timeout},
 };
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt as _;
 
@@ -26,6 +28,8 @@ use tower::ServiceExt as _;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 /// How long requests in flight may go on once the process stops.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long an answer may wait for a client that does not read it.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many connections there may be at a time; the next ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 10_000;
 /// Accepting fails when file handles run out; some will be given back.
@@ -80,7 +84,10 @@ async fn converse(stream: TcpStream, peer: SocketAddr, app: Router, stopping: Ca
         request.extensions_mut().insert(ConnectInfo(peer));
         request
     });
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(WRITE_TIMEOUT));
+    let stream = TokioIo::new(Box::pin(stream));
+    let connection = builder.serve_connection(stream, TowerToHyperService::new(app));
     pin!(connection);
     // How a connection ends is the client's business; what we did is counted elsewhere.
     tokio::select! {

@@ -2,7 +2,7 @@
 
 use domain::{
     KeyId, OrgId, Timestamp, UserId,
-    account::{KeyHash, Scope},
+    account::{KeyHash, Role, Scope},
 };
 use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
 use uuid::Uuid;
@@ -11,6 +11,7 @@ use crate::{
     Error, Store,
     outbox::{self, OutboxEntry},
     page::Page,
+    sessions::role as role_from,
     times::{from_database, to_database},
 };
 
@@ -55,6 +56,15 @@ pub enum KeyChange {
     NoSuchKey,
     /// The organisation has [`KEYS_MAX`] keys.
     TooMany,
+    /// Who asks may not make keys any more: they were removed, or are an admin no longer.
+    NotAllowed,
+}
+
+/// Named, because `*` stops working under a running process when a column is added.
+macro_rules! columns {
+    () => {
+        "org_id, id, name, hash, hint, scopes, created_by, created_at, expires_at, last_used_at, revoked_at"
+    };
 }
 
 #[derive(FromRow)]
@@ -80,44 +90,46 @@ impl Store {
         announcement: &OutboxEntry,
     ) -> Result<KeyChange, Error> {
         let mut transaction = self.pool.begin().await?;
-        if !has_room(&mut transaction, key).await? {
-            return Ok(KeyChange::TooMany);
+        let change = insert_key(&mut transaction, key).await?;
+        if change != KeyChange::Done {
+            return Ok(change);
         }
-        insert_key(&mut transaction, key).await?;
         outbox::enqueue(&mut transaction, announcement).await?;
         transaction.commit().await?;
         Ok(KeyChange::Done)
     }
 
-    /// Makes the successor of a key, which goes on until `old_expires_at` and is announced so.
+    /// Makes the successor of a key, which goes on until `ends_at` at the latest: of two rotations at
+    /// once the one that ends it earlier counts. `announcements` is told when it ends.
     pub async fn rotate_key(
         &self,
         old: KeyId,
-        old_expires_at: Timestamp,
+        ends_at: Timestamp,
         successor: &NewKey,
-        announcements: &[OutboxEntry; 2],
+        announcements: impl FnOnce(Timestamp) -> [OutboxEntry; 2],
     ) -> Result<KeyChange, Error> {
         let mut transaction = self.pool.begin().await?;
-        let changed = sqlx::query(
-            "UPDATE api_keys SET expires_at = $3
+        let ends_at: Option<OffsetDateTime> = sqlx::query_scalar(
+            "UPDATE api_keys SET expires_at = least(expires_at, $3)
              WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL
-               AND (expires_at IS NULL OR expires_at > $4)",
+               AND (expires_at IS NULL OR expires_at > $4)
+             RETURNING expires_at",
         )
         .bind(successor.org.uuid())
         .bind(old.uuid())
-        .bind(to_database(old_expires_at))
+        .bind(to_database(ends_at))
         .bind(to_database(successor.created_at))
-        .execute(&mut *transaction)
+        .fetch_optional(&mut *transaction)
         .await?;
-        if changed.rows_affected() == 0 {
+        let Some(ends_at) = ends_at else {
             return Ok(KeyChange::NoSuchKey);
+        };
+        let change = insert_key(&mut transaction, successor).await?;
+        if change != KeyChange::Done {
+            return Ok(change);
         }
-        if !has_room(&mut transaction, successor).await? {
-            return Ok(KeyChange::TooMany);
-        }
-        insert_key(&mut transaction, successor).await?;
-        for announcement in announcements {
-            outbox::enqueue(&mut transaction, announcement).await?;
+        for announcement in announcements(from_database(ends_at)) {
+            outbox::enqueue(&mut transaction, &announcement).await?;
         }
         transaction.commit().await?;
         Ok(KeyChange::Done)
@@ -151,12 +163,15 @@ impl Store {
     }
 
     pub async fn key(&self, org: OrgId, id: KeyId) -> Result<Option<KeyRow>, Error> {
-        let row: Option<Row> =
-            sqlx::query_as("SELECT * FROM api_keys WHERE org_id = $1 AND id = $2")
-                .bind(org.uuid())
-                .bind(id.uuid())
-                .fetch_optional(&self.pool)
-                .await?;
+        let row: Option<Row> = sqlx::query_as(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM api_keys WHERE org_id = $1 AND id = $2"
+        ))
+        .bind(org.uuid())
+        .bind(id.uuid())
+        .fetch_optional(&self.pool)
+        .await?;
         Ok(row.map(KeyRow::from))
     }
 
@@ -167,9 +182,11 @@ impl Store {
         before: Option<KeyId>,
         limit: u32,
     ) -> Result<Page<KeyRow, KeyId>, Error> {
-        let rows: Vec<Row> = sqlx::query_as(
-            "SELECT * FROM api_keys WHERE org_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
-        )
+        let rows: Vec<Row> = sqlx::query_as(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM api_keys WHERE org_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+        ))
         .bind(org.uuid())
         .bind(before.map_or(Uuid::max(), KeyId::uuid))
         .bind(i64::from(limit) + 1)
@@ -184,6 +201,9 @@ impl Store {
         &self,
         uses: impl Iterator<Item = (OrgId, KeyId, Timestamp)>,
     ) -> Result<(), Error> {
+        // In one order on every node, so that two that write the same keys do not wait for each other.
+        let mut uses: Vec<_> = uses.collect();
+        uses.sort_unstable_by_key(|(org, id, _)| (*org, *id));
         let (mut orgs, mut ids, mut times) = (Vec::new(), Vec::new(), Vec::new());
         for (org, id, used_at) in uses {
             orgs.push(org.uuid());
@@ -221,10 +241,36 @@ async fn has_room(
     Ok(keys < KEYS_MAX)
 }
 
+/// Whether the maker of a key still is one who may make keys; a request may take as long as its body.
+async fn may_make(
+    transaction: &mut Transaction<'_, Postgres>,
+    key: &NewKey,
+) -> Result<bool, Error> {
+    let Some(maker) = key.created_by else {
+        return Ok(true);
+    };
+    let role: Option<String> =
+        sqlx::query_scalar("SELECT role FROM users WHERE org_id = $1 AND id = $2 FOR SHARE")
+            .bind(key.org.uuid())
+            .bind(maker.uuid())
+            .fetch_optional(&mut **transaction)
+            .await?;
+    Ok(role
+        .map(|text| role_from(&text))
+        .transpose()?
+        .is_some_and(Role::may_manage))
+}
+
 async fn insert_key(
     transaction: &mut Transaction<'_, Postgres>,
     key: &NewKey,
-) -> Result<(), Error> {
+) -> Result<KeyChange, Error> {
+    if !may_make(transaction, key).await? {
+        return Ok(KeyChange::NotAllowed);
+    }
+    if !has_room(transaction, key).await? {
+        return Ok(KeyChange::TooMany);
+    }
     let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
     sqlx::query(
         "INSERT INTO api_keys (org_id, id, name, hash, hint, scopes, created_by, created_at, expires_at)
@@ -241,7 +287,7 @@ async fn insert_key(
     .bind(key.expires_at.map(to_database))
     .execute(&mut **transaction)
     .await?;
-    Ok(())
+    Ok(KeyChange::Done)
 }
 
 impl From<Row> for KeyRow {

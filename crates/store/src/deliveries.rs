@@ -62,6 +62,13 @@ pub struct Standing {
     pub next_at: Option<Timestamp>,
 }
 
+/// Named, because `*` stops working under a running process when a column is added.
+macro_rules! delivery_columns {
+    () => {
+        "org_id, id, event_id, rule_id, rule_name, event_type, url, state, attempts, matched_at, next_at"
+    };
+}
+
 /// What a span of the outcome log says, in its order.
 #[derive(Clone, Debug, Default)]
 pub struct Outcomes {
@@ -90,12 +97,15 @@ impl Store {
     }
 
     pub async fn delivery(&self, org: OrgId, id: DeliveryId) -> Result<Option<Delivery>, Error> {
-        let row: Option<DeliveryDbRow> =
-            sqlx::query_as("SELECT * FROM deliveries WHERE org_id = $1 AND id = $2")
-                .bind(org.uuid())
-                .bind(id.uuid())
-                .fetch_optional(&self.pool)
-                .await?;
+        let row: Option<DeliveryDbRow> = sqlx::query_as(concat!(
+            "SELECT ",
+            delivery_columns!(),
+            " FROM deliveries WHERE org_id = $1 AND id = $2"
+        ))
+        .bind(org.uuid())
+        .bind(id.uuid())
+        .fetch_optional(&self.pool)
+        .await?;
         Ok(row.map(Delivery::from))
     }
 
@@ -106,9 +116,11 @@ impl Store {
         before: Option<DeliveryId>,
         limit: u32,
     ) -> Result<Page<Delivery, DeliveryId>, Error> {
-        let rows: Vec<DeliveryDbRow> = sqlx::query_as(
-            "SELECT * FROM deliveries WHERE org_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
-        )
+        let rows: Vec<DeliveryDbRow> = sqlx::query_as(concat!(
+            "SELECT ",
+            delivery_columns!(),
+            " FROM deliveries WHERE org_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+        ))
         .bind(org.uuid())
         .bind(before.map_or(Uuid::max(), DeliveryId::uuid))
         .bind(i64::from(limit) + 1)
@@ -125,7 +137,9 @@ impl Store {
         /// More attempts than a schedule has; a delivery resent for ever still answers.
         const ATTEMPTS_MAX: i64 = 1_000;
         let rows: Vec<AttemptDbRow> = sqlx::query_as(
-            "SELECT * FROM delivery_attempts WHERE org_id = $1 AND delivery_id = $2 ORDER BY id LIMIT $3",
+            "SELECT org_id, delivery_id, id, number, trigger, due_at, started_at, finished_at, signed_at,
+                    url, remote_address, body_sha256, body_bytes, status, outcome, error, answer
+             FROM delivery_attempts WHERE org_id = $1 AND delivery_id = $2 ORDER BY id LIMIT $3",
         )
         .bind(org.uuid())
         .bind(delivery.uuid())

@@ -11,6 +11,17 @@ use crate::{
     times::{from_database, to_database},
 };
 
+/// How many rules an organisation may have. Every matcher holds all of them in memory, about a
+/// kilobyte each.
+pub const RULES_MAX: i64 = 10_000;
+
+/// Named, because `*` stops working under a running process when a column is added.
+macro_rules! columns {
+    () => {
+        "org_id, id, name, description, enabled, match, url, created_at, updated_at, version"
+    };
+}
+
 #[derive(FromRow)]
 struct Row {
     org_id: Uuid,
@@ -27,9 +38,21 @@ struct Row {
 }
 
 impl Store {
-    /// Saves a new rule and, in the same transaction, what the data plane must be told of it.
-    pub async fn create_rule(&self, rule: &Rule, announcement: &OutboxEntry) -> Result<(), Error> {
+    /// Saves a new rule and, in the same transaction, what the data plane must be told of it; `false`
+    /// if the organisation has [`RULES_MAX`] already. Two that ask at once may both be the last one.
+    pub async fn create_rule(
+        &self,
+        rule: &Rule,
+        announcement: &OutboxEntry,
+    ) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
+        let rules: i64 = sqlx::query_scalar("SELECT count(*) FROM alert_rules WHERE org_id = $1")
+            .bind(rule.org_id.uuid())
+            .fetch_one(&mut *transaction)
+            .await?;
+        if rules >= RULES_MAX {
+            return Ok(false);
+        }
         sqlx::query(
             "INSERT INTO alert_rules (org_id, id, name, description, enabled, match, url,
                                       created_at, updated_at, version)
@@ -49,7 +72,7 @@ impl Store {
         .await?;
         outbox::enqueue(&mut transaction, announcement).await?;
         transaction.commit().await?;
-        Ok(())
+        Ok(true)
     }
 
     /// Replaces a rule by its next version; `false` if it is not there or was changed meanwhile.
@@ -106,12 +129,15 @@ impl Store {
     }
 
     pub async fn rule(&self, org: OrgId, id: RuleId) -> Result<Option<Rule>, Error> {
-        let row: Option<Row> =
-            sqlx::query_as("SELECT * FROM alert_rules WHERE org_id = $1 AND id = $2")
-                .bind(org.uuid())
-                .bind(id.uuid())
-                .fetch_optional(&self.pool)
-                .await?;
+        let row: Option<Row> = sqlx::query_as(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM alert_rules WHERE org_id = $1 AND id = $2"
+        ))
+        .bind(org.uuid())
+        .bind(id.uuid())
+        .fetch_optional(&self.pool)
+        .await?;
         row.map(Rule::try_from).transpose()
     }
 
@@ -122,9 +148,11 @@ impl Store {
         before: Option<RuleId>,
         limit: u32,
     ) -> Result<Page<Rule, RuleId>, Error> {
-        let rows: Vec<Row> = sqlx::query_as(
-            "SELECT * FROM alert_rules WHERE org_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
-        )
+        let rows: Vec<Row> = sqlx::query_as(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM alert_rules WHERE org_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+        ))
         .bind(org.uuid())
         .bind(before.map_or(Uuid::max(), RuleId::uuid))
         .bind(i64::from(limit) + 1)

@@ -25,7 +25,7 @@ pub enum Operation {
     PasswordReset,
     /// Using a one-time token, per client address.
     Confirm,
-    /// Presenting an API key that a node does not know yet, per client address and node.
+    /// Presenting API keys or sessions that nobody knows, per client address and node.
     KeyLookup,
 }
 
@@ -83,13 +83,13 @@ impl Operation {
             Self::Register => "registering from this address",
             Self::PasswordReset => "resetting passwords from this address",
             Self::Confirm => "using links from this address",
-            Self::KeyLookup => "presenting unknown API keys from this address",
+            Self::KeyLookup => "presenting unknown API keys and sessions from this address",
         }
     }
 
     /// The default: section 8 of the specification. The last two are ours. A one-time token cannot
     /// be guessed, so `confirm` only bounds the noise; `key_lookups` bounds what inventing keys costs
-    /// the journal, far above what a fleet of agents behind one address needs.
+    /// the journal and the database.
     pub const fn quota(self) -> Quota {
         match self {
             Self::Ingest => quota(600, MINUTE),

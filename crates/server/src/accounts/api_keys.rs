@@ -210,8 +210,6 @@ pub async fn rotate(
     let old = plane.store.key(member.org, id).await?;
     let old = old.ok_or_else(|| Problem::not_found("API key"))?;
     let overlap = Duration::from_secs(u64::from(rotation.overlap_s));
-    let ends_at = now.plus(overlap);
-    let ends_at = old.expires_at.map_or(ends_at, |end| end.min(ends_at));
     let (key, text) = Draft {
         org: member.org,
         name: old.name,
@@ -220,13 +218,15 @@ pub async fn rotate(
         expires_at: old.expires_at,
     }
     .make(now);
-    let announcements = [
-        announced(&old.hash, old.id, old.org, &key.scopes, Some(ends_at)),
-        announced(&key.hash, key.id, key.org, &key.scopes, key.expires_at),
-    ];
+    let announcements = |ends_at| {
+        [
+            announced(&old.hash, old.id, old.org, &key.scopes, Some(ends_at)),
+            announced(&key.hash, key.id, key.org, &key.scopes, key.expires_at),
+        ]
+    };
     let rotated = plane
         .store
-        .rotate_key(id, ends_at, &key, &announcements)
+        .rotate_key(id, now.plus(overlap), &key, announcements)
         .await?;
     done(rotated)?;
     plane.announce(|| lost_before_shown(key.id)).await?;
@@ -346,6 +346,10 @@ fn done(change: KeyChange) -> Result<(), Problem> {
     match change {
         KeyChange::Done => Ok(()),
         KeyChange::NoSuchKey => Err(Problem::not_found("API key")),
+        KeyChange::NotAllowed => Err(Problem::new(
+            ErrorCode::Forbidden,
+            "You may not make keys any more.",
+        )),
         KeyChange::TooMany => Err(Problem::new(
             ErrorCode::LimitReached,
             "Your organisation has 10,000 keys that work; revoke some first.",

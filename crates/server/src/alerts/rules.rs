@@ -10,6 +10,7 @@ use domain::{
 use journal::config::Change;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use store::rules::RULES_MAX;
 use utoipa::ToSchema;
 
 use crate::{
@@ -101,10 +102,11 @@ pub async fn create(
         updated_at: now,
         version: 1,
     };
-    plane
-        .store
-        .create_rule(&rule, &announce::entry(Change::rule_saved(&rule)))
-        .await?;
+    let announcement = announce::entry(Change::rule_saved(&rule));
+    if !plane.store.create_rule(&rule, &announcement).await? {
+        let detail = format!("Your organisation has {RULES_MAX} rules; delete some first.");
+        return Err(Problem::new(ErrorCode::LimitReached, detail));
+    }
     announce_rule(&plane, rule.id).await?;
     Ok((StatusCode::CREATED, JsonAnswer(RuleBody::from(rule))))
 }

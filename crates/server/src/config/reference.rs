@@ -139,7 +139,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.key_lookups",
         "6000/60s",
-        "API keys presented that a node does not hold yet, per client address, on each node by itself: bounds what invented keys cost.",
+        "API keys and sessions presented that nobody knows, per client address, on each node by itself: bounds what inventing them costs. Keys and sessions that work count for nothing.",
     ),
     setting(
         "events.retention_days",

@@ -14,7 +14,10 @@ use store::sessions::SessionRow;
 use super::{
     Problem, client_address::ProxyTrust, rate_limit::Quotas, session_cookie::SessionCookie,
 };
-use crate::snapshots::{Keys, keys::Key};
+use crate::snapshots::{
+    Keys,
+    keys::{Key, Known},
+};
 
 /// Who is asking, checked.
 #[derive(Clone)]
@@ -79,9 +82,13 @@ pub async fn identify<A: Authority>(parts: &mut Parts, authority: &A) -> Result<
     let identity = if parts.headers.contains_key(header::AUTHORIZATION) {
         Identity::Key(known_key(parts, door).await?)
     } else if let Some(token) = door.cookie.read(&parts.headers) {
-        let session = authority.session(&token.hash()).await?.ok_or_else(|| {
-            unauthenticated("This session is over, or not taken here; log in again.")
-        })?;
+        let client = door.proxies.client_of(&parts.extensions, &parts.headers);
+        door.quotas.may_guess(&client)?;
+        let Some(session) = authority.session(&token.hash()).await? else {
+            door.quotas.note_guess(&client).await;
+            let detail = "This session is over, or not taken here; log in again.";
+            return Err(unauthenticated(detail));
+        };
         Identity::Session(Arc::new(session))
     } else {
         return Err(unauthenticated("Send `Authorization: Bearer wb_live_...`."));
@@ -92,17 +99,22 @@ pub async fn identify<A: Authority>(parts: &mut Parts, authority: &A) -> Result<
 
 async fn known_key(parts: &Parts, door: &Door) -> Result<Arc<Key>, Problem> {
     let hash = presented(&parts.headers)?.hash();
-    let known = match door.keys.held(&hash).await {
-        Some(key) => Some(key),
-        None => {
+    let key = match door.keys.known(&hash).await {
+        Known::Key(key) => Some(key),
+        Known::Met => door.keys.find(&hash).await?,
+        Known::Nothing => {
             // Whoever invents keys costs the journal a question each; nobody may ask without end.
             let client = door.proxies.client_of(&parts.extensions, &parts.headers);
-            door.quotas.admit_look_up(&client).await?;
-            door.keys.find(&hash).await?
+            door.quotas.may_guess(&client)?;
+            let found = door.keys.find(&hash).await?;
+            if found.is_none() {
+                door.quotas.note_guess(&client).await;
+            }
+            found
         }
     };
-    let key = known
-        .ok_or_else(|| unauthenticated("This API key is not known; it may have been revoked."))?;
+    let unknown = "This API key is not known; it may have been revoked.";
+    let key = key.ok_or_else(|| unauthenticated(unknown))?;
     let now = door.clock.now();
     if key.expires_at.is_some_and(|expiry| expiry <= now) {
         return Err(unauthenticated(

@@ -32,15 +32,25 @@ pub struct Quotas {
 }
 
 impl Quotas {
-    /// Whether a key that this node does not know may be looked up for this client.
-    pub async fn admit_look_up(&self, client: &ClientAddress) -> Result<(), Problem> {
-        let operation = Operation::KeyLookup;
-        let quota = self.of.quota(operation);
-        let answer = self.used.check(operation, quota, &client.to_string()).await;
-        if answer.admitted {
+    /// Whether a client may present a key or session that is not known yet: not if it presented too
+    /// many that nobody knows. Who has one that works is counted for nothing.
+    pub fn may_guess(&self, client: &ClientAddress) -> Result<(), Problem> {
+        let (operation, quota) = self.guesses();
+        let answer = self.used.look(operation, quota, &client.to_string());
+        if answer.remaining > 0 {
             return Ok(());
         }
         Err(refused(operation, quota, &answer))
+    }
+
+    /// Counts a key or session that nobody knows.
+    pub async fn note_guess(&self, client: &ClientAddress) {
+        let (operation, quota) = self.guesses();
+        self.used.check(operation, quota, &client.to_string()).await;
+    }
+
+    fn guesses(&self) -> (Operation, Quota) {
+        (Operation::KeyLookup, self.of.quota(Operation::KeyLookup))
     }
 }
 

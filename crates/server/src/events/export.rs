@@ -6,13 +6,13 @@ use axum::{
     http::header,
     response::{IntoResponse, Response},
 };
-use domain::{EventId, OrgId};
+use domain::{EventId, OrgId, error_code::ErrorCode};
 use futures::stream;
 use journal::streams::Log;
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use store::{Store, page::LIMIT_MAX};
+use store::Store;
 use utoipa::ToSchema;
 
 use crate::{
@@ -20,6 +20,9 @@ use crate::{
     error_chain::chain,
     planes::ControlPlane,
 };
+
+/// Events are at most 32 KiB, so a client that reads slowly holds at most some three megabytes.
+const PAGE_EVENTS: u32 = 100;
 
 /// What is exported, and how.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -56,7 +59,11 @@ pub async fn export(
     Json(wanted): Json<ExportWanted>,
 ) -> Result<Response, Problem> {
     let Format::Ndjson = wanted.format;
-    plane.wait_until_fresh(caller.org, Log::Events).await?;
+    if !plane.wait_until_fresh(caller.org, Log::Events).await? {
+        // A checksum over less than there is would be a lie.
+        let detail = "The index is behind the journal, so an export would not be whole. Ask again.";
+        return Err(Problem::new(ErrorCode::StoreUnavailable, detail));
+    }
     let export = Export {
         store: plane.store,
         org: caller.org,
@@ -102,7 +109,7 @@ impl Export {
             }
             Next::Nothing => return Ok(None),
         };
-        let page = self.store.list_events(self.org, before, LIMIT_MAX).await;
+        let page = self.store.list_events(self.org, before, PAGE_EVENTS).await;
         let page = page.inspect_err(|error| {
             tracing::warn!(error = chain(error), org.id = %self.org, "an export was cut off");
         })?;

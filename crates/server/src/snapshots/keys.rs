@@ -23,8 +23,9 @@ const HELD_MAX: u64 = 50_000;
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// How long a request waits for that; the journal may be looking for a leader.
 const ASK_AGAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// A key that cannot be asked for again, because the journal is away, is trusted this long.
-const HELD_FOR: Duration = Duration::from_secs(15 * 60);
+/// A key that cannot be asked for again, because the journal is away, is trusted this long after the
+/// journal last knew it.
+const TRUSTED_FOR: Duration = Duration::from_secs(15 * 60);
 /// How many uses wait to be noted; further ones are noted when the key is next used.
 const USED_MAX: usize = 100_000;
 
@@ -59,18 +60,29 @@ impl Deref for Key {
 #[derive(Clone)]
 struct Held {
     key: Option<Arc<Key>>,
+    /// When the question was asked that the key is the answer to.
     asked_at: Instant,
     beginning: u64,
-    /// The latest question about it. Its answer is kept only while this is still here: a change
-    /// removes it, so what was true before the change is never put back.
+    /// The latest question about it, and when it was asked. Its answer is kept only while this is
+    /// still here: a change removes it, so what was true before the change is never put back.
     question: u64,
+    asking_since: Instant,
+}
+
+/// What a node knows of a key without asking.
+pub enum Known {
+    /// This, and it is current.
+    Key(Arc<Key>),
+    /// It has met the key, and has to ask whether it is still so.
+    Met,
+    Nothing,
 }
 
 impl Keys {
     pub fn new(journal: Journal) -> Self {
         let held = Cache::builder()
             .max_capacity(HELD_MAX)
-            .time_to_live(HELD_FOR)
+            .time_to_idle(TRUSTED_FOR)
             .build();
         Self {
             journal,
@@ -81,20 +93,34 @@ impl Keys {
         }
     }
 
-    /// The key with this hash, if it is known without asking.
-    pub async fn held(&self, hash: &KeyHash) -> Option<Arc<Key>> {
-        let held = self.held.get(hash).await?;
-        let current = held.beginning == self.beginnings.load(Ordering::Relaxed)
+    /// What is known of the key with this hash without asking.
+    pub async fn known(&self, hash: &KeyHash) -> Known {
+        let Some(held) = self.held.get(hash).await else {
+            return Known::Nothing;
+        };
+        let is_current = held.beginning == self.beginnings.load(Ordering::Relaxed)
             && held.asked_at.elapsed() < ASK_AGAIN_AFTER;
-        held.key.filter(|_| current)
+        match held.key {
+            Some(key) if is_current => Known::Key(key),
+            Some(_) => Known::Met,
+            None => Known::Nothing,
+        }
     }
 
     /// The key with this hash, as the journal knows it now: a key works the moment it is made. One
-    /// that was known before is served while the journal is away.
+    /// that was known not long ago is served while the journal is away, and while another request
+    /// is asking for it.
     pub async fn find(&self, hash: &KeyHash) -> Result<Option<Arc<Key>>, journal::Error> {
-        let Some(known) = self.held.get(hash).await.and_then(|held| held.key) else {
+        let held = self.held.get(hash).await;
+        let trusted = held.filter(|held| held.asked_at.elapsed() < TRUSTED_FOR);
+        let Some((known, asking_since)) =
+            trusted.and_then(|held| Some((held.key?, held.asking_since)))
+        else {
             return self.ask(hash).await;
         };
+        if asking_since.elapsed() < ASK_AGAIN_TIMEOUT {
+            return Ok(Some(known));
+        }
         match timeout(ASK_AGAIN_TIMEOUT, self.ask(hash)).await {
             Err(_) | Ok(Err(journal::Error::Unavailable { .. })) => Ok(Some(known)),
             Ok(answer) => answer,
@@ -108,11 +134,13 @@ impl Keys {
             let before = before.map(Entry::into_value);
             std::future::ready(Held {
                 question,
+                asking_since: asked_at,
                 ..before.unwrap_or(Held {
                     key: None,
                     asked_at,
                     beginning,
                     question,
+                    asking_since: asked_at,
                 })
             })
         };
@@ -134,6 +162,7 @@ impl Keys {
                     asked_at,
                     beginning,
                     question,
+                    asking_since: asked_at,
                 }),
             })
         };

@@ -459,7 +459,7 @@ async fn a_client_counts_by_its_address_and_only_a_trusted_proxy_can_say_another
 }
 
 #[tokio::test]
-async fn inventing_keys_is_limited_and_who_has_a_key_does_not_notice() {
+async fn inventing_keys_and_sessions_is_limited_and_who_has_a_key_does_not_notice() {
     let deployment = Deployment::new().with("LIMITS__KEY_LOOKUPS", "5/1h");
     let mut server = deployment.serve("api,index");
     let customer = deployment.customer(&mut server);
@@ -473,7 +473,13 @@ async fn inventing_keys_is_limited_and_who_has_a_key_does_not_notice() {
         let answer = request.send().await.expect("an answer");
         *statuses.entry(answer.status().as_u16()).or_default() += 1;
     }
-    assert_eq!(statuses, BTreeMap::from([(401, 4), (429, 16)]));
+    assert_eq!(statuses, BTreeMap::from([(401, 5), (429, 15)]));
+    let cookie = format!("watchbell_session=wbs_{}", "0".repeat(64));
+    let request = http()
+        .get(format!("{}/v1/me", customer.base_url))
+        .header("cookie", cookie);
+    let answer = request.send().await.expect("an answer");
+    assert_eq!(answer.status(), 429, "inventing sessions is the same");
     customer.ingest(&event("agent")).await;
     assert_eq!(customer.all_events().await.len(), 2);
 }
