@@ -2,8 +2,8 @@
 //!
 //! What `axum::serve` does, with limits that it has not: how many clients there may be, how long one
 //! may take to say what it wants and to read the answer, and how long it may hold up the end of the
-//! process. HTTP/1.1 only:
-//! the library that could tell HTTP/2 from it does so without a time limit, and TLS ends before us.
+//! process. HTTP/1.1 only: the library that could tell HTTP/2 from it does so without a time limit, and
+//! TLS ends before us.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -28,17 +28,17 @@ use tower::ServiceExt as _;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 /// How long requests in flight may go on once the process stops.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an answer may wait for a client that does not read it.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many connections there may be at a time; the next ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 10_000;
 /// Accepting fails when file handles run out; some will be given back.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 
-/// Serves until stopped, then until the last connection is closed.
+/// Serves until stopped, then until the last connection is closed. A client that does not read its
+/// answer for `patience` is let go.
 pub(crate) async fn serve(
     listener: TcpListener,
     app: Router,
+    patience: Duration,
     stopping: CancellationToken,
 ) -> anyhow::Result<()> {
     let connections = TaskTracker::new();
@@ -53,7 +53,7 @@ pub(crate) async fn serve(
         };
         match accepted {
             Ok((stream, peer)) => {
-                let conversation = converse(stream, peer, app.clone(), stopping.clone());
+                let conversation = converse(stream, peer, app.clone(), patience, stopping.clone());
                 connections.spawn(async move {
                     conversation.await;
                     drop(seat);
@@ -72,7 +72,13 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-async fn converse(stream: TcpStream, peer: SocketAddr, app: Router, stopping: CancellationToken) {
+async fn converse(
+    stream: TcpStream,
+    peer: SocketAddr,
+    app: Router,
+    patience: Duration,
+    stopping: CancellationToken,
+) {
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -85,7 +91,7 @@ async fn converse(stream: TcpStream, peer: SocketAddr, app: Router, stopping: Ca
         request
     });
     let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(WRITE_TIMEOUT));
+    stream.set_write_timeout(Some(patience));
     let stream = TokioIo::new(Box::pin(stream));
     let connection = builder.serve_connection(stream, TowerToHyperService::new(app));
     pin!(connection);

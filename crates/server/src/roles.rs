@@ -64,7 +64,10 @@ pub fn start(
     }
     let app = routes::finished(app, node.request_timeout);
     let stopping = tasks.stopping().clone();
-    tasks.spawn("http", listener::serve(listener, app, stopping));
+    tasks.spawn(
+        "http",
+        listener::serve(listener, app, node.request_timeout, stopping),
+    );
     tracing::info!(%address, roles = ?roles, "listening");
     Ok(address)
 }

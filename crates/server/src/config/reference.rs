@@ -29,7 +29,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "http.request_timeout_s",
         "30",
-        "Seconds a request may take before it is answered 408.",
+        "Seconds a request may take before it is answered 408, and seconds an answer waits for a client that does not read it before the connection is closed.",
     ),
     setting(
         "http.drain_s",

@@ -142,30 +142,26 @@ fn without_zone(text: &str) -> Option<IpAddr> {
     address.parse().ok()
 }
 
-/// One address, however it is written: IPv4 inside IPv6 is IPv4 (RFC 4291 mapped, RFC 6052 NAT64).
+/// One address, however it is written: IPv4 mapped into IPv6 (RFC 4291) is IPv4.
 fn plain(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(six) => six.to_ipv4_mapped().map_or(address, IpAddr::V4),
+    }
+}
+
+/// What is counted. An IPv4 host behind a NAT64 gateway (RFC 6052) is that host; it is no trusted
+/// proxy, though, whatever its IPv4 address.
+fn network(address: IpAddr) -> IpAddr {
     let IpAddr::V6(six) = address else {
         return address;
     };
-    if let Some(four) = six.to_ipv4_mapped() {
-        return IpAddr::V4(four);
-    }
     match six.segments() {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
             let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
             IpAddr::V4(Ipv4Addr::new(a, b, c, d))
         }
-        _ => address,
-    }
-}
-
-fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(six) => {
-            let [a, b, c, d, ..] = six.segments();
-            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-        }
+        [a, b, c, d, ..] => IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0)),
     }
 }
 
@@ -193,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_first_untrusted_address_from_the_right_is_the_client() {
-        let cases: [(&str, &[&str], &str); 13] = [
+        let cases: [(&str, &[&str], &str); 15] = [
             (PROXY, &[], "10.0.0.1"),
             (PROXY, &["192.0.2.1"], "192.0.2.1"),
             (PROXY, &["6.6.6.6, 192.0.2.1"], "192.0.2.1"),
@@ -207,6 +203,8 @@ mod tests {
             ("::ffff:10.0.0.1", &["192.0.2.1"], "192.0.2.1"),
             (PROXY, &["2001:db8:1:2:3:4:5:6"], "2001:db8:1:2::/64"),
             (PROXY, &["::ffff:192.0.2.1"], "192.0.2.1"),
+            (PROXY, &["64:ff9b::192.0.2.1"], "192.0.2.1"),
+            ("64:ff9b::10.0.0.1", &["192.0.2.1"], "10.0.0.1"),
             ("203.0.113.5", &["192.0.2.1"], "203.0.113.5"),
         ];
         for (peer, values, expected) in cases {

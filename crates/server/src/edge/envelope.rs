@@ -12,7 +12,7 @@ use axum::{
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use super::Problem;
+use super::{Problem, rate_limit::Told};
 use crate::{chance, telemetry::metrics as names};
 
 const REQUEST_ID: &str = "x-request-id";
@@ -21,7 +21,7 @@ const REQUEST_ID_MAX: usize = 64;
 /// What is kept of the text with which the web framework refused a request.
 const REFUSAL_BYTES_MAX: usize = 4 * 1024;
 
-pub async fn envelope(request: Request, next: Next) -> Response {
+pub async fn envelope(mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = request_id(request.headers());
     let method = request.method().clone();
@@ -33,8 +33,11 @@ pub async fn envelope(request: Request, next: Next) -> Response {
     let span =
         tracing::info_span!("request", request.id = id, http.method = %method, http.route = route);
 
+    let limit = Told::default();
+    request.extensions_mut().insert(limit.clone());
     let response = next.run(request).instrument(span.clone()).await;
     let mut response = finished(response, &id).await;
+    limit.write(response.headers_mut());
     let value = HeaderValue::from_str(&id).expect("a request id is plain ASCII");
     response.headers_mut().insert(REQUEST_ID, value);
 

@@ -1,7 +1,7 @@
 //! The limits of spec section 8, as a layer around a route: who is asking is told first, then the
 //! request is counted, and every answer says what is left.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::{
     extract::{Request, State},
@@ -51,6 +51,19 @@ impl Quotas {
 
     fn guesses(&self) -> (Operation, Quota) {
         (Operation::KeyLookup, self.of.quota(Operation::KeyLookup))
+    }
+}
+
+/// What a counted request's answer says about its limit. The envelope makes one for each request and
+/// writes it into whatever answer there is in the end, also one that a timeout or a panic made.
+#[derive(Clone, Default)]
+pub struct Told(Arc<OnceLock<[(&'static str, HeaderValue); 2]>>);
+
+impl Told {
+    pub(super) fn write(&self, headers: &mut HeaderMap) {
+        for (name, value) in self.0.get().into_iter().flatten() {
+            headers.insert(*name, value.clone());
+        }
     }
 }
 
@@ -118,13 +131,15 @@ impl<A: Authority> Limited<A> {
         let quotas = &self.plane.door().quotas;
         let quota = quotas.of.quota(self.operation);
         let answer = quotas.used.check(self.operation, quota, subject).await;
-        let mut response = if answer.admitted {
+        if let Some(Told(told)) = request.extensions().get() {
+            // A request is counted once.
+            let _ = told.set(headers(self.operation, quota, &answer));
+        }
+        if answer.admitted {
             next.run(request).await
         } else {
             refused(self.operation, quota, &answer).into_response()
-        };
-        tell(self.operation, quota, &answer, response.headers_mut());
-        response
+        }
     }
 }
 
@@ -133,20 +148,20 @@ fn refused(operation: Operation, quota: Quota, answer: &Answer) -> Problem {
 }
 
 /// `RateLimit-Policy: "ingest";q=600;w=60` and `RateLimit: "ingest";r=599;t=59`.
-fn tell(operation: Operation, quota: Quota, answer: &Answer, headers: &mut HeaderMap) {
+fn headers(
+    operation: Operation,
+    quota: Quota,
+    answer: &Answer,
+) -> [(&'static str, HeaderValue); 2] {
     let name = operation.as_str();
-    let policy = format!(
-        "\"{name}\";q={};w={}",
-        quota.count,
-        retry_after_s(quota.window)
-    );
-    let state = format!(
-        "\"{name}\";r={};t={}",
-        answer.remaining,
-        retry_after_s(answer.frees_in)
-    );
-    for (header, text) in [(POLICY, policy), (STATE, state)] {
+    let (count, window) = (quota.count, retry_after_s(quota.window));
+    let (remaining, time) = (answer.remaining, retry_after_s(answer.frees_in));
+    [
+        (POLICY, format!("\"{name}\";q={count};w={window}")),
+        (STATE, format!("\"{name}\";r={remaining};t={time}")),
+    ]
+    .map(|(header, text)| {
         let value = HeaderValue::try_from(text).expect("names and numbers are plain ASCII");
-        headers.insert(header, value);
-    }
+        (header, value)
+    })
 }

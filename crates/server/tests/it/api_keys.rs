@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use testkit::eventually;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::deployment::{Customer, DEADLINE, Deployment, event, http, ok};
 use crate::errors::problem;
-use crate::people::Person;
+use crate::people::{Person, Town};
 
 /// The promise: a key that was revoked is refused everywhere within this.
 const REVOKED_WITHIN: Duration = Duration::from_secs(1);
@@ -204,6 +206,65 @@ async fn a_rotated_key_goes_on_for_the_overlap_and_no_longer() {
     )
     .await;
     assert_eq!(status_of(&with_key(&base_url, &at_once)).await, 200);
+}
+
+#[tokio::test]
+async fn of_rotations_at_the_same_moment_the_earliest_end_counts() {
+    let deployment = Deployment::new();
+    let mut server = deployment.serve("api,index");
+    let base_url = server.url(DEADLINE);
+    let person = Person::founder(&base_url).await;
+    for _ in 0..10 {
+        let old = make(
+            &person,
+            &json!({"name": "Leaked", "scopes": ["events:read"]}),
+        )
+        .await;
+        let rotate = format!("/v1/api-keys/{}/rotate", id(&old));
+        let (day, at_once) = (json!({"overlap_s": 86_400}), json!({"overlap_s": 0}));
+        let (_, ended, _) = futures::join!(
+            person.post(&rotate, &day),
+            person.post(&rotate, &at_once),
+            person.post(&rotate, &day),
+        );
+        if ended.status() == StatusCode::CREATED {
+            let old = with_key(&base_url, &old);
+            eventually(
+                REVOKED_WITHIN,
+                "what was ended at once has ended",
+                async || status_of(&old).await == 401,
+            )
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_is_removed_while_their_request_is_on_its_way_makes_no_key() {
+    let town = Town::start();
+    let ann = town.owner().await;
+    let bob = town.invited(&ann, "admin").await;
+    let body = json!({"name": "Mine", "scopes": ["events:read"]}).to_string();
+    let host = town.base_url.trim_start_matches("http://");
+    let head = format!(
+        "POST /v1/api-keys HTTP/1.1\r\nhost: {host}\r\ncookie: {}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n",
+        bob.cookie.as_ref().expect("logged in"),
+        body.len(),
+    );
+    let mut stream = TcpStream::connect(host).await.expect("a connection");
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    // The server asks for the body once it knows who is there.
+    let mut asked = [0; 25];
+    stream.read_exact(&mut asked).await.expect("100 Continue");
+    let (bob_id, _) = bob.ids().await;
+    let removed = ann.delete(&format!("/v1/members/{bob_id}")).await;
+    assert_eq!(removed.status(), StatusCode::NO_CONTENT);
+    stream.write_all(body.as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+    assert_eq!(ann.get_json("/v1/api-keys").await["data"], json!([]));
 }
 
 #[tokio::test]

@@ -1,14 +1,12 @@
 //! Errors: whatever is wrong and whoever noticed, the answer has one form and says what to do.
 
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode, header};
 use serde_json::{Value, json};
 
 use crate::commands::run;
-use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, ok};
+use crate::deployment::{Customer, Deployment, Running, event, ok};
 
 /// Every code that a client may meet, with its status, from the reference.
 fn documented_codes() -> BTreeMap<String, u64> {
@@ -467,33 +465,4 @@ async fn the_clients_request_id_is_echoed_when_plain_and_replaced_when_not() {
         response.headers()["x-request-id"].clone()
     };
     assert_ne!(own().await, own().await);
-}
-
-#[tokio::test]
-async fn a_request_that_takes_too_long_is_answered_408() {
-    let mut running = Running::start(Deployment::new().with("HTTP__REQUEST_TIMEOUT_S", "1"));
-    let address = running.server.address(DEADLINE);
-    let key = &running.customer.api_key;
-    let mut connection = TcpStream::connect(address).expect("a connection");
-    connection
-        .set_read_timeout(Some(DEADLINE))
-        .expect("a deadline");
-    // It says that it will send a hundred bytes, and sends one.
-    write!(
-        connection,
-        "POST /v1/audit/events HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\n\
-         Content-Type: application/json\r\nContent-Length: 100\r\nConnection: close\r\n\r\n{{"
-    )
-    .expect("written");
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).expect("an answer");
-    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
-    assert!(
-        answer
-            .to_lowercase()
-            .contains("content-type: application/problem+json")
-    );
-    let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
-    let problem: Value = serde_json::from_str(body).expect("JSON");
-    assert_eq!(problem["code"], "REQUEST_TIMEOUT");
 }

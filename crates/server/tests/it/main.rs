@@ -30,6 +30,7 @@ mod people;
 mod retries;
 mod rules;
 mod sessions;
+mod slow;
 mod spec;
 mod telemetry;
 mod timing;

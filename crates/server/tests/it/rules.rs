@@ -106,3 +106,52 @@ async fn of_two_who_change_a_rule_at_once_nobody_overwrites_the_other_unseen() {
     let version = customer.get_json(&path).await["version"].clone();
     assert_eq!(version, changed + 1, "each that was told yes is in it");
 }
+
+#[tokio::test]
+async fn a_column_that_a_newer_version_adds_does_not_break_a_running_node() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let receiver = Receiver::start().expect("a receiver");
+    let rule = customer.rule(json!({}), &receiver.url()).await;
+    let event = customer.ingest(&event("agent-1")).await;
+    let received = receiver.wait_for(1, DEADLINE).await;
+    let delivery = received[0].delivery_id().expect("an id").to_owned();
+    customer.delivery_in_state(&delivery, "delivered").await;
+    let paths = [
+        format!("/v1/alert-rules/{rule}"),
+        format!("/v1/audit/events/{event}"),
+        format!("/v1/deliveries/{delivery}"),
+        "/v1/alert-rules".to_owned(),
+        "/v1/audit/events".to_owned(),
+        "/v1/deliveries".to_owned(),
+    ];
+    let mut before = Vec::new();
+    // More often than connections, so that each has prepared what it will be asked.
+    for path in &paths {
+        for _ in 0..3 {
+            customer.get_json(path).await;
+        }
+        before.push(customer.get_json(path).await);
+    }
+    let tables = [
+        "organisations",
+        "users",
+        "sessions",
+        "api_keys",
+        "alert_rules",
+        "audit_events",
+        "deliveries",
+        "delivery_attempts",
+    ];
+    for table in tables {
+        running
+            .deployment
+            .sql(&format!("ALTER TABLE {table} ADD COLUMN newer text"));
+    }
+    for (path, before) in paths.iter().zip(before) {
+        assert_eq!(customer.get_json(path).await, before, "{path}");
+    }
+    let later = customer.ingest(&crate::deployment::event("agent-2")).await;
+    assert_eq!(customer.all_events().await[0]["id"], later.as_str());
+    receiver.wait_for(2, DEADLINE).await;
+}
