@@ -20,6 +20,13 @@ use crate::{
 /// which it puts off for 40 ms.
 const ROWS_TO_COPY: usize = 500;
 
+/// Named, because a newer version may have added some.
+macro_rules! columns {
+    () => {
+        "org_id, id, received_at, event_type, agent_id, action, result, severity, session_id, trace_id, decision_id, body"
+    };
+}
+
 /// One event as it is indexed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventRow<'a> {
@@ -144,10 +151,13 @@ async fn insert(
         rows.iter().map(value).collect::<Vec<_>>()
     };
     sqlx::query(
-        "INSERT INTO audit_events
-         SELECT * FROM UNNEST($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[],
-             $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
-         ON CONFLICT DO NOTHING",
+        concat!(
+            "INSERT INTO audit_events (",
+            columns!(),
+            ") SELECT * FROM UNNEST($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[],
+                 $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
+             ON CONFLICT DO NOTHING"
+        ),
     )
     .bind(uuids(|row| row.org.uuid()))
     .bind(uuids(|row| row.id.uuid()))
@@ -176,17 +186,27 @@ async fn copy(
     rows: &[EventRow<'_>],
 ) -> Result<(), Error> {
     let mut copy = transaction
-        .copy_in_raw("COPY arriving_events FROM STDIN (FORMAT binary)")
+        .copy_in_raw(concat!(
+            "COPY arriving_events (",
+            columns!(),
+            ") FROM STDIN (FORMAT binary)"
+        ))
         .await?;
     copy.send(encode(rows)).await?;
     copy.finish().await?;
-    sqlx::query("INSERT INTO audit_events SELECT * FROM arriving_events ON CONFLICT DO NOTHING")
-        .execute(&mut **transaction)
-        .await?;
+    sqlx::query(concat!(
+        "INSERT INTO audit_events (",
+        columns!(),
+        ") SELECT ",
+        columns!(),
+        " FROM arriving_events ON CONFLICT DO NOTHING"
+    ))
+    .execute(&mut **transaction)
+    .await?;
     Ok(())
 }
 
-/// The columns of `audit_events`, in their order.
+/// A row's fields, in the order of [`columns`].
 fn encode(rows: &[EventRow<'_>]) -> Vec<u8> {
     const COLUMNS: i16 = 12;
     let mut encoded = Rows::new(COLUMNS);

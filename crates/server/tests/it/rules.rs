@@ -109,8 +109,8 @@ async fn of_two_who_change_a_rule_at_once_nobody_overwrites_the_other_unseen() {
 
 #[tokio::test]
 async fn a_column_that_a_newer_version_adds_does_not_break_a_running_node() {
-    let running = Running::start(Deployment::new());
-    let customer = &running.customer;
+    let mut running = Running::start(Deployment::new());
+    let customer = running.customer.clone();
     let receiver = Receiver::start().expect("a receiver");
     let rule = customer.rule(json!({}), &receiver.url()).await;
     let event = customer.ingest(&event("agent-1")).await;
@@ -154,4 +154,14 @@ async fn a_column_that_a_newer_version_adds_does_not_break_a_running_node() {
     let later = customer.ingest(&crate::deployment::event("agent-2")).await;
     assert_eq!(customer.all_events().await[0]["id"], later.as_str());
     receiver.wait_for(2, DEADLINE).await;
+
+    // A node that starts now, and enough events for the other way of writing them.
+    let mut index = running.deployment.serve("index");
+    running.server.terminate(DEADLINE);
+    let mut api = running.deployment.serve("api");
+    let customer = customer.at(&mut api);
+    let batch = json!({"events": vec![crate::deployment::event("agent-3"); 1_000]});
+    ok(customer.post("/v1/audit/events", &batch).await).await;
+    assert_eq!(customer.all_events().await.len(), 1_002);
+    index.terminate(DEADLINE);
 }

@@ -46,6 +46,11 @@ const RULES: &[Rule] = &[
         check: source::sql_outside_store,
     },
     Rule {
+        name: "select-star",
+        why: "A column that a newer version adds breaks `SELECT *` under a running process; name the columns.",
+        check: source::select_star,
+    },
+    Rule {
         name: "sleep-in-test",
         why: "Waiting for a duration is slow when it works and flaky when it does not; \
               wait for a condition, or say with `// waits for: ...` what real time passes.",

@@ -169,6 +169,23 @@ pub(super) fn sql_outside_store(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Capitals alone are enough of a sign; in small letters, `select` and `update` are also English.
+/// From a table; what an array is unnested into has the columns that the query gave it.
+pub(super) fn select_star(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree
+        .rust()
+        .filter(|file| file.path.starts_with("crates/store/"))
+    {
+        for (number, line) in file.lines() {
+            let star = line.split_once("SELECT * FROM ");
+            if star.is_some_and(|(_, from)| !from.to_uppercase().starts_with("UNNEST")) {
+                findings.push(Finding::at_line(file, number, "name the columns"));
+            }
+        }
+    }
+    findings
+}
+
 fn begins_like_sql(text: &str) -> bool {
     [
         "SELECT ",
@@ -316,6 +333,17 @@ mod tests {
             places(lint_reason, &[("a/src/lib.rs", text)]),
             ["a/src/lib.rs:1", "a/src/lib.rs:7"]
         );
+    }
+
+    #[test]
+    fn a_star_is_found_where_columns_should_be_named() {
+        let text =
+            "\"SELECT * FROM rules\"\n\"SELECT * FROM UNNEST($1)\"\n\"SELECT id FROM rules\"\n";
+        let files = [
+            ("crates/store/src/a.rs", text),
+            ("crates/other/src/a.rs", text),
+        ];
+        assert_eq!(places(select_star, &files), ["crates/store/src/a.rs:1"]);
     }
 
     #[test]
