@@ -160,7 +160,12 @@ async fn without_the_journal_ingest_is_refused_in_time_and_works_again_when_it_i
     // Two at once, because announcements are made one after the other.
     let agents = ["late-0", "late-1"];
     let rules = agents.map(|agent| make_rule_in_vain(&customer, agent, &receiver));
-    let (waited, _) = tokio::join!(post, futures::future::join_all(rules));
+    let export = async {
+        let refused = customer.post("/v1/audit/export", &json!({})).await;
+        // Nobody can say whether it would be whole.
+        assert_unavailable(refused, "STORE_UNAVAILABLE").await;
+    };
+    let (waited, _, ()) = tokio::join!(post, futures::future::join_all(rules), export);
 
     nats.restart().expect("NATS starts again");
 
