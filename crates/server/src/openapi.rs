@@ -17,7 +17,7 @@ use crate::{
     alerts::rules,
     decisions::decide,
     deliveries::show,
-    edge::problem::FaultBody,
+    edge::problem::{FaultBody, ProblemBody},
     events, health,
 };
 
@@ -44,7 +44,7 @@ use crate::{
         serve,
         alert,
     ),
-    components(schemas(FaultBody)),
+    components(schemas(FaultBody, ProblemBody)),
     modifiers(&Credentials, &Webhooks),
 )]
 struct Document;

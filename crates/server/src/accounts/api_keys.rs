@@ -22,7 +22,7 @@ use crate::{
     edge::{
         Problem,
         caller::{Admin, Anybody, Member},
-        problem::ProblemBody,
+        problem::Refusals,
         read::{IdInPath, Json, PageParams, PageWanted, cursor},
     },
     planes::ControlPlane,
@@ -112,8 +112,7 @@ pub struct KeyPage {
     request_body = NewKeyBody,
     responses(
         (status = 201, description = "Made, and in effect", body = MadeKey),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn create(
@@ -143,8 +142,7 @@ pub async fn create(
     params(PageParams),
     responses(
         (status = 200, description = "One page", body = KeyPage),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn list(
@@ -168,8 +166,7 @@ pub async fn list(
     params(("id" = String, Path, description = "The key's id")),
     responses(
         (status = 200, description = "The key", body = KeyBody),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn show(
@@ -192,8 +189,7 @@ pub async fn show(
     request_body = Rotation,
     responses(
         (status = 201, description = "The new key, in effect", body = MadeKey),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn rotate(
@@ -241,8 +237,7 @@ pub async fn rotate(
     params(("id" = String, Path, description = "The key's id")),
     responses(
         (status = 204, description = "Revoked"),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn revoke(

@@ -18,7 +18,7 @@ use crate::{
     edge::{
         Caller, Problem,
         caller::{RulesRead, RulesWrite},
-        problem::ProblemBody,
+        problem::Refusals,
         read::{IdInPath, Json, PageParams, PageWanted, cursor},
     },
     planes::ControlPlane,
@@ -79,8 +79,7 @@ pub struct RulePage {
     request_body = NewRule,
     responses(
         (status = 201, description = "Made, and in effect", body = RuleBody),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn create(
@@ -121,8 +120,7 @@ pub async fn create(
     request_body = NewRule,
     responses(
         (status = 200, description = "Replaced, and in effect", body = RuleBody),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn replace(
@@ -145,8 +143,7 @@ pub async fn replace(
     request_body(content = Object, description = "Any of the fields of a new rule"),
     responses(
         (status = 200, description = "Changed, and in effect", body = RuleBody),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn update(
@@ -183,8 +180,7 @@ pub async fn update(
     params(("id" = String, Path, description = "The rule's id")),
     responses(
         (status = 204, description = "Deleted"),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn delete(
@@ -214,8 +210,7 @@ pub async fn delete(
     params(PageParams),
     responses(
         (status = 200, description = "One page", body = RulePage),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn list(
@@ -240,8 +235,7 @@ pub async fn list(
     params(("id" = String, Path, description = "The rule's id")),
     responses(
         (status = 200, description = "The rule", body = RuleBody),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn show(

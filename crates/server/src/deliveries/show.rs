@@ -11,7 +11,7 @@ use crate::{
     edge::{
         Caller, Problem,
         caller::DeliveriesRead,
-        problem::ProblemBody,
+        problem::Refusals,
         read::{IdInPath, PageParams, PageWanted, cursor},
     },
     planes::ControlPlane,
@@ -98,8 +98,7 @@ pub struct DeliveryPage {
     params(PageParams),
     responses(
         (status = 200, description = "One page", body = DeliveryPage),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn list(
@@ -126,8 +125,7 @@ pub async fn list(
     params(("id" = String, Path, description = "The delivery's id, as in `X-Service-Delivery-Id`")),
     responses(
         (status = 200, description = "The delivery", body = DeliveryDetail),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn show(

@@ -1,5 +1,7 @@
 //! An error as a client sees it: RFC 9457, with a stable code and what to do next.
 
+use std::collections::BTreeMap;
+
 use axum::{
     body::Body,
     http::{HeaderValue, StatusCode, header},
@@ -11,7 +13,10 @@ use domain::{
     limit::{Operation, Quota},
 };
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{
+    IntoResponses, ToSchema,
+    openapi::{ContentBuilder, Ref, RefOr, Response as Described, ResponseBuilder},
+};
 
 use crate::error_chain::chain;
 
@@ -46,6 +51,25 @@ pub struct ProblemBody {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<FaultBody>)]
     errors: Vec<Fault>,
+}
+
+/// The refusals that nearly every operation of the document has.
+pub struct Refusals;
+
+impl IntoResponses for Refusals {
+    fn responses() -> BTreeMap<String, RefOr<Described>> {
+        let refusal = |description: &str| {
+            let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem")));
+            let response = ResponseBuilder::new()
+                .description(description)
+                .content("application/problem+json", problem.build());
+            RefOr::T(response.build())
+        };
+        BTreeMap::from([
+            ("4XX".to_owned(), refusal("Refused")),
+            ("503".to_owned(), refusal("A dependency is down")),
+        ])
+    }
 }
 
 /// One field that is wrong.

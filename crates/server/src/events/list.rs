@@ -16,7 +16,7 @@ use crate::{
     edge::{
         Caller, Problem,
         caller::EventsRead,
-        problem::ProblemBody,
+        problem::{ProblemBody, Refusals},
         read::{IdInPath, PageParams, PageWanted, cursor},
     },
     planes::ControlPlane,
@@ -73,8 +73,7 @@ pub async fn list(
     params(("id" = String, Path, description = "The event's id")),
     responses(
         (status = 200, description = "The event", body = Object),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn show(
