@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use domain::{
+    Timestamp,
     account::{EmailAddress, Role, SecretToken},
     clock::Clock,
 };
@@ -33,6 +34,8 @@ pub enum Letter {
     /// Somebody registered.
     Registration {
         email: EmailAddress,
+        org_name: String,
+        registered_at: Timestamp,
         token: SecretToken,
     },
     /// Somebody asked for a new password.

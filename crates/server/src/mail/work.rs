@@ -134,11 +134,16 @@ impl Worker {
     /// `None` if there is nothing to say: nobody has the address that wants a new password.
     async fn write(&self, letter: &Letter) -> Result<Option<Message>, Failure> {
         let (email, text) = match letter {
-            Letter::Registration { email, token } => {
+            Letter::Registration {
+                email,
+                org_name,
+                registered_at,
+                token,
+            } => {
                 let text = if self.store.has_account(email).await? {
                     text::has_account()
                 } else {
-                    text::verify(&self.public_url, token)
+                    text::verify(&self.public_url, org_name, *registered_at, token)
                 };
                 (email, text)
             }
