@@ -21,8 +21,8 @@ use crate::{
 
 /// How long an invitation waits.
 pub const LIFETIME: Duration = Duration::from_hours(7 * 24);
-/// How many invitations of one organisation may wait: a bound on the mail that somebody with an
-/// account can have us send.
+/// How many invitations of one organisation may wait: more than join at a time. How much mail they
+/// cause is bounded by a limit of its own.
 pub const OPEN_MAX: u32 = 100;
 
 /// An invitation, as members see it.

@@ -5,6 +5,7 @@ use domain::{
     InvitationId, Timestamp, UserId,
     account::{EmailAddress, Password, Role, SecretToken, TokenKind},
     error_code::ErrorCode,
+    limit::Operation::Invite,
 };
 use serde::{Deserialize, Serialize};
 use store::invitations::{Invitation, LIFETIME, NotMade, OPEN_MAX};
@@ -67,7 +68,8 @@ pub struct InvitationPage {
 /// Invites somebody by mail, in place of an earlier invitation of theirs; for admins and owners.
 ///
 /// Answers the same whether the address has an account or not. Somebody who has one is told so by
-/// mail: an account belongs to one organisation.
+/// mail: an account belongs to one organisation. An organisation may make 50 invitations a day,
+/// those counted too that were revoked or replaced since.
 #[utoipa::path(
     post, path = "/v1/invitations", tag = "accounts", security(("session" = [])),
     request_body = NewInvitation,
@@ -89,6 +91,10 @@ pub async fn create(
         .organisation(by.org)
         .await?
         .ok_or_else(|| Problem::not_found("organisation"))?;
+    // Here and not in a layer: what is refused before this, such as a viewer's, must not use up what
+    // the organisation may do.
+    let quotas = &plane.door.quotas;
+    quotas.admit(Invite, &by.org.to_string()).await?;
     let now = plane.clock.now();
     let token = SecretToken::new(TokenKind::Link, chance::bytes());
     let invitation = Invitation {

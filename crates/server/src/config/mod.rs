@@ -92,6 +92,8 @@ pub struct Limits {
     pub password_reset: Quota,
     pub confirm: Quota,
     pub key_lookups: Quota,
+    pub invitations: Quota,
+    pub mails: Quota,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -189,6 +191,8 @@ impl Default for Limits {
             password_reset: Operation::PasswordReset.quota(),
             confirm: Operation::Confirm.quota(),
             key_lookups: Operation::KeyLookup.quota(),
+            invitations: Operation::Invite.quota(),
+            mails: Operation::MailTo.quota(),
         }
     }
 }
@@ -206,6 +210,8 @@ impl Limits {
             Operation::PasswordReset => self.password_reset,
             Operation::Confirm => self.confirm,
             Operation::KeyLookup => self.key_lookups,
+            Operation::Invite => self.invitations,
+            Operation::MailTo => self.mails,
         }
     }
 }

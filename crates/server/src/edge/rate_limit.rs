@@ -34,9 +34,14 @@ pub struct Quotas {
 impl Quotas {
     /// Whether a key that this node does not know may be looked up for this client.
     pub async fn admit_look_up(&self, client: &ClientAddress) -> Result<(), Problem> {
-        let operation = Operation::KeyLookup;
+        self.admit(Operation::KeyLookup, &client.to_string()).await
+    }
+
+    /// Counts one more by `subject`, or says how long to wait. For what is counted only after the
+    /// request was looked at; elsewhere a layer does it.
+    pub async fn admit(&self, operation: Operation, subject: &str) -> Result<(), Problem> {
         let quota = self.of.quota(operation);
-        let answer = self.used.check(operation, quota, &client.to_string()).await;
+        let answer = self.used.check(operation, quota, subject).await;
         if answer.admitted {
             return Ok(());
         }
