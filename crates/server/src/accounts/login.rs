@@ -84,6 +84,8 @@ pub async fn login(
 }
 
 /// Logs out: ends the session, if there is one, and clears the cookie.
+///
+/// Refused for a request with `Authorization`, beside which the cookie does not count.
 #[utoipa::path(
     post, path = "/v1/auth/logout", tag = "accounts",
     responses(
@@ -96,6 +98,11 @@ pub async fn logout(
     State(plane): State<ControlPlane>,
     headers: HeaderMap,
 ) -> Result<(StatusCode, [(header::HeaderName, HeaderValue); 1]), Problem> {
+    // Such a request was not asked which site it comes from, so it must not touch the session.
+    if headers.contains_key(header::AUTHORIZATION) {
+        let detail = "Log out with the session's cookie alone, without `Authorization`.";
+        return Err(Problem::new(ErrorCode::Forbidden, detail));
+    }
     if let Some(token) = plane.door.cookie.read(&headers) {
         plane.store.end_session_by_token(&token.hash()).await?;
     }
