@@ -27,6 +27,7 @@ use crate::{
         Problem,
         cross_site::{self, CrossSite},
         envelope::envelope,
+        no_store::no_store,
         rate_limit,
     },
     events::{export, ingest, list as events},
@@ -87,7 +88,10 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         ))
         .with_state(control.clone());
     let document = Router::new().route("/openapi.json", get(openapi::serve));
-    Ok(data.merge(control).merge(document))
+    let private = data
+        .merge(control)
+        .layer(middleware::map_response(no_store));
+    Ok(private.merge(document))
 }
 
 /// How people come in, and how they manage who else does.
