@@ -12,6 +12,7 @@ use store::invitations::{Invitation, LIFETIME, NotMade, OPEN_MAX};
 use utoipa::ToSchema;
 
 use super::{
+    members::refusal,
     password_reset::PasswordChosen,
     schema::{link_token, token_invalid},
 };
@@ -162,10 +163,12 @@ pub async fn revoke(
     by: Member<Admin>,
     IdInPath(id): IdInPath<InvitationId>,
 ) -> Result<StatusCode, Problem> {
-    let revoked = plane.store.revoke_invitation(by.org, id).await?;
-    revoked
-        .then_some(StatusCode::NO_CONTENT)
-        .ok_or_else(|| Problem::not_found("invitation"))
+    plane
+        .store
+        .revoke_invitation(by.org, by.user, id)
+        .await?
+        .map_err(|refused| refusal(refused, "invitation"))?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Accepts an invitation by the token that was mailed: makes the account.

@@ -91,7 +91,7 @@ pub async fn change(
         .store
         .change_role(by.org, by.user, id, change.role)
         .await?
-        .map_err(refused)?;
+        .map_err(|refused| refusal(refused, "member"))?;
     Ok(JsonAnswer(MemberBody::from(changed)))
 }
 
@@ -114,13 +114,14 @@ pub async fn remove(
         .store
         .remove_member(by.org, by.user, id)
         .await?
-        .map_err(refused)?;
+        .map_err(|refused| refusal(refused, "member"))?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn refused(refused: Refused) -> Problem {
+/// Why what was asked about `what` was not done.
+pub(super) fn refusal(refused: Refused, what: &str) -> Problem {
     match refused {
-        Refused::NotFound => Problem::not_found("member"),
+        Refused::NotFound => Problem::not_found(what),
         Refused::NotAllowed => Problem::new(
             ErrorCode::Forbidden,
             "This needs the role `admin` or `owner`; only an owner makes and unmakes owners.",

@@ -4,7 +4,10 @@ use axum::{Json as JsonAnswer, extract::State};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::schema::{OrganisationBody, WhoBody, organisation_name};
+use super::{
+    members::refusal,
+    schema::{OrganisationBody, WhoBody, organisation_name},
+};
 use crate::{
     edge::{
         Problem,
@@ -80,7 +83,11 @@ pub async fn rename(
 ) -> Result<JsonAnswer<OrganisationBody>, Problem> {
     let name =
         organisation_name(&change.name, "/name").map_err(|fault| Problem::invalid(vec![fault]))?;
-    plane.store.rename_organisation(member.org, &name).await?;
+    plane
+        .store
+        .rename_organisation(member.org, member.user, &name)
+        .await?
+        .map_err(|refused| refusal(refused, "organisation"))?;
     let organisation = found(&plane, &member).await?;
     Ok(JsonAnswer(OrganisationBody::from(organisation)))
 }
