@@ -59,22 +59,21 @@ async fn a_reset_and_the_removal_of_its_person_follow_each_other() {
         .execute(&mut *removal)
         .await
         .expect("locked");
-    let reset = {
-        let (store, token) = (store.clone(), token.clone());
-        tokio::spawn(async move { store.use_password_reset(&token, "new", NOW).await })
+    let removing = async {
+        eventually(DEADLINE, "the reset waits", async || {
+            let waiting = "SELECT count(*) FROM pg_stat_activity
+                           WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            database.query(waiting).expect("counted") == "1"
+        })
+        .await;
+        sqlx::query("DELETE FROM users")
+            .execute(&mut *removal)
+            .await
+            .expect("the reset holds nothing that the removal needs");
+        removal.commit().await.expect("removed");
     };
-    eventually(DEADLINE, "the reset waits", async || {
-        let waiting = "SELECT count(*) FROM pg_stat_activity
-                       WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        database.query(waiting).expect("counted") == "1"
-    })
-    .await;
-    sqlx::query("DELETE FROM users")
-        .execute(&mut *removal)
-        .await
-        .expect("the reset holds nothing that the removal needs");
-    removal.commit().await.expect("removed");
-    let used = reset.await.expect("it ends").expect("no deadlock");
+    let (used, ()) = tokio::join!(store.use_password_reset(&token, "new", NOW), removing);
+    let used = used.expect("no deadlock");
     assert!(!used, "whose link it was is gone");
 }
 
