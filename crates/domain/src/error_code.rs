@@ -40,8 +40,8 @@ error_codes! {
         "A path or query parameter has a value this endpoint does not take.",
         "Read `errors[].pointer`: it names the parameter. Correct it and send the request again.";
     TokenInvalid, "TOKEN_INVALID", 400, "The link does not work",
-        "The token is not one that was mailed for this purpose, was used before, was replaced by a newer one, or has run out; or its address has an account by now.",
-        "Ask for a new mail and use the link in the newest one.";
+        "The token is not one that was mailed for this purpose, was used before, was replaced by a newer one, or has run out; or its address has an account by now; or, when an address is confirmed, the password is not the one that was registered with.",
+        "When you confirm an address, use the mail that names your organisation, and the password that you chose then. Otherwise ask for a new mail and use the link in the newest one.";
     Unauthenticated, "UNAUTHENTICATED", 401, "Who is asking is not known",
         "The request carries no API key or session, or one that is unknown, revoked or expired; or a login failed.",
         "Send `Authorization: Bearer wb_live_...` with a key of your organisation, or log in with `POST /v1/auth/login`. A key is shown once, when it is made; if it is lost, make another.";
@@ -88,7 +88,7 @@ error_codes! {
         "The durable log did not acknowledge in time, so nothing was promised: what you sent may or may not have been kept.",
         "Send the request again after `Retry-After`. An event with a `client_event_id` is listed once however often it is sent.";
     StoreUnavailable, "STORE_UNAVAILABLE", 503, "The database cannot be reached",
-        "Lists and settings need PostgreSQL, which is down. Ingest and deliveries go on without it.",
+        "Lists and settings need PostgreSQL, which is down, or gave the request up in favour of another. Ingest and deliveries go on without it.",
         "Send the request again after `Retry-After`. Nothing that was accepted is lost.";
     Overloaded, "OVERLOADED", 503, "Too much is waiting",
         "As much is waiting as this node will hold (bytes for the journal, passwords to be hashed); this request was not accepted.",

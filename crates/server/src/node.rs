@@ -101,8 +101,13 @@ impl Node {
     /// Starts what sends mail, if there is a mail server.
     pub fn control_plane(&self, tasks: &Tasks) -> anyhow::Result<ControlPlane> {
         let post = self.mail.clone().map(|settings| {
-            let public_url = Arc::clone(&self.public_url);
-            Post::start(settings, self.store.clone(), self.clock, public_url, tasks)
+            let office = mail::Office {
+                store: self.store.clone(),
+                clock: self.clock,
+                public_url: Arc::clone(&self.public_url),
+                quotas: self.door.quotas.clone(),
+            };
+            Post::start(settings, office, tasks)
         });
         Ok(ControlPlane {
             door: self.door.clone(),

@@ -11,7 +11,7 @@ use axum::{
 use domain::{
     error_code::ErrorCode,
     limit::Operation::{
-        Confirm, Decide, Export, Ingest, List, Login, PasswordReset, Register, RuleWrite,
+        Confirm, Decide, Export, Ingest, KeyWrite, List, Login, PasswordReset, Register, RuleWrite,
     },
 };
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
@@ -27,6 +27,7 @@ use crate::{
         Problem,
         cross_site::{self, CrossSite},
         envelope::envelope,
+        no_store::no_store,
         rate_limit,
     },
     events::{export, ingest, list as events},
@@ -70,12 +71,18 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         )
         .route("/v1/deliveries", get(deliveries::list))
         .route("/v1/deliveries/{id}", get(deliveries::show))
-        .route("/v1/api-keys", post(api_keys::create).get(api_keys::list))
+        .route(
+            "/v1/api-keys",
+            per_key(KeyWrite, post(api_keys::create)).get(api_keys::list),
+        )
         .route(
             "/v1/api-keys/{id}",
             get(api_keys::show).delete(api_keys::revoke),
         )
-        .route("/v1/api-keys/{id}/rotate", post(api_keys::rotate))
+        .route(
+            "/v1/api-keys/{id}/rotate",
+            per_key(KeyWrite, post(api_keys::rotate)),
+        )
         .merge(accounts(control))
         .layer(middleware::from_fn_with_state(
             cross_site,
@@ -87,7 +94,10 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         ))
         .with_state(control.clone());
     let document = Router::new().route("/openapi.json", get(openapi::serve));
-    Ok(data.merge(control).merge(document))
+    let private = data
+        .merge(control)
+        .layer(middleware::map_response(no_store));
+    Ok(private.merge(document))
 }
 
 /// How people come in, and how they manage who else does.

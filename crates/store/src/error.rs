@@ -3,7 +3,8 @@
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// PostgreSQL cannot be reached, or is starting or stopping. Trying again may help.
+    /// PostgreSQL cannot be reached, is starting or stopping, or gave this transaction up in favour
+    /// of another. Trying again may help.
     #[error("database unavailable")]
     Unavailable(#[source] sqlx::Error),
     /// The value is taken (an e-mail address, say).
@@ -30,10 +31,9 @@ impl From<sqlx::Error> for Error {
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed
             | sqlx::Error::Protocol(_) => true,
-            // 57P0x: the server is starting or stopping; 08xxx: the connection broke; 53300: full.
-            sqlx::Error::Database(database) => database.code().is_some_and(|code| {
-                code.starts_with("57P") || code.starts_with("08") || code == "53300"
-            }),
+            sqlx::Error::Database(database) => {
+                database.code().is_some_and(|code| is_passing(&code))
+            }
             _ => false,
         };
         let taken =
@@ -46,11 +46,79 @@ impl From<sqlx::Error> for Error {
     }
 }
 
+/// 57P0x: the server is starting or stopping; 08xxx: the connection broke; 53300: full; 40001 and
+/// 40P01: two transactions were in each other's way, and this one was undone.
+fn is_passing(code: &str) -> bool {
+    code.starts_with("57P") || code.starts_with("08") || ["53300", "40001", "40P01"].contains(&code)
+}
+
 impl From<sqlx::migrate::MigrateError> for Error {
     fn from(error: sqlx::migrate::MigrateError) -> Self {
         match error {
             sqlx::migrate::MigrateError::Execute(error) => Self::from(error),
             other => Self::Migration(other),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{borrow::Cow, error::Error as StdError, fmt};
+
+    use sqlx::error::{DatabaseError, ErrorKind};
+
+    use super::*;
+
+    /// PostgreSQL's answer with a code and nothing else.
+    #[derive(Debug)]
+    struct Answer(&'static str);
+
+    impl fmt::Display for Answer {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl StdError for Answer {}
+
+    impl DatabaseError for Answer {
+        fn message(&self) -> &str {
+            self.0
+        }
+
+        fn code(&self) -> Option<Cow<'_, str>> {
+            Some(self.0.into())
+        }
+
+        fn kind(&self) -> ErrorKind {
+            match self.0 {
+                "23505" => ErrorKind::UniqueViolation,
+                _ => ErrorKind::Other,
+            }
+        }
+
+        fn as_error(&self) -> &(dyn StdError + Send + Sync + 'static) {
+            self
+        }
+
+        fn as_error_mut(&mut self) -> &mut (dyn StdError + Send + Sync + 'static) {
+            self
+        }
+
+        fn into_error(self: Box<Self>) -> Box<dyn StdError + Send + Sync + 'static> {
+            self
+        }
+    }
+
+    #[test]
+    fn what_passes_by_itself_may_be_tried_again_and_nothing_else() {
+        let error = |code| Error::from(sqlx::Error::Database(Box::new(Answer(code))));
+        for code in ["57P01", "57P03", "08006", "53300", "40001", "40P01"] {
+            assert!(matches!(error(code), Error::Unavailable(_)), "{code}");
+        }
+        for code in ["23503", "42P01", "40002", "57014"] {
+            assert!(matches!(error(code), Error::Query(_)), "{code}");
+        }
+        assert!(matches!(error("23505"), Error::Conflict));
     }
 }

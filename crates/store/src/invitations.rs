@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     Error, Store,
-    members::lock_organisation,
+    members::{Refused, locked_role},
     page::Page,
     password_resets::address,
     registrations::{NewMember, add_member, finished},
@@ -21,8 +21,8 @@ use crate::{
 
 /// How long an invitation waits.
 pub const LIFETIME: Duration = Duration::from_hours(7 * 24);
-/// How many invitations of one organisation may wait: a bound on the mail that somebody with an
-/// account can have us send.
+/// How many invitations of one organisation may wait: more than join at a time. How much mail they
+/// cause is bounded by a limit of its own.
 pub const OPEN_MAX: u32 = 100;
 
 /// An invitation, as members see it.
@@ -65,14 +65,7 @@ impl Store {
         token_hash: &TokenHash,
     ) -> Result<Result<(), NotMade>, Error> {
         let mut transaction = self.pool.begin().await?;
-        lock_organisation(&mut transaction, org).await?;
-        let inviter: Option<String> =
-            sqlx::query_scalar("SELECT role FROM users WHERE org_id = $1 AND id = $2")
-                .bind(org.uuid())
-                .bind(invitation.invited_by.uuid())
-                .fetch_optional(&mut *transaction)
-                .await?;
-        let inviter = inviter.as_deref().map(role).transpose()?;
+        let inviter = locked_role(&mut transaction, org, invitation.invited_by).await?;
         if !inviter.is_some_and(|inviter| inviter.may_grant(invitation.role)) {
             return Ok(Err(NotMade::NotAllowed));
         }
@@ -134,14 +127,26 @@ impl Store {
         }))
     }
 
-    /// Takes an invitation back; `false` if the organisation has no such one.
-    pub async fn revoke_invitation(&self, org: OrgId, id: InvitationId) -> Result<bool, Error> {
+    /// Takes an invitation back, on the word of the member `by`.
+    pub async fn revoke_invitation(
+        &self,
+        org: OrgId,
+        by: UserId,
+        id: InvitationId,
+    ) -> Result<Result<(), Refused>, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let asking = locked_role(&mut transaction, org, by).await?;
+        if !asking.is_some_and(Role::may_manage) {
+            return Ok(Err(Refused::NotAllowed));
+        }
         let done = sqlx::query("DELETE FROM invitations WHERE org_id = $1 AND id = $2")
             .bind(org.uuid())
             .bind(id.uuid())
-            .execute(&self.pool)
+            .execute(&mut *transaction)
             .await?;
-        Ok(done.rows_affected() > 0)
+        transaction.commit().await?;
+        let revoked = done.rows_affected() > 0;
+        Ok(revoked.then_some(()).ok_or(Refused::NotFound))
     }
 
     /// Who was invited by this link, as long as it works.

@@ -101,13 +101,25 @@ impl Store {
         }))
     }
 
-    pub async fn rename_organisation(&self, org: OrgId, name: &str) -> Result<(), Error> {
+    /// Renames an organisation, on the word of the member `by`.
+    pub async fn rename_organisation(
+        &self,
+        org: OrgId,
+        by: UserId,
+        name: &str,
+    ) -> Result<Result<(), Refused>, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let asking = locked_role(&mut transaction, org, by).await?;
+        if !asking.is_some_and(Role::may_manage) {
+            return Ok(Err(Refused::NotAllowed));
+        }
         sqlx::query("UPDATE organisations SET name = $2 WHERE id = $1")
             .bind(org.uuid())
             .bind(name)
-            .execute(&self.pool)
+            .execute(&mut *transaction)
             .await?;
-        Ok(())
+        transaction.commit().await?;
+        Ok(Ok(()))
     }
 
     pub async fn member(&self, org: OrgId, user: UserId) -> Result<Option<Member>, Error> {
@@ -237,8 +249,25 @@ async fn locked(
     })
 }
 
+/// Takes the organisation's lock and reads the role of who asks, as it is now: it may have changed
+/// since the request came in. `None` if they were removed meanwhile.
+pub(crate) async fn locked_role(
+    transaction: &mut Transaction<'_, Postgres>,
+    org: OrgId,
+    by: UserId,
+) -> Result<Option<Role>, Error> {
+    lock_organisation(transaction, org).await?;
+    let found: Option<String> =
+        sqlx::query_scalar("SELECT role FROM users WHERE org_id = $1 AND id = $2")
+            .bind(org.uuid())
+            .bind(by.uuid())
+            .fetch_optional(&mut **transaction)
+            .await?;
+    found.as_deref().map(role).transpose()
+}
+
 /// Lets one change of an organisation's people happen after the other; rules and keys go on.
-pub(crate) async fn lock_organisation(
+async fn lock_organisation(
     transaction: &mut Transaction<'_, Postgres>,
     org: OrgId,
 ) -> Result<(), Error> {

@@ -6,7 +6,6 @@ use domain::{
     Timestamp,
     account::{EmailAddress, TokenHash},
 };
-use sqlx::types::time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::{Error, Store, times::to_database};
@@ -65,17 +64,29 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
+        // The person's row before the link's, as when a member is removed: in the other order the two
+        // would wait for each other.
         let owner: Option<(Uuid, Uuid)> = sqlx::query_as(
-            "DELETE FROM password_resets WHERE token_hash = $1 AND expires_at > $2
-             RETURNING org_id, user_id",
+            "SELECT u.org_id, u.id FROM password_resets r
+             JOIN users u ON u.org_id = r.org_id AND u.id = r.user_id
+             WHERE r.token_hash = $1 AND r.expires_at > $2 FOR NO KEY UPDATE OF u",
         )
         .bind(token_hash.as_str())
-        .bind::<OffsetDateTime>(to_database(now))
+        .bind(to_database(now))
         .fetch_optional(&mut *transaction)
         .await?;
         let Some((org, user)) = owner else {
             return Ok(false);
         };
+        // Somebody else may have used it while we waited for the row.
+        let used = sqlx::query("DELETE FROM password_resets WHERE org_id = $1 AND token_hash = $2")
+            .bind(org)
+            .bind(token_hash.as_str())
+            .execute(&mut *transaction)
+            .await?;
+        if used.rows_affected() == 0 {
+            return Ok(false);
+        }
         sqlx::query("UPDATE users SET password_hash = $3 WHERE org_id = $1 AND id = $2")
             .bind(org)
             .bind(user)

@@ -12,8 +12,10 @@ use crate::{Error, Store, times::to_database};
 
 /// How long the link in the mail works.
 pub const LIFETIME: Duration = Duration::from_hours(24);
-/// How many registrations one address may have at a time; the oldest go. More than a person makes by
-/// pressing the button again, and a bound on what a stranger can store under somebody's address.
+/// How many registrations one address may have at a time; the next are not kept. More than a person
+/// makes by pressing the button again, and a bound on what a stranger can store under somebody's
+/// address. The newest goes, not the oldest: else a stranger could push out the link that somebody is
+/// about to open.
 const PER_ADDRESS_MAX: i64 = 5;
 
 /// An organisation and its owner, to be.
@@ -44,17 +46,24 @@ struct Row {
 
 impl Store {
     /// Keeps a registration until its link is opened, whether its address has an account or not:
-    /// both take the same time.
+    /// both take the same time. `false` if the address has [`PER_ADDRESS_MAX`] already.
     pub async fn save_registration(
         &self,
         registration: &Registration,
         token_hash: &TokenHash,
         now: Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
-        sqlx::query(
+        // One after the other for each address, so that none is counted twice. Two addresses that
+        // share a hash wait for each other, which takes a moment and harms nobody.
+        sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('registrations ' || $1, 0))")
+            .bind(registration.email.as_str())
+            .execute(&mut *transaction)
+            .await?;
+        let kept = sqlx::query(
             "INSERT INTO registrations (token_hash, org_name, email, password_hash, created_at, expires_at)
-             VALUES ($1, $2, $3, $4, $5, $6)",
+             SELECT $1, $2, $3, $4, $5, $6
+             WHERE (SELECT count(*) FROM registrations WHERE email = $3 AND expires_at > $5) < $7",
         )
         .bind(token_hash.as_str())
         .bind(&registration.org_name)
@@ -62,22 +71,30 @@ impl Store {
         .bind(&registration.password_hash)
         .bind(to_database(now))
         .bind(to_database(now.plus(LIFETIME)))
-        .execute(&mut *transaction)
-        .await?;
-        sqlx::query(
-            "DELETE FROM registrations WHERE token_hash IN (
-                 SELECT token_hash FROM registrations WHERE email = $1
-                 ORDER BY created_at DESC OFFSET $2)",
-        )
-        .bind(registration.email.as_str())
         .bind(PER_ADDRESS_MAX)
         .execute(&mut *transaction)
         .await?;
         transaction.commit().await?;
-        Ok(())
+        Ok(kept.rows_affected() > 0)
     }
 
-    /// Makes the account whose link was opened, and forgets the address's other registrations.
+    /// The hash of the password that was chosen with the registration of this link, as long as the
+    /// link works.
+    pub async fn registration_password(
+        &self,
+        token_hash: &TokenHash,
+        now: Timestamp,
+    ) -> Result<Option<String>, Error> {
+        Ok(sqlx::query_scalar(
+            "SELECT password_hash FROM registrations WHERE token_hash = $1 AND expires_at > $2",
+        )
+        .bind(token_hash.as_str())
+        .bind(to_database(now))
+        .fetch_optional(&self.pool)
+        .await?)
+    }
+
+    /// Makes the account whose link was opened with its password, and forgets the address's other registrations.
     /// `false` if there is no such link, or the address has an account by now.
     pub async fn confirm_registration(
         &self,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::fault::Fault;
 
 /// RFC 5321 allows no longer path.
@@ -43,6 +45,12 @@ impl EmailAddress {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Stands for the address where nobody should read it, such as in Redis. No secret: whoever
+    /// knows the address can tell.
+    pub fn digest(&self) -> String {
+        hex::encode(Sha256::digest(self.0.as_bytes()))
     }
 }
 

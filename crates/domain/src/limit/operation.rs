@@ -27,6 +27,12 @@ pub enum Operation {
     Confirm,
     /// Presenting API keys or sessions that nobody knows, per client address and node.
     KeyLookup,
+    /// Inviting people, per organisation.
+    Invite,
+    /// Being sent mail, of whatever kind and by whomever it was caused, per recipient.
+    MailTo,
+    /// Making and rotating API keys, per person.
+    KeyWrite,
 }
 
 /// What a node does with an operation's limit while it cannot reach the others.
@@ -42,7 +48,7 @@ pub enum WhenAlone {
 }
 
 impl Operation {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Ingest,
         Self::List,
         Self::Export,
@@ -53,6 +59,9 @@ impl Operation {
         Self::PasswordReset,
         Self::Confirm,
         Self::KeyLookup,
+        Self::Invite,
+        Self::MailTo,
+        Self::KeyWrite,
     ];
 
     /// The policy's name, in headers, settings and Redis keys.
@@ -68,6 +77,9 @@ impl Operation {
             Self::PasswordReset => "password_reset",
             Self::Confirm => "confirm",
             Self::KeyLookup => "key_lookups",
+            Self::Invite => "invitations",
+            Self::MailTo => "mails",
+            Self::KeyWrite => "key_writes",
         }
     }
 
@@ -84,12 +96,17 @@ impl Operation {
             Self::PasswordReset => "resetting passwords from this address",
             Self::Confirm => "using links from this address",
             Self::KeyLookup => "presenting unknown API keys and sessions from this address",
+            Self::Invite => "inviting people to this organisation",
+            Self::MailTo => "mail to this address",
+            Self::KeyWrite => "making and rotating API keys",
         }
     }
 
-    /// The default: section 8 of the specification. The last two are ours. A one-time token cannot
+    /// The default: section 8 of the specification. The last five are ours. A one-time token cannot
     /// be guessed, so `confirm` only bounds the noise; `key_lookups` bounds what inventing keys costs
-    /// the journal and the database.
+    /// the journal and the database. `invitations` and `mails` bound the mail that somebody with an
+    /// account, or without, can have us send: more than a team makes in a day, and more than a person
+    /// asks for. `key_writes` bounds the keys that somebody leaves behind.
     pub const fn quota(self) -> Quota {
         match self {
             Self::Ingest => quota(600, MINUTE),
@@ -101,6 +118,9 @@ impl Operation {
             Self::Register | Self::PasswordReset => quota(3, 60 * MINUTE),
             Self::Confirm => quota(30, 15 * MINUTE),
             Self::KeyLookup => quota(6_000, MINUTE),
+            Self::Invite => quota(50, DAY),
+            Self::MailTo => quota(10, DAY),
+            Self::KeyWrite => quota(60, MINUTE),
         }
     }
 
@@ -118,12 +138,16 @@ impl Operation {
             | Self::Login
             | Self::Register
             | Self::PasswordReset
-            | Self::Confirm => WhenAlone::Share,
+            | Self::Confirm
+            | Self::Invite
+            | Self::MailTo
+            | Self::KeyWrite => WhenAlone::Share,
         }
     }
 }
 
 const MINUTE: u64 = 60;
+const DAY: u64 = 24 * 60 * MINUTE;
 
 const fn quota(count: u32, window_s: u64) -> Quota {
     Quota {
@@ -155,6 +179,9 @@ mod tests {
                 "password_reset 3/1h",
                 "confirm 30/15m",
                 "key_lookups 6000/60s",
+                "invitations 50/24h",
+                "mails 10/24h",
+                "key_writes 60/60s",
             ]
         );
     }

@@ -5,12 +5,14 @@ use domain::{
     InvitationId, Timestamp, UserId,
     account::{EmailAddress, Password, Role, SecretToken, TokenKind},
     error_code::ErrorCode,
+    limit::Operation::Invite,
 };
 use serde::{Deserialize, Serialize};
 use store::invitations::{Invitation, LIFETIME, NotMade, OPEN_MAX};
 use utoipa::ToSchema;
 
 use super::{
+    members::refusal,
     password_reset::PasswordChosen,
     schema::{link_token, token_invalid},
 };
@@ -19,7 +21,7 @@ use crate::{
     edge::{
         Problem,
         caller::{Admin, Anybody, Member},
-        problem::ProblemBody,
+        problem::{ProblemBody, Refusals},
         read::{IdInPath, Json, PageParams, PageWanted, cursor},
     },
     mail::Letter,
@@ -67,14 +69,14 @@ pub struct InvitationPage {
 /// Invites somebody by mail, in place of an earlier invitation of theirs; for admins and owners.
 ///
 /// Answers the same whether the address has an account or not. Somebody who has one is told so by
-/// mail: an account belongs to one organisation.
+/// mail: an account belongs to one organisation. An organisation may make 50 invitations a day,
+/// those counted too that were revoked or replaced since.
 #[utoipa::path(
     post, path = "/v1/invitations", tag = "accounts", security(("session" = [])),
     request_body = NewInvitation,
     responses(
         (status = 201, description = "Invited", body = InvitationBody),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn create(
@@ -89,6 +91,10 @@ pub async fn create(
         .organisation(by.org)
         .await?
         .ok_or_else(|| Problem::not_found("organisation"))?;
+    // Here and not in a layer: what is refused before this, such as a viewer's, must not use up what
+    // the organisation may do.
+    let quotas = &plane.door.quotas;
+    quotas.admit(Invite, &by.org.to_string()).await?;
     let now = plane.clock.now();
     let token = SecretToken::new(TokenKind::Link, chance::bytes());
     let invitation = Invitation {
@@ -122,8 +128,7 @@ pub async fn create(
     get, path = "/v1/invitations", tag = "accounts", security(("session" = [])), params(PageParams),
     responses(
         (status = 200, description = "One page", body = InvitationPage),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn list(
@@ -147,8 +152,7 @@ pub async fn list(
     params(("id" = String, Path, description = "The invitation's id")),
     responses(
         (status = 204, description = "Revoked"),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn revoke(
@@ -156,10 +160,12 @@ pub async fn revoke(
     by: Member<Admin>,
     IdInPath(id): IdInPath<InvitationId>,
 ) -> Result<StatusCode, Problem> {
-    let revoked = plane.store.revoke_invitation(by.org, id).await?;
-    revoked
-        .then_some(StatusCode::NO_CONTENT)
-        .ok_or_else(|| Problem::not_found("invitation"))
+    plane
+        .store
+        .revoke_invitation(by.org, by.user, id)
+        .await?
+        .map_err(|refused| refusal(refused, "invitation"))?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Accepts an invitation by the token that was mailed: makes the account.

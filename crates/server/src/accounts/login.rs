@@ -17,7 +17,12 @@ use utoipa::ToSchema;
 use super::schema::WhoBody;
 use crate::{
     chance,
-    edge::{Problem, client_address::ClientAddress, problem::ProblemBody, read::Json},
+    edge::{
+        Problem,
+        client_address::ClientAddress,
+        problem::{ProblemBody, Refusals},
+        read::Json,
+    },
     planes::ControlPlane,
     telemetry::metrics as names,
 };
@@ -84,18 +89,24 @@ pub async fn login(
 }
 
 /// Logs out: ends the session, if there is one, and clears the cookie.
+///
+/// Refused for a request with `Authorization`, beside which the cookie does not count.
 #[utoipa::path(
     post, path = "/v1/auth/logout", tag = "accounts",
     responses(
         (status = 204, description = "Logged out"),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn logout(
     State(plane): State<ControlPlane>,
     headers: HeaderMap,
 ) -> Result<(StatusCode, [(header::HeaderName, HeaderValue); 1]), Problem> {
+    // Such a request was not asked which site it comes from, so it must not touch the session.
+    if headers.contains_key(header::AUTHORIZATION) {
+        let detail = "Log out with the session's cookie alone, without `Authorization`.";
+        return Err(Problem::new(ErrorCode::Forbidden, detail));
+    }
     if let Some(token) = plane.door.cookie.read(&headers) {
         plane.store.end_session_by_token(&token.hash()).await?;
     }

@@ -10,7 +10,7 @@ use crate::{
     edge::{
         Problem,
         caller::{Admin, Anybody, Member},
-        problem::ProblemBody,
+        problem::Refusals,
         read::{IdInPath, Json, PageParams, PageWanted, cursor},
     },
     planes::ControlPlane,
@@ -50,8 +50,7 @@ pub struct MemberChange {
     get, path = "/v1/members", tag = "accounts", security(("session" = [])), params(PageParams),
     responses(
         (status = 200, description = "One page", body = MemberPage),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn list(
@@ -77,8 +76,7 @@ pub async fn list(
     request_body = MemberChange,
     responses(
         (status = 200, description = "As it is now", body = MemberBody),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn change(
@@ -91,7 +89,7 @@ pub async fn change(
         .store
         .change_role(by.org, by.user, id, change.role)
         .await?
-        .map_err(refused)?;
+        .map_err(|refused| refusal(refused, "member"))?;
     Ok(JsonAnswer(MemberBody::from(changed)))
 }
 
@@ -101,8 +99,7 @@ pub async fn change(
     params(("id" = String, Path, description = "The member's id")),
     responses(
         (status = 204, description = "Removed"),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn remove(
@@ -114,13 +111,14 @@ pub async fn remove(
         .store
         .remove_member(by.org, by.user, id)
         .await?
-        .map_err(refused)?;
+        .map_err(|refused| refusal(refused, "member"))?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn refused(refused: Refused) -> Problem {
+/// Why what was asked about `what` was not done.
+pub(super) fn refusal(refused: Refused, what: &str) -> Problem {
     match refused {
-        Refused::NotFound => Problem::not_found("member"),
+        Refused::NotFound => Problem::not_found(what),
         Refused::NotAllowed => Problem::new(
             ErrorCode::Forbidden,
             "This needs the role `admin` or `owner`; only an owner makes and unmakes owners.",

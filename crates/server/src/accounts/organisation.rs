@@ -4,12 +4,15 @@ use axum::{Json as JsonAnswer, extract::State};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::schema::{OrganisationBody, WhoBody, organisation_name};
+use super::{
+    members::refusal,
+    schema::{OrganisationBody, WhoBody, organisation_name},
+};
 use crate::{
     edge::{
         Problem,
         caller::{Admin, Anybody, Member},
-        problem::ProblemBody,
+        problem::Refusals,
         read::Json,
     },
     planes::ControlPlane,
@@ -28,8 +31,7 @@ pub struct OrganisationChange {
     get, path = "/v1/me", tag = "accounts", security(("session" = [])),
     responses(
         (status = 200, description = "You", body = WhoBody),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn me(
@@ -51,8 +53,7 @@ pub async fn me(
     get, path = "/v1/org", tag = "accounts", security(("session" = [])),
     responses(
         (status = 200, description = "The organisation", body = OrganisationBody),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn show(
@@ -69,8 +70,7 @@ pub async fn show(
     request_body = OrganisationChange,
     responses(
         (status = 200, description = "As it is now", body = OrganisationBody),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn rename(
@@ -80,7 +80,11 @@ pub async fn rename(
 ) -> Result<JsonAnswer<OrganisationBody>, Problem> {
     let name =
         organisation_name(&change.name, "/name").map_err(|fault| Problem::invalid(vec![fault]))?;
-    plane.store.rename_organisation(member.org, &name).await?;
+    plane
+        .store
+        .rename_organisation(member.org, member.user, &name)
+        .await?
+        .map_err(|refused| refusal(refused, "organisation"))?;
     let organisation = found(&plane, &member).await?;
     Ok(JsonAnswer(OrganisationBody::from(organisation)))
 }

@@ -3,7 +3,7 @@
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{
     OrgId, UserId,
-    account::{EmailAddress, Password, SecretToken, TokenKind},
+    account::{EmailAddress, Password, SecretToken, TokenKind, password},
 };
 use serde::Deserialize;
 use store::registrations::Registration;
@@ -29,12 +29,14 @@ pub struct NewRegistration {
     password: String,
 }
 
-/// The token from a mail.
+/// The token from a mail, and the password that was chosen when registering.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TokenGiven {
+pub struct Confirmation {
     #[schema(example = "wbt_...")]
     token: String,
+    /// The one that was registered with: who only reads the mail did not choose it.
+    password: String,
 }
 
 /// Registers an organisation and its owner.
@@ -61,12 +63,18 @@ pub async fn register(
     let now = plane.clock.now();
     let message = if let Some(post) = &plane.post {
         let token = SecretToken::new(TokenKind::Link, chance::bytes());
-        plane
+        let kept = plane
             .store
             .save_registration(&registration, &token.hash(), now)
             .await?;
-        let email = registration.email;
-        post.hand_in(Letter::Registration { email, token });
+        if kept {
+            post.hand_in(Letter::Registration {
+                email: registration.email,
+                org_name: registration.org_name,
+                registered_at: now,
+                token,
+            });
+        }
         "Read your mail: it says how to go on."
     } else {
         let (org, user) = (
@@ -83,20 +91,40 @@ pub async fn register(
     Ok((StatusCode::ACCEPTED, accepted(message)))
 }
 
-/// Confirms an address by the token that was mailed to it, which makes the account.
+/// Confirms an address by the token that was mailed to it and the password of that registration,
+/// which makes the account.
+///
+/// Both are needed, because anybody may register any address: a link that somebody else ordered makes
+/// no account with a password that they know. A wrong password is answered like a wrong token, and
+/// leaves the link as it is.
 #[utoipa::path(
-    post, path = "/v1/auth/verify-email", tag = "accounts", request_body = TokenGiven,
+    post, path = "/v1/auth/verify-email", tag = "accounts", request_body = Confirmation,
     responses(
         (status = 204, description = "The account is made; log in"),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "Busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn verify_email(
     State(plane): State<ControlPlane>,
-    Json(given): Json<TokenGiven>,
+    Json(given): Json<Confirmation>,
 ) -> Result<StatusCode, Problem> {
-    let token = link_token(&given.token)?;
+    let token = link_token(&given.token)?.hash();
+    // No registration has such a password.
+    if given.password.chars().count() > password::CHARS_MAX {
+        return Err(token_invalid());
+    }
+    let chosen = plane
+        .store
+        .registration_password(&token, plane.clock.now())
+        .await?;
+    if !plane
+        .passwords
+        .check(given.password, chosen.as_deref())
+        .await?
+    {
+        return Err(token_invalid());
+    }
     let now = plane.clock.now();
     let (org, user) = (
         OrgId::new(now, chance::bytes()),
@@ -104,7 +132,7 @@ pub async fn verify_email(
     );
     let made = plane
         .store
-        .confirm_registration(&token.hash(), org, user, now)
+        .confirm_registration(&token, org, user, now)
         .await?;
     made.then_some(StatusCode::NO_CONTENT)
         .ok_or_else(token_invalid)

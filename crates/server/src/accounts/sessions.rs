@@ -10,7 +10,7 @@ use crate::{
     edge::{
         Problem,
         caller::{Anybody, Member},
-        problem::ProblemBody,
+        problem::Refusals,
         read::IdInPath,
     },
     planes::ControlPlane,
@@ -46,8 +46,7 @@ pub struct SessionList {
     get, path = "/v1/auth/sessions", tag = "accounts", security(("session" = [])),
     responses(
         (status = 200, description = "All of them", body = SessionList),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn list(
@@ -77,8 +76,7 @@ pub async fn list(
     params(("id" = String, Path, description = "The session's id")),
     responses(
         (status = 204, description = "Ended"),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        Refusals,
     ),
 )]
 pub async fn end(

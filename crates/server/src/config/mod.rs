@@ -92,6 +92,9 @@ pub struct Limits {
     pub password_reset: Quota,
     pub confirm: Quota,
     pub key_lookups: Quota,
+    pub invitations: Quota,
+    pub mails: Quota,
+    pub key_writes: Quota,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -189,6 +192,9 @@ impl Default for Limits {
             password_reset: Operation::PasswordReset.quota(),
             confirm: Operation::Confirm.quota(),
             key_lookups: Operation::KeyLookup.quota(),
+            invitations: Operation::Invite.quota(),
+            mails: Operation::MailTo.quota(),
+            key_writes: Operation::KeyWrite.quota(),
         }
     }
 }
@@ -206,6 +212,9 @@ impl Limits {
             Operation::PasswordReset => self.password_reset,
             Operation::Confirm => self.confirm,
             Operation::KeyLookup => self.key_lookups,
+            Operation::Invite => self.invitations,
+            Operation::MailTo => self.mails,
+            Operation::KeyWrite => self.key_writes,
         }
     }
 }

@@ -39,7 +39,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "http.trusted_proxies",
         "none",
-        "Networks of the proxies in front, such as `10.0.0.0/8`; in the environment separated by commas. Only they are believed when they say where a request came from.",
+        "The proxies in front, as networks such as `10.0.7.4/32`; in the environment separated by commas. Only they are believed when they say where a request came from, so name the proxies alone: whoever else is in such a network can say any address.",
     ),
     setting(
         "http.client_ip_header",
@@ -140,6 +140,21 @@ pub const SETTINGS: &[Setting] = &[
         "limits.key_lookups",
         "6000/60s",
         "API keys and sessions presented that nobody knows, per client address, on each node by itself: bounds what inventing them costs. Keys and sessions that work count for nothing.",
+    ),
+    setting(
+        "limits.invitations",
+        "50/24h",
+        "Invitations made per organisation, those counted too that were revoked or replaced since.",
+    ),
+    setting(
+        "limits.mails",
+        "10/24h",
+        "Mails to one address, of all kinds and for all organisations together. Those beyond it are dropped and counted, and whoever asked is answered as ever.",
+    ),
+    setting(
+        "limits.key_writes",
+        "60/60s",
+        "API keys made and rotated per person.",
     ),
     setting(
         "events.retention_days",

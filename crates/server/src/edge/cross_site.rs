@@ -3,7 +3,8 @@
 //! A browser adds the session cookie by itself, so a request that changes something must also show
 //! that one of our own pages sent it: by `Sec-Fetch-Site` or `Origin`, which pages cannot forge.
 //! Programs send neither and pass. An API key is never added by a browser itself, so a request with
-//! `Authorization` passes, and the session cookie does not count beside it.
+//! `Authorization` passes, and the session cookie does not count beside it: whoever reads the cookie
+//! must see to that (`identify` does, and logging out).
 
 use std::convert::Infallible;
 

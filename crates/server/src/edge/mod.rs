@@ -4,14 +4,15 @@
 //! the web framework's own, as a [`problem`]. [`identity`] tells who is there, from an API key or a
 //! [`session_cookie`]; [`caller`] makes an argument of it: a handler that takes a `Caller` has one
 //! that was checked. [`rate_limit`] counts requests, by who is there or by [`client_address`].
-//! [`cross_site`] refuses what a browser sends for another site's page. [`read`] reads bodies and
-//! parameters.
+//! [`cross_site`] refuses what a browser sends for another site's page. [`no_store`] keeps answers
+//! out of caches. [`read`] reads bodies and parameters.
 
 pub mod caller;
 pub mod client_address;
 pub mod cross_site;
 pub mod envelope;
 pub mod identity;
+pub mod no_store;
 pub mod problem;
 pub mod rate_limit;
 pub mod read;

@@ -43,6 +43,17 @@ impl Quotas {
         Err(refused(operation, quota, &answer))
     }
 
+    /// Counts one more by `subject`, or says how long to wait. For what is counted only after the
+    /// request was looked at; elsewhere a layer does it.
+    pub async fn admit(&self, operation: Operation, subject: &str) -> Result<(), Problem> {
+        let quota = self.of.quota(operation);
+        let answer = self.used.check(operation, quota, subject).await;
+        if answer.admitted {
+            return Ok(());
+        }
+        Err(refused(operation, quota, &answer))
+    }
+
     /// Counts a key or session that nobody knows.
     pub async fn note_guess(&self, client: &ClientAddress) {
         let (operation, quota) = self.guesses();

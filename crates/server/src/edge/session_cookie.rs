@@ -26,15 +26,18 @@ impl SessionCookie {
         }
     }
 
-    /// What a request carries, if it is a session's token.
+    /// What a request carries, if it is a session's token. Other applications on the host may set
+    /// cookies of any bytes, which must not hide ours.
     pub fn read(self, headers: &HeaderMap) -> Option<SecretToken> {
         let cookies = headers.get_all(header::COOKIE).iter();
         let mut pairs = cookies
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(';'))
-            .filter_map(|pair| pair.split_once('='));
-        let (_, token) = pairs.find(|(name, _)| name.trim() == self.name())?;
-        SecretToken::parse(TokenKind::Session, token.trim())
+            .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
+            .filter_map(|pair| {
+                let equals = pair.iter().position(|byte| *byte == b'=')?;
+                Some((pair[..equals].trim_ascii(), pair[equals + 1..].trim_ascii()))
+            });
+        let (_, token) = pairs.find(|(name, _)| *name == self.name().as_bytes())?;
+        SecretToken::parse(TokenKind::Session, str::from_utf8(token).ok()?)
     }
 
     /// Hands the session to the browser, hidden from scripts and from other sites' requests.
@@ -53,5 +56,57 @@ impl SessionCookie {
         let text =
             format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
         HeaderValue::try_from(text).expect("a token is plain ASCII")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(cookies: &[&[u8]]) -> Option<SecretToken> {
+        let values = cookies.iter().map(|value| {
+            let value = HeaderValue::from_bytes(value).expect("a header");
+            (header::COOKIE, value)
+        });
+        SessionCookie::new(false).read(&values.collect())
+    }
+
+    #[test]
+    fn the_session_is_found_whatever_other_cookies_are_there() {
+        let token = SecretToken::new(TokenKind::Session, [7; 32]);
+        let ours = format!("watchbell_session={}", token.reveal());
+        let with = |before: &[u8], after: &[u8]| [before, ours.as_bytes(), after].concat();
+        for cookies in [
+            with(b"", b""),
+            with(b"a=b; ", b"; c=d"),
+            with(b"name=J\xfcrgen; ", b""),
+            with("name=Jürgen; ".as_bytes(), "; x=ß".as_bytes()),
+            with(b"\xff\xfe;;=;", b";\xff=\xff"),
+            with(b"flag;\t ", b" \t;"),
+            with(b"xwatchbell_session=1; ", b"; watchbell_session=later"),
+        ] {
+            let shown = String::from_utf8_lossy(&cookies).into_owned();
+            assert_eq!(read(&[&cookies]), Some(token.clone()), "{shown}");
+        }
+        assert_eq!(read(&[b"a=\xff", ours.as_bytes()]), Some(token));
+    }
+
+    #[test]
+    fn what_is_not_exactly_a_token_is_none() {
+        let token = SecretToken::new(TokenKind::Session, [7; 32]);
+        let text = token.reveal();
+        for cookies in [
+            String::new(),
+            "watchbell_session".to_owned(),
+            "watchbell_session=".to_owned(),
+            format!("other={text}"),
+            format!("watchbell_session=\u{a0}{text}"),
+            format!("\u{a0}watchbell_session={text}"),
+            format!("watchbell_session=nonsense; watchbell_session={text}"),
+        ] {
+            assert_eq!(read(&[cookies.as_bytes()]), None, "{cookies}");
+        }
+        assert_eq!(read(&[]), None);
+        assert_eq!(read(&[b"watchbell_session=\xff"]), None);
     }
 }

@@ -5,11 +5,16 @@
 //! what it says, is looked up here, off the request's path: whether an address has an account shows
 //! in nobody's answer and in nobody's waiting time.
 //!
-//! The queue is in memory and bounded: a letter is tried for some minutes and then given up, and a
-//! process that ends gives up what it holds. Whoever waits for a lost letter asks again.
+//! The queues are in memory and bounded: a letter is tried for some minutes and then given up, and a
+//! process that ends gives up what it holds. Whoever waits for a lost letter asks again. A letter that
+//! waits for its next try keeps nobody else's from being sent.
+//!
+//! One address gets so many mails a day (`limits.mails`), whoever causes them: people must not be
+//! flooded by us.
 
 mod post;
+mod retries;
 mod text;
 mod work;
 
-pub use post::{Letter, Post, Settings, check};
+pub use post::{Letter, Office, Post, Settings, check};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use domain::{
+    Timestamp,
     account::{EmailAddress, Role, SecretToken},
     clock::Clock,
 };
@@ -19,6 +20,7 @@ use tokio::sync::mpsc;
 use super::work::{self, IN_FLIGHT_MAX, Worker};
 use crate::{
     config::{self, PublicUrl},
+    edge::rate_limit::Quotas,
     lifecycle::Tasks,
     telemetry::metrics as names,
 };
@@ -33,6 +35,8 @@ pub enum Letter {
     /// Somebody registered.
     Registration {
         email: EmailAddress,
+        org_name: String,
+        registered_at: Timestamp,
         token: SecretToken,
     },
     /// Somebody asked for a new password.
@@ -44,6 +48,17 @@ pub enum Letter {
         role: Role,
         token: SecretToken,
     },
+}
+
+impl Letter {
+    /// Who it is for.
+    pub(super) fn email(&self) -> &EmailAddress {
+        match self {
+            Self::Registration { email, .. }
+            | Self::PasswordReset { email }
+            | Self::Invitation { email, .. } => email,
+        }
+    }
 }
 
 /// Takes letters. Cheap to clone.
@@ -62,6 +77,14 @@ pub struct Settings {
 /// Whether the settings can work, before anything starts.
 pub fn check(settings: &config::Mail) -> anyhow::Result<()> {
     Settings::read(settings).map(drop)
+}
+
+/// What writing a letter takes.
+pub struct Office {
+    pub store: Store,
+    pub clock: Clock,
+    pub public_url: Arc<PublicUrl>,
+    pub quotas: Quotas,
 }
 
 impl Settings {
@@ -95,20 +118,12 @@ impl Settings {
 
 impl Post {
     /// Starts sending. What is handed in when the process stops is tried once more.
-    pub fn start(
-        settings: Settings,
-        store: Store,
-        clock: Clock,
-        public_url: Arc<PublicUrl>,
-        tasks: &Tasks,
-    ) -> Self {
+    pub fn start(settings: Settings, office: Office, tasks: &Tasks) -> Self {
         let (letters, waiting) = mpsc::channel(WAITING_MAX);
         let worker = Worker {
             smtp: settings.smtp.build(),
             from: settings.from,
-            store,
-            clock,
-            public_url,
+            office,
             stopping: tasks.stopping().clone(),
         };
         tasks.spawn("mail", async move {

@@ -1,7 +1,10 @@
 //! What the mails say. The API call is named because a link needs a page to open, and there is none
 //! yet.
 
-use domain::account::{Role, SecretToken};
+use domain::{
+    Timestamp,
+    account::{Role, SecretToken},
+};
 
 use crate::config::PublicUrl;
 
@@ -12,16 +15,25 @@ pub(super) struct Text {
 }
 
 /// To somebody who registered and has no account yet.
-pub(super) fn verify(url: &PublicUrl, token: &SecretToken) -> Text {
+pub(super) fn verify(
+    url: &PublicUrl,
+    org_name: &str,
+    registered_at: Timestamp,
+    token: &SecretToken,
+) -> Text {
     let link = url.link("verify-email", token.reveal());
     let token = token.reveal();
     Text {
         subject: "Confirm your e-mail address".to_owned(),
         body: format!(
-            "Somebody, probably you, registered with Watchbell under this address.\n\n\
-             Open this link within 24 hours to make the account:\n\n{link}\n\n\
-             Or call POST /v1/auth/verify-email with {{\"token\": \"{token}\"}}.\n\n\
-             If it was not you, do nothing: without the link there is no account.\n"
+            "Somebody registered the organisation \"{org_name}\" with Watchbell under this address, \
+             at {registered_at}.\n\n\
+             If it was you, open this link within 24 hours and enter the password that you chose \
+             then, to make the account:\n\n{link}\n\n\
+             Or call POST /v1/auth/verify-email with\n\
+             {{\"token\": \"{token}\", \"password\": \"...\"}}.\n\n\
+             If it was not you, or not then, ignore this mail and do not open the link: somebody else \
+             knows the password. Without the link there is no account.\n"
         ),
     }
 }

@@ -1,13 +1,10 @@
 //! Sends letters: finds out what each says, and tries until the mail server takes it or time is up.
 
-use std::{
-    sync::Arc,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::time::{Duration, UNIX_EPOCH};
 
 use domain::{
     account::{EmailAddress, SecretToken, TokenKind},
-    clock::Clock,
+    limit::Operation::MailTo,
 };
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use lettre::{
@@ -15,17 +12,20 @@ use lettre::{
     message::{Mailbox, SinglePart},
     transport::smtp,
 };
-use store::Store;
-use tokio::{sync::mpsc, time::sleep};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep, sleep_until},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    post::Letter,
+    post::{Letter, Office},
+    retries::Retries,
     text::{self, Text},
 };
-use crate::{chance, config::PublicUrl, error_chain::chain, telemetry::metrics as names};
+use crate::{chance, error_chain::chain, telemetry::metrics as names};
 
-/// How many letters are on their way at a time; one that waits for its next try keeps its place.
+/// How many letters are being sent at a time.
 pub(super) const IN_FLIGHT_MAX: u32 = 16;
 /// How long one command to the mail server may take.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,17 +34,24 @@ pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 const TRIES_MAX: u32 = 12;
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// How long letters may go on once the process stops: one more try for each that is on its way,
-/// within the time that stopping may take.
+/// How long letters may go on once the process stops: one more try for each that is on its way or
+/// waits for its next, within the time that stopping may take.
 const LAST_CALL: Duration = Duration::from_secs(14);
 
 pub(super) struct Worker {
     pub(super) smtp: AsyncSmtpTransport<Tokio1Executor>,
     pub(super) from: Mailbox,
-    pub(super) store: Store,
-    pub(super) clock: Clock,
-    pub(super) public_url: Arc<PublicUrl>,
+    pub(super) office: Office,
     pub(super) stopping: CancellationToken,
+}
+
+/// A letter and what earlier tries made of it.
+struct Parcel {
+    letter: Letter,
+    /// Whether it was counted as a mail to its address.
+    is_counted: bool,
+    written: Option<Message>,
+    tries: u32,
 }
 
 /// Why a try failed, without the address that the mail server likes to repeat.
@@ -54,105 +61,118 @@ struct Failure {
 }
 
 impl Worker {
-    /// Sends until nobody can hand in letters any more.
+    /// Sends until nobody can hand in letters any more and none is left.
     pub(super) async fn run(self, mut letters: mpsc::Receiver<Letter>) {
         let mut on_their_way = FuturesUnordered::new();
+        let mut retries = Retries::new();
+        let mut is_open = true;
         let last_call = async {
             self.stopping.cancelled().await;
             sleep(LAST_CALL).await;
         };
         tokio::pin!(last_call);
-        loop {
+        while is_open || !on_their_way.is_empty() || !retries.is_empty() {
             let has_room = on_their_way.len() < IN_FLIGHT_MAX as usize;
             tokio::select! {
-                letter = letters.recv(), if has_room => match letter {
-                    Some(letter) => on_their_way.push(self.deliver(letter)),
-                    None => break,
+                letter = letters.recv(), if is_open && has_room => match letter {
+                    Some(letter) => on_their_way.push(self.attempt(Parcel::new(letter))),
+                    None => is_open = false,
                 },
-                Some(()) = on_their_way.next(), if !on_their_way.is_empty() => {}
+                () = self.until(retries.next_due()), if has_room => {
+                    on_their_way.extend(retries.pop().map(|parcel| self.attempt(parcel)));
+                }
+                Some(failed) = on_their_way.next(), if !on_their_way.is_empty() => {
+                    if let Some(parcel) = failed {
+                        retry_later(&mut retries, parcel);
+                    }
+                }
                 () = &mut last_call => break,
             }
         }
-        tokio::select! {
-            () = async { while on_their_way.next().await.is_some() {} } => {}
-            () = &mut last_call => {}
-        }
-        let left = on_their_way.len() + letters.len();
+        let left = on_their_way.len() + retries.len() + letters.len();
         if left > 0 {
-            metrics::counter!(names::MAILS, "outcome" => "dropped").increment(left as u64);
+            count("dropped", left as u64);
             tracing::warn!(left, "stopped with mails unsent");
         }
     }
 
-    async fn deliver(&self, letter: Letter) {
-        let mut written = None;
-        let mut pause = PAUSE_MIN;
-        for number in 1..=TRIES_MAX {
-            let Err(failure) = self.try_once(&letter, &mut written).await else {
-                return;
-            };
-            if failure.is_final || number == TRIES_MAX || self.stopping.is_cancelled() {
-                metrics::counter!(names::MAILS, "outcome" => "failed").increment(1);
-                tracing::error!(
-                    reason = failure.reason,
-                    tries = number,
-                    "a mail was given up"
-                );
-                return;
-            }
-            tracing::warn!(
-                reason = failure.reason,
-                tries = number,
-                "a mail waits for its next try"
-            );
-            tokio::select! {
-                () = sleep(pause) => {}
-                () = self.stopping.cancelled() => {}
-            }
-            pause = (pause * 2).min(PAUSE_MAX);
+    /// Waits until something is due; when the process stops, everything is.
+    async fn until(&self, due: Option<Instant>) {
+        let Some(due) = due else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            () = sleep_until(due) => {}
+            () = self.stopping.cancelled() => {}
         }
     }
 
-    /// Writes the letter, unless an earlier try did, and sends it.
-    async fn try_once(
-        &self,
-        letter: &Letter,
-        written: &mut Option<Message>,
-    ) -> Result<(), Failure> {
-        let message = match written {
+    /// Tries once. What comes back is to be tried again.
+    async fn attempt(&self, mut parcel: Parcel) -> Option<Parcel> {
+        parcel.tries += 1;
+        let failure = self.try_once(&mut parcel).await.err()?;
+        let (reason, tries) = (failure.reason, parcel.tries);
+        if failure.is_final || tries == TRIES_MAX || self.stopping.is_cancelled() {
+            count("failed", 1);
+            tracing::error!(reason, tries, "a mail was given up");
+            return None;
+        }
+        tracing::warn!(reason, tries, "a mail waits for its next try");
+        Some(parcel)
+    }
+
+    /// Counts and writes the letter, unless an earlier try did, and sends it.
+    async fn try_once(&self, parcel: &mut Parcel) -> Result<(), Failure> {
+        if !parcel.is_counted {
+            // Before it is written: what is not sent must not void the link that was.
+            let address = parcel.letter.email().digest();
+            if self.office.quotas.admit(MailTo, &address).await.is_err() {
+                count("dropped", 1);
+                tracing::warn!("an address got too many mails (limits.mails), one was dropped");
+                return Ok(());
+            }
+            parcel.is_counted = true;
+        }
+        let message = match &mut parcel.written {
             Some(message) => message,
-            None => match self.write(letter).await? {
+            written => match self.write(&parcel.letter).await? {
                 Some(message) => written.insert(message),
                 None => return Ok(()),
             },
         };
         self.smtp.send(message.clone()).await?;
-        metrics::counter!(names::MAILS, "outcome" => "sent").increment(1);
+        count("sent", 1);
         Ok(())
     }
 
     /// `None` if there is nothing to say: nobody has the address that wants a new password.
     async fn write(&self, letter: &Letter) -> Result<Option<Message>, Failure> {
         let (email, text) = match letter {
-            Letter::Registration { email, token } => {
-                let text = if self.store.has_account(email).await? {
+            Letter::Registration {
+                email,
+                org_name,
+                registered_at,
+                token,
+            } => {
+                let text = if self.office.store.has_account(email).await? {
                     text::has_account()
                 } else {
-                    text::verify(&self.public_url, token)
+                    text::verify(&self.office.public_url, org_name, *registered_at, token)
                 };
                 (email, text)
             }
             Letter::PasswordReset { email } => {
                 let token = SecretToken::new(TokenKind::Link, chance::bytes());
-                let now = self.clock.now();
+                let now = self.office.clock.now();
                 let saved = self
+                    .office
                     .store
                     .save_password_reset(email, &token.hash(), now)
                     .await?;
                 if !saved {
                     return Ok(None);
                 }
-                (email, text::reset(&self.public_url, &token))
+                (email, text::reset(&self.office.public_url, &token))
             }
             Letter::Invitation {
                 email,
@@ -160,10 +180,10 @@ impl Worker {
                 role,
                 token,
             } => {
-                let text = if self.store.has_account(email).await? {
+                let text = if self.office.store.has_account(email).await? {
                     text::invited_with_account(org_name)
                 } else {
-                    text::invitation(&self.public_url, org_name, *role, token)
+                    text::invitation(&self.office.public_url, org_name, *role, token)
                 };
                 (email, text)
             }
@@ -177,7 +197,7 @@ impl Worker {
             is_final: true,
         };
         let address: Address = email.as_str().parse().map_err(|_| unsendable())?;
-        let since_1970 = u64::try_from(self.clock.now().unix_millis()).unwrap_or(0);
+        let since_1970 = u64::try_from(self.office.clock.now().unix_millis()).unwrap_or(0);
         Message::builder()
             .from(self.from.clone())
             .to(Mailbox::new(None, address))
@@ -186,6 +206,41 @@ impl Worker {
             .singlepart(SinglePart::plain(text.body))
             .map_err(|_| unsendable())
     }
+}
+
+impl Parcel {
+    fn new(letter: Letter) -> Self {
+        Self {
+            letter,
+            is_counted: false,
+            written: None,
+            tries: 0,
+        }
+    }
+
+    /// How long to wait after this many tries: twice as long each time.
+    fn pause(&self) -> Duration {
+        let doublings = self.tries.saturating_sub(1);
+        let pause = PAUSE_MIN.saturating_mul(2_u32.saturating_pow(doublings));
+        pause.min(PAUSE_MAX)
+    }
+}
+
+/// Puts a letter where those wait that are to be tried again. The newest is dropped when they are too
+/// many: the others have waited longer.
+fn retry_later(retries: &mut Retries<Parcel>, parcel: Parcel) {
+    let due = Instant::now() + parcel.pause();
+    if !retries.push(due, parcel) {
+        count("dropped", 1);
+        tracing::warn!(
+            waiting = retries.len(),
+            "too many mails wait for their next try, one was dropped"
+        );
+    }
+}
+
+fn count(outcome: &'static str, mails: u64) {
+    metrics::counter!(names::MAILS, "outcome" => outcome).increment(mails);
 }
 
 impl From<store::Error> for Failure {

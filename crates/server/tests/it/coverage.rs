@@ -142,6 +142,44 @@ async fn nothing_is_open_to_strangers_but_what_is_on_the_list() {
     assert_eq!(open, listed, "a new route must ask who is there");
 }
 
+#[tokio::test]
+async fn no_answer_of_the_api_is_kept_by_a_cache() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let person = Person::founder(&customer.base_url).await;
+    let stranger = Person::at(&customer.base_url);
+    let mut statuses = BTreeSet::new();
+    for operation in operations(&customer.base_url).await {
+        if !operation.path.starts_with("/v1/") || operation.path == "/v1/auth/logout" {
+            continue;
+        }
+        let path = operation.path.replace("{id}", "x");
+        for request in [
+            customer.request(operation.method.clone(), &path),
+            person.request(operation.method.clone(), &path),
+            stranger.request(operation.method.clone(), &path),
+        ] {
+            let answer = request.json(&body(&operation)).send().await;
+            let answer = answer.expect("an answer");
+            assert_eq!(not_kept(&answer), "no-store", "{}", operation.name());
+            statuses.insert(answer.status().as_u16());
+        }
+    }
+    assert!(statuses.is_superset(&BTreeSet::from([200, 401, 403, 404])));
+    let log_in = person.try_log_in(crate::people::PASSWORD).await;
+    let log_out = person.post("/v1/auth/logout", &json!({})).await;
+    for answer in [log_in, log_out] {
+        assert!(answer.status().is_success());
+        assert!(answer.headers().contains_key("set-cookie"));
+        assert_eq!(not_kept(&answer), "no-store");
+    }
+}
+
+fn not_kept(answer: &reqwest::Response) -> &str {
+    let value = answer.headers().get("cache-control");
+    value.map_or("", |value| value.to_str().expect("plain"))
+}
+
 /// A key of the person's organisation with these scopes.
 async fn key(person: &Person, scopes: &[&str]) -> Customer {
     let wanted = json!({"name": "Test", "scopes": scopes});

@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::deployment::DEADLINE;
+use crate::deployment::{DEADLINE, Deployment};
 use crate::errors::problem;
 use crate::people::{PASSWORD, Person, Town};
 
@@ -151,4 +151,42 @@ async fn no_more_than_a_hundred_invitations_wait_at_a_time() {
     assert!(page["next_cursor"].is_string());
     ann.delete(&format!("/v1/invitations/{id}")).await;
     ann.invite("guest-100@example.com", "viewer").await;
+}
+
+#[tokio::test]
+async fn an_organisation_invites_only_so_often_whatever_it_takes_back() {
+    let town = Town::with(Deployment::new().with("LIMITS__INVITATIONS", "4/1h"));
+    let (ann, eve) = (town.owner().await, town.owner().await);
+    let bob = town.invited(&ann, "viewer").await;
+    let guest = town.stranger();
+    let invite = async |by: &Person, email: &str| {
+        let body = json!({"email": email, "role": "viewer"});
+        by.post("/v1/invitations", &body).await
+    };
+    // What is refused for another reason does not count.
+    for _ in 0..5 {
+        problem(invite(&bob, &guest.email).await, 403).await;
+        problem(invite(&ann, "nobody").await, 422).await;
+    }
+    ann.invite(&guest.email, "viewer").await;
+    let again = ann.invite(&guest.email, "admin").await;
+    let path = format!("/v1/invitations/{}", again["id"].as_str().expect("an id"));
+    assert_eq!(ann.delete(&path).await.status(), StatusCode::NO_CONTENT);
+    ann.invite(&guest.email, "viewer").await;
+
+    let refused = invite(&ann, &guest.email).await;
+    let wait = refused.headers()["retry-after"].to_str().expect("plain");
+    assert!(
+        (3_500..=3_600).contains(&wait.parse().expect("seconds")),
+        "{wait}"
+    );
+    assert_eq!(problem(refused, 429).await["code"], "RATE_LIMITED");
+    problem(invite(&ann, &town.stranger().email).await, 429).await;
+    let listed = ann.get_json("/v1/invitations").await;
+    assert_eq!(listed["data"].as_array().expect("data").len(), 1);
+    assert_eq!(listed["data"][0]["role"], "viewer");
+
+    eve.invite(&guest.email, "viewer").await;
+    town.mail.wait_for(&guest.email, 4, DEADLINE).await;
+    assert_eq!(town.mail.mails_to(&guest.email).len(), 4);
 }

@@ -154,6 +154,114 @@ fn refuse_everybody(listener: &TcpListener) {
 }
 
 #[tokio::test]
+async fn letters_that_the_mail_server_puts_off_keep_no_others_back() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || put_off_the_busy(&listener));
+    let deployment = Deployment::new().with("MAIL__SMTP_URL", &format!("smtp://{address}"));
+    let mut server = deployment.serve("api");
+    let base_url = server.url(DEADLINE);
+    // More than may be on their way at a time; each is tried for some six minutes.
+    let busy: Vec<_> = (0..20)
+        .map(|number| Person {
+            email: format!("busy-{number}@example.com"),
+            ..Person::at(&base_url)
+        })
+        .collect();
+    for answer in futures::future::join_all(busy.iter().map(Person::register)).await {
+        assert_eq!(answer.status(), StatusCode::ACCEPTED);
+    }
+    // All places that there are were taken, and taken again.
+    testkit::eventually(DEADLINE, "the busy wait", async || {
+        let third = |line: &String| line.contains("next try") && line.contains("\"tries\":3");
+        server.lines().iter().filter(|line| third(line)).count() >= 16
+    })
+    .await;
+    let ann = Person::at(&base_url);
+    ok(ann.register().await).await;
+    let sent = "watchbell_mails_total{outcome=\"sent\"}";
+    testkit::eventually(DEADLINE, "the other is sent", async || {
+        metric(&ann, sent).await == 1
+    })
+    .await;
+    assert!(server.terminate(DEADLINE).success());
+    let given_up = |line: &&String| line.contains("a mail was given up");
+    assert_eq!(
+        server.lines().iter().filter(given_up).count(),
+        20,
+        "each is tried once more when the server stops"
+    );
+}
+
+/// Speaks just enough SMTP to take mail, except for those who are busy: they are to be tried later.
+fn put_off_the_busy(listener: &TcpListener) {
+    for stream in listener.incoming() {
+        let mut stream = stream.expect("a connection");
+        std::thread::spawn(move || {
+            stream.write_all(b"220 here\r\n").expect("written");
+            let reader = BufReader::new(stream.try_clone().expect("a copy"));
+            let mut in_mail = false;
+            for line in reader.lines().map_while(Result::ok) {
+                if in_mail && line != "." {
+                    continue;
+                }
+                in_mail = line == "DATA";
+                let answer: &[u8] = match line.get(..4) {
+                    Some("RCPT") if line.contains("busy") => b"451 4.7.1 later\r\n",
+                    Some("DATA") => b"354 go on\r\n",
+                    Some("QUIT") => b"221 bye\r\n",
+                    _ => b"250 ok\r\n",
+                };
+                if stream.write_all(answer).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+}
+
+#[tokio::test]
+async fn an_address_gets_only_so_many_mails_whoever_causes_them_and_nobody_can_tell() {
+    let town = Town::with(Deployment::new().with("LIMITS__MAILS", "3/1h"));
+    let (ann, eve) = (town.owner().await, town.owner().await);
+    let (bob, other) = (town.stranger(), town.stranger());
+    ann.invite(&bob.email, "viewer").await;
+    bob.register().await;
+    eve.invite(&bob.email, "viewer").await;
+    town.mail.wait_for(&bob.email, 3, DEADLINE).await;
+
+    let dropped = "watchbell_mails_total{outcome=\"dropped\"}";
+    assert_eq!(metric(&ann, dropped).await, 0);
+    assert_eq!(
+        looks(bob.register().await).await,
+        looks(other.register().await).await
+    );
+    eve.invite(&bob.email, "admin").await;
+    testkit::eventually(DEADLINE, "two are dropped", async || {
+        metric(&ann, dropped).await == 2
+    })
+    .await;
+    town.mail.wait_for(&other.email, 1, DEADLINE).await;
+    assert_eq!(town.mail.mails_to(&bob.email).len(), 3);
+
+    // A mail that is dropped voids nothing: the link before it still works.
+    let reset = json!({"email": ann.email});
+    for number in 2..=3 {
+        ok(ann.post("/v1/auth/password-reset", &reset).await).await;
+        town.mail.wait_for(&ann.email, number, DEADLINE).await;
+    }
+    ok(ann.post("/v1/auth/password-reset", &reset).await).await;
+    testkit::eventually(DEADLINE, "the third is dropped", async || {
+        metric(&ann, dropped).await == 3
+    })
+    .await;
+    let token = town.mail.mails_to(&ann.email)[2].token();
+    let chosen = json!({"token": token, "password": "a new and better password"});
+    let confirmed = ann.post("/v1/auth/password-reset/confirm", &chosen).await;
+    assert_eq!(confirmed.status(), StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
 async fn what_is_handed_in_last_is_still_sent_when_the_server_stops() {
     let mut town = Town::start();
     let strangers: Vec<_> = (0..10).map(|_| town.stranger()).collect();

@@ -2,6 +2,8 @@
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufStream};
+use tokio::net::TcpStream;
 
 use crate::errors::problem;
 use crate::people::{PASSWORD, Person, Town};
@@ -19,6 +21,38 @@ async fn role_of(by: &Person, id: &str) -> String {
 async fn give(by: &Person, id: &str, role: &str) -> reqwest::Response {
     by.patch(&format!("/v1/members/{id}"), &json!({"role": role}))
         .await
+}
+
+#[tokio::test]
+async fn who_is_removed_while_their_request_is_on_its_way_does_nothing_any_more() {
+    let town = Town::start();
+    let ann = town.owner().await;
+    let bob = town.invited(&ann, "admin").await;
+    let (bobs, _) = bob.ids().await;
+    let body = r#"{"name":"Bob's"}"#;
+    let host = town.base_url.trim_start_matches("http://");
+    let mut slow = BufStream::new(TcpStream::connect(host).await.expect("connected"));
+    let head = format!(
+        "PATCH /v1/org HTTP/1.1\r\nHost: {host}\r\nCookie: {}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n",
+        bob.cookie.as_ref().expect("a cookie"),
+        body.len()
+    );
+    slow.write_all(head.as_bytes()).await.expect("written");
+    slow.flush().await.expect("sent");
+    // The server asks for the body when it has checked who is there.
+    let mut line = String::new();
+    slow.read_line(&mut line).await.expect("read");
+    assert!(line.starts_with("HTTP/1.1 100"), "{line}");
+
+    let removed = ann.delete(&format!("/v1/members/{bobs}")).await;
+    assert_eq!(removed.status(), StatusCode::NO_CONTENT);
+    slow.write_all(body.as_bytes()).await.expect("written");
+    slow.flush().await.expect("sent");
+    let mut answer = String::new();
+    slow.read_to_string(&mut answer).await.expect("read");
+    assert!(answer.contains("HTTP/1.1 403"), "{answer}");
+    assert_eq!(ann.get_json("/v1/org").await["name"], "Acme");
 }
 
 #[tokio::test]

@@ -318,6 +318,23 @@ async fn another_sites_page_can_do_nothing_with_the_cookie() {
 }
 
 #[tokio::test]
+async fn another_site_cannot_log_anybody_out_by_adding_credentials_of_its_own() {
+    let town = Town::start();
+    let ann = town.owner().await;
+    // A form that is sent to `http://a:b@host/` carries the first.
+    for authorization in ["Basic YTpi", "Bearer nonsense", ""] {
+        let refused = ann
+            .request(Method::POST, "/v1/auth/logout")
+            .header("sec-fetch-site", "cross-site")
+            .header(header::AUTHORIZATION, authorization);
+        let refused = refused.send().await.expect("an answer");
+        assert!(refused.headers().get("set-cookie").is_none());
+        problem(refused, 403).await;
+        assert!(ann.is_logged_in().await, "{authorization}");
+    }
+}
+
+#[tokio::test]
 async fn an_api_key_is_not_asked_which_site_it_comes_from() {
     let running = Running::start(Deployment::new());
     let rule = json!({"name": "A", "match": {}, "url": "http://127.0.0.1:9"});
