@@ -8,7 +8,8 @@
 //! - `table` holds a `window` for each active caller and operation: the admissions of this node (the
 //!   twin of what Redis knows), until when an earlier refusal holds, and who is asking.
 //! - `turn` has one call in flight for each window; what arrives meanwhile asks together.
-//! - `link` knows whether Redis is *here* or *away*, and brings it back.
+//! - `link` knows whether Redis is *here* or *away*; `keeper` brings it back and tells it, in
+//!   `parcel`s, what it has to know.
 //!
 //! A check looks into its window. If a refusal still holds there, that is the answer. If Redis is
 //! here, the request joins the next call; an answer within 30 ms is final. Otherwise, or if Redis is
@@ -38,8 +39,10 @@
 
 mod clock;
 mod error;
+mod keeper;
 mod link;
 pub mod metrics;
+mod parcel;
 mod redis;
 mod table;
 #[cfg(test)]
@@ -60,6 +63,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::Clock,
+    keeper::Keeper,
     link::{Late, Link},
     metrics::{DecidedBy, Handles},
     redis::{Deciding, Failure, Scripts, Server},
@@ -170,7 +174,7 @@ impl Limits {
                 link, table, clock, ..
             } = &*self.inner;
             match link {
-                Some(link) => link.keep(table, clock).await,
+                Some(link) => Keeper::new(link, table, clock).keep().await,
                 None => std::future::pending().await,
             }
         };

@@ -13,7 +13,7 @@ use domain::limit::{Operation, Quota, Verdict};
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::time::timeout;
 
-use crate::{Error, window::Parcel};
+use crate::{Error, parcel::Parcel};
 
 /// A node that was not heard of for so long is gone: it misses five beats.
 const NODE_GONE_AFTER: Duration = Duration::from_secs(5);

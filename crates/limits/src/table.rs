@@ -11,7 +11,7 @@ use std::{
 
 use domain::limit::{Operation, Quota};
 
-use crate::window::{Parcel, Window};
+use crate::{parcel::Parcel, window::Window};
 
 pub(crate) const SHARDS: usize = 64;
 

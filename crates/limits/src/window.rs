@@ -3,7 +3,7 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
-use domain::limit::{Log, Operation, Quota, Verdict};
+use domain::limit::{Log, Quota, Verdict};
 
 use crate::turn::Turn;
 
@@ -25,15 +25,6 @@ struct Passing {
     turn: Turn,
     /// Admissions that Redis has not heard of, oldest first.
     unsent: Vec<u64>,
-}
-
-/// Admissions of one window on their way to Redis.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Parcel {
-    pub(crate) operation: Operation,
-    pub(crate) subject: Box<str>,
-    pub(crate) quota: Quota,
-    pub(crate) admitted_at: Vec<u64>,
 }
 
 impl Window {

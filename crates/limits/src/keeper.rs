@@ -1,0 +1,173 @@
+//! Keeps the link to Redis: connects, beats, and tells Redis what it has to know.
+//!
+//! While Redis is away it is tried again and again, and before it counts as here it is told what this
+//! node admitted meanwhile; if its epoch is another one, its data was lost and it is told everything
+//! that still counts.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use futures::FutureExt as _;
+use metrics::gauge;
+use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
+
+use crate::{
+    clock::Clock,
+    link::{Link, Live},
+    metrics::NODES,
+    parcel::batches,
+    redis::{Beat, Connection, Failure},
+    table::{SHARDS, Table},
+    unique_name,
+};
+
+/// How often a node says that it lives, and looks whether the data does.
+const BEAT_EVERY: Duration = Duration::from_secs(1);
+/// How long a beat may take: longer than a check, because nobody waits for it.
+const BEAT_BUDGET: Duration = Duration::from_millis(250);
+/// How often a Redis that is away is tried: the time in which nodes may disagree after it is back.
+const PROBE_EVERY: Duration = Duration::from_millis(250);
+/// An answer that is not here after so long is lost.
+const LATE_MAX_MS: u64 = 5_000;
+
+/// What the task that keeps the link knows.
+pub(crate) struct Keeper<'a> {
+    link: &'a Link,
+    table: &'a Table,
+    clock: &'a Clock,
+    /// Of the data that Redis held when we last heard.
+    known_epoch: Option<String>,
+}
+
+impl<'a> Keeper<'a> {
+    pub(crate) fn new(link: &'a Link, table: &'a Table, clock: &'a Clock) -> Self {
+        Self {
+            link,
+            table,
+            clock,
+            known_epoch: None,
+        }
+    }
+
+    /// Keeps the link as long as it is polled: connects, beats, probes, and tells Redis what it
+    /// has to know.
+    pub(crate) async fn keep(mut self) {
+        // Going away is announced where it is noticed; this is for a Redis that never was here.
+        let mut is_announced = false;
+        loop {
+            if self.link.is_here() {
+                is_announced = true;
+                // Ends early when Redis goes away.
+                let _ = timeout(BEAT_EVERY, self.link.went_away.notified()).await;
+                if let Some(live) = self.link.live() {
+                    self.keep_up(&live).await;
+                }
+            } else if let Err(failure) = self.come_back().await {
+                if !is_announced {
+                    is_announced = true;
+                    warn!(error = %failure, "Redis is not reachable: each node limits by itself until it is");
+                }
+                sleep(PROBE_EVERY).await;
+            }
+        }
+    }
+
+    async fn come_back(&mut self) -> Result<(), Failure> {
+        let mut connection = self.link.server.connect().await?;
+        self.beat(&mut connection).await?;
+        self.settle_late();
+        let mut told = self.tell(&mut connection).await?;
+        self.link.arrived(connection.clone());
+        // What was admitted while the first part was told; if this fails, the next beat does it.
+        told += self.tell(&mut connection).await.unwrap_or(0);
+        info!(
+            nodes = self.link.nodes(),
+            admissions_told = told,
+            "rate limits are shared over Redis"
+        );
+        Ok(())
+    }
+
+    async fn keep_up(&mut self, live: &Arc<Live>) {
+        let mut connection = live.connection.clone();
+        let beaten = self.beat(&mut connection).await;
+        self.settle_late();
+        let told = match beaten {
+            Ok(()) if self.table.take_note() => self.tell(&mut connection).await.map(|_| ()),
+            beaten => beaten,
+        };
+        match told {
+            Ok(()) => Link::succeeded(live),
+            Err(failure) => self.link.failed(live, &failure),
+        }
+    }
+
+    async fn beat(&mut self, connection: &mut Connection) -> Result<(), Failure> {
+        // A new name each time: one that was used before would make lost data look like kept data.
+        let name = unique_name();
+        let beating = self.link.server.beat(connection, BEAT_BUDGET, &name);
+        let Beat { epoch, nodes } = beating.await?;
+        self.link.nodes.store(nodes.max(1), Ordering::Relaxed);
+        gauge!(NODES).set(nodes);
+        let is_another = self
+            .known_epoch
+            .as_ref()
+            .is_some_and(|known| *known != epoch);
+        // From here on it is known which data the notes in memory are about, also if telling fails.
+        self.known_epoch = Some(epoch);
+        if is_another {
+            warn!("Redis has lost its data: it is told what this node admitted");
+            self.link.lock_late().clear();
+            self.table.owe_everything();
+        }
+        Ok(())
+    }
+
+    /// Redis is owed what it did not count of the calls that were late. Its answers come in the order
+    /// of the calls, so after a beat those to all calls before it are here, unless the connection is
+    /// another one; who waits too long for that is taken for lost.
+    fn settle_late(&self) {
+        let now_ms = self.clock.now_us() / 1_000;
+        let calls = std::mem::take(&mut *self.link.lock_late());
+        for mut call in calls {
+            let owed = match (&mut call.answer).now_or_never() {
+                Some(Ok(verdict)) => call.admitted.saturating_sub(verdict.granted),
+                Some(Err(_)) => call.admitted,
+                None if now_ms.saturating_sub(call.admitted_at_ms) > LATE_MAX_MS => call.admitted,
+                None => {
+                    self.link.settle_later(call);
+                    continue;
+                }
+            };
+            if owed > 0 {
+                self.table
+                    .at(&call.place, |window| window.owe(owed, call.admitted_at_ms));
+                self.table.note_unsent();
+            }
+        }
+    }
+
+    /// Tells Redis of every admission that it has not heard of. Returns how many.
+    async fn tell(&self, connection: &mut Connection) -> Result<usize, Failure> {
+        let mut told = 0;
+        for shard in 0..SHARDS {
+            let parcels = self.table.take_unsent(shard, self.clock.now_us());
+            let mut batches = batches(&parcels).into_iter();
+            while let Some(batch) = batches.next() {
+                let now_ms = self.clock.now_us() / 1_000;
+                let telling = self.link.server.restore(connection, &batch, now_ms);
+                if let Err(failure) = telling.await {
+                    // Some of it may have arrived, and will count twice: rather that than not at all.
+                    let rest = batches.flatten();
+                    self.table.put_back(shard, batch.into_iter().chain(rest));
+                    return Err(failure);
+                }
+                told += batch.iter().map(|one| one.admitted_at.len()).sum::<usize>();
+            }
+        }
+        Ok(told)
+    }
+}
