@@ -19,7 +19,7 @@ use crate::{
     link::{Link, Live},
     metrics::NODES,
     parcel::batches,
-    redis::{Beat, Connection, Failure},
+    redis::{Connection, Failure},
     table::{SHARDS, Table},
     unique_name,
 };
@@ -39,7 +39,15 @@ pub(crate) struct Keeper<'a> {
     table: &'a Table,
     clock: &'a Clock,
     /// Of the data that Redis held when we last heard.
-    known_epoch: Option<String>,
+    known_epoch: Option<Arc<str>>,
+    /// The shards of which these data have to be told everything.
+    untold: [bool; SHARDS],
+}
+
+/// Whether Redis holds what it held when we last heard.
+enum Data {
+    Same,
+    Another,
 }
 
 impl<'a> Keeper<'a> {
@@ -49,6 +57,7 @@ impl<'a> Keeper<'a> {
             table,
             clock,
             known_epoch: None,
+            untold: [false; SHARDS],
         }
     }
 
@@ -79,6 +88,11 @@ impl<'a> Keeper<'a> {
         let mut connection = self.link.server.connect().await?;
         self.beat(&mut connection).await?;
         self.settle_late();
+        self.arrive(connection).await
+    }
+
+    /// From now on Redis is asked, after it was told what this node admitted meanwhile.
+    async fn arrive(&mut self, mut connection: Connection) -> Result<(), Failure> {
         let mut told = self.tell(&mut connection).await?;
         self.link.arrived(connection.clone());
         // What was admitted while the first part was told; if this fails, the next beat does it.
@@ -95,35 +109,40 @@ impl<'a> Keeper<'a> {
         let mut connection = live.connection.clone();
         let beaten = self.beat(&mut connection).await;
         self.settle_late();
-        let told = match beaten {
-            Ok(()) if self.table.take_note() => self.tell(&mut connection).await.map(|_| ()),
-            beaten => beaten,
+        let done = match beaten {
+            Ok(Data::Same) if self.table.take_note() => {
+                self.tell(&mut connection).await.map(|_| ())
+            }
+            Ok(Data::Same) => Ok(()),
+            // It counts as away since the beat.
+            Ok(Data::Another) => self.arrive(connection).await,
+            Err(failure) => Err(failure),
         };
-        match told {
+        match done {
             Ok(()) => Link::succeeded(live),
             Err(failure) => self.link.failed(live, &failure),
         }
     }
 
-    async fn beat(&mut self, connection: &mut Connection) -> Result<(), Failure> {
+    async fn beat(&mut self, connection: &mut Connection) -> Result<Data, Failure> {
         // A new name each time: one that was used before would make lost data look like kept data.
         let name = unique_name();
         let beating = self.link.server.beat(connection, BEAT_BUDGET, &name);
-        let Beat { epoch, nodes } = beating.await?;
+        let nodes = beating.await?;
         self.link.nodes.store(nodes.max(1), Ordering::Relaxed);
         gauge!(NODES).set(nodes);
-        let is_another = self
-            .known_epoch
-            .as_ref()
-            .is_some_and(|known| *known != epoch);
-        // From here on it is known which data the notes in memory are about, also if telling fails.
-        self.known_epoch = Some(epoch);
-        if is_another {
-            warn!("Redis has lost its data: it is told what this node admitted");
-            self.link.lock_late().clear();
-            self.table.owe_everything();
+        let epoch = Some(Arc::clone(&connection.epoch));
+        if self.known_epoch == epoch {
+            return Ok(Data::Same);
         }
-        Ok(())
+        if self.known_epoch.is_some() {
+            warn!("Redis has lost its data: it is told what this node admitted");
+        }
+        // From here on it is known which data the notes in memory are about, also if telling fails.
+        self.known_epoch = epoch;
+        self.untold = [true; SHARDS];
+        self.link.begin_epoch();
+        Ok(Data::Another)
     }
 
     /// Redis is owed what it did not count of the calls that were late. Its answers come in the order
@@ -133,6 +152,10 @@ impl<'a> Keeper<'a> {
         let now_ms = self.clock.now_us() / 1_000;
         let calls = std::mem::take(&mut *self.link.lock_late());
         for mut call in calls {
+            if !self.link.is_current(&call.live) {
+                // Whatever it counted is lost; all that was admitted is told anew.
+                continue;
+            }
             let owed = match (&mut call.answer).now_or_never() {
                 Some(Ok(verdict)) => call.admitted.saturating_sub(verdict.granted),
                 Some(Err(_)) => call.admitted,
@@ -151,9 +174,12 @@ impl<'a> Keeper<'a> {
     }
 
     /// Tells Redis of every admission that it has not heard of. Returns how many.
-    async fn tell(&self, connection: &mut Connection) -> Result<usize, Failure> {
+    async fn tell(&mut self, connection: &mut Connection) -> Result<usize, Failure> {
         let mut told = 0;
         for shard in 0..SHARDS {
+            if std::mem::take(&mut self.untold[shard]) {
+                self.table.owe_everything(shard);
+            }
             let parcels = self.table.take_unsent(shard, self.clock.now_us());
             let mut batches = batches(&parcels).into_iter();
             while let Some(batch) = batches.next() {

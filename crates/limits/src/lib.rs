@@ -64,7 +64,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::Clock,
     keeper::Keeper,
-    link::{Late, Link},
+    link::{Late, Link, Live},
     metrics::{DecidedBy, Handles},
     redis::{Deciding, Failure, Scripts, Server},
     table::{Found, Place, SHARDS, Table, WINDOWS_MAX},
@@ -264,26 +264,34 @@ impl Inner {
 
     async fn ask(&self, place: &Place, quota: Quota, wanted: u32, sent_us: u64) -> Settled {
         let asked = self.ask_redis(place, quota, wanted).await;
-        if let Asked::Decided(verdict) = asked {
-            let now_us = self.clock.now_us();
-            self.table.at(place, |window| {
-                window.learn(quota, &verdict, sent_us, now_us);
-            });
-            return Settled {
+        if let Asked::Decided(link, live, verdict) = asked {
+            let settled = Settled {
                 verdict,
                 by: DecidedBy::Redis,
             };
+            let now_us = self.clock.now_us();
+            self.table.at(place, |window| {
+                window.learn(quota, &verdict, sent_us, now_us);
+                // It was counted in data that are lost by now.
+                if !link.is_current(&live) {
+                    self.owe(window, place.operation, &settled);
+                }
+            });
+            return settled;
         }
         let late = self.table.at(place, |window| {
             let settled = self.decide_alone(window, place.operation, quota, wanted);
             match asked {
-                Asked::Late(link, answer) if link.has_room_for_late() => {
+                Asked::Late(link, live, answer)
+                    if link.is_current(&live) && link.has_room_for_late() =>
+                {
                     let admitted_at_ms = self.clock.now_us() / 1_000;
                     link.settle_later(Late {
                         answer,
                         place: place.clone(),
                         admitted: settled.verdict.granted,
                         admitted_at_ms,
+                        live,
                     });
                 }
                 _ => self.owe(window, place.operation, &settled),
@@ -308,7 +316,7 @@ impl Inner {
         match timeout(self.call_budget, &mut answer).await {
             Ok(Ok(verdict)) => {
                 Link::succeeded(&live);
-                Asked::Decided(verdict)
+                Asked::Decided(link, live, verdict)
             }
             Ok(Err(failure)) => {
                 link.failed(&live, &failure);
@@ -316,7 +324,7 @@ impl Inner {
             }
             Err(_) => {
                 link.failed(&live, &Failure::Late);
-                Asked::Late(link, answer)
+                Asked::Late(link, live, answer)
             }
         }
     }
@@ -367,10 +375,10 @@ impl Inner {
 
 /// What Redis said.
 enum Asked<'a> {
-    Decided(Verdict),
+    Decided(&'a Link, Arc<Live>, Verdict),
     /// Nothing within the budget. It may have counted the requests all the same; when its answer is
     /// here, the link finds out.
-    Late(&'a Link, Deciding),
+    Late(&'a Link, Arc<Live>, Deciding),
     /// It is not there, or it failed.
     Nobody,
 }

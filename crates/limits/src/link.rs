@@ -8,7 +8,7 @@ use std::{
     num::NonZeroU32,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -30,6 +30,8 @@ const LATE_MAX: usize = 10_000;
 pub(crate) struct Link {
     pub(crate) server: Server,
     live: RwLock<Option<Arc<Live>>>,
+    /// Of how many epochs of Redis's data this node has heard.
+    epoch: AtomicU64,
     /// As many as there were when we last heard.
     pub(crate) nodes: AtomicU32,
     pub(crate) went_away: Notify,
@@ -45,11 +47,15 @@ pub(crate) struct Late {
     /// How many this node admitted.
     pub(crate) admitted: u32,
     pub(crate) admitted_at_ms: u64,
+    /// To which data the call went.
+    pub(crate) live: Arc<Live>,
 }
 
 /// A connection that works as far as we know.
 pub(crate) struct Live {
     pub(crate) connection: Connection,
+    /// Which epoch of the data this is, counted by this node.
+    epoch: u64,
     failures: AtomicU32,
 }
 
@@ -60,6 +66,7 @@ impl Link {
         Self {
             server,
             live: RwLock::new(None),
+            epoch: AtomicU64::new(0),
             nodes: AtomicU32::new(1),
             went_away: Notify::new(),
             late: Mutex::default(),
@@ -110,6 +117,21 @@ impl Link {
         }
     }
 
+    /// The data that this node spoke to is lost: nobody asks it any more, and what it answers from now
+    /// on does not count. To be called before the windows are looked through for what the new data has
+    /// to be told: whatever a window learns afterwards sees the new epoch, and is owed.
+    pub(crate) fn begin_epoch(&self) {
+        let mut current = self.live.write().unwrap_or_else(PoisonError::into_inner);
+        *current = None;
+        self.shared.set(0.0);
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether the data behind this connection is that of now.
+    pub(crate) fn is_current(&self, live: &Live) -> bool {
+        live.epoch == self.epoch.load(Ordering::Acquire)
+    }
+
     /// Past the bound it is assumed that Redis has counted nothing: rather refuse too early.
     pub(crate) fn has_room_for_late(&self) -> bool {
         self.lock_late().len() < LATE_MAX
@@ -127,6 +149,7 @@ impl Link {
     pub(crate) fn arrived(&self, connection: Connection) {
         let live = Live {
             connection,
+            epoch: self.epoch.load(Ordering::Acquire),
             failures: AtomicU32::new(0),
         };
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(live));

@@ -1,5 +1,9 @@
 //! Redis: where it is, what our keys are called, and the three scripts that run in it.
 //!
+//! The name of every caller's key has the epoch of the data in it. An epoch begins when the process of
+//! Redis does, whatever it starts from, and when its data was lost: so what was saved in another life
+//! is never read, and goes when its window has passed.
+//!
 //! Every time in Redis is the time of Redis (`TIME`): nodes send and receive durations only, so
 //! their clocks need not agree.
 
@@ -22,7 +26,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long one pipeline of restored admissions may take. Nobody waits for it.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Room for one call with a usual caller's name: it is written without growing.
-const CALL_BYTES: usize = 160;
+const CALL_BYTES: usize = 180;
 /// Commands that may wait to be written; the library's default of 50 makes callers take turns.
 const COMMANDS_WAITING_MAX: usize = 4_096;
 
@@ -60,6 +64,8 @@ pub(crate) struct Connection {
     multiplexed: MultiplexedConnection,
     scripts: Arc<Scripts>,
     hashes: Arc<Hashes>,
+    /// The life of the data that this is about; empty until the first beat has told.
+    pub(crate) epoch: Arc<str>,
 }
 
 /// By which the server knows each script.
@@ -81,12 +87,6 @@ pub(crate) enum Failure {
     Late,
     /// The server said no.
     Refused(RedisError),
-}
-
-/// What a beat answers.
-pub(crate) struct Beat {
-    pub(crate) epoch: String,
-    pub(crate) nodes: u32,
 }
 
 /// Whether a Redis answers at this address.
@@ -146,6 +146,7 @@ impl Server {
                 multiplexed,
                 scripts: Arc::clone(&self.scripts),
                 hashes: Arc::new(hashes),
+                epoch: Arc::default(),
             })
         };
         // Boxed because it is large, and happens seldom.
@@ -165,7 +166,7 @@ impl Server {
         call.arg("EVALSHA")
             .arg(&connection.hashes.exact)
             .arg(1)
-            .arg(self.key(operation, subject))
+            .arg(self.key(&connection.epoch, operation, subject))
             .arg(quota.count.get())
             .arg(quota.window_ms())
             .arg(wanted);
@@ -180,23 +181,27 @@ impl Server {
         .boxed()
     }
 
-    /// Says that this node lives. `epoch` becomes the name of the data's life if it has none.
+    /// Says that this node lives, and notes the epoch on the connection. `new_epoch` becomes its name
+    /// if it has none. Returns how many nodes live.
     pub(crate) async fn beat(
         &self,
         connection: &mut Connection,
         budget: Duration,
-        epoch: &str,
-    ) -> Result<Beat, Failure> {
+        new_epoch: &str,
+    ) -> Result<u32, Failure> {
         let mut call = cmd("EVALSHA");
         call.arg(&connection.hashes.beat)
             .arg(2)
             .arg(format!("{}:rl:{{nodes}}", self.namespace))
             .arg(format!("{}:rl:{{nodes}}:epoch", self.namespace))
             .arg(&self.node)
-            .arg(epoch)
+            .arg(new_epoch)
             .arg(u64::try_from(NODE_GONE_AFTER.as_millis()).unwrap_or(u64::MAX));
-        let (epoch, nodes) = within(budget, connection.query(&call)).await?;
-        Ok(Beat { epoch, nodes })
+        let (epoch, nodes): (String, u32) = within(budget, connection.query(&call)).await?;
+        if *connection.epoch != *epoch {
+            connection.epoch = epoch.into();
+        }
+        Ok(nodes)
     }
 
     /// Tells of admissions that Redis has not heard of, in one pipeline.
@@ -212,7 +217,7 @@ impl Server {
                 .cmd("EVALSHA")
                 .arg(&connection.hashes.restore)
                 .arg(1)
-                .arg(self.key(parcel.operation, &parcel.subject))
+                .arg(self.key(&connection.epoch, parcel.operation, &parcel.subject))
                 .arg(parcel.quota.count.get())
                 .arg(parcel.quota.window_ms());
             for at in &parcel.admitted_at {
@@ -227,8 +232,9 @@ impl Server {
         .await
     }
 
-    fn key(&self, operation: Operation, subject: &str) -> String {
-        format!("{}:rl:{{{subject}}}:{}", self.namespace, operation.as_str())
+    fn key(&self, epoch: &str, operation: Operation, subject: &str) -> String {
+        let operation = operation.as_str();
+        format!("{}:rl:{epoch}:{{{subject}}}:{operation}", self.namespace)
     }
 }
 

@@ -139,15 +139,12 @@ impl Table {
         self.has_unsent.swap(false, Ordering::AcqRel)
     }
 
-    /// Redis has lost its data: everything that was admitted here has to be told again.
-    pub(crate) fn owe_everything(&self) {
-        for shard in 0..SHARDS {
-            let mut maps = self.lock(shard);
-            let shared = Operation::ALL.iter().filter(|one| one.is_shared());
-            for operation in shared {
-                for window in maps[*operation as usize].values_mut() {
-                    window.owe_everything();
-                }
+    /// Redis has lost its data: everything that was admitted in this shard has to be told again.
+    pub(crate) fn owe_everything(&self, shard: usize) {
+        let shared = Operation::ALL.into_iter().filter(|one| one.is_shared());
+        for operation in shared {
+            for window in self.lock(shard)[operation as usize].values_mut() {
+                window.owe_everything();
             }
         }
         self.note_unsent();
@@ -287,8 +284,8 @@ mod tests {
         let table = Table::new(WINDOWS_MAX);
         admit(&table, "a", 0);
         admit(&table, "a", 600_000);
-        table.owe_everything();
         let shard = table.shard_of(Operation::Login, "a");
+        table.owe_everything(shard);
         let owed = table.take_unsent(shard, SECOND_US);
         assert_eq!(owed[0].admitted_at, [600], "the first has left the window");
     }

@@ -6,10 +6,12 @@
 //! - `twins`: the rule in Rust and the rule in Redis agree, also about restored admissions.
 //! - `shortcuts`: the deny cache and coalescing change the number of calls and nothing else.
 //! - `nodes`: several nodes over one Redis.
+//! - `epochs`: Redis starts again from a snapshot, or is emptied.
 //! - `soak`: a million callers, and the memory they take.
 //!
 //! Outages are in `tests/`, through the public surface.
 
+mod epochs;
 mod late;
 mod mutants;
 mod nodes;

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use domain::limit::Operation;
 use redis::{Commands as _, Connection};
 use testkit::{eventually, namespace, own, shared};
 use tokio::task::JoinSet;
@@ -41,6 +42,11 @@ impl Stage {
         Self::new(shared().redis_url.clone(), None)
     }
 
+    /// On a Redis that the test owns.
+    pub(super) fn on(url: String) -> Self {
+        Self::new(url, None)
+    }
+
     /// On a Redis of its own, to count its calls.
     pub(super) fn own() -> Self {
         let redis = own::redis().expect("Redis starts");
@@ -48,9 +54,8 @@ impl Stage {
     }
 
     fn new(url: String, redis: Option<Box<dyn Any + Send>>) -> Self {
-        let client = redis::Client::open(url.as_str()).expect("an address");
         let mut stage = Self {
-            connection: client.get_connection().expect("Redis runs"),
+            connection: connect(&url),
             url,
             namespace: namespace(),
             now_us: Arc::default(),
@@ -76,12 +81,32 @@ impl Stage {
         self.now_us.load(Ordering::SeqCst) / 1_000
     }
 
+    /// Connects again after Redis was restarted.
+    pub(super) fn reconnect(&mut self) {
+        self.connection = connect(&self.url);
+    }
+
     fn clock_key(&self) -> String {
         format!("{}:now", self.namespace)
     }
 
-    pub(super) fn key(&self, subject: &str, operation: domain::limit::Operation) -> String {
-        format!("{}:rl:{{{subject}}}:{}", self.namespace, operation.as_str())
+    /// What nodes call this caller in the epoch of now.
+    pub(super) fn key(&mut self, subject: &str, operation: Operation) -> String {
+        let epoch = self.epoch().expect("a node has named it");
+        self.key_in(&epoch, subject, operation)
+    }
+
+    /// The epoch of the data, unless it was lost and no node has noticed.
+    pub(super) fn epoch(&mut self) -> Option<String> {
+        let key = format!("{}:rl:{{nodes}}:epoch", self.namespace);
+        let said: Option<String> = self.connection.get(key).expect("Redis answers");
+        let (_run, epoch) = said.as_deref()?.split_once(':')?;
+        Some(epoch.to_owned())
+    }
+
+    pub(super) fn key_in(&self, epoch: &str, subject: &str, operation: Operation) -> String {
+        let operation = operation.as_str();
+        format!("{}:rl:{epoch}:{{{subject}}}:{operation}", self.namespace)
     }
 
     /// Our scripts, except that they ask the test for the time.
@@ -179,6 +204,11 @@ impl Stage {
             .query(&mut self.connection)
             .expect("Redis answers")
     }
+}
+
+fn connect(url: &str) -> Connection {
+    let client = redis::Client::open(url).expect("an address");
+    client.get_connection().expect("Redis runs")
 }
 
 /// A figure of one command; zero if it was never called.
