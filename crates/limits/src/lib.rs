@@ -233,7 +233,9 @@ impl Inner {
         if let Some(settled) = denied(window, now_us) {
             return Step::Settled(settled);
         }
-        if !self.is_shared() || !found.operation.is_shared() {
+        // Who comes while others ask waits with them also if Redis is away by now: their call may have
+        // been granted what memory does not know of yet.
+        if !found.operation.is_shared() || (!self.is_shared() && window.is_idle()) {
             let settled = self.decide_alone(window, found.operation, quota, 1);
             self.owe(window, found.operation, &settled);
             return Step::Settled(settled);

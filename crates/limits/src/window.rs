@@ -65,6 +65,11 @@ impl Window {
         &mut self.passing.get_or_insert_default().turn
     }
 
+    /// Whether nobody is asking Redis.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.passing.as_ref().is_none_or(|one| one.turn.is_idle())
+    }
+
     /// The call in flight has its answer.
     pub(crate) fn end_turn(&mut self) {
         self.turn().end();

@@ -6,12 +6,15 @@
 //! - `twins`: the rule in Rust and the rule in Redis agree, also about restored admissions.
 //! - `shortcuts`: the deny cache and coalescing change the number of calls and nothing else.
 //! - `nodes`: several nodes over one Redis.
+//! - `going`: Redis goes away while it is asked.
+//! - `late`: it answers, but too late.
 //! - `epochs`: Redis starts again from a snapshot, or is emptied.
 //! - `soak`: a million callers, and the memory they take.
 //!
 //! Outages are in `tests/`, through the public surface.
 
 mod epochs;
+mod going;
 mod late;
 mod mutants;
 mod nodes;
