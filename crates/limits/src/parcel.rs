@@ -50,3 +50,33 @@ fn cut(parcel: &Parcel) -> Vec<Parcel> {
         .map(part)
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::Window;
+
+    #[test]
+    fn a_parcel_that_was_cut_is_in_order_again_when_it_is_put_back() {
+        let quota: Quota = "5000/60s".parse().expect("a quota");
+        let mut window = Window::new(quota);
+        for at_ms in 0..2_500 {
+            window.owe(1, at_ms);
+        }
+        let parcel = Parcel {
+            operation: Operation::Decide,
+            subject: "a".into(),
+            quota,
+            admitted_at: window.take_unsent(3_000_000).expect("all are owed"),
+        };
+        let batches = batches(&[parcel]);
+        let sizes: Vec<usize> = batches.iter().map(|one| one[0].admitted_at.len()).collect();
+        assert_eq!(sizes, [1_000, 1_000, 500]);
+        window.owe(1, 2_500);
+        for part in batches.into_iter().flatten() {
+            window.put_back(part.admitted_at);
+        }
+        let owed = window.take_unsent(3_000_000).expect("all are owed");
+        assert_eq!(owed, (0..=2_500).collect::<Vec<u64>>());
+    }
+}

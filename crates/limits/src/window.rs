@@ -123,11 +123,12 @@ impl Window {
         (!unsent.is_empty()).then_some(unsent)
     }
 
-    /// Telling failed; whatever came since is newer.
+    /// Telling failed. What was cut into parts comes back one by one, and something may have come since:
+    /// Redis relies on the order.
     pub(crate) fn put_back(&mut self, times: Vec<u64>) {
         let unsent = &mut self.passing.get_or_insert_default().unsent;
-        let newer = std::mem::replace(unsent, times);
-        unsent.extend(newer);
+        unsent.extend(times);
+        unsent.sort_unstable();
     }
 
     /// Forgets what no longer matters. Returns whether nothing is left.
