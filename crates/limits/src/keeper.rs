@@ -18,7 +18,7 @@ use crate::{
     clock::Clock,
     link::{Link, Live},
     metrics::NODES,
-    parcel::batches,
+    parcel::{Parcel, batches},
     redis::{Connection, Failure},
     table::{SHARDS, Table},
     unique_name,
@@ -183,17 +183,50 @@ impl<'a> Keeper<'a> {
             let parcels = self.table.take_unsent(shard, self.clock.now_us());
             let mut batches = batches(&parcels).into_iter();
             while let Some(batch) = batches.next() {
-                let now_ms = self.clock.now_us() / 1_000;
-                let telling = self.link.server.restore(connection, &batch, now_ms);
-                if let Err(failure) = telling.await {
-                    // Some of it may have arrived, and will count twice: rather that than not at all.
-                    let rest = batches.flatten();
-                    self.table.put_back(shard, batch.into_iter().chain(rest));
-                    return Err(failure);
+                match self.tell_batch(connection, shard, batch).await {
+                    Ok(admissions) => told += admissions,
+                    Err(failure) => {
+                        self.table.put_back(shard, batches.flatten());
+                        return Err(failure);
+                    }
                 }
-                told += batch.iter().map(|one| one.admitted_at.len()).sum::<usize>();
             }
         }
         Ok(told)
+    }
+
+    /// Puts back what did not arrive. What Redis will not have under a key that is not ours is dropped:
+    /// it would say no for ever, and such a caller is limited by each node.
+    async fn tell_batch(
+        &self,
+        connection: &mut Connection,
+        shard: usize,
+        batch: Vec<Parcel>,
+    ) -> Result<usize, Failure> {
+        let now_ms = self.clock.now_us() / 1_000;
+        let telling = self.link.server.restore(connection, &batch, now_ms);
+        let answers = match telling.await {
+            Ok(answers) => answers,
+            Err(failure) => {
+                // Some of it may have arrived, and will count twice: rather that than not at all.
+                self.table.put_back(shard, batch);
+                return Err(failure);
+            }
+        };
+        let (mut told, mut refused, mut failed) = (0, None, None);
+        for (parcel, answer) in batch.into_iter().zip(answers) {
+            match answer {
+                Ok(()) => told += parcel.admitted_at.len(),
+                Err(failure) if failure.is_about_one_key() => refused = Some(failure),
+                Err(failure) => {
+                    self.table.put_back(shard, [parcel]);
+                    failed = Some(failure);
+                }
+            }
+        }
+        if let Some(failure) = refused {
+            warn!(error = %failure, "Redis has no list of admissions under one of our keys: each node limits that caller by itself");
+        }
+        failed.map_or(Ok(told), Err)
     }
 }

@@ -321,7 +321,9 @@ impl Inner {
                 Asked::Decided(link, live, verdict)
             }
             Ok(Err(failure)) => {
-                link.failed(&live, &failure);
+                if !failure.is_about_one_key() {
+                    link.failed(&live, &failure);
+                }
                 Asked::Nobody
             }
             Err(_) => {

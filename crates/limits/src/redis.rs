@@ -204,14 +204,15 @@ impl Server {
         Ok(nodes)
     }
 
-    /// Tells of admissions that Redis has not heard of, in one pipeline.
+    /// Tells of admissions that Redis has not heard of, in one pipeline. Returns what became of each.
     pub(crate) async fn restore(
         &self,
         connection: &mut Connection,
         parcels: &[Parcel],
         now_ms: u64,
-    ) -> Result<(), Failure> {
+    ) -> Result<Vec<Result<(), Failure>>, Failure> {
         let mut calls = pipe();
+        calls.ignore_errors();
         for parcel in parcels {
             calls
                 .cmd("EVALSHA")
@@ -223,13 +224,11 @@ impl Server {
             for at in &parcel.admitted_at {
                 calls.arg(now_ms.saturating_sub(*at));
             }
-            calls.ignore();
         }
-        within(
-            RESTORE_TIMEOUT,
-            calls.query_async(&mut connection.multiplexed),
-        )
-        .await
+        let telling = calls.query_async(&mut connection.multiplexed);
+        let told: Vec<Result<u32, RedisError>> = within(RESTORE_TIMEOUT, telling).await?;
+        let each = |one: Result<u32, RedisError>| one.map(|_| ()).map_err(Failure::from);
+        Ok(told.into_iter().map(each).collect())
     }
 
     fn key(&self, epoch: &str, operation: Operation, subject: &str) -> String {
@@ -270,6 +269,17 @@ async fn within<T>(
     match timeout(budget, call).await {
         Ok(answer) => answer.map_err(Failure::from),
         Err(_) => Err(Failure::Late),
+    }
+}
+
+impl Failure {
+    /// Whether this is about the key of the call (it is no list, or not one of times), and says nothing
+    /// about the server.
+    pub(crate) fn is_about_one_key(&self) -> bool {
+        match self {
+            Self::Refused(error) => matches!(error.code(), Some("WRONGTYPE" | "ERR")),
+            Self::Broken(_) | Self::Late => false,
+        }
     }
 }
 

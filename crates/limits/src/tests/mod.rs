@@ -8,6 +8,7 @@
 //! - `nodes`: several nodes over one Redis.
 //! - `going`: Redis goes away while it is asked.
 //! - `late`: it answers, but too late.
+//! - `refusals`: it says no about one key.
 //! - `epochs`: Redis starts again from a snapshot, or is emptied.
 //! - `soak`: a million callers, and the memory they take.
 //!
@@ -18,6 +19,7 @@ mod going;
 mod late;
 mod mutants;
 mod nodes;
+mod refusals;
 mod shortcuts;
 mod soak;
 mod stage;
