@@ -177,7 +177,7 @@ impl Stage {
             .arg("RESETSTAT")
             .query(&mut self.connection)
             .expect("Redis answers");
-        figure(&stats, "evalsha", "usec=")
+        figure(&stats, "evalsha", "usec=") + figure(&stats, "eval", "usec=")
     }
 
     /// How much memory Redis uses.
