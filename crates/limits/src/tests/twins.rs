@@ -4,31 +4,18 @@
 use std::time::Duration;
 
 use domain::limit::{Log, Quota};
-use proptest::{
-    collection::vec,
-    prelude::*,
-    test_runner::{Config, TestRunner},
-};
+use proptest::{collection::vec, prelude::*};
 use redis::Commands as _;
 
 use super::{
     quota,
     stage::Stage,
     subjects::InRedis,
-    suite::{CALLER, Limiter as _},
+    suite::{CALLER, Limiter as _, runner},
 };
 
 const START_MS: u64 = 1_800_000_000_000;
 const WINDOW_MS: u64 = 60_000;
-
-fn runner(cases: u32) -> TestRunner {
-    TestRunner::new(Config {
-        cases,
-        failure_persistence: None,
-        max_shrink_iters: 64,
-        ..Config::default()
-    })
-}
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
