@@ -4,20 +4,16 @@
 //! node admitted meanwhile; if its epoch is another one, its data was lost and it is told everything
 //! that still counts.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
-use metrics::gauge;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use crate::{
+    census::Census,
     clock::Clock,
     link::{Link, Live},
-    metrics::NODES,
     parcel::{Parcel, batches},
     redis::{Connection, Failure},
     table::{SHARDS, Table},
@@ -40,6 +36,7 @@ pub(crate) struct Keeper<'a> {
     clock: &'a Clock,
     /// Of the data that Redis held when we last heard.
     known_epoch: Option<Arc<str>>,
+    census: Census,
     /// The shards of which these data have to be told everything.
     untold: [bool; SHARDS],
 }
@@ -57,6 +54,7 @@ impl<'a> Keeper<'a> {
             table,
             clock,
             known_epoch: None,
+            census: Census::default(),
             untold: [false; SHARDS],
         }
     }
@@ -86,6 +84,7 @@ impl<'a> Keeper<'a> {
 
     async fn come_back(&mut self) -> Result<(), Failure> {
         let mut connection = self.link.server.connect().await?;
+        self.census.doubt(self.clock.now_us());
         self.beat(&mut connection).await?;
         self.settle_late();
         self.arrive(connection).await
@@ -128,11 +127,15 @@ impl<'a> Keeper<'a> {
         // A new name each time: one that was used before would make lost data look like kept data.
         let name = unique_name();
         let beating = self.link.server.beat(connection, BEAT_BUDGET, &name);
-        let nodes = beating.await?;
-        self.link.nodes.store(nodes.max(1), Ordering::Relaxed);
-        gauge!(NODES).set(nodes);
+        let heard = beating.await?;
+        let now_us = self.clock.now_us();
         let epoch = Some(Arc::clone(&connection.epoch));
-        if self.known_epoch == epoch {
+        let is_same = self.known_epoch == epoch;
+        if !is_same {
+            self.census.doubt(now_us);
+        }
+        self.link.set_nodes(self.census.hear(heard, now_us));
+        if is_same {
             return Ok(Data::Same);
         }
         if self.known_epoch.is_some() {

@@ -21,7 +21,7 @@
 //! grants N. Where each grants a share: at most N + m - 1 in a window that lies wholly in the outage;
 //! less than 2N + m in one over its beginning or its end, because the node that admitted N just before
 //! does not hinder the shares of the others; less than 3N + m in one over both. A node that has never
-//! reached Redis knows of no other, and its share is N. A check takes no longer than its budget and the
+//! reached Redis, because it was started in the outage, knows of no other, and its share is N. A check takes no longer than its budget and the
 //! call before it. After the outage each node tells Redis what it admitted, within the time between two
 //! probes, and the rule holds over all nodes again.
 //!
@@ -37,6 +37,7 @@
 //! more. If the clock of Redis goes back it stands still for a window until it has caught up; if it
 //! goes forward, admissions are forgotten by as much too early.
 
+mod census;
 mod clock;
 mod error;
 mod keeper;

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tracing::warn;
 
 use crate::{
-    metrics::SHARED,
+    metrics::{NODES, SHARED},
     redis::{Connection, Deciding, Failure, Server},
     table::Place,
 };
@@ -33,7 +33,7 @@ pub(crate) struct Link {
     /// Of how many epochs of Redis's data this node has heard.
     epoch: AtomicU64,
     /// As many as there were when we last heard.
-    pub(crate) nodes: AtomicU32,
+    nodes: AtomicU32,
     pub(crate) went_away: Notify,
     /// Calls that were answered too late, or not yet.
     late: Mutex<Vec<Late>>,
@@ -92,6 +92,11 @@ impl Link {
     /// How many nodes lived when we last heard; at least this one does.
     pub(crate) fn nodes(&self) -> NonZeroU32 {
         NonZeroU32::new(self.nodes.load(Ordering::Relaxed)).unwrap_or(NonZeroU32::MIN)
+    }
+
+    pub(crate) fn set_nodes(&self, nodes: NonZeroU32) {
+        self.nodes.store(nodes.get(), Ordering::Relaxed);
+        gauge!(NODES).set(nodes.get());
     }
 
     pub(crate) fn succeeded(live: &Live) {

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use crate::{Error, parcel::Parcel};
 
 /// A node that was not heard of for so long is gone: it misses five beats.
-const NODE_GONE_AFTER: Duration = Duration::from_secs(5);
+pub(crate) const NODE_GONE_AFTER: Duration = Duration::from_secs(5);
 /// How long connecting and loading the scripts may take. Nobody waits for it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long one pipeline of restored admissions may take. Nobody waits for it.

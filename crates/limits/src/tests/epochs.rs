@@ -83,3 +83,30 @@ async fn what_is_admitted_between_a_flush_and_the_next_beat_counts_once() {
         .await;
     assert_eq!(answer.remaining, 39, "and it goes on from there");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_that_starts_again_and_again_does_not_make_nodes_forget_each_other() {
+    let mut redis = own::redis().expect("Redis starts");
+    let mut stage = Stage::on(redis.url());
+    let mut nodes = Vec::new();
+    for _ in 0..3 {
+        nodes.push(stage.node_in_real_time().await);
+    }
+    for node in &nodes {
+        eventually(DEADLINE, "it knows of all", async || node.nodes() == 3).await;
+    }
+    for _ in 0..2 {
+        redis.kill();
+        for node in &nodes {
+            eventually(DEADLINE, "Redis is away", async || !node.is_shared()).await;
+        }
+        redis.restart().expect("Redis starts again, empty");
+        // Each connects at its own time, and the first finds nobody else there.
+        for node in &nodes {
+            eventually(DEADLINE, "Redis is here", async || node.is_shared()).await;
+            assert_eq!(node.nodes(), 3, "its share is still a third");
+        }
+        let known: Vec<usize> = nodes.iter().map(Limits::nodes).collect();
+        assert_eq!(known, [3, 3, 3]);
+    }
+}
