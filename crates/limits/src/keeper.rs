@@ -7,7 +7,10 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
-use tokio::time::{sleep, timeout};
+use tokio::{
+    task::yield_now,
+    time::{sleep, timeout},
+};
 use tracing::{info, warn};
 
 use crate::{
@@ -109,10 +112,7 @@ impl<'a> Keeper<'a> {
         let beaten = self.beat(&mut connection).await;
         self.settle_late();
         let done = match beaten {
-            Ok(Data::Same) if self.table.take_note() => {
-                self.tell(&mut connection).await.map(|_| ())
-            }
-            Ok(Data::Same) => Ok(()),
+            Ok(Data::Same) => self.tell(&mut connection).await.map(|_| ()),
             // It counts as away since the beat.
             Ok(Data::Another) => self.arrive(connection).await,
             Err(failure) => Err(failure),
@@ -171,7 +171,7 @@ impl<'a> Keeper<'a> {
             if owed > 0 {
                 self.table
                     .at(&call.place, |window| window.owe(owed, call.admitted_at_ms));
-                self.table.note_unsent();
+                self.table.note_unsent(call.place.shard);
             }
         }
     }
@@ -183,6 +183,11 @@ impl<'a> Keeper<'a> {
             if std::mem::take(&mut self.untold[shard]) {
                 self.table.owe_everything(shard);
             }
+            if !self.table.take_note(shard) {
+                continue;
+            }
+            // A shard may hold some ten thousand windows: requests come first.
+            yield_now().await;
             let parcels = self.table.take_unsent(shard, self.clock.now_us());
             let mut batches = batches(&parcels).into_iter();
             while let Some(batch) = batches.next() {
@@ -231,5 +236,47 @@ impl<'a> Keeper<'a> {
             warn!(error = %failure, "Redis has no list of admissions under one of our keys: each node limits that caller by itself");
         }
         failed.map_or(Ok(told), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::limit::{Operation, Quota};
+    use futures::future::poll_immediate;
+    use testkit::shared;
+
+    use super::*;
+    use crate::redis::{Scripts, Server};
+
+    #[tokio::test]
+    async fn looking_through_all_windows_leaves_others_their_turn() {
+        let scripts = Scripts::default();
+        let server = Server::new(&shared().redis_url, "turns", unique_name(), scripts);
+        let link = Link::new(server.expect("an address"));
+        let (table, clock) = (Table::new(1_000), Clock::start());
+        let quota: Quota = "5/1h".parse().expect("a quota");
+        for number in 0..10_000 {
+            let subject = format!("caller {number}");
+            table.enter(Operation::Login, &subject, quota, |_, _| ());
+        }
+        let mut connection = link.server.connect().await.expect("Redis runs");
+        let mut keeper = Keeper::new(&link, &table, &clock);
+        keeper.untold = [true; SHARDS];
+        let mut telling = Box::pin(keeper.tell(&mut connection));
+        let mut turns = 0;
+        let told = loop {
+            match poll_immediate(&mut telling).await {
+                Some(told) => break told,
+                None => turns += 1,
+            }
+        };
+        assert_eq!(
+            (told.expect("there is nothing to tell"), turns),
+            (0, SHARDS)
+        );
+        drop(telling);
+        // And where nobody noted anything, it does not even look.
+        let telling = keeper.tell(&mut connection).now_or_never();
+        assert_eq!(telling.expect("at once").expect("nothing to tell"), 0);
     }
 }

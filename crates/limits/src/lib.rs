@@ -238,7 +238,9 @@ impl Inner {
         // been granted what memory does not know of yet.
         if !found.operation.is_shared() || (!self.is_shared() && window.is_idle()) {
             let settled = self.decide_alone(window, found.operation, quota, 1);
-            self.owe(window, found.operation, &settled);
+            if self.link.is_some() && found.operation.is_shared() {
+                self.owe(window, found.shard, &settled);
+            }
             return Step::Settled(settled);
         }
         Step::Wait(window.turn().join(|before| {
@@ -277,7 +279,7 @@ impl Inner {
                 window.learn(quota, &verdict, sent_us, now_us);
                 // It was counted in data that are lost by now.
                 if !link.is_current(&live) {
-                    self.owe(window, place.operation, &settled);
+                    self.owe(window, place.shard, &settled);
                 }
             });
             return settled;
@@ -297,7 +299,7 @@ impl Inner {
                         live,
                     });
                 }
-                _ => self.owe(window, place.operation, &settled),
+                _ => self.owe(window, place.shard, &settled),
             }
             settled
         });
@@ -358,11 +360,11 @@ impl Inner {
     }
 
     /// Redis has to be told what this node decided without it.
-    fn owe(&self, window: &mut Window, operation: Operation, settled: &Settled) {
+    fn owe(&self, window: &mut Window, shard: usize, settled: &Settled) {
         let admitted = settled.verdict.granted;
-        if self.link.is_some() && operation.is_shared() && admitted > 0 {
+        if admitted > 0 {
             window.owe(admitted, self.clock.now_us() / 1_000);
-            self.table.note_unsent();
+            self.table.note_unsent(shard);
         }
     }
 

@@ -28,7 +28,8 @@ pub(crate) struct Table {
     hasher: RandomState,
     windows_max: usize,
     windows: AtomicUsize,
-    has_unsent: AtomicBool,
+    /// Which shards hold admissions that Redis has not heard of.
+    has_unsent: [AtomicBool; SHARDS],
 }
 
 /// A map for each operation, so that a caller's name is looked up as it comes.
@@ -37,7 +38,7 @@ type Shard = [HashMap<Box<str>, Box<Window>>; Operation::ALL.len()];
 /// The window that a request came to.
 #[derive(Clone, Copy)]
 pub(crate) struct Found<'a> {
-    shard: usize,
+    pub(crate) shard: usize,
     pub(crate) operation: Operation,
     subject: &'a str,
 }
@@ -45,7 +46,7 @@ pub(crate) struct Found<'a> {
 /// How to come to that window again.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    shard: usize,
+    pub(crate) shard: usize,
     pub(crate) operation: Operation,
     /// The caller, or the name of the window that callers past the bound share.
     pub(crate) subject: Box<str>,
@@ -68,7 +69,7 @@ impl Table {
             hasher: RandomState::new(),
             windows_max,
             windows: AtomicUsize::new(0),
-            has_unsent: AtomicBool::new(false),
+            has_unsent: std::array::from_fn(|_| AtomicBool::new(false)),
         }
     }
 
@@ -129,14 +130,14 @@ impl Table {
         }
     }
 
-    /// Notes that some window holds admissions that Redis has not heard of.
-    pub(crate) fn note_unsent(&self) {
-        self.has_unsent.store(true, Ordering::Release);
+    /// Notes that some window of a shard holds admissions that Redis has not heard of.
+    pub(crate) fn note_unsent(&self, shard: usize) {
+        self.has_unsent[shard].store(true, Ordering::Release);
     }
 
     /// Whether that was noted since the last time.
-    pub(crate) fn take_note(&self) -> bool {
-        self.has_unsent.swap(false, Ordering::AcqRel)
+    pub(crate) fn take_note(&self, shard: usize) -> bool {
+        self.has_unsent[shard].swap(false, Ordering::AcqRel)
     }
 
     /// Redis has lost its data: everything that was admitted in this shard has to be told again.
@@ -147,7 +148,7 @@ impl Table {
                 window.owe_everything();
             }
         }
-        self.note_unsent();
+        self.note_unsent(shard);
     }
 
     /// What Redis has to be told of one shard.
@@ -177,7 +178,7 @@ impl Table {
                 window.put_back(parcel.admitted_at);
             }
         }
-        self.note_unsent();
+        self.note_unsent(shard);
     }
 
     fn shard_of(&self, operation: Operation, subject: &str) -> usize {
@@ -262,9 +263,10 @@ mod tests {
         let table = Table::new(WINDOWS_MAX);
         let (shard, operation) = (table.shard_of(Operation::Login, "a"), Operation::Login);
         table.enter(operation, "a", quota(), |_, window| window.owe(2, 5));
-        table.note_unsent();
-        assert!(table.take_note());
-        assert!(!table.take_note());
+        table.note_unsent(shard);
+        let noted: Vec<usize> = (0..SHARDS).filter(|one| table.take_note(*one)).collect();
+        assert_eq!(noted, [shard]);
+        assert!(!table.take_note(shard));
         let parcels = table.take_unsent(shard, 6_000);
         let expected = Parcel {
             operation,
@@ -275,7 +277,7 @@ mod tests {
         assert_eq!(parcels, [expected]);
         assert!(table.take_unsent(shard, 6_000).is_empty());
         table.put_back(shard, parcels);
-        assert!(table.take_note());
+        assert!(table.take_note(shard));
         assert_eq!(table.take_unsent(shard, 6_000).len(), 1);
     }
 
