@@ -139,7 +139,7 @@ impl Limits {
         Ok(Self {
             inner: Arc::new(Inner {
                 link: options.redis_url.map(link).transpose()?,
-                table: Table::new(WINDOWS_MAX),
+                table: Table::new(parts.windows_max),
                 clock: parts.clock,
                 call_budget: options.call_budget,
                 handles,
@@ -223,6 +223,10 @@ impl Inner {
                 Step::Wait(Seat::After(call)) => {
                     call.await;
                 }
+                Step::AskForOne => {
+                    let settled = self.ask_for_one(operation, quota, subject).await;
+                    return settled.answer(0);
+                }
             }
         }
     }
@@ -239,14 +243,34 @@ impl Inner {
         if !found.operation.is_shared() || (!self.is_shared() && window.is_idle()) {
             let settled = self.decide_alone(window, found.operation, quota, 1);
             if self.link.is_some() && found.operation.is_shared() {
-                self.owe(window, found.shard, &settled);
+                self.owe(window, found, &settled);
             }
             return Step::Settled(settled);
+        }
+        if !found.is_own {
+            return Step::AskForOne;
         }
         Step::Wait(window.turn().join(|before| {
             let call = Arc::clone(self).call(found.into(), quota, before);
             call.boxed().shared()
         }))
+    }
+
+    /// Asks Redis for a request of a caller that has no window. Without an answer in time, what such
+    /// callers have in common decides; whether Redis has counted it all the same is not followed up.
+    async fn ask_for_one(&self, operation: Operation, quota: Quota, subject: &str) -> Settled {
+        if let Asked::Decided(_, _, verdict) = self.ask_redis(operation, subject, quota, 1).await {
+            return Settled {
+                verdict,
+                by: DecidedBy::Redis,
+            };
+        }
+        self.table
+            .enter(operation, subject, quota, |found, window| {
+                let settled = self.decide_alone(window, operation, quota, 1);
+                self.owe(window, found, &settled);
+                settled
+            })
     }
 
     /// Asks Redis for all requests that have gathered until the call before this one has ended.
@@ -268,7 +292,9 @@ impl Inner {
     }
 
     async fn ask(&self, place: &Place, quota: Quota, wanted: u32, sent_us: u64) -> Settled {
-        let asked = self.ask_redis(place, quota, wanted).await;
+        let asked = self
+            .ask_redis(place.operation, &place.subject, quota, wanted)
+            .await;
         if let Asked::Decided(link, live, verdict) = asked {
             let settled = Settled {
                 verdict,
@@ -279,7 +305,7 @@ impl Inner {
                 window.learn(quota, &verdict, sent_us, now_us);
                 // It was counted in data that are lost by now.
                 if !link.is_current(&live) {
-                    self.owe(window, place.shard, &settled);
+                    self.owe(window, place.found(), &settled);
                 }
             });
             return settled;
@@ -299,7 +325,7 @@ impl Inner {
                         live,
                     });
                 }
-                _ => self.owe(window, place.shard, &settled),
+                _ => self.owe(window, place.found(), &settled),
             }
             settled
         });
@@ -309,15 +335,23 @@ impl Inner {
         })
     }
 
-    async fn ask_redis(&self, place: &Place, quota: Quota, wanted: u32) -> Asked<'_> {
+    async fn ask_redis(
+        &self,
+        operation: Operation,
+        subject: &str,
+        quota: Quota,
+        wanted: u32,
+    ) -> Asked<'_> {
         let Some(link) = &self.link else {
             return Asked::Nobody;
         };
         let Some(live) = link.live() else {
             return Asked::Nobody;
         };
-        let (connection, caller) = (live.connection.clone(), (place.operation, &*place.subject));
-        let mut answer = link.server.decide(connection, caller, quota, wanted);
+        let connection = live.connection.clone();
+        let mut answer = link
+            .server
+            .decide(connection, (operation, subject), quota, wanted);
         match timeout(self.call_budget, &mut answer).await {
             Ok(Ok(verdict)) => {
                 Link::succeeded(&live);
@@ -360,11 +394,11 @@ impl Inner {
     }
 
     /// Redis has to be told what this node decided without it.
-    fn owe(&self, window: &mut Window, shard: usize, settled: &Settled) {
+    fn owe(&self, window: &mut Window, found: Found<'_>, settled: &Settled) {
         let admitted = settled.verdict.granted;
-        if admitted > 0 {
+        if admitted > 0 && found.is_own {
             window.owe(admitted, self.clock.now_us() / 1_000);
-            self.table.note_unsent(shard);
+            self.table.note_unsent(found.shard);
         }
     }
 
@@ -394,6 +428,8 @@ enum Asked<'a> {
 enum Step {
     Settled(Settled),
     Wait(Seat),
+    /// There is no room to remember this caller.
+    AskForOne,
 }
 
 fn denied(window: &Window, now_us: u64) -> Option<Settled> {
@@ -431,6 +467,7 @@ impl Settled {
 struct Parts {
     clock: Clock,
     scripts: Scripts,
+    windows_max: usize,
 }
 
 impl Default for Parts {
@@ -438,6 +475,7 @@ impl Default for Parts {
         Self {
             clock: Clock::start(),
             scripts: Scripts::default(),
+            windows_max: WINDOWS_MAX,
         }
     }
 }

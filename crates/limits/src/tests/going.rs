@@ -10,7 +10,7 @@ use super::{quota, stage::Stage};
 use crate::{Limits, redis::Failure};
 
 /// As if calls of other callers had been late.
-fn goes_away(node: &Limits) {
+pub(super) fn goes_away(node: &Limits) {
     let link = node.inner.link.as_ref().expect("it has one");
     let live = link.live().expect("Redis is here");
     for _ in 0..3 {

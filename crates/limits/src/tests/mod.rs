@@ -9,6 +9,7 @@
 //! - `going`: Redis goes away while it is asked.
 //! - `late`: it answers, but too late.
 //! - `refusals`: it says no about one key.
+//! - `overflow`: a node has no room for another caller.
 //! - `epochs`: Redis starts again from a snapshot, or is emptied.
 //! - `soak`: a million callers, and the memory they take.
 //!
@@ -19,6 +20,7 @@ mod going;
 mod late;
 mod mutants;
 mod nodes;
+mod overflow;
 mod refusals;
 mod shortcuts;
 mod soak;

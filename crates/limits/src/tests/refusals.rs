@@ -27,7 +27,7 @@ fn admit_alone(node: &Limits, subject: &str) {
         .table
         .enter(Operation::Ingest, subject, limit, |found, window| {
             let settled = inner.decide_alone(window, found.operation, limit, 1);
-            inner.owe(window, found.shard, &settled);
+            inner.owe(window, found, &settled);
         });
 }
 

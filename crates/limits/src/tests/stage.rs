@@ -136,6 +136,7 @@ impl Stage {
         let parts = Parts {
             clock: Clock::Set(Arc::clone(&self.now_us)),
             scripts: self.scripts(),
+            ..Parts::default()
         };
         self.start(parts, PATIENT_BUDGET).await
     }
@@ -143,6 +144,15 @@ impl Stage {
     /// A node on the real clock, connected.
     pub(super) async fn node_in_real_time(&mut self) -> Limits {
         self.start(Parts::default(), PATIENT_BUDGET).await
+    }
+
+    /// A node in real time that has no room for a window, connected.
+    pub(super) async fn node_without_room(&mut self) -> Limits {
+        let parts = Parts {
+            windows_max: 0,
+            ..Parts::default()
+        };
+        self.start(parts, PATIENT_BUDGET).await
     }
 
     /// A node in real time that has no patience at all, connected.
