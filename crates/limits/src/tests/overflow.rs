@@ -4,7 +4,7 @@ use domain::limit::Operation;
 use futures::FutureExt as _;
 
 use super::{going::goes_away, quota, stage::Stage};
-use crate::{Limits, SHARDS};
+use crate::{Limits, table::SHARDS};
 
 async fn admitted(node: &Limits, subject: &str, requests: usize) -> usize {
     let mut admitted = 0;

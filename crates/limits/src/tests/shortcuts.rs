@@ -176,7 +176,7 @@ async fn a_window_whose_every_request_was_dropped_is_forgotten_too() {
 }
 
 fn sweep_all(node: &Limits) {
-    for shard in 0..crate::SHARDS {
+    for shard in 0..crate::table::SHARDS {
         node.inner.table.sweep(shard, node.inner.clock.now_us());
     }
 }
