@@ -11,6 +11,7 @@ use tokio::{
     task::yield_now,
     time::{sleep, timeout},
 };
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
@@ -62,25 +63,32 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Keeps the link as long as it is polled: connects, beats, probes, and tells Redis what it
-    /// has to know.
-    pub(crate) async fn keep(mut self) {
+    /// Connects, beats, probes, and tells Redis what it has to know; when the node is stopping, once
+    /// more, and ends.
+    pub(crate) async fn keep(mut self, stopping: &CancellationToken) {
         // Going away is announced where it is noticed; this is for a Redis that never was here.
         let mut is_announced = false;
         loop {
             if self.link.is_here() {
                 is_announced = true;
                 // Ends early when Redis goes away.
-                let _ = timeout(BEAT_EVERY, self.link.went_away.notified()).await;
+                let waiting = timeout(BEAT_EVERY, self.link.went_away.notified());
+                let _ = stopping.run_until_cancelled(waiting).await;
+                let is_last = stopping.is_cancelled();
                 if let Some(live) = self.link.live() {
                     self.keep_up(&live).await;
                 }
+                if is_last {
+                    return;
+                }
+            } else if stopping.is_cancelled() {
+                return;
             } else if let Err(failure) = self.come_back().await {
                 if !is_announced {
                     is_announced = true;
                     warn!(error = %failure, "Redis is not reachable: each node limits by itself until it is");
                 }
-                sleep(PROBE_EVERY).await;
+                stopping.run_until_cancelled(sleep(PROBE_EVERY)).await;
             }
         }
     }

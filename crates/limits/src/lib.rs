@@ -60,6 +60,7 @@ use std::{
 };
 
 use domain::limit::{Operation, Quota};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -77,6 +78,8 @@ pub use crate::{error::Error, redis::ping};
 /// How long one call to Redis may take. A call takes well below a millisecond; past this the caller
 /// is better served by what this node knows.
 pub const CALL_BUDGET: Duration = Duration::from_millis(30);
+/// How long a node that stops may take to tell Redis the rest; a process that ends has little time.
+const LAST_WORDS_MAX: Duration = Duration::from_secs(1);
 
 /// The limiter of one node. Cheap to clone.
 #[derive(Clone)]
@@ -150,19 +153,27 @@ impl Limits {
         }
     }
 
-    /// Has to run as long as checks are made: sweeps idle windows and keeps the link to Redis.
+    /// Has to run as long as checks are made: sweeps idle windows and keeps the link to Redis. When it
+    /// is told to stop, it tells Redis what that has not heard of yet, for a second at most.
     pub async fn run(self, stopping: CancellationToken) {
+        let Node {
+            link, table, clock, ..
+        } = &*self.inner;
         let keeping = async {
-            let Node {
-                link, table, clock, ..
-            } = &*self.inner;
             match link {
-                Some(link) => Keeper::new(link, table, clock).keep().await,
-                None => std::future::pending().await,
+                Some(link) => Keeper::new(link, table, clock).keep(&stopping).await,
+                None => stopping.cancelled().await,
             }
         };
-        let working = async { tokio::join!(keeping, self.inner.sweep()) };
-        stopping.run_until_cancelled(working).await;
+        let too_late = async {
+            stopping.cancelled().await;
+            sleep(LAST_WORDS_MAX).await;
+        };
+        tokio::select! {
+            () = keeping => {}
+            () = too_late => {}
+            () = self.inner.sweep() => {}
+        }
     }
 
     /// Whether Redis decides right now, and not each node by itself.

@@ -7,7 +7,7 @@ use redis::Commands as _;
 use testkit::eventually;
 use tokio::time::sleep;
 
-use super::stage::{DEADLINE, Stage};
+use super::stage::{DEADLINE, Stage, admit_alone};
 
 #[tokio::test]
 async fn a_call_whose_answer_is_late_counts_once() {
@@ -29,4 +29,20 @@ async fn a_call_whose_answer_is_late_counts_once() {
     // waits for: two more beats, after which Redis has been told whatever it will be told
     sleep(Duration::from_millis(2_500)).await;
     assert_eq!(counted(), REQUESTS);
+}
+
+#[tokio::test]
+async fn a_node_that_stops_tells_redis_what_it_has_not_heard() {
+    let mut stage = Stage::shared();
+    let node = stage.node_that_never_waits().await;
+    let quota: Quota = "100/60s".parse().expect("a quota");
+    for _ in 0..2 {
+        let answer = node.check(Operation::Ingest, quota, "leaving").await;
+        assert!(answer.admitted);
+    }
+    admit_alone(&node, "leaving");
+    stage.stop().await;
+    let key = stage.key("leaving", Operation::Ingest);
+    let counted: usize = stage.connection.llen(&key).expect("Redis answers");
+    assert_eq!(counted, 3);
 }

@@ -9,26 +9,13 @@ use tokio::time::sleep;
 
 use super::{
     quota,
-    stage::{DEADLINE, Stage},
+    stage::{DEADLINE, Stage, admit_alone},
 };
-use crate::Limits;
 
 /// Makes a caller's key something that is not a list.
 fn spoil(stage: &mut Stage, subject: &str) {
     let key = stage.key(subject, Operation::Ingest);
     let () = stage.connection.set(key, "text").expect("Redis answers");
-}
-
-/// As if this node had admitted one request of the caller by itself.
-fn admit_alone(node: &Limits, subject: &str) {
-    let limit = quota("100/60s");
-    let inner = &node.inner;
-    inner
-        .table
-        .enter(Operation::Ingest, subject, limit, |found, window| {
-            let settled = inner.decide_alone(window, found.operation, limit, 1);
-            inner.owe(window, found, &settled);
-        });
 }
 
 #[tokio::test]

@@ -27,8 +27,9 @@ pub(super) struct Stage {
     url: String,
     namespace: String,
     now_us: Arc<AtomicU64>,
-    /// The tasks of the nodes.
+    /// The tasks of the nodes, and how to end them.
     running: JoinSet<()>,
+    stopping: CancellationToken,
     /// A Redis of its own, which ends with the stage.
     _redis: Option<Box<dyn Any + Send>>,
 }
@@ -60,6 +61,7 @@ impl Stage {
             namespace: namespace(),
             now_us: Arc::default(),
             running: JoinSet::new(),
+            stopping: CancellationToken::new(),
             _redis: redis,
         };
         stage.set_ms(1_800_000_000_000);
@@ -168,9 +170,17 @@ impl Stage {
         };
         let node = Limits::assemble(&options, parts).expect("an address");
         self.running
-            .spawn(node.clone().run(CancellationToken::new()));
+            .spawn(node.clone().run(self.stopping.child_token()));
         eventually(DEADLINE, "the node is connected", async || node.is_shared()).await;
         node
+    }
+
+    /// Ends every node, as when the process is told to.
+    pub(super) async fn stop(&mut self) {
+        self.stopping.cancel();
+        while let Some(ended) = self.running.join_next().await {
+            ended.expect("the task ends as asked");
+        }
     }
 
     /// How often Redis was asked to decide; on a Redis of its own only.
@@ -214,6 +224,18 @@ impl Stage {
             .query(&mut self.connection)
             .expect("Redis answers")
     }
+}
+
+/// As if this node had admitted one request of the caller by itself.
+pub(super) fn admit_alone(node: &Limits, subject: &str) {
+    let limit = "100/60s".parse().expect("a quota");
+    let inner = &node.inner;
+    inner
+        .table
+        .enter(Operation::Ingest, subject, limit, |found, window| {
+            let settled = inner.decide_alone(window, found.operation, limit, 1);
+            inner.owe(window, found, &settled);
+        });
 }
 
 fn connect(url: &str) -> Connection {
