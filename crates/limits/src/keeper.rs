@@ -249,18 +249,96 @@ impl<'a> Keeper<'a> {
 
 #[cfg(test)]
 mod tests {
-    use domain::limit::{Operation, Quota};
+    use std::{
+        future::{pending, ready},
+        sync::atomic::{AtomicU64, Ordering},
+    };
+
+    use domain::limit::{Operation, Quota, Verdict};
     use futures::future::poll_immediate;
     use testkit::shared;
 
     use super::*;
-    use crate::redis::{Scripts, Server};
+    use crate::{
+        link::Late,
+        redis::{Deciding, Scripts, Server},
+        table::{Found, Place},
+        window::Window,
+    };
+
+    fn link() -> Link {
+        let scripts = Scripts::default();
+        let server = Server::new(&shared().redis_url, "keeper", unique_name(), scripts);
+        Link::new(server.expect("an address"))
+    }
+
+    async fn live(link: &Link) -> Arc<Live> {
+        link.arrived(link.server.connect().await.expect("Redis runs"));
+        link.live().expect("it has arrived")
+    }
+
+    fn granted(granted: u32) -> Deciding {
+        let verdict = Verdict {
+            granted,
+            remaining: 0,
+            frees_in: Duration::ZERO,
+        };
+        ready(Ok(verdict)).boxed()
+    }
+
+    #[tokio::test]
+    async fn of_a_late_call_redis_is_owed_what_it_did_not_count() {
+        let (link, table) = (link(), Table::new(1_000));
+        let now_us = Arc::new(AtomicU64::new(2_000));
+        let clock = Clock::Set(Arc::clone(&now_us));
+        let quota: Quota = "100/1h".parse().expect("a quota");
+        let operation = Operation::Login;
+        let window = |found: Found<'_>, _: &mut Window| Place::from(found);
+        let place = table.enter(operation, "a", quota, window);
+        let current = live(&link).await;
+        let late = |answer: Deciding, live: &Arc<Live>| {
+            link.settle_later(Late {
+                answer,
+                place: place.clone(),
+                admitted: 3,
+                admitted_at_ms: 2,
+                live: Arc::clone(live),
+            });
+        };
+        let keeper = Keeper::new(&link, &table, &clock);
+        let owed = || {
+            keeper.settle_late();
+            let now_us = now_us.load(Ordering::SeqCst);
+            let unsent = table.at(&place, |window| window.take_unsent(now_us));
+            let unsent = unsent.expect("it is there").unwrap_or_default();
+            assert!(unsent.iter().all(|at_ms| *at_ms == 2));
+            assert_eq!(table.take_note(place.shard), !unsent.is_empty());
+            (unsent.len(), link.lock_late().len())
+        };
+        for (by_redis, expected) in [(0, 3), (1, 2), (3, 0), (5, 0)] {
+            late(granted(by_redis), &current);
+            assert_eq!(owed(), (expected, 0), "{by_redis} of 3 counted by Redis");
+        }
+        late(ready(Err(Failure::Late)).boxed(), &current);
+        assert_eq!(owed(), (3, 0), "a call that failed counted nothing");
+
+        late(pending().boxed(), &current);
+        now_us.store(5_002_000, Ordering::SeqCst);
+        assert_eq!(owed(), (0, 1), "the answer may still come");
+        now_us.store(5_003_000, Ordering::SeqCst);
+        assert_eq!(owed(), (3, 0), "it is lost");
+
+        late(granted(0), &current);
+        late(pending().boxed(), &current);
+        link.begin_epoch();
+        assert_eq!(owed(), (0, 0), "everything is told anew");
+        late(granted(0), &live(&link).await);
+        assert_eq!(owed(), (3, 0), "and then it goes on");
+    }
 
     #[tokio::test]
     async fn looking_through_all_windows_leaves_others_their_turn() {
-        let scripts = Scripts::default();
-        let server = Server::new(&shared().redis_url, "turns", unique_name(), scripts);
-        let link = Link::new(server.expect("an address"));
+        let link = link();
         let (table, clock) = (Table::new(1_000), Clock::start());
         let quota: Quota = "5/1h".parse().expect("a quota");
         for number in 0..10_000 {
@@ -286,5 +364,25 @@ mod tests {
         // And where nobody noted anything, it does not even look.
         let telling = keeper.tell(&mut connection).now_or_never();
         assert_eq!(telling.expect("at once").expect("nothing to tell"), 0);
+    }
+
+    #[tokio::test]
+    async fn a_failure_of_an_old_connection_says_nothing_about_the_new_one() {
+        let link = link();
+        let old = live(&link).await;
+        link.failed(&old, &Failure::Late);
+        link.failed(&old, &Failure::Late);
+        assert!(link.is_here());
+        Link::succeeded(&old);
+        link.failed(&old, &Failure::Late);
+        link.failed(&old, &Failure::Late);
+        assert!(link.is_here(), "three in a row, not three");
+        link.failed(&old, &Failure::Late);
+        assert!(!link.is_here());
+        let new = live(&link).await;
+        for _ in 0..5 {
+            link.failed(&old, &Failure::Late);
+        }
+        assert!(link.live().is_some_and(|live| Arc::ptr_eq(&live, &new)));
     }
 }

@@ -198,6 +198,24 @@ mod tests {
     }
 
     #[test]
+    fn what_redis_said_about_another_quota_is_no_refusal() {
+        let (old, new) = (quota("1/1000ms"), quota("2/1000ms"));
+        let mut window = Window::new(old);
+        // Asked under the old quota, and meanwhile somebody came with the new one.
+        window.adopt(new);
+        let full = Verdict {
+            granted: 1,
+            remaining: 0,
+            frees_in: Duration::from_millis(500),
+        };
+        window.learn(old, &full, 0, 0);
+        assert_eq!(window.denied_for(1), None);
+        assert_eq!(window.decide(new, 0, 2).granted, 1, "but it is counted");
+        window.learn(new, &full, 0, 0);
+        assert!(window.denied_for(1).is_some());
+    }
+
+    #[test]
     fn what_redis_is_owed_is_bounded_and_leaves_with_the_window() {
         let mut window = Window::new(quota("3/1000ms"));
         for at_ms in (0..100).map(|number| number * 10) {

@@ -4,15 +4,16 @@
 use std::time::Duration;
 
 use domain::limit::Operation;
+use futures::{FutureExt as _, future::poll_immediate};
 use redis::Commands as _;
-use testkit::{eventually, own};
+use testkit::{Signal, eventually, own};
 use tokio::time::sleep;
 
 use super::{
     quota,
     stage::{DEADLINE, Stage},
 };
-use crate::Limits;
+use crate::{Limits, table::SHARDS};
 
 const SUBJECT: &str = "203.0.113.7";
 
@@ -109,4 +110,40 @@ async fn a_redis_that_starts_again_and_again_does_not_make_nodes_forget_each_oth
         let known: Vec<usize> = nodes.iter().map(Limits::nodes).collect();
         assert_eq!(known, [3, 3, 3]);
     }
+}
+
+/// Whether Redis is owed something.
+fn owes(node: &Limits) -> bool {
+    let mut shards = 0..SHARDS;
+    shards.any(|shard| node.inner.table.take_note(shard))
+}
+
+#[tokio::test]
+async fn what_was_decided_in_lost_data_is_owed_to_the_new() {
+    let mut stage = Stage::shared();
+    let node = stage.node().await;
+    let link = node.inner.link.as_ref().expect("it has one");
+    let limit = quota("5/60s");
+    let mut check = node.check(Operation::Login, limit, SUBJECT).boxed();
+    assert_eq!(poll_immediate(&mut check).await, None);
+    link.begin_epoch();
+    assert!(check.await.admitted, "by the data that are lost");
+    assert!(owes(&node));
+}
+
+#[tokio::test]
+async fn what_is_late_in_lost_data_is_owed_to_the_new() {
+    let mut redis = own::redis().expect("Redis starts");
+    let mut stage = Stage::on(redis.url());
+    let node = stage.node_in_a_hurry().await;
+    let link = node.inner.link.as_ref().expect("it has one");
+    let limit = quota("5/60s");
+    redis.signal(Signal::Stop);
+    let mut check = node.check(Operation::Login, limit, SUBJECT).boxed();
+    assert_eq!(poll_immediate(&mut check).await, None);
+    link.begin_epoch();
+    assert!(check.await.admitted, "by memory");
+    assert!(owes(&node));
+    assert!(link.lock_late().is_empty(), "its answer does not matter");
+    redis.signal(Signal::Continue);
 }

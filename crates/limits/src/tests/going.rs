@@ -6,7 +6,13 @@ use futures::{
     future::{join_all, poll_immediate},
 };
 
-use super::{quota, stage::Stage};
+use redis::Commands as _;
+use testkit::eventually;
+
+use super::{
+    quota,
+    stage::{DEADLINE, Stage},
+};
 use crate::{Limits, redis::Failure};
 
 /// As if calls of other callers had been late.
@@ -56,4 +62,27 @@ async fn without_a_call_in_flight_memory_answers_at_once() {
         .check(Operation::Ingest, quota("5/60s"), "key_cold")
         .now_or_never();
     assert!(answer.expect("at once").admitted);
+}
+
+#[tokio::test]
+async fn more_than_one_call_takes_is_told_in_several() {
+    const ALONE: usize = 2_500;
+    let mut stage = Stage::shared();
+    let node = stage.node().await;
+    goes_away(&node);
+    for number in 0..ALONE {
+        if number % 100 == 0 {
+            stage.advance_ms(1);
+        }
+        let check = node.check(Operation::Decide, quota("5000/60s"), "key_hot");
+        assert!(check.now_or_never().expect("at once").admitted);
+    }
+    eventually(DEADLINE, "Redis is here again", async || node.is_shared()).await;
+    let answer = node
+        .check(Operation::Decide, quota("5000/60s"), "key_hot")
+        .await;
+    assert_eq!(answer.remaining as usize, 5_000 - ALONE - 1);
+    let key = stage.key("key_hot", Operation::Decide);
+    let times: Vec<u64> = stage.connection.lrange(&key, 0, -1).expect("Redis answers");
+    assert!(times.is_sorted_by(|newer, older| newer >= older));
 }

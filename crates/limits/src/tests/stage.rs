@@ -15,7 +15,7 @@ use testkit::{eventually, namespace, own, shared};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Limits, Options, Parts, clock::Clock, redis::Scripts};
+use crate::{CALL_BUDGET, Limits, Options, Parts, clock::Clock, redis::Scripts};
 
 /// On a busy machine an answer may take longer than in production; these tests are not about time.
 const PATIENT_BUDGET: Duration = Duration::from_secs(10);
@@ -155,6 +155,11 @@ impl Stage {
             ..Parts::default()
         };
         self.start(parts, PATIENT_BUDGET).await
+    }
+
+    /// A node in real time as it is in production, connected.
+    pub(super) async fn node_in_a_hurry(&mut self) -> Limits {
+        self.start(Parts::default(), CALL_BUDGET).await
     }
 
     /// A node in real time that has no patience at all, connected.
