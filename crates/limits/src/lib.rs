@@ -13,18 +13,24 @@
 //!   `parcel`s, what it has to know.
 //!
 //! A check looks into its window. If a refusal still holds there, that is the answer. If Redis is
-//! here, the request joins the next call; an answer within 30 ms is final. Otherwise, or if Redis is
-//! away, the twin decides at once: the full limit by itself where refusing would lose audit data,
-//! this node's share of it (N divided by the nodes that lived last, rounded up) elsewhere. Without
-//! an address of Redis there is one node, and the twin always decides.
+//! here, the request joins the next call; an answer within the budget is final. Otherwise, or if Redis
+//! is away, the twin decides: the full limit by itself where refusing would lose audit data, this
+//! node's share of it (N divided by the nodes that lived last, rounded up) elsewhere. Without an
+//! address of Redis there is one node, and the twin always decides.
 //!
-//! What holds while Redis is away, with m nodes, in any rolling window: at most m·N where each node
-//! grants N. Where each grants a share: at most N + m - 1 in a window that lies wholly in the outage;
-//! less than 2N + m in one over its beginning or its end, because the node that admitted N just before
-//! does not hinder the shares of the others; less than 3N + m in one over both. A node that has never
-//! reached Redis, because it was started in the outage, knows of no other, and its share is N. A check takes no longer than its budget and the
-//! call before it. After the outage each node tells Redis what it admitted, within the time between two
-//! probes, and the rule holds over all nodes again.
+//! What holds while Redis is away or slow, with m processes, in any rolling window: at most m·N where
+//! each grants N. Where each grants a share: at most N + m - 1 in a window that lies wholly in the
+//! outage; less than 2N + m in one over its beginning or its end, because the node that admitted N just
+//! before does not hinder the shares of the others; less than 3N + m in one over both. A process that
+//! was started in the outage knows of no other, and its share is N; one that is started again has
+//! forgotten what it admitted, and counts as another. When Redis is back each node tells it what it
+//! admitted: it notices within the time between two probes, telling takes a while if there were many
+//! callers, and when the last node has done so the rule holds over all of them again.
+//!
+//! The data of Redis have an epoch, which ends with the process of Redis and with the data, whichever
+//! is first, and is part of every key's name. A node that hears of another epoch asks nobody until it
+//! has told everything that it admitted under the new one. So it does not matter whether Redis comes
+//! back empty, from an old snapshot or as a replica that had not heard of everything.
 //!
 //! A call that took too long is not forgotten: the twin decides, and when the answer of Redis is here
 //! after all, Redis is told only of what it did not count itself. So a node that is merely busy, whose
@@ -32,11 +38,15 @@
 //!
 //! What is not guaranteed: that a slot is never lost. A request that is dropped while Redis decides, or
 //! that Redis admitted too late and the twin did not, may be counted although nobody was served; and
-//! an admission that was on the wire when the connection broke may count twice. All of these refuse too
-//! early, for at most W, and never admit too much.
-//! A Redis that fails over to a replica loses what was not replicated yet, and may admit that once
-//! more. If the clock of Redis goes back it stands still for a window until it has caught up; if it
-//! goes forward, admissions are forgotten by as much too early.
+//! an admission that was on the wire when the connection broke may count more than once. These refuse
+//! too early, for at most W. If the clock of Redis goes back it stands still for each caller until it
+//! has caught up: who has used up the limit waits longer by as much.
+//!
+//! And what admits too much without an outage: data that are flushed, until the next beat; a process
+//! that is killed before it told the last second; a clock of Redis that goes forward, which forgets by
+//! as much too early; a key that Redis refuses because somebody made it something else, whose caller
+//! each node limits alone; and callers past the bound of the table, of whom Redis is told nothing that
+//! memory admitted.
 
 mod census;
 mod clock;
@@ -133,7 +143,9 @@ impl Limits {
     }
 
     /// Decides on one request of `subject`: an API key, a user or an address. Counts it if it is
-    /// admitted. Never fails, and waits for Redis no longer than two calls may take.
+    /// admitted. Never fails, and waits for Redis no longer than two calls may take: the one before and
+    /// its own. Where more than a thousand wait for the same caller and operation, one more call for
+    /// each thousand before it; but after three that took too long Redis is away, and nobody waits.
     pub async fn check(&self, operation: Operation, quota: Quota, subject: &str) -> Answer {
         let (answer, by) = self.inner.check(operation, quota, subject).await;
         self.inner.handles.count(operation, by, answer.admitted);

@@ -1,6 +1,6 @@
 //! The link to Redis: here or away. How it comes back is in `keeper`.
 //!
-//! Away at once when the connection breaks, because a server that was started again has lost its
+//! Away at once when the connection breaks, because a server that was started again may have lost
 //! data; away after three calls in a row without a good answer, because then waiting for it costs
 //! every request its budget.
 

@@ -58,7 +58,7 @@ pub(crate) struct Server {
 }
 
 /// A connection that many calls share; each is answered in its turn. When it breaks it stays
-/// broken: a server that was started again has lost its data, and that must be noticed.
+/// broken: a server that was started again begins a new epoch, and that must be noticed.
 #[derive(Clone)]
 pub(crate) struct Connection {
     multiplexed: MultiplexedConnection,
