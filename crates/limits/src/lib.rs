@@ -4,25 +4,33 @@
 //! in the last W. With a Redis that answers, the rule holds over all nodes together, in every
 //! rolling window. The cast:
 //!
+//! - `node` takes a check through all of this.
 //! - `exact.lua` is the rule as a script in Redis, on the times of Redis; `redis` runs it.
 //! - `table` holds a `window` for each active caller and operation: the admissions of this node (the
 //!   twin of what Redis knows), until when an earlier refusal holds, and who is asking.
 //! - `turn` has one call in flight for each window; what arrives meanwhile asks together.
-//! - `link` knows whether Redis is *here* or *away*, and brings it back.
+//! - `link` knows whether Redis is *here* or *away*; `keeper` brings it back and tells it, in
+//!   `parcel`s, what it has to know.
 //!
 //! A check looks into its window. If a refusal still holds there, that is the answer. If Redis is
-//! here, the request joins the next call; an answer within 30 ms is final. Otherwise, or if Redis is
-//! away, the twin decides at once: the full limit by itself where refusing would lose audit data,
-//! this node's share of it (N divided by the nodes that lived last, rounded up) elsewhere. Without
-//! an address of Redis there is one node, and the twin always decides.
+//! here, the request joins the next call; an answer within the budget is final. Otherwise, or if Redis
+//! is away, the twin decides: the full limit by itself where refusing would lose audit data, this
+//! node's share of it (N divided by the nodes that lived last, rounded up) elsewhere. Without an
+//! address of Redis there is one node, and the twin always decides.
 //!
-//! What holds while Redis is away, with m nodes, in any rolling window: at most m·N where each node
-//! grants N. Where each grants a share: at most N + m - 1 in a window that lies wholly in the outage;
-//! less than 2N + m in one over its beginning or its end, because the node that admitted N just before
-//! does not hinder the shares of the others; less than 3N + m in one over both. A node that has never
-//! reached Redis knows of no other, and its share is N. A check takes no longer than its budget and the
-//! call before it. After the outage each node tells Redis what it admitted, within the time between two
-//! probes, and the rule holds over all nodes again.
+//! What holds while Redis is away or slow, with m processes, in any rolling window: at most m·N where
+//! each grants N. Where each grants a share: at most N + m - 1 in a window that lies wholly in the
+//! outage; less than 2N + m in one over its beginning or its end, because the node that admitted N just
+//! before does not hinder the shares of the others; less than 3N + m in one over both. A process that
+//! was started in the outage knows of no other, and its share is N; one that is started again has
+//! forgotten what it admitted, and counts as another. When Redis is back each node tells it what it
+//! admitted: it notices within the time between two probes, telling takes a while if there were many
+//! callers, and when the last node has done so the rule holds over all of them again.
+//!
+//! The data of Redis have an epoch, which ends with the process of Redis and with the data, whichever
+//! is first, and is part of every key's name. A node that hears of another epoch asks nobody until it
+//! has told everything that it admitted under the new one. So it does not matter whether Redis comes
+//! back empty, from an old snapshot or as a replica that had not heard of everything.
 //!
 //! A call that took too long is not forgotten: the twin decides, and when the answer of Redis is here
 //! after all, Redis is told only of what it did not count itself. So a node that is merely busy, whose
@@ -30,16 +38,24 @@
 //!
 //! What is not guaranteed: that a slot is never lost. A request that is dropped while Redis decides, or
 //! that Redis admitted too late and the twin did not, may be counted although nobody was served; and
-//! an admission that was on the wire when the connection broke may count twice. All of these refuse too
-//! early, for at most W, and never admit too much.
-//! A Redis that fails over to a replica loses what was not replicated yet, and may admit that once
-//! more. If the clock of Redis goes back it stands still for a window until it has caught up; if it
-//! goes forward, admissions are forgotten by as much too early.
+//! an admission that was on the wire when the connection broke may count more than once. These refuse
+//! too early, for at most W. If the clock of Redis goes back it stands still for each caller until it
+//! has caught up: who has used up the limit waits longer by as much.
+//!
+//! And what admits too much without an outage: data that are flushed, until the next beat; a process
+//! that is killed before it told the last second; a clock of Redis that goes forward, which forgets by
+//! as much too early; a key that Redis refuses because somebody made it something else, whose caller
+//! each node limits alone; and callers past the bound of the table, of whom Redis is told nothing that
+//! memory admitted.
 
+mod census;
 mod clock;
 mod error;
+mod keeper;
 mod link;
 pub mod metrics;
+mod node;
+mod parcel;
 mod redis;
 mod table;
 #[cfg(test)]
@@ -53,18 +69,18 @@ use std::{
     time::Duration,
 };
 
-use domain::limit::{Operation, Quota, Verdict, WhenAlone};
-use futures::FutureExt as _;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use domain::limit::{Operation, Quota};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::Clock,
-    link::{Late, Link},
-    metrics::{DecidedBy, Handles},
-    redis::{Deciding, Failure, Scripts, Server},
-    table::{Found, Place, SHARDS, Table, WINDOWS_MAX},
-    turn::{Call, Seat},
+    keeper::Keeper,
+    link::Link,
+    metrics::Handles,
+    node::Node,
+    redis::{Scripts, Server},
+    table::{Found, Table, WINDOWS_MAX},
     window::Window,
 };
 pub use crate::{error::Error, redis::ping};
@@ -72,13 +88,13 @@ pub use crate::{error::Error, redis::ping};
 /// How long one call to Redis may take. A call takes well below a millisecond; past this the caller
 /// is better served by what this node knows.
 pub const CALL_BUDGET: Duration = Duration::from_millis(30);
-/// One shard is swept at a time, so that the work is spread: all of them in 6.4 s.
-const SWEEP_EVERY: Duration = Duration::from_millis(100);
+/// How long a node that stops may take to tell Redis the rest; a process that ends has little time.
+const LAST_WORDS_MAX: Duration = Duration::from_secs(1);
 
 /// The limiter of one node. Cheap to clone.
 #[derive(Clone)]
 pub struct Limits {
-    inner: Arc<Inner>,
+    inner: Arc<Node>,
 }
 
 /// How limits are shared.
@@ -102,22 +118,6 @@ pub struct Answer {
     pub frees_in: Duration,
 }
 
-/// What a call for some requests came to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Settled {
-    verdict: Verdict,
-    by: DecidedBy,
-}
-
-struct Inner {
-    table: Table,
-    /// `None` without Redis.
-    link: Option<Link>,
-    clock: Clock,
-    call_budget: Duration,
-    handles: Handles,
-}
-
 impl Limits {
     /// Connects in [`Limits::run`]; until then, and whenever Redis is away, this node counts alone.
     /// Fails only if the address is not one.
@@ -132,9 +132,9 @@ impl Limits {
             Ok(Link::new(server))
         };
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(Node {
                 link: options.redis_url.map(link).transpose()?,
-                table: Table::new(WINDOWS_MAX),
+                table: Table::new(parts.windows_max),
                 clock: parts.clock,
                 call_budget: options.call_budget,
                 handles,
@@ -143,7 +143,9 @@ impl Limits {
     }
 
     /// Decides on one request of `subject`: an API key, a user or an address. Counts it if it is
-    /// admitted. Never fails, and waits for Redis no longer than two calls may take.
+    /// admitted. Never fails, and waits for Redis no longer than two calls may take: the one before and
+    /// its own. Where more than a thousand wait for the same caller and operation, one more call for
+    /// each thousand before it; but after three that took too long Redis is away, and nobody waits.
     pub async fn check(&self, operation: Operation, quota: Quota, subject: &str) -> Answer {
         let (answer, by) = self.inner.check(operation, quota, subject).await;
         self.inner.handles.count(operation, by, answer.admitted);
@@ -153,7 +155,7 @@ impl Limits {
     /// What this node alone would say, without counting anything. Exact for an operation that nodes do
     /// not count together.
     pub fn look(&self, operation: Operation, quota: Quota, subject: &str) -> Answer {
-        let Inner { table, clock, .. } = &*self.inner;
+        let Node { table, clock, .. } = &*self.inner;
         let looking = |_: Found<'_>, window: &mut Window| window.decide(quota, clock.now_us(), 0);
         let verdict = table.enter(operation, subject, quota, looking);
         Answer {
@@ -163,19 +165,27 @@ impl Limits {
         }
     }
 
-    /// Has to run as long as checks are made: sweeps idle windows and keeps the link to Redis.
+    /// Has to run as long as checks are made: sweeps idle windows and keeps the link to Redis. When it
+    /// is told to stop, it tells Redis what that has not heard of yet, for a second at most.
     pub async fn run(self, stopping: CancellationToken) {
+        let Node {
+            link, table, clock, ..
+        } = &*self.inner;
         let keeping = async {
-            let Inner {
-                link, table, clock, ..
-            } = &*self.inner;
             match link {
-                Some(link) => link.keep(table, clock).await,
-                None => std::future::pending().await,
+                Some(link) => Keeper::new(link, table, clock).keep(&stopping).await,
+                None => stopping.cancelled().await,
             }
         };
-        let working = async { tokio::join!(keeping, self.inner.sweep()) };
-        stopping.run_until_cancelled(working).await;
+        let too_late = async {
+            stopping.cancelled().await;
+            sleep(LAST_WORDS_MAX).await;
+        };
+        tokio::select! {
+            () = keeping => {}
+            () = too_late => {}
+            () = self.inner.sweep() => {}
+        }
     }
 
     /// Whether Redis decides right now, and not each node by itself.
@@ -199,219 +209,11 @@ impl Limits {
     }
 }
 
-impl Inner {
-    async fn check(
-        self: &Arc<Self>,
-        operation: Operation,
-        quota: Quota,
-        subject: &str,
-    ) -> (Answer, DecidedBy) {
-        loop {
-            let step = self
-                .table
-                .enter(operation, subject, quota, |found, window| {
-                    self.step(found, window, quota)
-                });
-            match step {
-                Step::Settled(settled) => return settled.answer(0),
-                Step::Wait(Seat::In { call, position }) => return call.await.answer(position),
-                Step::Wait(Seat::After(call)) => {
-                    call.await;
-                }
-            }
-        }
-    }
-
-    /// What a request does first, while it holds its window.
-    fn step(self: &Arc<Self>, found: Found<'_>, window: &mut Window, quota: Quota) -> Step {
-        let now_us = self.clock.now_us();
-        window.adopt(quota);
-        if let Some(settled) = denied(window, now_us) {
-            return Step::Settled(settled);
-        }
-        if !self.is_shared() || !found.operation.is_shared() {
-            let settled = self.decide_alone(window, found.operation, quota, 1);
-            self.owe(window, found.operation, &settled);
-            return Step::Settled(settled);
-        }
-        Step::Wait(window.turn().join(|before| {
-            let call = Arc::clone(self).call(found.into(), quota, before);
-            call.boxed().shared()
-        }))
-    }
-
-    /// Asks Redis for all requests that have gathered until the call before this one has ended.
-    async fn call(self: Arc<Self>, place: Place, quota: Quota, before: Option<Call>) -> Settled {
-        if let Some(before) = before {
-            before.await;
-        }
-        let sent_us = self.clock.now_us();
-        let begun = self.table.at(&place, |window| {
-            (window.turn().begin(), denied(window, sent_us))
-        });
-        let (wanted, denied) = begun.unwrap_or((1, None));
-        let settled = match denied {
-            Some(settled) => settled,
-            None => self.ask(&place, quota, wanted, sent_us).await,
-        };
-        self.table.at(&place, Window::end_turn);
-        settled
-    }
-
-    async fn ask(&self, place: &Place, quota: Quota, wanted: u32, sent_us: u64) -> Settled {
-        let asked = self.ask_redis(place, quota, wanted).await;
-        if let Asked::Decided(verdict) = asked {
-            let now_us = self.clock.now_us();
-            self.table.at(place, |window| {
-                window.learn(quota, &verdict, sent_us, now_us);
-            });
-            return Settled {
-                verdict,
-                by: DecidedBy::Redis,
-            };
-        }
-        let late = self.table.at(place, |window| {
-            let settled = self.decide_alone(window, place.operation, quota, wanted);
-            match asked {
-                Asked::Late(link, answer) if link.has_room_for_late() => {
-                    let admitted_at_ms = self.clock.now_us() / 1_000;
-                    link.settle_later(Late {
-                        answer,
-                        place: place.clone(),
-                        admitted: settled.verdict.granted,
-                        admitted_at_ms,
-                    });
-                }
-                _ => self.owe(window, place.operation, &settled),
-            }
-            settled
-        });
-        // Cannot be absent: a window is not swept while somebody is asking.
-        late.unwrap_or_else(|| {
-            self.decide_alone(&mut Window::new(quota), place.operation, quota, wanted)
-        })
-    }
-
-    async fn ask_redis(&self, place: &Place, quota: Quota, wanted: u32) -> Asked<'_> {
-        let Some(link) = &self.link else {
-            return Asked::Nobody;
-        };
-        let Some(live) = link.live() else {
-            return Asked::Nobody;
-        };
-        let (connection, caller) = (live.connection.clone(), (place.operation, &*place.subject));
-        let mut answer = link.server.decide(connection, caller, quota, wanted);
-        match timeout(self.call_budget, &mut answer).await {
-            Ok(Ok(verdict)) => {
-                Link::succeeded(&live);
-                Asked::Decided(verdict)
-            }
-            Ok(Err(failure)) => {
-                link.failed(&live, &failure);
-                Asked::Nobody
-            }
-            Err(_) => {
-                link.failed(&live, &Failure::Late);
-                Asked::Late(link, answer)
-            }
-        }
-    }
-
-    fn is_shared(&self) -> bool {
-        self.link.as_ref().is_some_and(Link::is_here)
-    }
-
-    /// This node decides by what it admitted itself.
-    fn decide_alone(
-        &self,
-        window: &mut Window,
-        operation: Operation,
-        quota: Quota,
-        wanted: u32,
-    ) -> Settled {
-        let now_us = self.clock.now_us();
-        let part = match (&self.link, operation.when_alone()) {
-            (Some(link), WhenAlone::Share) => quota.share(link.nodes()),
-            (Some(_), WhenAlone::Full | WhenAlone::Always) | (None, _) => quota,
-        };
-        Settled {
-            verdict: window.decide(part, now_us, wanted),
-            by: DecidedBy::Memory,
-        }
-    }
-
-    /// Redis has to be told what this node decided without it.
-    fn owe(&self, window: &mut Window, operation: Operation, settled: &Settled) {
-        let admitted = settled.verdict.granted;
-        if self.link.is_some() && operation.is_shared() && admitted > 0 {
-            window.owe(admitted, self.clock.now_us() / 1_000);
-            self.table.note_unsent();
-        }
-    }
-
-    async fn sweep(&self) {
-        let mut ticks = interval(SWEEP_EVERY);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        for shard in (0..SHARDS).cycle() {
-            ticks.tick().await;
-            self.table.sweep(shard, self.clock.now_us());
-            #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-            self.handles.windows.set(self.table.windows() as f64);
-        }
-    }
-}
-
-/// What Redis said.
-enum Asked<'a> {
-    Decided(Verdict),
-    /// Nothing within the budget. It may have counted the requests all the same; when its answer is
-    /// here, the link finds out.
-    Late(&'a Link, Deciding),
-    /// It is not there, or it failed.
-    Nobody,
-}
-
-/// What a request has to do.
-enum Step {
-    Settled(Settled),
-    Wait(Seat),
-}
-
-fn denied(window: &Window, now_us: u64) -> Option<Settled> {
-    window.denied_for(now_us).map(|frees_in| Settled {
-        verdict: Verdict {
-            granted: 0,
-            remaining: 0,
-            frees_in,
-        },
-        by: DecidedBy::DenyCache,
-    })
-}
-
-impl Settled {
-    /// The answer for one of the requests that were decided together, counted from zero: as if each
-    /// had asked after the one before it.
-    fn answer(&self, position: u32) -> (Answer, DecidedBy) {
-        let verdict = &self.verdict;
-        let admitted = position < verdict.granted;
-        let granted_after = if admitted {
-            verdict.granted - 1 - position
-        } else {
-            0
-        };
-        let answer = Answer {
-            admitted,
-            remaining: verdict.remaining + granted_after,
-            frees_in: verdict.frees_in,
-        };
-        (answer, self.by)
-    }
-}
-
 /// What tests replace.
 struct Parts {
     clock: Clock,
     scripts: Scripts,
+    windows_max: usize,
 }
 
 impl Default for Parts {
@@ -419,6 +221,7 @@ impl Default for Parts {
         Self {
             clock: Clock::start(),
             scripts: Scripts::default(),
+            windows_max: WINDOWS_MAX,
         }
     }
 }

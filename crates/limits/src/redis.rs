@@ -1,5 +1,9 @@
 //! Redis: where it is, what our keys are called, and the three scripts that run in it.
 //!
+//! The name of every caller's key has the epoch of the data in it. An epoch begins when the process of
+//! Redis does, whatever it starts from, and when its data was lost: so what was saved in another life
+//! is never read, and goes when its window has passed.
+//!
 //! Every time in Redis is the time of Redis (`TIME`): nodes send and receive durations only, so
 //! their clocks need not agree.
 
@@ -13,16 +17,16 @@ use domain::limit::{Operation, Quota, Verdict};
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::time::timeout;
 
-use crate::{Error, window::Parcel};
+use crate::{Error, parcel::Parcel};
 
 /// A node that was not heard of for so long is gone: it misses five beats.
-const NODE_GONE_AFTER: Duration = Duration::from_secs(5);
+pub(crate) const NODE_GONE_AFTER: Duration = Duration::from_secs(5);
 /// How long connecting and loading the scripts may take. Nobody waits for it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long one pipeline of restored admissions may take. Nobody waits for it.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Room for one call with a usual caller's name: it is written without growing.
-const CALL_BYTES: usize = 160;
+const CALL_BYTES: usize = 180;
 /// Commands that may wait to be written; the library's default of 50 makes callers take turns.
 const COMMANDS_WAITING_MAX: usize = 4_096;
 
@@ -54,12 +58,14 @@ pub(crate) struct Server {
 }
 
 /// A connection that many calls share; each is answered in its turn. When it breaks it stays
-/// broken: a server that was started again has lost its data, and that must be noticed.
+/// broken: a server that was started again begins a new epoch, and that must be noticed.
 #[derive(Clone)]
 pub(crate) struct Connection {
     multiplexed: MultiplexedConnection,
     scripts: Arc<Scripts>,
     hashes: Arc<Hashes>,
+    /// The life of the data that this is about; empty until the first beat has told.
+    pub(crate) epoch: Arc<str>,
 }
 
 /// By which the server knows each script.
@@ -81,12 +87,6 @@ pub(crate) enum Failure {
     Late,
     /// The server said no.
     Refused(RedisError),
-}
-
-/// What a beat answers.
-pub(crate) struct Beat {
-    pub(crate) epoch: String,
-    pub(crate) nodes: u32,
 }
 
 /// Whether a Redis answers at this address.
@@ -146,6 +146,7 @@ impl Server {
                 multiplexed,
                 scripts: Arc::clone(&self.scripts),
                 hashes: Arc::new(hashes),
+                epoch: Arc::default(),
             })
         };
         // Boxed because it is large, and happens seldom.
@@ -165,7 +166,7 @@ impl Server {
         call.arg("EVALSHA")
             .arg(&connection.hashes.exact)
             .arg(1)
-            .arg(self.key(operation, subject))
+            .arg(self.key(&connection.epoch, operation, subject))
             .arg(quota.count.get())
             .arg(quota.window_ms())
             .arg(wanted);
@@ -180,55 +181,59 @@ impl Server {
         .boxed()
     }
 
-    /// Says that this node lives. `epoch` becomes the name of the data's life if it has none.
+    /// Says that this node lives, and notes the epoch on the connection. `new_epoch` becomes its name
+    /// if it has none. Returns how many nodes live.
     pub(crate) async fn beat(
         &self,
         connection: &mut Connection,
         budget: Duration,
-        epoch: &str,
-    ) -> Result<Beat, Failure> {
+        new_epoch: &str,
+    ) -> Result<u32, Failure> {
         let mut call = cmd("EVALSHA");
         call.arg(&connection.hashes.beat)
             .arg(2)
             .arg(format!("{}:rl:{{nodes}}", self.namespace))
             .arg(format!("{}:rl:{{nodes}}:epoch", self.namespace))
             .arg(&self.node)
-            .arg(epoch)
+            .arg(new_epoch)
             .arg(u64::try_from(NODE_GONE_AFTER.as_millis()).unwrap_or(u64::MAX));
-        let (epoch, nodes) = within(budget, connection.query(&call)).await?;
-        Ok(Beat { epoch, nodes })
+        let (epoch, nodes): (String, u32) = within(budget, connection.query(&call)).await?;
+        if *connection.epoch != *epoch {
+            connection.epoch = epoch.into();
+        }
+        Ok(nodes)
     }
 
-    /// Tells of admissions that Redis has not heard of, in one pipeline.
+    /// Tells of admissions that Redis has not heard of, in one pipeline. Returns what became of each.
     pub(crate) async fn restore(
         &self,
         connection: &mut Connection,
         parcels: &[Parcel],
         now_ms: u64,
-    ) -> Result<(), Failure> {
+    ) -> Result<Vec<Result<(), Failure>>, Failure> {
         let mut calls = pipe();
+        calls.ignore_errors();
         for parcel in parcels {
             calls
                 .cmd("EVALSHA")
                 .arg(&connection.hashes.restore)
                 .arg(1)
-                .arg(self.key(parcel.operation, &parcel.subject))
+                .arg(self.key(&connection.epoch, parcel.operation, &parcel.subject))
                 .arg(parcel.quota.count.get())
                 .arg(parcel.quota.window_ms());
             for at in &parcel.admitted_at {
                 calls.arg(now_ms.saturating_sub(*at));
             }
-            calls.ignore();
         }
-        within(
-            RESTORE_TIMEOUT,
-            calls.query_async(&mut connection.multiplexed),
-        )
-        .await
+        let telling = calls.query_async(&mut connection.multiplexed);
+        let told: Vec<Result<u32, RedisError>> = within(RESTORE_TIMEOUT, telling).await?;
+        let each = |one: Result<u32, RedisError>| one.map(|_| ()).map_err(Failure::from);
+        Ok(told.into_iter().map(each).collect())
     }
 
-    fn key(&self, operation: Operation, subject: &str) -> String {
-        format!("{}:rl:{{{subject}}}:{}", self.namespace, operation.as_str())
+    fn key(&self, epoch: &str, operation: Operation, subject: &str) -> String {
+        let operation = operation.as_str();
+        format!("{}:rl:{epoch}:{{{subject}}}:{operation}", self.namespace)
     }
 }
 
@@ -264,6 +269,17 @@ async fn within<T>(
     match timeout(budget, call).await {
         Ok(answer) => answer.map_err(Failure::from),
         Err(_) => Err(Failure::Late),
+    }
+}
+
+impl Failure {
+    /// Whether this is about the key of the call (it is no list, or not one of times), and says nothing
+    /// about the server.
+    pub(crate) fn is_about_one_key(&self) -> bool {
+        match self {
+            Self::Refused(error) => matches!(error.code(), Some("WRONGTYPE" | "ERR")),
+            Self::Broken(_) | Self::Late => false,
+        }
     }
 }
 

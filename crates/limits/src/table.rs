@@ -11,13 +11,15 @@ use std::{
 
 use domain::limit::{Operation, Quota};
 
-use crate::window::{Parcel, Window};
+use crate::{parcel::Parcel, window::Window};
 
 pub(crate) const SHARDS: usize = 64;
 
 /// How many windows one shard holds for one operation: about a million for each operation, some
 /// 200 MB. A live window is never dropped for a new one, or a caller with many addresses could make
-/// us forget what it did. Past the bound, new callers of a shard and operation share one window.
+/// us forget what it did. Past the bound, new callers of a shard and operation have none of their own:
+/// Redis is asked for each of their requests, and while it is away they share one. What that admits is
+/// not told to Redis, which knows callers and not those who share.
 pub(crate) const WINDOWS_MAX: usize = 16_384;
 
 /// A map gives room back when it uses less than this part of it.
@@ -28,26 +30,33 @@ pub(crate) struct Table {
     hasher: RandomState,
     windows_max: usize,
     windows: AtomicUsize,
-    has_unsent: AtomicBool,
+    /// Which shards hold admissions that Redis has not heard of.
+    has_unsent: [AtomicBool; SHARDS],
 }
 
-/// A map for each operation, so that a caller's name is looked up as it comes.
-type Shard = [HashMap<Box<str>, Box<Window>>; Operation::ALL.len()];
+/// By operation, so that a caller's name is looked up as it comes.
+#[derive(Default)]
+struct Shard {
+    own: [HashMap<Box<str>, Box<Window>>; Operation::ALL.len()],
+    /// For callers past the bound.
+    common: [Option<Box<Window>>; Operation::ALL.len()],
+}
 
 /// The window that a request came to.
 #[derive(Clone, Copy)]
 pub(crate) struct Found<'a> {
-    shard: usize,
+    pub(crate) shard: usize,
     pub(crate) operation: Operation,
     subject: &'a str,
+    /// Whether it is for this caller alone.
+    pub(crate) is_own: bool,
 }
 
 /// How to come to that window again.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    shard: usize,
+    pub(crate) shard: usize,
     pub(crate) operation: Operation,
-    /// The caller, or the name of the window that callers past the bound share.
     pub(crate) subject: Box<str>,
 }
 
@@ -61,6 +70,17 @@ impl From<Found<'_>> for Place {
     }
 }
 
+impl Place {
+    pub(crate) fn found(&self) -> Found<'_> {
+        Found {
+            shard: self.shard,
+            operation: self.operation,
+            subject: &self.subject,
+            is_own: true,
+        }
+    }
+}
+
 impl Table {
     pub(crate) fn new(windows_max: usize) -> Self {
         Self {
@@ -68,11 +88,12 @@ impl Table {
             hasher: RandomState::new(),
             windows_max,
             windows: AtomicUsize::new(0),
-            has_unsent: AtomicBool::new(false),
+            has_unsent: std::array::from_fn(|_| AtomicBool::new(false)),
         }
     }
 
-    /// Runs `work` on the window of a caller, which is made if there is none.
+    /// Runs `work` on the window of a caller, which is made if there is none; past the bound, on the one
+    /// that is common to such callers.
     pub(crate) fn enter<T>(
         &self,
         operation: Operation,
@@ -81,30 +102,33 @@ impl Table {
         work: impl FnOnce(Found<'_>, &mut Window) -> T,
     ) -> T {
         let shard = self.shard_of(operation, subject);
-        let found = |subject| Found {
+        let found = |is_own| Found {
             shard,
             operation,
             subject,
+            is_own,
         };
-        let map = &mut self.lock(shard)[operation as usize];
-        if let Some(window) = map.get_mut(subject) {
-            return work(found(subject), window);
+        let Shard { own, common } = &mut *self.lock(shard);
+        let own = &mut own[operation as usize];
+        if let Some(window) = own.get_mut(subject) {
+            return work(found(true), window);
         }
-        // The name of a shared window is never that of a caller: an id or an address.
-        let shared = format!("overflow-{shard}");
-        let is_full = map.len() >= self.windows_max;
-        let subject = if is_full { &shared } else { subject };
-        let window = map.entry(subject.into()).or_insert_with(|| {
+        let new = || {
             self.windows.fetch_add(1, Ordering::Relaxed);
             Box::new(Window::new(quota))
-        });
-        work(found(subject), window)
+        };
+        if own.len() >= self.windows_max {
+            let window = common[operation as usize].get_or_insert_with(new);
+            return work(found(false), window);
+        }
+        let window = own.entry(subject.into()).or_insert_with(new);
+        work(found(true), window)
     }
 
     /// Runs `work` on a window that is in use, and so was not swept.
     pub(crate) fn at<T>(&self, place: &Place, work: impl FnOnce(&mut Window) -> T) -> Option<T> {
-        let mut maps = self.lock(place.shard);
-        maps[place.operation as usize]
+        let mut shard = self.lock(place.shard);
+        shard.own[place.operation as usize]
             .get_mut(&place.subject)
             .map(|window| work(window))
     }
@@ -118,46 +142,48 @@ impl Table {
     pub(crate) fn sweep(&self, shard: usize, now_us: u64) {
         for operation in Operation::ALL {
             // The lock is held for one map at a time, a millisecond or two if it is full.
-            let map = &mut self.lock(shard)[operation as usize];
+            let Shard { own, common } = &mut *self.lock(shard);
+            let (map, common) = (
+                &mut own[operation as usize],
+                &mut common[operation as usize],
+            );
             let before = map.len();
             map.retain(|_, window| !window.tidy(now_us));
+            let gone = usize::from(common.take_if(|window| window.tidy(now_us)).is_some());
             self.windows
-                .fetch_sub(before - map.len(), Ordering::Relaxed);
+                .fetch_sub(before - map.len() + gone, Ordering::Relaxed);
             if map.capacity() > ROOM_USED_MIN * map.len() {
                 map.shrink_to_fit();
             }
         }
     }
 
-    /// Notes that some window holds admissions that Redis has not heard of.
-    pub(crate) fn note_unsent(&self) {
-        self.has_unsent.store(true, Ordering::Release);
+    /// Notes that some window of a shard holds admissions that Redis has not heard of.
+    pub(crate) fn note_unsent(&self, shard: usize) {
+        self.has_unsent[shard].store(true, Ordering::Release);
     }
 
     /// Whether that was noted since the last time.
-    pub(crate) fn take_note(&self) -> bool {
-        self.has_unsent.swap(false, Ordering::AcqRel)
+    pub(crate) fn take_note(&self, shard: usize) -> bool {
+        self.has_unsent[shard].swap(false, Ordering::AcqRel)
     }
 
-    /// Redis has lost its data: everything that was admitted here has to be told again.
-    pub(crate) fn owe_everything(&self) {
-        for shard in 0..SHARDS {
-            let mut maps = self.lock(shard);
-            let shared = Operation::ALL.iter().filter(|one| one.is_shared());
-            for operation in shared {
-                for window in maps[*operation as usize].values_mut() {
-                    window.owe_everything();
-                }
+    /// Redis has lost its data: everything that was admitted in this shard has to be told again.
+    pub(crate) fn owe_everything(&self, shard: usize) {
+        let shared = Operation::ALL.into_iter().filter(|one| one.is_shared());
+        for operation in shared {
+            for window in self.lock(shard).own[operation as usize].values_mut() {
+                window.owe_everything();
             }
         }
-        self.note_unsent();
+        self.note_unsent(shard);
     }
 
     /// What Redis has to be told of one shard.
     pub(crate) fn take_unsent(&self, shard: usize, now_us: u64) -> Vec<Parcel> {
         let mut parcels = Vec::new();
         for operation in Operation::ALL {
-            for (subject, window) in &mut self.lock(shard)[operation as usize] {
+            for (subject, window) in &mut self.lock(shard).own[operation as usize] {
                 if let Some(admitted_at) = window.take_unsent(now_us) {
                     parcels.push(Parcel {
                         operation,
@@ -173,14 +199,14 @@ impl Table {
 
     /// Telling failed.
     pub(crate) fn put_back(&self, shard: usize, parcels: impl IntoIterator<Item = Parcel>) {
-        let mut maps = self.lock(shard);
+        let maps = &mut self.lock(shard).own;
         for parcel in parcels {
             // A window that was swept meanwhile held nothing that still counts.
             if let Some(window) = maps[parcel.operation as usize].get_mut(&parcel.subject) {
                 window.put_back(parcel.admitted_at);
             }
         }
-        self.note_unsent();
+        self.note_unsent(shard);
     }
 
     fn shard_of(&self, operation: Operation, subject: &str) -> usize {
@@ -228,7 +254,7 @@ mod tests {
         sweep_all(&table, SECOND_US);
         assert_eq!(table.windows(), 1);
         let rooms: usize = (0..SHARDS)
-            .map(|shard| table.lock(shard)[Operation::Login as usize].capacity())
+            .map(|shard| table.lock(shard).own[Operation::Login as usize].capacity())
             .sum();
         assert!(rooms < 8, "{rooms} places kept");
         assert!(admit(&table, "late", SECOND_US));
@@ -265,9 +291,10 @@ mod tests {
         let table = Table::new(WINDOWS_MAX);
         let (shard, operation) = (table.shard_of(Operation::Login, "a"), Operation::Login);
         table.enter(operation, "a", quota(), |_, window| window.owe(2, 5));
-        table.note_unsent();
-        assert!(table.take_note());
-        assert!(!table.take_note());
+        table.note_unsent(shard);
+        let noted: Vec<usize> = (0..SHARDS).filter(|one| table.take_note(*one)).collect();
+        assert_eq!(noted, [shard]);
+        assert!(!table.take_note(shard));
         let parcels = table.take_unsent(shard, 6_000);
         let expected = Parcel {
             operation,
@@ -278,7 +305,7 @@ mod tests {
         assert_eq!(parcels, [expected]);
         assert!(table.take_unsent(shard, 6_000).is_empty());
         table.put_back(shard, parcels);
-        assert!(table.take_note());
+        assert!(table.take_note(shard));
         assert_eq!(table.take_unsent(shard, 6_000).len(), 1);
     }
 
@@ -287,8 +314,8 @@ mod tests {
         let table = Table::new(WINDOWS_MAX);
         admit(&table, "a", 0);
         admit(&table, "a", 600_000);
-        table.owe_everything();
         let shard = table.shard_of(Operation::Login, "a");
+        table.owe_everything(shard);
         let owed = table.take_unsent(shard, SECOND_US);
         assert_eq!(owed[0].admitted_at, [600], "the first has left the window");
     }

@@ -11,7 +11,7 @@
 
 use futures::future::{BoxFuture, Shared};
 
-use crate::Settled;
+use crate::node::Settled;
 
 /// How many requests one call asks for at most; the script pushes all of them in one command.
 pub(crate) const WANTED_MAX: u32 = 1_000;

@@ -3,7 +3,7 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
-use domain::limit::{Log, Operation, Quota, Verdict};
+use domain::limit::{Log, Quota, Verdict};
 
 use crate::turn::Turn;
 
@@ -25,15 +25,6 @@ struct Passing {
     turn: Turn,
     /// Admissions that Redis has not heard of, oldest first.
     unsent: Vec<u64>,
-}
-
-/// Admissions of one window on their way to Redis.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Parcel {
-    pub(crate) operation: Operation,
-    pub(crate) subject: Box<str>,
-    pub(crate) quota: Quota,
-    pub(crate) admitted_at: Vec<u64>,
 }
 
 impl Window {
@@ -72,6 +63,11 @@ impl Window {
     /// The requests that ask Redis together.
     pub(crate) fn turn(&mut self) -> &mut Turn {
         &mut self.passing.get_or_insert_default().turn
+    }
+
+    /// Whether nobody is asking Redis.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.passing.as_ref().is_none_or(|one| one.turn.is_idle())
     }
 
     /// The call in flight has its answer.
@@ -127,11 +123,12 @@ impl Window {
         (!unsent.is_empty()).then_some(unsent)
     }
 
-    /// Telling failed; whatever came since is newer.
+    /// Telling failed. What was cut into parts comes back one by one, and something may have come since:
+    /// Redis relies on the order.
     pub(crate) fn put_back(&mut self, times: Vec<u64>) {
         let unsent = &mut self.passing.get_or_insert_default().unsent;
-        let newer = std::mem::replace(unsent, times);
-        unsent.extend(newer);
+        unsent.extend(times);
+        unsent.sort_unstable();
     }
 
     /// Forgets what no longer matters. Returns whether nothing is left.
@@ -198,6 +195,24 @@ mod tests {
         assert!(window.denied_for(1_200).is_some());
         window.adopt(quota("2/1000ms"));
         assert_eq!(window.denied_for(1_200), None);
+    }
+
+    #[test]
+    fn what_redis_said_about_another_quota_is_no_refusal() {
+        let (old, new) = (quota("1/1000ms"), quota("2/1000ms"));
+        let mut window = Window::new(old);
+        // Asked under the old quota, and meanwhile somebody came with the new one.
+        window.adopt(new);
+        let full = Verdict {
+            granted: 1,
+            remaining: 0,
+            frees_in: Duration::from_millis(500),
+        };
+        window.learn(old, &full, 0, 0);
+        assert_eq!(window.denied_for(1), None);
+        assert_eq!(window.decide(new, 0, 2).granted, 1, "but it is counted");
+        window.learn(new, &full, 0, 0);
+        assert!(window.denied_for(1).is_some());
     }
 
     #[test]

@@ -197,7 +197,13 @@ async fn a_redis_that_was_emptied_is_told_everything_again() {
         .query(&mut connection)
         .expect("Redis answers");
     eventually(DEADLINE, "all nine are there again", async || {
-        let key = "outage:rl:{caller}:register";
+        let epoch: Option<String> = redis::cmd("GET")
+            .arg("outage:rl:{nodes}:epoch")
+            .query(&mut connection)
+            .expect("Redis answers");
+        let epoch = epoch.unwrap_or_default();
+        let name = epoch.split(':').next_back().unwrap_or_default();
+        let key = format!("outage:rl:{name}:{{caller}}:register");
         let count: usize = redis::cmd("LLEN")
             .arg(key)
             .query(&mut connection)

@@ -6,13 +6,22 @@
 //! - `twins`: the rule in Rust and the rule in Redis agree, also about restored admissions.
 //! - `shortcuts`: the deny cache and coalescing change the number of calls and nothing else.
 //! - `nodes`: several nodes over one Redis.
+//! - `going`: Redis goes away while it is asked.
+//! - `late`: it answers, but too late.
+//! - `refusals`: it says no about one key.
+//! - `overflow`: a node has no room for another caller.
+//! - `epochs`: Redis starts again from a snapshot, or is emptied.
 //! - `soak`: a million callers, and the memory they take.
 //!
 //! Outages are in `tests/`, through the public surface.
 
+mod epochs;
+mod going;
 mod late;
 mod mutants;
 mod nodes;
+mod overflow;
+mod refusals;
 mod shortcuts;
 mod soak;
 mod stage;

@@ -175,8 +175,44 @@ async fn a_window_whose_every_request_was_dropped_is_forgotten_too() {
     assert!(answer.expect("the next does not wait").admitted);
 }
 
+#[tokio::test]
+async fn a_lone_request_that_was_dropped_leaves_nothing() {
+    let mut stage = Stage::shared();
+    let node = stage.node().await;
+    let mut check = node
+        .check(Operation::Ingest, quota("5/60s"), "key_gone")
+        .boxed();
+    assert_eq!(poll_immediate(&mut check).await, None);
+    drop(check);
+    stage.advance_ms(600_000);
+    sweep_all(&node);
+    assert_eq!(node.windows(), 0);
+}
+
+#[tokio::test]
+async fn requests_under_two_quotas_that_ask_together_are_each_counted() {
+    let mut stage = Stage::shared();
+    let node = stage.node().await;
+    let check = |limit| node.check(Operation::Ingest, limit, "key_hot").boxed();
+    let checks = (0..6).map(|number| check(quota(["3/60s", "5/60s"][number % 2])));
+    let answers = timeout(DEADLINE, join_all(checks)).await;
+    let answers = answers.expect("nobody waits for ever");
+    let admitted = answers.iter().filter(|one| one.admitted).count();
+    assert!((3..=5).contains(&admitted), "{admitted} of 3 or 5");
+    let key = stage.key("key_hot", Operation::Ingest);
+    let counted: usize = stage.connection.llen(&key).expect("Redis answers");
+    assert_eq!(counted, admitted);
+    let more = burst(&node, quota("5/60s"), 9).await;
+    let more = more.iter().filter(|one| one.admitted).count();
+    assert_eq!(
+        admitted + more,
+        5,
+        "the refusals of three do not hold for five"
+    );
+}
+
 fn sweep_all(node: &Limits) {
-    for shard in 0..crate::SHARDS {
+    for shard in 0..crate::table::SHARDS {
         node.inner.table.sweep(shard, node.inner.clock.now_us());
     }
 }

@@ -10,7 +10,7 @@ use futures::{FutureExt as _, future::join_all};
 use testkit::eventually;
 
 use super::{quota, stage::Stage};
-use crate::{CALL_BUDGET, Limits, Options, Parts, SHARDS, clock::Clock};
+use crate::{CALL_BUDGET, Limits, Options, Parts, clock::Clock, table::SHARDS};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 

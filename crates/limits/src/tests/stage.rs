@@ -9,12 +9,13 @@ use std::{
     time::Duration,
 };
 
+use domain::limit::Operation;
 use redis::{Commands as _, Connection};
 use testkit::{eventually, namespace, own, shared};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Limits, Options, Parts, clock::Clock, redis::Scripts};
+use crate::{CALL_BUDGET, Limits, Options, Parts, clock::Clock, redis::Scripts};
 
 /// On a busy machine an answer may take longer than in production; these tests are not about time.
 const PATIENT_BUDGET: Duration = Duration::from_secs(10);
@@ -26,8 +27,9 @@ pub(super) struct Stage {
     url: String,
     namespace: String,
     now_us: Arc<AtomicU64>,
-    /// The tasks of the nodes.
+    /// The tasks of the nodes, and how to end them.
     running: JoinSet<()>,
+    stopping: CancellationToken,
     /// A Redis of its own, which ends with the stage.
     _redis: Option<Box<dyn Any + Send>>,
 }
@@ -41,6 +43,11 @@ impl Stage {
         Self::new(shared().redis_url.clone(), None)
     }
 
+    /// On a Redis that the test owns.
+    pub(super) fn on(url: String) -> Self {
+        Self::new(url, None)
+    }
+
     /// On a Redis of its own, to count its calls.
     pub(super) fn own() -> Self {
         let redis = own::redis().expect("Redis starts");
@@ -48,13 +55,13 @@ impl Stage {
     }
 
     fn new(url: String, redis: Option<Box<dyn Any + Send>>) -> Self {
-        let client = redis::Client::open(url.as_str()).expect("an address");
         let mut stage = Self {
-            connection: client.get_connection().expect("Redis runs"),
+            connection: connect(&url),
             url,
             namespace: namespace(),
             now_us: Arc::default(),
             running: JoinSet::new(),
+            stopping: CancellationToken::new(),
             _redis: redis,
         };
         stage.set_ms(1_800_000_000_000);
@@ -76,12 +83,32 @@ impl Stage {
         self.now_us.load(Ordering::SeqCst) / 1_000
     }
 
+    /// Connects again after Redis was restarted.
+    pub(super) fn reconnect(&mut self) {
+        self.connection = connect(&self.url);
+    }
+
     fn clock_key(&self) -> String {
         format!("{}:now", self.namespace)
     }
 
-    pub(super) fn key(&self, subject: &str, operation: domain::limit::Operation) -> String {
-        format!("{}:rl:{{{subject}}}:{}", self.namespace, operation.as_str())
+    /// What nodes call this caller in the epoch of now.
+    pub(super) fn key(&mut self, subject: &str, operation: Operation) -> String {
+        let epoch = self.epoch().expect("a node has named it");
+        self.key_in(&epoch, subject, operation)
+    }
+
+    /// The epoch of the data, unless it was lost and no node has noticed.
+    pub(super) fn epoch(&mut self) -> Option<String> {
+        let key = format!("{}:rl:{{nodes}}:epoch", self.namespace);
+        let said: Option<String> = self.connection.get(key).expect("Redis answers");
+        let (_run, epoch) = said.as_deref()?.split_once(':')?;
+        Some(epoch.to_owned())
+    }
+
+    pub(super) fn key_in(&self, epoch: &str, subject: &str, operation: Operation) -> String {
+        let operation = operation.as_str();
+        format!("{}:rl:{epoch}:{{{subject}}}:{operation}", self.namespace)
     }
 
     /// Our scripts, except that they ask the test for the time.
@@ -111,6 +138,7 @@ impl Stage {
         let parts = Parts {
             clock: Clock::Set(Arc::clone(&self.now_us)),
             scripts: self.scripts(),
+            ..Parts::default()
         };
         self.start(parts, PATIENT_BUDGET).await
     }
@@ -118,6 +146,20 @@ impl Stage {
     /// A node on the real clock, connected.
     pub(super) async fn node_in_real_time(&mut self) -> Limits {
         self.start(Parts::default(), PATIENT_BUDGET).await
+    }
+
+    /// A node in real time that has no room for a window, connected.
+    pub(super) async fn node_without_room(&mut self) -> Limits {
+        let parts = Parts {
+            windows_max: 0,
+            ..Parts::default()
+        };
+        self.start(parts, PATIENT_BUDGET).await
+    }
+
+    /// A node in real time as it is in production, connected.
+    pub(super) async fn node_in_a_hurry(&mut self) -> Limits {
+        self.start(Parts::default(), CALL_BUDGET).await
     }
 
     /// A node in real time that has no patience at all, connected.
@@ -133,9 +175,17 @@ impl Stage {
         };
         let node = Limits::assemble(&options, parts).expect("an address");
         self.running
-            .spawn(node.clone().run(CancellationToken::new()));
+            .spawn(node.clone().run(self.stopping.child_token()));
         eventually(DEADLINE, "the node is connected", async || node.is_shared()).await;
         node
+    }
+
+    /// Ends every node, as when the process is told to.
+    pub(super) async fn stop(&mut self) {
+        self.stopping.cancel();
+        while let Some(ended) = self.running.join_next().await {
+            ended.expect("the task ends as asked");
+        }
     }
 
     /// How often Redis was asked to decide; on a Redis of its own only.
@@ -152,7 +202,7 @@ impl Stage {
             .arg("RESETSTAT")
             .query(&mut self.connection)
             .expect("Redis answers");
-        figure(&stats, "evalsha", "usec=")
+        figure(&stats, "evalsha", "usec=") + figure(&stats, "eval", "usec=")
     }
 
     /// How much memory Redis uses.
@@ -179,6 +229,23 @@ impl Stage {
             .query(&mut self.connection)
             .expect("Redis answers")
     }
+}
+
+/// As if this node had admitted one request of the caller by itself.
+pub(super) fn admit_alone(node: &Limits, subject: &str) {
+    let limit = "100/60s".parse().expect("a quota");
+    let inner = &node.inner;
+    inner
+        .table
+        .enter(Operation::Ingest, subject, limit, |found, window| {
+            let settled = inner.decide_alone(window, found.operation, limit, 1);
+            inner.owe(window, found, &settled);
+        });
+}
+
+fn connect(url: &str) -> Connection {
+    let client = redis::Client::open(url).expect("an address");
+    client.get_connection().expect("Redis runs")
 }
 
 /// A figure of one command; zero if it was never called.

@@ -99,7 +99,7 @@ impl InRedis {
 
     pub(super) fn key(&self, caller: Caller) -> String {
         let subject = format!("{}-{}", caller.subject, self.resets);
-        self.stage.key(&subject, caller.operation)
+        self.stage.key_in("hand", &subject, caller.operation)
     }
 }
 

@@ -6,7 +6,7 @@ use domain::limit::{Quota, Verdict, retry_after_s};
 use proptest::{
     collection::vec,
     prelude::*,
-    test_runner::{Config, TestCaseError, TestRunner},
+    test_runner::{Config, TestCaseError, TestRng, TestRunner},
 };
 
 /// Something that limits, on a clock that is set from outside.
@@ -141,18 +141,24 @@ fn with_traffic(
     limiter: &mut dyn Limiter,
     property: impl Fn(&mut dyn Limiter, &Traffic) -> Result<(), String>,
 ) -> Result<(), String> {
-    let config = Config {
-        cases: CASES,
-        failure_persistence: None,
-        max_shrink_iters: 64,
-        ..Config::default()
-    };
     let limiter = std::cell::RefCell::new(limiter);
-    TestRunner::new(config)
+    runner(CASES)
         .run(&traffic(), |traffic| {
             property(&mut **limiter.borrow_mut(), &traffic).map_err(TestCaseError::fail)
         })
         .map_err(|failure| failure.to_string())
+}
+
+/// The same cases in every run: who sees one fail sees it again.
+pub(super) fn runner(cases: u32) -> TestRunner {
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 64,
+        ..Config::default()
+    };
+    let rng = TestRng::deterministic_rng(config.rng_algorithm);
+    TestRunner::new_with_rng(config, rng)
 }
 
 fn check(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
