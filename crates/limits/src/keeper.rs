@@ -1,8 +1,8 @@
 //! Keeps the link to Redis: connects, beats, and tells Redis what it has to know.
 //!
 //! While Redis is away it is tried again and again, and before it counts as here it is told what this
-//! node admitted meanwhile; if its epoch is another one, its data was lost and it is told everything
-//! that still counts.
+//! node admitted meanwhile; if its epoch is another one, because it was started again or lost its data,
+//! it is told everything that still counts.
 
 use std::{sync::Arc, time::Duration};
 
@@ -147,7 +147,7 @@ impl<'a> Keeper<'a> {
             return Ok(Data::Same);
         }
         if self.known_epoch.is_some() {
-            warn!("Redis has lost its data: it is told what this node admitted");
+            warn!("Redis was started again or lost its data: it is told what this node admitted");
         }
         // From here on it is known which data the notes in memory are about, also if telling fails.
         self.known_epoch = epoch;
