@@ -79,14 +79,17 @@ error_codes! {
         "The body is valid JSON, but some of its fields are not valid.",
         "Each entry of `errors` points at one field and says what is expected there.";
     RateLimited, "RATE_LIMITED", 429, "Too many requests",
-        "A request limit is used up: of this API key or session for this operation, or of this client address for an account operation.",
-        "Wait for the seconds in `Retry-After`, then send the request again. `RateLimit` in every answer says how many requests are left; a refused request does not count.";
+        "A request limit is used up: of this API key, person or organisation for this operation, or of this client address.",
+        "Wait for the seconds in `Retry-After`, then send the request again. A refused request does not count. The header `RateLimit` of the answers before says how many requests are left.";
     Internal, "INTERNAL", 500, "Something went wrong on our side",
         "The server met an error it did not expect; it is in the server's log under the `request_id`.",
         "Send the request again. If it keeps failing, give the `request_id` to whoever runs the server.";
     JournalUnavailable, "JOURNAL_UNAVAILABLE", 503, "The journal cannot be reached",
         "The durable log did not acknowledge in time, so nothing was promised: what you sent may or may not have been kept.",
         "Send the request again after `Retry-After`. An event with a `client_event_id` is listed once however often it is sent.";
+    NotInEffectYet, "NOT_IN_EFFECT_YET", 503, "Saved, but not in effect yet",
+        "What you sent is saved; the journal is away, so nodes have not been told of it yet. They will be once it is back.",
+        "Do not send it again: `detail` says what was saved and how to look at it.";
     StoreUnavailable, "STORE_UNAVAILABLE", 503, "The database cannot be reached",
         "Lists and settings need PostgreSQL, which is down, or gave the request up in favour of another. Ingest and deliveries go on without it.",
         "Send the request again after `Retry-After`. Nothing that was accepted is lost.";

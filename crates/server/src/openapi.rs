@@ -25,8 +25,9 @@ use crate::{
 #[openapi(
     info(
         title = "Watchbell",
-        description = "The audit trail, the guard and the alarm bell for AI agents. Every error of `/v1` is \
-                       `application/problem+json` with a stable `code`; every answer carries `X-Request-Id`.",
+        description = "The audit trail, the guard and the alarm bell for AI agents. Every error of an operation is \
+                       `application/problem+json` with a stable `code`, and every answer of one carries `X-Request-Id`. \
+                       What is not HTTP, or has too large a head, is refused without either.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(

@@ -86,7 +86,7 @@ impl ControlPlane {
         };
         let saved = saved();
         tracing::warn!(error, "saved but not announced yet: {saved}");
-        Err(Problem::new(ErrorCode::JournalUnavailable, saved))
+        Err(Problem::new(ErrorCode::NotInEffectYet, saved))
     }
 }
 
@@ -126,6 +126,8 @@ impl Appenders {
 }
 
 impl Authority for DataPlane {
+    const TAKES_SESSIONS: bool = false;
+
     fn door(&self) -> &Door {
         &self.door
     }
@@ -136,6 +138,8 @@ impl Authority for DataPlane {
 }
 
 impl Authority for ControlPlane {
+    const TAKES_SESSIONS: bool = true;
+
     fn door(&self) -> &Door {
         &self.door
     }

@@ -42,7 +42,7 @@ use crate::{
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What customers call. A route inside `per_key` is limited for each API key or person, one inside
-/// `per_address` for each client address; the limits are those of spec section 8.
+/// `per_address` for each client address; docs/reference/limits.md lists them.
 pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
     let cross_site = CrossSite::new(&control.public_url)?;
     let per_key = |operation, route| rate_limit::per_key(data, operation, route);

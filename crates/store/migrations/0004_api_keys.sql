@@ -5,4 +5,6 @@ ALTER TABLE api_keys
     ADD COLUMN created_by   uuid,
     -- To within the seconds that uses are gathered for.
     ADD COLUMN last_used_at timestamptz,
-    ADD COLUMN revoked_at   timestamptz;
+    ADD COLUMN revoked_at   timestamptz,
+    -- Its successor, if it was rotated; it ends soon and is not rotated again.
+    ADD COLUMN replaced_by  uuid;

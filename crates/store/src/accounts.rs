@@ -22,6 +22,7 @@ pub struct NewAccount {
     pub key: KeyId,
     pub key_name: String,
     pub key_hash: KeyHash,
+    pub key_hint: String,
     pub scopes: Vec<Scope>,
     pub created_at: Timestamp,
 }
@@ -45,12 +46,13 @@ impl Store {
         found(&mut transaction, &account.org_name, &owner).await?;
         let scopes: Vec<&str> = account.scopes.iter().map(|scope| scope.as_str()).collect();
         sqlx::query(
-            "INSERT INTO api_keys (org_id, id, name, hash, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
+            "INSERT INTO api_keys (org_id, id, name, hash, hint, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
         )
         .bind(account.org.uuid())
         .bind(account.key.uuid())
         .bind(&account.key_name)
         .bind(account.key_hash.as_str())
+        .bind(&account.key_hint)
         .bind(scopes)
         .bind(to_database(account.created_at))
         .execute(&mut *transaction)

@@ -46,6 +46,7 @@ pub struct KeyRow {
     pub expires_at: Option<Timestamp>,
     pub last_used_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
+    pub replaced_by: Option<KeyId>,
 }
 
 /// What became of a change.
@@ -63,7 +64,7 @@ pub enum KeyChange {
 /// Named, because `*` stops working under a running process when a column is added.
 macro_rules! columns {
     () => {
-        "org_id, id, name, hash, hint, scopes, created_by, created_at, expires_at, last_used_at, revoked_at"
+        "org_id, id, name, hash, hint, scopes, created_by, created_at, expires_at, last_used_at, revoked_at, replaced_by"
     };
 }
 
@@ -80,6 +81,7 @@ struct Row {
     expires_at: Option<OffsetDateTime>,
     last_used_at: Option<OffsetDateTime>,
     revoked_at: Option<OffsetDateTime>,
+    replaced_by: Option<Uuid>,
 }
 
 impl Store {
@@ -99,8 +101,8 @@ impl Store {
         Ok(KeyChange::Done)
     }
 
-    /// Makes the successor of a key, which goes on until `ends_at` at the latest: of two rotations at
-    /// once the one that ends it earlier counts. `announcements` is told when it ends.
+    /// Makes the successor of a key, which goes on until `ends_at` at the latest. A key has one
+    /// successor: of two rotations at once one is too late. `announcements` is told when it ends.
     pub async fn rotate_key(
         &self,
         old: KeyId,
@@ -110,8 +112,8 @@ impl Store {
     ) -> Result<KeyChange, Error> {
         let mut transaction = self.pool.begin().await?;
         let ends_at: Option<OffsetDateTime> = sqlx::query_scalar(
-            "UPDATE api_keys SET expires_at = least(expires_at, $3)
-             WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL
+            "UPDATE api_keys SET expires_at = least(expires_at, $3), replaced_by = $5
+             WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL AND replaced_by IS NULL
                AND (expires_at IS NULL OR expires_at > $4)
              RETURNING expires_at",
         )
@@ -119,6 +121,7 @@ impl Store {
         .bind(old.uuid())
         .bind(to_database(ends_at))
         .bind(to_database(successor.created_at))
+        .bind(successor.id.uuid())
         .fetch_optional(&mut *transaction)
         .await?;
         let Some(ends_at) = ends_at else {
@@ -309,6 +312,7 @@ impl From<Row> for KeyRow {
             expires_at: row.expires_at.map(from_database),
             last_used_at: row.last_used_at.map(from_database),
             revoked_at: row.revoked_at.map(from_database),
+            replaced_by: row.replaced_by.map(KeyId::from_uuid),
         }
     }
 }

@@ -9,13 +9,13 @@ use super::Quota;
 pub enum Operation {
     /// Sending events, per API key; a batch counts one.
     Ingest,
-    /// Reading lists, per API key.
+    /// Listing events, per API key or person.
     List,
-    /// Starting an export, per API key.
+    /// Starting an export, per API key or person.
     Export,
     /// Asking for a decision, per API key.
     Decide,
-    /// Creating and changing rules, per API key.
+    /// Creating and changing rules, per API key or person.
     RuleWrite,
     /// Signing in, per client address.
     Login,

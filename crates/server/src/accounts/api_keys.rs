@@ -41,7 +41,8 @@ pub struct NewKeyBody {
     /// 1 to 128 characters, for people.
     #[schema(example = "billing agent")]
     name: String,
-    /// What it may do; at least one.
+    /// What it may do, one or more of `events:write`, `events:read`, `events:export`,
+    /// `decisions:write`, `rules:write`, `rules:read` and `deliveries:read`.
     #[schema(example = json!(["events:write"]))]
     scopes: Vec<String>,
     /// When it ends; never unless given.
@@ -85,6 +86,9 @@ pub struct KeyBody {
     last_used_at: Option<Timestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
     revoked_at: Option<Timestamp>,
+    /// The key it was rotated into.
+    #[schema(value_type = Option<String>)]
+    replaced_by: Option<KeyId>,
 }
 
 /// A key that was just made: the only answer that carries its text.
@@ -182,7 +186,7 @@ pub async fn show(
 /// Rotates an API key.
 ///
 /// Makes a new key of the same name, scopes and end; the old one goes on for `overlap_s` seconds, so
-/// that agents can be changed over one by one.
+/// that agents can be changed over one by one. A key is rotated once; then its successor is.
 #[utoipa::path(
     post, path = "/v1/api-keys/{id}/rotate", tag = "api keys", security(("session" = [])),
     params(("id" = String, Path, description = "The key's id")),
@@ -224,6 +228,17 @@ pub async fn rotate(
         .store
         .rotate_key(id, now.plus(overlap), &key, announcements)
         .await?;
+    if rotated == KeyChange::NoSuchKey {
+        let detail = match old.replaced_by {
+            Some(successor) => format!("This key was rotated already, into {successor}."),
+            None => "This key has ended, is revoked, or was rotated in this moment.".to_owned(),
+        };
+        let next = "If the text of the new key was lost, rotate that one, or make another.";
+        return Err(Problem::new(
+            ErrorCode::Conflict,
+            format!("{detail} {next}"),
+        ));
+    }
     done(rotated)?;
     plane.announce(|| lost_before_shown(key.id)).await?;
     Ok((StatusCode::CREATED, JsonAnswer(MadeKey::new(key, &text))))
@@ -373,6 +388,7 @@ impl MadeKey {
                 expires_at: key.expires_at,
                 last_used_at: None,
                 revoked_at: None,
+                replaced_by: None,
             },
             api_key: text.reveal().to_owned(),
         }
@@ -391,6 +407,7 @@ impl From<KeyRow> for KeyBody {
             expires_at: key.expires_at,
             last_used_at: key.last_used_at,
             revoked_at: key.revoked_at,
+            replaced_by: key.replaced_by,
         }
     }
 }

@@ -14,6 +14,7 @@ use serde::Serialize;
 use store::{Store, accounts::NewAccount};
 
 use super::passwords::Passwords;
+use super::schema::organisation_name;
 use crate::{
     announce::{self, Announcer},
     chance,
@@ -43,7 +44,7 @@ pub async fn found(
     let key = ApiKey::new(chance::bytes());
     let account = NewAccount {
         org: OrgId::new(now, chance::bytes()),
-        org_name: org_name.to_owned(),
+        org_name: organisation_name(org_name, "").map_err(|fault| anyhow::anyhow!(fault.detail))?,
         user: UserId::new(now, chance::bytes()),
         email: EmailAddress::parse(email)
             .with_context(|| format!("`{email}` is not an e-mail address"))?,
@@ -51,6 +52,7 @@ pub async fn found(
         key: KeyId::new(now, chance::bytes()),
         key_name: "first key".to_owned(),
         key_hash: key.hash(),
+        key_hint: key.hint().to_owned(),
         scopes: Scope::ALL.to_vec(),
         created_at: now,
     };

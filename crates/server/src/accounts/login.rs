@@ -29,7 +29,7 @@ use crate::{
 
 /// What is kept of what a browser says of itself.
 const USER_AGENT_MAX: usize = 256;
-const REFUSAL: &str = "The address and the password do not fit together. If you have just registered, first open the link in your mail.";
+const REFUSAL: &str = "The address and the password do not fit together. If you have just registered, first open the link in your mail, if this server sends mail.";
 
 /// Who wants to come in.
 #[derive(Deserialize, ToSchema)]

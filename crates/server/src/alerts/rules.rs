@@ -135,7 +135,7 @@ pub async fn replace(
 
 /// Changes some fields of an alert rule.
 ///
-/// A field that is given replaces the rule's whole field, `match` too; null stands for its default.
+/// A field that is given replaces the rule's whole field, `match` too; null stands for its default, where it has one.
 #[utoipa::path(
     patch, path = "/v1/alert-rules/{id}", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),

@@ -39,9 +39,12 @@ pub struct Door {
 /// A plane, as far as it can tell who is there. The data plane has no database, so it knows keys
 /// only.
 pub trait Authority: Clone + Send + Sync + 'static {
+    /// Whether people may ask here.
+    const TAKES_SESSIONS: bool;
+
     fn door(&self) -> &Door;
 
-    /// The session with this token. `None`: not known, over, or this plane knows no sessions.
+    /// The session with this token, unless it is not known or over.
     fn session(
         &self,
         token: &TokenHash,
@@ -81,17 +84,21 @@ pub async fn identify<A: Authority>(parts: &mut Parts, authority: &A) -> Result<
     let door = authority.door();
     let identity = if parts.headers.contains_key(header::AUTHORIZATION) {
         Identity::Key(known_key(parts, door).await?)
+    } else if !A::TAKES_SESSIONS {
+        let detail =
+            "Send `Authorization: Bearer wb_live_...`; this takes an API key, not a session.";
+        return Err(unauthenticated(detail));
     } else if let Some(token) = door.cookie.read(&parts.headers) {
         let client = door.proxies.client_of(&parts.extensions, &parts.headers);
         door.quotas.may_guess(&client)?;
         let Some(session) = authority.session(&token.hash()).await? else {
             door.quotas.note_guess(&client).await;
-            let detail = "This session is over, or not taken here; log in again.";
-            return Err(unauthenticated(detail));
+            return Err(unauthenticated("This session is over; log in again."));
         };
         Identity::Session(Arc::new(session))
     } else {
-        return Err(unauthenticated("Send `Authorization: Bearer wb_live_...`."));
+        let detail = "Send `Authorization: Bearer wb_live_...`, or log in (POST /v1/auth/login).";
+        return Err(unauthenticated(detail));
     };
     parts.extensions.insert(identity.clone());
     Ok(identity)

@@ -47,7 +47,7 @@ pub struct ProblemBody {
     code: &'static str,
     /// Also in `X-Request-Id`; quote it when you ask for help.
     request_id: String,
-    /// What is wrong and where: the first wrong field of each event, every wrong field of a rule.
+    /// What is wrong and where: the first wrong field of each event, every wrong field elsewhere.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<FaultBody>)]
     errors: Vec<Fault>,
@@ -90,7 +90,7 @@ impl Problem {
             code,
             detail: detail.into(),
             errors: Vec::new(),
-            retry_after_s: (code.status() == 503).then_some(RETRY_AFTER_S),
+            retry_after_s: is_to_be_sent_again(code).then_some(RETRY_AFTER_S),
         }
     }
 
@@ -185,6 +185,11 @@ impl Problem {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
     }
+}
+
+/// What was saved must not be sent again, though a dependency is away.
+fn is_to_be_sent_again(code: ErrorCode) -> bool {
+    code.status() == 503 && code != ErrorCode::NotInEffectYet
 }
 
 fn status_of(code: ErrorCode) -> StatusCode {

@@ -1,5 +1,5 @@
-//! The limits of spec section 8, as a layer around a route: who is asking is told first, then the
-//! request is counted, and every answer says what is left.
+//! Request limits, as a layer around a route: who is asking is told first, then the request is counted,
+//! and the answer to one that was counted says what is left.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,6 +1,6 @@
 //! Reads bodies, path and query parameters; what cannot be read is a problem that says where.
 
-use std::str::FromStr;
+use std::{str::FromStr, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
@@ -12,12 +12,17 @@ use domain::{batch::BODY_BYTES_MAX, error_code::ErrorCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use store::page::{LIMIT_DEFAULT, LIMIT_MAX};
+use tokio::time::timeout;
 use utoipa::IntoParams;
 
 use super::Problem;
 
 /// How much of a body that is too large is read beyond the limit.
 const DISCARDED_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// How long a small body may take to arrive: less than the control plane may take for all of its work,
+/// so that a slow client is told that it is slow and not that the database is down.
+const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A body that says it is JSON, not yet parsed.
 #[derive(Debug)]
@@ -66,7 +71,11 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let JsonBytes(bytes) = JsonBytes::from_request(request, state).await?;
+        let reading = timeout(BODY_TIMEOUT, JsonBytes::from_request(request, state));
+        let JsonBytes(bytes) = reading.await.map_err(|_| {
+            let detail = "The body did not arrive in time; send it again.";
+            Problem::new(ErrorCode::RequestTimeout, detail)
+        })??;
         serde_json::from_slice(&bytes).map(Json).map_err(|error| {
             Problem::new(
                 ErrorCode::InvalidBody,

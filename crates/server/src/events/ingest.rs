@@ -19,7 +19,7 @@ use crate::{
         problem::{FaultBody, ProblemBody},
         read::JsonBytes,
     },
-    events::schema::NewEvents,
+    events::schema::EventsOrOne,
     planes::DataPlane,
     telemetry::metrics as names,
 };
@@ -57,7 +57,7 @@ pub struct Rejected {
 /// none is good the answer is 422. A 202 means the accepted events are durable.
 #[utoipa::path(
     post, path = "/v1/audit/events", tag = "events", security(("api_key" = ["events:write"])),
-    request_body(content = NewEvents, description = "`{\"events\": [...]}`, or one bare event"),
+    request_body(content = EventsOrOne, description = "`{\"events\": [...]}`, or one bare event"),
     responses(
         (status = 202, description = "Accepted and durable", body = Ingested),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),

@@ -1,14 +1,11 @@
 //! An audit event as the API document describes it; a test holds it against what is really read.
 
+use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 /// An audit event to be recorded. Unknown fields are refused; put them under `metadata`.
-#[derive(ToSchema)]
-#[expect(
-    dead_code,
-    reason = "describes what the domain reads from bytes; nothing is read into it"
-)]
+#[derive(Serialize, ToSchema)]
 pub struct NewEvent {
     /// A name of a-z, 0-9 and `_`, at most 64; an open set.
     #[schema(example = "tool_call")]
@@ -44,10 +41,22 @@ pub struct NewEvent {
 }
 
 /// Up to 1,000 events in one request.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "as above")]
+#[derive(Serialize, ToSchema)]
 pub struct NewEvents {
     events: Vec<NewEvent>,
+}
+
+/// What a request may carry.
+#[derive(Serialize, ToSchema)]
+#[expect(
+    dead_code,
+    clippy::large_enum_variant,
+    reason = "describes what the domain reads from bytes; nothing is read into it"
+)]
+#[serde(untagged)]
+pub enum EventsOrOne {
+    Many(NewEvents),
+    One(NewEvent),
 }
 
 #[cfg(test)]

@@ -189,11 +189,12 @@ async fn a_rotated_key_goes_on_for_the_overlap_and_no_longer() {
     assert_eq!(status_of(&new_key).await, 200);
     assert_ne!(person.get_json(&path).await["expires_at"], Value::Null);
 
-    let over = person.post(&rotate, &json!({"overlap_s": 2})).await;
-    assert_eq!(
-        over.status(),
-        StatusCode::NOT_FOUND,
-        "what is over is not rotated"
+    let again = person.post(&rotate, &json!({"overlap_s": 2})).await;
+    let answer = problem(again, 409).await;
+    let detail = answer["detail"].as_str().expect("a text");
+    assert!(
+        detail.contains(&id(&new)),
+        "it names the successor: {detail}"
     );
     let long = format!("/v1/api-keys/{}/rotate", id(&new));
     let too_long = person.post(&long, &json!({"overlap_s": 3_000_000})).await;
@@ -209,7 +210,7 @@ async fn a_rotated_key_goes_on_for_the_overlap_and_no_longer() {
 }
 
 #[tokio::test]
-async fn of_rotations_at_the_same_moment_the_earliest_end_counts() {
+async fn of_rotations_at_the_same_moment_one_counts_and_the_others_are_told() {
     let deployment = Deployment::new();
     let mut server = deployment.serve("api,index");
     let base_url = server.url(DEADLINE);
@@ -222,11 +223,15 @@ async fn of_rotations_at_the_same_moment_the_earliest_end_counts() {
         .await;
         let rotate = format!("/v1/api-keys/{}/rotate", id(&old));
         let (day, at_once) = (json!({"overlap_s": 86_400}), json!({"overlap_s": 0}));
-        let (_, ended, _) = futures::join!(
+        let (one, ended, other) = futures::join!(
             person.post(&rotate, &day),
             person.post(&rotate, &at_once),
             person.post(&rotate, &day),
         );
+        let made = [&one, &ended, &other].map(reqwest::Response::status);
+        let count = |status| made.iter().filter(|one| **one == status).count();
+        assert_eq!(count(StatusCode::CREATED), 1, "{made:?}");
+        assert_eq!(count(StatusCode::CONFLICT), 2, "{made:?}");
         if ended.status() == StatusCode::CREATED {
             let old = with_key(&base_url, &old);
             eventually(

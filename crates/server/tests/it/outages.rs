@@ -201,7 +201,7 @@ async fn make_rule_in_vain(customer: &Customer, agent: &str, receiver: &Receiver
     let waited = started.elapsed();
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     let body: Value = response.json().await.expect("JSON");
-    assert_eq!(body["code"], "JOURNAL_UNAVAILABLE", "{body}");
+    assert_eq!(body["code"], "NOT_IN_EFFECT_YET", "{body}");
     let detail = body["detail"].as_str().expect("a detail");
     assert!(detail.contains("was saved"), "{detail}");
     assert!(

@@ -55,3 +55,26 @@ async fn a_client_that_does_not_read_is_let_go() {
         .await
         .expect("the server closes the connection");
 }
+
+#[tokio::test]
+async fn a_small_body_that_does_not_arrive_is_answered_408_and_not_blamed_on_the_database() {
+    let deployment = Deployment::new();
+    let mut server = deployment.serve("api");
+    let address = server.address(DEADLINE);
+    let request = format!(
+        "POST /v1/auth/login HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Content-Length: 100\r\nConnection: close\r\n\r\n{{"
+    );
+    let mut connection = TcpStream::connect(address).await.expect("a connection");
+    connection
+        .write_all(request.as_bytes())
+        .await
+        .expect("sent");
+    let mut answer = String::new();
+    let reading = connection.read_to_string(&mut answer);
+    timeout(DEADLINE, reading)
+        .await
+        .expect("in time")
+        .expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+}
