@@ -35,6 +35,7 @@ use crate::{
     fresh,
     lifecycle::Tasks,
     mail::Post,
+    telemetry::metrics as names,
 };
 
 /// How long a client waits until its change is known. Announcements are made one after the other, and
@@ -63,6 +64,16 @@ pub struct ControlPlane {
     /// `None`: there is no mail server.
     pub post: Option<Post>,
     pub public_url: Arc<PublicUrl>,
+}
+
+impl DataPlane {
+    /// Makes events durable, and counts them.
+    pub async fn append(&self, org: OrgId, frames: Vec<Vec<u8>>) -> Result<(), Problem> {
+        let events = frames.len() as u64;
+        self.events.of(org).append(frames).await?;
+        metrics::counter!(names::EVENTS_INGESTED).increment(events);
+        Ok(())
+    }
 }
 
 impl ControlPlane {

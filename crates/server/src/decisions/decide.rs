@@ -134,7 +134,7 @@ pub async fn decide(
         json: &accepted.json,
     };
     let frames = vec![record::frame(&record)];
-    plane.events.of(caller.org).append(frames).await?;
+    plane.append(caller.org, frames).await?;
     metrics::counter!(names::DECISIONS, "decision" => "allow").increment(1);
     Ok(JsonAnswer(Decision {
         decision_id,

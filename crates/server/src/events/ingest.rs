@@ -107,8 +107,7 @@ pub async fn ingest(
             rejected.into_iter().map(in_body).collect(),
         ));
     }
-    plane.events.of(caller.org).append(frames).await?;
-    metrics::counter!(names::EVENTS_INGESTED).increment(events.len() as u64);
+    plane.append(caller.org, frames).await?;
     Ok((
         StatusCode::ACCEPTED,
         Json(Ingested {
