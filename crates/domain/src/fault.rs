@@ -46,6 +46,14 @@ impl Fault {
     pub fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(FaultCode::FieldInvalid, pointer, detail)
     }
+
+    /// What is wrong with the `name` that people give a thing, if anything is.
+    pub fn of_name(name: &str, chars_max: usize) -> Option<Self> {
+        let is_name =
+            !name.trim().is_empty() && name.chars().count() <= chars_max && !name.contains('\0');
+        let detail = || format!("`name` must be 1 to {chars_max} characters.");
+        (!is_name).then(|| Self::invalid("/name", detail()))
+    }
 }
 
 /// The RFC 6901 pointer to a top-level field.

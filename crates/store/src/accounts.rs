@@ -1,15 +1,15 @@
 //! Founding an organisation: its owner and its first key.
 
 use domain::{
-    KeyId, OrgId, Timestamp, UserId,
-    account::{EmailAddress, KeyHash, Role, Scope},
+    OrgId, Timestamp, UserId,
+    account::{EmailAddress, Role},
 };
 
 use crate::{
     Error, Store,
+    api_keys::{NewKey, insert_key},
     outbox::{self, OutboxEntry},
     registrations::{NewMember, found},
-    times::to_database,
 };
 
 /// A new organisation with its owner and its first key.
@@ -19,11 +19,8 @@ pub struct NewAccount {
     pub user: UserId,
     pub email: EmailAddress,
     pub password_hash: String,
-    pub key: KeyId,
-    pub key_name: String,
-    pub key_hash: KeyHash,
-    pub key_hint: String,
-    pub scopes: Vec<Scope>,
+    /// Made by an operator, so that nobody is asked whether they may.
+    pub key: NewKey,
     pub created_at: Timestamp,
 }
 
@@ -44,19 +41,7 @@ impl Store {
             at: account.created_at,
         };
         found(&mut transaction, &account.org_name, &owner).await?;
-        let scopes: Vec<&str> = account.scopes.iter().map(|scope| scope.as_str()).collect();
-        sqlx::query(
-            "INSERT INTO api_keys (org_id, id, name, hash, hint, scopes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        )
-        .bind(account.org.uuid())
-        .bind(account.key.uuid())
-        .bind(&account.key_name)
-        .bind(account.key_hash.as_str())
-        .bind(&account.key_hint)
-        .bind(scopes)
-        .bind(to_database(account.created_at))
-        .execute(&mut *transaction)
-        .await?;
+        insert_key(&mut transaction, &account.key).await?;
         outbox::enqueue(&mut transaction, announcement).await?;
         transaction.commit().await?;
         Ok(())

@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use crate::{
     Error, Store,
+    members::locked_role,
     outbox::{self, OutboxEntry},
     page::Page,
-    sessions::role as role_from,
     times::{from_database, to_database},
 };
 
@@ -244,32 +244,17 @@ async fn has_room(
     Ok(keys < KEYS_MAX)
 }
 
-/// Whether the maker of a key still is one who may make keys; a request may take as long as its body.
-async fn may_make(
-    transaction: &mut Transaction<'_, Postgres>,
-    key: &NewKey,
-) -> Result<bool, Error> {
-    let Some(maker) = key.created_by else {
-        return Ok(true);
-    };
-    let role: Option<String> =
-        sqlx::query_scalar("SELECT role FROM users WHERE org_id = $1 AND id = $2 FOR SHARE")
-            .bind(key.org.uuid())
-            .bind(maker.uuid())
-            .fetch_optional(&mut **transaction)
-            .await?;
-    Ok(role
-        .map(|text| role_from(&text))
-        .transpose()?
-        .is_some_and(Role::may_manage))
-}
-
-async fn insert_key(
+/// Saves a key, unless its maker may not make keys any more (a request may take as long as its body)
+/// or there are too many.
+pub(crate) async fn insert_key(
     transaction: &mut Transaction<'_, Postgres>,
     key: &NewKey,
 ) -> Result<KeyChange, Error> {
-    if !may_make(transaction, key).await? {
-        return Ok(KeyChange::NotAllowed);
+    if let Some(maker) = key.created_by {
+        let role = locked_role(transaction, key.org, maker).await?;
+        if !role.is_some_and(Role::may_manage) {
+            return Ok(KeyChange::NotAllowed);
+        }
     }
     if !has_room(transaction, key).await? {
         return Ok(KeyChange::TooMany);

@@ -266,7 +266,7 @@ pub(crate) async fn locked_role(
     found.as_deref().map(role).transpose()
 }
 
-/// Lets one change of an organisation's people happen after the other; rules and keys go on.
+/// Lets one change of an organisation's people and keys happen after the other; rules go on.
 async fn lock_organisation(
     transaction: &mut Transaction<'_, Postgres>,
     org: OrgId,

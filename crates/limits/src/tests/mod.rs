@@ -29,8 +29,28 @@ mod subjects;
 mod suite;
 mod twins;
 
+use std::sync::{Arc, atomic::AtomicU64};
+
 use domain::limit::Quota;
+
+use crate::{CALL_BUDGET, Limits, Options, Parts, clock::Clock};
 
 fn quota(text: &str) -> Quota {
     text.parse().expect("a quota")
+}
+
+/// A limiter without Redis, and its clock.
+fn in_memory() -> (Limits, Arc<AtomicU64>) {
+    let now_us = Arc::default();
+    let parts = Parts {
+        clock: Clock::Set(Arc::clone(&now_us)),
+        ..Parts::default()
+    };
+    let options = Options {
+        redis_url: None,
+        namespace: "",
+        call_budget: CALL_BUDGET,
+    };
+    let limits = Limits::assemble(&options, parts).expect("without an address");
+    (limits, now_us)
 }

@@ -1,16 +1,13 @@
 //! A million callers in one process: what they take in memory, and that it is given back.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
 use domain::limit::{Operation, Quota};
 use futures::{FutureExt as _, future::join_all};
 use testkit::eventually;
 
-use super::{quota, stage::Stage};
-use crate::{CALL_BUDGET, Limits, Options, Parts, clock::Clock, table::SHARDS};
+use super::{in_memory, quota, stage::Stage};
+use crate::table::SHARDS;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -32,17 +29,7 @@ fn megabytes(more: usize, than: usize) -> usize {
 
 #[test]
 fn a_million_callers_in_memory_are_forgotten_when_their_window_has_passed() {
-    let now_us = Arc::default();
-    let parts = Parts {
-        clock: Clock::Set(Arc::clone(&now_us)),
-        ..Parts::default()
-    };
-    let options = Options {
-        redis_url: None,
-        namespace: "",
-        call_budget: CALL_BUDGET,
-    };
-    let node = Limits::assemble(&options, parts).expect("without an address");
+    let (node, now_us) = in_memory();
     let empty = resident_bytes();
     let mut full_at_first = 0;
     for (round, callers) in [(0, 1_000_000), (1, 100_000)] {

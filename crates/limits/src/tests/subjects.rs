@@ -13,10 +13,11 @@ use domain::limit::{Log, Quota, Verdict};
 use futures::FutureExt as _;
 
 use super::{
+    in_memory,
     stage::Stage,
     suite::{Caller, Limiter, PROPERTIES},
 };
-use crate::{CALL_BUDGET, Limits, Options, Parts, clock::Clock};
+use crate::Limits;
 
 impl Limiter for HashMap<String, Log> {
     fn reset(&mut self) {
@@ -37,17 +38,7 @@ struct InMemory {
 
 impl InMemory {
     fn new() -> Self {
-        let now_us = Arc::default();
-        let parts = Parts {
-            clock: Clock::Set(Arc::clone(&now_us)),
-            ..Parts::default()
-        };
-        let options = Options {
-            redis_url: None,
-            namespace: "",
-            call_budget: CALL_BUDGET,
-        };
-        let limits = Limits::assemble(&options, parts).expect("without an address");
+        let (limits, now_us) = in_memory();
         Self { limits, now_us }
     }
 }

@@ -272,16 +272,16 @@ pub async fn revoke(
 }
 
 /// What a new key is made of, before chance gives it its text.
-struct Draft {
-    org: OrgId,
-    name: String,
-    scopes: Vec<Scope>,
-    created_by: Option<UserId>,
-    expires_at: Option<Timestamp>,
+pub(super) struct Draft {
+    pub(super) org: OrgId,
+    pub(super) name: String,
+    pub(super) scopes: Vec<Scope>,
+    pub(super) created_by: Option<UserId>,
+    pub(super) expires_at: Option<Timestamp>,
 }
 
 impl Draft {
-    fn make(self, now: Timestamp) -> (NewKey, ApiKey) {
+    pub(super) fn make(self, now: Timestamp) -> (NewKey, ApiKey) {
         let text = ApiKey::new(chance::bytes());
         let key = NewKey {
             org: self.org,
@@ -301,11 +301,7 @@ impl Draft {
 /// Everything that is wrong with a new key, or its scopes.
 fn checked(wanted: &NewKeyBody, now: Timestamp) -> Result<Vec<Scope>, Problem> {
     let mut faults = Vec::new();
-    let chars = wanted.name.chars().count();
-    if wanted.name.trim().is_empty() || chars > NAME_MAX || wanted.name.contains('\0') {
-        let detail = format!("`name` must be 1 to {NAME_MAX} characters.");
-        faults.push(Fault::invalid("/name", detail));
-    }
+    faults.extend(Fault::of_name(&wanted.name, NAME_MAX));
     if wanted.expires_at.is_some_and(|end| end <= now) {
         faults.push(Fault::invalid(
             "/expires_at",
@@ -336,7 +332,7 @@ fn checked(wanted: &NewKeyBody, now: Timestamp) -> Result<Vec<Scope>, Problem> {
 }
 
 /// What every node is told of a key.
-fn announced(
+pub(super) fn announced(
     hash: &KeyHash,
     id: KeyId,
     org_id: OrgId,

@@ -2,23 +2,20 @@
 
 use anyhow::Context as _;
 use domain::{
-    KeyId, OrgId, UserId,
-    account::{ApiKey, EmailAddress, Password, Scope},
+    OrgId, UserId,
+    account::{EmailAddress, Password, Scope},
     clock::Clock,
 };
-use journal::{
-    Journal,
-    config::{Change, KeyEntry},
-};
+use journal::Journal;
 use serde::Serialize;
 use store::{Store, accounts::NewAccount};
 
-use super::passwords::Passwords;
-use super::schema::organisation_name;
-use crate::{
-    announce::{self, Announcer},
-    chance,
+use super::{
+    api_keys::{Draft, announced},
+    passwords::Passwords,
+    schema::organisation_name,
 };
+use crate::{announce::Announcer, chance};
 
 /// What a founder is told, once.
 #[derive(Serialize)]
@@ -41,28 +38,26 @@ pub async fn found(
     let now = clock.now();
     let password = hex::encode(chance::bytes::<12>());
     let chosen = Password::parse_alone(password.clone())?;
-    let key = ApiKey::new(chance::bytes());
+    let org = OrgId::new(now, chance::bytes());
+    let (key, text) = Draft {
+        org,
+        name: "first key".to_owned(),
+        scopes: Scope::ALL.to_vec(),
+        created_by: None,
+        expires_at: None,
+    }
+    .make(now);
+    let announcement = announced(&key.hash, key.id, org, &key.scopes, key.expires_at);
     let account = NewAccount {
-        org: OrgId::new(now, chance::bytes()),
+        org,
         org_name: organisation_name(org_name, "").map_err(|fault| anyhow::anyhow!(fault.detail))?,
         user: UserId::new(now, chance::bytes()),
         email: EmailAddress::parse(email)
             .with_context(|| format!("`{email}` is not an e-mail address"))?,
         password_hash: Passwords::new()?.hash(chosen).await?,
-        key: KeyId::new(now, chance::bytes()),
-        key_name: "first key".to_owned(),
-        key_hash: key.hash(),
-        key_hint: key.hint().to_owned(),
-        scopes: Scope::ALL.to_vec(),
+        key,
         created_at: now,
     };
-    let entry = KeyEntry {
-        id: account.key,
-        org_id: account.org,
-        scopes: account.scopes.clone(),
-        expires_at: None,
-    };
-    let announcement = announce::entry(Change::key_made(&account.key_hash, &entry));
     store
         .create_account(&account, &announcement)
         .await
@@ -75,6 +70,6 @@ pub async fn found(
         org_id: account.org,
         user_email: account.email.as_str().to_owned(),
         user_password: password,
-        api_key: key.reveal().to_owned(),
+        api_key: text.reveal().to_owned(),
     })
 }

@@ -293,13 +293,7 @@ async fn announce_rule(plane: &ControlPlane, rule: RuleId) -> Result<(), Problem
 /// Everything that is wrong with a new rule, or its pattern.
 fn checked(plane: &ControlPlane, new: &NewRule) -> Result<Pattern, Problem> {
     let mut faults = Vec::new();
-    let name_chars = new.name.chars().count();
-    if new.name.trim().is_empty() || name_chars > NAME_MAX || new.name.contains('\0') {
-        faults.push(Fault::invalid(
-            "/name",
-            format!("`name` must be 1 to {NAME_MAX} characters."),
-        ));
-    }
+    faults.extend(Fault::of_name(&new.name, NAME_MAX));
     if new
         .description
         .as_ref()

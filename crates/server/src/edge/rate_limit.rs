@@ -35,7 +35,8 @@ impl Quotas {
     /// Whether a client may present a key or session that is not known yet: not if it presented too
     /// many that nobody knows. Who has one that works is counted for nothing.
     pub fn may_guess(&self, client: &ClientAddress) -> Result<(), Problem> {
-        let (operation, quota) = self.guesses();
+        let operation = Operation::KeyLookup;
+        let quota = self.of.quota(operation);
         let answer = self.used.look(operation, quota, &client.to_string());
         if answer.remaining > 0 {
             return Ok(());
@@ -56,12 +57,8 @@ impl Quotas {
 
     /// Counts a key or session that nobody knows.
     pub async fn note_guess(&self, client: &ClientAddress) {
-        let (operation, quota) = self.guesses();
-        self.used.check(operation, quota, &client.to_string()).await;
-    }
-
-    fn guesses(&self) -> (Operation, Quota) {
-        (Operation::KeyLookup, self.of.quota(Operation::KeyLookup))
+        // Full or not: `may_guess` says so to the next one.
+        let _ = self.admit(Operation::KeyLookup, &client.to_string()).await;
     }
 }
 
@@ -91,10 +88,7 @@ where
     A: Authority,
     S: Clone + Send + Sync + 'static,
 {
-    let limited = Limited {
-        plane: plane.clone(),
-        operation,
-    };
+    let limited = Limited::new(plane, operation);
     route.route_layer(from_fn_with_state(limited, count_by_identity::<A>))
 }
 
@@ -104,10 +98,7 @@ where
     A: Authority,
     S: Clone + Send + Sync + 'static,
 {
-    let limited = Limited {
-        plane: plane.clone(),
-        operation,
-    };
+    let limited = Limited::new(plane, operation);
     route.route_layer(from_fn_with_state(limited, count_by_address::<A>))
 }
 
@@ -138,6 +129,13 @@ async fn count_by_address<A: Authority>(
 }
 
 impl<A: Authority> Limited<A> {
+    fn new(plane: &A, operation: Operation) -> Self {
+        Self {
+            plane: plane.clone(),
+            operation,
+        }
+    }
+
     async fn count(&self, subject: &str, request: Request, next: Next) -> Response {
         let quotas = &self.plane.door().quotas;
         let quota = quotas.of.quota(self.operation);

@@ -1,5 +1,7 @@
 //! Clients that take their time: to send, and to read.
 
+use std::net::SocketAddr;
+
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -16,17 +18,7 @@ async fn a_request_that_takes_too_long_is_answered_408_and_told_what_is_left() {
         "POST /v1/audit/events HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\n\
          Content-Type: application/json\r\nContent-Length: 100\r\nConnection: close\r\n\r\n{{"
     );
-    let mut connection = TcpStream::connect(address).await.expect("a connection");
-    connection
-        .write_all(request.as_bytes())
-        .await
-        .expect("sent");
-    let mut answer = String::new();
-    let reading = connection.read_to_string(&mut answer);
-    timeout(DEADLINE, reading)
-        .await
-        .expect("in time")
-        .expect("an answer");
+    let answer = answer_to(&request, address).await;
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
     let (head, body) = answer.split_once("\r\n\r\n").expect("a body");
     let head = head.to_lowercase();
@@ -65,6 +57,12 @@ async fn a_small_body_that_does_not_arrive_is_answered_408_and_not_blamed_on_the
         "POST /v1/auth/login HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
          Content-Length: 100\r\nConnection: close\r\n\r\n{{"
     );
+    let answer = answer_to(&request, address).await;
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+}
+
+/// What the server answers to what it was sent so far.
+async fn answer_to(request: &str, address: SocketAddr) -> String {
     let mut connection = TcpStream::connect(address).await.expect("a connection");
     connection
         .write_all(request.as_bytes())
@@ -76,5 +74,5 @@ async fn a_small_body_that_does_not_arrive_is_answered_408_and_not_blamed_on_the
         .await
         .expect("in time")
         .expect("an answer");
-    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    answer
 }

@@ -3,28 +3,16 @@
 use std::time::Duration;
 
 use domain::{
-    InvitationId, OrgId, Timestamp, UserId,
+    InvitationId, OrgId, UserId,
     account::{EmailAddress, Role, SecretToken, TokenKind},
 };
 use sqlx::{Connection as _, PgConnection};
 use store::{Store, invitations::Invitation, members::Refused, registrations::Registration};
-use testkit::{Database, eventually};
+use testkit::eventually;
 
-/// 2026-11-15.
-const NOW: Timestamp = Timestamp::from_unix_millis(1_794_735_000_000);
+use crate::{NOW, store};
+
 const DEADLINE: Duration = Duration::from_secs(20);
-
-async fn store() -> (Store, Database) {
-    let migrate = async |url: String| {
-        let store = Store::new(&url, 1)?;
-        store.migrate().await?;
-        Ok(())
-    };
-    let database = Database::from_template_async("store", migrate)
-        .await
-        .expect("a database");
-    (Store::new(database.url(), 5).expect("a store"), database)
-}
 
 fn address(text: &str) -> EmailAddress {
     EmailAddress::parse(text).expect("an address")

@@ -1,6 +1,6 @@
-//! The store on a real PostgreSQL.
+//! What is derived from the journal, and what must still be announced.
 
-use domain::{AttemptId, DeliveryId, EventId, OrgId, RuleId, Timestamp};
+use domain::{AttemptId, DeliveryId, EventId, OrgId, RuleId};
 use store::{
     Store,
     deliveries::{Attempt, Delivery, Outcomes, Standing},
@@ -8,23 +8,9 @@ use store::{
     outbox::OutboxEntry,
     watermark::{Applied, Source, Span},
 };
-use testkit::Database;
 use uuid::Uuid;
 
-/// 2026-11-15.
-const NOW: Timestamp = Timestamp::from_unix_millis(1_794_735_000_000);
-
-async fn store() -> (Store, Database) {
-    let migrate = async |url: String| {
-        let store = Store::new(&url, 1)?;
-        store.migrate().await?;
-        Ok(())
-    };
-    let database = Database::from_template_async("store", migrate)
-        .await
-        .expect("a database");
-    (Store::new(database.url(), 5).expect("a store"), database)
-}
+use crate::{NOW, store};
 
 fn source() -> Source {
     Source {
