@@ -227,8 +227,8 @@ impl Store {
     }
 }
 
-/// Whether the organisation may have one more key. Two that ask at once may both be told yes; the
-/// bound is there against thousands.
+/// Whether the organisation may have one more key. Who makes keys holds its lock, so that of two that ask
+/// at once the second counts the first.
 async fn has_room(
     transaction: &mut Transaction<'_, Postgres>,
     key: &NewKey,
