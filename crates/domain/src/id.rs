@@ -108,10 +108,20 @@ impl EventId {
     /// The id of an event the client named itself: sent again it gets the same id, on every node,
     /// after every restart, without a look-up.
     pub fn from_client(org: OrgId, client_event_id: &str, occurred_at: Timestamp) -> Self {
-        Self::new(
-            occurred_at,
-            derived(org.uuid().as_bytes(), client_event_id.as_bytes()),
-        )
+        let random = derived(org.uuid().as_bytes(), client_event_id.as_bytes());
+        Self(marked_as_derived(Self::new(occurred_at, random).0))
+    }
+
+    /// Whether the id follows from what the client said, so that the event may come twice. Such an id
+    /// is of UUID version 8 (RFC 9562: the maker's own); all others are of version 7.
+    pub fn is_derived(self) -> bool {
+        self.0.get_version_num() == 8
+    }
+
+    /// No event that occurred at `at` or later has a smaller id.
+    pub fn first_at(at: Timestamp) -> Self {
+        let millis = u128::try_from(at.unix_millis()).unwrap_or(0);
+        Self(Uuid::from_u128(millis << 80))
     }
 
     /// The event's `occurred_at`, which its id carries.
@@ -147,6 +157,12 @@ fn derived(owner: &[u8; 16], cause: &[u8]) -> [u8; RANDOM_BYTES] {
     let mut random = [0; RANDOM_BYTES];
     random.copy_from_slice(&digest[..RANDOM_BYTES]);
     random
+}
+
+fn marked_as_derived(uuid: Uuid) -> Uuid {
+    uuid::Builder::from_bytes(uuid.into_bytes())
+        .with_version(uuid::Version::Custom)
+        .into_uuid()
 }
 
 fn time_of(uuid: Uuid) -> Timestamp {
@@ -246,5 +262,21 @@ mod tests {
             EventId::from_client(a, "x", at),
             EventId::from_client(a, "y", at)
         );
+    }
+
+    #[test]
+    fn an_id_tells_whether_its_event_may_come_twice_and_where_its_time_begins() {
+        let at = Timestamp::from_unix_millis(1_700_000_000_000);
+        let org = OrgId::from_uuid(Uuid::from_u128(1));
+        let (named, random) = (
+            EventId::from_client(org, "x", at),
+            EventId::new(at, [0; 10]),
+        );
+        assert!(named.is_derived() && !random.is_derived());
+        assert_eq!(named.time(), at);
+        for id in [named, random] {
+            assert!(EventId::first_at(at) <= id);
+            assert!(id < EventId::first_at(Timestamp::from_unix_millis(1_700_000_000_001)));
+        }
     }
 }

@@ -3,13 +3,16 @@
 //! The bytes a client sends are kept verbatim. What the server adds (`id`, `received_at`, and
 //! `occurred_at` when the client gave none) is written in front of the client's first field, so
 //! that nothing is re-serialised: the list, the export and the webhook all carry the same bytes.
-//! [`view::EventView`] reads such bytes without copying them; [`accept::accept`] is the door.
+//! [`view::EventView`] reads such bytes without copying them; [`accept::accept`] is the door;
+//! [`filter::Filter`] is what people ask for.
 
 pub mod accept;
 pub mod check;
+pub mod filter;
 pub mod view;
 
 pub use accept::{Accepted, accept};
+pub use filter::Filter;
 pub use view::EventView;
 
 use std::time::Duration;

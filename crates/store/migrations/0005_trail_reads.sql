@@ -1,0 +1,42 @@
+-- What the list, the charts and the archive read.
+--
+-- An index for each filter that singles out few events of many. Type, result and severity have few
+-- values each, so an index would help little and cost every write: the counts below say in which
+-- hours a value occurs, and the list looks only there.
+
+-- Serve the list by one of these, in either order of time.
+CREATE INDEX audit_events_by_agent ON audit_events (org_id, agent_id, id);
+CREATE INDEX audit_events_by_action ON audit_events (org_id, action, id);
+CREATE INDEX audit_events_by_session ON audit_events (org_id, session_id, id) WHERE session_id IS NOT NULL;
+CREATE INDEX audit_events_by_trace ON audit_events (org_id, trace_id, id) WHERE trace_id IS NOT NULL;
+CREATE INDEX audit_events_by_decision ON audit_events (org_id, decision_id, id) WHERE decision_id IS NOT NULL;
+
+-- How many events there were in each minute, hour and day (of the events' own time) with each value
+-- of a field. Kept by the indexer, in the transaction that writes the events.
+CREATE TABLE event_counts (
+    org_id uuid        NOT NULL,
+    -- event_type, agent_id, action, result or severity.
+    field  text        NOT NULL,
+    -- minute, hour or day.
+    grain  text        NOT NULL,
+    bucket timestamptz NOT NULL,
+    value  text        NOT NULL,
+    events bigint      NOT NULL,
+    -- Serves the charts (a range of buckets) and the list (the newest hour that has a value).
+    PRIMARY KEY (org_id, field, grain, bucket, value)
+) WITH (fillfactor = 70); -- room for updates in place
+
+-- Serves forgetting what is older than it is kept.
+CREATE INDEX event_counts_by_bucket ON event_counts (grain, bucket);
+
+-- Days that left the database for object storage. A day can have several files: what arrives for it
+-- late is moved later.
+CREATE TABLE archived_days (
+    day         date        NOT NULL,
+    file        text        NOT NULL,
+    events      bigint      NOT NULL,
+    bytes       bigint      NOT NULL,
+    sha256      text        NOT NULL,
+    archived_at timestamptz NOT NULL,
+    PRIMARY KEY (day, file)
+);
