@@ -1,4 +1,4 @@
-//! The server under measurement: the real binary, one process for the API and one for the rest.
+//! The server under measurement: the real binary, each role a process of its own.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,140 +6,157 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use reqwest::{Client, header};
+use bytes::Bytes;
+use reqwest::{Client, Response, header};
 use serde_json::Value;
 use testkit::{Own, Watchbell, eventually};
 
-use crate::{
-    events,
-    lanes::{self, Figures},
-};
+/// Loading and catching up take minutes at full size.
+const DEADLINE: Duration = Duration::from_secs(3600);
+/// A process that does not start in time never does.
+const START: Duration = Duration::from_secs(60);
 
-const DEADLINE: Duration = Duration::from_secs(120);
-
-pub(crate) struct Server {
-    client: Client,
-    base_url: String,
-    index_url: String,
-    api_key: String,
-    /// Killed when dropped.
-    _processes: [Watchbell; 2],
-}
-
-pub(crate) fn start(binary: &Path, engines: &Own<testkit::Engines>) -> anyhow::Result<Server> {
-    let binary = binary
-        .canonicalize()
-        .with_context(|| format!("{} is not built; see bench/README.md", binary.display()))?;
-    let database = engines.postgres.ensure_database("bench")?;
-    let settings = Settings {
-        binary,
-        postgres: database,
-        nats: engines.nats.url(),
-    };
-    ensure!(
-        settings
-            .run(&["migrate"])?
-            .wait_until_ended(DEADLINE)
-            .success(),
-        "migrate"
-    );
-    let mut api = settings.run(&["serve", "--role", "api"])?;
-    let mut rest = settings.run(&["serve", "--role", "index,match,deliver"])?;
-    let mut founding = settings.run(&[
-        "admin",
-        "create-org",
-        "--name",
-        "Bench",
-        "--email",
-        "bench@example.com",
-    ])?;
-    let founded: Value =
-        serde_json::from_str(&founding.wait_for_line(DEADLINE, |line| line.contains("api_key")))?;
-    Ok(Server {
-        client: Client::builder().timeout(DEADLINE).no_proxy().build()?,
-        base_url: api.url(DEADLINE),
-        index_url: rest.url(DEADLINE),
-        api_key: founded["api_key"].as_str().context("a key")?.to_owned(),
-        _processes: [api, rest],
-    })
-}
-
-struct Settings {
+/// What every process is started with.
+pub(crate) struct Settings {
     binary: PathBuf,
-    postgres: String,
+    pub(crate) postgres: String,
     nats: String,
 }
 
+/// A process that serves HTTP, at least its metrics.
+pub(crate) struct Server {
+    process: Watchbell,
+    url: String,
+    client: Client,
+}
+
+/// An organisation and its key to one server.
+#[derive(Clone)]
+pub(crate) struct Customer {
+    client: Client,
+    url: String,
+    api_key: String,
+}
+
 impl Settings {
+    /// With an empty database, brought up to date.
+    pub(crate) fn prepare(binary: &Path, engines: &Own<testkit::Engines>) -> anyhow::Result<Self> {
+        let binary = binary
+            .canonicalize()
+            .with_context(|| format!("{} is not built; see bench/README.md", binary.display()))?;
+        let settings = Self {
+            binary,
+            postgres: engines.postgres.ensure_database("bench")?,
+            nats: engines.nats.url(),
+        };
+        let mut migrating = settings.run(&["migrate"])?;
+        ensure!(migrating.wait_until_ended(START).success(), "migrate");
+        Ok(settings)
+    }
+
+    pub(crate) fn serve(&self, roles: &str) -> anyhow::Result<Server> {
+        let mut process = self.run(&["serve", "--role", roles])?;
+        Ok(Server {
+            url: process.url(START),
+            process,
+            client: Client::builder().timeout(DEADLINE).no_proxy().build()?,
+        })
+    }
+
+    /// Makes an organisation that asks `server`.
+    pub(crate) fn customer(&self, name: &str, server: &Server) -> anyhow::Result<Customer> {
+        let email = format!("{name}@example.com");
+        let mut founding = self.run(&["admin", "create-org", "--name", name, "--email", &email])?;
+        let founded: Value =
+            serde_json::from_str(&founding.wait_for_line(START, |line| line.contains("api_key")))?;
+        Ok(Customer {
+            client: server.client.clone(),
+            url: server.url.clone(),
+            api_key: founded["api_key"].as_str().context("a key")?.to_owned(),
+        })
+    }
+
     fn run(&self, arguments: &[&str]) -> anyhow::Result<Watchbell> {
+        // Counted as ever, and never used up.
+        const ENOUGH: &str = "100000/1ms";
         let variables = [
             ("WATCHBELL__HTTP__LISTEN", "127.0.0.1:0"),
             ("WATCHBELL__POSTGRES__URL", &self.postgres),
             ("WATCHBELL__JOURNAL__URL", &self.nats),
-            // Counted as ever, and never used up.
-            ("WATCHBELL__LIMITS__INGEST", "100000/1ms"),
+            ("WATCHBELL__LIMITS__INGEST", ENOUGH),
+            ("WATCHBELL__LIMITS__LIST", ENOUGH),
+            ("WATCHBELL__LIMITS__EXPORT", ENOUGH),
         ];
         Watchbell::spawn(&self.binary, arguments, variables)
     }
 }
 
 impl Server {
-    pub(crate) async fn ingest(
-        &self,
-        per_request: usize,
-        lanes: usize,
-        duration: Duration,
-    ) -> anyhow::Result<Figures> {
-        let body = bytes::Bytes::from(events::batch(per_request));
-        let (client, api_key) = (self.client.clone(), self.api_key.clone());
-        let url = format!("{}/v1/audit/events", self.base_url);
-        lanes::run(lanes, duration, per_request, move || {
-            let request = client
-                .post(&url)
-                .bearer_auth(&api_key)
-                .header(header::CONTENT_TYPE, "application/json")
-                .body(body.clone());
-            async move {
-                let response = request.send().await?;
-                let (status, text) = (response.status(), response.text().await?);
-                ensure!(status == 202, "{status}: {text}");
-                Ok(())
-            }
-        })
-        .await
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid()
     }
 
-    /// Waits until everything accepted is indexed; the rate at which that went, and how long it took.
-    pub(crate) async fn drained(&self) -> anyhow::Result<(f64, Duration)> {
-        let ingested = self
-            .counter(&self.base_url, "watchbell_events_ingested_total")
-            .await?;
-        let (started, before) = (Instant::now(), self.indexed().await?);
+    pub(crate) async fn ingested(&self) -> anyhow::Result<f64> {
+        self.counter("watchbell_events_ingested_total").await
+    }
+
+    pub(crate) async fn indexed(&self) -> anyhow::Result<f64> {
+        self.counter("watchbell_events_indexed_total").await
+    }
+
+    /// Waits until this process has indexed `events` in all, and says how long that took.
+    pub(crate) async fn wait_until_indexed(&self, events: f64) -> Duration {
+        let started = Instant::now();
         eventually(DEADLINE, "everything is indexed", async || {
-            self.indexed()
-                .await
-                .is_ok_and(|indexed| indexed >= ingested)
+            self.indexed().await.is_ok_and(|indexed| indexed >= events)
         })
         .await;
-        let took = started.elapsed();
-        Ok(((ingested - before) / took.as_secs_f64(), took))
+        started.elapsed()
     }
 
-    async fn indexed(&self) -> anyhow::Result<f64> {
-        self.counter(&self.index_url, "watchbell_events_indexed_total")
-            .await
-    }
-
-    async fn counter(&self, base_url: &str, name: &str) -> anyhow::Result<f64> {
-        let text = self
-            .client
-            .get(format!("{base_url}/metrics"))
-            .send()
-            .await?
-            .text()
-            .await?;
+    async fn counter(&self, name: &str) -> anyhow::Result<f64> {
+        let asking = self.client.get(format!("{}/metrics", self.url));
+        let text = asking.send().await?.text().await?;
         let line = text.lines().find(|line| line.starts_with(name));
         line.and_then(|line| line.rsplit(' ').next())
             .map_or(Ok(0.0), |value| Ok(value.parse()?))
+    }
+}
+
+impl Customer {
+    pub(crate) async fn ingest(&self, body: Bytes) -> anyhow::Result<()> {
+        let response = self.post("/v1/audit/events", body).await?;
+        let (status, text) = (response.status(), response.text().await?);
+        ensure!(status == 202, "{status}: {text}");
+        Ok(())
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        let asking = self.client.get(format!("{}{path}", self.url));
+        let response = asking.bearer_auth(&self.api_key).send().await?;
+        let (status, text) = (response.status(), response.text().await?);
+        ensure!(status == 200, "{path}: {status}: {text}");
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    /// Reads an export to its end; how many bytes it had, and its last ones.
+    pub(crate) async fn export(&self, wanted: &Value) -> anyhow::Result<(u64, Bytes)> {
+        let body = Bytes::from(wanted.to_string());
+        let mut response = self.post("/v1/audit/export", body).await?;
+        ensure!(response.status() == 200, "export: {}", response.status());
+        let (mut bytes, mut last) = (0, Bytes::new());
+        while let Some(chunk) = response.chunk().await? {
+            bytes += chunk.len() as u64;
+            last = chunk;
+        }
+        Ok((bytes, last))
+    }
+
+    async fn post(&self, path: &str, body: Bytes) -> anyhow::Result<Response> {
+        let asking = self.client.post(format!("{}{path}", self.url));
+        let asking = asking
+            .bearer_auth(&self.api_key)
+            .header(header::CONTENT_TYPE, "application/json");
+        Ok(asking.body(body).send().await?)
     }
 }

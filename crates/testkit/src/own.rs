@@ -48,6 +48,11 @@ pub fn engines() -> anyhow::Result<Own<Engines>> {
     start(|folder, found| Ok(Engines::start_with(folder, found, &options)?))
 }
 
+/// One of each, as durable as in production: for figures.
+pub fn durable_engines() -> anyhow::Result<Own<Engines>> {
+    start(|folder, found| Ok(Engines::start_with(folder, found, &Options::default())?))
+}
+
 fn start<T>(start: impl FnOnce(&Path, &Binaries) -> anyhow::Result<T>) -> anyhow::Result<Own<T>> {
     let binaries = environment::binaries()?;
     let folder = TestFolder::create()?;

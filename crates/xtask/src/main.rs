@@ -1,7 +1,8 @@
-//! The project's own tasks: regenerate what is generated, check what no other tool checks, and fold
-//! the changelog. Run them as `cargo xtask <task>`.
+//! The project's own tasks: regenerate what is generated, check what no other tool checks, measure,
+//! and fold the changelog. Run them as `cargo xtask <task>`.
 #![expect(clippy::print_stdout, reason = "a command line tool talks to its user")]
 
+mod bench;
 mod changelog;
 mod generate;
 mod tidy;
@@ -27,6 +28,12 @@ enum Task {
     },
     /// Check the rules that rustc, clippy and cargo-deny cannot express.
     Tidy,
+    /// Measure Watchbell beside the bare engines: ingest, index, trail or limits (bench/README.md).
+    Bench {
+        /// The profile and its options.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Move the fragments of changelog.d/ into CHANGELOG.md as one release.
     Changelog {
         /// The version being released, such as 0.2.0.
@@ -55,6 +62,7 @@ fn main() -> anyhow::Result<ExitCode> {
             binary,
         } => generate::check(root, binary.as_deref())?,
         Task::Tidy => tidy::run(root)?,
+        Task::Bench { arguments } => bench::run(root, &arguments)?,
         Task::Changelog { version, date } => {
             changelog::fold(root, &version, &date)?;
             true

@@ -5,13 +5,11 @@ use std::time::Duration;
 use async_nats::jetstream::{self, stream};
 use bytes::Bytes;
 
-use crate::{
-    events,
-    lanes::{self, Figures},
-};
+use crate::lanes::{self, Figures};
 
 pub(crate) async fn publish(
     url: &str,
+    payload: Bytes,
     per_request: usize,
     lanes: usize,
     duration: Duration,
@@ -25,7 +23,6 @@ pub(crate) async fn publish(
         ..stream::Config::default()
     };
     context.create_stream(config).await?;
-    let payload = Bytes::from(events::batch(per_request));
     let publisher = context.clone();
     let figures = lanes::run(lanes, duration, per_request, move || {
         let (publisher, payload) = (publisher.clone(), payload.clone());
