@@ -39,6 +39,9 @@ struct Arguments {
     /// How many events; for `index` (at most 500,000) and `trail`.
     #[arg(long, default_value_t = 10_000_000)]
     events: usize,
+    /// Lists of one kind for each organisation; for `trail`.
+    #[arg(long, default_value_t = 200)]
+    lists: usize,
     /// How long PostgreSQL is stopped; for `index`.
     #[arg(long, default_value_t = 60)]
     outage_s: u64,

@@ -17,8 +17,6 @@ use crate::{
 
 /// The small organisation has a hundredth of the large one's events.
 const SMALL: usize = 100;
-/// Lists of one kind for each organisation.
-const LISTS: usize = 200;
 /// The large organisation's p99 may be so much of the small one's (issue 4).
 const LIST_AIM: f64 = 1.5;
 /// More than this is a cost that grows with history, also on a slow machine.
@@ -41,7 +39,7 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let mut bare = Bare::connect(&settings.postgres).await?;
     bare.vacuum().await?;
     let mut verdict = Verdict::default();
-    list(&small, &large, &mut verdict).await?;
+    list(arguments.lists, &small, &large, &mut verdict).await?;
     export(arguments, &mut bare, &api, &large, &mut verdict).await?;
     Ok(verdict)
 }
@@ -76,8 +74,13 @@ async fn fill(
     Ok(())
 }
 
-/// The same lists of both organisations, in turn.
-async fn list(small: &Customer, large: &Customer, verdict: &mut Verdict) -> anyhow::Result<()> {
+/// The same `lists` of both organisations, in turn.
+async fn list(
+    lists: usize,
+    small: &Customer,
+    large: &Customer,
+    verdict: &mut Verdict,
+) -> anyhow::Result<()> {
     let within = format!("from={}", events::days_ago(5));
     let filters = [
         "",
@@ -105,7 +108,7 @@ async fn list(small: &Customer, large: &Customer, verdict: &mut Verdict) -> anyh
     for filter in filters {
         let (mut of_small, mut of_large) = (Vec::new(), Vec::new());
         let path = format!("/v1/audit/events?{filter}");
-        for _ in 0..LISTS {
+        for _ in 0..lists {
             of_small.push(time(small, &path).await?);
             of_large.push(time(large, &path).await?);
         }
