@@ -1,41 +1,79 @@
 //! Audit events of an ordinary size: about 450 bytes each as stored.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use domain::Timestamp;
 use serde_json::{Value, json};
 
-/// How many days back the events of a [`history`] lie.
-const DAYS: i64 = 30;
 const DAY_MILLIS: i64 = 24 * 3600 * 1000;
+/// What stands in a body for a moment, of the same length.
+const MOMENT: &[u8] = b"9999-12-31T23:59:59.999Z";
 
 /// The body of a request that carries `count` events of now.
 pub(crate) fn batch(count: usize) -> Bytes {
     body((0..count).map(event))
 }
 
-/// Bodies of 100 events each, spread over the last month, with the fields that people search by.
-pub(crate) fn history() -> Vec<Bytes> {
-    const BODIES: usize = 300;
-    const PER_BODY: usize = 100;
-    let now = now();
-    (0..BODIES)
-        .map(|body_number| {
-            let events = (0..PER_BODY).map(|place| {
-                let number = body_number * PER_BODY + place;
-                // Steps of some two hours: neighbours in a body lie days apart.
-                let back = i64::try_from(number).unwrap_or(0) * 7_919_001 % (DAYS * DAY_MILLIS);
-                let mut event = event(number);
-                event["occurred_at"] = json!(Timestamp::from_unix_millis(now - back));
-                event["session_id"] = json!(format!("session-{:06}", number / 10));
-                event["trace_id"] = json!(format!("trace-{number:08}"));
-                event["severity"] = json!(["info", "low", "medium", "high"][number % 4]);
-                event
-            });
-            body(events)
-        })
-        .collect()
+/// Events as they come in over a stretch of time that ends now, with the fields that people search by.
+pub(crate) struct History {
+    bodies: Vec<Vec<u8>>,
+    begins: i64,
+    ends: i64,
+}
+
+impl History {
+    /// Events of one body.
+    pub(crate) const PER_BODY: usize = 100;
+
+    pub(crate) fn of(span: Duration) -> Self {
+        const BODIES: usize = 300;
+        let event = |number: usize| {
+            let mut event = event(number);
+            event["occurred_at"] = json!(String::from_utf8_lossy(MOMENT));
+            event["session_id"] = json!(format!("session-{:06}", number / 10));
+            event["trace_id"] = json!(format!("trace-{number:08}"));
+            event["severity"] = json!(["info", "low", "medium", "high"][number % 4]);
+            event
+        };
+        let first = |body: usize| body * Self::PER_BODY;
+        let ends = now();
+        Self {
+            bodies: (0..BODIES)
+                .map(|number| body((first(number)..first(number + 1)).map(event)).to_vec())
+                .collect(),
+            begins: ends - i64::try_from(span.as_millis()).unwrap_or(0),
+            ends,
+        }
+    }
+
+    /// The body `number` of `count`: its events occurred in one moment.
+    pub(crate) fn body(&self, number: usize, count: usize) -> Bytes {
+        let part =
+            |of: i64| of * i64::try_from(number).unwrap_or(0) / i64::try_from(count).unwrap_or(1);
+        let at =
+            Timestamp::from_unix_millis(self.begins + part(self.ends - self.begins)).to_string();
+        let mut body = self.bodies[number % self.bodies.len()].clone();
+        let mut from = 0;
+        while let Some(place) = find(&body[from..]) {
+            let place = from + place;
+            body[place..place + MOMENT.len()].copy_from_slice(at.as_bytes());
+            from = place + MOMENT.len();
+        }
+        Bytes::from(body)
+    }
+}
+
+/// Where the next moment is to be put.
+fn find(body: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let quote = from + body[from..].iter().position(|byte| *byte == b'9')?;
+        if body[quote..].starts_with(MOMENT) {
+            return Some(quote);
+        }
+        from = quote + 1;
+    }
 }
 
 /// Three events of a kind that there is nowhere else, ten days old.

@@ -1,12 +1,15 @@
 //! How fast a backlog gets into PostgreSQL, beside a bare COPY of the same rows into the same table; and
 //! how long the backlog of an outage takes.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use testkit::own;
 
 use crate::{
-    Arguments, Verdict, bare_postgres::Bare, events, load, process, rounds::Rounds,
+    Arguments, Verdict, bare_postgres::Bare, events::History, load, process, rounds::Rounds,
     server::Settings,
 };
 
@@ -15,6 +18,8 @@ const ROUNDS: usize = 3;
 const AIM: f64 = 0.7;
 /// Below this something is broken, however slow the build and the machine.
 const FLOOR: f64 = 0.02;
+/// The events are of the last hour, as they are in an indexer that is a little behind.
+const SPAN: Duration = Duration::from_secs(3600);
 /// How much a client sends while PostgreSQL is away, each second.
 const OUTAGE_EVENTS_PER_S: usize = 2_000;
 
@@ -24,14 +29,14 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let settings = Settings::prepare(&arguments.binary()?, &engines)?;
     let api = settings.serve("api")?;
     let customer = settings.customer("bench", &api)?;
-    let bodies = events::history();
+    let history = Arc::new(History::of(SPAN));
     let events = arguments.events.min(500_000);
     let mut bare = Bare::connect(&settings.postgres).await?;
     let org = bare.org("bench").await?;
     let mut rounds = Rounds::default();
     println!("one partition, one writer, {events} events of backlog each round");
     for _ in 0..ROUNDS {
-        load::send(&customer, &bodies, events, arguments.lanes).await?;
+        load::send(&customer, &history, events, arguments.lanes).await?;
         let index = settings.serve("index")?;
         let took = index.wait_until_indexed(events as f64).await;
         let peak = process::peak_memory_mib(index.pid())?;
@@ -56,7 +61,7 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let mut sent = 0;
     while stopped.elapsed() < stop {
         let second = Instant::now();
-        load::send(&customer, &bodies, OUTAGE_EVENTS_PER_S, arguments.lanes).await?;
+        load::send(&customer, &history, OUTAGE_EVENTS_PER_S, arguments.lanes).await?;
         sent += OUTAGE_EVENTS_PER_S;
         tokio::time::sleep(Duration::from_secs(1).saturating_sub(second.elapsed())).await;
     }

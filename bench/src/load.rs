@@ -8,29 +8,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
 use tokio::task::JoinSet;
 
-use crate::server::Customer;
+use crate::{events::History, server::Customer};
 
-/// Events of one request.
-const PER_REQUEST: usize = 100;
 /// A long load says how far it is every so many requests.
 const REQUESTS_PER_LINE: usize = 10_000;
 
-/// Sends at least `events` events from `bodies`, one body after the other; how long that took.
+/// Sends at least `events` events of a history, in their order; how long that took.
 pub(crate) async fn send(
     customer: &Customer,
-    bodies: &[Bytes],
+    history: &Arc<History>,
     events: usize,
     lanes: usize,
 ) -> anyhow::Result<Duration> {
     let started = Instant::now();
-    let requests = events.div_ceil(PER_REQUEST);
+    let requests = events.div_ceil(History::PER_BODY);
     let next = Arc::new(AtomicUsize::new(0));
     let mut set = JoinSet::new();
     for _ in 0..lanes {
-        let (customer, bodies) = (customer.clone(), bodies.to_vec());
+        let (customer, history) = (customer.clone(), Arc::clone(history));
         let next = Arc::clone(&next);
         set.spawn(async move {
             loop {
@@ -38,11 +35,9 @@ pub(crate) async fn send(
                 if number >= requests {
                     return anyhow::Ok(());
                 }
-                customer
-                    .ingest(bodies[number % bodies.len()].clone())
-                    .await?;
+                customer.ingest(history.body(number, requests)).await?;
                 if (number + 1).is_multiple_of(REQUESTS_PER_LINE) {
-                    let sent = (number + 1) * PER_REQUEST;
+                    let sent = (number + 1) * History::PER_BODY;
                     println!(
                         "  {sent} events sent, {:.0} s",
                         started.elapsed().as_secs_f64()

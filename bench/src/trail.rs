@@ -1,7 +1,10 @@
 //! The trail at its real size: events through the front door, then lists by every filter and an export,
 //! for a small organisation and a large one in the same database.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::ensure;
 use serde_json::{Value, json};
@@ -10,11 +13,14 @@ use testkit::own;
 use crate::{
     Arguments, Verdict,
     bare_postgres::Bare,
-    events, load, process,
+    events::{self, History},
+    load, process,
     rounds::Rounds,
     server::{Customer, Server, Settings},
 };
 
+/// How far back the events lie.
+const SPAN: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The small organisation has a hundredth of the large one's events.
 const SMALL: usize = 100;
 /// The large organisation's p99 may be so much of the small one's (issue 4).
@@ -53,12 +59,12 @@ async fn fill(
     small: &Customer,
     large: &Customer,
 ) -> anyhow::Result<()> {
-    let bodies = events::history();
+    let history = Arc::new(History::of(SPAN));
     println!("{} events through the front door", arguments.events);
     let lanes = arguments.lanes;
-    load::send(small, &bodies, arguments.events / SMALL, lanes).await?;
+    load::send(small, &history, arguments.events / SMALL, lanes).await?;
     let began = Instant::now();
-    let took = load::send(large, &bodies, arguments.events, lanes).await?;
+    let took = load::send(large, &history, arguments.events, lanes).await?;
     for customer in [small, large] {
         customer.ingest(events::rare()).await?;
     }
