@@ -11,6 +11,10 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess};
 use super::view::{self, Key};
 use crate::fault::{Fault, FaultCode, pointer_to};
 
+/// How deep it may be nested. Parsers commonly stop at 128 levels, and a list or a webhook that carries
+/// the event adds some of its own: what we pass on must be readable there.
+const DEPTH_MAX: usize = 64;
+
 /// What is wrong with it, if anything is.
 pub(super) fn check(json: &str) -> Result<(), Fault> {
     let mut found = Found::default();
@@ -37,11 +41,23 @@ struct Found<'de> {
     /// The keys of the objects that are open, the innermost last: one list for all of them, so that
     /// most `metadata` costs one allocation.
     keys: Vec<Cow<'de, str>>,
+    /// How many objects and arrays are open.
+    depth: usize,
     /// A fault that serde has no words for.
     fault: Option<Fault>,
 }
 
 impl Found<'_> {
+    /// Opens an object or array.
+    fn open<E: de::Error>(&mut self) -> Result<(), E> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            let detail = format!("it is nested deeper than {DEPTH_MAX} levels");
+            return Err(de::Error::custom(detail));
+        }
+        Ok(())
+    }
+
     /// Closes the object whose keys start at `start`.
     fn close(&mut self, start: usize) -> Result<(), &'static str> {
         let keys = &mut self.keys[start..];
@@ -58,6 +74,7 @@ impl Found<'_> {
             return Err("a key is given twice");
         }
         self.keys.truncate(start);
+        self.depth -= 1;
         Ok(())
     }
 
@@ -117,6 +134,7 @@ impl<'de> de::Visitor<'de> for Walk<'_, 'de> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Kind, A::Error> {
+        self.0.open()?;
         for index in 0.. {
             match elements.next_element_seed(Walk(self.0)) {
                 Ok(Some(_)) => {}
@@ -127,10 +145,12 @@ impl<'de> de::Visitor<'de> for Walk<'_, 'de> {
                 }
             }
         }
+        self.0.depth -= 1;
         Ok(Kind::Other)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Kind, A::Error> {
+        self.0.open()?;
         let start = self.0.keys.len();
         while let Some(key) = fields.next_key_seed(Key)? {
             self.0.keys.push(key);
@@ -142,5 +162,26 @@ impl<'de> de::Visitor<'de> for Walk<'_, 'de> {
         }
         self.0.close(start).map_err(de::Error::custom)?;
         Ok(Kind::Object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_may_be_nested_so_deep_and_no_deeper() {
+        let nested = |depth: usize| {
+            let inside = depth - 1;
+            format!(
+                "{{\"a\":{}1{},\"b\":[[]]}}",
+                "[".repeat(inside),
+                "]".repeat(inside)
+            )
+        };
+        assert_eq!(check(&nested(DEPTH_MAX)), Ok(()));
+        let fault = check(&nested(DEPTH_MAX + 1)).expect_err("too deep");
+        assert_eq!(fault.pointer, "/metadata");
+        assert!(fault.detail.contains("64 levels"), "{fault}");
     }
 }
