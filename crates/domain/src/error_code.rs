@@ -71,13 +71,16 @@ error_codes! {
         "Delete or revoke some that are not needed, then send the request again.";
     PayloadTooLarge, "PAYLOAD_TOO_LARGE", 413, "The body is too large",
         "The request body is larger than this endpoint takes.",
-        "Split the batch. A request takes at most 1,000 events and 5 MiB.";
+        "Split the batch. A request takes at most 1,000 events and 5 MiB, as it travels and again when it is unpacked.";
     UnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", 415, "The media type is not supported",
         "The `Content-Type` (or `Content-Encoding`) is not one this endpoint reads.",
-        "Send `Content-Type: application/json`, uncompressed.";
+        "Read `detail`: it says what is read. Every endpoint that takes a body reads `Content-Type: application/json`, uncompressed; `POST /v1/audit/events` also reads NDJSON and CloudEvents, and bodies packed by gzip or zstd.";
     ValidationFailed, "VALIDATION_FAILED", 422, "The request is not valid",
         "The body is valid JSON, but some of its fields are not valid.",
         "Each entry of `errors` points at one field and says what is expected there.";
+    IdempotencyMismatch, "IDEMPOTENCY_MISMATCH", 422, "The key belongs to another request",
+        "The `Idempotency-Key` came with another request in the last 24 hours: its body, `Content-Type` or parameters differ. Nothing was recorded.",
+        "Give every request a key of its own, and send a request again exactly as it was.";
     RateLimited, "RATE_LIMITED", 429, "Too many requests",
         "A request limit is used up: of this API key, person or organisation for this operation, or of this client address.",
         "Wait for the seconds in `Retry-After`, then send the request again. A refused request does not count. The header `RateLimit` of the answers before says how many requests are left.";

@@ -47,6 +47,14 @@ impl Fault {
         Self::new(FaultCode::FieldInvalid, pointer, detail)
     }
 
+    /// The same fault, seen from above: its pointer starts with that of where it was found.
+    pub fn under(self, pointer: &str) -> Self {
+        Self {
+            pointer: format!("{pointer}{}", self.pointer),
+            ..self
+        }
+    }
+
     /// What is wrong with the `name` that people give a thing, if anything is.
     pub fn of_name(name: &str, chars_max: usize) -> Option<Self> {
         let is_name =

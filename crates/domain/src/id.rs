@@ -36,9 +36,17 @@ macro_rules! ids {
             }
         }
 
+        impl $name {
+            /// The id as people see it, without an allocation.
+            pub fn text(self) -> IdText {
+                const { assert!($prefix.len() == PREFIX_BYTES) };
+                IdText::new($prefix, self.0)
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!($prefix, "_{}"), base32(self.0))
+                f.write_str(self.text().as_str())
             }
         }
 
@@ -62,7 +70,7 @@ macro_rules! ids {
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 if serializer.is_human_readable() {
-                    serializer.collect_str(self)
+                    serializer.serialize_str(self.text().as_str())
                 } else {
                     self.0.serialize(serializer)
                 }
@@ -109,7 +117,15 @@ impl EventId {
     /// after every restart, without a look-up.
     pub fn from_client(org: OrgId, client_event_id: &str, occurred_at: Timestamp) -> Self {
         let random = derived(org.uuid().as_bytes(), client_event_id.as_bytes());
-        Self(marked_as_derived(Self::new(occurred_at, random).0))
+        Self::with_tail(occurred_at, Tail::Derived(random))
+    }
+
+    /// The id of an event that occurred at `at`.
+    pub fn with_tail(at: Timestamp, tail: Tail) -> Self {
+        match tail {
+            Tail::Random(bytes) => Self::new(at, bytes),
+            Tail::Derived(bytes) => Self(marked_as_derived(time_ordered(at, bytes))),
+        }
     }
 
     /// Whether the id follows from what the client said, so that the event may come twice. Such an id
@@ -128,6 +144,14 @@ impl EventId {
     pub fn time(self) -> Timestamp {
         time_of(self.0)
     }
+}
+
+/// What makes an event's id beside its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    Random([u8; RANDOM_BYTES]),
+    /// It follows from what the client said, so the event may come twice.
+    Derived([u8; RANDOM_BYTES]),
 }
 
 impl DeliveryId {
@@ -149,7 +173,7 @@ pub struct NotAnId {
 }
 
 /// The "random" part of an id that follows from what caused it: 74 bits of a SHA-256.
-fn derived(owner: &[u8; 16], cause: &[u8]) -> [u8; RANDOM_BYTES] {
+pub(crate) fn derived(owner: &[u8], cause: &[u8]) -> [u8; RANDOM_BYTES] {
     let digest = Sha256::new()
         .chain_update(owner)
         .chain_update(cause)
@@ -180,12 +204,29 @@ const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// 128 bits at five bits a digit.
 const DIGITS: usize = 26;
 
-fn base32(uuid: Uuid) -> String {
-    let value = uuid.as_u128();
-    (0..DIGITS)
-        .rev()
-        .map(|place| char::from(ALPHABET[(value >> (5 * place) & 31) as usize]))
-        .collect()
+/// Every prefix has as many letters, so that every id has as many.
+const PREFIX_BYTES: usize = 3;
+const TEXT_BYTES: usize = PREFIX_BYTES + 1 + DIGITS;
+
+/// An id's text, on the stack: a request may write a thousand of them.
+#[derive(Clone, Copy)]
+pub struct IdText([u8; TEXT_BYTES]);
+
+impl IdText {
+    fn new(prefix: &str, uuid: Uuid) -> Self {
+        let mut text = [b'_'; TEXT_BYTES];
+        text[..PREFIX_BYTES].copy_from_slice(prefix.as_bytes());
+        let mut value = uuid.as_u128();
+        for digit in text[PREFIX_BYTES + 1..].iter_mut().rev() {
+            *digit = ALPHABET[(value & 31) as usize];
+            value >>= 5;
+        }
+        Self(text)
+    }
+
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("prefix and digits are ASCII")
+    }
 }
 
 fn parse_base32(digits: &str) -> Option<Uuid> {

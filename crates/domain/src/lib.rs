@@ -13,6 +13,7 @@ pub mod error_code;
 pub mod event;
 pub mod fault;
 pub mod id;
+pub mod idempotency;
 pub mod limit;
 pub mod partition;
 pub mod rule;

@@ -11,10 +11,13 @@ use bytes::Bytes;
 use futures::future::try_join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use crate::{Error, Journal, persist::persist, record::VERSION, streams::Log};
+use crate::{
+    Error, Journal,
+    frames::{Frames, MESSAGE_BYTES_MAX},
+    persist::persist,
+    streams::Log,
+};
 
-/// The largest message; NATS takes 1 MiB by default, and half of it leaves room for headers.
-pub const MESSAGE_BYTES_MAX: usize = 512 * 1024;
 /// What may wait for one log. Beyond it a request is refused rather than kept in memory.
 const WAITING_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// How many chunks may queue; the bytes are bounded by [`WAITING_BYTES_MAX`] first in practice.
@@ -31,9 +34,10 @@ pub struct Appender {
 
 type Answer = oneshot::Receiver<Result<(), Error>>;
 
-/// Frames of one request that travel in one message.
+/// Records of one request that travel in one message.
 struct Chunk {
-    frames: Vec<u8>,
+    /// They alone are a message already; others may join them.
+    message: Vec<u8>,
     /// Given back when the chunk is packed into a message.
     _room: OwnedSemaphorePermit,
     settled: oneshot::Sender<Result<(), Error>>,
@@ -57,40 +61,37 @@ impl Journal {
 }
 
 impl Appender {
-    /// Returns once the journal has acknowledged every frame. Refused at once, and nothing of it
+    /// Returns once the journal has acknowledged every record. Refused at once, and nothing of it
     /// appended, if there is no room for all of it: for clients, who can send it again.
-    pub async fn append(&self, frames: impl IntoIterator<Item = Vec<u8>>) -> Result<(), Error> {
-        let chunks = chunks(frames);
-        let bytes = permits(chunks.iter().map(Vec::len).sum())?;
+    pub async fn append(&self, frames: Frames) -> Result<(), Error> {
+        let messages = frames.into_messages();
+        let bytes = permits(messages.iter().map(Vec::len).sum())?;
         let room = Arc::clone(&self.room).try_acquire_many_owned(bytes);
         let mut room = room.map_err(|_| Error::Full)?;
         let mut answers = Vec::new();
-        for chunk in chunks {
-            let its_room = room.split(chunk.len()).ok_or(Error::Full)?;
-            answers.push(self.enqueue(chunk, its_room).await?);
+        for message in messages {
+            let its_room = room.split(message.len()).ok_or(Error::Full)?;
+            answers.push(self.enqueue(message, its_room).await?);
         }
         all_settled(answers).await
     }
 
     /// The same, but waits for room: for our own work, which goes on until it is done.
-    pub async fn append_patiently(
-        &self,
-        frames: impl IntoIterator<Item = Vec<u8>>,
-    ) -> Result<(), Error> {
+    pub async fn append_patiently(&self, frames: Frames) -> Result<(), Error> {
         let mut answers = Vec::new();
-        for chunk in chunks(frames) {
+        for message in frames.into_messages() {
             let room = Arc::clone(&self.room)
-                .acquire_many_owned(permits(chunk.len())?)
+                .acquire_many_owned(permits(message.len())?)
                 .await;
-            answers.push(self.enqueue(chunk, room.map_err(|_| stopped())?).await?);
+            answers.push(self.enqueue(message, room.map_err(|_| stopped())?).await?);
         }
         all_settled(answers).await
     }
 
-    async fn enqueue(&self, frames: Vec<u8>, room: OwnedSemaphorePermit) -> Result<Answer, Error> {
+    async fn enqueue(&self, message: Vec<u8>, room: OwnedSemaphorePermit) -> Result<Answer, Error> {
         let (settled, answer) = oneshot::channel();
         let chunk = Chunk {
-            frames,
+            message,
             _room: room,
             settled,
         };
@@ -113,20 +114,6 @@ fn permits(bytes: usize) -> Result<u32, Error> {
 
 fn stopped() -> Error {
     Error::timed_out("append: the appender stopped")
-}
-
-/// Packs frames into chunks that fit a message.
-fn chunks(frames: impl IntoIterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
-    let mut chunks: Vec<Vec<u8>> = Vec::new();
-    for frame in frames {
-        match chunks.last_mut() {
-            Some(chunk) if 1 + chunk.len() + frame.len() <= MESSAGE_BYTES_MAX => {
-                chunk.extend(frame);
-            }
-            _ => chunks.push(frame),
-        }
-    }
-    chunks
 }
 
 async fn commit_groups(
@@ -166,15 +153,15 @@ fn gather(
     waiting: &mut mpsc::Receiver<Chunk>,
     left_over: &mut Option<Chunk>,
 ) -> (Vec<u8>, Group) {
-    let mut message = vec![VERSION];
-    message.extend_from_slice(&first.frames);
+    let mut message = first.message;
     let mut group = vec![first.settled];
     while let Ok(chunk) = waiting.try_recv() {
-        if message.len() + chunk.frames.len() > MESSAGE_BYTES_MAX {
+        let (_version, records) = chunk.message.split_at(1);
+        if message.len() + records.len() > MESSAGE_BYTES_MAX {
             *left_over = Some(chunk);
             break;
         }
-        message.extend_from_slice(&chunk.frames);
+        message.extend_from_slice(records);
         group.push(chunk.settled);
     }
     (message, group)

@@ -220,11 +220,11 @@ fn rule_key(org: OrgId, rule: RuleId) -> String {
     format!("{org}.{rule}")
 }
 
-fn to_json<T: Serialize>(value: T) -> String {
+pub(crate) fn to_json<T: Serialize>(value: T) -> String {
     serde_json::to_string(&Versioned::V1(value)).expect("a record of plain fields always encodes")
 }
 
-fn from_json<T: for<'de> Deserialize<'de>>(
+pub(crate) fn from_json<T: for<'de> Deserialize<'de>>(
     what: &'static str,
     json: &[u8],
 ) -> Result<Option<T>, Error> {

@@ -4,12 +4,14 @@
 //!
 //! - [`streams`]: which streams exist, how they are named, made and compared.
 //! - [`record`]: what the messages hold; versioned, with an example of each version in `golden/`.
+//! - [`frames`]: packs records into messages.
 //! - [`append`]: group commit. While one message is in flight, arriving requests gather into the
 //!   next; a lone request waits for nobody.
 //! - [`follow`]: reads a stream in order from a position the reader keeps itself.
 //! - [`work`]: events to be matched and deliveries to be sent, each handed to one worker until it is
 //!   settled; a delivery that waits is [`later`], and holds nobody's slot.
 //! - [`config`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
+//! - [`once`]: marks that only the first writer makes: requests with a name, alerts that went out.
 //!
 //! Every read and write here may happen twice; ids derived from causes make that harmless.
 
@@ -17,7 +19,9 @@ pub mod append;
 pub mod config;
 mod error;
 pub mod follow;
+pub mod frames;
 pub mod later;
+pub mod once;
 mod persist;
 pub mod record;
 pub mod streams;

@@ -92,16 +92,9 @@ pub struct Job {
     pub due_at: Timestamp,
 }
 
-/// One frame of a record.
-pub fn frame<R: Serialize>(record: &R) -> Vec<u8> {
-    postcard::to_stdvec(record).expect("a record of plain fields always encodes")
-}
-
-/// A message of one record.
-pub fn message<R: Serialize>(record: &R) -> Vec<u8> {
-    let mut bytes = vec![VERSION];
-    bytes.extend_from_slice(&frame(record));
-    bytes
+/// A message of one record, however large.
+pub(crate) fn message<R: Serialize>(record: &R) -> Vec<u8> {
+    postcard::to_io(record, vec![VERSION]).expect("a record of plain fields always encodes")
 }
 
 /// The events of a message, borrowed from it.

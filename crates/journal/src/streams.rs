@@ -12,6 +12,8 @@ use crate::{Error, Journal};
 
 /// How long the journal keeps events and outcomes for consumers that are behind.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long a request that has a name may be sent again (API: 24 h).
+const REQUESTS_KEEP: Duration = Duration::from_secs(24 * 3600);
 /// Within this an append sent again is recognised; longer than any append is retried.
 const APPEND_DEDUPE: Duration = Duration::from_secs(60);
 /// Within this a delivery queued again is recognised; covers a matcher's crash and restart. Longer
@@ -36,6 +38,27 @@ pub enum Bucket {
     Keys,
     /// Alert rules by organisation and id.
     Rules,
+}
+
+/// A set of marks that are made once and run out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Marks {
+    /// Requests with an `Idempotency-Key`.
+    Requests,
+    /// Deliveries of events that may come twice. Kept as long as the log from which an event can be
+    /// read again.
+    Alerts,
+}
+
+impl Marks {
+    const ALL: [Self; 2] = [Self::Requests, Self::Alerts];
+
+    fn keep(self) -> Duration {
+        match self {
+            Self::Requests => REQUESTS_KEEP,
+            Self::Alerts => KEEP,
+        }
+    }
 }
 
 /// How everything is called, below one namespace.
@@ -93,6 +116,21 @@ impl Names {
         format!("{}.dl.later.{delivery}", self.namespace)
     }
 
+    pub(crate) fn marks_stream(&self, marks: Marks) -> String {
+        match marks {
+            Marks::Requests => format!("{}_REQUESTS", self.namespace),
+            Marks::Alerts => format!("{}_ALERTS", self.namespace),
+        }
+    }
+
+    /// One subject per mark.
+    pub(crate) fn mark_subject(&self, marks: Marks, name: &str) -> String {
+        match marks {
+            Marks::Requests => format!("{}.req.{name}", self.namespace),
+            Marks::Alerts => format!("{}.alert.{name}", self.namespace),
+        }
+    }
+
     pub(crate) fn bucket(&self, bucket: Bucket) -> String {
         format!("{}_{}", self.namespace, bucket.as_str())
     }
@@ -134,6 +172,9 @@ impl Journal {
             }
         }
         self.ensure_stream(self.deliveries_config()).await?;
+        for marks in Marks::ALL {
+            self.ensure_stream(self.marks_config(marks)).await?;
+        }
         for bucket in Bucket::ALL {
             self.ensure_bucket(bucket).await?;
         }
@@ -160,6 +201,16 @@ impl Journal {
             allow_message_schedules: true,
             allow_message_ttl: true,
             allow_rollup: true,
+            ..self.base_config()
+        }
+    }
+
+    fn marks_config(&self, marks: Marks) -> stream::Config {
+        stream::Config {
+            name: self.names.marks_stream(marks),
+            subjects: vec![self.names.mark_subject(marks, "*")],
+            retention: stream::RetentionPolicy::Limits,
+            max_age: marks.keep(),
             ..self.base_config()
         }
     }

@@ -45,7 +45,7 @@ const SETTLE_DEADLINE: Duration = Duration::from_secs(10);
 /// How soon a message that we could not deal with is handed out again.
 const HAND_BACK_PAUSE: Duration = Duration::from_secs(1);
 /// How many deliveries of one batch are queued at the same time.
-const QUEUE_AT_ONCE: usize = 64;
+pub(crate) const QUEUE_AT_ONCE: usize = 64;
 /// Deliveries that all workers together may have open.
 const DELIVER_OPEN_MAX: i64 = 16 * 1024;
 
@@ -162,6 +162,13 @@ impl Work {
 impl Task {
     pub fn payload(&self) -> &[u8] {
         &self.message.payload
+    }
+
+    /// The message's place in its stream: the same each time it is handed out.
+    pub fn sequence(&self) -> Result<u64, Error> {
+        let info = self.message.info();
+        info.map(|info| info.stream_sequence)
+            .map_err(|source| Error::unavailable("ask where a message stands", source))
     }
 
     /// The message is dealt with for good; returns when the server knows.

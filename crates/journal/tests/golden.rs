@@ -10,6 +10,7 @@ use domain::{
 use journal::{
     Error,
     config::{Change, KeyEntry, read_key, read_rule},
+    frames::Frames,
     record::{self, Attempted, EventRecord, Job, Matched, OutcomeRecord},
 };
 use serde_json::json;
@@ -120,10 +121,10 @@ fn rule() -> Rule {
     }
 }
 
-fn message(frames: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
-    let mut message = vec![record::VERSION];
-    message.extend(frames.into_iter().flatten());
-    message
+fn message(frames: Frames) -> Vec<u8> {
+    let mut messages = frames.into_messages();
+    assert_eq!(messages.len(), 1, "small enough for one");
+    messages.remove(0)
 }
 
 #[test]
@@ -137,9 +138,9 @@ fn records_written_by_version_1_decode() {
 
 #[test]
 fn what_is_written_today_is_version_1_to_the_byte() {
-    assert_eq!(message(events().iter().map(record::frame)), EVENTS_V1);
-    assert_eq!(message(outcomes().iter().map(record::frame)), OUTCOMES_V1);
-    assert_eq!(record::message(&job()), JOB_V1);
+    assert_eq!(message(events().iter().collect()), EVENTS_V1);
+    assert_eq!(message(outcomes().iter().collect()), OUTCOMES_V1);
+    assert_eq!(message([job()].into_iter().collect()), JOB_V1);
     let hash = domain::account::ApiKey::new([7; 20]).hash();
     assert_eq!(
         Change::key_made(&hash, &key())

@@ -5,12 +5,15 @@ use std::time::Duration;
 use domain::{
     DeliveryId, EventId, OrgId, RuleId, Timestamp,
     account::{ApiKey, Scope},
+    idempotency::RequestName,
     partition::Partitions,
 };
 use futures::future::join_all;
 use journal::{
     Error, Journal, Options,
     config::{Change, KeyEntry},
+    frames::Frames,
+    once::{AlertMark, RequestMark},
     record::{self, EventRecord, Job},
     streams::Log,
 };
@@ -39,13 +42,17 @@ fn events_log(journal: &Journal) -> Log {
     Log::Events(journal.partitions().all().next().expect("a partition"))
 }
 
-fn frame(number: u128, json: &str) -> Vec<u8> {
-    record::frame(&EventRecord {
+fn event(number: u128, json: &str) -> EventRecord<'_> {
+    EventRecord {
         org: OrgId::from_uuid(Uuid::from_u128(1)),
         id: EventId::from_uuid(Uuid::from_u128(number)),
         received_at: Timestamp::default(),
         json,
-    })
+    }
+}
+
+fn frame(number: u128, json: &str) -> Frames {
+    Frames::from_iter([event(number, json)])
 }
 
 fn job(due_at: Timestamp) -> Job {
@@ -101,7 +108,7 @@ async fn concurrent_appends_share_messages_and_none_is_lost() {
     let (appender, task) = journal.appender(events_log(&journal), "a");
     let appends = async {
         let answers =
-            join_all((0..APPENDS).map(|number| appender.append([frame(number, "{}")]))).await;
+            join_all((0..APPENDS).map(|number| appender.append(frame(number, "{}")))).await;
         assert!(answers.iter().all(Result::is_ok));
         drop(appender);
     };
@@ -118,13 +125,10 @@ async fn a_lone_append_is_answered_at_once_and_large_ones_are_split() {
     let journal = journal().await;
     let (appender, task) = journal.appender(events_log(&journal), "a");
     let appends = async {
-        appender
-            .append([frame(0, "{}")])
-            .await
-            .expect("acknowledged");
+        appender.append(frame(0, "{}")).await.expect("acknowledged");
         let large = "x".repeat(30_000);
         appender
-            .append((1..=100).map(|number| frame(number, &large)))
+            .append((1..=100).map(|number| event(number, &large)).collect())
             .await
             .expect("acknowledged");
         drop(appender);
@@ -145,7 +149,7 @@ async fn more_than_may_wait_is_refused_not_kept() {
     let large = "x".repeat(400_000);
     let mut waiting = Vec::new();
     let refused = (0..200).find_map(|number| {
-        let mut append = Box::pin(appender.append([frame(number, &large)]));
+        let mut append = Box::pin(appender.append(frame(number, &large)));
         match futures::FutureExt::now_or_never(append.as_mut()) {
             None => {
                 waiting.push(append);
@@ -167,7 +171,7 @@ async fn work_larger_than_may_wait_is_appended_whole_and_a_clients_is_refused_wh
     let journal = journal().await;
     let (appender, task) = journal.appender(events_log(&journal), "a");
     let large = "x".repeat(400_000);
-    let too_much = || (0..100).map(|number| frame(number, &large));
+    let too_much = || (0..100).map(|number| event(number, &large)).collect();
     let appends = async {
         let refused = appender.append(too_much()).await;
         assert!(matches!(refused, Err(Error::Full)), "{refused:?}");
@@ -195,7 +199,7 @@ async fn a_follower_goes_on_where_it_is_told() {
     let appends = async {
         for number in 0..5 {
             appender
-                .append([frame(number, "{}")])
+                .append(frame(number, "{}"))
                 .await
                 .expect("acknowledged");
         }
@@ -306,6 +310,48 @@ async fn a_key_is_found_the_moment_it_is_announced_and_not_once_it_is_gone() {
 }
 
 #[tokio::test]
+async fn of_many_who_mark_a_request_one_is_first_and_the_others_learn_what_it_said() {
+    let journal = journal().await;
+    let org = OrgId::from_uuid(Uuid::from_u128(1));
+    let name = RequestName::new(org, "key_1", "retry-me").expect("a name");
+    assert_eq!(journal.request_mark(&name).await.expect("an answer"), None);
+    let mark = |number: i64| RequestMark {
+        fingerprint: String::from("00ff"),
+        received_at: Timestamp::from_unix_millis(number),
+    };
+    let marks: Vec<RequestMark> = (0..20).map(mark).collect();
+    let answers = join_all(marks.iter().map(|mark| journal.mark_request(&name, mark))).await;
+    let before: Vec<Option<RequestMark>> = answers
+        .into_iter()
+        .map(|answer| answer.expect("an answer"))
+        .collect();
+    let first = before.iter().position(Option::is_none).expect("a first");
+    let known = Some(marks[first].clone());
+    for (number, before) in before.iter().enumerate() {
+        assert_eq!(before, if number == first { &None } else { &known });
+    }
+    assert_eq!(journal.request_mark(&name).await.expect("an answer"), known);
+    let again = journal.mark_request(&name, &marks[first]).await;
+    assert_eq!(again.expect("an answer"), None, "it knows its own mark");
+}
+
+#[tokio::test]
+async fn an_alert_belongs_to_the_message_that_marked_it_first() {
+    let journal = journal().await;
+    let partition = journal.partitions().all().next().expect("a partition");
+    let delivery = |number| DeliveryId::from_uuid(Uuid::from_u128(number));
+    let ask = async |deliveries: &[DeliveryId], sequence| {
+        let mark = AlertMark::new(partition, sequence);
+        let marked = journal.mark_alerts(deliveries, mark).await;
+        marked.expect("an answer")
+    };
+    let (one, two) = (delivery(1), delivery(2));
+    assert_eq!(ask(&[one], 7).await, [true]);
+    assert_eq!(ask(&[two, one, two], 8).await, [true, false, true]);
+    assert_eq!(ask(&[one, two], 7).await, [true, false], "after a crash");
+}
+
+#[tokio::test]
 async fn streams_are_made_once_and_another_number_of_partitions_is_refused() {
     let two = options(2);
     let journal = Journal::connect(&two).await.expect("NATS runs");
@@ -349,10 +395,7 @@ async fn a_lost_consumer_is_noticed_and_made_again_by_asking_for_the_work_again(
 
     let (appender, task) = journal.appender(events_log(&journal), "a");
     let appends = async {
-        appender
-            .append([frame(7, "{}")])
-            .await
-            .expect("acknowledged");
+        appender.append(frame(7, "{}")).await.expect("acknowledged");
         drop(appender);
     };
     tokio::join!(appends, task);

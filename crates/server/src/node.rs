@@ -93,6 +93,7 @@ impl Node {
         DataPlane {
             door: self.door.clone(),
             events: Appenders::start(&self.journal, Log::Events, tasks),
+            journal: self.journal.clone(),
             clock: self.clock,
             retention: self.retention,
         }

@@ -13,7 +13,7 @@ use domain::{
     error_code::ErrorCode,
     partition::{Partition, Partitions},
 };
-use journal::{Journal, append::Appender, streams::Log};
+use journal::{Journal, append::Appender, frames::Frames, streams::Log};
 use store::{
     Store,
     sessions::{SEEN_EVERY, SessionRow},
@@ -47,6 +47,7 @@ const ANNOUNCE_TIMEOUT: Duration = Duration::from_secs(8);
 pub struct DataPlane {
     pub door: Door,
     pub events: Appenders,
+    pub journal: Journal,
     pub clock: Clock,
     pub retention: Duration,
 }
@@ -68,8 +69,8 @@ pub struct ControlPlane {
 
 impl DataPlane {
     /// Makes events durable, and counts them.
-    pub async fn append(&self, org: OrgId, frames: Vec<Vec<u8>>) -> Result<(), Problem> {
-        let events = frames.len() as u64;
+    pub async fn append(&self, org: OrgId, frames: Frames) -> Result<(), Problem> {
+        let events = frames.count() as u64;
         self.events.of(org).append(frames).await?;
         metrics::counter!(names::EVENTS_INGESTED).increment(events);
         Ok(())

@@ -1,22 +1,35 @@
 //! The door for events: checks one as sent and gives it its id and its stored bytes.
 
-use std::time::Duration;
+use std::{
+    borrow::Cow,
+    fmt::{self, Write as _},
+    time::Duration,
+};
 
 use serde_json::value::RawValue;
 
-use super::{AHEAD_MAX, EVENT_BYTES_MAX, EventView, check, view::text};
+use super::{AHEAD_MAX, EVENT_BYTES_MAX, EventView, NAME_CHARS_MAX, check, view::text};
 use crate::{
     EventId, OrgId, Timestamp,
     fault::{Fault, FaultCode},
-    id::RANDOM_BYTES,
+    id::Tail,
 };
 
-/// An event that passed every check, as it will be stored, listed and delivered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accepted {
-    pub id: EventId,
-    /// The client's object, verbatim, with the server's fields in front.
-    pub json: String,
+/// One event as sent.
+#[derive(Clone, Debug)]
+pub struct Sent<'a> {
+    pub json: &'a str,
+    /// What was said of the event outside it; `json` is then its `data`.
+    pub envelope: Option<Envelope<'a>>,
+}
+
+/// What an envelope (CloudEvents) says of its event: it counts where the event itself says nothing.
+#[derive(Clone, Debug)]
+pub struct Envelope<'a> {
+    /// When the event occurred: a JSON string that holds a date-time.
+    pub time: Option<&'a RawValue>,
+    /// What tells the event from all others of the organisation.
+    pub name: String,
 }
 
 /// What an event is judged by beside its own bytes.
@@ -28,13 +41,60 @@ pub struct Arrival {
     pub retention: Duration,
 }
 
-/// Checks one event. `random` becomes the random part of its id unless the client named the event.
+/// Checks one event and writes it to the end of `stored` as it will be stored, listed and
+/// delivered: the client's object, verbatim, with what the server knows in front. `tail` makes its id
+/// unless the client named the event. If it is refused, nothing is written.
 pub fn accept(
-    raw: &RawValue,
-    arrival: Arrival,
-    random: [u8; RANDOM_BYTES],
-) -> Result<Accepted, Fault> {
-    let json = raw.get();
+    sent: &Sent<'_>,
+    arrival: &Arrival,
+    tail: Tail,
+    stored: &mut String,
+) -> Result<EventId, Fault> {
+    let json = sent.json;
+    let inside = if sent.envelope.is_some() { DATA } else { "" };
+    let event = checked(json).map_err(|fault| fault.under(inside))?;
+    let occurred_at = occurred_at(&event, sent, arrival)?;
+    let client_event_id = client_event_id(&event, sent, occurred_at.is_some())?;
+    let id = match (&client_event_id, occurred_at) {
+        (Some(given), Some(at)) => EventId::from_client(arrival.org, given, at),
+        (_, at) => EventId::with_tail(at.unwrap_or(arrival.received_at), tail),
+    };
+    let rest = json
+        .trim_start()
+        .strip_prefix('{')
+        .expect("a parsed event starts with a brace");
+    let received_at = arrival.received_at;
+    stored.reserve(FRONT_BYTES + rest.len());
+    stored.push_str(r#"{"id":""#);
+    stored.push_str(id.text().as_str());
+    push(stored, format_args!(r#"","received_at":"{received_at}","#));
+    if event.occurred_at.is_none() {
+        match sent.envelope.as_ref().and_then(|envelope| envelope.time) {
+            Some(time) => push(stored, format_args!(r#""occurred_at":{time},"#)),
+            None => push(stored, format_args!(r#""occurred_at":"{received_at}","#)),
+        }
+    }
+    if let (None, Some(given)) = (event.client_event_id, &client_event_id) {
+        let given = serde_json::Value::from(given.as_ref());
+        push(stored, format_args!(r#""client_event_id":{given},"#));
+    }
+    stored.push_str(rest);
+    Ok(id)
+}
+
+/// Where an envelope keeps its event.
+const DATA: &str = "/data";
+/// What is written in front of an event that brings its own time and name.
+const FRONT_BYTES: usize = 128;
+
+fn push(stored: &mut String, text: fmt::Arguments<'_>) {
+    stored
+        .write_fmt(text)
+        .expect("writing to a string does not fail");
+}
+
+/// The event's fields, each as it must be.
+fn checked(json: &str) -> Result<EventView<'_>, Fault> {
     if json.len() > EVENT_BYTES_MAX {
         let detail = format!(
             "An event is at most {EVENT_BYTES_MAX} bytes; this one is {}.",
@@ -44,23 +104,49 @@ pub fn accept(
     }
     let event = EventView::parse(json)?;
     check_fields(&event)?;
-    let occurred_at = check::occurred_at(event.occurred_at)?;
-    check_time(occurred_at, arrival)?;
-    let id = match (event.client_event_id.and_then(text), occurred_at) {
-        (None, at) => EventId::new(at.unwrap_or(arrival.received_at), random),
-        (Some(given), Some(at)) => EventId::from_client(arrival.org, &given, at),
-        (Some(_), None) => {
-            return Err(Fault::new(
-                FaultCode::FieldRequired,
-                "/occurred_at",
-                "`client_event_id` needs `occurred_at`: the event's id is made from both.",
-            ));
-        }
+    Ok(event)
+}
+
+/// When the event occurred, if anybody said so.
+fn occurred_at(
+    event: &EventView<'_>,
+    sent: &Sent<'_>,
+    arrival: &Arrival,
+) -> Result<Option<Timestamp>, Fault> {
+    let (raw, pointer) = match (event.occurred_at, &sent.envelope) {
+        (None, Some(envelope)) => (envelope.time, "/time"),
+        (given, Some(_)) => (given, "/data/occurred_at"),
+        (given, None) => (given, "/occurred_at"),
     };
-    Ok(Accepted {
-        id,
-        json: stored(json, id, arrival.received_at, occurred_at.is_none()),
-    })
+    let at = check::moment(raw, pointer)?;
+    check_time(at, arrival, pointer)?;
+    Ok(at)
+}
+
+/// What the client calls the event, if it has a name for it. A name needs a time: both make the id.
+fn client_event_id<'a>(
+    event: &EventView<'a>,
+    sent: &'a Sent<'_>,
+    has_time: bool,
+) -> Result<Option<Cow<'a, str>>, Fault> {
+    match (event.client_event_id.and_then(text), &sent.envelope) {
+        (Some(_), envelope) if !has_time => {
+            let pointer = envelope.as_ref().map_or("/occurred_at", |_| "/time");
+            let detail = "`client_event_id` needs `occurred_at`: the event's id is made from both.";
+            Err(Fault::new(FaultCode::FieldRequired, pointer, detail))
+        }
+        (None, Some(envelope)) if has_time => {
+            if check::is_short(&envelope.name, NAME_CHARS_MAX) {
+                return Ok(Some(Cow::Borrowed(&envelope.name)));
+            }
+            let detail = format!(
+                "`source`, # and `id` are the event's `client_event_id`, which has at most \
+                 {NAME_CHARS_MAX} characters; give a shorter one in `data`."
+            );
+            Err(Fault::new(FaultCode::FieldTooLong, "/id", detail))
+        }
+        (given, _) => Ok(given),
+    }
 }
 
 fn check_fields(event: &EventView<'_>) -> Result<(), Fault> {
@@ -110,7 +196,12 @@ fn check_fields(event: &EventView<'_>) -> Result<(), Fault> {
         ("error_code", event.error_code),
     ];
     for (field, value) in texts {
-        check::optional(field, value, "a string of 1 to 128 characters", short(128))?;
+        check::optional(
+            field,
+            value,
+            "a string of 1 to 128 characters",
+            short(NAME_CHARS_MAX),
+        )?;
     }
     check::optional(
         "resource",
@@ -128,49 +219,43 @@ fn check_fields(event: &EventView<'_>) -> Result<(), Fault> {
     check::metadata(event.metadata)
 }
 
-fn check_time(occurred_at: Option<Timestamp>, arrival: Arrival) -> Result<(), Fault> {
+fn check_time(
+    occurred_at: Option<Timestamp>,
+    arrival: &Arrival,
+    pointer: &str,
+) -> Result<(), Fault> {
     let Some(at) = occurred_at else { return Ok(()) };
+    let field = pointer.rsplit('/').next().unwrap_or_default();
     if at > arrival.received_at.plus(AHEAD_MAX) {
-        return Err(Fault::invalid(
-            "/occurred_at",
-            "`occurred_at` is more than 5 minutes ahead of the server's clock; check the agent's clock.",
-        ));
+        let detail = format!(
+            "`{field}` is more than 5 minutes ahead of the server's clock; check the agent's clock."
+        );
+        return Err(Fault::invalid(pointer, detail));
     }
     if at < arrival.received_at.minus(arrival.retention) {
         let days = arrival.retention.as_secs() / 86_400;
-        return Err(Fault::invalid(
-            "/occurred_at",
-            format!("`occurred_at` is more than {days} days ago; older events are not accepted."),
-        ));
+        let detail =
+            format!("`{field}` is more than {days} days ago; older events are not accepted.");
+        return Err(Fault::invalid(pointer, detail));
     }
     Ok(())
 }
 
-/// The client's object with the server's fields in front of its first one.
-fn stored(json: &str, id: EventId, received_at: Timestamp, add_occurred_at: bool) -> String {
-    let rest = json
-        .trim_start()
-        .strip_prefix('{')
-        .expect("a parsed event starts with a brace");
-    if add_occurred_at {
-        format!(
-            r#"{{"id":"{id}","received_at":"{received_at}","occurred_at":"{received_at}",{rest}"#
-        )
-    } else {
-        format!(r#"{{"id":"{id}","received_at":"{received_at}",{rest}"#)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::borrow::Cow;
-
     use proptest::prelude::*;
     use uuid::Uuid;
 
     use super::*;
+    use crate::id::RANDOM_BYTES;
 
     const NOW: Timestamp = Timestamp::from_unix_millis(1_763_200_000_000);
+
+    #[derive(Debug)]
+    struct Accepted {
+        id: EventId,
+        json: String,
+    }
 
     fn judge(json: &str) -> Result<Accepted, Fault> {
         let arrival = Arrival {
@@ -178,8 +263,13 @@ mod tests {
             received_at: NOW,
             retention: Duration::from_secs(183 * 86_400),
         };
-        let raw: &RawValue = serde_json::from_str(json).expect("JSON");
-        accept(raw, arrival, [9; RANDOM_BYTES])
+        let (mut stored, tail) = (String::new(), Tail::Random([9; RANDOM_BYTES]));
+        let sent = Sent {
+            json,
+            envelope: None,
+        };
+        let id = accept(&sent, &arrival, tail, &mut stored)?;
+        Ok(Accepted { id, json: stored })
     }
 
     fn with(more: &str) -> String {
@@ -235,6 +325,27 @@ mod tests {
                 "/metadata",
                 FaultCode::FieldInvalid,
             ),
+            (
+                &with(r#","metadata":{"a":{"b":[0,{"c":1,"c/d":2,"c":3}]}}"#),
+                "/metadata/a/b/1/c",
+                FaultCode::FieldDuplicated,
+            ),
+            (
+                &with(r#","metadata":{"a":1,"\u0061":2}"#),
+                "/metadata/a",
+                FaultCode::FieldDuplicated,
+            ),
+            (
+                &with(&format!(
+                    r#","metadata":{{"a":{}{}}}"#,
+                    "[".repeat(200),
+                    "]".repeat(200)
+                )),
+                "/metadata",
+                FaultCode::FieldInvalid,
+            ),
+            ("{} {}", "", FaultCode::NotAnObject),
+            ("nonsense", "", FaultCode::NotAnObject),
             (
                 &with(r#","metadata":[]"#),
                 "/metadata",

@@ -9,9 +9,10 @@
 pub mod accept;
 pub mod check;
 pub mod filter;
+mod metadata;
 pub mod view;
 
-pub use accept::{Accepted, accept};
+pub use accept::{Sent, accept};
 pub use filter::Filter;
 pub use view::EventView;
 
@@ -21,5 +22,7 @@ use std::time::Duration;
 pub const EVENT_BYTES_MAX: usize = 32 * 1024;
 /// The largest `metadata` of an event (bytes as sent).
 pub const METADATA_BYTES_MAX: usize = 16 * 1024;
+/// The longest `client_event_id`, and the longest of the ids that an event refers to.
+pub const NAME_CHARS_MAX: usize = 128;
 /// How far an agent's clock may run ahead of ours.
 pub const AHEAD_MAX: Duration = Duration::from_secs(5 * 60);

@@ -48,14 +48,19 @@ impl<'a> EventView<'a> {
     pub fn parse(json: &'a str) -> Result<Self, Fault> {
         let mut found = None;
         let mut deserializer = serde_json::Deserializer::from_str(json);
-        let outcome = deserializer.deserialize_map(Fields { found: &mut found });
+        let outcome = deserializer
+            .deserialize_map(Fields { found: &mut found })
+            .and_then(|view| deserializer.end().map(|()| view));
         match (outcome, found) {
             (_, Some(fault)) => Err(fault),
             (Ok(view), None) => Ok(view),
             (Err(error), None) => Err(Fault::new(
                 FaultCode::NotAnObject,
                 "",
-                format!("An event is one JSON object; reading it failed: {error}."),
+                format!(
+                    "An event is one JSON object; reading it failed: {}.",
+                    reason(&error)
+                ),
             )),
         }
     }
@@ -110,8 +115,21 @@ impl<'de> de::Visitor<'de> for Fields<'_> {
     }
 }
 
+/// How much of a parser's complaint is passed on: it may quote all that it complains about.
+const REASON_CHARS_MAX: usize = 200;
+
+/// What a parser complains about, in bounds.
+pub(crate) fn reason(error: &serde_json::Error) -> String {
+    let mut reason = error.to_string();
+    if let Some((end, _)) = reason.char_indices().nth(REASON_CHARS_MAX) {
+        reason.truncate(end);
+        reason.push_str("...");
+    }
+    reason
+}
+
 /// A key, borrowed unless it has escapes.
-struct Key;
+pub(super) struct Key;
 
 impl<'de> de::DeserializeSeed<'de> for Key {
     type Value = Cow<'de, str>;
@@ -137,7 +155,14 @@ impl<'de> de::Visitor<'de> for Key {
     }
 }
 
+/// A name longer than this is not repeated to the client that sent it.
+const FIELD_NAME_BYTES_MAX: usize = 128;
+
 fn unknown(key: &str) -> Fault {
+    if key.len() > FIELD_NAME_BYTES_MAX {
+        let detail = "A name this long is not a field of an event; put it under `metadata`.";
+        return Fault::new(FaultCode::FieldUnknown, "", detail);
+    }
     Fault::new(
         FaultCode::FieldUnknown,
         pointer_to(key),

@@ -3,12 +3,17 @@
 //! For each message of events: wait until the rules are current, judge, put on record what matched,
 //! queue it for sending, settle. A crash anywhere repeats the message, and ids derived from event
 //! and rule make the repetition harmless.
+//!
+//! An event that the client sent again is in the log twice. Each delivery of an event that may come
+//! twice is marked with the message it is of ([`journal::once`]): found in another message later, the
+//! event sets off nothing.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use domain::{DeliveryId, clock::Clock, event::EventView, partition::Partition};
 use journal::{
     Journal,
+    once::AlertMark,
     record::{self, EventRecord, Job, Matched, OutcomeRecord},
     work::Task,
 };
@@ -71,7 +76,7 @@ impl Matcher {
                 }
             };
             let judged = tokio::select! {
-                judged = self.judge(&task) => judged,
+                judged = self.judge(partition, &task) => judged,
                 () = stopping.cancelled() => {
                     let _ = task.hand_back().await;
                     return Ok(());
@@ -85,7 +90,7 @@ impl Matcher {
         }
     }
 
-    async fn judge(&self, task: &Task) -> Result<(), journal::Error> {
+    async fn judge(&self, partition: Partition, task: &Task) -> Result<(), journal::Error> {
         let events = match record::events(task.payload()) {
             Ok(events) => events,
             Err(error @ journal::Error::Corrupt { .. }) => {
@@ -96,16 +101,18 @@ impl Matcher {
             Err(_) => return task.hand_back_later().await,
         };
         self.rules.catch_up().await?;
+        let mark = AlertMark::new(partition, task.sequence()?);
         let mut jobs = Vec::new();
         for event in &events {
             jobs.extend(self.jobs(event));
             if jobs.len() >= JOBS_AT_ONCE {
-                self.pass_on(&jobs).await?;
-                jobs.clear();
+                let due = self.not_set_off_before(mem::take(&mut jobs), mark).await?;
+                self.pass_on(&due).await?;
                 task.still_at_it().await?;
             }
         }
-        self.pass_on(&jobs).await?;
+        let due = self.not_set_off_before(jobs, mark).await?;
+        self.pass_on(&due).await?;
         metrics::counter!(names::EVENTS_JUDGED).increment(events.len() as u64);
         task.settle().await
     }
@@ -137,6 +144,24 @@ impl Matcher {
         rules.matching(&view).into_iter().map(job).collect()
     }
 
+    /// Leaves out what another message of the same event has set off already.
+    async fn not_set_off_before(
+        &self,
+        jobs: Vec<Job>,
+        mark: AlertMark,
+    ) -> Result<Vec<Job>, journal::Error> {
+        let (doubtful, mut due): (Vec<Job>, Vec<Job>) =
+            jobs.into_iter().partition(|job| job.event.is_derived());
+        if doubtful.is_empty() {
+            return Ok(due);
+        }
+        let deliveries: Vec<DeliveryId> = doubtful.iter().map(|job| job.delivery).collect();
+        let are_ours = self.journal.mark_alerts(&deliveries, mark).await?;
+        let ours = doubtful.into_iter().zip(are_ours);
+        due.extend(ours.filter_map(|(job, is_ours)| is_ours.then_some(job)));
+        Ok(due)
+    }
+
     /// On record before it is queued, so that no attempt is recorded before its delivery. The events
     /// of a message share their partition, and so do their outcomes.
     async fn pass_on(&self, jobs: &[Job]) -> Result<(), journal::Error> {
@@ -145,7 +170,8 @@ impl Matcher {
         };
         let frames = jobs
             .iter()
-            .map(|job| record::frame(&OutcomeRecord::Matched(matched(job))));
+            .map(|job| OutcomeRecord::Matched(matched(job)))
+            .collect();
         self.outcomes.of(first.org).append_patiently(frames).await?;
         self.journal.deliver_all(jobs).await?;
         metrics::counter!(names::DELIVERIES_MATCHED).increment(jobs.len() as u64);

@@ -4,10 +4,11 @@ use axum::{Json as JsonAnswer, extract::State};
 use domain::{
     DecisionId,
     error_code::ErrorCode,
-    event::{self, accept::Arrival},
+    event::{self, Sent, accept::Arrival},
     fault::Fault,
+    id::Tail,
 };
-use journal::record::{self, EventRecord};
+use journal::{frames::Frames, record::EventRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::to_raw_value};
 use utoipa::ToSchema;
@@ -125,16 +126,19 @@ pub async fn decide(
         received_at,
         retention: plane.retention,
     };
-    let accepted = event::accept(&raw, arrival, chance::bytes())
+    let (sent, tail) = (Sent::bare(raw.get()), Tail::Random(chance::bytes()));
+    let mut json = String::new();
+    let id = event::accept(&sent, &arrival, tail, &mut json)
         .map_err(|fault| Problem::invalid(vec![in_question(fault)]))?;
     let record = EventRecord {
         org: caller.org,
-        id: accepted.id,
+        id,
         received_at,
-        json: &accepted.json,
+        json: &json,
     };
-    let frames = vec![record::frame(&record)];
-    plane.append(caller.org, frames).await?;
+    plane
+        .append(caller.org, Frames::from_iter([record]))
+        .await?;
     metrics::counter!(names::DECISIONS, "decision" => "allow").increment(1);
     Ok(JsonAnswer(Decision {
         decision_id,

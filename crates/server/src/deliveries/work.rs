@@ -15,6 +15,7 @@ use domain::{
 };
 use journal::{
     Journal,
+    frames::Frames,
     record::{self, Attempted, Job, OutcomeRecord},
     work::Task,
 };
@@ -161,8 +162,9 @@ impl Worker {
                 Next::Done | Next::Held | Next::Failed => None,
             },
         };
-        let frame = record::frame(&OutcomeRecord::Attempted(Box::new(attempted)));
-        self.outcomes.of(job.org).append_patiently([frame]).await?;
+        let record = OutcomeRecord::Attempted(Box::new(attempted));
+        let frames = Frames::from_iter([record]);
+        self.outcomes.of(job.org).append_patiently(frames).await?;
         if let Next::At(due_at) = next {
             let again = Job {
                 attempt: job.attempt + 1,

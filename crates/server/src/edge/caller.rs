@@ -42,6 +42,7 @@ permissions! {
 #[derive(Debug)]
 pub struct Caller<P: Permission> {
     pub org: OrgId,
+    pub identity: Identity,
     permission: PhantomData<P>,
 }
 
@@ -51,7 +52,7 @@ impl<S: Authority, P: Permission> FromRequestParts<S> for Caller<P> {
     async fn from_request_parts(parts: &mut Parts, plane: &S) -> Result<Self, Problem> {
         let identity = identify(parts, plane).await?;
         if !identity.allows(P::SCOPE) {
-            let detail = match identity {
+            let detail = match &identity {
                 Identity::Key(_) => format!("This API key lacks the scope `{}`.", P::SCOPE),
                 Identity::Session(session) => {
                     format!(
@@ -65,6 +66,7 @@ impl<S: Authority, P: Permission> FromRequestParts<S> for Caller<P> {
         }
         Ok(Self {
             org: identity.org(),
+            identity,
             permission: PhantomData,
         })
     }

@@ -20,7 +20,7 @@ use crate::snapshots::{
 };
 
 /// Who is asking, checked.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum Identity {
     Key(Arc<Key>),
     Session(Arc<SessionRow>),

@@ -5,18 +5,21 @@
 //! [`session_cookie`]; [`caller`] makes an argument of it: a handler that takes a `Caller` has one
 //! that was checked. [`rate_limit`] counts requests, by who is there or by [`client_address`].
 //! [`cross_site`] refuses what a browser sends for another site's page. [`no_store`] keeps answers
-//! out of caches. [`read`] reads bodies and parameters.
+//! out of caches. [`read`] reads bodies and parameters, [`events_body`] those of events, which may be
+//! [packed](unpack).
 
 pub mod caller;
 pub mod client_address;
 pub mod cross_site;
 pub mod envelope;
+pub mod events_body;
 pub mod identity;
 pub mod no_store;
 pub mod problem;
 pub mod rate_limit;
 pub mod read;
 pub mod session_cookie;
+mod unpack;
 
 pub use caller::Caller;
 pub use problem::Problem;

@@ -33,22 +33,30 @@ impl<S: Send + Sync> FromRequest<S> for JsonBytes {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         check_media_type(request.headers())?;
-        let mut body = request.into_body();
-        match Limited::new(&mut body, BODY_BYTES_MAX).collect().await {
-            Ok(collected) => Ok(Self(collected.to_bytes())),
-            Err(error) if error.is::<LengthLimitError>() => {
-                discard(body).await;
-                Err(Problem::new(
-                    ErrorCode::PayloadTooLarge,
-                    ErrorCode::PayloadTooLarge.what_to_do(),
-                ))
-            }
-            Err(_) => Err(Problem::new(
-                ErrorCode::InvalidBody,
-                "The body ended before all of it had arrived.",
-            )),
-        }
+        whole(request.into_body()).await.map(Self)
     }
+}
+
+/// All of a body, if it is not too large.
+pub(super) async fn whole(mut body: Body) -> Result<Bytes, Problem> {
+    match Limited::new(&mut body, BODY_BYTES_MAX).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            discard(body).await;
+            Err(too_large())
+        }
+        Err(_) => Err(Problem::new(
+            ErrorCode::InvalidBody,
+            "The body ended before all of it had arrived.",
+        )),
+    }
+}
+
+pub(super) fn too_large() -> Problem {
+    Problem::new(
+        ErrorCode::PayloadTooLarge,
+        ErrorCode::PayloadTooLarge.what_to_do(),
+    )
 }
 
 /// Reads on what nobody wants, within reason: a client that is still sending when it is answered
@@ -191,12 +199,17 @@ fn read_cursor<K: FromStr>(cursor: &str) -> Option<K> {
     std::str::from_utf8(&bytes).ok()?.parse().ok()
 }
 
-fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
+/// The media type of a body, without its parameters.
+pub(super) fn essence(headers: &HeaderMap) -> &str {
     let given = headers
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .unwrap_or("");
-    let essence = given.split(';').next().unwrap_or("").trim();
+    given.split(';').next().unwrap_or("").trim()
+}
+
+fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let essence = essence(headers);
     if !essence.eq_ignore_ascii_case("application/json") {
         let detail = format!("Send `Content-Type: application/json`; got `{essence}`.");
         return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));

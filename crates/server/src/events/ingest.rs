@@ -1,28 +1,43 @@
 //! `POST /v1/audit/events`: checks a batch and appends it; 202 means the journal has it.
 
-use axum::{Json, extract::State, http::StatusCode};
-use domain::{
-    EventId, batch,
-    error_code::ErrorCode,
-    event::{self, accept::Arrival},
-    fault::Fault,
+use axum::{
+    body::Body,
+    extract::State,
+    http::{HeaderName, HeaderValue, StatusCode, header},
+    response::Response,
 };
-use journal::record::{self, EventRecord};
+use domain::{
+    EventId, Timestamp,
+    batch::{self, Batch},
+    error_code::ErrorCode,
+    event::accept::Arrival,
+    fault::Fault,
+    idempotency::{RequestName, fingerprint},
+};
+use journal::once::RequestMark;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    chance,
     edge::{
         Caller, Problem,
         caller::EventsWrite,
+        events_body::EventsBody,
         problem::{FaultBody, ProblemBody},
-        read::JsonBytes,
     },
-    events::schema::EventsOrOne,
+    events::{
+        ingest_params::{IdempotencyKey, IngestParams},
+        judge::{Judged, Tails, judge},
+        schema::{CloudEvent, EventsOrOne},
+    },
     planes::DataPlane,
     telemetry::metrics as names,
 };
+
+/// Says that the request was sent before.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+/// What an accepted event takes in the answer.
+const ANSWER_BYTES_PER_EVENT: usize = 40;
 
 /// What became of a batch.
 #[derive(Serialize, ToSchema)]
@@ -52,14 +67,30 @@ pub struct Rejected {
 
 /// Records audit events.
 ///
-/// One request carries up to 1,000 events as `{"events": [...]}`, or one bare event. A bad event
+/// One request carries up to 1,000 events and 5 MiB, packed by gzip or zstd or not at all. A bad event
 /// does not sink its batch: the good ones are accepted, the bad ones come back in `rejected`. If
-/// none is good the answer is 422. A 202 means the accepted events are durable.
+/// none is good, or with `atomic=true` if one is bad, the answer is 422 and nothing is recorded. A 202
+/// means the accepted events are durable.
 #[utoipa::path(
     post, path = "/v1/audit/events", tag = "events", security(("api_key" = ["events:write"])),
-    request_body(content = EventsOrOne, description = "`{\"events\": [...]}`, or one bare event"),
+    params(
+        IngestParams,
+        ("Idempotency-Key" = Option<String>, Header, description = "Names the request, at most 128 printable ASCII characters. Sent again with the same key of the same API key within 24 hours, it gets the same answer and its events are listed and alert once; with another body it is refused (`IDEMPOTENCY_MISMATCH`)"),
+        ("Content-Encoding" = Option<String>, Header, description = "`gzip`, `zstd` or `identity`"),
+    ),
+    request_body(
+        content(
+            (EventsOrOne = "application/json"),
+            (String = "application/x-ndjson"),
+            (CloudEvent = "application/cloudevents+json"),
+            (Vec<CloudEvent> = "application/cloudevents-batch+json"),
+        ),
+        description = "`{\"events\": [...]}` or one bare event; one event a line (also `application/ndjson` and `application/jsonl`); CloudEvents 1.0 whose `data` is the event",
+    ),
     responses(
-        (status = 202, description = "Accepted and durable", body = Ingested),
+        (status = 202, description = "Accepted and durable", body = Ingested, headers(
+            ("Idempotency-Replayed" = Option<bool>, description = "`true` if the request with this `Idempotency-Key` came before"),
+        )),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
         (status = 503, description = "Not promised; send it again", body = ProblemBody, content_type = "application/problem+json"),
     ),
@@ -67,53 +98,112 @@ pub struct Rejected {
 pub async fn ingest(
     State(plane): State<DataPlane>,
     caller: Caller<EventsWrite>,
-    JsonBytes(body): JsonBytes,
-) -> Result<(StatusCode, Json<Ingested>), Problem> {
-    let sent = batch::parse(&body).map_err(|unreadable| match unreadable {
-        batch::Unreadable::TooMany { .. } => {
-            Problem::new(ErrorCode::PayloadTooLarge, unreadable.to_string())
-        }
-        _ => Problem::new(ErrorCode::InvalidBody, unreadable.to_string()),
-    })?;
-    let received_at = plane.clock.now();
+    params: IngestParams,
+    key: IdempotencyKey,
+    body: EventsBody,
+) -> Result<Response, Problem> {
+    let name = key.name(&caller)?;
+    let batch = batch::parse(body.form, &body.bytes).map_err(unreadable)?;
     let arrival = Arrival {
         org: caller.org,
-        received_at,
+        received_at: plane.clock.now(),
         retention: plane.retention,
     };
-    let (mut events, mut rejected, mut frames) = (Vec::new(), Vec::new(), Vec::new());
-    for (index, raw) in sent.events.iter().enumerate() {
-        match event::accept(raw, arrival, chance::bytes()) {
-            Ok(accepted) => {
-                let record = EventRecord {
-                    org: caller.org,
-                    id: accepted.id,
-                    received_at,
-                    json: &accepted.json,
-                };
-                frames.push(record::frame(&record));
-                events.push(IngestedEvent { id: accepted.id });
-            }
-            Err(fault) => rejected.push(Rejected { index, fault }),
+    let (judged, is_replayed) = match &name {
+        None => {
+            let tails = Tails::random(batch.events.len());
+            (judge(&batch, &arrival, &tails), false)
         }
+        Some(name) => {
+            let fingerprint = fingerprint(body.form, params.is_atomic, &body.bytes);
+            judge_named(&plane, name, fingerprint, &batch, arrival, params).await?
+        }
+    };
+    metrics::counter!(names::EVENTS_REJECTED).increment(judged.rejected.len() as u64);
+    if params.refuses(&judged) {
+        return Err(refusal(&batch, judged.rejected));
     }
-    metrics::counter!(names::EVENTS_REJECTED).increment(rejected.len() as u64);
-    if events.is_empty() {
-        let in_body = |Rejected { index, fault }| Fault {
-            pointer: sent.pointer_to(index) + &fault.pointer,
-            ..fault
+    plane.append(caller.org, judged.frames).await?;
+    Ok(answer(judged.accepted, judged.rejected, is_replayed))
+}
+
+/// Judges a request that has a name as it was judged when it came first; whether it did come before.
+///
+/// A request of which nothing is recorded leaves no mark, so that it can be mended and sent again under
+/// its name. One that was marked is appended again, because whoever marked it may have died before it
+/// was appended; its events have the same ids and bytes, so all who read them see them once.
+async fn judge_named(
+    plane: &DataPlane,
+    name: &RequestName,
+    fingerprint: String,
+    batch: &Batch<'_>,
+    arrival: Arrival,
+    params: IngestParams,
+) -> Result<(Judged, bool), Problem> {
+    let judge_at = |received_at: Timestamp| {
+        let arrival = Arrival {
+            received_at,
+            ..arrival
         };
-        return Err(Problem::invalid(
-            rejected.into_iter().map(in_body).collect(),
-        ));
+        judge(batch, &arrival, &Tails::Of(name))
+    };
+    let judged = judge_at(arrival.received_at);
+    let mark = RequestMark {
+        fingerprint,
+        received_at: arrival.received_at,
+    };
+    let before = if params.refuses(&judged) {
+        plane.journal.request_mark(name).await?
+    } else {
+        plane.journal.mark_request(name, &mark).await?
+    };
+    match before {
+        None => Ok((judged, false)),
+        Some(before) if before.fingerprint == mark.fingerprint => {
+            Ok((judge_at(before.received_at), true))
+        }
+        Some(_) => Err(Problem::new(
+            ErrorCode::IdempotencyMismatch,
+            "This `Idempotency-Key` came before with another body, `Content-Type` or `atomic`.",
+        )),
     }
-    plane.append(caller.org, frames).await?;
-    Ok((
-        StatusCode::ACCEPTED,
-        Json(Ingested {
-            ingested: events.len(),
-            events,
-            rejected,
-        }),
-    ))
+}
+
+fn unreadable(reason: batch::Unreadable) -> Problem {
+    let code = match reason {
+        batch::Unreadable::TooMany { .. } => ErrorCode::PayloadTooLarge,
+        _ => ErrorCode::InvalidBody,
+    };
+    Problem::new(code, reason.to_string())
+}
+
+/// Everything that is wrong with the batch, pointed at in the body that was sent.
+fn refusal(batch: &Batch<'_>, rejected: Vec<(usize, Fault)>) -> Problem {
+    let in_body = |(index, fault): (usize, Fault)| fault.under(&batch.pointer_to(index));
+    Problem::invalid(rejected.into_iter().map(in_body).collect())
+}
+
+fn answer(accepted: Vec<EventId>, rejected: Vec<(usize, Fault)>, is_replayed: bool) -> Response {
+    let mut json = Vec::with_capacity(64 + ANSWER_BYTES_PER_EVENT * accepted.len());
+    let ingested = Ingested {
+        ingested: accepted.len(),
+        events: accepted
+            .into_iter()
+            .map(|id| IngestedEvent { id })
+            .collect(),
+        rejected: rejected
+            .into_iter()
+            .map(|(index, fault)| Rejected { index, fault })
+            .collect(),
+    };
+    serde_json::to_writer(&mut json, &ingested).expect("plain fields always encode");
+    let mut response = Response::new(Body::from(json));
+    *response.status_mut() = StatusCode::ACCEPTED;
+    let headers = response.headers_mut();
+    let is_json = HeaderValue::from_static("application/json");
+    headers.insert(header::CONTENT_TYPE, is_json);
+    if is_replayed {
+        headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
 }

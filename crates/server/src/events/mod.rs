@@ -3,5 +3,7 @@
 pub mod export;
 pub mod index;
 pub mod ingest;
+mod ingest_params;
+mod judge;
 pub mod list;
 pub mod schema;

@@ -23,7 +23,7 @@ pub struct NewEvent {
     #[schema(format = DateTime)]
     occurred_at: Option<String>,
     /// The client's own id for the event; needs `occurred_at`. Sent again with both the same, the
-    /// event is listed once; sent again within two minutes, it also alerts once.
+    /// event is listed once; sent again within seven days, it also alerts once.
     client_event_id: Option<String>,
     /// At most 256 characters.
     resource: Option<String>,
@@ -57,6 +57,21 @@ pub struct NewEvents {
 pub enum EventsOrOne {
     Many(NewEvents),
     One(NewEvent),
+}
+
+/// An event in the envelope of CloudEvents 1.0. Attributes that are not listed here are ignored.
+#[derive(Serialize, ToSchema)]
+pub struct CloudEvent {
+    #[schema(example = "1.0")]
+    specversion: String,
+    id: String,
+    source: String,
+    r#type: String,
+    /// RFC 3339; the event's `occurred_at` if `data` has none. An event that has a time and no
+    /// `client_event_id` gets `source`, `#` and `id` as one.
+    #[schema(format = DateTime)]
+    time: Option<String>,
+    data: NewEvent,
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ pub struct Keys {
 }
 
 /// A key that a request presented.
+#[derive(Debug)]
 pub struct Key {
     entry: KeyEntry,
     /// Whether it was used since uses were last noted.

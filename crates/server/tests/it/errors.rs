@@ -45,13 +45,13 @@ pub(crate) async fn problem(response: Response, status: u16) -> Value {
     problem
 }
 
-async fn refused(request: RequestBuilder, status: u16, code: &str) -> Value {
+pub(crate) async fn refused(request: RequestBuilder, status: u16, code: &str) -> Value {
     let problem = problem(request.send().await.expect("an answer"), status).await;
     assert_eq!(problem["code"], code, "{problem}");
     problem
 }
 
-fn pointers(problem: &Value) -> Vec<&str> {
+pub(crate) fn pointers(problem: &Value) -> Vec<&str> {
     let errors = problem["errors"].as_array().expect("errors");
     errors
         .iter()
@@ -153,7 +153,7 @@ async fn a_body_that_cannot_be_taken_is_refused_with_the_reason() {
     }
     let unsaid = customer.request(Method::POST, ingest).body(body.clone());
     refused(unsaid, 415, "UNSUPPORTED_MEDIA_TYPE").await;
-    let compressed = post_text(customer, ingest, body.clone()).header("content-encoding", "gzip");
+    let compressed = post_text(customer, ingest, body.clone()).header("content-encoding", "br");
     refused(compressed, 415, "UNSUPPORTED_MEDIA_TYPE").await;
     let spelled_out = customer
         .request(Method::POST, ingest)

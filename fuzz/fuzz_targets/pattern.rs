@@ -1,0 +1,41 @@
+//! Fuzzes the language of `match`: it never panics, one that is read says the same when it is written
+//! and read again, and the index of rules agrees with testing the rule itself.
+#![no_main]
+
+use std::sync::Arc;
+
+use domain::{
+    OrgId, RuleId, Timestamp,
+    event::EventView,
+    rule::{
+        Pattern, Rule,
+        set::{RuleSet, wants},
+    },
+};
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+use uuid::Uuid;
+
+const EVENT: &str = r#"{"event_type":"tool_call","agent_id":"a","action":"files.delete","result":"denied","latency_ms":5.0,"metadata":{"region":"eu","tags":["a",1,null,true],"deep":{"n":1}}}"#;
+
+fuzz_target!(|input: &[u8]| {
+    let Ok(source) = serde_json::from_slice::<Value>(input) else { return };
+    let Ok(pattern) = Pattern::parse(source) else { return };
+    let again = Pattern::parse(pattern.source().clone());
+    assert_eq!(again.as_ref(), Ok(&pattern));
+    let rule = Rule {
+        id: RuleId::from_uuid(Uuid::from_u128(1)),
+        org_id: OrgId::from_uuid(Uuid::from_u128(2)),
+        name: String::from("r"),
+        description: None,
+        enabled: true,
+        pattern,
+        url: String::from("https://example.com"),
+        created_at: Timestamp::default(),
+        updated_at: Timestamp::default(),
+        version: 1,
+    };
+    let view = EventView::parse(EVENT).expect("an event");
+    let found = RuleSet::new([Arc::new(rule.clone())]).matching(&view);
+    assert_eq!(!found.is_empty(), wants(&rule, &view));
+});
