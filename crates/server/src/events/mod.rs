@@ -5,3 +5,4 @@ pub mod index;
 pub mod ingest;
 pub mod list;
 pub mod schema;
+pub mod wanted;

@@ -2,6 +2,9 @@
 
 mod index;
 mod list;
+mod look;
+mod sparse;
+mod walk;
 
 pub use index::{EventIndex, EventRow};
-pub use list::StoredEvent;
+pub use list::{Budget, EventsFound, EventsWanted, Order, StoredEvent};
