@@ -30,8 +30,10 @@ const HOUR_MILLIS: u128 = 60 * MINUTE_MILLIS;
 pub(super) enum Possible {
     /// There is nothing more.
     Nowhere,
-    /// Only from here on.
-    From(Stretch),
+    /// First in this minute, hour or day.
+    In(Stretch),
+    /// They cannot say.
+    Anywhere,
 }
 
 /// The conditions that the counts know something about.
@@ -71,7 +73,7 @@ impl<'w> Sparse<'w> {
         !self.conditions.is_empty()
     }
 
-    /// The part of `ahead` from the first minute or hour on in which every value was counted.
+    /// The first minute or hour of what is ahead in which every value was counted.
     pub(super) async fn next(
         &mut self,
         connection: &mut PgConnection,
@@ -80,7 +82,7 @@ impl<'w> Sparse<'w> {
         // Whoever fills the index without counting (a restore of events alone) is not led astray.
         if self.conditions.is_empty() || !counts_are_kept(connection).await? {
             self.conditions.clear();
-            return Ok(Possible::From(ahead));
+            return Ok(Possible::Anywhere);
         }
         let mut left = ahead;
         for _ in 0..DAYS_TRIED_MOST {
@@ -88,27 +90,23 @@ impl<'w> Sparse<'w> {
             let Some((day, _)) = self.first(connection, Grain::Day, days, left).await? else {
                 return Ok(Possible::Nowhere);
             };
-            left = left.from_start_of(day, self.order);
             let hours = parts(day, HOUR_MILLIS);
-            if let Some((hour, has_minutes)) =
+            let Some((hour, has_minutes)) =
                 self.first(connection, Grain::Hour, hours, left).await?
-            {
-                left = left.from_start_of(hour, self.order);
-                if !has_minutes {
-                    return Ok(Possible::From(left));
-                }
-                let minutes = parts(hour, MINUTE_MILLIS);
-                if let Some((minute, _)) =
-                    self.first(connection, Grain::Minute, minutes, left).await?
-                {
-                    return Ok(Possible::From(left.from_start_of(minute, self.order)));
-                }
-                left = left.without(hour, self.order);
-            } else {
+            else {
                 left = left.without(day, self.order);
+                continue;
+            };
+            if !has_minutes {
+                return Ok(Possible::In(hour));
             }
+            let minutes = parts(hour, MINUTE_MILLIS);
+            if let Some((minute, _)) = self.first(connection, Grain::Minute, minutes, left).await? {
+                return Ok(Possible::In(minute));
+            }
+            left = left.without(hour, self.order);
         }
-        Ok(Possible::From(left))
+        Ok(Possible::In(left))
     }
 
     /// The first of `parts` that meets `ahead` and in which every value was counted, and whether the

@@ -14,9 +14,9 @@ use crate::{
     partitions::{self, Table, first_key},
 };
 
-/// How many events are looked at before the counts are asked where there are some. What is not rare
-/// is found among so many.
-const FIRST_LOOK_EVENTS: u32 = 2_000;
+/// The part of a page's budget that is spent before the counts are asked where there are events. What
+/// is not rare is found by then.
+const FIRST_LOOK_SHARE: u32 = 16;
 /// How many days a look may touch, each for every value that is searched for by an index: planning
 /// takes longer the more there are.
 const DAYS_MOST: usize = 16;
@@ -43,20 +43,23 @@ pub(super) async fn walk(
     let mut rows: Vec<StoredEvent> = Vec::new();
     let limit = wanted.limit as usize;
     let mut events_left = budget.events;
-    let (mut days_at_once, mut events_at_once) = (1, FIRST_LOOK_EVENTS);
-    let mut last_look_was_in_vain = false;
+    let first_look = (budget.events / FIRST_LOOK_SHARE).max(1);
+    let (mut days_at_once, mut events_at_once) = (1, first_look);
+    let mut ask_the_counts = false;
     for _ in 0..budget.looks {
-        if last_look_was_in_vain {
+        let mut bucket = None;
+        if ask_the_counts {
             match sparse.next(connection, ahead).await? {
                 Possible::Nowhere => return Ok(EventsFound::all(rows)),
-                Possible::From(further) if further != ahead => {
-                    ahead = further;
-                    events_at_once = FIRST_LOOK_EVENTS;
+                Possible::In(next) if next.skips_into(ahead, wanted.order) => {
+                    ahead = ahead.from_start_of(next, wanted.order);
+                    bucket = Some(next);
+                    events_at_once = first_look;
                 }
-                Possible::From(_) => {}
+                Possible::In(_) | Possible::Anywhere => {}
             }
         }
-        let Some(within) = ahead.next_days(&days, wanted.order, days_at_once) else {
+        let Some(days_ahead) = ahead.next_days(&days, wanted.order, days_at_once) else {
             return Ok(EventsFound::all(rows));
         };
         if events_left == 0 {
@@ -66,16 +69,16 @@ pub(super) async fn walk(
             org,
             filter: &wanted.filter,
             order: wanted.order,
-            within,
-            events_most: if sparse.is_some() {
-                events_left.min(events_at_once)
-            } else {
-                events_left
+            within: bucket.map_or(days_ahead, |bucket| days_ahead.part_in(bucket)),
+            events_most: match bucket {
+                None if sparse.is_some() => events_left.min(events_at_once),
+                _ => events_left,
             },
             hits_most: wanted.limit + 1 - u32::try_from(rows.len()).unwrap_or(wanted.limit),
         };
         let looked = look.take(connection).await?;
-        last_look_was_in_vain = looked.hits.is_empty();
+        // Where there is so little that time was skipped, the next ones are likely far too.
+        ask_the_counts = looked.hits.is_empty() || bucket.is_some();
         rows.extend(looked.hits);
         if rows.len() > limit {
             rows.truncate(limit);
@@ -92,7 +95,7 @@ pub(super) async fn walk(
         }
         ahead = match looked.last {
             Some(last) if looked.events == look.events_most => ahead.beyond(last, wanted.order),
-            _ => ahead.without(within, wanted.order),
+            _ => ahead.without(look.within, wanted.order),
         };
     }
     if ahead.next_days(&days, wanted.order, 1).is_none() {
@@ -178,6 +181,21 @@ impl Stretch {
         }
     }
 
+    /// Whether it starts further into `ahead` than that does.
+    fn skips_into(self, ahead: Self, order: Order) -> bool {
+        match order {
+            Order::NewestFirst => self.high < ahead.high,
+            Order::OldestFirst => self.low > ahead.low,
+        }
+    }
+
+    fn part_in(self, other: Self) -> Self {
+        Self {
+            low: self.low.max(other.low),
+            high: self.high.min(other.high),
+        }
+    }
+
     /// The id to go on after: in it, the next one is the first.
     fn entered_after(self, order: Order) -> EventId {
         EventId::from_uuid(Uuid::from_u128(match order {
@@ -192,25 +210,15 @@ impl Stretch {
 
     /// The part that lies in the next days that exist; `None` if there are none.
     fn next_days(self, days: &[u128], order: Order, most: usize) -> Option<Self> {
-        let mut met = days.iter().map(|day| Self::day(*day));
+        let met = days.iter().map(|day| Self::day(*day));
+        let met = met.filter(|day| self.meets(*day));
         let met: Vec<Self> = match order {
-            Order::NewestFirst => met
-                .rev()
-                .filter(|day| self.meets(*day))
-                .take(most)
-                .collect(),
-            Order::OldestFirst => met
-                .by_ref()
-                .filter(|day| self.meets(*day))
-                .take(most)
-                .collect(),
+            Order::NewestFirst => met.rev().take(most).collect(),
+            Order::OldestFirst => met.take(most).collect(),
         };
         let low = met.iter().map(|day| day.low).min()?;
         let high = met.iter().map(|day| day.high).max()?;
-        Some(Self {
-            low: low.max(self.low),
-            high: high.min(self.high),
-        })
+        Some(self.part_in(Self { low, high }))
     }
 
     pub(super) fn day(day: u128) -> Self {
