@@ -1,8 +1,11 @@
-//! Audit events: taken in, indexed, listed.
+//! Audit events: taken in, indexed, listed, and shown as they come.
 
 pub mod export;
 pub mod index;
 pub mod ingest;
 pub mod list;
 pub mod schema;
+pub mod sse;
+pub mod stream;
+pub mod tail;
 pub mod wanted;
