@@ -32,6 +32,7 @@ mod rules;
 mod sessions;
 mod slow;
 mod spec;
+mod tail;
 mod telemetry;
 mod timing;
 mod trail;
