@@ -30,7 +30,7 @@ use crate::{
         no_store::no_store,
         rate_limit,
     },
-    events::{export, ingest, list as events, stream},
+    events::{export, ingest, list as events, stats, stream},
     health::{self, Health},
     openapi,
     planes::{ControlPlane, DataPlane},
@@ -62,6 +62,7 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             "/v1/audit/events/stream",
             per_key(List, get(stream::stream)),
         )
+        .route("/v1/audit/stats", per_key(List, get(stats::stats)))
         .route("/v1/audit/export", per_key(Export, post(export::export)))
         .route(
             "/v1/alert-rules",

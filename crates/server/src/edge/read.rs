@@ -175,14 +175,19 @@ pub fn unknown_parameter(name: &str, known: &[&str]) -> Problem {
 
 /// How many rows a page has.
 pub fn read_limit(text: Option<&str>) -> Result<u32, Problem> {
+    read_limit_up_to(LIMIT_MAX, LIMIT_DEFAULT, text)
+}
+
+/// How many of something are wanted.
+pub fn read_limit_up_to(most: u32, usual: u32, text: Option<&str>) -> Result<u32, Problem> {
     let Some(text) = text else {
-        return Ok(LIMIT_DEFAULT);
+        return Ok(usual);
     };
     let limit = text.parse().ok();
     limit
-        .filter(|limit| (1..=LIMIT_MAX).contains(limit))
+        .filter(|limit| (1..=most).contains(limit))
         .ok_or_else(|| {
-            let detail = format!("`limit` must be a number from 1 to {LIMIT_MAX}.");
+            let detail = format!("`limit` must be a number from 1 to {most}.");
             Problem::parameter("limit", detail)
         })
 }

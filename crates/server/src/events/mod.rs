@@ -6,6 +6,7 @@ pub mod ingest;
 pub mod list;
 pub mod schema;
 pub mod sse;
+pub mod stats;
 pub mod stream;
 pub mod tail;
 pub mod wanted;

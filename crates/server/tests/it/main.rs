@@ -27,6 +27,7 @@ mod openapi;
 mod outages;
 mod password_resets;
 mod people;
+mod reads;
 mod retries;
 mod rules;
 mod sessions;

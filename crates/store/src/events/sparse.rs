@@ -10,6 +10,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::{
+    counts::Grain,
     list::{EventsWanted, Order},
     look::{Driver, split},
     walk::Stretch,
@@ -22,9 +23,6 @@ const DAYS_TRIED_MOST: usize = 8;
 /// How many values of a day, hour or minute are compared with the starts of actions; where there are
 /// more, any could be there.
 const VALUES_COMPARED_MOST: i64 = 1_000;
-
-const MINUTE_MILLIS: u128 = 60_000;
-const HOUR_MILLIS: u128 = 60 * MINUTE_MILLIS;
 
 /// What the counts say about what is ahead.
 pub(super) enum Possible {
@@ -49,13 +47,6 @@ struct Condition {
     field: &'static str,
     values: Vec<String>,
     starts: Vec<String>,
-}
-
-#[derive(Clone, Copy)]
-enum Grain {
-    Day,
-    Hour,
-    Minute,
 }
 
 impl<'w> Sparse<'w> {
@@ -90,7 +81,7 @@ impl<'w> Sparse<'w> {
             let Some((day, _)) = self.first(connection, Grain::Day, days, left).await? else {
                 return Ok(Possible::Nowhere);
             };
-            let hours = parts(day, HOUR_MILLIS);
+            let hours = parts(day, Grain::Hour);
             let Some((hour, has_minutes)) =
                 self.first(connection, Grain::Hour, hours, left).await?
             else {
@@ -100,7 +91,7 @@ impl<'w> Sparse<'w> {
             if !has_minutes {
                 return Ok(Possible::In(hour));
             }
-            let minutes = parts(hour, MINUTE_MILLIS);
+            let minutes = parts(hour, Grain::Minute);
             if let Some((minute, _)) = self.first(connection, Grain::Minute, minutes, left).await? {
                 return Ok(Possible::In(minute));
             }
@@ -171,16 +162,6 @@ impl<'w> Sparse<'w> {
     }
 }
 
-impl Grain {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Day => "day",
-            Self::Hour => "hour",
-            Self::Minute => "minute",
-        }
-    }
-}
-
 /// A trace, session or decision has few events, and all of them are looked at soon.
 fn conditions(filter: &Filter) -> Vec<Condition> {
     let driver = Driver::of(filter);
@@ -222,8 +203,8 @@ async fn counts_are_kept(connection: &mut PgConnection) -> Result<bool, Error> {
 }
 
 /// A day's hours or an hour's minutes, oldest first.
-fn parts(whole: Stretch, millis: u128) -> impl DoubleEndedIterator<Item = Stretch> {
-    let width = millis << 80;
+fn parts(whole: Stretch, grain: Grain) -> impl DoubleEndedIterator<Item = Stretch> {
+    let width = u128::from(grain.millis().unsigned_abs()) << 80;
     let count = (whole.high - whole.low) / width;
     (0..count).map(move |number| Stretch {
         low: whole.low + number * width,
