@@ -20,6 +20,7 @@ use crate::{
         session_cookie::SessionCookie,
     },
     error_chain::chain,
+    events::tail::Tail,
     lifecycle::Tasks,
     mail::{self, Post},
     planes::{Appenders, ControlPlane, DataPlane},
@@ -99,7 +100,7 @@ impl Node {
         }
     }
 
-    /// Starts what sends mail, if there is a mail server.
+    /// Starts what sends mail, if there is a mail server, and what the live tail needs.
     pub fn control_plane(&self, tasks: &Tasks) -> anyhow::Result<ControlPlane> {
         let post = self.mail.clone().map(|settings| {
             let office = mail::Office {
@@ -120,6 +121,7 @@ impl Node {
             passwords: Passwords::new()?,
             post,
             public_url: Arc::clone(&self.public_url),
+            tail: Tail::start(&self.journal, tasks),
         })
     }
 }

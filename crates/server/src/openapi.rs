@@ -31,7 +31,7 @@ use crate::{
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(
-        events::ingest::ingest, events::list::list, events::list::show, events::export::export,
+        events::ingest::ingest, events::list::list, events::list::show, events::stream::stream, events::stats::stats, events::export::export,
         decide::decide,
         rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
         register::register, register::verify_email, login::login, login::logout,

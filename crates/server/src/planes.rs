@@ -32,6 +32,7 @@ use crate::{
         identity::{Authority, Door},
     },
     error_chain::chain,
+    events::tail::Tail,
     fresh,
     lifecycle::Tasks,
     mail::Post,
@@ -65,6 +66,7 @@ pub struct ControlPlane {
     /// `None`: there is no mail server.
     pub post: Option<Post>,
     pub public_url: Arc<PublicUrl>,
+    pub tail: Tail,
 }
 
 impl DataPlane {

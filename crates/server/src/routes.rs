@@ -30,7 +30,7 @@ use crate::{
         no_store::no_store,
         rate_limit,
     },
-    events::{export, ingest, list as events},
+    events::{export, ingest, list as events, stats, stream},
     health::{self, Health},
     openapi,
     planes::{ControlPlane, DataPlane},
@@ -58,6 +58,11 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
     let control = Router::new()
         .route("/v1/audit/events", per_key(List, get(events::list)))
         .route("/v1/audit/events/{id}", get(events::show))
+        .route(
+            "/v1/audit/events/stream",
+            per_key(List, get(stream::stream)),
+        )
+        .route("/v1/audit/stats", per_key(List, get(stats::stats)))
         .route("/v1/audit/export", per_key(Export, post(export::export)))
         .route(
             "/v1/alert-rules",

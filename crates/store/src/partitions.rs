@@ -48,6 +48,22 @@ pub(crate) async fn ensure(
     Ok(())
 }
 
+/// The days that a table has, oldest first.
+pub(crate) async fn days(connection: &mut PgConnection, table: Table) -> Result<Vec<u128>, Error> {
+    let parent = table.name();
+    let names: Vec<String> = sqlx::query_scalar(
+        "SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+         WHERE i.inhparent = to_regclass($1)",
+    )
+    .bind(parent)
+    .fetch_all(connection)
+    .await?;
+    let prefix = format!("{parent}_d");
+    let day = |name: &String| name.strip_prefix(&prefix)?.parse().ok();
+    let days: BTreeSet<u128> = names.iter().filter_map(day).collect();
+    Ok(days.into_iter().collect())
+}
+
 async fn make(connection: &mut PgConnection, table: Table, day: u128) -> Result<(), Error> {
     let parent = table.name();
     let partition = format!("{parent}_d{day}");
@@ -84,7 +100,7 @@ fn day_of(key: Uuid) -> u128 {
 }
 
 /// The smallest key of a day.
-fn first_key(day: u128) -> Uuid {
+pub(crate) fn first_key(day: u128) -> Uuid {
     Uuid::from_u128((day * DAY_MILLIS) << 80)
 }
 

@@ -127,66 +127,77 @@ pub struct PageParams {
     cursor: Option<String>,
 }
 
-impl PageParams {
-    /// Each parameter at most once, and no other: a misspelt one would silently do nothing.
-    async fn read<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Query(pairs) = Query::<Vec<(String, String)>>::from_request_parts(parts, state)
-            .await
-            .map_err(|refusal| Problem::new(ErrorCode::InvalidParameter, refusal.body_text()))?;
-        let mut params = Self::default();
-        for (name, value) in pairs {
-            let slot = match name.as_str() {
-                "limit" => &mut params.limit,
-                "cursor" => &mut params.cursor,
-                _ => {
-                    let detail = format!(
-                        "`{name}` is not a parameter here; there are `limit` and `cursor`."
-                    );
-                    return Err(Problem::parameter(&name, detail));
-                }
-            };
-            if slot.replace(value).is_some() {
-                return Err(Problem::parameter(
-                    &name,
-                    format!("`{name}` is given twice."),
-                ));
-            }
-        }
-        Ok(params)
-    }
-}
-
 impl<S: Send + Sync, K: FromStr + Send> FromRequestParts<S> for PageWanted<K> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let params = PageParams::read(parts, state).await?;
-        let limit = match params.limit {
-            None => LIMIT_DEFAULT,
-            Some(text) => text
-                .parse()
-                .ok()
-                .filter(|limit| (1..=LIMIT_MAX).contains(limit))
-                .ok_or_else(|| {
-                    Problem::parameter(
-                        "limit",
-                        format!("`limit` must be a number from 1 to {LIMIT_MAX}."),
-                    )
-                })?,
-        };
-        let before = params.cursor.map(|cursor| {
-            read_cursor(&cursor).ok_or_else(|| {
-                Problem::parameter(
-                    "cursor",
-                    "`cursor` must be the `next_cursor` of an earlier answer.",
-                )
-            })
-        });
+        let mut params = PageParams::default();
+        for (name, value) in pairs(parts, state).await? {
+            match name.as_str() {
+                "limit" => once(&name, &mut params.limit, value)?,
+                "cursor" => once(&name, &mut params.cursor, value)?,
+                _ => return Err(unknown_parameter(&name, &["limit", "cursor"])),
+            }
+        }
+        let before = params.cursor.as_deref().map(read_cursor);
         Ok(Self {
             before: before.transpose()?,
-            limit,
+            limit: read_limit(params.limit.as_deref())?,
         })
     }
+}
+
+/// The query's parameters, in order.
+pub async fn pairs<S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+) -> Result<Vec<(String, String)>, Problem> {
+    Query::from_request_parts(parts, state)
+        .await
+        .map(|Query(pairs)| pairs)
+        .map_err(|refusal| Problem::new(ErrorCode::InvalidParameter, refusal.body_text()))
+}
+
+/// Takes a parameter that may be given once.
+pub fn once(name: &str, slot: &mut Option<String>, value: String) -> Result<(), Problem> {
+    if slot.replace(value).is_some() {
+        return Err(Problem::parameter(
+            name,
+            format!("`{name}` is given twice."),
+        ));
+    }
+    Ok(())
+}
+
+/// A misspelt parameter would silently do nothing.
+pub fn unknown_parameter(name: &str, known: &[&str]) -> Problem {
+    let known: Vec<String> = known.iter().map(|one| format!("`{one}`")).collect();
+    let known = match known.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => "none".to_owned(),
+    };
+    let detail = format!("`{name}` is not a parameter here; there are {known}.");
+    Problem::parameter(name, detail)
+}
+
+/// How many rows a page has.
+pub fn read_limit(text: Option<&str>) -> Result<u32, Problem> {
+    read_limit_up_to(LIMIT_MAX, LIMIT_DEFAULT, text)
+}
+
+/// How many of something are wanted.
+pub fn read_limit_up_to(most: u32, usual: u32, text: Option<&str>) -> Result<u32, Problem> {
+    let Some(text) = text else {
+        return Ok(usual);
+    };
+    let limit = text.parse().ok();
+    limit
+        .filter(|limit| (1..=most).contains(limit))
+        .ok_or_else(|| {
+            let detail = format!("`limit` must be a number from 1 to {most}.");
+            Problem::parameter("limit", detail)
+        })
 }
 
 /// Opaque to clients: what is inside may change.
@@ -194,9 +205,14 @@ pub fn cursor(key: &impl ToString) -> String {
     URL_SAFE_NO_PAD.encode(key.to_string())
 }
 
-fn read_cursor<K: FromStr>(cursor: &str) -> Option<K> {
-    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
-    std::str::from_utf8(&bytes).ok()?.parse().ok()
+/// What [`cursor`] wrote.
+pub fn read_cursor<K: FromStr>(cursor: &str) -> Result<K, Problem> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).unwrap_or_default();
+    let key = std::str::from_utf8(&bytes).ok();
+    key.and_then(|key| key.parse().ok()).ok_or_else(|| {
+        let detail = "`cursor` must be the `next_cursor` of an earlier answer.";
+        Problem::parameter("cursor", detail)
+    })
 }
 
 /// The media type of a body, without its parameters.

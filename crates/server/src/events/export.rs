@@ -6,13 +6,16 @@ use axum::{
     http::header,
     response::{IntoResponse, Response},
 };
-use domain::{EventId, OrgId, error_code::ErrorCode};
+use domain::{EventId, OrgId, error_code::ErrorCode, event::Filter};
 use futures::stream;
 use journal::streams::Log;
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use store::Store;
+use store::{
+    Store,
+    events::{EventsWanted, Order},
+};
 use utoipa::ToSchema;
 
 use crate::{
@@ -109,7 +112,13 @@ impl Export {
             }
             Next::Nothing => return Ok(None),
         };
-        let page = self.store.list_events(self.org, before, PAGE_EVENTS).await;
+        let wanted = EventsWanted {
+            filter: Filter::default(),
+            order: Order::NewestFirst,
+            after: before,
+            limit: PAGE_EVENTS,
+        };
+        let page = self.store.list_events(self.org, &wanted).await;
         let page = page.inspect_err(|error| {
             tracing::warn!(error = chain(error), org.id = %self.org, "an export was cut off");
         })?;

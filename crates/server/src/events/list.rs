@@ -1,4 +1,4 @@
-//! `GET /v1/audit/events`: what was recorded, newest first, up to the moment of asking.
+//! `GET /v1/audit/events`: what was recorded, by filters, up to the moment of asking.
 
 use axum::{
     Json,
@@ -6,7 +6,7 @@ use axum::{
     http::header,
     response::{IntoResponse, Response},
 };
-use domain::EventId;
+use domain::{EventId, Timestamp};
 use journal::streams::Log;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -17,8 +17,9 @@ use crate::{
         Caller, Problem,
         caller::EventsRead,
         problem::{ProblemBody, Refusals},
-        read::{IdInPath, PageParams, PageWanted, cursor},
+        read::{IdInPath, cursor},
     },
+    events::wanted::{EventCursor, FilterParams, ListParams, PageOfEvents},
     planes::ControlPlane,
 };
 
@@ -29,16 +30,25 @@ pub struct EventPage {
     /// none was sent.
     #[schema(value_type = Vec<Object>)]
     data: Vec<Box<RawValue>>,
-    /// Ask for the next page with it; null on the last one.
+    /// Ask for the next page with it; null if there is nothing more.
     next_cursor: Option<String>,
+    /// Only if the page is not full although there may be more: up to here events were looked through.
+    /// Go on with `next_cursor`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    searched_to: Option<Timestamp>,
     /// False if what was accepted last may be missing, because the index is behind.
     fresh: bool,
 }
 
-/// Lists audit events, newest first.
+/// Lists audit events by filters, newest first.
+///
+/// Values of one parameter are alternatives; different parameters must all hold. A page costs the same
+/// however many events there are: one that finds little among many may be short or empty, and says so by
+/// `searched_to`.
 #[utoipa::path(
     get, path = "/v1/audit/events", tag = "events", security(("api_key" = ["events:read"]), ("session" = [])),
-    params(PageParams),
+    params(FilterParams, ListParams),
     responses(
         (status = 200, description = "One page", body = EventPage),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
@@ -48,21 +58,20 @@ pub struct EventPage {
 pub async fn list(
     State(plane): State<ControlPlane>,
     caller: Caller<EventsRead>,
-    page: PageWanted<EventId>,
+    PageOfEvents(wanted): PageOfEvents,
 ) -> Result<Json<EventPage>, Problem> {
     let fresh = plane.wait_until_fresh(caller.org, Log::Events).await?;
-    let page = plane
-        .store
-        .list_events(caller.org, page.before, page.limit)
-        .await?;
-    let data = page
+    let found = plane.store.list_events(caller.org, &wanted).await?;
+    let data = found
         .rows
         .into_iter()
         .filter_map(|event| RawValue::from_string(event.json).ok())
         .collect();
+    let next = found.next.map(|after| EventCursor::new(&wanted, after));
     Ok(Json(EventPage {
         data,
-        next_cursor: page.next.as_ref().map(cursor),
+        next_cursor: next.as_ref().map(cursor),
+        searched_to: found.searched_to,
         fresh,
     }))
 }

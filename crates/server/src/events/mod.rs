@@ -1,4 +1,4 @@
-//! Audit events: taken in, indexed, listed.
+//! Audit events: taken in, indexed, listed, and shown as they come.
 
 pub mod export;
 pub mod index;
@@ -7,3 +7,8 @@ mod ingest_params;
 mod judge;
 pub mod list;
 pub mod schema;
+pub mod sse;
+pub mod stats;
+pub mod stream;
+pub mod tail;
+pub mod wanted;

@@ -34,6 +34,11 @@ pub const LOGINS: &str = "watchbell_logins_total";
 pub const MAILS: &str = "watchbell_mails_total";
 /// Records nobody could read, by `log`; each is also an error in the log.
 pub const RECORDS_UNREADABLE: &str = "watchbell_records_unreadable_total";
+/// Clients that watch a live tail, and partitions that are followed for them.
+pub const TAIL_CLIENTS: &str = "watchbell_tail_clients";
+pub const TAIL_FOLLOWERS: &str = "watchbell_tail_followers";
+/// Events that a live tail left out, because its client read too slowly.
+pub const TAIL_SKIPPED: &str = "watchbell_tail_skipped_total";
 /// Whether a dependency answered when last asked, by `dependency`.
 pub const DEPENDENCY_UP: &str = "watchbell_dependency_up";
 /// The running version, as a label.
@@ -85,6 +90,9 @@ fn describe() {
     describe_counter!(LOGINS, "Logins tried, by outcome");
     describe_counter!(MAILS, "Mails, by outcome");
     describe_counter!(RECORDS_UNREADABLE, "Records nobody could read");
+    describe_gauge!(TAIL_CLIENTS, "Clients that watch a live tail");
+    describe_gauge!(TAIL_FOLLOWERS, "Partitions followed for live tails");
+    describe_counter!(TAIL_SKIPPED, "Events that live tails left out");
     describe_gauge!(
         DEPENDENCY_UP,
         "Whether a dependency answered when last asked"

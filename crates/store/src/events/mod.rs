@@ -1,7 +1,12 @@
 //! Audit events: written by the indexer, read by people.
 
+mod counts;
 mod index;
 mod list;
+mod look;
+mod sparse;
+mod walk;
 
+pub use counts::{CountedBy, Counts, CountsWanted, Grain};
 pub use index::{EventIndex, EventRow};
-pub use list::StoredEvent;
+pub use list::{Budget, EventsFound, EventsWanted, Order, StoredEvent};

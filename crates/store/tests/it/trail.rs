@@ -1,10 +1,10 @@
 //! What is derived from the journal, and what must still be announced.
 
-use domain::{AttemptId, DeliveryId, EventId, OrgId, RuleId};
+use domain::{AttemptId, DeliveryId, EventId, OrgId, RuleId, event::Filter};
 use store::{
     Store,
     deliveries::{Attempt, Delivery, Outcomes, Standing},
-    events::EventRow,
+    events::{EventRow, EventsWanted, Order},
     outbox::OutboxEntry,
     watermark::{Applied, Source, Span},
 };
@@ -44,8 +44,18 @@ fn row(id: EventId) -> EventRow<'static> {
     }
 }
 
+fn newest(after: Option<EventId>, limit: u32) -> EventsWanted {
+    EventsWanted {
+        filter: Filter::default(),
+        order: Order::NewestFirst,
+        after,
+        limit,
+    }
+}
+
 async fn listed(store: &Store) -> Vec<EventId> {
-    let page = store.list_events(org(), None, 100).await.expect("a page");
+    let page = store.list_events(org(), &newest(None, 100)).await;
+    let page = page.expect("a page");
     page.rows.iter().map(|event| event.id).collect()
 }
 
@@ -191,7 +201,8 @@ async fn pages_follow_each_other_without_gap_or_overlap_and_stay_in_the_organisa
         .expect("applied");
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
-        let page = store.list_events(org(), before, 10).await.expect("a page");
+        let page = store.list_events(org(), &newest(before, 10)).await;
+        let page = page.expect("a page");
         seen.extend(page.rows.iter().map(|event| event.id));
         match page.next {
             Some(next) => before = Some(next),

@@ -1,0 +1,243 @@
+//! `GET /v1/audit/stats`: how many events there were over time, for charts.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use axum::{
+    Json,
+    extract::{FromRequestParts, State},
+    http::request::Parts,
+};
+use domain::Timestamp;
+use journal::streams::Log;
+use serde::Serialize;
+use store::events::{CountedBy, Counts, CountsWanted, Grain};
+use utoipa::ToSchema;
+
+use crate::{
+    edge::{Caller, Problem, caller::EventsRead, problem::Refusals, read},
+    planes::ControlPlane,
+};
+
+/// More would not fit a screen; a chart of 33 hours by minute, or 83 days by hour.
+const BUCKETS_MAX: i64 = 2_000;
+/// How many values a chart tells apart unless asked otherwise, and at most.
+const VALUES_DEFAULT: u32 = 10;
+const VALUES_MAX: u32 = 100;
+/// How long events are counted by minute.
+const MINUTES_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+const PARAMETERS: [&str; 5] = ["by", "interval", "from", "to", "limit"];
+
+/// What is counted, and over which time.
+#[derive(Debug, Default, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct StatsParams {
+    /// `event_type` (the default), `result`, `agent_id`, `action` or `severity`.
+    by: Option<String>,
+    /// `minute` (kept for 7 days), `hour` (the default) or `day`, in UTC.
+    interval: Option<String>,
+    /// RFC 3339; by default an hour, a day or 30 days before `to`, by the interval.
+    #[param(format = DateTime)]
+    from: Option<String>,
+    /// RFC 3339; now unless given.
+    #[param(format = DateTime)]
+    to: Option<String>,
+    /// How many values are told apart, those with the most events: 1 to 100 (10). The rest is `other`.
+    limit: Option<String>,
+}
+
+/// Counts over time. Every interval is there, also those without events.
+#[derive(Serialize, ToSchema)]
+pub struct Stats {
+    by: &'static str,
+    interval: &'static str,
+    /// The start of the first interval.
+    #[schema(value_type = String, format = DateTime)]
+    from: Timestamp,
+    /// The end of the last one.
+    #[schema(value_type = String, format = DateTime)]
+    to: Timestamp,
+    /// Oldest first.
+    buckets: Vec<Bucket>,
+    /// How many events each value had in all.
+    totals: BTreeMap<String, u64>,
+    /// How many there were with other values, if any; they are in each `total`, and in no `counts`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other: Option<u64>,
+    /// False if what was accepted last may be missing, because the index is behind.
+    fresh: bool,
+}
+
+/// One interval.
+#[derive(Default, Serialize, ToSchema)]
+pub struct Bucket {
+    /// When it starts.
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+    total: u64,
+    /// By value; without those that had no events.
+    counts: BTreeMap<String, u64>,
+}
+
+/// Counts audit events over time, for charts.
+///
+/// Events are counted by the time they occurred, when they are indexed; asking costs the same however many
+/// there are. By `severity`, events without one are not counted.
+#[utoipa::path(
+    get, path = "/v1/audit/stats", tag = "events", security(("api_key" = ["events:read"]), ("session" = [])),
+    params(StatsParams),
+    responses((status = 200, description = "The counts", body = Stats), Refusals),
+)]
+pub async fn stats(
+    State(plane): State<ControlPlane>,
+    caller: Caller<EventsRead>,
+    params: StatsParams,
+) -> Result<Json<Stats>, Problem> {
+    let wanted = params.checked(plane.clock.now())?;
+    let fresh = plane.wait_until_fresh(caller.org, Log::Events).await?;
+    let counts = plane.store.event_counts(caller.org, &wanted).await?;
+    let counts = counts.ok_or_else(|| {
+        let detail = "There are too many different values to add up over this time; ask for less of it, or by a \
+                      longer interval.";
+        Problem::parameter("from", detail)
+    })?;
+    Ok(Json(Stats::new(&wanted, counts, fresh)))
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for StatsParams {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let mut params = Self::default();
+        for (name, value) in read::pairs(parts, state).await? {
+            let slot = match name.as_str() {
+                "by" => &mut params.by,
+                "interval" => &mut params.interval,
+                "from" => &mut params.from,
+                "to" => &mut params.to,
+                "limit" => &mut params.limit,
+                _ => return Err(read::unknown_parameter(&name, &PARAMETERS)),
+            };
+            read::once(&name, slot, value)?;
+        }
+        Ok(params)
+    }
+}
+
+impl StatsParams {
+    fn checked(&self, now: Timestamp) -> Result<CountsWanted, Problem> {
+        let by = one_of("by", self.by.as_deref(), &CountedBy::ALL, |one| {
+            one.as_str()
+        })?;
+        let grain = one_of("interval", self.interval.as_deref(), &Grain::ALL, |one| {
+            one.as_str()
+        })?;
+        let grain = grain.unwrap_or(Grain::Hour);
+        let to = moment("to", self.to.as_deref())?.unwrap_or(now);
+        let from = moment("from", self.from.as_deref())?.unwrap_or(to.minus(usual(grain)));
+        let from = start_of(grain, from);
+        // The interval that `to` is in is whole, unless `to` is its start.
+        let to = start_of(
+            grain,
+            to.plus(Duration::from_millis(grain.millis().unsigned_abs() - 1)),
+        );
+        let buckets = (to.unix_millis() - from.unix_millis()) / grain.millis();
+        if buckets < 1 {
+            return Err(Problem::parameter("to", "`to` must be after `from`."));
+        }
+        if buckets > BUCKETS_MAX {
+            let detail = format!(
+                "That is {buckets} intervals and at most {BUCKETS_MAX} are shown; ask for less time, or by a longer \
+                 `interval`."
+            );
+            return Err(Problem::parameter("from", detail));
+        }
+        if grain == Grain::Minute && now.since(from) > MINUTES_KEPT {
+            let detail = "Events are counted by minute for 7 days; ask for `interval=hour`.";
+            return Err(Problem::parameter("from", detail));
+        }
+        Ok(CountsWanted {
+            by: by.unwrap_or(CountedBy::EventType),
+            grain,
+            from,
+            to,
+            values_most: read::read_limit_up_to(VALUES_MAX, VALUES_DEFAULT, self.limit.as_deref())?,
+        })
+    }
+}
+
+impl Stats {
+    fn new(wanted: &CountsWanted, mut counts: Counts, fresh: bool) -> Self {
+        let starts = (wanted.from.unix_millis()..wanted.to.unix_millis())
+            .step_by(usize::try_from(wanted.grain.millis()).unwrap_or(usize::MAX));
+        let mut totals = BTreeMap::new();
+        let mut other = 0;
+        let mut buckets = Vec::new();
+        for at in starts.map(Timestamp::from_unix_millis) {
+            let mut bucket = Bucket {
+                at,
+                ..Bucket::default()
+            };
+            for (value, events) in counts.remove(&at).unwrap_or_default() {
+                bucket.total += events;
+                match value {
+                    Some(value) => {
+                        *totals.entry(value.clone()).or_default() += events;
+                        bucket.counts.insert(value, events);
+                    }
+                    None => other += events,
+                }
+            }
+            buckets.push(bucket);
+        }
+        Self {
+            by: wanted.by.as_str(),
+            interval: wanted.grain.as_str(),
+            from: wanted.from,
+            to: wanted.to,
+            buckets,
+            totals,
+            other: (other > 0).then_some(other),
+            fresh,
+        }
+    }
+}
+
+/// How much is shown when nobody says.
+fn usual(grain: Grain) -> Duration {
+    Duration::from_secs(match grain {
+        Grain::Minute => 3600,
+        Grain::Hour => 24 * 3600,
+        Grain::Day => 30 * 24 * 3600,
+    })
+}
+
+fn start_of(grain: Grain, at: Timestamp) -> Timestamp {
+    let millis = at.unix_millis();
+    Timestamp::from_unix_millis(millis - millis.rem_euclid(grain.millis()))
+}
+
+fn one_of<T: Copy>(
+    name: &str,
+    text: Option<&str>,
+    all: &[T],
+    called: impl Fn(T) -> &'static str,
+) -> Result<Option<T>, Problem> {
+    let Some(text) = text else { return Ok(None) };
+    let found = all.iter().copied().find(|one| called(*one) == text);
+    found.map(Some).ok_or_else(|| {
+        let known: Vec<&str> = all.iter().map(|one| called(*one)).collect();
+        let detail = format!("`{name}` must be one of {}.", known.join(", "));
+        Problem::parameter(name, detail)
+    })
+}
+
+fn moment(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
+    let Some(text) = text else { return Ok(None) };
+    let at = Timestamp::parse(text).filter(|at| at.unix_millis() >= 0);
+    at.map(Some).ok_or_else(|| {
+        let detail =
+            format!("`{name}` must be an RFC 3339 date-time such as 2026-11-15T09:30:00.000Z.");
+        Problem::parameter(name, detail)
+    })
+}

@@ -1,0 +1,430 @@
+//! The live tail's hub: follows the journal for whoever is watching, and hands out what each asked for.
+//!
+//! There is one task per partition. It sleeps until the first client of the partition comes, then
+//! follows the event log from its end, for all of them, and stops after the last has left. A client is
+//! attached before the end of the log is asked for, so everything that is accepted after it was told
+//! "ready" passes by it. Each client has a queue of its own, with a bound: one that reads too slowly
+//! misses events and is told how many, and holds up nobody.
+
+use std::{
+    cell::OnceCell,
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+use domain::{
+    OrgId,
+    error_code::ErrorCode,
+    event::{EventView, Filter},
+};
+use journal::{
+    Journal,
+    follow::{Entry, Follower},
+    record::{self, EventRecord},
+    streams::Log,
+};
+use tokio::{
+    pin,
+    sync::{Notify, watch},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    edge::Problem, events::sse, lifecycle::Tasks, retry::Retries, telemetry::metrics as names,
+};
+
+/// How many may watch at a time. Each costs the node its queue and a look at each of its
+/// organisation's events.
+const CLIENTS_PER_ORG_MAX: usize = 20;
+const CLIENTS_MAX: usize = 500;
+/// What waits for one client: half a second at a thousand events a second, and 0.5 GiB for all
+/// clients together at worst. What comes beyond it is counted, and the client is told.
+const QUEUE_EVENTS_MAX: usize = 512;
+const QUEUE_BYTES_MAX: usize = 1024 * 1024;
+/// How many messages are read at once; a message has at most 512 KiB.
+const MESSAGES_MAX: usize = 16;
+
+/// Where clients come to watch. Cheap to clone.
+#[derive(Clone)]
+pub struct Tail {
+    journal: Journal,
+    lanes: Arc<[Lane]>,
+    /// How many clients there are on this node.
+    clients: Arc<Mutex<usize>>,
+    stopping: CancellationToken,
+}
+
+/// One partition's clients.
+#[derive(Clone)]
+struct Lane {
+    log: Log,
+    clients: Arc<Mutex<Vec<Arc<Client>>>>,
+    /// Told when the first client has come or the last has left.
+    changed: Arc<Notify>,
+    /// Whether the log is followed, so that whatever comes next is seen.
+    followed: watch::Sender<bool>,
+}
+
+/// One who watches, as the follower sees it.
+struct Client {
+    org: OrgId,
+    filter: Filter,
+    queue: Mutex<Queue>,
+    arrived: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Told>,
+    events: usize,
+    bytes: usize,
+    /// No more will come.
+    ended: bool,
+}
+
+/// What a client is told.
+#[derive(Debug)]
+pub enum Told {
+    /// An event, as it goes over the wire.
+    Event(Bytes),
+    /// So many were left out here.
+    Skipped(u64),
+}
+
+/// A client's own end: leaves when it is dropped.
+pub struct Watching {
+    tail: Tail,
+    lane: Lane,
+    client: Arc<Client>,
+    _counted: Counted,
+}
+
+/// Counts one more in a gauge for as long as it lives.
+struct Counted(&'static str);
+
+impl Counted {
+    fn one_more(gauge: &'static str) -> Self {
+        metrics::gauge!(gauge).increment(1);
+        Self(gauge)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        metrics::gauge!(self.0).decrement(1);
+    }
+}
+
+impl Tail {
+    /// Starts the tasks, which cost nothing while nobody watches.
+    pub fn start(journal: &Journal, tasks: &Tasks) -> Self {
+        let lanes: Arc<[Lane]> = journal
+            .partitions()
+            .all()
+            .map(|partition| Lane::new(Log::Events(partition)))
+            .collect();
+        for lane in lanes.iter().cloned() {
+            let name = format!("tail {:?}", lane.log);
+            let (journal, stopping) = (journal.clone(), tasks.stopping().clone());
+            tasks.spawn(name, async move {
+                lane.run(&journal, &stopping).await;
+                Ok(())
+            });
+        }
+        Self {
+            journal: journal.clone(),
+            lanes,
+            clients: Arc::default(),
+            stopping: tasks.stopping().clone(),
+        }
+    }
+
+    /// Attaches a client, if there is room for one more.
+    pub fn watch(&self, org: OrgId, filter: Filter) -> Result<Watching, Problem> {
+        let partition = self.journal.partitions().of(org);
+        let lane = self.lanes[usize::from(partition.index())].clone();
+        let mut everywhere = lock(&self.clients);
+        if *everywhere >= CLIENTS_MAX {
+            let detail =
+                "As many watch on this node as it serves; try again, or list events instead.";
+            return Err(Problem::new(ErrorCode::Overloaded, detail));
+        }
+        let client = Arc::new(Client {
+            org,
+            filter,
+            queue: Mutex::default(),
+            arrived: Notify::new(),
+        });
+        {
+            let mut clients = lock(&lane.clients);
+            if clients.iter().filter(|one| one.org == org).count() >= CLIENTS_PER_ORG_MAX {
+                let detail = format!(
+                    "{CLIENTS_PER_ORG_MAX} streams of your organisation are open on this node; close one first."
+                );
+                return Err(Problem::new(ErrorCode::LimitReached, detail));
+            }
+            clients.push(Arc::clone(&client));
+        }
+        *everywhere += 1;
+        lane.changed.notify_one();
+        Ok(Watching {
+            tail: self.clone(),
+            lane,
+            client,
+            _counted: Counted::one_more(names::TAIL_CLIENTS),
+        })
+    }
+
+    /// Cancelled when every stream should end.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.stopping
+    }
+}
+
+impl Watching {
+    /// Waits until everything that is accepted from now on will be seen.
+    pub async fn ready(&self) {
+        let mut followed = self.lane.followed.subscribe();
+        // Fails only if the lane is gone, and this holds it.
+        let _ = followed.wait_for(|followed| *followed).await;
+    }
+
+    /// What is to be told next; `None` when no more will come. Nothing is lost if the wait is given up.
+    pub async fn next(&self) -> Option<Told> {
+        loop {
+            {
+                let mut queue = lock(&self.client.queue);
+                if let Some(told) = queue.take() {
+                    return Some(told);
+                }
+                if queue.ended {
+                    return None;
+                }
+            }
+            self.client.arrived.notified().await;
+        }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        *lock(&self.tail.clients) -= 1;
+        lock(&self.lane.clients).retain(|one| !Arc::ptr_eq(one, &self.client));
+        self.lane.changed.notify_one();
+    }
+}
+
+impl Lane {
+    fn new(log: Log) -> Self {
+        Self {
+            log,
+            clients: Arc::default(),
+            changed: Arc::default(),
+            followed: watch::Sender::new(false),
+        }
+    }
+
+    /// Follows whenever somebody watches, until stopped.
+    async fn run(&self, journal: &Journal, stopping: &CancellationToken) {
+        let mut retries = Retries::new(format!("tail {}", journal.log_name(self.log)), stopping);
+        loop {
+            tokio::select! {
+                () = self.changed.notified() => {}
+                () = stopping.cancelled() => return,
+            }
+            while !self.is_left() {
+                let followed = self.follow(journal, &mut retries, stopping).await;
+                if !retries.again(followed).await {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether nobody watches any more; then the log counts as not followed from here on.
+    fn is_left(&self) -> bool {
+        let clients = lock(&self.clients);
+        if clients.is_empty() {
+            // While the clients are locked: whoever comes next waits until it is followed anew.
+            let _ = self.followed.send_replace(false);
+        }
+        clients.is_empty()
+    }
+
+    /// Follows from the end of the log until nobody watches.
+    async fn follow(
+        &self,
+        journal: &Journal,
+        retries: &mut Retries,
+        stopping: &CancellationToken,
+    ) -> Result<(), journal::Error> {
+        let position = journal.log_state(self.log).await?.last_sequence;
+        let _ = self.followed.send_replace(true);
+        let _counted = Counted::one_more(names::TAIL_FOLLOWERS);
+        let mut follower = journal.follow(self.log, position);
+        while let Some(entries) = self.read(&mut follower, stopping).await {
+            match entries {
+                Ok(entries) => {
+                    for entry in &entries {
+                        self.tell(entry)?;
+                    }
+                }
+                // The follower is where it was and goes on there, so nothing is missed.
+                Err(error) => {
+                    let goes_on = retries.again(Err(error)).await;
+                    if !goes_on
+                        || journal.log_state(self.log).await?.last_sequence < follower.position()
+                    {
+                        // The log was lost and made again; what a client missed cannot be told.
+                        self.end_all();
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The next messages; `None` when nobody watches any more, or we stop. Those who come and go
+    /// meanwhile do not disturb the reading.
+    async fn read(
+        &self,
+        follower: &mut Follower,
+        stopping: &CancellationToken,
+    ) -> Option<Result<Vec<Entry>, journal::Error>> {
+        let reading = follower.next(MESSAGES_MAX);
+        pin!(reading);
+        loop {
+            if self.is_left() {
+                return None;
+            }
+            tokio::select! {
+                entries = reading.as_mut() => return Some(entries),
+                () = self.changed.notified() => {}
+                () = stopping.cancelled() => return None,
+            }
+        }
+    }
+
+    /// Offers a message's events to those who may want them.
+    fn tell(&self, entry: &Entry) -> Result<(), journal::Error> {
+        let records = match record::events(&entry.payload) {
+            Ok(records) => records,
+            // The indexer raises the alarm.
+            Err(journal::Error::Corrupt { .. }) => return Ok(()),
+            Err(error) => {
+                // A newer version of us wrote it. A client that comes back finds a newer node, or
+                // sees what comes after it.
+                self.end_all();
+                return Err(error);
+            }
+        };
+        let clients = lock(&self.clients).clone();
+        for record in &records {
+            // Other organisations' events are not even parsed.
+            let mut theirs = clients
+                .iter()
+                .filter(|client| client.org == record.org)
+                .peekable();
+            if theirs.peek().is_none() {
+                continue;
+            }
+            let Ok(view) = EventView::parse(record.json) else {
+                continue;
+            };
+            let frame = OnceCell::new();
+            for client in theirs {
+                if client.filter.matches(record.id, record.json, &view) {
+                    client.offer(frame.get_or_init(|| frame_of(record)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn end_all(&self) {
+        for client in std::mem::take(&mut *lock(&self.clients)) {
+            lock(&client.queue).ended = true;
+            client.arrived.notify_one();
+        }
+    }
+}
+
+fn frame_of(record: &EventRecord<'_>) -> Bytes {
+    sse::event(record.id, record.json)
+}
+
+impl Client {
+    fn offer(&self, frame: &Bytes) {
+        let mut queue = lock(&self.queue);
+        if !queue.put(frame) {
+            metrics::counter!(names::TAIL_SKIPPED).increment(1);
+        }
+        drop(queue);
+        self.arrived.notify_one();
+    }
+}
+
+impl Queue {
+    /// `false` if there is no room: then it is counted, at its place among the others. Such counts are
+    /// never beside each other, so there are no more of them than events.
+    fn put(&mut self, frame: &Bytes) -> bool {
+        if self.events < QUEUE_EVENTS_MAX && self.bytes + frame.len() <= QUEUE_BYTES_MAX {
+            self.events += 1;
+            self.bytes += frame.len();
+            self.waiting.push_back(Told::Event(frame.clone()));
+            return true;
+        }
+        match self.waiting.back_mut() {
+            Some(Told::Skipped(skipped)) => *skipped += 1,
+            _ => self.waiting.push_back(Told::Skipped(1)),
+        }
+        false
+    }
+
+    fn take(&mut self) -> Option<Told> {
+        let told = self.waiting.pop_front()?;
+        if let Told::Event(frame) = &told {
+            self.events -= 1;
+            self.bytes -= frame.len();
+        }
+        Some(told)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_queue_counts_what_it_leaves_out_at_its_place() {
+        let mut queue = Queue::default();
+        let frame = |number: usize| Bytes::from(number.to_string());
+        for number in 0..QUEUE_EVENTS_MAX {
+            assert!(queue.put(&frame(number)));
+        }
+        assert!(!queue.put(&frame(7)) && !queue.put(&frame(8)));
+        assert!(matches!(queue.take(), Some(Told::Event(first)) if first == "0"));
+        assert!(queue.put(&frame(9_999)));
+        for _ in 1..QUEUE_EVENTS_MAX {
+            assert!(matches!(queue.take(), Some(Told::Event(_))));
+        }
+        assert!(matches!(queue.take(), Some(Told::Skipped(2))));
+        assert!(matches!(queue.take(), Some(Told::Event(last)) if last == "9999"));
+        assert!(queue.take().is_none());
+        assert_eq!((queue.events, queue.bytes), (0, 0));
+    }
+
+    #[test]
+    fn a_queue_holds_no_more_bytes_than_it_may() {
+        let mut queue = Queue::default();
+        let large = Bytes::from(vec![b'x'; QUEUE_BYTES_MAX / 4]);
+        let taken = (0..10).filter(|_| queue.put(&large)).count();
+        assert_eq!(taken, 4);
+    }
+}

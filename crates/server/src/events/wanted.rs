@@ -1,0 +1,201 @@
+//! Which events a request asks for: the filters of the list and the live tail, and the list's pages.
+
+use std::{fmt, str::FromStr};
+
+use axum::{extract::FromRequestParts, http::request::Parts};
+use domain::{
+    EventId,
+    event::filter::{Filter, NotAFilter},
+};
+use store::events::{EventsWanted, Order};
+use utoipa::IntoParams;
+
+use crate::edge::{
+    Problem,
+    read::{self, read_cursor, read_limit},
+};
+
+/// The filters as the API document describes them. A test holds them against [`Filter::FIELDS`].
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(
+    dead_code,
+    reason = "describes what the domain reads; nothing is read into it"
+)]
+pub struct FilterParams {
+    /// Events that occurred then or later (RFC 3339).
+    #[param(format = DateTime)]
+    from: Option<String>,
+    /// Events that occurred before (RFC 3339).
+    #[param(format = DateTime)]
+    to: Option<String>,
+    /// This type. This and the following, but for `q`, can be given up to 20 times: one of the values must hold.
+    event_type: Option<Vec<String>>,
+    /// This agent.
+    agent_id: Option<Vec<String>>,
+    /// This action; with `*` at its end, all that start so (`payments.*`).
+    action: Option<Vec<String>>,
+    /// This result.
+    result: Option<Vec<String>>,
+    /// `info`, `low`, `medium`, `high` or `critical`.
+    severity: Option<Vec<String>>,
+    /// This session of the agent.
+    session_id: Option<Vec<String>>,
+    /// This trace.
+    trace_id: Option<Vec<String>>,
+    /// This decision.
+    decision_id: Option<Vec<String>>,
+    /// Text that the event contains as it was sent, whatever the case of ASCII letters.
+    q: Option<String>,
+}
+
+/// The order and the pages of the list.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(
+    dead_code,
+    reason = "describes parameters that are read one by one, beside the filters"
+)]
+pub struct ListParams {
+    /// `desc` (newest first, the default) or `asc`.
+    order: Option<String>,
+    /// How many to return, 1 to 1,000 (100).
+    limit: Option<String>,
+    /// `next_cursor` of the page before, with the filters and the order of that page.
+    cursor: Option<String>,
+}
+
+/// The events that a live tail shows.
+#[derive(Debug)]
+pub struct TailWanted(pub Filter);
+
+impl<S: Send + Sync> FromRequestParts<S> for TailWanted {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let mut filter = Filter::default();
+        for (name, value) in read::pairs(parts, state).await? {
+            add(&mut filter, &name, &value, &[])?;
+        }
+        Ok(Self(filter))
+    }
+}
+
+/// The page that a list shows.
+#[derive(Debug)]
+pub struct PageOfEvents(pub EventsWanted);
+
+impl<S: Send + Sync> FromRequestParts<S> for PageOfEvents {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let mut filter = Filter::default();
+        let (mut order, mut limit, mut cursor) = (None, None, None);
+        for (name, value) in read::pairs(parts, state).await? {
+            match name.as_str() {
+                "order" => read::once(&name, &mut order, value)?,
+                "limit" => read::once(&name, &mut limit, value)?,
+                "cursor" => read::once(&name, &mut cursor, value)?,
+                _ => add(&mut filter, &name, &value, &["order", "limit", "cursor"])?,
+            }
+        }
+        let order = read_order(order.as_deref())?;
+        let after = match cursor {
+            Some(text) => Some(EventCursor::read(&text, &filter, order)?.after),
+            None => None,
+        };
+        Ok(Self(EventsWanted {
+            filter,
+            order,
+            after,
+            limit: read_limit(limit.as_deref())?,
+        }))
+    }
+}
+
+fn add(filter: &mut Filter, name: &str, value: &str, others: &[&str]) -> Result<(), Problem> {
+    filter.add(name, value).map_err(|refusal| match refusal {
+        NotAFilter::Invalid { field, detail } => Problem::parameter(field, detail),
+        NotAFilter::UnknownField(name) => {
+            let known = [Filter::FIELDS, others].concat();
+            read::unknown_parameter(&name, &known)
+        }
+    })
+}
+
+fn read_order(text: Option<&str>) -> Result<Order, Problem> {
+    match text {
+        None | Some("desc") => Ok(Order::NewestFirst),
+        Some("asc") => Ok(Order::OldestFirst),
+        Some(_) => {
+            let detail = "`order` must be `desc` (newest first) or `asc`.";
+            Err(Problem::parameter("order", detail))
+        }
+    }
+}
+
+/// Where a page ended, and of which list: with other filters or another order it would leave events out
+/// and nobody would notice.
+pub struct EventCursor {
+    list: String,
+    after: EventId,
+}
+
+impl EventCursor {
+    pub fn new(wanted: &EventsWanted, after: EventId) -> Self {
+        Self {
+            list: list_of(&wanted.filter, wanted.order),
+            after,
+        }
+    }
+
+    fn read(text: &str, filter: &Filter, order: Order) -> Result<Self, Problem> {
+        let cursor: Self = read_cursor(text)?;
+        if cursor.list != list_of(filter, order) {
+            let detail = "This `cursor` belongs to a list with other filters or another `order`. Send it with \
+                          those it was made with, or leave it out to start a new list.";
+            return Err(Problem::parameter("cursor", detail));
+        }
+        Ok(cursor)
+    }
+}
+
+fn list_of(filter: &Filter, order: Order) -> String {
+    let order = match order {
+        Order::NewestFirst => "desc",
+        Order::OldestFirst => "asc",
+    };
+    format!("{order}-{}", hex::encode(filter.digest()))
+}
+
+impl fmt::Display for EventCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.list, self.after)
+    }
+}
+
+impl FromStr for EventCursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (list, after) = text.split_once('/').ok_or(())?;
+        Ok(Self {
+            list: list.to_owned(),
+            after: after.parse().map_err(|_| ())?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_names_every_filter() {
+        let described: Vec<String> = FilterParams::into_params(|| None)
+            .into_iter()
+            .map(|parameter| parameter.name)
+            .collect();
+        assert_eq!(described, Filter::FIELDS);
+    }
+}

@@ -1,0 +1,128 @@
+//! Reads how many events there were over time: from the counts the indexer keeps, never by counting.
+
+use std::collections::BTreeMap;
+
+use domain::{OrgId, Timestamp};
+use time::OffsetDateTime;
+
+use crate::{
+    Error, Store,
+    times::{from_database, to_database},
+};
+
+/// How many counts one chart may be made of: half a second's worth. There is one for each bucket and
+/// value.
+const COUNTS_MAX: i64 = 500_000;
+
+/// What events are counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountedBy {
+    EventType,
+    Result,
+    AgentId,
+    Action,
+    Severity,
+}
+
+/// How long a bucket is; it starts with a UTC minute, hour or day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grain {
+    Minute,
+    Hour,
+    Day,
+}
+
+/// Which counts: of the buckets that start at `from` or later and before `to`.
+#[derive(Clone, Copy, Debug)]
+pub struct CountsWanted {
+    pub by: CountedBy,
+    pub grain: Grain,
+    pub from: Timestamp,
+    pub to: Timestamp,
+    /// How many values are told apart: those with the most events.
+    pub values_most: u32,
+}
+
+/// How many events there were in each bucket that had some, by value. `None` stands for all values that
+/// are not told apart.
+pub type Counts = BTreeMap<Timestamp, BTreeMap<Option<String>, u64>>;
+
+impl Store {
+    /// An organisation's counts; `None` if there are too many to add up.
+    pub async fn event_counts(
+        &self,
+        org: OrgId,
+        wanted: &CountsWanted,
+    ) -> Result<Option<Counts>, Error> {
+        // The value '' is no value: it stands for many that were not counted one by one.
+        let rows: Vec<(OffsetDateTime, Option<String>, i64, bool)> = sqlx::query_as(
+            "WITH counted AS MATERIALIZED (
+                 SELECT bucket, value, events FROM event_counts
+                 WHERE org_id = $1 AND field = $2 AND grain = $3 AND bucket >= $4 AND bucket < $5
+                 LIMIT $6 + 1),
+             most AS (
+                 SELECT value FROM counted WHERE value <> ''
+                 GROUP BY value ORDER BY sum(events) DESC, value LIMIT $7)
+             SELECT bucket, most.value, sum(events)::bigint, (SELECT count(*) FROM counted) > $6
+             FROM counted LEFT JOIN most USING (value) GROUP BY bucket, most.value",
+        )
+        .bind(org.uuid())
+        .bind(wanted.by.as_str())
+        .bind(wanted.grain.as_str())
+        .bind(to_database(wanted.from))
+        .bind(to_database(wanted.to))
+        .bind(COUNTS_MAX)
+        .bind(i64::from(wanted.values_most))
+        .fetch_all(&self.pool)
+        .await?;
+        let mut counts = Counts::new();
+        for (bucket, value, events, are_too_many) in rows {
+            if are_too_many {
+                return Ok(None);
+            }
+            let values = counts.entry(from_database(bucket)).or_default();
+            values.insert(value, u64::try_from(events).unwrap_or(0));
+        }
+        Ok(Some(counts))
+    }
+}
+
+impl CountedBy {
+    pub const ALL: [Self; 5] = [
+        Self::EventType,
+        Self::Result,
+        Self::AgentId,
+        Self::Action,
+        Self::Severity,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::EventType => "event_type",
+            Self::Result => "result",
+            Self::AgentId => "agent_id",
+            Self::Action => "action",
+            Self::Severity => "severity",
+        }
+    }
+}
+
+impl Grain {
+    pub const ALL: [Self; 3] = [Self::Minute, Self::Hour, Self::Day];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Minute => "minute",
+            Self::Hour => "hour",
+            Self::Day => "day",
+        }
+    }
+
+    pub fn millis(self) -> i64 {
+        match self {
+            Self::Minute => 60_000,
+            Self::Hour => 60 * 60_000,
+            Self::Day => 24 * 60 * 60_000,
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! One look: reads a stretch of events in order by one index, and keeps those that are asked for.
+
+use domain::{
+    EventId, OrgId,
+    event::filter::{ActionPattern, Filter},
+};
+use sqlx::{PgConnection, Postgres, QueryBuilder, Row as _};
+use uuid::Uuid;
+
+use super::{
+    list::{Order, StoredEvent},
+    walk::Stretch,
+};
+use crate::Error;
+
+/// What is looked for, where, and how far.
+pub(super) struct Look<'l> {
+    pub org: OrgId,
+    pub filter: &'l Filter,
+    pub order: Order,
+    pub within: Stretch,
+    /// How many events are looked at.
+    pub events_most: u32,
+    /// How many that are asked for are returned; having them, the look ends early.
+    pub hits_most: u32,
+}
+
+/// What a look saw.
+pub(super) struct Looked {
+    pub hits: Vec<StoredEvent>,
+    /// How many events it looked at, and the last of them; unknown if it ended early.
+    pub events: u32,
+    pub last: Option<Uuid>,
+}
+
+/// The index that events are read by.
+pub(super) enum Driver<'l> {
+    /// The primary key: all events of the stretch.
+    Time,
+    /// One that has a column's values in front: only events with one of these.
+    Column(&'static str, Vec<&'l str>),
+}
+
+impl<'l> Driver<'l> {
+    /// The one that singles out fewest.
+    pub(super) fn of(filter: &'l Filter) -> Self {
+        let by_text = [
+            ("trace_id", &filter.trace_id),
+            ("session_id", &filter.session_id),
+            ("decision_id", &filter.decision_id),
+            ("agent_id", &filter.agent_id),
+        ];
+        for (column, values) in by_text {
+            if !values.is_empty() {
+                return Self::Column(column, values.iter().map(String::as_str).collect());
+            }
+        }
+        let whole: Option<Vec<&str>> = filter.action.iter().map(whole_action).collect();
+        match whole {
+            Some(actions) if !actions.is_empty() => Self::Column("action", actions),
+            _ => Self::Time,
+        }
+    }
+
+    pub(super) fn is(&self, name: &str) -> bool {
+        matches!(self, Self::Column(column, _) if *column == name)
+    }
+}
+
+fn whole_action(pattern: &ActionPattern) -> Option<&str> {
+    match pattern {
+        ActionPattern::Is(action) => Some(action),
+        ActionPattern::StartsWith(_) => None,
+    }
+}
+
+impl Look<'_> {
+    pub(super) async fn take(&self, connection: &mut PgConnection) -> Result<Looked, Error> {
+        let rows: Vec<(Uuid, Option<String>, bool, i64)> = self
+            .query("")
+            .build_query_as()
+            .fetch_all(connection)
+            .await?;
+        let mut looked = Looked {
+            hits: Vec::with_capacity(rows.len()),
+            events: 0,
+            last: None,
+        };
+        for (id, hit, is_last, number) in rows {
+            if let Some(json) = hit {
+                let id = EventId::from_uuid(id);
+                looked.hits.push(StoredEvent { id, json });
+            }
+            if is_last {
+                looked.events = u32::try_from(number).unwrap_or(u32::MAX);
+                looked.last = Some(id);
+            }
+        }
+        Ok(looked)
+    }
+
+    pub(super) async fn explain(&self, connection: &mut PgConnection) -> Result<String, Error> {
+        let mut query = self.query("EXPLAIN (ANALYZE, FORMAT JSON) ");
+        let row = query.build().fetch_one(connection).await?;
+        // The answer is of the type json, which we have no other use for; its bytes are text.
+        Ok(row.try_get_unchecked(0)?)
+    }
+
+    /// How many index scans a day costs.
+    pub(super) fn scans_per_day(&self) -> usize {
+        match Driver::of(self.filter) {
+            Driver::Time => 1,
+            Driver::Column(_, values) => values.len(),
+        }
+    }
+
+    /// Candidates come from the index in order and are judged one by one, so that PostgreSQL stops
+    /// when it has enough. The last one looked at is returned even if it is not asked for: it tells
+    /// how far the look got.
+    fn query(&self, prefix: &str) -> QueryBuilder<Postgres> {
+        let direction = match self.order {
+            Order::NewestFirst => "DESC",
+            Order::OldestFirst => "ASC",
+        };
+        let mut sql = QueryBuilder::new(prefix);
+        sql.push(
+            "SELECT id, CASE WHEN hit THEN body END, is_last, number FROM (SELECT id, body, (",
+        );
+        self.push_conditions(&mut sql);
+        sql.push(format_args!(
+            ") IS TRUE AS hit, lead(id) OVER walked IS NULL AS is_last, row_number() OVER walked AS number
+             FROM ("
+        ));
+        self.push_candidates(&mut sql);
+        sql.push(format_args!(" ORDER BY id {direction} LIMIT "));
+        sql.push_bind(i64::from(self.events_most));
+        sql.push(format_args!(
+            ") AS candidate WINDOW walked AS (ORDER BY id {direction})) AS looked
+             WHERE hit OR is_last ORDER BY id {direction} LIMIT "
+        ));
+        sql.push_bind(i64::from(self.hits_most));
+        sql
+    }
+
+    fn push_candidates(&self, sql: &mut QueryBuilder<Postgres>) {
+        let Driver::Column(column, values) = Driver::of(self.filter) else {
+            return self.push_stretch(sql);
+        };
+        // One scan for each value, merged: a single one over all values would not be in order.
+        for (number, value) in values.iter().enumerate() {
+            if number > 0 {
+                sql.push(" UNION ALL ");
+            }
+            self.push_stretch(sql);
+            sql.push(format_args!(" AND {column} = "));
+            sql.push_bind((*value).to_owned());
+        }
+    }
+
+    fn push_stretch(&self, sql: &mut QueryBuilder<Postgres>) {
+        sql.push(
+            "SELECT id, event_type, agent_id, action, result, severity, session_id, trace_id,
+                 decision_id, body FROM audit_events WHERE org_id = ",
+        );
+        sql.push_bind(self.org.uuid());
+        sql.push(" AND id >= ");
+        sql.push_bind(Uuid::from_u128(self.within.low));
+        sql.push(" AND id < ");
+        sql.push_bind(Uuid::from_u128(self.within.high));
+    }
+
+    /// What the index has not decided. Means the same as [`Filter::matches`].
+    fn push_conditions(&self, sql: &mut QueryBuilder<Postgres>) {
+        let driver = Driver::of(self.filter);
+        sql.push("true");
+        for (column, values) in self.filter.texts() {
+            if values.is_empty() || driver.is(column) {
+                continue;
+            }
+            sql.push(format_args!(" AND {column} = ANY("));
+            sql.push_bind(values.to_vec());
+            sql.push(")");
+        }
+        if !self.filter.action.is_empty() && !driver.is("action") {
+            let (whole, starts) = split(&self.filter.action);
+            sql.push(" AND (action = ANY(");
+            sql.push_bind(whole);
+            sql.push(") OR action ^@ ANY(");
+            sql.push_bind(starts);
+            sql.push("))");
+        }
+        if let Some(text) = &self.filter.q {
+            // In the collation "C" only ASCII letters have a lower case.
+            sql.push(" AND position(");
+            sql.push_bind(text.clone());
+            sql.push(" IN lower(body COLLATE \"C\")) > 0");
+        }
+    }
+}
+
+/// Whole actions, and starts of some.
+pub(super) fn split(patterns: &[ActionPattern]) -> (Vec<String>, Vec<String>) {
+    let (mut whole, mut starts) = (Vec::new(), Vec::new());
+    for pattern in patterns {
+        match pattern {
+            ActionPattern::Is(action) => whole.push(action.clone()),
+            ActionPattern::StartsWith(start) => starts.push(start.clone()),
+        }
+    }
+    (whole, starts)
+}

@@ -1,0 +1,346 @@
+//! Pages of events hold exactly what the filter asks for, however small they are and however little
+//! each may cost.
+
+use std::time::Duration;
+
+use domain::{
+    EventId, OrgId, Timestamp,
+    event::{EventView, Filter},
+};
+use store::{
+    Store,
+    events::{Budget, EventRow, EventsWanted, Order},
+    watermark::{Source, Span},
+};
+use testkit::Database;
+use uuid::Uuid;
+
+use crate::store;
+
+/// How many events, over how many days. Minutes are counted for the newest 7 days only, so both sides
+/// of that are met.
+const EVENTS: usize = 500;
+const DAYS: u64 = 10;
+const FILTERS: usize = 60;
+
+/// Counts what is in the table as the indexer does; where it has, this says the same.
+pub(crate) const COUNT: &str = "INSERT INTO event_counts (org_id, field, grain, bucket, value, events)
+    SELECT org_id, field, grain, date_trunc(grain, at, 'UTC'), value, count(*)
+    FROM (SELECT *, to_timestamp(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0) AS at
+          FROM audit_events) e
+    CROSS JOIN LATERAL (VALUES ('event_type', event_type), ('agent_id', agent_id), ('action', action),
+        ('result', result), ('severity', severity)) v (field, value)
+    CROSS JOIN (VALUES ('minute'), ('hour'), ('day')) g (grain)
+    WHERE value IS NOT NULL AND (grain <> 'minute' OR at > now() - interval '7 days')
+    GROUP BY 1, 2, 3, 4, 5
+    ON CONFLICT (org_id, field, grain, bucket, value) DO UPDATE SET events = EXCLUDED.events";
+
+/// Numbers that look random and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) % sides
+    }
+
+    fn of<'a>(&mut self, texts: &[&'a str]) -> &'a str {
+        texts[usize::try_from(self.roll(texts.len() as u64)).expect("small")]
+    }
+}
+
+const TYPES: [&str; 3] = ["tool_call", "login", "export"];
+const AGENTS: [&str; 4] = ["ag-1", "ag-2", "Ag-2", "ag-%"];
+const ACTIONS: [&str; 5] = [
+    "files.delete",
+    "files.read",
+    "file_s.x",
+    "payments.refund",
+    "pay.x",
+];
+const RESULTS: [&str; 4] = ["success", "success", "success", "denied"];
+const SEVERITIES: [&str; 3] = ["info", "high", "critical"];
+const SESSIONS: [&str; 3] = ["s-1", "s-2", "s-3"];
+const TEXTS: [&str; 5] = [
+    "100% sure",
+    "under_score",
+    "Ünïcode",
+    "Back\\\\slash",
+    "plain",
+];
+
+/// An event as the indexer reads it.
+struct Event {
+    id: EventId,
+    json: String,
+}
+
+fn event(dice: &mut Dice, now: Timestamp) -> Event {
+    let ago = Duration::from_millis(dice.roll(DAYS * 24 * 3600 * 1000));
+    let random = [(); 10].map(|()| u8::try_from(dice.roll(256)).expect("a byte"));
+    let mut json = format!(
+        r#"{{"event_type":"{}","agent_id":"{}","action":"{}","result":"{}""#,
+        // One type is rare, so that the counts have something to skip.
+        if dice.roll(100) == 0 {
+            "rare"
+        } else {
+            dice.of(&TYPES)
+        },
+        dice.of(&AGENTS),
+        dice.of(&ACTIONS),
+        if dice.roll(60) == 0 {
+            "error"
+        } else {
+            dice.of(&RESULTS)
+        },
+    );
+    for (field, values) in [
+        ("severity", &SEVERITIES[..]),
+        ("session_id", &SESSIONS),
+        ("trace_id", &SESSIONS),
+        ("decision_id", &SESSIONS),
+    ] {
+        if dice.roll(3) == 0 {
+            json.push_str(&format!(r#","{field}":"{}""#, dice.of(values)));
+        }
+    }
+    json.push_str(&format!(
+        r#","metadata":{{"note":"{}"}}}}"#,
+        dice.of(&TEXTS)
+    ));
+    Event {
+        id: EventId::new(now.minus(ago), random),
+        json,
+    }
+}
+
+fn org() -> OrgId {
+    OrgId::from_uuid(Uuid::from_u128(1))
+}
+
+async fn index(store: &Store, org: OrgId, events: &[Event], span: Span) {
+    let texts: Vec<_> = events
+        .iter()
+        .map(|event| {
+            let view = EventView::parse(&event.json).expect("an event");
+            let names = [
+                "event_type",
+                "agent_id",
+                "action",
+                "result",
+                "severity",
+                "session_id",
+                "trace_id",
+                "decision_id",
+            ];
+            names.map(|name| view.text(name))
+        })
+        .collect();
+    let rows: Vec<EventRow<'_>> = events
+        .iter()
+        .zip(&texts)
+        .map(|(event, texts)| {
+            let text = |number: usize| texts[number].as_deref();
+            EventRow {
+                org,
+                id: event.id,
+                received_at: event.id.time(),
+                event_type: text(0).expect("a type"),
+                agent_id: text(1).expect("an agent"),
+                action: text(2).expect("an action"),
+                result: text(3).expect("a result"),
+                severity: text(4),
+                session_id: text(5),
+                trace_id: text(6),
+                decision_id: text(7),
+                json: &event.json,
+            }
+        })
+        .collect();
+    let source = Source {
+        stream: String::from("EVENTS_0"),
+        created: String::from("1"),
+    };
+    let mut index = store.event_index().await.expect("an index");
+    index.apply(&source, span, &rows).await.expect("applied");
+}
+
+/// Events of two organisations, the first one's oldest first.
+async fn filled(store: &Store, database: &Database, dice: &mut Dice) -> Vec<Event> {
+    let now = database.query("SELECT floor(extract(epoch FROM now()) * 1000)::bigint");
+    let now = now.expect("a time").trim().parse().expect("a number");
+    let now = Timestamp::from_unix_millis(now);
+    let mut mine: Vec<Event> = (0..EVENTS).map(|_| event(dice, now)).collect();
+    let others: Vec<Event> = (0..50).map(|_| event(dice, now)).collect();
+    index(store, org(), &mine, Span { from: 0, to: 1 }).await;
+    let other_org = OrgId::from_uuid(Uuid::from_u128(2));
+    index(store, other_org, &others, Span { from: 1, to: 2 }).await;
+    mine.sort_by_key(|event| event.id);
+    mine
+}
+
+fn filter(dice: &mut Dice, events: &[Event]) -> Filter {
+    let mut filter = Filter::default();
+    let fields: [(&str, &[&str], u64); 9] = [
+        (
+            "event_type",
+            &["tool_call", "login", "rare", "rare", "never"],
+            3,
+        ),
+        ("agent_id", &AGENTS, 4),
+        (
+            "action",
+            &[
+                "files.delete",
+                "files.*",
+                "file_*",
+                "pay*",
+                "nothing.here",
+                "x*",
+            ],
+            3,
+        ),
+        ("result", &["denied", "error", "error", "success"], 3),
+        ("severity", &["low", "high", "critical"], 6),
+        ("session_id", &SESSIONS, 8),
+        ("trace_id", &SESSIONS, 8),
+        ("decision_id", &SESSIONS, 8),
+        (
+            "q",
+            &[
+                "100%",
+                "_SCORE",
+                "ünï",
+                "ÜNÏ",
+                "\\\\s",
+                "ag-1\",\"action\":\"FILES",
+            ],
+            6,
+        ),
+    ];
+    for (field, values, one_in) in fields {
+        if dice.roll(one_in) != 0 {
+            continue;
+        }
+        let times = if field == "q" { 1 } else { 1 + dice.roll(3) };
+        for _ in 0..times {
+            filter.add(field, dice.of(values)).expect("a filter");
+        }
+    }
+    for bound in ["from", "to"] {
+        if dice.roll(4) == 0 {
+            let place = usize::try_from(dice.roll(events.len() as u64)).expect("small");
+            let at = events[place].id.time().to_string();
+            filter.add(bound, &at).expect("a filter");
+        }
+    }
+    filter
+}
+
+/// What the list shows, page by page.
+async fn listed(store: &Store, mut wanted: EventsWanted, budget: Budget) -> Vec<EventId> {
+    let mut ids = Vec::new();
+    // Each page looks at one event at least, or at one more stretch of time.
+    for _ in 0..EVENTS * 20 {
+        let page = store.list_events_within(org(), &wanted, budget).await;
+        let page = page.expect("a page");
+        assert!(page.rows.len() <= wanted.limit as usize);
+        let is_full = page.rows.len() == wanted.limit as usize;
+        let says_why = page.searched_to.is_some();
+        assert!(page.next.is_none() || is_full || says_why, "{page:?}");
+        ids.extend(page.rows.iter().map(|event| event.id));
+        match page.next {
+            Some(next) => wanted.after = Some(next),
+            None => return ids,
+        }
+    }
+    panic!("the list has no end: {wanted:?}");
+}
+
+async fn compare(store: &Store, events: &[Event], dice: &mut Dice) {
+    let mut found = 0;
+    for _ in 0..FILTERS {
+        let filter = filter(dice, events);
+        let matching = events.iter().filter(|event| {
+            let view = EventView::parse(&event.json).expect("an event");
+            filter.matches(event.id, &event.json, &view)
+        });
+        let mut expected: Vec<EventId> = matching.map(|event| event.id).collect();
+        let order = if dice.roll(2) == 0 {
+            expected.reverse();
+            Order::NewestFirst
+        } else {
+            Order::OldestFirst
+        };
+        let limit = u32::try_from(1 + dice.roll(40)).expect("small");
+        let budget = Budget {
+            events: u32::try_from(1 + dice.roll(100)).expect("small"),
+            looks: u32::try_from(1 + dice.roll(5)).expect("small"),
+        };
+        let wanted = EventsWanted {
+            filter,
+            order,
+            after: None,
+            limit,
+        };
+        found += expected.len();
+        let small = listed(store, wanted.clone(), budget).await;
+        assert_eq!(small, expected, "{wanted:?} {budget:?}");
+        let usual = listed(store, wanted.clone(), Budget::default()).await;
+        assert_eq!(usual, expected, "{wanted:?}");
+    }
+    assert!(found > FILTERS, "the filters find something: {found}");
+}
+
+#[tokio::test]
+async fn pages_hold_what_the_filter_matches_in_order_and_nothing_twice() {
+    let (store, database) = store().await;
+    let mut dice = Dice(0x5eed);
+    let events = filled(&store, &database, &mut dice).await;
+    database.query("DELETE FROM event_counts").expect("deleted");
+    compare(&store, &events, &mut dice).await;
+}
+
+#[tokio::test]
+async fn counts_lead_to_the_same_pages() {
+    let (store, database) = store().await;
+    let mut dice = Dice(0xbe11);
+    let events = filled(&store, &database, &mut dice).await;
+    database.query(COUNT).expect("counted");
+    // Some actions were too many to count one by one.
+    let merged = "UPDATE event_counts SET value = '' WHERE field = 'action' AND value = 'pay.x'";
+    database.query(merged).expect("merged");
+    compare(&store, &events, &mut dice).await;
+}
+
+#[tokio::test]
+async fn a_rare_event_far_back_is_on_the_first_page() {
+    let (store, database) = store().await;
+    let mut dice = Dice(0xfa12);
+    let events = filled(&store, &database, &mut dice).await;
+    database.query(COUNT).expect("counted");
+    let rare = |event: &&Event| event.json.contains("\"event_type\":\"rare\"");
+    let oldest = events.iter().find(rare).expect("a rare one").id;
+    let mut filter = Filter::default();
+    filter.add("event_type", "rare").expect("a filter");
+    let wanted = EventsWanted {
+        filter,
+        order: Order::NewestFirst,
+        after: None,
+        limit: 100,
+    };
+    // A fifth of the events, and the oldest is near the end.
+    let budget = Budget {
+        events: u32::try_from(EVENTS / 5).expect("small"),
+        looks: 40,
+    };
+    let page = store.list_events_within(org(), &wanted, budget).await;
+    let page = page.expect("a page");
+    assert_eq!(page.rows.last().map(|event| event.id), Some(oldest));
+    assert_eq!((page.next, page.searched_to), (None, None));
+    database.query("DELETE FROM event_counts").expect("deleted");
+    let page = store.list_events_within(org(), &wanted, budget).await;
+    assert!(page.expect("a page").searched_to.is_some());
+}
