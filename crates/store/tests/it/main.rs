@@ -1,5 +1,6 @@
 //! The store on a real PostgreSQL, a database of its own for each test.
 
+mod index;
 mod people;
 mod trail;
 
