@@ -32,6 +32,10 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(30);
 /// How many messages one pull asks for; at 512 KiB each this bounds a follower's memory.
 const PULL_MESSAGES: usize = 64;
 
+/// What one call returns at most, give or take a message. More in one transaction of the store is no
+/// faster, and a reader may hold several times its size.
+const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+
 /// One message of a log and where it stands.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -84,7 +88,7 @@ impl Follower {
             Some(reading) => reading,
             None => self.open().await?,
         };
-        let mut entries = Vec::new();
+        let (mut entries, mut bytes) = (Vec::new(), 0);
         let mut next = reading.messages.next().await;
         let last = loop {
             let message = match self.take(&mut reading, next, &mut entries) {
@@ -93,7 +97,8 @@ impl Follower {
                 Err(_) if !entries.is_empty() => return Ok(entries),
                 Err(error) => return Err(error),
             };
-            if entries.len() >= most {
+            bytes += message.payload.len();
+            if entries.len() >= most || bytes >= BATCH_BYTES_MAX {
                 break message;
             }
             match reading.messages.next().now_or_never() {
