@@ -29,8 +29,10 @@ const PULL_EXPIRES: Duration = Duration::from_secs(5);
 const ARRIVES_WITHIN: Duration = Duration::from_secs(2);
 /// A consumer nobody reads any more is forgotten by the server after this.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(30);
-/// How many messages one pull asks for; at 512 KiB each this bounds a follower's memory.
-const PULL_MESSAGES: usize = 64;
+/// What one pull asks for at most. The next is asked for when half of it has been read, so one and a
+/// half times these bytes may wait in memory; a reader that does not read is not sent more.
+const PULL_MESSAGES: usize = 512;
+const PULL_BYTES: usize = 8 * 1024 * 1024;
 
 /// What one call returns at most, give or take a message. More in one transaction of the store is no
 /// faster, and a reader may hold several times its size.
@@ -171,6 +173,7 @@ impl Follower {
         let messages = consumer
             .stream()
             .max_messages_per_batch(PULL_MESSAGES)
+            .max_bytes_per_batch(PULL_BYTES)
             .heartbeat(HEARTBEAT)
             .expires(PULL_EXPIRES)
             .messages()

@@ -34,6 +34,10 @@ pub const LOGINS: &str = "watchbell_logins_total";
 pub const MAILS: &str = "watchbell_mails_total";
 /// Records nobody could read, by `log`; each is also an error in the log.
 pub const RECORDS_UNREADABLE: &str = "watchbell_records_unreadable_total";
+/// Records that could not be applied and were put aside, by `log`; each is also an error in the log.
+pub const DEAD_LETTERS_PUT: &str = "watchbell_dead_letters_total";
+/// How many such records wait for somebody to see to them.
+pub const DEAD_LETTERS: &str = "watchbell_dead_letters_waiting";
 /// Whether a dependency answered when last asked, by `dependency`.
 pub const DEPENDENCY_UP: &str = "watchbell_dependency_up";
 /// The running version, as a label.
@@ -85,6 +89,14 @@ fn describe() {
     describe_counter!(LOGINS, "Logins tried, by outcome");
     describe_counter!(MAILS, "Mails, by outcome");
     describe_counter!(RECORDS_UNREADABLE, "Records nobody could read");
+    describe_counter!(
+        DEAD_LETTERS_PUT,
+        "Records that could not be applied and were put aside"
+    );
+    describe_gauge!(
+        DEAD_LETTERS,
+        "Records put aside that wait for somebody to see to them"
+    );
     describe_gauge!(
         DEPENDENCY_UP,
         "Whether a dependency answered when last asked"

@@ -10,7 +10,7 @@ use testkit::{Receiver, Watchbell, eventually};
 use crate::deployment::{BINARY, Customer, DEADLINE, Deployment, Running, SECRET, event, http, ok};
 
 /// The samples of `/metrics` whose name and labels start like this, added up.
-async fn counted(customer: &Customer, name: &str) -> f64 {
+pub(crate) async fn counted(customer: &Customer, name: &str) -> f64 {
     let response = http()
         .get(format!("{}/metrics", customer.base_url))
         .send()
