@@ -29,8 +29,14 @@ const PULL_EXPIRES: Duration = Duration::from_secs(5);
 const ARRIVES_WITHIN: Duration = Duration::from_secs(2);
 /// A consumer nobody reads any more is forgotten by the server after this.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(30);
-/// How many messages one pull asks for; at 512 KiB each this bounds a follower's memory.
-const PULL_MESSAGES: usize = 64;
+/// What one pull asks for at most. The next is asked for when half of it has been read, so one and a
+/// half times these bytes may wait in memory; a reader that does not read is not sent more.
+const PULL_MESSAGES: usize = 512;
+const PULL_BYTES: usize = 8 * 1024 * 1024;
+
+/// What one call returns at most, give or take a message. More in one transaction of the store is no
+/// faster, and a reader may hold several times its size.
+const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// One message of a log and where it stands.
 #[derive(Clone, Debug)]
@@ -84,7 +90,7 @@ impl Follower {
             Some(reading) => reading,
             None => self.open().await?,
         };
-        let mut entries = Vec::new();
+        let (mut entries, mut bytes) = (Vec::new(), 0);
         let mut next = reading.messages.next().await;
         let last = loop {
             let message = match self.take(&mut reading, next, &mut entries) {
@@ -93,7 +99,8 @@ impl Follower {
                 Err(_) if !entries.is_empty() => return Ok(entries),
                 Err(error) => return Err(error),
             };
-            if entries.len() >= most {
+            bytes += message.payload.len();
+            if entries.len() >= most || bytes >= BATCH_BYTES_MAX {
                 break message;
             }
             match reading.messages.next().now_or_never() {
@@ -166,6 +173,7 @@ impl Follower {
         let messages = consumer
             .stream()
             .max_messages_per_batch(PULL_MESSAGES)
+            .max_bytes_per_batch(PULL_BYTES)
             .heartbeat(HEARTBEAT)
             .expires(PULL_EXPIRES)
             .messages()

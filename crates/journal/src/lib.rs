@@ -10,6 +10,7 @@
 //! - [`follow`]: reads a stream in order from a position the reader keeps itself.
 //! - [`work`]: events to be matched and deliveries to be sent, each handed to one worker until it is
 //!   settled; a delivery that waits is [`later`], and holds nobody's slot.
+//! - [`dead`]: records that could not be applied, until a person has seen to them.
 //! - [`config`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
 //! - [`once`]: marks that only the first writer makes: requests with a name, alerts that went out.
 //!
@@ -17,6 +18,7 @@
 
 pub mod append;
 pub mod config;
+pub mod dead;
 mod error;
 pub mod follow;
 pub mod frames;

@@ -92,8 +92,21 @@ pub struct Job {
     pub due_at: Timestamp,
 }
 
+/// A record that could not be applied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeadLetter {
+    /// The stream it was in, and where.
+    pub log: String,
+    pub sequence: u64,
+    pub at: Timestamp,
+    /// Why it could not be applied, for people.
+    pub reason: String,
+    /// A message of the log with this record alone, or the whole message if it could not be read.
+    pub payload: Vec<u8>,
+}
+
 /// A message of one record, however large.
-pub(crate) fn message<R: Serialize>(record: &R) -> Vec<u8> {
+pub fn message<R: Serialize>(record: &R) -> Vec<u8> {
     postcard::to_io(record, vec![VERSION]).expect("a record of plain fields always encodes")
 }
 
@@ -109,8 +122,16 @@ pub fn outcomes(message: &[u8]) -> Result<Vec<OutcomeRecord>, Error> {
 
 /// The delivery of a message.
 pub fn job(message: &[u8]) -> Result<Job, Error> {
-    const WHAT: &str = "delivery job";
-    postcard::from_bytes(body(WHAT, message)?).map_err(|error| corrupt(WHAT, error))
+    one("delivery job", message)
+}
+
+/// The dead letter of a message.
+pub fn dead_letter(message: &[u8]) -> Result<DeadLetter, Error> {
+    one("dead letter", message)
+}
+
+fn one<'m, R: Deserialize<'m>>(what: &'static str, message: &'m [u8]) -> Result<R, Error> {
+    postcard::from_bytes(body(what, message)?).map_err(|error| corrupt(what, error))
 }
 
 fn all<'m, R: Deserialize<'m>>(what: &'static str, message: &'m [u8]) -> Result<Vec<R>, Error> {

@@ -8,7 +8,7 @@ use std::{collections::HashMap, time::Duration};
 use async_nats::jetstream::{ErrorCode, context::GetStreamErrorKind, kv, stream};
 use domain::partition::{Partition, Partitions};
 
-use crate::{Error, Journal};
+use crate::{Error, Journal, dead::Place};
 
 /// How long the journal keeps events and outcomes for consumers that are behind.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -19,6 +19,11 @@ const APPEND_DEDUPE: Duration = Duration::from_secs(60);
 /// Within this a delivery queued again is recognised; covers a matcher's crash and restart. Longer
 /// costs the server memory for every id.
 const DELIVERY_DEDUPE: Duration = Duration::from_secs(2 * 60);
+/// How long a record that could not be applied waits for a person.
+const DEAD_KEEP: Duration = Duration::from_secs(90 * 24 * 3600);
+/// How many bytes of such records there may be. Beyond it none is taken, so that their logs wait: so
+/// many mean that something is wrong with the store and not with the records.
+const DEAD_BYTES_MAX: i64 = 1024 * 1024 * 1024;
 /// Where a stream says how many partitions it was installed with.
 const PARTITIONS_KEY: &str = "watchbell_partitions";
 
@@ -131,6 +136,29 @@ impl Names {
         }
     }
 
+    pub(crate) fn dead_stream(&self) -> String {
+        format!("{}_DEAD", self.namespace)
+    }
+
+    pub(crate) fn dead_subjects(&self) -> String {
+        format!("{}.dead.>", self.namespace)
+    }
+
+    /// One subject per record: put aside twice, it is there once.
+    pub(crate) fn dead_subject(&self, place: &Place) -> String {
+        let Place {
+            log,
+            created,
+            sequence,
+            number,
+        } = place;
+        let stream = self.log_stream(*log);
+        format!(
+            "{}.dead.{stream}.{created}.{sequence}.{number}",
+            self.namespace
+        )
+    }
+
     pub(crate) fn bucket(&self, bucket: Bucket) -> String {
         format!("{}_{}", self.namespace, bucket.as_str())
     }
@@ -175,6 +203,7 @@ impl Journal {
         for marks in Marks::ALL {
             self.ensure_stream(self.marks_config(marks)).await?;
         }
+        self.ensure_stream(self.dead_config()).await?;
         for bucket in Bucket::ALL {
             self.ensure_bucket(bucket).await?;
         }
@@ -211,6 +240,20 @@ impl Journal {
             subjects: vec![self.names.mark_subject(marks, "*")],
             retention: stream::RetentionPolicy::Limits,
             max_age: marks.keep(),
+            ..self.base_config()
+        }
+    }
+
+    fn dead_config(&self) -> stream::Config {
+        stream::Config {
+            name: self.names.dead_stream(),
+            subjects: vec![self.names.dead_subjects()],
+            retention: stream::RetentionPolicy::Limits,
+            max_age: DEAD_KEEP,
+            max_bytes: DEAD_BYTES_MAX,
+            max_messages_per_subject: 1,
+            discard: stream::DiscardPolicy::New,
+            duplicate_window: APPEND_DEDUPE,
             ..self.base_config()
         }
     }
@@ -275,6 +318,13 @@ impl Journal {
     /// The name of a log's stream.
     pub fn log_name(&self, log: Log) -> String {
         self.names.log_stream(log)
+    }
+
+    /// The log whose stream has this name.
+    pub fn log_named(&self, name: &str) -> Option<Log> {
+        let logs = |partition| [Log::Events(partition), Log::Outcomes(partition)];
+        let mut all = self.names.partitions.all().flat_map(logs);
+        all.find(|log| self.log_name(*log) == name)
     }
 
     /// How far a log has got, as its leader says.

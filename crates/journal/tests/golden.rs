@@ -11,7 +11,7 @@ use journal::{
     Error,
     config::{Change, KeyEntry, read_key, read_rule},
     frames::Frames,
-    record::{self, Attempted, EventRecord, Job, Matched, OutcomeRecord},
+    record::{self, Attempted, DeadLetter, EventRecord, Job, Matched, OutcomeRecord},
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -19,6 +19,7 @@ use uuid::Uuid;
 const EVENTS_V1: &[u8] = include_bytes!("../golden/events.v1.bin");
 const OUTCOMES_V1: &[u8] = include_bytes!("../golden/outcomes.v1.bin");
 const JOB_V1: &[u8] = include_bytes!("../golden/job.v1.bin");
+const DEAD_LETTER_V1: &[u8] = include_bytes!("../golden/dead-letter.v1.bin");
 const KEY_V1: &[u8] = include_bytes!("../golden/key.v1.json");
 const RULE_V1: &[u8] = include_bytes!("../golden/rule.v1.json");
 
@@ -96,6 +97,16 @@ fn job() -> Job {
     }
 }
 
+fn dead_letter() -> DeadLetter {
+    DeadLetter {
+        log: String::from("watchbell_EVENTS_3"),
+        sequence: 4_711,
+        at: at(9),
+        reason: String::from("a value is against a constraint"),
+        payload: EVENTS_V1.to_vec(),
+    }
+}
+
 fn key() -> KeyEntry {
     KeyEntry {
         id: KeyId::from_uuid(uuid(50)),
@@ -132,6 +143,10 @@ fn records_written_by_version_1_decode() {
     assert_eq!(record::events(EVENTS_V1).expect("events"), events());
     assert_eq!(record::outcomes(OUTCOMES_V1).expect("outcomes"), outcomes());
     assert_eq!(record::job(JOB_V1).expect("job"), job());
+    assert_eq!(
+        record::dead_letter(DEAD_LETTER_V1).expect("dead letter"),
+        dead_letter()
+    );
     assert_eq!(read_key(KEY_V1).expect("key"), Some(key()));
     assert_eq!(read_rule(RULE_V1).expect("rule"), Some(rule()));
 }
@@ -141,6 +156,7 @@ fn what_is_written_today_is_version_1_to_the_byte() {
     assert_eq!(message(events().iter().collect()), EVENTS_V1);
     assert_eq!(message(outcomes().iter().collect()), OUTCOMES_V1);
     assert_eq!(message([job()].into_iter().collect()), JOB_V1);
+    assert_eq!(record::message(&dead_letter()), DEAD_LETTER_V1);
     let hash = domain::account::ApiKey::new([7; 20]).hash();
     assert_eq!(
         Change::key_made(&hash, &key())
@@ -178,9 +194,11 @@ fn no_bytes_panic() {
         let _ = record::events(&bytes);
         let _ = record::outcomes(&bytes);
         let _ = record::job(&bytes);
+        let _ = record::dead_letter(&bytes);
         let versioned: Vec<u8> = std::iter::once(record::VERSION).chain(bytes).collect();
         let _ = record::events(&versioned);
         let _ = record::outcomes(&versioned);
         let _ = record::job(&versioned);
+        let _ = record::dead_letter(&versioned);
     });
 }

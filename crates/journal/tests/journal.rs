@@ -12,6 +12,7 @@ use futures::future::join_all;
 use journal::{
     Error, Journal, Options,
     config::{Change, KeyEntry},
+    dead::Place,
     frames::Frames,
     once::{AlertMark, RequestMark},
     record::{self, EventRecord, Job},
@@ -414,4 +415,43 @@ async fn a_lost_consumer_is_noticed_and_made_again_by_asking_for_the_work_again(
             .as_u128(),
         7
     );
+}
+
+#[tokio::test]
+async fn a_record_put_aside_twice_is_there_once_until_it_is_removed() {
+    let journal = journal().await;
+    let place = |sequence, number| Place {
+        log: events_log(&journal),
+        created: String::from("17"),
+        sequence,
+        number,
+    };
+    for (sequence, number) in [(5, 0), (5, 1), (5, 0), (9, 0)] {
+        let reason = format!("reason {sequence}");
+        let payload = u64::to_be_bytes(sequence);
+        journal
+            .put_dead_letter(&place(sequence, number), now(), &reason, &payload)
+            .await
+            .expect("put aside");
+    }
+    assert_eq!(journal.count_dead_letters().await.expect("a count"), 3);
+    let letters = journal.dead_letters(0, 10).await.expect("letters");
+    let sequences: Vec<u64> = letters.iter().map(|one| one.letter.sequence).collect();
+    assert_eq!(sequences, [5, 5, 9]);
+    assert_eq!(letters[2].letter.reason, "reason 9");
+    assert_eq!(
+        journal.log_named(&letters[2].letter.log),
+        Some(events_log(&journal))
+    );
+    let rest = journal.dead_letters(letters[0].number, 1).await;
+    assert_eq!(rest.expect("letters"), letters[1..2]);
+
+    for _ in 0..2 {
+        journal
+            .remove_dead_letter(letters[1].number)
+            .await
+            .expect("removed");
+    }
+    let left = journal.dead_letters(0, 10).await.expect("letters");
+    assert_eq!(left, [letters[0].clone(), letters[2].clone()]);
 }

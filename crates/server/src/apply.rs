@@ -1,49 +1,83 @@
 //! Applies a log to the store, exactly once: rows and position move in one transaction.
 //!
 //! The index of events and the record of deliveries differ only in what they write, so that part is
-//! a [`Sink`]. Two processes that apply the same log are wasteful but never wrong: one moves the
-//! position, the other is told where to go on.
+//! a [`Sink`]. Normally one process has the lease of a log and applies it. Two that apply the same log
+//! are wasteful but never wrong: one moves the position, the other is told where to go on.
+//!
+//! A record that cannot be applied never holds up those behind it: it becomes a dead letter
+//! ([`crate::dead_letters`]) before the position moves past it. One that a newer version of us wrote
+//! does hold them up, until that version reads it.
+//!
+//! Memory is bounded for each log, however far behind it is: 12 MiB that wait to be read, a batch of
+//! 8 MiB, and its rows twice more (as fields and as COPY sends them). While PostgreSQL is away nothing
+//! is read.
 
-use journal::{Journal, follow::Entry, streams::Log};
+use std::{ops::Range, time::Duration};
+
+use domain::clock::Clock;
+use journal::{Journal, dead::Place, follow::Entry, streams::Log};
 use store::{
     Store,
     watermark::{Applied, Source, Span},
+    writer::Writer,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{fresh, retry::Retries, telemetry};
+use crate::{
+    chance,
+    dead_letters::{self, Unfit},
+    error_chain::chain,
+    fresh,
+    retry::Retries,
+};
 
-/// How many messages go into one transaction; a message has at most 512 KiB.
-const MESSAGES_MAX: usize = 64;
+/// How many messages go into one transaction; the follower bounds their bytes.
+const MESSAGES_MAX: usize = 512;
+/// How long one wait for the lease lasts. If nothing was applied for so long although there is
+/// something to apply, its holder hangs, and we go on without it.
+const LEASE_WAIT: Duration = Duration::from_secs(4);
+/// After a turn of this length the lease goes to a process that waits for it, if one does: so the logs
+/// spread over the processes. The lengths differ, or all would change hands at once.
+const TURN_MIN: Duration = Duration::from_secs(5);
+const TURN_SPREAD_MILLIS: u64 = 10_000;
 
-/// Where the entries of a log go.
+/// Where the records of a log go.
 pub(crate) trait Sink: Send + Sized {
+    /// The kind of log, for metrics and people.
+    const LOG: &'static str;
+    type Record<'m>: Send + Sync;
+
     /// Made anew after each failure.
     fn open(store: &Store) -> impl Future<Output = Result<Self, store::Error>> + Send;
 
-    /// Writes what `entries` say and moves the position, together or not at all.
+    fn writer(&mut self) -> &mut Writer;
+
+    /// The records of a message; one that cannot be read says so.
+    fn read(message: &[u8]) -> Result<Vec<Result<Self::Record<'_>, Unfit>>, journal::Error>;
+
+    /// A record that the store refused, alone.
+    fn unfit(record: &Self::Record<'_>, reason: String) -> Unfit;
+
+    /// Writes what the records say and moves the position, together or not at all.
     fn apply(
         &mut self,
         source: &Source,
         span: Span,
-        entries: &[Entry],
-    ) -> impl Future<Output = Result<Applied, Error>> + Send;
-}
+        records: &[Self::Record<'_>],
+    ) -> impl Future<Output = Result<Applied, store::Error>> + Send;
 
-/// What an entry holds. One that is broken is an alarm and never holds up those behind it; one that a
-/// newer version of us wrote does, until that version reads it, because skipping it would lose it.
-pub(crate) fn readable<'e, R>(
-    log: &'static str,
-    entry: &'e Entry,
-    decode: impl Fn(&'e [u8]) -> Result<Vec<R>, journal::Error>,
-) -> Result<Vec<R>, journal::Error> {
-    match decode(&entry.payload) {
-        Err(error @ journal::Error::Corrupt { .. }) => {
-            telemetry::unreadable(log, entry.sequence, &error);
-            Ok(Vec::new())
-        }
-        decoded => decoded,
-    }
+    /// Writes what the records say, as far as it is not there yet.
+    fn write(
+        &mut self,
+        records: &[Self::Record<'_>],
+    ) -> impl Future<Output = Result<(), store::Error>> + Send;
+
+    /// Whether the records would be written; nothing is.
+    fn rehearse(
+        &mut self,
+        records: &[Self::Record<'_>],
+    ) -> impl Future<Output = Result<(), store::Error>> + Send;
 }
 
 /// Either side of the work may fail; both are tried again.
@@ -55,55 +89,205 @@ pub enum Error {
     Store(#[from] store::Error),
 }
 
-/// Applies `log` until stopped.
-pub(crate) async fn run<S: Sink>(
-    journal: Journal,
-    store: Store,
-    log: Log,
-    stopping: CancellationToken,
-) -> anyhow::Result<()> {
-    let mut retries = Retries::new(format!("apply {}", journal.log_name(log)), &stopping);
-    while retries
-        .again(apply_all::<S>(&journal, &store, log, &stopping).await)
-        .await
-    {}
-    Ok(())
+/// What applying a log needs.
+pub(crate) struct Applier {
+    pub(crate) journal: Journal,
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) log: Log,
 }
 
-async fn apply_all<S: Sink>(
-    journal: &Journal,
-    store: &Store,
-    log: Log,
-    stopping: &CancellationToken,
-) -> Result<(), Error> {
-    let created = journal.log_state(log).await?.created;
-    let source = fresh::source(journal, log, created);
-    let mut sink = S::open(store).await?;
-    let mut position = store.watermark(&source).await?;
-    let mut follower = journal.follow(log, position);
-    let mut entries = Vec::new();
-    loop {
-        if entries.is_empty() {
-            entries = tokio::select! {
-                entries = follower.next(MESSAGES_MAX) => entries?,
-                () = stopping.cancelled() => return Ok(()),
-            };
+impl Applier {
+    /// Applies the log until stopped.
+    pub(crate) async fn run<S: Sink>(self, stopping: CancellationToken) -> anyhow::Result<()> {
+        let what = format!("apply {}", self.journal.log_name(self.log));
+        let mut retries = Retries::new(what, &stopping);
+        while retries.again(self.apply_all::<S>(&stopping).await).await {}
+        Ok(())
+    }
+
+    async fn apply_all<S: Sink>(&self, stopping: &CancellationToken) -> Result<(), Error> {
+        let created = self.journal.log_state(self.log).await?.created;
+        let source = fresh::source(&self.journal, self.log, created);
+        let mut sink = S::open(&self.store).await?;
+        tokio::select! {
+            waited = self.wait_for_turn(&mut sink, &source) => waited?,
+            () = stopping.cancelled() => return Ok(()),
         }
-        // What somebody else has applied meanwhile.
-        entries.retain(|entry| entry.sequence > position);
-        let Some(last) = entries.last() else { continue };
-        let span = Span {
-            from: position,
-            to: last.sequence,
-        };
-        match sink.apply(&source, span, &entries).await? {
-            Applied::Done => {
-                position = span.to;
-                entries.clear();
+        let mut turn_ends = Instant::now() + turn();
+        let mut position = self.store.watermark(&source).await?;
+        let mut follower = self.journal.follow(self.log, position);
+        let mut entries = Vec::new();
+        loop {
+            if entries.is_empty() {
+                entries = tokio::select! {
+                    entries = follower.next(MESSAGES_MAX) => entries?,
+                    () = stopping.cancelled() => return Ok(()),
+                };
             }
-            Applied::MovedTo(further) if further > position => position = further,
-            // The store was put back to an earlier state, or the log is another one: start over.
-            Applied::MovedTo(_) => return Ok(()),
+            // What somebody else has applied meanwhile.
+            entries.retain(|entry| entry.sequence > position);
+            let Some(last) = entries.last() else { continue };
+            let span = Span {
+                from: position,
+                to: last.sequence,
+            };
+            match self.apply(&mut sink, &source, span, &entries).await? {
+                Applied::Done => {
+                    position = span.to;
+                    entries.clear();
+                }
+                Applied::MovedTo(further) if further > position => position = further,
+                // The store was put back to an earlier state, or the log is another one: start over.
+                Applied::MovedTo(_) => return Ok(()),
+            }
+            if Instant::now() > turn_ends {
+                if !sink.writer().offer_lease(&source.stream).await? {
+                    return Ok(());
+                }
+                turn_ends = Instant::now() + turn();
+            }
         }
     }
+
+    /// Waits until the lease is ours, or its holder does not do its work.
+    async fn wait_for_turn<S: Sink>(&self, sink: &mut S, source: &Source) -> Result<(), Error> {
+        let mut stood_at = None;
+        while !sink.writer().take_lease(&source.stream, LEASE_WAIT).await? {
+            let applied = self.store.watermark(source).await?;
+            let is_behind = applied < self.journal.log_state(self.log).await?.last_sequence;
+            if is_behind && stood_at == Some(applied) {
+                tracing::warn!(log = source.stream, "its writer hangs, another takes over");
+                return Ok(());
+            }
+            stood_at = is_behind.then_some(applied);
+        }
+        Ok(())
+    }
+
+    /// Applies a batch. What cannot be applied becomes dead letters first.
+    async fn apply<S: Sink>(
+        &self,
+        sink: &mut S,
+        source: &Source,
+        span: Span,
+        entries: &[Entry],
+    ) -> Result<Applied, Error> {
+        let mut batch = Batch::<S>::read(entries)?;
+        self.put_aside::<S>(source, &mut batch.unfit).await?;
+        match sink.apply(source, span, &batch.records).await {
+            Err(error) if error.is_datas_fault() => {
+                batch.sort_out(sink).await?;
+                if batch.unfit.is_empty() {
+                    // Each by itself would be taken; nobody knows which to leave out.
+                    return Err(error.into());
+                }
+                self.put_aside::<S>(source, &mut batch.unfit).await?;
+                Ok(sink.apply(source, span, &batch.records).await?)
+            }
+            outcome => Ok(outcome?),
+        }
+    }
+
+    async fn put_aside<S: Sink>(
+        &self,
+        source: &Source,
+        unfit: &mut Vec<(Spot, Unfit)>,
+    ) -> Result<(), journal::Error> {
+        for (spot, unfit) in unfit.drain(..) {
+            let place = Place {
+                log: self.log,
+                created: source.created.clone(),
+                sequence: spot.sequence,
+                number: spot.number,
+            };
+            dead_letters::put(&self.journal, S::LOG, &place, self.clock.now(), &unfit).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Where in the log a record stands.
+#[derive(Clone, Copy)]
+struct Spot {
+    sequence: u64,
+    /// Which of the message's records.
+    number: usize,
+}
+
+/// The records of some messages, and those among them that cannot be applied.
+struct Batch<'e, S: Sink> {
+    records: Vec<S::Record<'e>>,
+    /// Of each record.
+    spots: Vec<Spot>,
+    unfit: Vec<(Spot, Unfit)>,
+}
+
+impl<'e, S: Sink> Batch<'e, S> {
+    fn read(entries: &'e [Entry]) -> Result<Self, journal::Error> {
+        let (records, spots, unfit) = (Vec::new(), Vec::new(), Vec::new());
+        let mut batch = Self {
+            records,
+            spots,
+            unfit,
+        };
+        for entry in entries {
+            let sequence = entry.sequence;
+            let records = match S::read(&entry.payload) {
+                Err(error @ journal::Error::Corrupt { .. }) => {
+                    vec![Err(Unfit {
+                        what: format!("message {sequence}"),
+                        reason: error.to_string(),
+                        message: entry.payload.to_vec(),
+                    })]
+                }
+                records => records?,
+            };
+            for (number, record) in records.into_iter().enumerate() {
+                let spot = Spot { sequence, number };
+                match record {
+                    Ok(record) => {
+                        batch.records.push(record);
+                        batch.spots.push(spot);
+                    }
+                    Err(unfit) => batch.unfit.push((spot, unfit)),
+                }
+            }
+        }
+        Ok(batch)
+    }
+
+    /// Moves the records that the store will never take to the unfit ones. Halves what it refuses, so
+    /// one bad record of a thousand is found in twenty rehearsals; of `n` bad ones, `2n` find all.
+    async fn sort_out(&mut self, sink: &mut S) -> Result<(), store::Error> {
+        let all = 0..self.records.len();
+        let mut suspects = vec![all];
+        let mut refused = Vec::new();
+        while let Some(range) = suspects.pop() {
+            match sink.rehearse(&self.records[range.clone()]).await {
+                Err(error) if error.is_datas_fault() => match halves(&range) {
+                    Some(halves) => suspects.extend(halves),
+                    None => refused.push((range.start, chain(&error))),
+                },
+                outcome => outcome?,
+            }
+        }
+        // They were found from behind, so those before stay where they are.
+        for (index, reason) in refused {
+            let (record, spot) = (self.records.remove(index), self.spots.remove(index));
+            self.unfit.push((spot, S::unfit(&record, reason)));
+        }
+        Ok(())
+    }
+}
+
+/// `None` if there is but one.
+fn halves(range: &Range<usize>) -> Option<[Range<usize>; 2]> {
+    let middle = range.start + range.len() / 2;
+    (range.len() > 1).then_some([range.start..middle, middle..range.end])
+}
+
+fn turn() -> Duration {
+    let random = u64::from(u16::from_be_bytes(chance::bytes()));
+    TURN_MIN + Duration::from_millis(random % TURN_SPREAD_MILLIS)
 }

@@ -10,6 +10,7 @@ mod apply;
 mod chance;
 pub mod commands;
 mod config;
+mod dead_letters;
 mod decisions;
 mod deliveries;
 mod edge;

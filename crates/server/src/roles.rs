@@ -12,7 +12,8 @@ use tokio::net::TcpListener;
 use crate::{
     accounts::{forget, key_uses},
     alerts::matching::Matcher,
-    apply::{self, Sink},
+    apply::{Applier, Sink},
+    dead_letters,
     deliveries::{record::Recorder, send::Sender, work::Worker},
     events::index::Index,
     health::Health,
@@ -101,11 +102,18 @@ fn fill_the_store(node: &Node, tasks: &Tasks) {
         apply_log::<Index>(Log::Events(partition), node, tasks);
         apply_log::<Recorder>(Log::Outcomes(partition), node, tasks);
     }
+    let counting = dead_letters::count(node.journal.clone(), tasks.stopping().clone());
+    tasks.spawn("count dead letters", counting);
 }
 
 fn apply_log<S: Sink + 'static>(log: Log, node: &Node, tasks: &Tasks) {
-    let (journal, store) = (node.journal.clone(), node.store.clone());
-    let task = apply::run::<S>(journal, store, log, tasks.stopping().clone());
+    let applier = Applier {
+        journal: node.journal.clone(),
+        store: node.store.clone(),
+        clock: node.clock,
+        log,
+    };
+    let task = applier.run::<S>(tasks.stopping().clone());
     tasks.spawn(format!("apply {log:?}"), task);
 }
 

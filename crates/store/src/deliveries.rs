@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use domain::{AttemptId, DeliveryId, EventId, OrgId, RuleId, Timestamp};
-use sqlx::{Connection, FromRow, PgConnection, Postgres, Transaction, types::time::OffsetDateTime};
+use sqlx::{Connection, FromRow, Postgres, Transaction, types::time::OffsetDateTime};
 use uuid::Uuid;
 
 use crate::{
@@ -11,7 +11,8 @@ use crate::{
     page::Page,
     partitions::{self, Table},
     times::{from_database, to_database},
-    watermark::{self, Applied, Source, Span},
+    watermark::{Applied, Source, Span},
+    writer::{Purpose, Writer},
 };
 
 /// One delivery as it stands.
@@ -80,19 +81,17 @@ pub struct Outcomes {
 /// Writes outcomes through a connection of its own.
 #[derive(Debug)]
 pub struct DeliveryLog {
-    connection: PgConnection,
+    pub writer: Writer,
     delivery_days: BTreeSet<u128>,
     attempt_days: BTreeSet<u128>,
 }
 
 impl Store {
     pub async fn delivery_log(&self) -> Result<DeliveryLog, Error> {
-        let connection = self.pool.acquire().await?.detach();
-        let (delivery_days, attempt_days) = (BTreeSet::new(), BTreeSet::new());
         Ok(DeliveryLog {
-            connection,
-            delivery_days,
-            attempt_days,
+            writer: self.writer().await?,
+            delivery_days: BTreeSet::new(),
+            attempt_days: BTreeSet::new(),
         })
     }
 
@@ -158,34 +157,74 @@ impl DeliveryLog {
         span: Span,
         outcomes: &Outcomes,
     ) -> Result<Applied, Error> {
-        let mut transaction = self.connection.begin().await?;
-        if let Applied::MovedTo(position) = watermark::claim(&mut transaction, source, span).await?
-        {
+        self.run(Purpose::Apply(source, span), outcomes).await
+    }
+
+    /// Writes outcomes as if the log had them now.
+    pub async fn write(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
+        self.run(Purpose::Write, outcomes).await.map(|_| ())
+    }
+
+    /// Whether these outcomes would be written. None is.
+    pub async fn rehearse(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
+        self.run(Purpose::Rehearse, outcomes).await.map(|_| ())
+    }
+
+    async fn run(&mut self, purpose: Purpose<'_>, outcomes: &Outcomes) -> Result<Applied, Error> {
+        match self.run_once(purpose, outcomes).await {
+            // PostgreSQL says the same of a row whose day was dropped since we saw it.
+            Err(error) if error.is_datas_fault() && self.forget_days() => {
+                self.run_once(purpose, outcomes).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Whether there were any to forget.
+    fn forget_days(&mut self) -> bool {
+        let knew = !self.delivery_days.is_empty() || !self.attempt_days.is_empty();
+        self.delivery_days.clear();
+        self.attempt_days.clear();
+        knew
+    }
+
+    async fn run_once(
+        &mut self,
+        purpose: Purpose<'_>,
+        outcomes: &Outcomes,
+    ) -> Result<Applied, Error> {
+        let mut transaction = self.writer.connection.begin().await?;
+        if let Applied::MovedTo(position) = purpose.claim(&mut transaction).await? {
             return Ok(Applied::MovedTo(position));
         }
         let matched = outcomes.matched.iter().map(|delivery| delivery.id.uuid());
-        partitions::ensure(
+        let delivery_days = partitions::ensure(
             &mut transaction,
             Table::Deliveries,
             matched,
-            &mut self.delivery_days,
+            &self.delivery_days,
         )
         .await?;
         let attempted = outcomes
             .attempts
             .iter()
             .map(|attempt| attempt.delivery.uuid());
-        partitions::ensure(
+        let attempt_days = partitions::ensure(
             &mut transaction,
             Table::DeliveryAttempts,
             attempted,
-            &mut self.attempt_days,
+            &self.attempt_days,
         )
         .await?;
         insert_deliveries(&mut transaction, &outcomes.matched).await?;
         insert_attempts(&mut transaction, &outcomes.attempts).await?;
         update_standings(&mut transaction, &outcomes.standings).await?;
-        transaction.commit().await?;
+        purpose.end(transaction).await?;
+        // A rehearsal leaves no day behind either.
+        if !matches!(purpose, Purpose::Rehearse) {
+            self.delivery_days.extend(delivery_days);
+            self.attempt_days.extend(attempt_days);
+        }
         Ok(Applied::Done)
     }
 }

@@ -46,10 +46,28 @@ impl From<sqlx::Error> for Error {
     }
 }
 
+impl Error {
+    /// Whether what we wanted to write is at fault: PostgreSQL will never take it, however often it is
+    /// tried, and it must not hold up what comes after it. 22: a value of the wrong form; 23: against
+    /// a constraint (one that is taken is [`Error::Conflict`]); 54: too large.
+    pub fn is_datas_fault(&self) -> bool {
+        let Self::Query(sqlx::Error::Database(answer)) = self else {
+            return false;
+        };
+        let code = answer.code().unwrap_or_default();
+        ["22", "23", "54"]
+            .iter()
+            .any(|class| code.starts_with(class))
+    }
+}
+
 /// 57P0x: the server is starting or stopping; 08xxx: the connection broke; 53300: full; 40001 and
-/// 40P01: two transactions were in each other's way, and this one was undone.
+/// 40P01: two transactions were in each other's way, and this one was undone; 55P03: what is to be
+/// changed is in use, and we gave up waiting.
 fn is_passing(code: &str) -> bool {
-    code.starts_with("57P") || code.starts_with("08") || ["53300", "40001", "40P01"].contains(&code)
+    code.starts_with("57P")
+        || code.starts_with("08")
+        || ["53300", "40001", "40P01", "55P03"].contains(&code)
 }
 
 impl From<sqlx::migrate::MigrateError> for Error {
@@ -113,12 +131,25 @@ mod tests {
     #[test]
     fn what_passes_by_itself_may_be_tried_again_and_nothing_else() {
         let error = |code| Error::from(sqlx::Error::Database(Box::new(Answer(code))));
-        for code in ["57P01", "57P03", "08006", "53300", "40001", "40P01"] {
+        for code in [
+            "57P01", "57P03", "08006", "53300", "40001", "40P01", "55P03",
+        ] {
             assert!(matches!(error(code), Error::Unavailable(_)), "{code}");
         }
         for code in ["23503", "42P01", "40002", "57014"] {
             assert!(matches!(error(code), Error::Query(_)), "{code}");
         }
         assert!(matches!(error("23505"), Error::Conflict));
+    }
+
+    #[test]
+    fn what_postgresql_will_never_take_is_told_from_what_it_will_take_later() {
+        let error = |code| Error::from(sqlx::Error::Database(Box::new(Answer(code))));
+        for code in ["22021", "23502", "23514", "54000"] {
+            assert!(error(code).is_datas_fault(), "{code}");
+        }
+        for code in ["23505", "42P01", "53100", "57P01", "25006"] {
+            assert!(!error(code).is_datas_fault(), "{code}");
+        }
     }
 }

@@ -22,6 +22,7 @@ pub mod rules;
 pub mod sessions;
 mod times;
 pub mod watermark;
+pub mod writer;
 
 use std::time::Duration;
 

@@ -29,14 +29,15 @@ impl Table {
     }
 }
 
-/// Makes the days that these keys fall into, where they are missing. `known` remembers what this
-/// connection has already seen, so that the usual case asks nothing.
+/// Makes the days that these keys fall into, where they are missing, and returns those that were not
+/// among the `known`: a writer remembers them once its transaction is committed, so that the usual
+/// case asks nothing.
 pub(crate) async fn ensure(
     connection: &mut PgConnection,
     table: Table,
     keys: impl Iterator<Item = Uuid>,
-    known: &mut BTreeSet<u128>,
-) -> Result<(), Error> {
+    known: &BTreeSet<u128>,
+) -> Result<BTreeSet<u128>, Error> {
     let days: BTreeSet<u128> = keys
         .map(day_of)
         .filter(|day| !known.contains(day))
@@ -44,8 +45,7 @@ pub(crate) async fn ensure(
     for day in &days {
         make(connection, table, *day).await?;
     }
-    known.extend(days);
-    Ok(())
+    Ok(days)
 }
 
 /// The days that a table has, oldest first.

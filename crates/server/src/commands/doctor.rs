@@ -38,11 +38,20 @@ pub(super) async fn run(with: &WithConfig) -> anyhow::Result<()> {
         bounded(postgres(&config)).await,
         "Start PostgreSQL, or correct postgres.url; then run `watchbell migrate`.",
     );
+    let journal = bounded(journal(&config)).await;
+    let is_reachable = journal.is_ok();
     report.add(
         "journal",
-        bounded(journal(&config)).await,
+        journal,
         "Start NATS 2.12 or later with JetStream, or correct journal.url.",
     );
+    if is_reachable {
+        report.add(
+            "dead letters",
+            bounded(dead_letters(&config)).await,
+            "See `watchbell dead-letters list`; put right what it says, then `watchbell dead-letters redrive --all`.",
+        );
+    }
     report.add("durability", bounded(durable(&config)).await, "Set `sync_interval: always` in the NATS server's jetstream block, and journal.monitor_url here.");
     if config.redis.url.is_some() {
         report.add(
@@ -125,6 +134,20 @@ async fn journal(config: &Config) -> anyhow::Result<String> {
         "no streams yet; `watchbell serve` makes them"
     };
     Ok(format!("NATS {version}, {streams}"))
+}
+
+async fn dead_letters(config: &Config) -> anyhow::Result<String> {
+    let journal = Journal::connect(&node::journal_options(config)?).await?;
+    let letters = if journal.is_prepared().await? {
+        journal.count_dead_letters().await?
+    } else {
+        0
+    };
+    ensure!(
+        letters == 0,
+        "{letters} records could not be applied to the database and wait to be seen to"
+    );
+    Ok("none".to_owned())
 }
 
 async fn durable(config: &Config) -> anyhow::Result<String> {

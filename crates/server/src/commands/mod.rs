@@ -1,6 +1,7 @@
 //! The commands of the `watchbell` binary.
 
 mod admin;
+mod dead_letters;
 mod dev;
 mod doctor;
 mod durability;
@@ -42,6 +43,9 @@ enum Command {
     /// Operator's tasks.
     #[command(subcommand)]
     Admin(admin::Admin),
+    /// Records that could not be applied to the database: see them, apply them again.
+    #[command(subcommand)]
+    DeadLetters(dead_letters::DeadLetters),
     /// Print generated reference pages.
     #[command(hide = true)]
     Reference(reference::Reference),
@@ -75,6 +79,7 @@ impl Cli {
                 Command::Doctor(with) => Box::pin(doctor::run(&with)).await,
                 Command::Healthcheck(healthcheck) => healthcheck.run().await,
                 Command::Admin(admin) => admin.run().await,
+                Command::DeadLetters(command) => command.run().await,
                 Command::Reference(reference) => reference.run(),
             }
         });

@@ -1,46 +1,78 @@
 //! Writes what became of deliveries to the store: one task per partition, exactly once.
 
 use domain::delivery::State;
-use journal::{
-    follow::Entry,
-    record::{self, Attempted, Matched, OutcomeRecord},
-};
+use journal::record::{self, Attempted, Matched, OutcomeRecord};
 use store::{
     Store,
     deliveries::{Attempt, Delivery, DeliveryLog, Outcomes, Standing},
     watermark::{Applied, Source, Span},
+    writer::Writer,
 };
 
-use crate::apply::{self, Sink, readable};
+use crate::{apply::Sink, dead_letters::Unfit};
 
 /// Writes the outcomes of a log to the delivery log.
 pub(crate) struct Recorder(DeliveryLog);
 
 impl Sink for Recorder {
+    const LOG: &'static str = "outcomes";
+    type Record<'m> = OutcomeRecord;
+
     async fn open(store: &Store) -> Result<Self, store::Error> {
         store.delivery_log().await.map(Self)
+    }
+
+    fn writer(&mut self) -> &mut Writer {
+        &mut self.0.writer
+    }
+
+    fn read(message: &[u8]) -> Result<Vec<Result<OutcomeRecord, Unfit>>, journal::Error> {
+        let records = record::outcomes(message)?;
+        Ok(records.into_iter().map(Ok).collect())
+    }
+
+    fn unfit(record: &OutcomeRecord, reason: String) -> Unfit {
+        let what = match record {
+            OutcomeRecord::Matched(matched) => matched.delivery.to_string(),
+            OutcomeRecord::Attempted(attempted) => attempted.id.to_string(),
+        };
+        Unfit {
+            what,
+            reason,
+            message: record::message(record),
+        }
     }
 
     async fn apply(
         &mut self,
         source: &Source,
         span: Span,
-        entries: &[Entry],
-    ) -> Result<Applied, apply::Error> {
-        let mut outcomes = Outcomes::default();
-        for entry in entries {
-            for record in readable("outcomes", entry, record::outcomes)? {
-                match record {
-                    OutcomeRecord::Matched(matched) => outcomes.matched.push(delivery(matched)),
-                    OutcomeRecord::Attempted(attempted) => {
-                        outcomes.standings.push(standing(&attempted));
-                        outcomes.attempts.push(attempt(*attempted));
-                    }
-                }
+        records: &[Self::Record<'_>],
+    ) -> Result<Applied, store::Error> {
+        self.0.apply(source, span, &outcomes(records)).await
+    }
+
+    async fn write(&mut self, records: &[Self::Record<'_>]) -> Result<(), store::Error> {
+        self.0.write(&outcomes(records)).await
+    }
+
+    async fn rehearse(&mut self, records: &[Self::Record<'_>]) -> Result<(), store::Error> {
+        self.0.rehearse(&outcomes(records)).await
+    }
+}
+
+fn outcomes(records: &[OutcomeRecord]) -> Outcomes {
+    let mut outcomes = Outcomes::default();
+    for record in records.iter().cloned() {
+        match record {
+            OutcomeRecord::Matched(matched) => outcomes.matched.push(delivery(matched)),
+            OutcomeRecord::Attempted(attempted) => {
+                outcomes.standings.push(standing(&attempted));
+                outcomes.attempts.push(attempt(*attempted));
             }
         }
-        Ok(self.0.apply(source, span, &outcomes).await?)
     }
+    outcomes
 }
 
 fn delivery(matched: Matched) -> Delivery {

@@ -3,74 +3,81 @@
 use std::borrow::Cow;
 
 use domain::event::EventView;
-use journal::{
-    follow::Entry,
-    record::{self, EventRecord},
-};
+use journal::record::{self, EventRecord};
 use store::{
     Store,
     events::{EventIndex, EventRow},
     watermark::{Applied, Source, Span},
+    writer::Writer,
 };
 
-use crate::{
-    apply::{self, Sink, readable},
-    telemetry::{self, metrics as names},
-};
+use crate::{apply::Sink, dead_letters::Unfit, telemetry::metrics as names};
 
 /// Writes the events of a log to the index.
 pub(crate) struct Index(EventIndex);
 
 impl Sink for Index {
+    const LOG: &'static str = "events";
+    type Record<'m> = Event<'m>;
+
     async fn open(store: &Store) -> Result<Self, store::Error> {
         store.event_index().await.map(Self)
+    }
+
+    fn writer(&mut self) -> &mut Writer {
+        &mut self.0.writer
+    }
+
+    fn read(message: &[u8]) -> Result<Vec<Result<Event<'_>, Unfit>>, journal::Error> {
+        let records = record::events(message)?;
+        Ok(records.into_iter().map(Event::read).collect())
+    }
+
+    fn unfit(event: &Event<'_>, reason: String) -> Unfit {
+        unfit(&event.record, reason)
     }
 
     async fn apply(
         &mut self,
         source: &Source,
         span: Span,
-        entries: &[Entry],
-    ) -> Result<Applied, apply::Error> {
-        let mut records: Vec<EventRecord<'_>> = Vec::new();
-        for entry in entries {
-            records.extend(readable("events", entry, record::events)?);
-        }
-        let fields: Vec<Fields<'_>> = records.iter().filter_map(Fields::read).collect();
-        let rows: Vec<EventRow<'_>> = fields.iter().map(Fields::row).collect();
-        let applied = self.0.apply(source, span, &rows).await?;
+        events: &[Self::Record<'_>],
+    ) -> Result<Applied, store::Error> {
+        let applied = self.0.apply(source, span, &rows(events)).await?;
         if applied == Applied::Done {
-            metrics::counter!(names::EVENTS_INDEXED).increment(rows.len() as u64);
+            metrics::counter!(names::EVENTS_INDEXED).increment(events.len() as u64);
         }
         Ok(applied)
+    }
+
+    async fn write(&mut self, events: &[Self::Record<'_>]) -> Result<(), store::Error> {
+        self.0.write(&rows(events)).await
+    }
+
+    async fn rehearse(&mut self, events: &[Self::Record<'_>]) -> Result<(), store::Error> {
+        self.0.rehearse(&rows(events)).await
     }
 }
 
 /// The columns of one event, unescaped where needed.
-struct Fields<'a> {
-    record: &'a EventRecord<'a>,
-    event_type: Cow<'a, str>,
-    agent_id: Cow<'a, str>,
-    action: Cow<'a, str>,
-    result: Cow<'a, str>,
-    severity: Option<Cow<'a, str>>,
-    session_id: Option<Cow<'a, str>>,
-    trace_id: Option<Cow<'a, str>>,
-    decision_id: Option<Cow<'a, str>>,
+pub(crate) struct Event<'m> {
+    record: EventRecord<'m>,
+    event_type: Cow<'m, str>,
+    agent_id: Cow<'m, str>,
+    action: Cow<'m, str>,
+    result: Cow<'m, str>,
+    severity: Option<Cow<'m, str>>,
+    session_id: Option<Cow<'m, str>>,
+    trace_id: Option<Cow<'m, str>>,
+    decision_id: Option<Cow<'m, str>>,
 }
 
-impl<'a> Fields<'a> {
-    fn read(record: &'a EventRecord<'a>) -> Option<Self> {
-        let view = match EventView::parse(record.json) {
-            Ok(view) => view,
-            Err(fault) => {
-                telemetry::unreadable("events", record.id, &fault);
-                return None;
-            }
-        };
+impl<'m> Event<'m> {
+    fn read(record: EventRecord<'m>) -> Result<Self, Unfit> {
+        let view = EventView::parse(record.json)
+            .map_err(|fault| unfit(&record, format!("the event cannot be read: {fault}")))?;
         let required = |name| view.text(name).unwrap_or_default();
-        Some(Self {
-            record,
+        Ok(Self {
             event_type: required("event_type"),
             agent_id: required("agent_id"),
             action: required("action"),
@@ -79,6 +86,7 @@ impl<'a> Fields<'a> {
             session_id: view.text("session_id"),
             trace_id: view.text("trace_id"),
             decision_id: view.text("decision_id"),
+            record,
         })
     }
 
@@ -97,5 +105,17 @@ impl<'a> Fields<'a> {
             decision_id: self.decision_id.as_deref(),
             json: self.record.json,
         }
+    }
+}
+
+fn rows<'e>(events: &'e [Event<'_>]) -> Vec<EventRow<'e>> {
+    events.iter().map(Event::row).collect()
+}
+
+fn unfit(record: &EventRecord<'_>, reason: String) -> Unfit {
+    Unfit {
+        what: record.id.to_string(),
+        reason,
+        message: record::message(record),
     }
 }

@@ -39,6 +39,10 @@ pub const TAIL_CLIENTS: &str = "watchbell_tail_clients";
 pub const TAIL_FOLLOWERS: &str = "watchbell_tail_followers";
 /// Events that a live tail left out, because its client read too slowly.
 pub const TAIL_SKIPPED: &str = "watchbell_tail_skipped_total";
+/// Records that could not be applied and were put aside, by `log`; each is also an error in the log.
+pub const DEAD_LETTERS_PUT: &str = "watchbell_dead_letters_total";
+/// How many such records wait for somebody to see to them.
+pub const DEAD_LETTERS: &str = "watchbell_dead_letters_waiting";
 /// Whether a dependency answered when last asked, by `dependency`.
 pub const DEPENDENCY_UP: &str = "watchbell_dependency_up";
 /// The running version, as a label.
@@ -93,6 +97,14 @@ fn describe() {
     describe_gauge!(TAIL_CLIENTS, "Clients that watch a live tail");
     describe_gauge!(TAIL_FOLLOWERS, "Partitions followed for live tails");
     describe_counter!(TAIL_SKIPPED, "Events that live tails left out");
+    describe_counter!(
+        DEAD_LETTERS_PUT,
+        "Records that could not be applied and were put aside"
+    );
+    describe_gauge!(
+        DEAD_LETTERS,
+        "Records put aside that wait for somebody to see to them"
+    );
     describe_gauge!(
         DEPENDENCY_UP,
         "Whether a dependency answered when last asked"

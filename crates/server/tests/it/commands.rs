@@ -23,7 +23,7 @@ pub(crate) fn run<'a>(
         .expect("watchbell starts")
 }
 
-fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -86,6 +86,7 @@ fn doctor_is_content_with_a_healthy_deployment() {
         "configuration",
         "postgres",
         "journal",
+        "dead letters",
         "durability",
         "redis",
         "signing",

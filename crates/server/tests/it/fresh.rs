@@ -171,7 +171,7 @@ async fn listed(customer: &Customer) -> Vec<String> {
 }
 
 /// How many events a process says it has indexed.
-async fn events_indexed(customer: &Customer, indexer: &mut Watchbell) -> usize {
+pub(crate) async fn events_indexed(customer: &Customer, indexer: &mut Watchbell) -> usize {
     let metrics = customer.at(indexer).request(Method::GET, "/metrics");
     let metrics = metrics.timeout(Duration::from_secs(5)).send().await;
     let text = metrics.expect("an answer").text().await.expect("a body");

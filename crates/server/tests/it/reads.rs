@@ -247,7 +247,6 @@ async fn a_chart_has_every_interval_and_says_what_it_shows() {
 }
 
 #[tokio::test]
-#[ignore = "needs the indexer's counts, merged after"]
 async fn charts_count_what_was_listed() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;

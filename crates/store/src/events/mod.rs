@@ -6,7 +6,8 @@ mod list;
 mod look;
 mod sparse;
 mod walk;
+mod write;
 
-pub use counts::{CountedBy, Counts, CountsWanted, Grain};
+pub use counts::{CountedBy, Counts, CountsWanted, Grain, MINUTES_KEPT};
 pub use index::{EventIndex, EventRow};
 pub use list::{Budget, EventsFound, EventsWanted, Order, StoredEvent};

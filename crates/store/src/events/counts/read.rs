@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use domain::{OrgId, Timestamp};
 use time::OffsetDateTime;
 
+use super::{CountedBy, Grain};
 use crate::{
     Error, Store,
     times::{from_database, to_database},
@@ -13,24 +14,6 @@ use crate::{
 /// How many counts one chart may be made of: half a second's worth. There is one for each bucket and
 /// value.
 const COUNTS_MAX: i64 = 500_000;
-
-/// What events are counted by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CountedBy {
-    EventType,
-    Result,
-    AgentId,
-    Action,
-    Severity,
-}
-
-/// How long a bucket is; it starts with a UTC minute, hour or day.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grain {
-    Minute,
-    Hour,
-    Day,
-}
 
 /// Which counts: of the buckets that start at `from` or later and before `to`.
 #[derive(Clone, Copy, Debug)]
@@ -84,45 +67,5 @@ impl Store {
             values.insert(value, u64::try_from(events).unwrap_or(0));
         }
         Ok(Some(counts))
-    }
-}
-
-impl CountedBy {
-    pub const ALL: [Self; 5] = [
-        Self::EventType,
-        Self::Result,
-        Self::AgentId,
-        Self::Action,
-        Self::Severity,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::EventType => "event_type",
-            Self::Result => "result",
-            Self::AgentId => "agent_id",
-            Self::Action => "action",
-            Self::Severity => "severity",
-        }
-    }
-}
-
-impl Grain {
-    pub const ALL: [Self; 3] = [Self::Minute, Self::Hour, Self::Day];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Minute => "minute",
-            Self::Hour => "hour",
-            Self::Day => "day",
-        }
-    }
-
-    pub fn millis(self) -> i64 {
-        match self {
-            Self::Minute => 60_000,
-            Self::Hour => 60 * 60_000,
-            Self::Day => 24 * 60 * 60_000,
-        }
     }
 }

@@ -1,0 +1,131 @@
+//! Dead letters: records that could not be applied, kept until a person has seen to them.
+//!
+//! A record that the store will never take must not hold up those behind it, and must not be lost. So
+//! it is put here before its log's position moves past it. The same record put here twice is here
+//! once: each has a subject of its own, which holds one message.
+
+use std::time::Duration;
+
+use async_nats::jetstream::{
+    message::{PublishMessage, StreamMessage},
+    stream::{RawMessageErrorKind, Stream},
+};
+use bytes::Bytes;
+use domain::Timestamp;
+
+use crate::{
+    Error, Journal,
+    append::APPEND_DEADLINE,
+    persist::persist,
+    record::{self, DeadLetter},
+    streams::Log,
+};
+
+/// How long a question about dead letters is tried.
+const ASK_DEADLINE: Duration = Duration::from_secs(8);
+
+/// Where in a log a record stood. Tells it from every other, also of a log made anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub log: Log,
+    /// When the log was made, as [`crate::streams::LogState::created`] says.
+    pub created: String,
+    pub sequence: u64,
+    /// Which record of the message, from zero.
+    pub number: usize,
+}
+
+/// A dead letter and the number by which people call it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Numbered {
+    pub number: u64,
+    pub letter: DeadLetter,
+}
+
+impl Journal {
+    /// Returns once the letter is durable. Refused when there is no room: then the log waits, because
+    /// to go on would lose the record.
+    pub async fn put_dead_letter(
+        &self,
+        place: &Place,
+        at: Timestamp,
+        reason: &str,
+        payload: &[u8],
+    ) -> Result<(), Error> {
+        let letter = DeadLetter {
+            log: self.log_name(place.log),
+            sequence: place.sequence,
+            at,
+            reason: reason.to_owned(),
+            payload: payload.to_vec(),
+        };
+        let message = PublishMessage::build().payload(Bytes::from(record::message(&letter)));
+        let subject = self.names.dead_subject(place);
+        self.publish(&subject, message, APPEND_DEADLINE).await
+    }
+
+    /// The letters with numbers above `after`, oldest first, at most `most`.
+    pub async fn dead_letters(&self, after: u64, most: usize) -> Result<Vec<Numbered>, Error> {
+        let mut letters = Vec::new();
+        let mut after = after;
+        while letters.len() < most {
+            let Some(message) = self.dead_letter_from(after + 1).await? else {
+                break;
+            };
+            after = message.sequence;
+            letters.push(Numbered {
+                number: message.sequence,
+                letter: record::dead_letter(&message.payload)?,
+            });
+        }
+        Ok(letters)
+    }
+
+    /// How many there are.
+    pub async fn count_dead_letters(&self) -> Result<u64, Error> {
+        let state = self.stream_state(self.names.dead_stream()).await?;
+        Ok(state.messages)
+    }
+
+    /// Forgets one that has been seen to. One that is gone already stays gone.
+    pub async fn remove_dead_letter(&self, number: u64) -> Result<(), Error> {
+        let doing = "remove a dead letter";
+        persist(ASK_DEADLINE, doing, || async {
+            if self
+                .dead_letter_from(number)
+                .await?
+                .map(|first| first.sequence)
+                != Some(number)
+            {
+                return Ok(());
+            }
+            let stream = self.dead_stream(doing).await?;
+            let removed = stream.delete_message(number).await;
+            removed.map_err(|source| Error::unavailable(doing, source))?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// The first letter with this number or a higher one.
+    async fn dead_letter_from(&self, number: u64) -> Result<Option<StreamMessage>, Error> {
+        let doing = "read dead letters";
+        persist(ASK_DEADLINE, doing, || async {
+            let stream = self.dead_stream(doing).await?;
+            let all = self.names.dead_subjects();
+            match stream.get_first_raw_message_by_subject(all, number).await {
+                Ok(message) => Ok(Some(message)),
+                Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
+                Err(source) => Err(Error::unavailable(doing, source)),
+            }
+        })
+        .await
+    }
+
+    async fn dead_stream(&self, doing: &str) -> Result<Stream<()>, Error> {
+        self.context
+            .get_stream_no_info(self.names.dead_stream())
+            .await
+            .map_err(|source| Error::unavailable(doing, source))
+    }
+}

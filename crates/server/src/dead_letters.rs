@@ -1,0 +1,142 @@
+//! Dead letters: records that could not be applied are put aside, counted, and applied once what was
+//! wrong is right.
+
+use std::time::Duration;
+
+use domain::Timestamp;
+use journal::{
+    Journal,
+    dead::{Numbered, Place},
+    streams::Log,
+};
+use store::Store;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    apply::{Error, Sink},
+    deliveries::record::Recorder,
+    error_chain::chain,
+    events::index::Index,
+    telemetry::metrics as names,
+};
+
+/// How often the number of dead letters is read; an alarm may be that late.
+const COUNT_EVERY: Duration = Duration::from_secs(15);
+
+/// A record that cannot be applied.
+#[derive(Debug)]
+pub(crate) struct Unfit {
+    /// What it is about: an id, or where it stands.
+    pub(crate) what: String,
+    pub(crate) reason: String,
+    /// A message of the log with this record alone.
+    pub(crate) message: Vec<u8>,
+}
+
+/// Puts a record aside, and raises the alarm.
+pub(crate) async fn put(
+    journal: &Journal,
+    log: &'static str,
+    place: &Place,
+    at: Timestamp,
+    unfit: &Unfit,
+) -> Result<(), journal::Error> {
+    let Unfit {
+        what,
+        reason,
+        message,
+    } = unfit;
+    journal.put_dead_letter(place, at, reason, message).await?;
+    tracing::error!(
+        log,
+        record = what,
+        sequence = place.sequence,
+        reason,
+        "a record cannot be applied and was put aside; see `watchbell dead-letters list`"
+    );
+    metrics::counter!(names::DEAD_LETTERS_PUT, "log" => log).increment(1);
+    Ok(())
+}
+
+/// Shows how many dead letters there are, until stopped.
+pub(crate) async fn count(journal: Journal, stopping: CancellationToken) -> anyhow::Result<()> {
+    loop {
+        match journal.count_dead_letters().await {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "there are far fewer than a gauge can tell apart"
+            )]
+            Ok(letters) => metrics::gauge!(names::DEAD_LETTERS).set(letters as f64),
+            Err(error) => tracing::warn!(error = chain(&error), "dead letters were not counted"),
+        }
+        tokio::select! {
+            () = sleep(COUNT_EVERY) => {}
+            () = stopping.cancelled() => return Ok(()),
+        }
+    }
+}
+
+/// What became of a dead letter that was applied again.
+#[derive(Debug)]
+pub(crate) enum Redriven {
+    Applied,
+    /// It cannot be applied yet, and stays.
+    StillFails(String),
+}
+
+/// Applies a letter's records straight to the store. What is there already is not written again, so a
+/// letter redriven twice does no harm.
+pub(crate) async fn redrive(
+    journal: &Journal,
+    store: &Store,
+    numbered: &Numbered,
+) -> Result<Redriven, Error> {
+    let letter = &numbered.letter;
+    let redriven = match journal.log_named(&letter.log) {
+        Some(Log::Events(_)) => write::<Index>(store, &letter.payload).await?,
+        Some(Log::Outcomes(_)) => write::<Recorder>(store, &letter.payload).await?,
+        None => Redriven::StillFails(format!("there is no log {}", letter.log)),
+    };
+    if matches!(redriven, Redriven::Applied) {
+        journal.remove_dead_letter(numbered.number).await?;
+    }
+    Ok(redriven)
+}
+
+async fn write<S: Sink>(store: &Store, message: &[u8]) -> Result<Redriven, Error> {
+    let records: Result<Vec<_>, Unfit> = match S::read(message) {
+        Err(error @ journal::Error::Corrupt { .. }) => {
+            return Ok(Redriven::StillFails(error.to_string()));
+        }
+        records => records?.into_iter().collect(),
+    };
+    let records = match records {
+        Ok(records) => records,
+        Err(unfit) => return Ok(Redriven::StillFails(unfit.reason)),
+    };
+    match S::open(store).await?.write(&records).await {
+        Ok(()) => Ok(Redriven::Applied),
+        Err(error) if error.is_datas_fault() => Ok(Redriven::StillFails(chain(&error))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The ids of what a letter holds, for people; none if it cannot be read.
+pub(crate) fn ids(journal: &Journal, numbered: &Numbered) -> Vec<String> {
+    let message = &numbered.letter.payload;
+    match journal.log_named(&numbered.letter.log) {
+        Some(Log::Events(_)) => names_in::<Index>(message),
+        Some(Log::Outcomes(_)) => names_in::<Recorder>(message),
+        None => Vec::new(),
+    }
+}
+
+fn names_in<S: Sink>(message: &[u8]) -> Vec<String> {
+    let records = S::read(message).unwrap_or_default();
+    let what = |record: Result<S::Record<'_>, Unfit>| match record {
+        Ok(record) => S::unfit(&record, String::new()).what,
+        Err(unfit) => unfit.what,
+    };
+    records.into_iter().map(what).collect()
+}

@@ -1,0 +1,145 @@
+//! Adds up how many events there were with each value of a field, in each minute, hour and day.
+//!
+//! A batch is added up in memory first and then added to what is there, in the transaction that
+//! writes its events: so the counts are of exactly the events in the table.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
+
+use domain::{OrgId, Timestamp};
+use sqlx::PgConnection;
+
+use super::{CountedBy, Grain};
+use crate::{Error, events::EventRow, times::to_database};
+
+/// How long minutes are kept; hours and days are kept as long as events. A week of minutes is what a
+/// chart shows at that grain, and all of them would be most of the table.
+pub const MINUTES_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How many values of a field one batch counts by name for each minute: beyond it nobody reads the
+/// chart any more, and a client that invents values must not make a row for each event.
+const VALUES_MAX: usize = 1_000;
+/// The value under which a batch counts what is beyond [`VALUES_MAX`]. No event has it: the door
+/// refuses empty texts. Who asks whether a value occurs must take this one for a maybe.
+const OTHER: &str = "";
+/// How many counts one statement adds; bounds its parameters, each of some 100 bytes.
+const COUNTS_PER_STATEMENT: usize = 10_000;
+
+/// One field of one organisation's events in one minute.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Minute {
+    org: OrgId,
+    field: CountedBy,
+    begins: i64,
+}
+
+/// What one row of the table is found by, in the order of its key: two transactions that add to the
+/// same rows take them in the same order, so neither waits for the other in a circle.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Key<'a> {
+    org: OrgId,
+    field: CountedBy,
+    grain: Grain,
+    begins: i64,
+    value: &'a str,
+}
+
+/// Tally of a batch.
+#[derive(Default)]
+pub(in crate::events) struct Tally<'a> {
+    minutes: HashMap<Minute, HashMap<&'a str, i64>>,
+    newest: Timestamp,
+}
+
+impl<'a> Tally<'a> {
+    pub(in crate::events) fn of(rows: impl Iterator<Item = &'a EventRow<'a>>) -> Self {
+        let mut counts = Self::default();
+        for row in rows {
+            counts.add(row);
+        }
+        counts
+    }
+
+    fn add(&mut self, row: &'a EventRow<'a>) {
+        self.newest = self.newest.max(row.received_at);
+        let begins = Grain::Minute.bucket(row.id.time().unix_millis());
+        let fields = [
+            (CountedBy::EventType, Some(row.event_type)),
+            (CountedBy::AgentId, Some(row.agent_id)),
+            (CountedBy::Action, Some(row.action)),
+            (CountedBy::Result, Some(row.result)),
+            (CountedBy::Severity, row.severity),
+        ];
+        for (field, value) in fields {
+            let Some(value) = value else { continue };
+            let minute = Minute {
+                org: row.org,
+                field,
+                begins,
+            };
+            let values = self.minutes.entry(minute).or_default();
+            let is_beyond = values.len() >= VALUES_MAX && !values.contains_key(value);
+            *values
+                .entry(if is_beyond { OTHER } else { value })
+                .or_default() += 1;
+        }
+    }
+
+    /// The minutes added up to hours and days; minutes themselves only while they are kept.
+    fn rolled_up(&self) -> BTreeMap<Key<'a>, i64> {
+        let kept_from = self.newest.minus(MINUTES_KEPT).unix_millis();
+        let mut sums = BTreeMap::new();
+        for (minute, values) in &self.minutes {
+            for grain in Grain::ALL {
+                if grain == Grain::Minute && minute.begins < kept_from {
+                    continue;
+                }
+                for (value, events) in values {
+                    let key = Key {
+                        org: minute.org,
+                        field: minute.field,
+                        grain,
+                        begins: grain.bucket(minute.begins),
+                        value,
+                    };
+                    *sums.entry(key).or_default() += events;
+                }
+            }
+        }
+        sums
+    }
+
+    /// Adds them to what is there.
+    pub(in crate::events) async fn save(&self, connection: &mut PgConnection) -> Result<(), Error> {
+        let sums: Vec<(Key<'_>, i64)> = self.rolled_up().into_iter().collect();
+        for sums in sums.chunks(COUNTS_PER_STATEMENT) {
+            add_to_table(connection, sums).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn add_to_table(connection: &mut PgConnection, sums: &[(Key<'_>, i64)]) -> Result<(), Error> {
+    let texts = |value: for<'k> fn(&Key<'k>) -> &'k str| {
+        sums.iter().map(|(key, _)| value(key)).collect::<Vec<_>>()
+    };
+    let begins = |(key, _): &(Key<'_>, i64)| to_database(Timestamp::from_unix_millis(key.begins));
+    sqlx::query(
+        "INSERT INTO event_counts (org_id, field, grain, bucket, value, events)
+         SELECT org_id, field, grain, bucket, value, events
+         FROM UNNEST($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::bigint[])
+              AS row (org_id, field, grain, bucket, value, events)
+         ON CONFLICT (org_id, field, grain, bucket, value)
+         DO UPDATE SET events = event_counts.events + excluded.events",
+    )
+    .bind(sums.iter().map(|(key, _)| key.org.uuid()).collect::<Vec<_>>())
+    .bind(texts(|key| key.field.as_str()))
+    .bind(texts(|key| key.grain.as_str()))
+    .bind(sums.iter().map(begins).collect::<Vec<_>>())
+    .bind(texts(|key| key.value))
+    .bind(sums.iter().map(|(_, events)| *events).collect::<Vec<_>>())
+    .execute(connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! Puts events into the table, each once, by the cheapest way that is safe for it.
+//!
+//! An event with a random id comes once: rows and position move together, so nothing is applied a
+//! second time. Such events are copied straight into the table. An event that the client named may
+//! come again, and COPY cannot skip what is there: those go through a table without keys first.
+
+use std::collections::HashSet;
+
+use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
+
+use super::EventRow;
+use crate::{Error, copy::Rows, times::to_database};
+
+/// From this many rows on COPY is faster than one INSERT. Below it COPY is slower by far: sqlx leaves
+/// Nagle's algorithm on, so the end of a COPY waits until PostgreSQL's kernel acknowledges the data,
+/// which it puts off for 40 ms.
+const ROWS_TO_COPY: usize = 500;
+
+/// Named, because a newer version may have added some.
+macro_rules! columns {
+    () => {
+        "org_id, id, received_at, event_type, agent_id, action, result, severity, session_id, trace_id, decision_id, body"
+    };
+}
+
+/// The table that [`Way::Checked`] copies into first, on a writer's own connection.
+pub(super) const STAGING_TABLE: &str =
+    "CREATE TEMP TABLE arriving_events (LIKE audit_events) ON COMMIT DELETE ROWS";
+
+/// How far the ids of a batch are trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Random ids are new: a conflict if one is not.
+    Straight,
+    /// Any event may be there already: after a stream was lost and made again, or the database was
+    /// put back to an earlier state.
+    Checked,
+}
+
+/// Writes the rows that are not there yet, and returns those it wrote.
+pub(super) async fn write<'r, 'e>(
+    transaction: &mut Transaction<'_, Postgres>,
+    rows: &'r [EventRow<'e>],
+    way: Way,
+) -> Result<Vec<&'r EventRow<'e>>, Error> {
+    let (once, again): (Vec<_>, Vec<_>) = rows
+        .iter()
+        .partition(|row| way == Way::Straight && !row.id.is_derived());
+    // Few are inserted all alike, in one statement.
+    if once.len() < ROWS_TO_COPY {
+        return write_new(transaction, rows.iter().collect()).await;
+    }
+    copy(transaction, Target::Events, &once).await?;
+    let mut written = write_new(transaction, again).await?;
+    written.extend(once);
+    Ok(written)
+}
+
+/// Writes the rows that are not there yet, whatever their ids.
+async fn write_new<'r, 'e>(
+    transaction: &mut Transaction<'_, Postgres>,
+    rows: Vec<&'r EventRow<'e>>,
+) -> Result<Vec<&'r EventRow<'e>>, Error> {
+    if rows.is_empty() {
+        return Ok(rows);
+    }
+    let written = if rows.len() < ROWS_TO_COPY {
+        insert(transaction, &rows).await?
+    } else {
+        copy(transaction, Target::Staging, &rows).await?;
+        insert_from_staging(transaction).await?
+    };
+    let mut written: HashSet<(Uuid, Uuid)> = written.into_iter().collect();
+    // Taken out as it is met: of two rows of one event the first was written.
+    let is_new = |row: &&EventRow<'_>| written.remove(&(row.org.uuid(), row.id.uuid()));
+    Ok(rows.into_iter().filter(is_new).collect())
+}
+
+async fn insert(
+    transaction: &mut Transaction<'_, Postgres>,
+    rows: &[&EventRow<'_>],
+) -> Result<Vec<(Uuid, Uuid)>, Error> {
+    let uuids =
+        |value: fn(&EventRow<'_>) -> Uuid| rows.iter().map(|row| value(row)).collect::<Vec<_>>();
+    let texts = |value: for<'a> fn(&'a EventRow<'_>) -> &'a str| {
+        rows.iter().map(|row| value(row)).collect::<Vec<_>>()
+    };
+    let maybe = |value: for<'a> fn(&'a EventRow<'_>) -> Option<&'a str>| {
+        rows.iter().map(|row| value(row)).collect::<Vec<_>>()
+    };
+    let times = rows.iter().map(|row| to_database(row.received_at));
+    let written = sqlx::query_as(concat!(
+        "INSERT INTO audit_events (",
+        columns!(),
+        ") SELECT ",
+        columns!(),
+        " FROM UNNEST($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[], $6::text[],
+               $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[]) AS row (",
+        columns!(),
+        ") ON CONFLICT DO NOTHING RETURNING org_id, id"
+    ))
+    .bind(uuids(|row| row.org.uuid()))
+    .bind(uuids(|row| row.id.uuid()))
+    .bind(times.collect::<Vec<_>>())
+    .bind(texts(|row| row.event_type))
+    .bind(texts(|row| row.agent_id))
+    .bind(texts(|row| row.action))
+    .bind(texts(|row| row.result))
+    .bind(maybe(|row| row.severity))
+    .bind(maybe(|row| row.session_id))
+    .bind(maybe(|row| row.trace_id))
+    .bind(maybe(|row| row.decision_id))
+    .bind(texts(|row| row.json))
+    .fetch_all(&mut **transaction)
+    .await?;
+    Ok(written)
+}
+
+/// Where COPY puts its rows.
+#[derive(Clone, Copy)]
+enum Target {
+    Events,
+    Staging,
+}
+
+async fn copy(
+    transaction: &mut Transaction<'_, Postgres>,
+    target: Target,
+    rows: &[&EventRow<'_>],
+) -> Result<(), Error> {
+    let statement = match target {
+        Target::Events => concat!(
+            "COPY audit_events (",
+            columns!(),
+            ") FROM STDIN (FORMAT binary)"
+        ),
+        Target::Staging => concat!(
+            "COPY arriving_events (",
+            columns!(),
+            ") FROM STDIN (FORMAT binary)"
+        ),
+    };
+    let mut copy = transaction.copy_in_raw(statement).await?;
+    copy.send(encode(rows)).await?;
+    copy.finish().await?;
+    Ok(())
+}
+
+async fn insert_from_staging(
+    transaction: &mut Transaction<'_, Postgres>,
+) -> Result<Vec<(Uuid, Uuid)>, Error> {
+    let written = sqlx::query_as(concat!(
+        "INSERT INTO audit_events (",
+        columns!(),
+        ") SELECT ",
+        columns!(),
+        " FROM arriving_events ON CONFLICT DO NOTHING RETURNING org_id, id"
+    ))
+    .fetch_all(&mut **transaction)
+    .await?;
+    Ok(written)
+}
+
+/// A row's fields, in the order of [`columns`].
+fn encode(rows: &[&EventRow<'_>]) -> Vec<u8> {
+    const COLUMNS: i16 = 12;
+    let mut encoded = Rows::new(COLUMNS);
+    for event in rows {
+        encoded
+            .row()
+            .uuid(event.org.uuid())
+            .uuid(event.id.uuid())
+            .time(event.received_at)
+            .text(event.event_type)
+            .text(event.agent_id)
+            .text(event.action)
+            .text(event.result)
+            .text_or_null(event.severity)
+            .text_or_null(event.session_id)
+            .text_or_null(event.trace_id)
+            .text_or_null(event.decision_id)
+            .text(event.json);
+    }
+    encoded.finish()
+}

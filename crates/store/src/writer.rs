@@ -1,0 +1,118 @@
+//! A writer's own connection, and the lease by which normally one process writes a log.
+//!
+//! The lease is a courtesy that saves the second process its work. Nothing is wrong without it: the
+//! position ([`crate::watermark`]) decides what is applied. It belongs to the connection, so it is free
+//! the moment its holder is gone, and PostgreSQL hands it to whoever waits.
+
+use std::time::Duration;
+
+use sqlx::{Connection, PgConnection, Postgres, Transaction};
+
+use crate::{
+    Error, Store,
+    watermark::{self, Applied, Source, Span},
+};
+
+/// Our part of the advisory locks ("wbls" in ASCII); the other half is the log's name.
+const LOCKS: i32 = 0x7762_6c73;
+/// A writer that hangs between two statements must not hold its rows for ever; a live one takes
+/// milliseconds there.
+const IDLE_IN_TRANSACTION_MAX: &str = "SET idle_in_transaction_session_timeout = '30s'";
+
+/// A connection of one writer's own.
+#[derive(Debug)]
+pub struct Writer {
+    pub(crate) connection: PgConnection,
+}
+
+/// What a writer's transaction is for.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose<'s> {
+    /// A span of a log: what is written and the position move together, or neither.
+    Apply(&'s Source, Span),
+    /// What comes from elsewhere than the log.
+    Write,
+    /// Only to see whether it would be written.
+    Rehearse,
+}
+
+impl Purpose<'_> {
+    /// Moves the position, if one is to be moved.
+    pub(crate) async fn claim(
+        self,
+        transaction: &mut Transaction<'_, Postgres>,
+    ) -> Result<Applied, Error> {
+        match self {
+            Self::Apply(source, span) => watermark::claim(transaction, source, span).await,
+            Self::Write | Self::Rehearse => Ok(Applied::Done),
+        }
+    }
+
+    /// Ends the transaction; what was written stays, unless this was a rehearsal.
+    pub(crate) async fn end(self, transaction: Transaction<'_, Postgres>) -> Result<(), Error> {
+        match self {
+            Self::Apply(..) | Self::Write => transaction.commit().await?,
+            Self::Rehearse => transaction.rollback().await?,
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    pub(crate) async fn writer(&self) -> Result<Writer, Error> {
+        let mut connection = self.pool.acquire().await?.detach();
+        sqlx::query(IDLE_IN_TRANSACTION_MAX)
+            .execute(&mut connection)
+            .await?;
+        Ok(Writer { connection })
+    }
+}
+
+impl Writer {
+    /// Waits for the lease on a log, at most `patience`; whether it is ours then.
+    pub async fn take_lease(&mut self, stream: &str, patience: Duration) -> Result<bool, Error> {
+        let mut transaction = self.connection.begin().await?;
+        sqlx::query("SELECT set_config('lock_timeout', $1, true)")
+            .bind(format!("{}ms", patience.as_millis()))
+            .execute(&mut *transaction)
+            .await?;
+        let locked = sqlx::query("SELECT pg_advisory_lock($1, hashtext($2))")
+            .bind(LOCKS)
+            .bind(stream)
+            .execute(&mut *transaction)
+            .await;
+        match locked {
+            Ok(_) => {
+                transaction.commit().await?;
+                Ok(true)
+            }
+            Err(error) if is_lock_timeout(&error) => {
+                transaction.rollback().await?;
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Hands the lease to whoever waits for it; whether it is still ours, because nobody does.
+    pub async fn offer_lease(&mut self, stream: &str) -> Result<bool, Error> {
+        sqlx::query("SELECT pg_advisory_unlock($1, hashtext($2))")
+            .bind(LOCKS)
+            .bind(stream)
+            .execute(&mut self.connection)
+            .await?;
+        let ours = sqlx::query_scalar("SELECT pg_try_advisory_lock($1, hashtext($2))")
+            .bind(LOCKS)
+            .bind(stream)
+            .fetch_one(&mut self.connection)
+            .await?;
+        Ok(ours)
+    }
+}
+
+fn is_lock_timeout(error: &sqlx::Error) -> bool {
+    error
+        .as_database_error()
+        .and_then(sqlx::error::DatabaseError::code)
+        .is_some_and(|code| code == "55P03")
+}

@@ -1,0 +1,302 @@
+//! Writing events: each once whatever its way in, counted as often as it is there, by one writer.
+
+use std::time::Duration;
+
+use domain::{EventId, OrgId, Timestamp};
+use store::{
+    events::EventRow,
+    watermark::{Applied, Source, Span},
+};
+use testkit::Database;
+use uuid::Uuid;
+
+use crate::{NOW, store};
+
+/// More than are inserted one by one; so many are copied.
+const MANY: u32 = 700;
+
+fn source(created: &str) -> Source {
+    Source {
+        stream: String::from("EVENTS_0"),
+        created: created.to_owned(),
+    }
+}
+
+fn org(number: u128) -> OrgId {
+    OrgId::from_uuid(Uuid::from_u128(number))
+}
+
+fn random_id(number: u32, at: Timestamp) -> EventId {
+    let mut random = [0; 10];
+    random[..4].copy_from_slice(&number.to_be_bytes());
+    EventId::new(at, random)
+}
+
+fn named_id(number: u32, at: Timestamp) -> EventId {
+    EventId::from_client(org(1), &number.to_string(), at)
+}
+
+fn row(id: EventId) -> EventRow<'static> {
+    EventRow {
+        org: org(1),
+        id,
+        received_at: NOW,
+        event_type: "tool_call",
+        agent_id: "agent",
+        action: "files.delete",
+        result: "denied",
+        severity: None,
+        session_id: None,
+        trace_id: None,
+        decision_id: None,
+        json: "{}",
+    }
+}
+
+fn span(from: u64) -> Span {
+    Span { from, to: from + 1 }
+}
+
+fn asked(database: &Database, sql: &str) -> String {
+    database.query(sql).expect("an answer").trim().to_owned()
+}
+
+/// What the counts say that the table does not, and the other way round.
+fn differences(database: &Database) -> String {
+    let events = "SELECT org_id, event_type, agent_id, action, result, severity, to_timestamp(
+        ('x' || lpad(replace(left(id::text, 13), '-', ''), 16, '0'))::bit(64)::bigint / 1000.0) AS at
+        FROM audit_events";
+    let counted = format!(
+        "SELECT org_id, field, grain, date_trunc(grain, at, 'UTC') AS bucket, value, count(*) AS events
+         FROM ({events}) AS event,
+              LATERAL (VALUES ('event_type', event_type), ('agent_id', agent_id), ('action', action),
+                              ('result', result), ('severity', severity)) AS field (field, value),
+              (VALUES ('minute'), ('hour'), ('day')) AS grain (grain)
+         WHERE value IS NOT NULL GROUP BY 1, 2, 3, 4, 5"
+    );
+    let kept = "SELECT org_id, field, grain, bucket, value, events FROM event_counts";
+    asked(
+        database,
+        &format!(
+            "SELECT * FROM (({counted}) EXCEPT ({kept})) AS a UNION ALL
+             SELECT * FROM (({kept}) EXCEPT ({counted})) AS b"
+        ),
+    )
+}
+
+#[tokio::test]
+async fn events_with_random_and_with_given_ids_are_each_there_once_and_counted_once() {
+    let (store, database) = store().await;
+    let mut index = store.event_index().await.expect("an index");
+    let mut rows: Vec<_> = (0..MANY)
+        .map(|number| row(random_id(number, NOW)))
+        .collect();
+    rows.extend((0..MANY).map(|number| row(named_id(number, NOW))));
+    // Named twice within the span, and again in the next.
+    rows.extend((0..10).map(|number| row(named_id(number, NOW))));
+    let again: Vec<_> = (0..MANY)
+        .map(|number| row(named_id(number, NOW)))
+        .chain((MANY..2 * MANY).map(|number| row(random_id(number, NOW))))
+        .collect();
+    for (from, rows) in [(0, &rows), (1, &again)] {
+        let applied = index.apply(&source("1"), span(from), rows).await;
+        assert_eq!(applied.expect("applied"), Applied::Done);
+    }
+    assert_eq!(
+        asked(&database, "SELECT count(*) FROM audit_events"),
+        (3 * MANY).to_string()
+    );
+    assert_eq!(differences(&database), "");
+}
+
+#[tokio::test]
+async fn a_log_that_is_applied_a_second_time_changes_nothing_whatever_the_ids() {
+    let (store, database) = store().await;
+    let mut index = store.event_index().await.expect("an index");
+    let rows: Vec<_> = (0..MANY)
+        .map(|number| row(random_id(number, NOW)))
+        .collect();
+    let more: Vec<_> = (0..MANY + 5)
+        .map(|number| row(random_id(number, NOW)))
+        .collect();
+    // The stream was made anew and has the old events, and five that are new.
+    for (created, rows) in [("1", &rows), ("2", &more)] {
+        let applied = index.apply(&source(created), span(0), rows).await;
+        assert_eq!(applied.expect("applied"), Applied::Done);
+    }
+    assert_eq!(
+        asked(&database, "SELECT count(*) FROM audit_events"),
+        (MANY + 5).to_string()
+    );
+    assert_eq!(differences(&database), "");
+}
+
+/// Numbers that look random and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: u32) -> u32 {
+        let next = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = next.wrapping_add(1_442_695_040_888_963_407);
+        u32::try_from((self.0 >> 33) % u64::from(most)).expect("below a u32")
+    }
+}
+
+#[tokio::test]
+async fn counts_are_of_what_is_in_the_table_after_any_batches_in_any_order() {
+    const AGENTS: [&str; 4] = ["a", "b", "c", "d"];
+    const SEVERITIES: [Option<&str>; 3] = [None, Some("low"), Some("high")];
+    let (store, database) = store().await;
+    let mut index = store.event_index().await.expect("an index");
+    let mut dice = Dice(7);
+    for position in 0..40 {
+        let rows: Vec<_> = (0..dice.below(2 * MANY))
+            .map(|_| {
+                let at = NOW.minus(Duration::from_secs(u64::from(dice.below(2 * 24 * 3600))));
+                let number = dice.below(1_000);
+                let id = match dice.below(3) {
+                    0 => named_id(number, NOW),
+                    1 => random_id(dice.below(u32::MAX), at),
+                    // Comes again, against the rule.
+                    _ => random_id(number, NOW),
+                };
+                EventRow {
+                    org: org(1 + u128::from(dice.below(2))),
+                    agent_id: AGENTS[dice.below(4) as usize],
+                    severity: SEVERITIES[dice.below(3) as usize],
+                    ..row(id)
+                }
+            })
+            .collect();
+        // A writer that believes in an old position changes nothing.
+        let late = index.apply(&source("1"), span(position + 7), &rows).await;
+        assert_eq!(late.expect("an answer"), Applied::MovedTo(position));
+        let applied = index.apply(&source("1"), span(position), &rows).await;
+        assert_eq!(applied.expect("applied"), Applied::Done);
+    }
+    assert_eq!(differences(&database), "");
+    assert_ne!(asked(&database, "SELECT count(*) FROM event_counts"), "0");
+}
+
+#[tokio::test]
+async fn more_values_than_anybody_reads_are_counted_together() {
+    let (store, database) = store().await;
+    let mut index = store.event_index().await.expect("an index");
+    let agents: Vec<String> = (0..1_200).map(|number| format!("agent-{number}")).collect();
+    let rows: Vec<_> = (0..1_200)
+        .map(|number| EventRow {
+            agent_id: &agents[number as usize],
+            ..row(random_id(number, NOW))
+        })
+        .collect();
+    index
+        .apply(&source("1"), span(0), &rows)
+        .await
+        .expect("applied");
+    let by_agent = "SELECT grain, count(*), sum(events), sum(events) FILTER (WHERE value = '')
+                    FROM event_counts WHERE field = 'agent_id' GROUP BY grain ORDER BY grain";
+    assert_eq!(
+        asked(&database, by_agent),
+        "day|1001|1200|200\nhour|1001|1200|200\nminute|1001|1200|200"
+    );
+}
+
+#[tokio::test]
+async fn minutes_are_counted_only_while_they_are_kept() {
+    let (store, database) = store().await;
+    let mut index = store.event_index().await.expect("an index");
+    let day = Duration::from_secs(24 * 3600);
+    let rows = [
+        row(random_id(1, NOW)),
+        row(random_id(2, NOW.minus(day * 8))),
+    ];
+    index
+        .apply(&source("1"), span(0), &rows)
+        .await
+        .expect("applied");
+    let by_grain =
+        "SELECT grain, sum(events) FROM event_counts WHERE field = 'action' GROUP BY 1 ORDER BY 1";
+    assert_eq!(asked(&database, by_grain), "day|2\nhour|2\nminute|1");
+}
+
+#[tokio::test]
+async fn what_postgresql_will_never_take_is_recognised_and_the_writer_goes_on() {
+    let (store, database) = store().await;
+    let mut index = store.event_index().await.expect("an index");
+    let good: Vec<_> = (0..MANY)
+        .map(|number| row(random_id(number, NOW)))
+        .collect();
+    let poison = EventRow {
+        json: "nul \0",
+        ..row(random_id(MANY, NOW))
+    };
+    for size in [1, MANY as usize] {
+        let mut rows = good[..size].to_vec();
+        rows.push(poison.clone());
+        let error = index.apply(&source("1"), span(0), &rows).await;
+        assert!(error.expect_err("refused").is_datas_fault(), "{size} rows");
+        let error = index.rehearse(&rows).await.expect_err("refused");
+        assert!(error.is_datas_fault(), "{size} rows");
+        index.rehearse(&good[..size]).await.expect("would be taken");
+    }
+    assert_eq!(asked(&database, "SELECT count(*) FROM audit_events"), "0");
+    let applied = index.apply(&source("1"), span(0), &good).await;
+    assert_eq!(applied.expect("applied"), Applied::Done);
+    index.write(&good).await.expect("written again");
+    assert_eq!(differences(&database), "");
+}
+
+#[tokio::test]
+async fn a_lease_is_one_writers_until_it_offers_it_or_is_gone() {
+    const SOON: Duration = Duration::from_millis(50);
+    const LATER: Duration = Duration::from_secs(20);
+    let (store, _database) = store().await;
+    let mut first = store.event_index().await.expect("one").writer;
+    let mut second = store.event_index().await.expect("two").writer;
+    let mut third = store.delivery_log().await.expect("three").writer;
+    assert!(first.take_lease("a", SOON).await.expect("an answer"));
+    assert!(!second.take_lease("a", SOON).await.expect("an answer"));
+    assert!(third.take_lease("b", SOON).await.expect("another log"));
+
+    assert!(first.offer_lease("a").await.expect("nobody waits"));
+    let (offered, taken) = tokio::join!(
+        async {
+            loop {
+                // waits for: the other to wait in PostgreSQL
+                tokio::time::sleep(SOON).await;
+                if !first.offer_lease("a").await.expect("an answer") {
+                    break;
+                }
+            }
+        },
+        second.take_lease("a", LATER)
+    );
+    assert_eq!((offered, taken.expect("an answer")), ((), true));
+
+    let (taken, ()) = tokio::join!(first.take_lease("a", LATER), async { drop(second) });
+    assert!(taken.expect("an answer"), "its holder is gone");
+}
+
+#[tokio::test]
+async fn a_day_that_was_dropped_is_made_again_for_a_writer_that_knew_it() {
+    let (store, database) = store().await;
+    let mut index = store.event_index().await.expect("an index");
+    for round in 0..2 {
+        let rows: Vec<_> = (0..MANY)
+            .map(|number| row(random_id(number + round * MANY, NOW)))
+            .collect();
+        // In the second round the writer believes that the day is there.
+        let applied = index
+            .apply(&source("1"), span(u64::from(round)), &rows)
+            .await;
+        assert_eq!(applied.expect("applied"), Applied::Done);
+        assert_eq!(
+            asked(&database, "SELECT count(*) FROM audit_events"),
+            MANY.to_string()
+        );
+        let day =
+            "SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'audit_events'::regclass";
+        let day = asked(&database, day);
+        asked(&database, &format!("DROP TABLE {day}"));
+    }
+}
