@@ -59,10 +59,10 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// Some 30 ms on a small machine, or 100 ms when each event is searched for a text.
+    /// Some 20 ms on a small machine, or 100 ms when each event is searched for a text.
     fn default() -> Self {
         Self {
-            events: 30_000,
+            events: 20_000,
             looks: 40,
         }
     }

@@ -3,6 +3,7 @@
 mod counts;
 mod list;
 mod people;
+mod plans;
 mod trail;
 
 use domain::Timestamp;
