@@ -10,9 +10,9 @@ use crate::{
     times::{from_database, to_database},
 };
 
-/// How many counts one chart may be made of: half a second's worth. There is one for each bucket and
+/// How many counts one chart may be made of: a fraction of a second's worth. There is one for each bucket and
 /// value.
-const COUNTS_MAX: i64 = 500_000;
+const COUNTS_MAX: i64 = 200_000;
 
 /// What events are counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -103,9 +103,9 @@ pub(super) async fn walk(
     }
     let reached = ahead.entered_after(wanted.order);
     Ok(EventsFound {
+        searched_to: (rows.len() < limit).then(|| reached.time()),
         rows,
         next: Some(reached),
-        searched_to: Some(reached.time()),
     })
 }
 
