@@ -10,8 +10,8 @@ use crate::{
     times::{from_database, to_database},
 };
 
-/// How many counts one chart may be made of: a fraction of a second's worth. There is one for each bucket and
-/// value.
+/// How many counts one chart may be made of; there is one for each bucket and value. A bound on memory and
+/// time, not measured: the largest chart (2,000 intervals) with 100 values in each.
 const COUNTS_MAX: i64 = 200_000;
 
 /// What events are counted by.
