@@ -1,5 +1,6 @@
 //! The live tail: what is accepted is seen at once, by those who may see it, and nobody is held up.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
@@ -11,6 +12,7 @@ use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, migrate,
 use crate::errors::problem;
 use crate::people::Person;
 use crate::telemetry::counted;
+use crate::wire::Wire;
 
 const STREAM: &str = "/v1/audit/events/stream";
 
@@ -239,6 +241,31 @@ async fn a_stream_goes_on_and_even_starts_while_postgresql_is_down() {
         for stream in [&mut before, &mut during] {
             assert_eq!(stream.next().await.expect("an event").id, id);
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_misses_nothing_when_the_wire_to_the_journal_is_cut() {
+    const CUTS: usize = 3;
+    let wire = Wire::to(&shared().nats_url, Duration::from_millis(1)).await;
+    let deployment = Deployment::on_journal(&wire.nats_url());
+    let mut server = deployment.serve_all();
+    let customer = deployment.customer(&mut server);
+    let mut stream = Stream::open(&customer, "").await;
+    let mut accepted = BTreeSet::new();
+    for _ in 0..CUTS {
+        for _ in 0..10 {
+            accepted.insert(customer.ingest(&event("agent-1")).await);
+        }
+        wire.cut();
+        accepted.insert(customer.ingest(&event("agent-1")).await);
+    }
+    // An append that was tried again may have worked twice; both are in the list as well.
+    let mut seen = BTreeSet::new();
+    while !seen.is_superset(&accepted) {
+        let message = stream.next().await.expect("a message");
+        assert_eq!(message.event, "event");
+        seen.insert(message.id);
     }
 }
 

@@ -13,6 +13,10 @@ use super::{
 };
 use crate::Error;
 
+/// What is shown, and what conditions are about.
+const COLUMNS: &str =
+    "id, event_type, agent_id, action, result, severity, session_id, trace_id, decision_id, body";
+
 /// What is looked for, where, and how far.
 pub(super) struct Look<'l> {
     pub org: OrgId,
@@ -131,7 +135,7 @@ impl Look<'_> {
             ") IS TRUE AS hit, lead(id) OVER walked IS NULL AS is_last, row_number() OVER walked AS number
              FROM ("
         ));
-        self.push_candidates(&mut sql);
+        self.push_candidates(&mut sql, direction);
         sql.push(format_args!(" ORDER BY id {direction} LIMIT "));
         sql.push_bind(i64::from(self.events_most));
         sql.push(format_args!(
@@ -142,26 +146,29 @@ impl Look<'_> {
         sql
     }
 
-    fn push_candidates(&self, sql: &mut QueryBuilder<Postgres>) {
+    fn push_candidates(&self, sql: &mut QueryBuilder<Postgres>, direction: &str) {
         let Driver::Column(column, values) = Driver::of(self.filter) else {
             return self.push_stretch(sql);
         };
-        // One scan for each value, merged: a single one over all values would not be in order.
+        // One scan for each value, merged: a single one over all values would not be in order. Each is
+        // ordered and limited for itself, or PostgreSQL 15 would read them all and sort.
+        sql.push(format_args!("SELECT {COLUMNS} FROM ("));
         for (number, value) in values.iter().enumerate() {
-            if number > 0 {
-                sql.push(" UNION ALL ");
-            }
+            sql.push(if number > 0 { " UNION ALL (" } else { "(" });
             self.push_stretch(sql);
             sql.push(format_args!(" AND {column} = "));
             sql.push_bind((*value).to_owned());
+            sql.push(format_args!(" ORDER BY id {direction} LIMIT "));
+            sql.push_bind(i64::from(self.events_most));
+            sql.push(")");
         }
+        sql.push(") AS by_value");
     }
 
     fn push_stretch(&self, sql: &mut QueryBuilder<Postgres>) {
-        sql.push(
-            "SELECT id, event_type, agent_id, action, result, severity, session_id, trace_id,
-                 decision_id, body FROM audit_events WHERE org_id = ",
-        );
+        sql.push(format_args!(
+            "SELECT {COLUMNS} FROM audit_events WHERE org_id = "
+        ));
         sql.push_bind(self.org.uuid());
         sql.push(" AND id >= ");
         sql.push_bind(Uuid::from_u128(self.within.low));

@@ -52,7 +52,7 @@ pub(super) async fn walk(
             match sparse.next(connection, ahead).await? {
                 Possible::Nowhere => return Ok(EventsFound::all(rows)),
                 Possible::In(next) if next.skips_into(ahead, wanted.order) => {
-                    ahead = ahead.from_start_of(next, wanted.order);
+                    ahead = ahead.starting_in(next, wanted.order);
                     bucket = Some(next);
                     events_at_once = first_look;
                 }
@@ -90,12 +90,12 @@ pub(super) async fn walk(
         }
         events_left = events_left.saturating_sub(looked.events);
         events_at_once = events_at_once.saturating_mul(2);
-        if looked.events == 0 {
-            days_at_once = (days_at_once * 2).min(look.days_most());
-        }
         ahead = match looked.last {
             Some(last) if looked.events == look.events_most => ahead.beyond(last, wanted.order),
-            _ => ahead.without(look.within, wanted.order),
+            _ => {
+                days_at_once = (days_at_once * 2).min(look.days_most());
+                ahead.without(look.within, wanted.order)
+            }
         };
     }
     if ahead.next_days(&days, wanted.order, 1).is_none() {
@@ -103,9 +103,9 @@ pub(super) async fn walk(
     }
     let reached = ahead.entered_after(wanted.order);
     Ok(EventsFound {
+        searched_to: (rows.len() < limit).then(|| reached.time()),
         rows,
         next: Some(reached),
-        searched_to: Some(reached.time()),
     })
 }
 
@@ -168,7 +168,7 @@ impl Stretch {
     }
 
     /// The part of it from where `other` starts.
-    pub(super) fn from_start_of(self, other: Self, order: Order) -> Self {
+    fn starting_in(self, other: Self, order: Order) -> Self {
         match order {
             Order::NewestFirst => Self {
                 high: other.high.min(self.high),

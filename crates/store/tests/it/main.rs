@@ -4,6 +4,7 @@ mod counts;
 mod index;
 mod list;
 mod people;
+mod plans;
 mod trail;
 
 use domain::Timestamp;

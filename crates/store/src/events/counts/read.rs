@@ -11,9 +11,9 @@ use crate::{
     times::{from_database, to_database},
 };
 
-/// How many counts one chart may be made of: half a second's worth. There is one for each bucket and
-/// value.
-const COUNTS_MAX: i64 = 500_000;
+/// How many counts one chart may be made of; there is one for each bucket and value. A bound on memory and
+/// time, not measured: the largest chart (2,000 intervals) with 100 values in each.
+const COUNTS_MAX: i64 = 200_000;
 
 /// Which counts: of the buckets that start at `from` or later and before `to`.
 #[derive(Clone, Copy, Debug)]
