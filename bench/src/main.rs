@@ -53,14 +53,16 @@ async fn ingest(arguments: &Arguments, duration: Duration) -> anyhow::Result<()>
     let engines = own::engines()?;
     let server = server::start(&arguments.binary, &engines)?;
     println!(
-        "{:<44} {:>12} {:>9} {:>9} {:>7}",
-        "", "events/s", "p50 ms", "p99 ms", "ratio"
+        "{:<44} {:>12} {:>9} {:>9} {:>7} {:>13}",
+        "", "events/s", "p50 ms", "p99 ms", "ratio", "us CPU/event"
     );
     for per_request in [1, 100, 1_000] {
         for lanes in [1, arguments.lanes] {
             let journal = bare::publish(&engines.nats.url(), per_request, lanes, duration).await?;
+            let cpu_before = server.cpu_time()?;
             let ingest = server.ingest(per_request, lanes, duration).await?;
-            print_pair(per_request, lanes, &journal, &ingest);
+            let cpu = server.cpu_time()?.saturating_sub(cpu_before);
+            print_pair(per_request, lanes, &journal, &ingest, cpu);
         }
     }
     let (rate, took) = server.drained().await?;
@@ -71,20 +73,25 @@ async fn ingest(arguments: &Arguments, duration: Duration) -> anyhow::Result<()>
     Ok(())
 }
 
-fn print_pair(per_request: usize, lanes: usize, journal: &Figures, ingest: &Figures) {
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn print_pair(
+    per_request: usize,
+    lanes: usize,
+    journal: &Figures,
+    ingest: &Figures,
+    cpu: Duration,
+) {
     println!("{per_request} events a request, {lanes} in flight");
-    print_row("  bare journal, synced, one message each", journal, None);
-    print_row(
-        "  POST /v1/audit/events",
-        ingest,
-        Some(ingest.events_per_s / journal.events_per_s),
-    );
+    print_row("  bare journal, synced, one message each", journal, "");
+    let ratio = ingest.events_per_s / journal.events_per_s;
+    let cpu_us = cpu.as_secs_f64() * 1e6 / ingest.events as f64;
+    let compared = format!("{ratio:>7.2} {cpu_us:>13.2}");
+    print_row("  POST /v1/audit/events", ingest, &compared);
 }
 
-fn print_row(what: &str, figures: &Figures, ratio: Option<f64>) {
-    let ratio = ratio.map_or(String::new(), |ratio| format!("{ratio:.2}"));
+fn print_row(what: &str, figures: &Figures, compared: &str) {
     println!(
-        "{what:<44} {:>12.0} {:>9.2} {:>9.2} {ratio:>7}",
+        "{what:<44} {:>12.0} {:>9.2} {:>9.2} {compared}",
         figures.events_per_s, figures.p50_ms, figures.p99_ms
     );
 }

@@ -1,6 +1,7 @@
 //! The server under measurement: the real binary, one process for the API and one for the rest.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -22,8 +23,9 @@ pub(crate) struct Server {
     base_url: String,
     index_url: String,
     api_key: String,
-    /// Killed when dropped.
-    _processes: [Watchbell; 2],
+    // Killed when dropped.
+    api: Watchbell,
+    _rest: Watchbell,
 }
 
 pub(crate) fn start(binary: &Path, engines: &Own<testkit::Engines>) -> anyhow::Result<Server> {
@@ -60,7 +62,8 @@ pub(crate) fn start(binary: &Path, engines: &Own<testkit::Engines>) -> anyhow::R
         base_url: api.url(DEADLINE),
         index_url: rest.url(DEADLINE),
         api_key: founded["api_key"].as_str().context("a key")?.to_owned(),
-        _processes: [api, rest],
+        api,
+        _rest: rest,
     })
 }
 
@@ -107,6 +110,22 @@ impl Server {
             }
         })
         .await
+    }
+
+    /// The processor time that the API's process has used so far.
+    pub(crate) fn cpu_time(&self) -> anyhow::Result<Duration> {
+        /// What the kernel counts in, on every Linux that we build for (`getconf CLK_TCK`).
+        const TICK: Duration = Duration::from_millis(10);
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.api.pid()))?;
+        // The name in brackets may hold blanks; behind it, fields 14 and 15 are user and system time.
+        let (_, fields) = stat.rsplit_once(')').context("a name")?;
+        let ticks: u32 = fields
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .map(|field| field.parse::<u32>().unwrap_or(0))
+            .sum();
+        Ok(TICK * ticks)
     }
 
     /// Waits until everything accepted is indexed; the rate at which that went, and how long it took.
