@@ -43,7 +43,7 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
                 let before = process::cpu(api.pid())?;
                 let ours = ingest(&customer, body.clone(), per_request, lanes, each).await?;
                 let used = process::cpu(api.pid())?.saturating_sub(before);
-                cpu = used.as_secs_f64() * 1e6 / (ours.events_per_s * each.as_secs_f64());
+                cpu = micros_per_event(used, ours.events);
                 rounds.add(bare.events_per_s, ours.events_per_s);
                 last = Some(ours);
             }
@@ -61,6 +61,11 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
         }
     }
     Ok(verdict)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn micros_per_event(used: Duration, events: usize) -> f64 {
+    used.as_secs_f64() * 1e6 / events.max(1) as f64
 }
 
 async fn ingest(

@@ -6,6 +6,7 @@ use tokio::task::JoinSet;
 
 /// What a measurement came to.
 pub(crate) struct Figures {
+    pub(crate) events: usize,
     pub(crate) events_per_s: f64,
     pub(crate) p50_ms: f64,
     pub(crate) p99_ms: f64,
@@ -51,6 +52,7 @@ fn figures(mut took: Vec<Duration>, events: usize, elapsed: Duration) -> Figures
             .map_or(0.0, |one| one.as_secs_f64() * 1e3)
     };
     Figures {
+        events: took.len() * events,
         events_per_s: (took.len() * events) as f64 / elapsed.as_secs_f64(),
         p50_ms: at(50),
         p99_ms: at(99),

@@ -215,7 +215,8 @@ fn each_bad_attribute_of_an_envelope_is_pointed_at() {
         (with("data_base64", json!("AA==")), "/data_base64"),
         (json!(7), ""),
     ];
-    let body = Value::from_iter(cases.iter().map(|(one, _)| one.clone())).to_string();
+    let bodies: Value = cases.iter().map(|(one, _)| one.clone()).collect();
+    let body = bodies.to_string();
     let found = faults(Form::CloudEvents, &body);
     let found: Vec<(usize, &str)> = found.iter().map(|(i, at, _)| (*i, at.as_str())).collect();
     let expected: Vec<(usize, &str)> = cases.iter().map(|(_, at)| *at).enumerate().collect();
@@ -255,7 +256,8 @@ fn written(form: Form, kinds: &[(u8, bool)]) -> (Vec<u8>, Vec<bool>) {
         }
         Form::CloudEvents => {
             let envelope = |(number, data): (usize, &Value)| cloud(&number.to_string(), data);
-            Value::from_iter(events.iter().enumerate().map(envelope)).to_string()
+            let envelopes: Value = events.iter().enumerate().map(envelope).collect();
+            envelopes.to_string()
         }
         Form::CloudEvent => cloud("0", &events[0]).to_string(),
     };

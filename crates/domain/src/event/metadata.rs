@@ -63,8 +63,7 @@ impl Found<'_> {
         let keys = &mut self.keys[start..];
         // Not one by one: an object may have thousands.
         keys.sort_unstable();
-        if let Some(twice) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
-            let key = &twice[0];
+        if let Some([key, _]) = keys.array_windows().find(|[one, next]| one == next) {
             let detail = "This key is given twice; which one counts would be a guess.";
             self.fault = Some(Fault::new(
                 FaultCode::FieldDuplicated,

@@ -118,9 +118,12 @@ impl<'de> de::Visitor<'de> for Fields<'_> {
 /// How much of a parser's complaint is passed on: it may quote all that it complains about.
 const REASON_CHARS_MAX: usize = 200;
 
-/// What a parser complains about, in bounds.
+/// What a parser complains about, in bounds. Where there is one line, its number says nothing, and in
+/// a batch of lines it would be taken for the batch's.
 pub(crate) fn reason(error: &serde_json::Error) -> String {
-    let mut reason = error.to_string();
+    let mut reason = error
+        .to_string()
+        .replace(" at line 1 column ", " at column ");
     if let Some((end, _)) = reason.char_indices().nth(REASON_CHARS_MAX) {
         reason.truncate(end);
         reason.push_str("...");

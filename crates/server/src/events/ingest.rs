@@ -103,7 +103,7 @@ pub async fn ingest(
     body: EventsBody,
 ) -> Result<Response, Problem> {
     let name = key.name(&caller)?;
-    let batch = batch::parse(body.form, &body.bytes).map_err(unreadable)?;
+    let batch = batch::parse(body.form, &body.bytes).map_err(|reason| unreadable(&reason))?;
     let arrival = Arrival {
         org: caller.org,
         received_at: plane.clock.now(),
@@ -169,7 +169,7 @@ async fn judge_named(
     }
 }
 
-fn unreadable(reason: batch::Unreadable) -> Problem {
+fn unreadable(reason: &batch::Unreadable) -> Problem {
     let code = match reason {
         batch::Unreadable::TooMany { .. } => ErrorCode::PayloadTooLarge,
         _ => ErrorCode::InvalidBody,

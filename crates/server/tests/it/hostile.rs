@@ -64,9 +64,10 @@ fn events(number: usize) -> Vec<(&'static str, String)> {
     };
     let depth = 100 + number * 13 % 4_000;
     let long = "x".repeat(1_000 + number * 997 % 60_000);
-    let keys: String = (0..1_500)
-        .map(|key| format!("\"k{}\":1,", key % 1_400))
+    let keys: Vec<String> = (0..1_500)
+        .map(|key| format!("\"k{}\":1", key % 1_400))
         .collect();
+    let keys = keys.join(",");
     vec![
         (
             "a huge exponent",
@@ -99,7 +100,7 @@ fn events(number: usize) -> Vec<(&'static str, String)> {
         ("a field twice in disguise", with("resul\\u0074", "\"ok\"")),
         (
             "keys twice far apart",
-            with("metadata", &format!("{{{keys}\"z\":1}}")),
+            with("metadata", &format!("{{{keys}}}")),
         ),
         ("NUL in a text", with("resource", "\"a\\u0000b\"")),
         ("NUL in a key", with("metadata", "{\"a\\u0000\":1}")),
