@@ -15,7 +15,7 @@ pub mod invitations;
 pub mod members;
 pub mod outbox;
 pub mod page;
-mod partitions;
+pub mod partitions;
 pub mod password_resets;
 pub mod registrations;
 pub mod rules;

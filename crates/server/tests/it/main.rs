@@ -28,6 +28,7 @@ mod openapi;
 mod outages;
 mod password_resets;
 mod people;
+mod retention;
 mod retries;
 mod rules;
 mod sessions;
