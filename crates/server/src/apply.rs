@@ -176,7 +176,7 @@ impl Applier {
         let mut batch = Batch::<S>::read(entries)?;
         self.put_aside::<S>(source, &mut batch.unfit).await?;
         match sink.apply(source, span, &batch.records).await {
-            Err(error) if error.is_datas_fault() => {
+            Err(error) if error.refuses_data() => {
                 batch.sort_out(sink).await?;
                 if batch.unfit.is_empty() {
                     // Each by itself would be taken; nobody knows which to leave out.
@@ -265,7 +265,7 @@ impl<'e, S: Sink> Batch<'e, S> {
         let mut refused = Vec::new();
         while let Some(range) = suspects.pop() {
             match sink.rehearse(&self.records[range.clone()]).await {
-                Err(error) if error.is_datas_fault() => match halves(&range) {
+                Err(error) if error.refuses_data() => match halves(&range) {
                     Some(halves) => suspects.extend(halves),
                     None => refused.push((range.start, chain(&error))),
                 },
