@@ -114,7 +114,7 @@ impl Store {
     /// Makes today and the days after it, of every table, where they are missing.
     pub async fn make_days_ahead(&self, now: Timestamp) -> Result<(), Error> {
         let today = number(now);
-        let mut connection = self.pool.acquire().await?;
+        let mut connection = self.writer().await?.connection;
         for table in Table::ALL {
             for day in today..=today + u128::from(DAYS_AHEAD) {
                 let mut transaction = connection.begin().await?;
@@ -264,19 +264,15 @@ pub(crate) async fn ensure(
 
 async fn make(connection: &mut PgConnection, table: Table, day: u128) -> Result<(), Error> {
     let (parent, partition) = (table.name(), table.partition(day));
+    // Asked first without the lock: the usual case waits for nobody.
+    if exists(connection, &partition).await? {
+        return Ok(());
+    }
     sqlx::query("SELECT pg_advisory_xact_lock($1)")
         .bind(MAKING)
         .execute(&mut *connection)
         .await?;
-    // One that is being dropped is not there; making it fails and is tried again until it is gone.
-    let exists: bool = sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM pg_inherits
-                        WHERE inhrelid = to_regclass($1) AND NOT inhdetachpending)",
-    )
-    .bind(&partition)
-    .fetch_one(&mut *connection)
-    .await?;
-    if exists {
+    if exists(connection, &partition).await? {
         return Ok(());
     }
     let (from, to) = (first_key(day), first_key(day + 1));
@@ -293,6 +289,17 @@ async fn make(connection: &mut PgConnection, table: Table, day: u128) -> Result<
         .execute(&mut *connection)
         .await?;
     Ok(())
+}
+
+/// One that is being dropped is not there; making it fails and is tried again until it is gone.
+async fn exists(connection: &mut PgConnection, partition: &str) -> Result<bool, Error> {
+    Ok(sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM pg_inherits
+                        WHERE inhrelid = to_regclass($1) AND NOT inhdetachpending)",
+    )
+    .bind(partition)
+    .fetch_one(connection)
+    .await?)
 }
 
 /// Days since 1970 of a time-ordered key.
