@@ -110,10 +110,10 @@ impl Applier {
         let created = self.journal.log_state(self.log).await?.created;
         let source = fresh::source(&self.journal, self.log, created);
         let mut sink = S::open(&self.store).await?;
-        tokio::select! {
-            waited = self.wait_for_turn(&mut sink, &source) => waited?,
+        let mut is_ours = tokio::select! {
+            is_ours = self.wait_for_turn(&mut sink, &source) => is_ours?,
             () = stopping.cancelled() => return Ok(()),
-        }
+        };
         let mut turn_ends = Instant::now() + turn();
         let mut position = self.store.watermark(&source).await?;
         let mut follower = self.journal.follow(self.log, position);
@@ -137,32 +137,35 @@ impl Applier {
                     position = span.to;
                     entries.clear();
                 }
-                Applied::MovedTo(further) if further > position => position = further,
-                // The store was put back to an earlier state, or the log is another one: start over.
+                Applied::MovedTo(further) if is_ours && further > position => position = further,
+                // The one who has the lease works again; or the store was put back to an earlier
+                // state, or the log is another one: start over.
                 Applied::MovedTo(_) => return Ok(()),
             }
             if Instant::now() > turn_ends {
-                if !sink.writer().offer_lease(&source.stream).await? {
+                let is_still_ours = sink.writer().offer_lease(&source.stream).await?;
+                if is_ours && !is_still_ours {
                     return Ok(());
                 }
+                is_ours = is_still_ours;
                 turn_ends = Instant::now() + turn();
             }
         }
     }
 
-    /// Waits until the lease is ours, or its holder does not do its work.
-    async fn wait_for_turn<S: Sink>(&self, sink: &mut S, source: &Source) -> Result<(), Error> {
+    /// Waits until the lease is ours (`true`), or its holder does not do its work (`false`).
+    async fn wait_for_turn<S: Sink>(&self, sink: &mut S, source: &Source) -> Result<bool, Error> {
         let mut stood_at = None;
         while !sink.writer().take_lease(&source.stream, LEASE_WAIT).await? {
             let applied = self.store.watermark(source).await?;
             let is_behind = applied < self.journal.log_state(self.log).await?.last_sequence;
             if is_behind && stood_at == Some(applied) {
                 tracing::warn!(log = source.stream, "its writer hangs, another takes over");
-                return Ok(());
+                return Ok(false);
             }
             stood_at = is_behind.then_some(applied);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Applies a batch. What cannot be applied becomes dead letters first.
@@ -176,7 +179,7 @@ impl Applier {
         let mut batch = Batch::<S>::read(entries)?;
         self.put_aside::<S>(source, &mut batch.unfit).await?;
         match sink.apply(source, span, &batch.records).await {
-            Err(error) if error.is_datas_fault() => {
+            Err(error) if error.refuses_data() => {
                 batch.sort_out(sink).await?;
                 if batch.unfit.is_empty() {
                     // Each by itself would be taken; nobody knows which to leave out.
@@ -265,7 +268,7 @@ impl<'e, S: Sink> Batch<'e, S> {
         let mut refused = Vec::new();
         while let Some(range) = suspects.pop() {
             match sink.rehearse(&self.records[range.clone()]).await {
-                Err(error) if error.is_datas_fault() => match halves(&range) {
+                Err(error) if error.refuses_data() => match halves(&range) {
                     Some(halves) => suspects.extend(halves),
                     None => refused.push((range.start, chain(&error))),
                 },

@@ -117,7 +117,7 @@ async fn write<S: Sink>(store: &Store, message: &[u8]) -> Result<Redriven, Error
     };
     match S::open(store).await?.write(&records).await {
         Ok(()) => Ok(Redriven::Applied),
-        Err(error) if error.is_datas_fault() => Ok(Redriven::StillFails(chain(&error))),
+        Err(error) if error.refuses_data() => Ok(Redriven::StillFails(chain(&error))),
         Err(error) => Err(error.into()),
     }
 }

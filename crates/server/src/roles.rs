@@ -15,7 +15,7 @@ use crate::{
     apply::{Applier, Sink},
     dead_letters,
     deliveries::{record::Recorder, send::Sender, work::Worker},
-    events::index::Index,
+    events::{index::Index, retention::Retention},
     health::Health,
     lifecycle::Tasks,
     listener,
@@ -104,6 +104,13 @@ fn fill_the_store(node: &Node, tasks: &Tasks) {
     }
     let counting = dead_letters::count(node.journal.clone(), tasks.stopping().clone());
     tasks.spawn("count dead letters", counting);
+    let retention = Retention {
+        store: node.store.clone(),
+        clock: node.clock,
+        events_kept: node.retention,
+        deliveries_kept: node.delivery_retention,
+    };
+    tasks.spawn("retention", retention.run(tasks.stopping().clone()));
 }
 
 fn apply_log<S: Sink + 'static>(log: Log, node: &Node, tasks: &Tasks) {

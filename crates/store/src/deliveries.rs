@@ -173,7 +173,7 @@ impl DeliveryLog {
     async fn run(&mut self, purpose: Purpose<'_>, outcomes: &Outcomes) -> Result<Applied, Error> {
         match self.run_once(purpose, outcomes).await {
             // PostgreSQL says the same of a row whose day was dropped since we saw it.
-            Err(error) if error.is_datas_fault() && self.forget_days() => {
+            Err(error) if error.refuses_data() && self.forget_days() => {
                 self.run_once(purpose, outcomes).await
             }
             outcome => outcome,

@@ -47,10 +47,10 @@ impl From<sqlx::Error> for Error {
 }
 
 impl Error {
-    /// Whether what we wanted to write is at fault: PostgreSQL will never take it, however often it is
+    /// Whether it is what we wanted to write that is at fault: PostgreSQL will never take it, however often it is
     /// tried, and it must not hold up what comes after it. 22: a value of the wrong form; 23: against
     /// a constraint (one that is taken is [`Error::Conflict`]); 54: too large.
-    pub fn is_datas_fault(&self) -> bool {
+    pub fn refuses_data(&self) -> bool {
         let Self::Query(sqlx::Error::Database(answer)) = self else {
             return false;
         };
@@ -146,10 +146,10 @@ mod tests {
     fn what_postgresql_will_never_take_is_told_from_what_it_will_take_later() {
         let error = |code| Error::from(sqlx::Error::Database(Box::new(Answer(code))));
         for code in ["22021", "23502", "23514", "54000"] {
-            assert!(error(code).is_datas_fault(), "{code}");
+            assert!(error(code).refuses_data(), "{code}");
         }
         for code in ["23505", "42P01", "53100", "57P01", "25006"] {
-            assert!(!error(code).is_datas_fault(), "{code}");
+            assert!(!error(code).refuses_data(), "{code}");
         }
     }
 }

@@ -15,7 +15,7 @@ pub mod invitations;
 pub mod members;
 pub mod outbox;
 pub mod page;
-mod partitions;
+pub mod partitions;
 pub mod password_resets;
 pub mod registrations;
 pub mod rules;
@@ -85,11 +85,7 @@ impl Store {
 
     /// A connection outside the pool, which says why there is none; the pool only says "timed out".
     async fn connect(&self) -> Result<PgConnection, Error> {
-        let options = self.pool.connect_options();
-        match timeout(CONNECT_TIMEOUT, PgConnection::connect_with(&options)).await {
-            Ok(connection) => Ok(connection?),
-            Err(_) => Err(Error::Unavailable(sqlx::Error::PoolTimedOut)),
-        }
+        connect(&self.pool.connect_options()).await
     }
 
     /// The newest version this binary knows.
@@ -105,5 +101,12 @@ impl Store {
     pub async fn ping(&self) -> Result<(), Error> {
         sqlx::query("SELECT 1").execute(&self.pool).await?;
         Ok(())
+    }
+}
+
+async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Error> {
+    match timeout(CONNECT_TIMEOUT, PgConnection::connect_with(options)).await {
+        Ok(connection) => Ok(connection?),
+        Err(_) => Err(Error::Unavailable(sqlx::Error::PoolTimedOut)),
     }
 }

@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
-use sqlx::{Connection, PgConnection, Postgres, Transaction};
+use sqlx::{ConnectOptions as _, Connection, PgConnection, Postgres, Transaction};
 
 use crate::{
-    Error, Store,
+    Error, Store, connect,
     watermark::{self, Applied, Source, Span},
 };
 
@@ -60,7 +60,9 @@ impl Purpose<'_> {
 
 impl Store {
     pub(crate) async fn writer(&self) -> Result<Writer, Error> {
-        let mut connection = self.pool.acquire().await?.detach();
+        // Waiting for the lease is no slow statement, of which the client would warn.
+        let options = (*self.pool.connect_options()).clone();
+        let mut connection = connect(&options.disable_statement_logging()).await?;
         sqlx::query(IDLE_IN_TRANSACTION_MAX)
             .execute(&mut connection)
             .await?;

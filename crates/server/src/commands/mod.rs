@@ -7,6 +7,7 @@ mod doctor;
 mod durability;
 mod healthcheck;
 mod migrate;
+mod partitions;
 mod reference;
 mod serve;
 
@@ -43,6 +44,8 @@ enum Command {
     /// Operator's tasks.
     #[command(subcommand)]
     Admin(admin::Admin),
+    /// Print the days that events, deliveries and attempts are kept in.
+    Partitions(partitions::Partitions),
     /// Records that could not be applied to the database: see them, apply them again.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
@@ -79,6 +82,7 @@ impl Cli {
                 Command::Doctor(with) => Box::pin(doctor::run(&with)).await,
                 Command::Healthcheck(healthcheck) => healthcheck.run().await,
                 Command::Admin(admin) => admin.run().await,
+                Command::Partitions(command) => command.run().await,
                 Command::DeadLetters(command) => command.run().await,
                 Command::Reference(reference) => reference.run(),
             }

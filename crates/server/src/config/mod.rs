@@ -112,6 +112,7 @@ pub struct Delivery {
     #[serde(deserialize_with = "load::list")]
     pub allow_cidrs: Vec<IpNet>,
     pub concurrency: usize,
+    pub retention_days: u32,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -234,6 +235,7 @@ impl Default for Delivery {
             allow_http: false,
             allow_cidrs: Vec::new(),
             concurrency: 1_024,
+            retention_days: 30,
         }
     }
 }
@@ -278,7 +280,11 @@ impl Config {
     }
 
     pub fn retention(&self) -> Duration {
-        Duration::from_secs(u64::from(self.events.retention_days) * 24 * 3600)
+        days(self.events.retention_days)
+    }
+
+    pub fn delivery_retention(&self) -> Duration {
+        days(self.delivery.retention_days)
     }
 
     /// What a value alone cannot tell; run before anything starts.
@@ -312,6 +318,10 @@ impl Config {
             self.events.retention_days > 0,
             "events.retention_days must be at least 1"
         );
+        anyhow::ensure!(
+            self.delivery.retention_days > 0,
+            "delivery.retention_days must be at least 1"
+        );
         mail::check(&self.mail)?;
         if let Some(secret) = &self.delivery.signing_secret {
             use secrecy::ExposeSecret as _;
@@ -322,6 +332,10 @@ impl Config {
         }
         Ok(())
     }
+}
+
+fn days(days: u32) -> Duration {
+    Duration::from_secs(u64::from(days) * 24 * 3600)
 }
 
 fn hidden<S: serde::Serializer>(_: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {

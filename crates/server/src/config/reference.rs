@@ -159,7 +159,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "events.retention_days",
         "183",
-        "An event older than this many days is refused. Stored events are not deleted yet.",
+        "How many days events are kept, by when they occurred. An event that is older is refused; a day that is older is dropped whole.",
     ),
     setting(
         "delivery.signing_secret",
@@ -180,6 +180,11 @@ pub const SETTINGS: &[Setting] = &[
         "delivery.concurrency",
         "1024",
         "Sends one process has in flight at most.",
+    ),
+    setting(
+        "delivery.retention_days",
+        "30",
+        "How many days deliveries and their attempts can be looked at.",
     ),
     setting(
         "mail.smtp_url",

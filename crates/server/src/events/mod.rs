@@ -6,6 +6,7 @@ pub mod ingest;
 mod ingest_params;
 mod judge;
 pub mod list;
+pub(crate) mod retention;
 pub mod schema;
 pub mod sse;
 pub mod stats;

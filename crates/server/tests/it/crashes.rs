@@ -92,6 +92,13 @@ async fn an_indexer_that_is_killed_beside_another_leaves_no_gap_and_no_double() 
 
     assert_eq!(ledger.troubles, Vec::<String>::new());
     let arrived = assert_nothing_lost(&customer, &receiver, &ledger).await;
+    for grain in ["minute", "hour", "day"] {
+        let counted = deployment.sql(&format!(
+            "SELECT sum(events) - (SELECT count(*) FROM audit_events) FROM event_counts
+             WHERE field = 'agent_id' AND grain = '{grain}'"
+        ));
+        assert_eq!(counted.trim(), "0", "counted by {grain}");
+    }
     println!(
         "an indexer killed 5 times beside another under {} events; {} deliveries came too often",
         ledger.accepted.len(),

@@ -33,6 +33,7 @@ mod people;
 mod reads;
 mod repeats;
 mod restarts;
+mod retention;
 mod retries;
 mod rules;
 mod sessions;

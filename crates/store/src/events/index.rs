@@ -82,7 +82,7 @@ impl EventIndex {
         match self.run_once(purpose, rows, way).await {
             Err(Error::Conflict) => self.run_once(purpose, rows, Way::Checked).await,
             // PostgreSQL says the same of a row whose day was dropped since we saw it.
-            Err(error) if error.is_datas_fault() && !self.days.is_empty() => {
+            Err(error) if error.refuses_data() && !self.days.is_empty() => {
                 self.days.clear();
                 self.run_once(purpose, rows, Way::Checked).await
             }

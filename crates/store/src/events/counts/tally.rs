@@ -12,7 +12,7 @@ use domain::{OrgId, Timestamp};
 use sqlx::PgConnection;
 
 use super::{CountedBy, Grain};
-use crate::{Error, events::EventRow, times::to_database};
+use crate::{Error, Store, events::EventRow, times::to_database};
 
 /// How long minutes are kept; hours and days are kept as long as events. A week of minutes is what a
 /// chart shows at that grain, and all of them would be most of the table.
@@ -118,6 +118,53 @@ impl<'a> Tally<'a> {
         }
         Ok(())
     }
+}
+
+impl Store {
+    /// Forgets counts that are older than they are kept, given how long events are; how many there
+    /// were. Not all at once: what remains is for the next time.
+    pub async fn forget_old_counts(
+        &self,
+        now: Timestamp,
+        events_kept: Duration,
+    ) -> Result<u64, Error> {
+        let kept = [
+            (Grain::Minute, MINUTES_KEPT.min(events_kept)),
+            (Grain::Hour, events_kept),
+            (Grain::Day, events_kept),
+        ];
+        let mut forgotten = 0;
+        for (grain, kept) in kept {
+            // A day's row goes when its whole day is too old, as the events of that day do.
+            let before = Grain::Day.bucket(now.minus(kept).unix_millis());
+            for _ in 0..SLICES_MAX {
+                let slice = forget_slice(self, grain, Timestamp::from_unix_millis(before)).await?;
+                forgotten += slice;
+                if slice < SLICE_ROWS {
+                    break;
+                }
+            }
+        }
+        Ok(forgotten)
+    }
+}
+
+/// So many rows are deleted in a transaction, which holds up nobody for long.
+const SLICE_ROWS: u64 = 10_000;
+/// So many times in one round: more than an hour makes, unless a client invents values.
+const SLICES_MAX: usize = 100;
+
+async fn forget_slice(store: &Store, grain: Grain, before: Timestamp) -> Result<u64, Error> {
+    let deleted = sqlx::query(
+        "DELETE FROM event_counts WHERE ctid = ANY (ARRAY (
+             SELECT ctid FROM event_counts WHERE grain = $1 AND bucket < $2 LIMIT $3))",
+    )
+    .bind(grain.as_str())
+    .bind(to_database(before))
+    .bind(i64::try_from(SLICE_ROWS).unwrap_or(i64::MAX))
+    .execute(&store.pool)
+    .await?;
+    Ok(deleted.rows_affected())
 }
 
 async fn add_to_table(connection: &mut PgConnection, sums: &[(Key<'_>, i64)]) -> Result<(), Error> {
