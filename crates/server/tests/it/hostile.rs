@@ -97,7 +97,7 @@ fn events(number: usize) -> Vec<(&'static str, String)> {
             with("metadata", &"[".repeat(depth)),
         ),
         ("a field twice", with("result", "\"ok\"")),
-        ("a field twice in disguise", with("resul\\u0074", "\"ok\"")),
+        ("a field twice in disguise", with("\\u0072esult", "\"ok\"")),
         (
             "keys twice far apart",
             with("metadata", &format!("{{{keys}}}")),
