@@ -102,6 +102,8 @@ ids! {
     DeliveryId = "dlv";
     /// One send of a delivery.
     AttemptId = "att";
+    /// An export that is made in the background.
+    ExportId = "exp";
 }
 
 impl EventId {

@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use archive::Bucket;
 use domain::clock::Clock;
-use journal::{Journal, streams::Log};
+use journal::Journal;
 use limits::Limits;
 use secrecy::ExposeSecret;
 use store::Store;
@@ -20,6 +21,7 @@ use crate::{
         session_cookie::SessionCookie,
     },
     error_chain::chain,
+    exports::slots::Slots,
     lifecycle::Tasks,
     mail::{self, Post},
     planes::{Appenders, ControlPlane, DataPlane},
@@ -46,6 +48,10 @@ pub struct Node {
     pub request_timeout: Duration,
     mail: Option<mail::Settings>,
     public_url: Arc<PublicUrl>,
+    /// `None`: `files.url` is not set.
+    pub files: Option<Bucket>,
+    /// Events after which a file of an export ends.
+    pub export_events_max: u64,
 }
 
 impl Node {
@@ -86,20 +92,22 @@ impl Node {
             request_timeout: Duration::from_secs(config.http.request_timeout_s),
             mail: mail::Settings::read(&config.mail)?,
             public_url: Arc::new(config.http.public_url.clone()),
+            files: config.files.open()?,
+            export_events_max: config.files.export_events_max,
         })
     }
 
-    pub fn data_plane(&self, tasks: &Tasks) -> DataPlane {
+    pub fn data_plane(&self, events: Appenders) -> DataPlane {
         DataPlane {
             door: self.door.clone(),
-            events: Appenders::start(&self.journal, Log::Events, tasks),
+            events,
             clock: self.clock,
             retention: self.retention,
         }
     }
 
     /// Starts what sends mail, if there is a mail server.
-    pub fn control_plane(&self, tasks: &Tasks) -> anyhow::Result<ControlPlane> {
+    pub fn control_plane(&self, events: Appenders, tasks: &Tasks) -> anyhow::Result<ControlPlane> {
         let post = self.mail.clone().map(|settings| {
             let office = mail::Office {
                 store: self.store.clone(),
@@ -119,6 +127,10 @@ impl Node {
             passwords: Passwords::new()?,
             post,
             public_url: Arc::clone(&self.public_url),
+            events,
+            retention: self.retention,
+            files: self.files.clone(),
+            exports: Slots::default(),
         })
     }
 }

@@ -5,6 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use archive::Bucket;
 use axum::extract::FromRef;
 use domain::{
     OrgId,
@@ -32,6 +33,7 @@ use crate::{
         identity::{Authority, Door},
     },
     error_chain::chain,
+    exports::slots::Slots,
     fresh,
     lifecycle::Tasks,
     mail::Post,
@@ -64,15 +66,18 @@ pub struct ControlPlane {
     /// `None`: there is no mail server.
     pub post: Option<Post>,
     pub public_url: Arc<PublicUrl>,
+    /// For what we record ourselves.
+    pub events: Appenders,
+    pub retention: Duration,
+    /// `None`: `files.url` is not set.
+    pub files: Option<Bucket>,
+    pub exports: Slots,
 }
 
 impl DataPlane {
-    /// Makes events durable, and counts them.
+    /// Makes events durable.
     pub async fn append(&self, org: OrgId, frames: Vec<Vec<u8>>) -> Result<(), Problem> {
-        let events = frames.len() as u64;
-        self.events.of(org).append(frames).await?;
-        metrics::counter!(names::EVENTS_INGESTED).increment(events);
-        Ok(())
+        Ok(self.events.append_events(org, frames).await?)
     }
 }
 
@@ -129,6 +134,18 @@ impl Appenders {
             partitions,
             by_partition,
         }
+    }
+
+    /// Makes events durable, and counts them.
+    pub async fn append_events(
+        &self,
+        org: OrgId,
+        frames: Vec<Vec<u8>>,
+    ) -> Result<(), journal::Error> {
+        let events = frames.len() as u64;
+        self.of(org).append(frames).await?;
+        metrics::counter!(names::EVENTS_INGESTED).increment(events);
+        Ok(())
     }
 
     pub fn of(&self, org: OrgId) -> &Appender {

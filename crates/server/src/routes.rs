@@ -30,7 +30,8 @@ use crate::{
         no_store::no_store,
         rate_limit,
     },
-    events::{export, ingest, list as events},
+    events::{ingest, list as events},
+    exports::{ask, jobs, links},
     health::{self, Health},
     openapi,
     planes::{ControlPlane, DataPlane},
@@ -58,7 +59,13 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
     let control = Router::new()
         .route("/v1/audit/events", per_key(List, get(events::list)))
         .route("/v1/audit/events/{id}", get(events::show))
-        .route("/v1/audit/export", per_key(Export, post(export::export)))
+        .route("/v1/audit/export", per_key(Export, post(ask::export)))
+        .route("/v1/audit/exports", get(jobs::list))
+        .route(
+            "/v1/audit/exports/{id}",
+            get(jobs::show).delete(jobs::cancel),
+        )
+        .route("/v1/audit/exports/{id}/files/{name}", get(links::download))
         .route(
             "/v1/alert-rules",
             per_key(RuleWrite, post(rules::create)).get(rules::list),

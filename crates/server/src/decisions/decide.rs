@@ -1,20 +1,15 @@
 //! `POST /v1/runtime/decisions`: answers, once the journal has the decision.
 
 use axum::{Json as JsonAnswer, extract::State};
-use domain::{
-    DecisionId,
-    error_code::ErrorCode,
-    event::{self, accept::Arrival},
-    fault::Fault,
-};
-use journal::record::{self, EventRecord};
+use domain::{DecisionId, error_code::ErrorCode, event::accept::Arrival, fault::Fault};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, value::to_raw_value};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::{
     chance,
     edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, read::Json},
+    events::own::{Unrecorded, record},
     planes::DataPlane,
     telemetry::metrics as names,
 };
@@ -114,27 +109,21 @@ pub async fn decide(
             context: &question.context,
         },
     };
-    let raw = to_raw_value(&event).map_err(|error| {
-        Problem::new(
-            ErrorCode::InvalidBody,
-            format!("This cannot be recorded: {error}."),
-        )
-    })?;
     let arrival = Arrival {
         org: caller.org,
         received_at,
         retention: plane.retention,
     };
-    let accepted = event::accept(&raw, arrival, chance::bytes())
-        .map_err(|fault| Problem::invalid(vec![in_question(fault)]))?;
-    let record = EventRecord {
-        org: caller.org,
-        id: accepted.id,
-        received_at,
-        json: &accepted.json,
-    };
-    let frames = vec![record::frame(&record)];
-    plane.append(caller.org, frames).await?;
+    record(&plane.events, arrival, &event)
+        .await
+        .map_err(|unrecorded| match unrecorded {
+            Unrecorded::Unwritable(error) => Problem::new(
+                ErrorCode::InvalidBody,
+                format!("This cannot be recorded: {error}."),
+            ),
+            Unrecorded::Invalid(fault) => Problem::invalid(vec![in_question(fault)]),
+            Unrecorded::Journal(error) => error.into(),
+        })?;
     metrics::counter!(names::DECISIONS, "decision" => "allow").increment(1);
     Ok(JsonAnswer(Decision {
         decision_id,

@@ -132,7 +132,7 @@ async fn known_key(parts: &Parts, door: &Door) -> Result<Arc<Key>, Problem> {
     Ok(key)
 }
 
-fn presented(headers: &HeaderMap) -> Result<ApiKey, Problem> {
+pub(super) fn presented(headers: &HeaderMap) -> Result<ApiKey, Problem> {
     let token = headers
         .get(header::AUTHORIZATION)
         .and_then(|value| value.to_str().ok())

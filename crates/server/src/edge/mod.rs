@@ -5,7 +5,8 @@
 //! [`session_cookie`]; [`caller`] makes an argument of it: a handler that takes a `Caller` has one
 //! that was checked. [`rate_limit`] counts requests, by who is there or by [`client_address`].
 //! [`cross_site`] refuses what a browser sends for another site's page. [`no_store`] keeps answers
-//! out of caches. [`read`] reads bodies and parameters.
+//! out of caches. [`read`] reads bodies and parameters. [`standing`] asks again whether somebody may have
+//! what takes long to send.
 
 pub mod caller;
 pub mod client_address;
@@ -17,6 +18,7 @@ pub mod problem;
 pub mod rate_limit;
 pub mod read;
 pub mod session_cookie;
+pub mod standing;
 
 pub use caller::Caller;
 pub use problem::Problem;

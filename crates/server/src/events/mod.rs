@@ -1,7 +1,7 @@
 //! Audit events: taken in, indexed, listed.
 
-pub mod export;
 pub mod index;
 pub mod ingest;
 pub mod list;
+pub mod own;
 pub mod schema;

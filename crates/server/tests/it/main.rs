@@ -13,6 +13,8 @@ mod crashes;
 mod deployment;
 mod dev;
 mod errors;
+mod export_jobs;
+mod exports;
 mod fresh;
 mod guard;
 mod invitations;

@@ -1,5 +1,7 @@
 //! Audit events: written by the indexer, read by people.
 
+pub mod archive;
+pub mod export;
 mod index;
 mod list;
 
