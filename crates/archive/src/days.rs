@@ -21,6 +21,7 @@ use parquet::{
     file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData},
 };
 use sha2::{Digest as _, Sha256};
+use tokio::task::spawn_blocking;
 
 use crate::{
     Bucket, Error, Events, Finished,
@@ -33,7 +34,8 @@ const ROWS_AT_A_TIME: usize = 512;
 
 /// A day on its way into a file.
 pub struct DayWriter {
-    writer: Writer,
+    /// Away while a blocking thread encodes.
+    writer: Option<Writer>,
     upload: FileUpload,
     digest: Sha256,
     events: u64,
@@ -43,7 +45,7 @@ pub struct DayWriter {
 impl DayWriter {
     pub async fn create(bucket: &Bucket, name: &str) -> Result<Self, Error> {
         Ok(Self {
-            writer: Writer::with_org()?,
+            writer: Some(Writer::with_org()?),
             upload: bucket.create(name).await?,
             digest: Sha256::new(),
             events: 0,
@@ -52,16 +54,23 @@ impl DayWriter {
     }
 
     /// Events of one organisation, newest first; organisations come in ascending order.
-    pub async fn write(&mut self, org: OrgId, events: &Events) -> Result<(), Error> {
-        let bytes = self.writer.write_of(org, events)?;
-        self.events += events.len() as u64;
-        self.send(bytes).await
+    pub async fn write(&mut self, org: OrgId, events: Events) -> Result<(), Error> {
+        let mut writer = self.writer.take().ok_or(Error::Stopped)?;
+        let count = events.len() as u64;
+        let written = spawn_blocking(move || {
+            let bytes = writer.write_of(org, &events);
+            (writer, bytes)
+        });
+        let (writer, bytes) = written.await.map_err(|_| Error::Stopped)?;
+        self.writer = Some(writer);
+        self.events += count;
+        self.send(bytes?).await
     }
 
     pub async fn finish(mut self) -> Result<Finished, Error> {
-        let writer = std::mem::replace(&mut self.writer, Writer::with_org()?);
-        let end = writer.finish()?;
-        self.send(end).await?;
+        let writer = self.writer.take().ok_or(Error::Stopped)?;
+        let end = spawn_blocking(move || writer.finish()).await;
+        self.send(end.map_err(|_| Error::Stopped)??).await?;
         self.upload.finish().await?;
         Ok(Finished {
             events: self.events,

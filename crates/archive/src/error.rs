@@ -20,6 +20,9 @@ pub enum Error {
     Broken { file: String, problem: String },
     #[error("write Parquet")]
     Parquet(#[from] parquet::errors::ParquetError),
+    /// The process is ending, or an earlier write failed.
+    #[error("writing stopped")]
+    Stopped,
     #[error("compress")]
     Compression(#[source] std::io::Error),
 }

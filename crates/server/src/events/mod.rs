@@ -1,5 +1,6 @@
 //! Audit events: taken in, indexed, listed.
 
+pub mod archive;
 pub mod index;
 pub mod ingest;
 pub mod list;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use testkit::{Watchbell, eventually, folder::TestFolder};
+use testkit::{S3Server, Watchbell, eventually, folder::TestFolder};
 
 use crate::deployment::{Customer, DEADLINE, Deployment, event, http, ok};
 use crate::errors::problem;
@@ -273,4 +273,31 @@ fn walk(folder: &std::path::Path) -> Vec<String> {
         }
     }
     files
+}
+
+#[tokio::test]
+async fn files_are_kept_in_a_bucket_as_in_a_folder() {
+    let bucket = S3Server::start().expect("an S3 server");
+    let mut deployment = Deployment::new().with("FILES__EXPORT_EVENTS_MAX", "500");
+    for (name, value) in bucket.settings() {
+        deployment = deployment.with(name, &value);
+    }
+    let (_deployment, _api, worker, customer) = start(deployment);
+    let sent = fill(&customer, 3).await;
+    let asked = ask(
+        &customer,
+        &json!({"async": true, "event_type": "tool_call"}),
+    )
+    .await;
+    let done = in_state(&customer, &asked, "done").await;
+    assert_eq!(ids(&files(&customer, &done).await), sent);
+    assert!(!walk(&bucket.kept()).is_empty(), "they are in the bucket");
+    let canceled = customer.request(Method::DELETE, &path(&done)).send().await;
+    assert_eq!(
+        canceled.expect("an answer").status(),
+        StatusCode::NO_CONTENT
+    );
+    assert_eq!(walk(&bucket.kept()), Vec::<String>::new());
+    let said = worker.lines().join("\n");
+    assert!(!said.contains("test-secret"), "a secret is never logged");
 }

@@ -6,6 +6,7 @@
 mod access;
 mod accounts;
 mod api_keys;
+mod archive;
 mod cluster;
 mod commands;
 mod coverage;
