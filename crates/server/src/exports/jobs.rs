@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
-use domain::{ExportId, Timestamp, error_code::ErrorCode};
+use domain::{ExportId, Timestamp, error_code::ErrorCode, fault::Fault};
 use serde::Serialize;
 use serde_json::Value;
 use store::exports::{ExportRow, NewExport};
@@ -99,7 +99,7 @@ pub(super) async fn create(
     if plane.files.is_none() {
         let detail = "There is nowhere to keep files: whoever runs Watchbell has to set `files.url`. Without \
                       `async` the export is sent as the answer.";
-        return Err(Problem::new(ErrorCode::Conflict, detail));
+        return Err(Problem::invalid(vec![Fault::invalid("/async", detail)]));
     }
     let plan = plan(plane, caller.org, wanted).await?;
     let now = plane.clock.now();

@@ -80,10 +80,11 @@ pub async fn download(
     let id: ExportId = id.parse().map_err(|_| no_such_link())?;
     let Query(link) = params.map_err(|_| no_such_link())?;
     let signature = hex::decode(&link.signature).map_err(|_| no_such_link())?;
-    if link.expires <= plane.clock.now().unix_seconds() {
+    let now = plane.clock.now();
+    if link.expires <= now.unix_seconds() {
         return Err(no_such_link());
     }
-    let file = plane.store.linked_file(id, &name).await?;
+    let file = plane.store.linked_file(id, &name, now).await?;
     let file = file.ok_or_else(no_such_link)?;
     signed(id, &name, link.expires, &file.secret)
         .verify_slice(&signature)

@@ -146,7 +146,7 @@ async fn an_export_of_an_empty_trail_is_its_last_line_and_nonsense_is_refused() 
     let refused = customer
         .post("/v1/audit/export", &json!({"async": true}))
         .await;
-    let problem = problem(refused, 409).await;
+    let problem = problem(refused, 422).await;
     assert!(
         problem["detail"]
             .as_str()

@@ -108,7 +108,7 @@ impl Store {
     ) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
         // One at a time for each organisation, or two could both find room for one.
-        sqlx::query("SELECT id FROM organisations WHERE id = $1 FOR UPDATE")
+        sqlx::query("SELECT id FROM organisations WHERE id = $1 FOR NO KEY UPDATE")
             .bind(export.org.uuid())
             .execute(&mut *transaction)
             .await?;
@@ -207,14 +207,21 @@ impl Store {
     }
 
     /// The file that a link names, of whichever organisation: the signature says whether it is given.
-    pub async fn linked_file(&self, id: ExportId, name: &str) -> Result<Option<LinkedFile>, Error> {
+    pub async fn linked_file(
+        &self,
+        id: ExportId,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<Option<LinkedFile>, Error> {
         let found: Option<(Vec<u8>, String)> = sqlx::query_as(
             "SELECT secret, object FROM exports
              JOIN export_files USING (org_id)
-             WHERE exports.id = $1 AND export_id = exports.id AND name = $2",
+             WHERE exports.id = $1 AND export_id = exports.id AND name = $2
+                   AND (expires_at IS NULL OR expires_at > $3)",
         )
         .bind(id.uuid())
         .bind(name)
+        .bind(to_database(now))
         .fetch_optional(&self.pool)
         .await?;
         Ok(found.map(|(secret, object)| LinkedFile { secret, object }))
