@@ -35,7 +35,7 @@ pub struct S3Options {
 
 impl Bucket {
     /// `file:///folder` or `s3://bucket/prefix`. Reaches out to nobody yet; a folder is made.
-    pub fn open(url: &str, s3: S3Options) -> Result<Self, Error> {
+    pub fn open(url: &str, s3: &S3Options) -> Result<Self, Error> {
         let misconfigured = |problem: String| Error::Misconfigured(format!("files.url: {problem}"));
         let parsed = Url::parse(url).map_err(|error| misconfigured(error.to_string()))?;
         let store: Arc<dyn ObjectStore> = match parsed.scheme() {
@@ -150,7 +150,7 @@ fn folder_store(folder: &FolderPath) -> Result<LocalFileSystem, String> {
     Ok(store.with_fsync(true).with_automatic_cleanup(true))
 }
 
-fn s3_store(url: &Url, s3: S3Options) -> Result<object_store::aws::AmazonS3, String> {
+fn s3_store(url: &Url, s3: &S3Options) -> Result<object_store::aws::AmazonS3, String> {
     let bucket = url.host_str().ok_or("it names no bucket")?;
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name(bucket)

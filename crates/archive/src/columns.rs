@@ -40,11 +40,10 @@ pub(crate) const COLUMNS: [(&str, Kind); 17] = [
 pub(crate) fn cell<'a>(event: &EventView<'a>, name: &str, kind: Kind) -> Option<Cow<'a, str>> {
     match kind {
         Kind::Text => event.text(name),
-        Kind::Number | Kind::Json => event
-            .field(name)
-            .map(|raw| raw.get())
-            .filter(|json| *json != "null")
-            .map(Cow::Borrowed),
+        Kind::Number | Kind::Json => {
+            let json = event.field(name)?.get();
+            (json != "null").then_some(Cow::Borrowed(json))
+        }
     }
 }
 

@@ -92,9 +92,9 @@ impl DayWriter {
 /// How many events a day's file has, by its footer.
 pub async fn count(bucket: &Bucket, name: &str) -> Result<u64, Error> {
     let metadata = reader(bucket, name).get_metadata(None).await;
-    let metadata = metadata.map_err(|error| Error::broken(name, error))?;
+    let metadata = metadata.map_err(|error| Error::broken(name, &error))?;
     let rows = metadata.file_metadata().num_rows();
-    u64::try_from(rows).map_err(|error| Error::broken(name, error))
+    u64::try_from(rows).map_err(|error| Error::broken(name, &error))
 }
 
 /// One organisation's events in a day's file, newest first, a few at a time.
@@ -103,7 +103,7 @@ pub async fn read(
     name: &str,
     org: OrgId,
 ) -> Result<impl Stream<Item = Result<Events, Error>> + Send + Unpin + use<>, Error> {
-    let broken = |error: ParquetError| Error::broken(name, error);
+    let broken = |error: ParquetError| Error::broken(name, &error);
     let builder = ParquetRecordBatchStreamBuilder::new(reader(bucket, name))
         .await
         .map_err(broken)?;
@@ -124,7 +124,7 @@ pub async fn read(
     let events = rows
         .map_err({
             let name = name.clone();
-            move |error| Error::broken(&name, error)
+            move |error| Error::broken(&name, &error)
         })
         .and_then(move |batch| std::future::ready(of_org(&batch, &org, &name)));
     Ok(Box::pin(events))
@@ -213,7 +213,7 @@ fn of_org(batch: &RecordBatch, org: &str, name: &str) -> Result<Events, Error> {
         let found = batch.column_by_name(column);
         found
             .and_then(|found| found.as_string_opt::<i32>())
-            .ok_or_else(|| Error::broken(name, format!("it has no column {column}")))
+            .ok_or_else(|| Error::broken(name, &format!("it has no column {column}")))
     };
     let (orgs, texts) = (column(ORG)?, column(EVENT)?);
     let mut events = Events::default();

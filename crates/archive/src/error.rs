@@ -38,7 +38,7 @@ impl Error {
         }
     }
 
-    pub(crate) fn broken(file: &str, problem: impl ToString) -> Self {
+    pub(crate) fn broken(file: &str, problem: &impl ToString) -> Self {
         Self::Broken {
             file: file.to_owned(),
             problem: problem.to_string(),

@@ -98,7 +98,9 @@ mod tests {
         let mut bytes = Vec::new();
         for pair in EVENTS.chunks(2) {
             let mut events = Events::default();
-            pair.iter().for_each(|event| events.push(event));
+            for event in pair {
+                events.push(event);
+            }
             bytes.extend(writer.write(events).expect("bytes"));
         }
         let (last, finished) = writer.finish().expect("an end");

@@ -24,7 +24,7 @@ fn event(org: u128, number: u32) -> String {
 async fn each_organisation_reads_its_own_events_and_no_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let url = format!("file://{}", folder.path().display());
-    let bucket = Bucket::open(&url, S3Options::default()).expect("a bucket");
+    let bucket = Bucket::open(&url, &S3Options::default()).expect("a bucket");
     let mut writer = DayWriter::create(&bucket, "day/a.parquet")
         .await
         .expect("a file");

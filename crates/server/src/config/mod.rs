@@ -153,7 +153,7 @@ impl Files {
                 .as_ref()
                 .map(|secret| secret.expose_secret().to_owned()),
         };
-        Ok(Some(Bucket::open(url, s3)?))
+        Ok(Some(Bucket::open(url, &s3)?))
     }
 }
 
