@@ -1,2 +1,22 @@
 //! Events as files: the formats an export can have, their compression, and where files are kept; the
 //! only crate that knows Parquet and speaks to object storage.
+//!
+//! It is handed events ([`Events`]: their stored bytes, many at a time) and hands back the bytes of a
+//! file, piece by piece ([`FileWriter`]), so that a file of any length is made in the same memory.
+//! [`Bucket`] is where files are kept; [`days`] are the files that days of the trail become.
+
+pub mod bucket;
+mod columns;
+pub mod compression;
+pub mod days;
+mod error;
+mod events;
+mod file;
+pub mod format;
+
+pub use bucket::Bucket;
+pub use compression::Compression;
+pub use error::Error;
+pub use events::Events;
+pub use file::{FileWriter, Finished};
+pub use format::Format;

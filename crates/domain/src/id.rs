@@ -110,6 +110,8 @@ ids! {
     DeliveryId = "dlv";
     /// One send of a delivery.
     AttemptId = "att";
+    /// An export that is made in the background.
+    ExportId = "exp";
 }
 
 impl EventId {

@@ -8,6 +8,7 @@
 pub mod account;
 pub mod batch;
 pub mod clock;
+mod day;
 pub mod delivery;
 pub mod error_code;
 pub mod event;
@@ -19,8 +20,9 @@ pub mod partition;
 pub mod rule;
 pub mod timestamp;
 
+pub use day::Day;
 pub use id::{
-    AttemptId, DecisionId, DeliveryId, EventId, InvitationId, KeyId, OrgId, RuleId, SessionId,
-    UserId,
+    AttemptId, DecisionId, DeliveryId, EventId, ExportId, InvitationId, KeyId, OrgId, RuleId,
+    SessionId, UserId,
 };
 pub use timestamp::Timestamp;

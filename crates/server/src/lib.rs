@@ -16,6 +16,7 @@ mod deliveries;
 mod edge;
 mod error_chain;
 mod events;
+mod exports;
 mod fresh;
 mod health;
 mod lifecycle;

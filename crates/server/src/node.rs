@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use archive::Bucket;
 use domain::clock::Clock;
-use journal::{Journal, streams::Log};
+use journal::Journal;
 use limits::Limits;
 use secrecy::ExposeSecret;
 use store::Store;
@@ -21,6 +22,7 @@ use crate::{
     },
     error_chain::chain,
     events::tail::Tail,
+    exports::slots::Slots,
     lifecycle::Tasks,
     mail::{self, Post},
     planes::{Appenders, ControlPlane, DataPlane},
@@ -48,6 +50,10 @@ pub struct Node {
     pub request_timeout: Duration,
     mail: Option<mail::Settings>,
     public_url: Arc<PublicUrl>,
+    /// `None`: `files.url` is not set.
+    pub files: Option<Bucket>,
+    /// Events after which a file of an export ends.
+    pub export_events_max: u64,
 }
 
 impl Node {
@@ -89,13 +95,15 @@ impl Node {
             request_timeout: Duration::from_secs(config.http.request_timeout_s),
             mail: mail::Settings::read(&config.mail)?,
             public_url: Arc::new(config.http.public_url.clone()),
+            files: config.files.open()?,
+            export_events_max: config.files.export_events_max,
         })
     }
 
-    pub fn data_plane(&self, tasks: &Tasks) -> DataPlane {
+    pub fn data_plane(&self, events: Appenders) -> DataPlane {
         DataPlane {
             door: self.door.clone(),
-            events: Appenders::start(&self.journal, Log::Events, tasks),
+            events,
             journal: self.journal.clone(),
             clock: self.clock,
             retention: self.retention,
@@ -103,7 +111,7 @@ impl Node {
     }
 
     /// Starts what sends mail, if there is a mail server, and what the live tail needs.
-    pub fn control_plane(&self, tasks: &Tasks) -> anyhow::Result<ControlPlane> {
+    pub fn control_plane(&self, events: Appenders, tasks: &Tasks) -> anyhow::Result<ControlPlane> {
         let post = self.mail.clone().map(|settings| {
             let office = mail::Office {
                 store: self.store.clone(),
@@ -124,6 +132,10 @@ impl Node {
             post,
             public_url: Arc::clone(&self.public_url),
             tail: Tail::start(&self.journal, tasks),
+            events,
+            retention: self.retention,
+            files: self.files.clone(),
+            exports: Slots::default(),
         })
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     decisions::decide,
     deliveries::show,
     edge::problem::{FaultBody, ProblemBody},
-    events, health,
+    events, exports, health,
 };
 
 #[derive(OpenApi)]
@@ -31,7 +31,8 @@ use crate::{
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(
-        events::ingest::ingest, events::list::list, events::list::show, events::stream::stream, events::stats::stats, events::export::export,
+        events::ingest::ingest, events::list::list, events::list::show, events::stream::stream, events::stats::stats,
+        exports::ask::export, exports::jobs::list, exports::jobs::show, exports::jobs::cancel, exports::links::download,
         decide::decide,
         rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
         register::register, register::verify_email, login::login, login::logout,

@@ -5,6 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use archive::Bucket;
 use axum::extract::FromRef;
 use domain::{
     OrgId,
@@ -33,6 +34,7 @@ use crate::{
     },
     error_chain::chain,
     events::tail::Tail,
+    exports::slots::Slots,
     fresh,
     lifecycle::Tasks,
     mail::Post,
@@ -67,15 +69,18 @@ pub struct ControlPlane {
     pub post: Option<Post>,
     pub public_url: Arc<PublicUrl>,
     pub tail: Tail,
+    /// For what we record ourselves.
+    pub events: Appenders,
+    pub retention: Duration,
+    /// `None`: `files.url` is not set.
+    pub files: Option<Bucket>,
+    pub exports: Slots,
 }
 
 impl DataPlane {
-    /// Makes events durable, and counts them.
+    /// Makes events durable.
     pub async fn append(&self, org: OrgId, frames: Frames) -> Result<(), Problem> {
-        let events = frames.count() as u64;
-        self.events.of(org).append(frames).await?;
-        metrics::counter!(names::EVENTS_INGESTED).increment(events);
-        Ok(())
+        Ok(self.events.append_events(org, frames).await?)
     }
 }
 
@@ -132,6 +137,14 @@ impl Appenders {
             partitions,
             by_partition,
         }
+    }
+
+    /// Makes events durable, and counts them.
+    pub async fn append_events(&self, org: OrgId, frames: Frames) -> Result<(), journal::Error> {
+        let events = frames.count() as u64;
+        self.of(org).append(frames).await?;
+        metrics::counter!(names::EVENTS_INGESTED).increment(events);
+        Ok(())
     }
 
     pub fn of(&self, org: OrgId) -> &Appender {

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
+use archive::Bucket;
 use axum::Router;
 use clap::ValueEnum;
 use journal::streams::Log;
@@ -14,8 +15,12 @@ use crate::{
     alerts::matching::Matcher,
     apply::{Applier, Sink},
     dead_letters,
-    deliveries::{record::Recorder, send::Sender, work::Worker},
+    deliveries::{self, record::Recorder, send::Sender},
     events::{index::Index, retention::Retention},
+    exports::{
+        sweep,
+        work::{AT_A_TIME, Worker},
+    },
     health::Health,
     lifecycle::Tasks,
     listener,
@@ -30,7 +35,7 @@ use crate::{
 pub enum Role {
     /// Serves HTTP and announces what the control plane decided.
     Api,
-    /// Fills PostgreSQL from the journal: events, deliveries, attempts.
+    /// Fills PostgreSQL from the journal: events, deliveries, attempts. Makes exports in the background.
     Index,
     /// Turns events into deliveries.
     Match,
@@ -94,7 +99,9 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
         stopping.clone(),
     );
     tasks.spawn("note key uses", uses);
-    routes::api(&node.data_plane(tasks), &node.control_plane(tasks)?)
+    let events = Appenders::start(&node.journal, Log::Events, tasks);
+    let control = node.control_plane(events.clone(), tasks)?;
+    routes::api(&node.data_plane(events), &control)
 }
 
 fn fill_the_store(node: &Node, tasks: &Tasks) {
@@ -111,6 +118,26 @@ fn fill_the_store(node: &Node, tasks: &Tasks) {
         deliveries_kept: node.delivery_retention,
     };
     tasks.spawn("retention", retention.run(tasks.stopping().clone()));
+    if let Some(files) = &node.files {
+        make_exports(node, files, tasks);
+    }
+}
+
+/// Here and not beside the API: it is work without anybody waiting, on what this role reads and writes.
+fn make_exports(node: &Node, files: &Bucket, tasks: &Tasks) {
+    let worker = Worker {
+        store: node.store.clone(),
+        files: files.clone(),
+        clock: node.clock,
+        file_events_max: node.export_events_max,
+    };
+    for number in 0..AT_A_TIME {
+        let task = worker.clone().run(tasks.stopping().clone());
+        tasks.spawn(format!("make exports {number}"), task);
+    }
+    let stopping = tasks.stopping().clone();
+    let sweeping = sweep::run(node.store.clone(), files.clone(), node.clock, stopping);
+    tasks.spawn("delete exports that ran out", sweeping);
 }
 
 fn apply_log<S: Sink + 'static>(log: Log, node: &Node, tasks: &Tasks) {
@@ -142,7 +169,7 @@ fn judge_events(node: &Node, tasks: &Tasks) {
 fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
     let outcomes = Appenders::start(&node.journal, Log::Outcomes, tasks);
     let sender = Sender::new(Arc::clone(&node.targets), node.signing.clone())?;
-    let worker = Worker::new(node.journal.clone(), sender, outcomes, node.clock);
+    let worker = deliveries::work::Worker::new(node.journal.clone(), sender, outcomes, node.clock);
     let task = worker.run(node.delivery_concurrency, tasks.stopping().clone());
     tasks.spawn("deliver", task);
     Ok(())

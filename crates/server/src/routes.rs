@@ -30,7 +30,8 @@ use crate::{
         no_store::no_store,
         rate_limit,
     },
-    events::{export, ingest, list as events, stats, stream},
+    events::{ingest, list as events, stats, stream},
+    exports::{ask, jobs, links},
     health::{self, Health},
     openapi,
     planes::{ControlPlane, DataPlane},
@@ -63,7 +64,13 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             per_key(List, get(stream::stream)),
         )
         .route("/v1/audit/stats", per_key(List, get(stats::stats)))
-        .route("/v1/audit/export", per_key(Export, post(export::export)))
+        .route("/v1/audit/export", per_key(Export, post(ask::export)))
+        .route("/v1/audit/exports", get(jobs::list))
+        .route(
+            "/v1/audit/exports/{id}",
+            get(jobs::show).delete(jobs::cancel),
+        )
+        .route("/v1/audit/exports/{id}/files/{name}", get(links::download))
         .route(
             "/v1/alert-rules",
             per_key(RuleWrite, post(rules::create)).get(rules::list),

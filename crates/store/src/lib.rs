@@ -11,6 +11,7 @@ mod copy;
 pub mod deliveries;
 mod error;
 pub mod events;
+pub mod exports;
 pub mod invitations;
 pub mod members;
 pub mod outbox;

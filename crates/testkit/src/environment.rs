@@ -31,12 +31,20 @@ pub fn binaries() -> anyhow::Result<Binaries> {
 
 /// Where the mail server that tests use is installed.
 pub(crate) fn mail_sink_folder() -> anyhow::Result<PathBuf> {
+    Ok(cache()?.join("watchbell/mail-sink"))
+}
+
+/// Where the S3 server that tests use is installed.
+pub(crate) fn s3_server_folder() -> anyhow::Result<PathBuf> {
+    Ok(cache()?.join("watchbell/s3-server"))
+}
+
+fn cache() -> anyhow::Result<PathBuf> {
     let home = || Some(PathBuf::from(env::var_os("HOME")?).join(".cache"));
     let cache = env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .or_else(home);
-    let cache = cache.context("neither XDG_CACHE_HOME nor HOME is set")?;
-    Ok(cache.join("watchbell/mail-sink"))
+    cache.context("neither XDG_CACHE_HOME nor HOME is set")
 }
 
 pub(crate) fn text(name: &str) -> Option<String> {

@@ -12,6 +12,7 @@
 //! | `own` | engines for one test alone |
 //! | `receiver` | a webhook receiver that keeps what arrives and answers as told |
 //! | `mail` | a mail server that keeps what it is sent |
+//! | `s3` | an S3-compatible server that keeps files |
 //! | `process` | the real `watchbell` program |
 //! | `eventually` | waiting for a condition, with a deadline |
 //! | `folder`, `environment` | throw-away folders; the environment variables we read |
@@ -27,6 +28,7 @@ pub mod namespace;
 pub mod own;
 pub mod process;
 pub mod receiver;
+pub mod s3;
 pub mod shared;
 
 pub use database::Database;
@@ -37,4 +39,5 @@ pub use namespace::namespace;
 pub use own::Own;
 pub use process::Watchbell;
 pub use receiver::{Answer, Received, Receiver};
+pub use s3::S3Server;
 pub use shared::{Shared, shared};

@@ -2,11 +2,14 @@
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
-use domain::account::{EmailAddress, SecretToken, TokenKind};
+use domain::{
+    Day, Timestamp,
+    account::{EmailAddress, SecretToken, TokenKind},
+};
 use journal::Journal;
 
 use super::{WithConfig, say};
-use crate::{accounts::found::found, chance, node, system_clock};
+use crate::{accounts::found::found, chance, events::archive::archive_day, node, system_clock};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Admin {
@@ -15,6 +18,9 @@ pub(super) enum Admin {
     /// Print a link with which somebody chooses a new password, once and within 30 minutes; for
     /// when mail cannot reach them.
     ResetLink(ResetLink),
+    /// Write a day of the trail to a file below `files.url`, where exports read it; prints which, as
+    /// JSON. The day stays in the database.
+    ArchiveDay(ArchiveDay),
 }
 
 #[derive(Debug, Args)]
@@ -38,11 +44,20 @@ pub(super) struct ResetLink {
     email: String,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct ArchiveDay {
+    #[command(flatten)]
+    with: WithConfig,
+    /// The day, in UTC, such as 2026-11-15.
+    day: String,
+}
+
 impl Admin {
     pub(super) async fn run(self) -> anyhow::Result<()> {
         match self {
             Self::CreateOrg(command) => command.run().await,
             Self::ResetLink(command) => command.run().await,
+            Self::ArchiveDay(command) => command.run().await,
         }
     }
 }
@@ -81,6 +96,25 @@ impl ResetLink {
             .public_url
             .link("reset-password", token.reveal());
         say(serde_json::json!({"link": link, "token": token.reveal()}));
+        Ok(())
+    }
+}
+
+impl ArchiveDay {
+    async fn run(self) -> anyhow::Result<()> {
+        let config = self.with.load()?;
+        let start = Timestamp::parse(&format!("{}T00:00:00Z", self.day));
+        let day = Day::of(start.with_context(|| format!("`{}` is not a day", self.day))?);
+        let files = config.files.open()?.context("files.url is not set")?;
+        let store = node::open_store(&config)?;
+        let now = system_clock::SYSTEM.now();
+        let archived = archive_day(&store, &files, day, now).await?;
+        let archived = archived.with_context(|| format!("the database has no events of {day}"))?;
+        let file = archived.file;
+        say(serde_json::json!({
+            "day": self.day, "file": file.file, "events": file.events, "bytes": file.bytes,
+            "sha256": file.sha256,
+        }));
         Ok(())
     }
 }

@@ -10,13 +10,14 @@ pub mod reference;
 use std::{net::SocketAddr, time::Duration};
 
 use anyhow::Context as _;
+use archive::{Bucket, bucket::S3Options};
 use axum::http::HeaderName;
 use domain::{
     limit::{Operation, Quota},
     partition::Partitions,
 };
 use ipnet::IpNet;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
 use crate::mail;
@@ -36,6 +37,7 @@ pub struct Config {
     pub events: Events,
     pub delivery: Delivery,
     pub mail: Mail,
+    pub files: Files,
     pub log: Log,
 }
 
@@ -121,6 +123,39 @@ pub struct Mail {
     #[serde(serialize_with = "hidden_option")]
     pub smtp_url: Option<SecretString>,
     pub from: String,
+}
+
+/// Where exports and archived days are kept.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Files {
+    pub url: Option<String>,
+    pub s3_endpoint: Option<String>,
+    pub s3_region: Option<String>,
+    pub s3_access_key_id: Option<String>,
+    #[serde(serialize_with = "hidden_option")]
+    pub s3_secret_access_key: Option<SecretString>,
+    pub archive_days: bool,
+    pub export_events_max: u64,
+}
+
+impl Files {
+    /// Where files are kept, if anywhere.
+    pub fn open(&self) -> anyhow::Result<Option<Bucket>> {
+        let Some(url) = &self.url else {
+            return Ok(None);
+        };
+        let s3 = S3Options {
+            endpoint: self.s3_endpoint.clone(),
+            region: self.s3_region.clone(),
+            access_key_id: self.s3_access_key_id.clone(),
+            secret_access_key: self
+                .s3_secret_access_key
+                .as_ref()
+                .map(|secret| secret.expose_secret().to_owned()),
+        };
+        Ok(Some(Bucket::open(url, &s3)?))
+    }
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -249,6 +284,20 @@ impl Default for Mail {
     }
 }
 
+impl Default for Files {
+    fn default() -> Self {
+        Self {
+            url: None,
+            s3_endpoint: None,
+            s3_region: None,
+            s3_access_key_id: None,
+            s3_secret_access_key: None,
+            archive_days: false,
+            export_events_max: 500_000,
+        }
+    }
+}
+
 impl Default for Log {
     fn default() -> Self {
         Self {
@@ -323,8 +372,15 @@ impl Config {
             "delivery.retention_days must be at least 1"
         );
         mail::check(&self.mail)?;
+        anyhow::ensure!(
+            self.files.url.is_some() || !self.files.archive_days,
+            "files.archive_days needs files.url, where the days are kept"
+        );
+        anyhow::ensure!(
+            self.files.s3_access_key_id.is_some() == self.files.s3_secret_access_key.is_some(),
+            "files.s3_access_key_id and files.s3_secret_access_key are set together or not at all"
+        );
         if let Some(secret) = &self.delivery.signing_secret {
-            use secrecy::ExposeSecret as _;
             anyhow::ensure!(
                 !secret.expose_secret().is_empty(),
                 "delivery.signing_secret is empty; leave it out to send unsigned webhooks"

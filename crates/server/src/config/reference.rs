@@ -196,6 +196,41 @@ pub const SETTINGS: &[Setting] = &[
         "Watchbell <watchbell@localhost>",
         "Who mails come from.",
     ),
+    setting(
+        "files.url",
+        "none",
+        "Where files are kept: `file:///folder`, which every node must share, or `s3://bucket/prefix`. Exports asked for with `async` are below `exports/`, days of the trail below `archive/`. Without it there is neither.",
+    ),
+    setting(
+        "files.s3_endpoint",
+        "none",
+        "The address of an S3-compatible server that is not Amazon's, such as `https://minio.internal:9000`.",
+    ),
+    setting(
+        "files.s3_region",
+        "none",
+        "The bucket's region; `us-east-1` unless set.",
+    ),
+    setting(
+        "files.s3_access_key_id",
+        "none",
+        "Without it and the next, the machine's own role is used (instance metadata).",
+    ),
+    setting(
+        "files.s3_secret_access_key",
+        "none",
+        "Secret: prefer `WATCHBELL__FILES__S3_SECRET_ACCESS_KEY_FILE`.",
+    ),
+    setting(
+        "files.archive_days",
+        "false",
+        "Whether days that are older than `events.retention_days` are written to files, which exports read, before they leave the database.",
+    ),
+    setting(
+        "files.export_events_max",
+        "500000",
+        "Events after which a file of an export that is made in the background ends and the next begins; what is lost when a node dies is the file it was writing.",
+    ),
     setting("log.format", "json", "`json` or `text`."),
     setting(
         "log.filter",

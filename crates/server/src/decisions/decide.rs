@@ -1,21 +1,15 @@
 //! `POST /v1/runtime/decisions`: answers, once the journal has the decision.
 
 use axum::{Json as JsonAnswer, extract::State};
-use domain::{
-    DecisionId,
-    error_code::ErrorCode,
-    event::{self, Sent, accept::Arrival},
-    fault::Fault,
-    id::Tail,
-};
-use journal::{frames::Frames, record::EventRecord};
+use domain::{DecisionId, error_code::ErrorCode, event::accept::Arrival, fault::Fault};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, value::to_raw_value};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::{
     chance,
     edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, read::Json},
+    events::own::{Unrecorded, record},
     planes::DataPlane,
     telemetry::metrics as names,
 };
@@ -115,30 +109,21 @@ pub async fn decide(
             context: &question.context,
         },
     };
-    let raw = to_raw_value(&event).map_err(|error| {
-        Problem::new(
-            ErrorCode::InvalidBody,
-            format!("This cannot be recorded: {error}."),
-        )
-    })?;
     let arrival = Arrival {
         org: caller.org,
         received_at,
         retention: plane.retention,
     };
-    let (sent, tail) = (Sent::bare(raw.get()), Tail::Random(chance::bytes()));
-    let mut json = String::new();
-    let id = event::accept(&sent, &arrival, tail, &mut json)
-        .map_err(|fault| Problem::invalid(vec![in_question(fault)]))?;
-    let record = EventRecord {
-        org: caller.org,
-        id,
-        received_at,
-        json: &json,
-    };
-    plane
-        .append(caller.org, Frames::from_iter([record]))
-        .await?;
+    record(&plane.events, &arrival, &event)
+        .await
+        .map_err(|unrecorded| match unrecorded {
+            Unrecorded::Unwritable(error) => Problem::new(
+                ErrorCode::InvalidBody,
+                format!("This cannot be recorded: {error}."),
+            ),
+            Unrecorded::Invalid(fault) => Problem::invalid(vec![in_question(fault)]),
+            Unrecorded::Journal(error) => error.into(),
+        })?;
     metrics::counter!(names::DECISIONS, "decision" => "allow").increment(1);
     Ok(JsonAnswer(Decision {
         decision_id,

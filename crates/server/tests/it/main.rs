@@ -6,6 +6,7 @@
 mod access;
 mod accounts;
 mod api_keys;
+mod archive;
 mod cluster;
 mod commands;
 mod coverage;
@@ -14,6 +15,8 @@ mod dead_letters;
 mod deployment;
 mod dev;
 mod errors;
+mod export_jobs;
+mod exports;
 mod fresh;
 mod guard;
 mod hostile;

@@ -1,57 +1,12 @@
-//! What is in the trail can be taken out of it, and decisions are part of it.
+//! Decisions are part of the trail.
 
 use domain::account::ApiKey;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use testkit::Receiver;
 
-use crate::deployment::{DEADLINE, Deployment, Running, event};
+use crate::deployment::{DEADLINE, Deployment, Running};
 use crate::errors::problem;
-
-#[tokio::test]
-async fn an_export_has_every_event_and_its_last_line_proves_it() {
-    let running = Running::start(Deployment::new());
-    let customer = &running.customer;
-    let batch: Vec<Value> = (0..700)
-        .map(|number| event(&format!("agent-{number}")))
-        .collect();
-    for _ in 0..3 {
-        let body = json!({"events": batch});
-        let answer = customer.post("/v1/audit/events", &body).await;
-        assert_eq!(answer.status(), StatusCode::ACCEPTED);
-    }
-    let answer = customer.post("/v1/audit/export", &json!({})).await;
-    assert_eq!(answer.status(), StatusCode::OK);
-    assert_eq!(answer.headers()["content-type"], "application/x-ndjson");
-    let text = answer.text().await.expect("a body");
-    let body = text.strip_suffix('\n').expect("it ends with a line end");
-    let (events, last) = body.rsplit_once('\n').expect("lines");
-    let events = format!("{events}\n");
-    let last: Value = serde_json::from_str(last).expect("JSON");
-    assert_eq!(last["export"]["events"], 2_100);
-    let sha256 = hex::encode(Sha256::digest(&events));
-    assert_eq!(last["export"]["sha256"], sha256);
-    let mut exported: Vec<Value> = events
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
-    let listed = customer.all_events().await;
-    assert_eq!(exported, listed);
-    exported.dedup_by_key(|event| event["id"].clone());
-    assert_eq!(exported.len(), 2_100);
-}
-
-#[tokio::test]
-async fn an_export_of_an_empty_trail_is_its_last_line() {
-    let running = Running::start(Deployment::new());
-    let answer = running.customer.post("/v1/audit/export", &json!({})).await;
-    let last: Value = answer.json().await.expect("one line of JSON");
-    assert_eq!(last["export"]["events"], 0);
-    let unknown = json!({"format": "xml"});
-    let refused = running.customer.post("/v1/audit/export", &unknown).await;
-    assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
-}
 
 #[tokio::test]
 async fn a_decision_is_recorded_before_it_is_answered_and_rules_see_it() {

@@ -1,6 +1,8 @@
 //! Audit events: written by the indexer, read by people.
 
+pub mod archive;
 mod counts;
+pub mod export;
 mod index;
 mod list;
 mod look;

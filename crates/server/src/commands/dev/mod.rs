@@ -73,6 +73,7 @@ impl Dev {
     ) -> anyhow::Result<Telemetry> {
         let mut demo = Demo::load(folder)?;
         let mut config = config(engines, &demo)?;
+        config.files.url = Some(format!("file://{}", folder.path().join("files").display()));
         let listener = listen(PREFERRED_PORT).await?;
         config.http.public_url = PublicUrl::parse(&format!("http://{}", listener.local_addr()?))?;
         let telemetry = logs::start(&config.log)?;

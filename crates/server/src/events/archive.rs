@@ -1,0 +1,112 @@
+//! Moves a day of the trail into a file, so that it can leave the database and still be exported.
+//!
+//! The file is written, read back as far as its footer, and only then noted; a crash before leaves a file
+//! that nobody reads and that the next try overwrites. What arrives for the day later goes into a file
+//! of its own, because the name says what is inside.
+
+use archive::{
+    Bucket, Events,
+    days::{self, DayWriter},
+};
+use domain::{Day, OrgId, Timestamp, event::Filter};
+use store::{
+    Store,
+    events::{archive::ArchivedFile, export::Position},
+};
+
+/// Why a day was not archived; it is still in the database.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Archive(#[from] archive::Error),
+    #[error("{file} has {found} events, and {written} were written")]
+    NotWhole {
+        file: String,
+        written: u64,
+        found: u64,
+    },
+    #[error("the lengths of events are not those of their text")]
+    Inconsistent,
+}
+
+/// A day that is in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Archived {
+    /// Whoever drops the day must find exactly this many events in it, while nobody can write to it:
+    /// one more arrived meanwhile, and the day has to be archived again.
+    pub events: u64,
+    pub file: ArchivedFile,
+}
+
+/// Writes what the database holds of a day, of all organisations, into a file; `None` if it holds nothing.
+/// Doing it again changes nothing.
+pub async fn archive_day(
+    store: &Store,
+    files: &Bucket,
+    day: Day,
+    now: Timestamp,
+) -> Result<Option<Archived>, Error> {
+    let Some(held) = store.day_held(day).await? else {
+        return Ok(None);
+    };
+    let name = format!(
+        "archive/audit_events/day={day}/{}-{}-{}.parquet",
+        held.oldest, held.newest, held.events
+    );
+    let noted = store.archived_files(day, day).await?;
+    if let Some(file) = noted.into_iter().find(|file| file.file == name) {
+        return Ok(Some(Archived {
+            events: held.events,
+            file,
+        }));
+    }
+    let mut writer = DayWriter::create(files, &name).await?;
+    let mut org = None;
+    while let Some(next) = store.next_org_of_day(day, org).await? {
+        write_org(store, &mut writer, day, next).await?;
+        org = Some(next);
+    }
+    let finished = writer.finish().await?;
+    let found = days::count(files, &name).await?;
+    let bytes = files.length(&name).await?;
+    if found != finished.events || bytes != finished.bytes {
+        return Err(Error::NotWhole {
+            file: name,
+            written: finished.events,
+            found,
+        });
+    }
+    let file = ArchivedFile {
+        day,
+        file: name,
+        events: finished.events,
+        bytes: finished.bytes,
+        sha256: finished.sha256,
+    };
+    store.save_archived(&file, now).await?;
+    tracing::info!(day = %day, events = file.events, bytes = file.bytes, "archived a day");
+    Ok(Some(Archived {
+        events: file.events,
+        file,
+    }))
+}
+
+async fn write_org(
+    store: &Store,
+    writer: &mut DayWriter,
+    day: Day,
+    org: OrgId,
+) -> Result<(), Error> {
+    let all = Filter::default();
+    let mut at = Some(Position::new(day.first_id(), day.next().first_id(), None));
+    while let Some(position) = at {
+        let piece = store.export_events(org, &all, position).await?;
+        let events = Events::from_separated(piece.text, piece.lengths);
+        let events = events.ok_or(Error::Inconsistent)?;
+        writer.write(org, events).await?;
+        at = piece.next;
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Events of our own: what Watchbell did for somebody is in their trail like what agents do.
+
+use domain::{
+    EventId,
+    event::{self, Sent, accept::Arrival},
+    fault::Fault,
+    id::Tail,
+};
+use journal::{frames::Frames, record::EventRecord};
+use serde::Serialize;
+use serde_json::value::to_raw_value;
+
+use crate::{chance, planes::Appenders};
+
+/// Why an event was not recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum Unrecorded {
+    #[error("write the event")]
+    Unwritable(#[from] serde_json::Error),
+    /// It is not an event that we would take from a client.
+    #[error("{}: {}", .0.pointer, .0.detail)]
+    Invalid(Fault),
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+}
+
+/// Makes an event durable, by the checks that every event passes; returns once the journal has it.
+pub async fn record(
+    events: &Appenders,
+    arrival: &Arrival,
+    event: &impl Serialize,
+) -> Result<EventId, Unrecorded> {
+    let raw = to_raw_value(event)?;
+    let (sent, tail) = (Sent::bare(raw.get()), Tail::Random(chance::bytes()));
+    let mut json = String::new();
+    let id = event::accept(&sent, arrival, tail, &mut json).map_err(Unrecorded::Invalid)?;
+    let record = EventRecord {
+        org: arrival.org,
+        id,
+        received_at: arrival.received_at,
+        json: &json,
+    };
+    let frames = Frames::from_iter([record]);
+    events.append_events(arrival.org, frames).await?;
+    Ok(id)
+}

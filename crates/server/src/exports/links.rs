@@ -1,0 +1,122 @@
+//! Links to the files of an export, which work for a while for whoever has them.
+//!
+//! A link is signed with a secret that only its export has: it cannot be made for another file or a
+//! later time, and it ends with the export.
+
+use std::time::Duration;
+
+use axum::{
+    body::Body,
+    extract::{Path, Query, State, rejection::QueryRejection},
+    http::{HeaderValue, header},
+    response::{IntoResponse as _, Response},
+};
+use domain::{ExportId, Timestamp, error_code::ErrorCode};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde::Deserialize;
+use sha2::Sha256;
+
+use crate::{
+    config::PublicUrl,
+    edge::{Problem, problem::ProblemBody},
+    error_chain::chain,
+    planes::ControlPlane,
+};
+
+/// Long enough to begin a download by hand; one that has begun goes on.
+const LASTS: Duration = Duration::from_mins(15);
+
+/// What a link carries.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkParams {
+    expires: i64,
+    signature: String,
+}
+
+/// When a link that is made now runs out.
+pub(super) fn expiry(now: Timestamp) -> Timestamp {
+    Timestamp::from_unix_millis(now.plus(LASTS).unix_seconds() * 1_000)
+}
+
+pub(super) fn url(
+    public_url: &PublicUrl,
+    id: ExportId,
+    name: &str,
+    expires_at: Timestamp,
+    secret: &[u8],
+) -> String {
+    let expires = expires_at.unix_seconds();
+    let signature = hex::encode(signed(id, name, expires, secret).finalize().into_bytes());
+    let origin = public_url.origin();
+    format!("{origin}/v1/audit/exports/{id}/files/{name}?expires={expires}&signature={signature}")
+}
+
+fn signed(id: ExportId, name: &str, expires: i64, secret: &[u8]) -> Hmac<Sha256> {
+    let hmac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC takes a key of any length");
+    hmac.chain_update(format!("{id}\n{name}\n{expires}"))
+}
+
+/// Downloads a file of an export, by a link from the export itself.
+#[utoipa::path(
+    get, path = "/v1/audit/exports/{id}/files/{name}", tag = "exports",
+    params(
+        ("id" = String, Path, description = "`exp_...`"),
+        ("name" = String, Path, description = "The file's name"),
+        ("expires" = i64, Query, description = "When the link runs out, in seconds since 1970"),
+        ("signature" = String, Query, description = "Proves that we made it"),
+    ),
+    responses(
+        (status = 200, description = "The file", content_type = "application/octet-stream", body = String),
+        (status = "4XX", description = "The link does not work or has run out", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn download(
+    State(plane): State<ControlPlane>,
+    Path((id, name)): Path<(String, String)>,
+    params: Result<Query<LinkParams>, QueryRejection>,
+) -> Result<Response, Problem> {
+    let id: ExportId = id.parse().map_err(|_| no_such_link())?;
+    let Query(link) = params.map_err(|_| no_such_link())?;
+    let signature = hex::decode(&link.signature).map_err(|_| no_such_link())?;
+    let now = plane.clock.now();
+    if link.expires <= now.unix_seconds() {
+        return Err(no_such_link());
+    }
+    let file = plane.store.linked_file(id, &name, now).await?;
+    let file = file.ok_or_else(no_such_link)?;
+    signed(id, &name, link.expires, &file.secret)
+        .verify_slice(&signature)
+        .map_err(|_| no_such_link())?;
+    let files = plane.files.as_ref().ok_or_else(no_such_link)?;
+    let (bytes, stream) = files
+        .read(&file.object)
+        .await
+        .map_err(|error| match error {
+            archive::Error::Missing(_) => no_such_link(),
+            error => {
+                tracing::warn!(error = chain(&error), export.id = %id, "a file could not be read");
+                let detail = "The file cannot be read at the moment; ask again.";
+                Problem::new(ErrorCode::StoreUnavailable, detail)
+            }
+        })?;
+    let disposition = format!("attachment; filename=\"{name}\"");
+    let disposition = HeaderValue::from_str(&disposition).map_err(|_| no_such_link())?;
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/octet-stream"),
+        ),
+        (header::CONTENT_LENGTH, HeaderValue::from(bytes)),
+        (header::CONTENT_DISPOSITION, disposition),
+    ];
+    Ok((headers, Body::from_stream(stream)).into_response())
+}
+
+/// The same whatever is wrong with it.
+fn no_such_link() -> Problem {
+    let detail = "This link does not work, or has run out. Ask for the export again \
+                  (GET /v1/audit/exports/{id}): it has new links.";
+    Problem::new(ErrorCode::NotFound, detail)
+}

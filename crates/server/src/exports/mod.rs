@@ -1,0 +1,29 @@
+//! Exports: the trail, or the part of it that a filter asks for, as a file.
+//!
+//! An export is asked for ([`ask`]), with a body that [`request`] reads. [`plan`] fixes what is in it:
+//! what was accepted before it was asked for, and never the event that says so. [`source`] reads that,
+//! newest first, from the database and, for days that have left it, from the archive's files. It is
+//! either sent as it is read ([`stream`]), in constant memory and no faster than the client takes it,
+//! within the bounds of [`slots`]; or made in the background by [`work`], as files in object storage:
+//! [`jobs`] shows how far it is, [`links`] gives the files to whoever has the link, [`sweep`] deletes them.
+//!
+//! | what | is guaranteed |
+//! |---|---|
+//! | accepted before the export was asked for | in it, once |
+//! | accepted while it is made | in it or not, at most once |
+//! | cut off | noticed: by the last line, the end of the document, the footer, the trailers |
+//!
+//! An export is an event of the trail itself (`event_type` `export`), recorded before its first byte. One
+//! that is being sent ends when its key is revoked or its session ends. One that is made in the background
+//! goes on: it was allowed when it was asked for, and its links are only shown to who may export.
+
+pub mod ask;
+pub mod jobs;
+pub mod links;
+mod plan;
+mod request;
+pub mod slots;
+mod source;
+mod stream;
+pub mod sweep;
+pub mod work;

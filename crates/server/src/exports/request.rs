@@ -1,0 +1,219 @@
+//! What an export is asked for by: a filter, a format, a compression.
+
+use archive::{Compression, Format};
+use domain::{
+    error_code::ErrorCode,
+    event::{Filter, filter::NotAFilter},
+    fault::{Fault, FaultCode},
+};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::edge::Problem;
+
+/// An export, as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    pub filter: Filter,
+    pub format: Format,
+    pub compression: Compression,
+    /// Made in the background, as files.
+    pub in_background: bool,
+}
+
+/// What is exported, and how. Fields of the filter take a string or a list of strings: values of one
+/// field are alternatives, different fields must all hold.
+#[derive(ToSchema)]
+#[schema(as = ExportWanted)]
+#[expect(dead_code, reason = "describes the body; `Wanted::read` reads it")]
+pub struct WantedBody {
+    /// `ndjson` (the default), `json`, `csv` or `parquet`.
+    #[schema(example = "csv")]
+    format: Option<String>,
+    /// Of the file: `none` (the default), `gzip` or `zstd`. Parquet compresses inside: `zstd` (the
+    /// default) or `none`.
+    #[schema(example = "gzip")]
+    compression: Option<String>,
+    /// Make it in the background, as files; needs the setting `files.url`.
+    #[schema(rename = "async")]
+    in_background: Option<bool>,
+    /// Events that occurred then or later.
+    #[schema(format = DateTime)]
+    from: Option<String>,
+    /// Events that occurred before.
+    #[schema(format = DateTime)]
+    to: Option<String>,
+    event_type: Option<Vec<String>>,
+    agent_id: Option<Vec<String>>,
+    /// A name, or the start of some and a `*`.
+    action: Option<Vec<String>>,
+    result: Option<Vec<String>>,
+    severity: Option<Vec<String>>,
+    session_id: Option<Vec<String>>,
+    trace_id: Option<Vec<String>>,
+    decision_id: Option<Vec<String>>,
+    /// A text that the event contains.
+    q: Option<String>,
+}
+
+impl Wanted {
+    /// Reads the body of a request.
+    pub fn read(mut body: Map<String, Value>) -> Result<Self, Problem> {
+        let format = choice(
+            &mut body,
+            "format",
+            &Format::ALL.map(|one| (one.as_str(), one)),
+        )?;
+        let format = format.unwrap_or_default();
+        let compressions = Compression::ALL.map(|one| (one.as_str(), one));
+        let compression = choice(&mut body, "compression", &compressions)?;
+        let compression = match (format, compression) {
+            (Format::Parquet, None) => Compression::Zstd,
+            (Format::Parquet, Some(Compression::Gzip)) => {
+                let detail =
+                    "Parquet compresses inside; `compression` is `zstd` or `none` with it.";
+                return Err(invalid("compression", detail));
+            }
+            (_, compression) => compression.unwrap_or_default(),
+        };
+        let in_background = match body.remove("async") {
+            None => false,
+            Some(Value::Bool(given)) => given,
+            Some(_) => return Err(unread("`async` is true or false.")),
+        };
+        Ok(Self {
+            filter: filter(&body)?,
+            format,
+            compression,
+            in_background,
+        })
+    }
+
+    pub fn extension(&self) -> String {
+        extension(self.format, self.compression)
+    }
+
+    pub fn media_type(&self) -> &'static str {
+        let outer = self.format.outer(self.compression);
+        outer
+            .media_type()
+            .unwrap_or_else(|| self.format.media_type())
+    }
+}
+
+/// What a file's name ends with, after the dot.
+pub fn extension(format: Format, compression: Compression) -> String {
+    format!("{}{}", format.as_str(), format.outer(compression).suffix())
+}
+
+fn choice<T: Copy>(
+    body: &mut Map<String, Value>,
+    name: &str,
+    choices: &[(&str, T)],
+) -> Result<Option<T>, Problem> {
+    let Some(given) = body.remove(name) else {
+        return Ok(None);
+    };
+    let chosen = choices.iter().find(|(text, _)| given == *text);
+    let names = || choices.iter().map(|(text, _)| *text).collect::<Vec<_>>();
+    match chosen {
+        Some((_, value)) => Ok(Some(*value)),
+        None => Err(unread(&format!(
+            "`{name}` is one of {}.",
+            names().join(", ")
+        ))),
+    }
+}
+
+/// What is left of the body is the filter; anything else would silently do nothing.
+fn filter(fields: &Map<String, Value>) -> Result<Filter, Problem> {
+    let mut filter = Filter::default();
+    for (name, value) in fields {
+        let several = match value {
+            Value::Array(values) => values.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        for value in several {
+            let text = value
+                .as_str()
+                .ok_or_else(|| unread(&format!("`{name}` takes a string or a list of strings.")))?;
+            filter.add(name, text).map_err(|refused| match refused {
+                NotAFilter::UnknownField(name) => {
+                    unread(&format!("`{name}` is not a field of an export."))
+                }
+                NotAFilter::Invalid { field, detail } => invalid(field, &detail),
+            })?;
+        }
+    }
+    if let (Some(from), Some(to)) = (filter.from, filter.to)
+        && from > to
+    {
+        return Err(invalid("from", "`from` is after `to`."));
+    }
+    Ok(filter)
+}
+
+fn unread(detail: &str) -> Problem {
+    Problem::new(
+        ErrorCode::InvalidBody,
+        format!("The body could not be read: {detail}"),
+    )
+}
+
+fn invalid(field: &str, detail: &str) -> Problem {
+    let fault = Fault::new(FaultCode::FieldInvalid, format!("/{field}"), detail);
+    Problem::invalid(vec![fault])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(body: Value) -> Result<Wanted, Problem> {
+        let Value::Object(body) = body else {
+            panic!("an object")
+        };
+        Wanted::read(body)
+    }
+
+    #[test]
+    fn a_body_is_read_and_what_it_does_not_say_has_a_default() {
+        let wanted = read(json!({})).expect("an export");
+        assert_eq!(wanted.format, Format::Ndjson);
+        assert_eq!(wanted.extension(), "ndjson");
+        let wanted =
+            read(json!({"format": "csv", "compression": "gzip", "agent_id": ["a", "b"], "q": "X"}));
+        let wanted = wanted.expect("an export");
+        assert_eq!(wanted.filter.agent_id, ["a", "b"]);
+        assert_eq!(wanted.extension(), "csv.gz");
+        assert_eq!(wanted.media_type(), "application/gzip");
+        let wanted = read(json!({"format": "parquet"})).expect("an export");
+        assert_eq!(wanted.compression, Compression::Zstd);
+        assert_eq!(wanted.extension(), "parquet");
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for body in [
+            json!({"format": "xml"}),
+            json!({"compression": 7}),
+            json!({"colour": "red"}),
+            json!({"async": "yes"}),
+            json!({"agent_id": {"is": "a"}}),
+        ] {
+            let problem = read(body.clone()).expect_err("refused");
+            assert_eq!(problem.code(), ErrorCode::InvalidBody, "{body}");
+        }
+        for body in [
+            json!({"severity": "urgent"}),
+            json!({"from": "yesterday"}),
+            json!({"from": "2026-11-15T00:00:00Z", "to": "2026-11-14T00:00:00Z"}),
+            json!({"format": "parquet", "compression": "gzip"}),
+        ] {
+            let problem = read(body.clone()).expect_err("refused");
+            assert_eq!(problem.code(), ErrorCode::ValidationFailed, "{body}");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Reads what is in an export, newest first: day by day, from the database and from the archive.
+//!
+//! A day that is only in the database is read in pieces of one text each. A day that has files is read
+//! from those and from the database together, because what arrives late for such a day is there: both
+//! are in the same order, so they are merged, and an event that is in two of them is taken once.
+
+use std::{collections::VecDeque, pin::Pin};
+
+use archive::{Bucket, Events, days};
+use domain::{
+    Day, EventId,
+    event::{EventView, Filter},
+};
+use futures::{Stream, TryStreamExt as _};
+use store::{Store, events::export::Position};
+use tokio::task::JoinSet;
+
+use super::plan::{Plan, after};
+
+/// How many bytes of merged events make a batch.
+const MERGED_BYTES: usize = 1024 * 1024;
+
+/// Why an export could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Archive(#[from] archive::Error),
+    #[error("days of the trail are in files, and files.url is not set")]
+    NoFiles,
+    #[error("read {what}: {problem}")]
+    Inconsistent { what: &'static str, problem: String },
+}
+
+/// Some of the events, none if a piece had none that match.
+pub struct Batch {
+    pub events: Events,
+    /// What is left is below this.
+    pub below: EventId,
+}
+
+/// An export being read.
+pub struct Source {
+    store: Store,
+    files: Option<Bucket>,
+    plan: Plan,
+    at: At,
+}
+
+enum At {
+    /// Everything below this is left.
+    Below(EventId),
+    /// In the midst of a day that is only in the database.
+    Live(Position),
+    /// The database has no more of a day.
+    LiveEnd(Position),
+    /// In the midst of a day that has files.
+    Merging(Box<Merge>),
+    End,
+}
+
+impl Source {
+    pub fn new(store: Store, files: Option<Bucket>, plan: Plan) -> Self {
+        let at = plan
+            .range
+            .map_or(At::End, |range| At::Below(after(range.newest)));
+        Self {
+            store,
+            files,
+            plan,
+            at,
+        }
+    }
+
+    /// One that goes on where another was.
+    pub fn resume(store: Store, files: Option<Bucket>, plan: Plan, below: EventId) -> Self {
+        let at = plan.range.map_or(At::End, |_| At::Below(below));
+        Self {
+            store,
+            files,
+            plan,
+            at,
+        }
+    }
+
+    /// The next events; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Batch>, Error> {
+        loop {
+            self.at = match std::mem::replace(&mut self.at, At::End) {
+                At::End => return Ok(None),
+                At::Below(below) => match self.plan.day_below(below) {
+                    None => At::End,
+                    Some(position) => {
+                        let names = files_of(&self.store, position).await?;
+                        if names.is_empty() {
+                            At::Live(position)
+                        } else {
+                            merge(&self.plan, self.files.as_ref(), position, &names).await?
+                        }
+                    }
+                },
+                At::LiveEnd(position) => {
+                    // A day that left the database meanwhile is in files by now, and looked empty.
+                    let names = files_of(&self.store, position).await?;
+                    if names.is_empty() {
+                        At::Below(position.from)
+                    } else {
+                        merge(&self.plan, self.files.as_ref(), position, &names).await?
+                    }
+                }
+                At::Live(position) => return self.live(position).await.map(Some),
+                At::Merging(mut merge) => {
+                    let batch = merge.next(&self.store, &self.plan).await?;
+                    let below = batch.below;
+                    self.at = if merge.is_over() {
+                        At::Below(merge.first)
+                    } else {
+                        At::Merging(merge)
+                    };
+                    return Ok(Some(Batch { below, ..batch }));
+                }
+            };
+        }
+    }
+
+    async fn live(&mut self, position: Position) -> Result<Batch, Error> {
+        let piece = self
+            .store
+            .export_events(self.plan.org, &self.plan.filter, position)
+            .await?;
+        let events = events(piece.text, piece.lengths)?;
+        let below = piece.next.map_or(position.from, |next| next.below);
+        self.at = piece.next.map_or(At::LiveEnd(position), At::Live);
+        Ok(Batch { events, below })
+    }
+}
+
+/// The files that a position's day has by now.
+async fn files_of(store: &Store, position: Position) -> Result<Vec<String>, Error> {
+    let day = Day::of(position.from.time());
+    let files = store.archived_files(day, day).await?;
+    Ok(files.into_iter().map(|file| file.file).collect())
+}
+
+async fn merge(
+    plan: &Plan,
+    files: Option<&Bucket>,
+    position: Position,
+    names: &[String],
+) -> Result<At, Error> {
+    let files = files.ok_or(Error::NoFiles)?;
+    let mut feeds = vec![Feed::new(Rest::Live(position))];
+    for name in names {
+        let rows = days::read(files, name, plan.org).await?;
+        feeds.push(Feed::new(Rest::File(Box::pin(rows))));
+    }
+    Ok(At::Merging(Box::new(Merge {
+        feeds,
+        first: position.from,
+        below: position.below,
+    })))
+}
+
+fn events(text: String, lengths: Vec<u32>) -> Result<Events, Error> {
+    Events::from_separated(text, lengths).ok_or(Error::Inconsistent {
+        what: "events",
+        problem: "their lengths are not those of their text".to_owned(),
+    })
+}
+
+/// A day that is read from several places at once.
+struct Merge {
+    feeds: Vec<Feed>,
+    /// The day's first id that is wanted.
+    first: EventId,
+    below: EventId,
+}
+
+/// Events from one place, newest first.
+struct Feed {
+    waiting: VecDeque<(EventId, String)>,
+    rest: Rest,
+}
+
+enum Rest {
+    Live(Position),
+    File(Pin<Box<dyn Stream<Item = Result<Events, archive::Error>> + Send>>),
+    Nothing,
+}
+
+impl Merge {
+    async fn next(&mut self, store: &Store, plan: &Plan) -> Result<Batch, Error> {
+        let mut events = Events::default();
+        while events.bytes() < MERGED_BYTES {
+            for feed in &mut self.feeds {
+                feed.fill(store, plan).await?;
+            }
+            let newest = self.feeds.iter().filter_map(Feed::newest).max();
+            let Some(newest) = newest.filter(|newest| *newest >= self.first) else {
+                self.feeds.clear();
+                break;
+            };
+            // The same event from each place that has it.
+            let same = self.feeds.iter_mut().filter_map(|feed| feed.take(newest));
+            let Some(json) = same.last() else { break };
+            if newest < self.below && is_wanted(&plan.filter, newest, &json) {
+                events.push(&json);
+            }
+            self.below = self.below.min(newest);
+        }
+        let below = if self.is_over() {
+            self.first
+        } else {
+            self.below
+        };
+        Ok(Batch { events, below })
+    }
+
+    fn is_over(&self) -> bool {
+        self.feeds.is_empty()
+    }
+}
+
+fn is_wanted(filter: &Filter, id: EventId, json: &str) -> bool {
+    let view = EventView::parse(json).unwrap_or_default();
+    filter.matches(id, json, &view)
+}
+
+impl Feed {
+    fn new(rest: Rest) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            rest,
+        }
+    }
+
+    fn newest(&self) -> Option<EventId> {
+        self.waiting.front().map(|(id, _)| *id)
+    }
+
+    fn take(&mut self, id: EventId) -> Option<String> {
+        let is_it = self.newest() == Some(id);
+        is_it
+            .then(|| self.waiting.pop_front())
+            .flatten()
+            .map(|(_, json)| json)
+    }
+
+    /// Makes sure that something waits, unless there is no more.
+    async fn fill(&mut self, store: &Store, plan: &Plan) -> Result<(), Error> {
+        while self.waiting.is_empty() {
+            let more = match &mut self.rest {
+                Rest::Nothing => return Ok(()),
+                Rest::Live(position) => {
+                    let all = Filter::default();
+                    let piece = store.export_events(plan.org, &all, *position).await?;
+                    self.rest = piece.next.map_or(Rest::Nothing, Rest::Live);
+                    events(piece.text, piece.lengths)?
+                }
+                Rest::File(rows) => match rows.try_next().await? {
+                    Some(events) => events,
+                    None => {
+                        self.rest = Rest::Nothing;
+                        return Ok(());
+                    }
+                },
+            };
+            for json in more.iter() {
+                self.waiting.push_back((id_of(json)?, json.to_owned()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn id_of(json: &str) -> Result<EventId, Error> {
+    let view = EventView::parse(json).ok();
+    let id = view.and_then(|view| view.text("id")?.parse().ok());
+    id.ok_or_else(|| Error::Inconsistent {
+        what: "an archived event",
+        problem: "it has no id".to_owned(),
+    })
+}
+
+/// A source that is one batch ahead: the next is read while this one is sent.
+pub struct Ahead {
+    /// At most one, and gone when this is dropped.
+    reading: JoinSet<(Source, Result<Option<Batch>, Error>)>,
+}
+
+impl Ahead {
+    pub fn new(source: Source) -> Self {
+        let mut ahead = Self {
+            reading: JoinSet::new(),
+        };
+        ahead.read_on(source);
+        ahead
+    }
+
+    pub async fn next(&mut self) -> Result<Option<Batch>, Error> {
+        match self.reading.join_next().await {
+            None => Ok(None),
+            Some(Ok((source, read))) => {
+                if let Ok(Some(_)) = &read {
+                    self.read_on(source);
+                }
+                read
+            }
+            Some(Err(error)) => Err(Error::Inconsistent {
+                what: "an export",
+                problem: error.to_string(),
+            }),
+        }
+    }
+
+    fn read_on(&mut self, mut source: Source) {
+        self.reading.spawn(async move {
+            let read = source.next().await;
+            (source, read)
+        });
+    }
+}

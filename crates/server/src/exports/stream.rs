@@ -1,0 +1,172 @@
+//! Sends an export as it is read: in constant memory, and no faster than the client takes it.
+
+use std::time::Duration;
+
+use archive::{FileWriter, Finished};
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderName, HeaderValue, header},
+    response::{IntoResponse as _, Response},
+};
+use bytes::Bytes;
+use domain::error_code::ErrorCode;
+use futures::stream;
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use tokio::{task::spawn_blocking, time::Instant};
+
+use super::{
+    plan::Plan,
+    request::Wanted,
+    slots::Slot,
+    source::{self, Ahead, Batch, Source},
+};
+use crate::{
+    edge::{Problem, caller::EventsExport, standing::Standing},
+    error_chain::chain,
+    planes::ControlPlane,
+    telemetry::metrics as names,
+};
+
+/// How often it is asked whether the key or the session still holds.
+const STANDING_EVERY: Duration = Duration::from_secs(3);
+
+const EVENTS: HeaderName = HeaderName::from_static("watchbell-export-events");
+const SHA256: HeaderName = HeaderName::from_static("watchbell-export-sha256");
+
+/// Why an export was cut off.
+#[derive(Debug, thiserror::Error)]
+enum CutOff {
+    #[error(transparent)]
+    Source(#[from] source::Error),
+    #[error(transparent)]
+    Writing(#[from] archive::Error),
+    #[error("who asked may not have it any more")]
+    Revoked,
+    #[error("writing stopped")]
+    Stopped(#[from] tokio::task::JoinError),
+}
+
+/// The answer, whose body is the export.
+pub(super) fn answer(
+    plane: ControlPlane,
+    plan: Plan,
+    wanted: &Wanted,
+    standing: Standing<EventsExport>,
+    slot: Slot,
+) -> Result<Response, Problem> {
+    let file = format!("audit-events.{}", wanted.extension());
+    let writer = FileWriter::new(wanted.format, wanted.compression).map_err(|error| {
+        tracing::error!(error = chain(&error), "an export could not begin");
+        Problem::new(ErrorCode::Internal, "The file could not be begun.")
+    })?;
+    let sending = Sending {
+        source: Ahead::new(Source::new(plane.store, plane.files, plan)),
+        state: State::Events(Box::new(writer)),
+        standing,
+        asked_at: Instant::now(),
+        _slot: slot,
+    };
+    let frames = stream::try_unfold(sending, async |sending| {
+        sending.frame().await.inspect_err(|error| {
+            metrics::counter!(names::EXPORTS, "outcome" => "cut_off").increment(1);
+            tracing::warn!(error = chain(error), "an export was cut off");
+        })
+    });
+    let disposition = format!("attachment; filename=\"{file}\"");
+    let mut response = Body::new(StreamBody::new(Box::pin(frames))).into_response();
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static(wanted.media_type()),
+    );
+    headers.insert(
+        header::CONTENT_DISPOSITION,
+        HeaderValue::from_str(&disposition).expect("a file's name is plain ASCII"),
+    );
+    headers.insert(
+        header::TRAILER,
+        HeaderValue::from_static("watchbell-export-events, watchbell-export-sha256"),
+    );
+    Ok(response)
+}
+
+/// An export on its way.
+struct Sending {
+    source: Ahead,
+    state: State,
+    standing: Standing<EventsExport>,
+    /// When it was last asked whether the key or the session holds.
+    asked_at: Instant,
+    _slot: Slot,
+}
+
+enum State {
+    Events(Box<FileWriter>),
+    Trailers(Finished),
+    End,
+}
+
+impl Sending {
+    /// The next frame and how to go on. An error breaks the connection, and with it the file.
+    async fn frame(mut self) -> Result<Option<(Frame<Bytes>, Self)>, CutOff> {
+        loop {
+            match std::mem::replace(&mut self.state, State::End) {
+                State::End => return Ok(None),
+                State::Trailers(finished) => {
+                    metrics::counter!(names::EXPORTS, "outcome" => "whole").increment(1);
+                    return Ok(Some((Frame::trailers(trailers(&finished)), self)));
+                }
+                State::Events(writer) => {
+                    self.ask_again().await?;
+                    let bytes = match self.source.next().await? {
+                        Some(batch) => self.write(writer, batch).await?,
+                        None => self.finish(*writer).await?,
+                    };
+                    if !bytes.is_empty() {
+                        return Ok(Some((Frame::data(Bytes::from(bytes)), self)));
+                    }
+                }
+            }
+        }
+    }
+
+    async fn ask_again(&mut self) -> Result<(), CutOff> {
+        if self.asked_at.elapsed() < STANDING_EVERY {
+            return Ok(());
+        }
+        self.asked_at = Instant::now();
+        let holds = self.standing.still_holds().await;
+        holds.then_some(()).ok_or(CutOff::Revoked)
+    }
+
+    /// Digests, formats and compresses, which is work for a thread that may be busy.
+    async fn write(
+        &mut self,
+        mut writer: Box<FileWriter>,
+        batch: Batch,
+    ) -> Result<Vec<u8>, CutOff> {
+        metrics::counter!(names::EVENTS_EXPORTED).increment(batch.events.len() as u64);
+        let written = spawn_blocking(move || {
+            let bytes = writer.write(batch.events);
+            (writer, bytes)
+        });
+        let (writer, bytes) = written.await?;
+        self.state = State::Events(writer);
+        Ok(bytes?)
+    }
+
+    async fn finish(&mut self, writer: FileWriter) -> Result<Vec<u8>, CutOff> {
+        let (bytes, finished) = spawn_blocking(move || writer.finish()).await??;
+        self.state = State::Trailers(finished);
+        Ok(bytes)
+    }
+}
+
+fn trailers(finished: &Finished) -> HeaderMap {
+    let sha256 = HeaderValue::from_str(&finished.sha256).expect("hex digits");
+    HeaderMap::from_iter([
+        (EVENTS, HeaderValue::from(finished.events)),
+        (SHA256, sha256),
+    ])
+}
