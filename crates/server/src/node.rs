@@ -52,6 +52,8 @@ pub struct Node {
     public_url: Arc<PublicUrl>,
     /// `None`: `files.url` is not set.
     pub files: Option<Bucket>,
+    /// Where days go before they are dropped; `None`: nowhere.
+    pub archive: Option<Bucket>,
     /// Events after which a file of an export ends.
     pub export_events_max: u64,
 }
@@ -61,6 +63,7 @@ impl Node {
     pub async fn connect(config: &Config, clock: Clock) -> anyhow::Result<Self> {
         let journal = connect_journal(config).await?;
         let store = open_store(config)?;
+        let files = config.files.open()?;
         Ok(Self {
             door: Door {
                 keys: Keys::new(journal.clone()),
@@ -95,7 +98,8 @@ impl Node {
             request_timeout: Duration::from_secs(config.http.request_timeout_s),
             mail: mail::Settings::read(&config.mail)?,
             public_url: Arc::new(config.http.public_url.clone()),
-            files: config.files.open()?,
+            archive: files.clone().filter(|_| config.files.archive_days),
+            files,
             export_events_max: config.files.export_events_max,
         })
     }

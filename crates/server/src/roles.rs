@@ -116,6 +116,7 @@ fn fill_the_store(node: &Node, tasks: &Tasks) {
         clock: node.clock,
         events_kept: node.retention,
         deliveries_kept: node.delivery_retention,
+        archive: node.archive.clone(),
     };
     tasks.spawn("retention", retention.run(tasks.stopping().clone()));
     if let Some(files) = &node.files {

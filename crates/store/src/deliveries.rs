@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use domain::{AttemptId, DeliveryId, EventId, OrgId, RuleId, Timestamp};
+use domain::{AttemptId, Day, DeliveryId, EventId, OrgId, RuleId, Timestamp};
 use sqlx::{Connection, FromRow, Postgres, Transaction, types::time::OffsetDateTime};
 use uuid::Uuid;
 
@@ -82,8 +82,8 @@ pub struct Outcomes {
 #[derive(Debug)]
 pub struct DeliveryLog {
     pub writer: Writer,
-    delivery_days: BTreeSet<u128>,
-    attempt_days: BTreeSet<u128>,
+    delivery_days: BTreeSet<Day>,
+    attempt_days: BTreeSet<Day>,
 }
 
 impl Store {

@@ -3,13 +3,12 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use domain::Timestamp;
+use domain::{Day, EventId, Timestamp};
 use sqlx::{AssertSqlSafe, Connection, FromRow, PgConnection};
 use uuid::Uuid;
 
 use crate::{Error, Store};
 
-const DAY_MILLIS: u128 = 24 * 3600 * 1000;
 /// Serialises the making of partitions between nodes ("wbpart" in ASCII).
 const MAKING: i64 = 0x7762_7061_7274;
 /// Held by the node that drops days ("wbdrop" in ASCII). Another lock than for making: a writer that
@@ -17,7 +16,7 @@ const MAKING: i64 = 0x7762_7061_7274;
 const DROPPING: i64 = 0x7762_6472_6f70;
 /// How many days from today on there always are, so that no writer waits for a day to be made at
 /// midnight and a node that cannot make any has a week to be noticed.
-pub const DAYS_AHEAD: u64 = 7;
+pub const DAYS_AHEAD: i64 = 7;
 /// How long dropping waits for those who use a table. Readers of the day that goes queue behind it for
 /// that long; everybody else goes on.
 const DROP_PATIENCE: &str = "SET lock_timeout = '10s'";
@@ -42,8 +41,8 @@ impl Table {
     }
 
     /// The table of one day.
-    fn partition(self, day: u128) -> String {
-        format!("{}_d{day}", self.name())
+    fn partition(self, day: Day) -> String {
+        format!("{}_d{}", self.name(), day.number())
     }
 
     /// Which row's age counts beside the day's: a delivery is kept in its event's day, and an event may
@@ -57,14 +56,12 @@ impl Table {
     }
 }
 
-/// One day of one table.
+/// One day of one table, as PostgreSQL holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Day {
+pub struct DayTable {
+    pub day: Day,
     /// The table that holds it.
     pub table: String,
-    /// When it begins, and when the next one does.
-    pub from: Timestamp,
-    pub to: Timestamp,
     /// As PostgreSQL estimates; `None` before it has looked.
     pub rows: Option<u64>,
     /// With its indexes.
@@ -73,10 +70,10 @@ pub struct Day {
     pub is_archived: bool,
 }
 
-impl Day {
+impl DayTable {
     /// Whether all of it is older than `kept`.
     pub fn is_overdue(&self, kept: Duration, now: Timestamp) -> bool {
-        self.to.plus(kept) <= now
+        self.day.next().start().plus(kept) <= now
     }
 }
 
@@ -86,14 +83,22 @@ pub struct DayDropper {
     connection: PgConnection,
 }
 
+/// What becomes of a day that was taken out and not dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leftover {
+    Drop,
+    /// It may hold more than the archive has.
+    PutBack,
+}
+
 impl Store {
     /// The days of the events, oldest first.
-    pub async fn event_days(&self) -> Result<Vec<Day>, Error> {
+    pub async fn event_days(&self) -> Result<Vec<DayTable>, Error> {
         self.days(Table::AuditEvents).await
     }
 
     /// The days of a table, oldest first.
-    pub async fn days(&self, table: Table) -> Result<Vec<Day>, Error> {
+    pub async fn days(&self, table: Table) -> Result<Vec<DayTable>, Error> {
         let rows: Vec<DayDbRow> = sqlx::query_as(
             "SELECT relname::text AS name, reltuples::bigint AS rows,
                     -- NULL for a table that was dropped since the catalogue was read.
@@ -106,17 +111,17 @@ impl Store {
         .bind(table.name())
         .fetch_all(&self.pool)
         .await?;
-        let mut days: Vec<Day> = rows.into_iter().filter_map(DayDbRow::read).collect();
-        days.sort_by_key(|day| day.from);
+        let mut days: Vec<DayTable> = rows.into_iter().filter_map(DayDbRow::read).collect();
+        days.sort_by_key(|table| table.day);
         Ok(days)
     }
 
     /// Makes today and the days after it, of every table, where they are missing.
     pub async fn make_days_ahead(&self, now: Timestamp) -> Result<(), Error> {
-        let today = number(now);
+        let today = Day::of(now).number();
         let mut connection = self.writer().await?.connection;
         for table in Table::ALL {
-            for day in today..=today + u128::from(DAYS_AHEAD) {
+            for day in (today..=today + DAYS_AHEAD).map(Day::from_number) {
                 let mut transaction = connection.begin().await?;
                 make(&mut transaction, table, day).await?;
                 transaction.commit().await?;
@@ -142,34 +147,49 @@ impl DayDropper {
     ///
     /// Taking a day out concurrently waits for those who use the table and lets them go on; then it is a
     /// table that nobody knows, and dropping it disturbs nobody. A step that fails (somebody reads for
-    /// longer than we wait) or does not come (a crash) is taken by the next call.
+    /// longer than we wait) or does not come (a crash) is taken by [`Self::see_to_leftovers`].
     pub async fn drop_day(
         &mut self,
         table: Table,
-        day: &Day,
+        day: Day,
         written_before: Timestamp,
     ) -> Result<bool, Error> {
-        let (parent, partition) = (table.name(), table.partition(number(day.from)));
+        let partition = table.partition(day);
         if self.is_fresh(table, &partition, written_before).await? {
             return Ok(false);
         }
-        self.execute(format!(
-            "ALTER TABLE {parent} DETACH PARTITION {partition} CONCURRENTLY"
-        ))
-        .await?;
-        self.execute(format!("DROP TABLE {partition}")).await?;
+        self.take_out(table, &partition).await?;
+        self.drop_table(&partition).await?;
         Ok(true)
     }
 
-    /// Drops days before `kept_from` that were taken out, or half taken out, and are still there.
-    pub async fn drop_leftovers(
+    /// Drops a day of events of which `archived` are in a file; whether it did. Once it is taken out
+    /// nobody can write to it: if it has more than the file, it is put back, to be archived again.
+    pub async fn drop_archived_day(&mut self, day: Day, archived: u64) -> Result<bool, Error> {
+        let (table, partition) = (Table::AuditEvents, Table::AuditEvents.partition(day));
+        self.take_out(table, &partition).await?;
+        let count = format!("SELECT count(*) FROM {partition}");
+        let held: i64 = sqlx::query_scalar(AssertSqlSafe(count))
+            .fetch_one(&mut self.connection)
+            .await?;
+        if held.unsigned_abs() != archived {
+            attach(&mut self.connection, table, day).await?;
+            return Ok(false);
+        }
+        self.drop_table(&partition).await?;
+        Ok(true)
+    }
+
+    /// Sees to days before `kept_from` that were taken out, or half taken out, and are still there.
+    pub async fn see_to_leftovers(
         &mut self,
         table: Table,
         kept_from: Timestamp,
+        then: Leftover,
     ) -> Result<(), Error> {
         let parent = table.name();
-        let leftovers: Vec<(String, bool)> = sqlx::query_as(
-            "SELECT relname::text, inhrelid IS NOT NULL FROM pg_class
+        let leftovers: Vec<(i64, bool)> = sqlx::query_as(
+            "SELECT substring(relname from '[0-9]+$')::bigint AS day, inhrelid IS NOT NULL FROM pg_class
              LEFT JOIN pg_inherits ON inhrelid = pg_class.oid
              WHERE relkind = 'r' AND relname ~ ('^' || $1 || '_d[0-9]+$')
                AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass($1))
@@ -177,19 +197,36 @@ impl DayDropper {
                AND substring(relname from '[0-9]+$')::bigint < $2",
         )
         .bind(parent)
-        .bind(i64::try_from(number(kept_from)).unwrap_or(i64::MAX))
+        .bind(Day::of(kept_from).number())
         .fetch_all(&mut self.connection)
         .await?;
-        for (partition, is_pending) in leftovers {
+        for (day, is_pending) in leftovers {
+            let day = Day::from_number(day);
+            let partition = table.partition(day);
             if is_pending {
                 self.execute(format!(
                     "ALTER TABLE {parent} DETACH PARTITION {partition} FINALIZE"
                 ))
                 .await?;
             }
-            self.execute(format!("DROP TABLE {partition}")).await?;
+            match then {
+                Leftover::Drop => self.drop_table(&partition).await?,
+                Leftover::PutBack => attach(&mut self.connection, table, day).await?,
+            }
         }
         Ok(())
+    }
+
+    async fn take_out(&mut self, table: Table, partition: &str) -> Result<(), Error> {
+        let parent = table.name();
+        self.execute(format!(
+            "ALTER TABLE {parent} DETACH PARTITION {partition} CONCURRENTLY"
+        ))
+        .await
+    }
+
+    async fn drop_table(&mut self, partition: &str) -> Result<(), Error> {
+        self.execute(format!("DROP TABLE {partition}")).await
     }
 
     async fn is_fresh(
@@ -228,13 +265,10 @@ struct DayDbRow {
 
 impl DayDbRow {
     /// `None` if the name is not one we give.
-    fn read(self) -> Option<Day> {
+    fn read(self) -> Option<DayTable> {
         let (_, number) = self.name.rsplit_once("_d")?;
-        let begins = number.parse::<i64>().ok()?.checked_mul(24 * 3600 * 1000)?;
-        let from = Timestamp::from_unix_millis(begins);
-        Some(Day {
-            from,
-            to: from.plus(Duration::from_secs(24 * 3600)),
+        Some(DayTable {
+            day: Day::from_number(number.parse().ok()?),
             rows: u64::try_from(self.rows).ok(),
             bytes: u64::try_from(self.bytes).unwrap_or(0),
             is_archived: self.is_archived,
@@ -250,10 +284,10 @@ pub(crate) async fn ensure(
     connection: &mut PgConnection,
     table: Table,
     keys: impl Iterator<Item = Uuid>,
-    known: &BTreeSet<u128>,
-) -> Result<BTreeSet<u128>, Error> {
-    let days: BTreeSet<u128> = keys
-        .map(day_of)
+    known: &BTreeSet<Day>,
+) -> Result<BTreeSet<Day>, Error> {
+    let days: BTreeSet<Day> = keys
+        .map(|key| Day::of(EventId::from_uuid(key).time()))
         .filter(|day| !known.contains(day))
         .collect();
     for day in &days {
@@ -263,7 +297,7 @@ pub(crate) async fn ensure(
 }
 
 /// The days that a table has, oldest first.
-pub(crate) async fn days(connection: &mut PgConnection, table: Table) -> Result<Vec<u128>, Error> {
+pub(crate) async fn days(connection: &mut PgConnection, table: Table) -> Result<Vec<Day>, Error> {
     let parent = table.name();
     let names: Vec<String> = sqlx::query_scalar(
         "SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -273,12 +307,15 @@ pub(crate) async fn days(connection: &mut PgConnection, table: Table) -> Result<
     .fetch_all(connection)
     .await?;
     let prefix = format!("{parent}_d");
-    let day = |name: &String| name.strip_prefix(&prefix)?.parse().ok();
-    let days: BTreeSet<u128> = names.iter().filter_map(day).collect();
+    let day = |name: &String| {
+        let number = name.strip_prefix(&prefix)?.parse().ok()?;
+        Some(Day::from_number(number))
+    };
+    let days: BTreeSet<Day> = names.iter().filter_map(day).collect();
     Ok(days.into_iter().collect())
 }
 
-async fn make(connection: &mut PgConnection, table: Table, day: u128) -> Result<(), Error> {
+async fn make(connection: &mut PgConnection, table: Table, day: Day) -> Result<(), Error> {
     let (parent, partition) = (table.name(), table.partition(day));
     // Asked first without the lock: the usual case waits for nobody.
     if exists(connection, &partition).await? {
@@ -291,18 +328,23 @@ async fn make(connection: &mut PgConnection, table: Table, day: u128) -> Result<
     if exists(connection, &partition).await? {
         return Ok(());
     }
-    let (from, to) = (first_key(day), first_key(day + 1));
-    // Made apart and then attached: attaching blocks no reader or writer of the other days.
+    // Made apart and then attached: attaching blocks no reader or writer of the other days. The text is
+    // made of our own names and numbers only.
     let make = format!("CREATE TABLE {partition} (LIKE {parent} INCLUDING ALL)");
-    let attach = format!(
-        "ALTER TABLE {parent} ATTACH PARTITION {partition} FOR VALUES FROM ('{from}') TO ('{to}')"
-    );
-    // Both texts are made of our own names and numbers only.
     sqlx::query(AssertSqlSafe(make))
         .execute(&mut *connection)
         .await?;
+    attach(connection, table, day).await
+}
+
+async fn attach(connection: &mut PgConnection, table: Table, day: Day) -> Result<(), Error> {
+    let (parent, partition) = (table.name(), table.partition(day));
+    let (from, to) = (day.first_id().uuid(), day.next().first_id().uuid());
+    let attach = format!(
+        "ALTER TABLE {parent} ATTACH PARTITION {partition} FOR VALUES FROM ('{from}') TO ('{to}')"
+    );
     sqlx::query(AssertSqlSafe(attach))
-        .execute(&mut *connection)
+        .execute(connection)
         .await?;
     Ok(())
 }
@@ -316,31 +358,4 @@ async fn exists(connection: &mut PgConnection, partition: &str) -> Result<bool, 
     .bind(partition)
     .fetch_one(connection)
     .await?)
-}
-
-/// Days since 1970 of a time-ordered key.
-fn day_of(key: Uuid) -> u128 {
-    (key.as_u128() >> 80) / DAY_MILLIS
-}
-
-/// Days since 1970.
-fn number(from: Timestamp) -> u128 {
-    u128::try_from(from.unix_millis()).unwrap_or(0) / DAY_MILLIS
-}
-
-/// The smallest key of a day.
-pub(crate) fn first_key(day: u128) -> Uuid {
-    Uuid::from_u128((day * DAY_MILLIS) << 80)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_lies_in_its_day() {
-        let key = Uuid::from_u128(1_763_200_000_123 << 80 | 0x7abc << 64 | 0x2a);
-        let day = day_of(key);
-        assert!(first_key(day) <= key && key < first_key(day + 1));
-    }
 }

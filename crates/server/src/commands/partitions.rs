@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-use domain::Timestamp;
+use domain::{Day, Timestamp};
 use serde_json::json;
-use store::partitions::{Day, Table};
+use store::partitions::{DayTable, Table};
 
 use super::{WithConfig, say};
 use crate::{node, system_clock};
@@ -48,40 +48,37 @@ impl Partitions {
 }
 
 /// What a day is waiting for.
-fn state(day: &Day, kept: Duration, now: Timestamp) -> String {
-    let archived = if day.is_archived { ", archived" } else { "" };
-    if day.from > now {
+fn state(table: &DayTable, kept: Duration, now: Timestamp) -> String {
+    let archived = if table.is_archived { ", archived" } else { "" };
+    let ends = table.day.next().start();
+    if table.day.start() > now {
         "ahead".to_owned()
-    } else if day.to > now {
+    } else if ends > now {
         "current".to_owned()
-    } else if day.is_overdue(kept, now) {
+    } else if table.is_overdue(kept, now) {
         format!("overdue{archived}")
     } else {
-        format!("kept until {}{archived}", date(day.to.plus(kept)))
+        format!("kept until {}{archived}", Day::of(ends.plus(kept)))
     }
 }
 
-fn as_line(day: &Day, state: &str) -> String {
-    let rows = day.rows.map_or("?".to_owned(), |rows| rows.to_string());
+fn as_line(table: &DayTable, state: &str) -> String {
+    let rows = table.rows.map_or("?".to_owned(), |rows| rows.to_string());
     format!(
         "{:<26}  {}  {rows:>12}  {:>10}  {state}",
-        day.table,
-        date(day.from),
-        size(day.bytes)
+        table.table,
+        table.day,
+        size(table.bytes)
     )
 }
 
-fn as_json(day: &Day, state: &str) -> String {
+fn as_json(table: &DayTable, state: &str) -> String {
     json!({
-        "table": day.table, "day": date(day.from), "from": day.from, "to": day.to, "rows": day.rows,
-        "bytes": day.bytes, "archived": day.is_archived, "state": state,
+        "table": table.table, "day": table.day.to_string(), "from": table.day.start(),
+        "to": table.day.next().start(), "rows": table.rows, "bytes": table.bytes,
+        "archived": table.is_archived, "state": state,
     })
     .to_string()
-}
-
-/// The date of a moment.
-fn date(at: Timestamp) -> String {
-    at.to_string().chars().take("2026-11-15".len()).collect()
 }
 
 /// Bytes for people.

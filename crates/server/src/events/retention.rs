@@ -3,15 +3,19 @@
 
 use std::time::Duration;
 
+use ::archive::Bucket;
 use domain::{Timestamp, clock::Clock};
 use store::{
     Store,
-    partitions::{Day, DayDropper, Table},
+    partitions::{DayDropper, DayTable, Leftover, Table},
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::error_chain::chain;
+use crate::{
+    error_chain::chain,
+    events::archive::{self, archive_day},
+};
 
 /// A day is dropped at most this late.
 const EVERY: Duration = Duration::from_hours(1);
@@ -24,6 +28,8 @@ pub(crate) struct Retention {
     pub(crate) clock: Clock,
     pub(crate) events_kept: Duration,
     pub(crate) deliveries_kept: Duration,
+    /// Where days of events go before they are dropped; `None`: nowhere.
+    pub(crate) archive: Option<Bucket>,
 }
 
 impl Retention {
@@ -44,7 +50,7 @@ impl Retention {
         }
     }
 
-    async fn round(&self) -> Result<(), store::Error> {
+    async fn round(&self) -> Result<(), archive::Error> {
         let now = self.clock.now();
         self.store.make_days_ahead(now).await?;
         let Some(mut dropper) = self.store.day_dropper().await? else {
@@ -63,21 +69,29 @@ impl Retention {
         dropper: &mut DayDropper,
         table: Table,
         now: Timestamp,
-    ) -> Result<(), store::Error> {
+    ) -> Result<(), archive::Error> {
         let kept = match table {
             Table::AuditEvents => self.events_kept,
             Table::Deliveries | Table::DeliveryAttempts => self.deliveries_kept,
         };
-        dropper.drop_leftovers(table, now.minus(kept)).await?;
+        let then = match (table, &self.archive) {
+            (Table::AuditEvents, Some(_)) => Leftover::PutBack,
+            _ => Leftover::Drop,
+        };
+        dropper
+            .see_to_leftovers(table, now.minus(kept), then)
+            .await?;
         for day in self.store.days(table).await? {
             if !day.is_overdue(kept, now) {
                 continue;
             }
-            if table == Table::AuditEvents && !self.move_away(&day).await? {
-                tracing::warn!(table = day.table, "not archived yet, so it is kept");
-                continue;
-            }
-            if dropper.drop_day(table, &day, now.minus(kept)).await? {
+            let is_dropped = match (table, &self.archive) {
+                (Table::AuditEvents, Some(files)) => {
+                    self.archive_and_drop(dropper, files, &day, now).await?
+                }
+                _ => dropper.drop_day(table, day.day, now.minus(kept)).await?,
+            };
+            if is_dropped {
                 tracing::info!(
                     table = day.table,
                     rows = day.rows,
@@ -89,11 +103,16 @@ impl Retention {
         Ok(())
     }
 
-    /// Whether a day of events may go. This is where the archive takes it first, if one is configured:
-    /// it returns `true` once every event of the day is in object storage, and is asked again every
-    /// round until then.
-    #[expect(clippy::unused_async, reason = "the hook for the archive, which waits")]
-    async fn move_away(&self, _day: &Day) -> Result<bool, store::Error> {
-        Ok(true)
+    /// What is written to the day meanwhile is archived by the next round.
+    async fn archive_and_drop(
+        &self,
+        dropper: &mut DayDropper,
+        files: &Bucket,
+        day: &DayTable,
+        now: Timestamp,
+    ) -> Result<bool, archive::Error> {
+        let archived = archive_day(&self.store, files, day.day, now).await?;
+        let events = archived.map_or(0, |archived| archived.events);
+        Ok(dropper.drop_archived_day(day.day, events).await?)
     }
 }

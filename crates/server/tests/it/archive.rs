@@ -1,7 +1,7 @@
 //! Days that left the database are still exported, each organisation its own, without gaps or doubles.
 
 use serde_json::{Value, json};
-use testkit::folder::TestFolder;
+use testkit::{eventually, folder::TestFolder};
 
 use crate::deployment::{Customer, DEADLINE, Deployment, Running, ok};
 use crate::exports::lines;
@@ -127,4 +127,42 @@ async fn archived_days_are_exported_in_order_without_gaps_or_doubles_and_to_nobo
         .deployment
         .sql(&format!("DROP TABLE audit_events_d{}", days[1].1));
     assert_eq!(export(&customer, &only).await, with_late, "from two files");
+}
+
+#[tokio::test]
+async fn days_that_are_old_enough_are_archived_before_they_are_dropped_and_exported_ever_after() {
+    let folder = TestFolder::create().expect("a folder");
+    let url = format!("file://{}", folder.path().join("files").display());
+    let running = Running::start(Deployment::new().with("FILES__URL", &url));
+    let customer = running.customer.clone();
+    let days: Vec<(String, i64)> = [2, 20, 21].map(|ago| day(&running, ago)).into();
+    for (day, _) in &days {
+        ingest(&customer, day, "mine", 200).await;
+    }
+    let only = json!({"event_type": "tool_call"});
+    let before = export(&customer, &only).await;
+    assert_eq!(before.len(), 600);
+    let Running {
+        server, deployment, ..
+    } = running;
+    drop(server);
+
+    let deployment = deployment
+        .with("EVENTS__RETENTION_DAYS", "10")
+        .with("FILES__ARCHIVE_DAYS", "true");
+    let mut server = deployment.serve_all();
+    eventually(DEADLINE, "old days left the database", async || {
+        let left = deployment.sql(
+            "SELECT count(*) FROM pg_inherits WHERE inhparent = 'audit_events'::regclass
+             AND substring(inhrelid::regclass::text from '[0-9]+$')::int
+                 < extract(epoch FROM now()) / 86400 - 11",
+        );
+        left.trim() == "0"
+    })
+    .await;
+    let customer = customer.at(&mut server);
+    let filter = "/v1/audit/events?event_type=tool_call&limit=1000";
+    let listed: Value = ok(customer.get(filter).await).await;
+    assert_eq!(listed["data"].as_array().map(Vec::len), Some(200));
+    assert_eq!(export(&customer, &only).await, before);
 }

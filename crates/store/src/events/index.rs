@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::{EventId, OrgId, Timestamp};
+use domain::{Day, EventId, OrgId, Timestamp};
 use sqlx::{Connection, Postgres, Transaction};
 
 use super::{
@@ -37,7 +37,7 @@ pub struct EventRow<'a> {
 #[derive(Debug)]
 pub struct EventIndex {
     pub writer: Writer,
-    days: BTreeSet<u128>,
+    days: BTreeSet<Day>,
 }
 
 impl Store {
@@ -116,8 +116,8 @@ async fn save(
     transaction: &mut Transaction<'_, Postgres>,
     rows: &[EventRow<'_>],
     way: Way,
-    known: &BTreeSet<u128>,
-) -> Result<BTreeSet<u128>, Error> {
+    known: &BTreeSet<Day>,
+) -> Result<BTreeSet<Day>, Error> {
     if rows.is_empty() {
         return Ok(BTreeSet::new());
     }

@@ -4,7 +4,7 @@
 //! written in the transaction that writes the events, so a day, hour or minute in which one of the
 //! wanted values was not counted needs no look. Three errors among ten million events are found at once.
 
-use domain::{EventId, OrgId, event::Filter};
+use domain::{Day, EventId, OrgId, event::Filter};
 use sqlx::{PgConnection, Postgres, QueryBuilder};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -38,7 +38,7 @@ pub(super) enum Possible {
 pub(super) struct Sparse<'w> {
     org: OrgId,
     order: Order,
-    days: &'w [u128],
+    days: &'w [Day],
     conditions: Vec<Condition>,
 }
 
@@ -50,7 +50,7 @@ struct Condition {
 }
 
 impl<'w> Sparse<'w> {
-    pub(super) fn new(org: OrgId, wanted: &EventsWanted, days: &'w [u128]) -> Self {
+    pub(super) fn new(org: OrgId, wanted: &EventsWanted, days: &'w [Day]) -> Self {
         Self {
             org,
             order: wanted.order,

@@ -1,6 +1,6 @@
 //! Walks through the days for one page of events, until it is full or has cost enough.
 
-use domain::{EventId, OrgId, Timestamp};
+use domain::{Day, EventId, OrgId, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Error,
-    partitions::{self, Table, first_key},
+    partitions::{self, Table},
 };
 
 /// The part of a page's budget that is spent before the counts are asked where there are events. What
@@ -209,7 +209,7 @@ impl Stretch {
     }
 
     /// The part that lies in the next days that exist; `None` if there are none.
-    fn next_days(self, days: &[u128], order: Order, most: usize) -> Option<Self> {
+    fn next_days(self, days: &[Day], order: Order, most: usize) -> Option<Self> {
         let met = days.iter().map(|day| Self::day(*day));
         let met = met.filter(|day| self.meets(*day));
         let met: Vec<Self> = match order {
@@ -221,10 +221,10 @@ impl Stretch {
         Some(self.part_in(Self { low, high }))
     }
 
-    pub(super) fn day(day: u128) -> Self {
+    pub(super) fn day(day: Day) -> Self {
         Self {
-            low: first_key(day).as_u128(),
-            high: first_key(day + 1).as_u128(),
+            low: day.first_id().uuid().as_u128(),
+            high: day.next().first_id().uuid().as_u128(),
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use domain::{EventId, OrgId, Timestamp};
+use domain::{Day, EventId, OrgId, Timestamp};
 use store::{
     events::EventRow,
+    partitions::{Leftover, Table},
     watermark::{Applied, Source, Span},
 };
 use testkit::Database;
@@ -296,4 +297,33 @@ async fn a_day_that_was_dropped_is_made_again_for_a_writer_that_knew_it() {
         let day = asked(&database, day);
         asked(&database, &format!("DROP TABLE {day}"));
     }
+}
+
+#[tokio::test]
+async fn a_day_that_holds_more_than_its_file_is_put_back_and_never_dropped() {
+    let (store, database) = store().await;
+    let mut index = store.event_index().await.expect("an index");
+    let rows = [row(random_id(1, NOW)), row(random_id(2, NOW))];
+    index.write(&rows).await.expect("written");
+    let held = || asked(&database, "SELECT count(*) FROM audit_events");
+    let taken = store.day_dropper().await.expect("an answer");
+    let mut dropper = taken.expect("nobody else drops");
+    let day = Day::of(NOW);
+    let is_dropped = dropper.drop_archived_day(day, 1).await.expect("an answer");
+    assert!(!is_dropped);
+    assert_eq!(held(), "2");
+
+    // A crash after it was taken out: the next round puts it back before it looks at it.
+    let partition = format!("audit_events_d{}", day.number());
+    let take_out = format!("ALTER TABLE audit_events DETACH PARTITION {partition}");
+    asked(&database, &take_out);
+    assert_eq!(held(), "0");
+    let later = NOW.plus(Duration::from_secs(2 * 24 * 3600));
+    let putting_back = dropper.see_to_leftovers(Table::AuditEvents, later, Leftover::PutBack);
+    putting_back.await.expect("put back");
+    assert_eq!(held(), "2");
+
+    let is_dropped = dropper.drop_archived_day(day, 2).await.expect("an answer");
+    assert!(is_dropped);
+    assert_eq!(held(), "0");
 }
