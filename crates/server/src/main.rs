@@ -4,6 +4,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use server::commands::Cli;
+use tikv_jemallocator::Jemalloc;
+
+/// Buffers of some ten kilobytes come and go with every request; this one keeps them at hand.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 #[expect(
     clippy::print_stderr,
