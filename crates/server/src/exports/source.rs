@@ -130,9 +130,17 @@ impl Source {
             .export_events(self.plan.org, &self.plan.filter, position)
             .await?;
         let events = events(piece.text, piece.lengths)?;
-        let below = piece.next.map_or(position.from, |next| next.below);
-        self.at = piece.next.map_or(At::LiveEnd(position), At::Live);
-        Ok(Batch { events, below })
+        let reached = piece.reached;
+        self.at = if piece.is_last {
+            At::LiveEnd(reached)
+        } else {
+            At::Live(reached)
+        };
+        // Also at the end: what is left of the day may turn out to be in files.
+        Ok(Batch {
+            events,
+            below: reached.below,
+        })
     }
 }
 
@@ -163,7 +171,7 @@ async fn merge(
 }
 
 fn events(text: String, lengths: Vec<u32>) -> Result<Events, Error> {
-    Events::from_separated(text, lengths).ok_or(Error::Inconsistent {
+    Events::from_text(text, lengths).ok_or(Error::Inconsistent {
         what: "events",
         problem: "their lengths are not those of their text".to_owned(),
     })
@@ -255,7 +263,11 @@ impl Feed {
                 Rest::Live(position) => {
                     let all = Filter::default();
                     let piece = store.export_events(plan.org, &all, *position).await?;
-                    self.rest = piece.next.map_or(Rest::Nothing, Rest::Live);
+                    self.rest = if piece.is_last {
+                        Rest::Nothing
+                    } else {
+                        Rest::Live(piece.reached)
+                    };
                     events(piece.text, piece.lengths)?
                 }
                 Rest::File(rows) => match rows.try_next().await? {
