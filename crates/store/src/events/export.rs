@@ -69,10 +69,13 @@ impl Position {
         }
     }
 
-    /// The same for less, or for more, in the next piece.
+    /// The same, with a next piece that looks at no more rows than this.
     #[must_use]
-    pub fn looking_at(self, rows: u32) -> Self {
-        Self { rows, ..self }
+    pub fn at_most(self, rows: u32) -> Self {
+        Self {
+            rows: self.rows.min(rows.max(1)),
+            ..self
+        }
     }
 }
 

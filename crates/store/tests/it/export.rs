@@ -58,7 +58,7 @@ fn texts(piece: &Piece) -> Vec<String> {
     texts
 }
 
-/// The events from a position on, read in pieces that look at so many rows, and how many pieces.
+/// The events from a position on, read in pieces that look at no more rows, and how many pieces.
 async fn exported(
     store: &Store,
     org: OrgId,
@@ -70,7 +70,7 @@ async fn exported(
     let mut at = from;
     for number in 1..PIECES_MOST {
         if let Some(rows) = rows {
-            at = at.looking_at(rows);
+            at = at.at_most(rows);
         }
         let piece = store.export_events(org, filter, at).await.expect("a piece");
         events.extend(texts(&piece));
