@@ -9,12 +9,9 @@ pub struct Events {
 }
 
 impl Events {
-    /// From events that are separated, not ended, by line ends. `None` if the lengths are not those
-    /// of the text.
-    pub fn from_separated(mut text: String, lengths: Vec<u32>) -> Option<Self> {
-        if !lengths.is_empty() {
-            text.push('\n');
-        }
+    /// From events that are each followed by a line end. `None` if the lengths are not those of the
+    /// text.
+    pub fn from_text(text: String, lengths: Vec<u32>) -> Option<Self> {
         let bytes: usize = lengths.iter().map(|length| *length as usize + 1).sum();
         let mut end = 0;
         let fits = bytes == text.len()
@@ -95,11 +92,11 @@ mod tests {
 
     #[test]
     fn lengths_that_are_not_the_texts_are_refused() {
-        let events = Events::from_separated("{}\n{ }".to_owned(), vec![2, 3]).expect("they fit");
+        let events = Events::from_text("{}\n{ }\n".to_owned(), vec![2, 3]).expect("they fit");
         assert_eq!(events.iter().collect::<Vec<_>>(), ["{}", "{ }"]);
-        assert!(Events::from_separated("{}\n{ }".to_owned(), vec![3, 2]).is_none());
-        assert!(Events::from_separated("{}".to_owned(), vec![]).is_none());
-        let nothing = Events::from_separated(String::new(), vec![]);
+        assert!(Events::from_text("{}\n{ }\n".to_owned(), vec![3, 2]).is_none());
+        assert!(Events::from_text("{}\n".to_owned(), vec![]).is_none());
+        let nothing = Events::from_text(String::new(), vec![]);
         assert!(nothing.is_some_and(|events| events.is_empty()));
     }
 }

@@ -3,7 +3,10 @@
 use domain::Timestamp;
 use uuid::Uuid;
 
-const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+/// What such bytes start with.
+pub(crate) const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
+/// No flags, and no extension of the header.
+const NOTHING_SPECIAL: &[u8] = &[0; 8];
 const END: i16 = -1;
 /// PostgreSQL counts microseconds from 2000-01-01.
 const EPOCH_MILLIS: i64 = 946_684_800_000;
@@ -17,7 +20,7 @@ pub(crate) struct Rows {
 impl Rows {
     pub(crate) fn new(fields: i16) -> Self {
         Self {
-            bytes: HEADER.to_vec(),
+            bytes: [SIGNATURE, NOTHING_SPECIAL].concat(),
             fields,
         }
     }

@@ -8,11 +8,13 @@
 pub mod accounts;
 pub mod api_keys;
 mod copy;
+mod copy_out;
 pub mod deliveries;
 mod error;
 pub mod events;
 pub mod exports;
 pub mod invitations;
+mod literal;
 pub mod members;
 pub mod outbox;
 pub mod page;

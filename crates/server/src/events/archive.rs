@@ -100,13 +100,15 @@ async fn write_org(
     org: OrgId,
 ) -> Result<(), Error> {
     let all = Filter::default();
-    let mut at = Some(Position::new(day.first_id(), day.next().first_id(), None));
-    while let Some(position) = at {
-        let piece = store.export_events(org, &all, position).await?;
-        let events = Events::from_separated(piece.text, piece.lengths);
+    let mut at = Position::new(day.first_id(), day.next().first_id(), None);
+    loop {
+        let piece = store.export_events(org, &all, at).await?;
+        let events = Events::from_text(piece.text, piece.lengths);
         let events = events.ok_or(Error::Inconsistent)?;
         writer.write(org, events).await?;
-        at = piece.next;
+        if piece.is_last {
+            return Ok(());
+        }
+        at = piece.reached;
     }
-    Ok(())
 }

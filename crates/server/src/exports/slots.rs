@@ -11,7 +11,7 @@ use crate::edge::Problem;
 
 /// One that runs and one that was begun again because the first seemed lost.
 const PER_ORG: u32 = 2;
-/// Each holds some 10 MB and may keep a core busy compressing.
+/// Each holds some 10 MB, or 35 where events suddenly grow, and may keep a core busy compressing.
 const PER_NODE: u32 = 8;
 
 /// The exports that this node is sending. Cheap to clone.

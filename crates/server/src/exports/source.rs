@@ -46,6 +46,8 @@ pub struct Source {
     files: Option<Bucket>,
     plan: Plan,
     at: At,
+    /// Rows that a piece of the database looks at, if the store would look at more.
+    rows_max: u32,
 }
 
 enum At {
@@ -70,6 +72,7 @@ impl Source {
             files,
             plan,
             at,
+            rows_max: u32::MAX,
         }
     }
 
@@ -81,7 +84,14 @@ impl Source {
             files,
             plan,
             at,
+            rows_max: u32::MAX,
         }
+    }
+
+    /// The same in smaller batches, for who may only stop between two.
+    #[must_use]
+    pub fn in_pieces_of(self, rows_max: u32) -> Self {
+        Self { rows_max, ..self }
     }
 
     /// The next events; `None` at the end.
@@ -125,14 +135,23 @@ impl Source {
     }
 
     async fn live(&mut self, position: Position) -> Result<Batch, Error> {
+        let position = position.at_most(self.rows_max);
         let piece = self
             .store
             .export_events(self.plan.org, &self.plan.filter, position)
             .await?;
         let events = events(piece.text, piece.lengths)?;
-        let below = piece.next.map_or(position.from, |next| next.below);
-        self.at = piece.next.map_or(At::LiveEnd(position), At::Live);
-        Ok(Batch { events, below })
+        let reached = piece.reached;
+        self.at = if piece.is_last {
+            At::LiveEnd(reached)
+        } else {
+            At::Live(reached)
+        };
+        // Also at the end: what is left of the day may turn out to be in files.
+        Ok(Batch {
+            events,
+            below: reached.below,
+        })
     }
 }
 
@@ -150,11 +169,12 @@ async fn merge(
     names: &[String],
 ) -> Result<At, Error> {
     let files = files.ok_or(Error::NoFiles)?;
-    let mut feeds = vec![Feed::new(Rest::Live(position))];
+    let mut feeds = Vec::new();
     for name in names {
         let rows = days::read(files, name, plan.org).await?;
         feeds.push(Feed::new(Rest::File(Box::pin(rows))));
     }
+    feeds.push(Feed::new(Rest::Live(position)));
     Ok(At::Merging(Box::new(Merge {
         feeds,
         first: position.from,
@@ -163,7 +183,7 @@ async fn merge(
 }
 
 fn events(text: String, lengths: Vec<u32>) -> Result<Events, Error> {
-    Events::from_separated(text, lengths).ok_or(Error::Inconsistent {
+    Events::from_text(text, lengths).ok_or(Error::Inconsistent {
         what: "events",
         problem: "their lengths are not those of their text".to_owned(),
     })
@@ -171,6 +191,8 @@ fn events(text: String, lengths: Vec<u32>) -> Result<Events, Error> {
 
 /// A day that is read from several places at once.
 struct Merge {
+    /// The files in the order they were made in, then the database: what was sent again after the day
+    /// had left is in a later one, and does not replace what was accepted.
     feeds: Vec<Feed>,
     /// The day's first id that is wanted.
     first: EventId,
@@ -201,9 +223,11 @@ impl Merge {
                 self.feeds.clear();
                 break;
             };
-            // The same event from each place that has it.
+            // The same event from each place that has it; the first one's bytes were there first.
             let same = self.feeds.iter_mut().filter_map(|feed| feed.take(newest));
-            let Some(json) = same.last() else { break };
+            let Some(json) = same.reduce(|first, _| first) else {
+                break;
+            };
             if newest < self.below && is_wanted(&plan.filter, newest, &json) {
                 events.push(&json);
             }
@@ -255,7 +279,11 @@ impl Feed {
                 Rest::Live(position) => {
                     let all = Filter::default();
                     let piece = store.export_events(plan.org, &all, *position).await?;
-                    self.rest = piece.next.map_or(Rest::Nothing, Rest::Live);
+                    self.rest = if piece.is_last {
+                        Rest::Nothing
+                    } else {
+                        Rest::Live(piece.reached)
+                    };
                     events(piece.text, piece.lengths)?
                 }
                 Rest::File(rows) => match rows.try_next().await? {

@@ -179,7 +179,9 @@ impl Worker {
                 Source::resume(self.store.clone(), Some(self.files.clone()), plan, below)
             }
         };
-        let mut source = Ahead::new(source);
+        // A file ends between two pieces, so that none is twice as large as it should be.
+        let rows_max = u32::try_from(self.file_events_max).unwrap_or(u32::MAX);
+        let mut source = Ahead::new(source.in_pieces_of(rows_max));
         let (mut number, mut events) = (job.files, job.events);
         loop {
             let file = self.file(job, &wanted, (number + 1, events), &mut source, seen);

@@ -194,7 +194,7 @@ async fn an_export_becomes_files_behind_links_that_run_out() {
 async fn an_export_whose_worker_is_killed_is_finished_by_another() {
     let folder = TestFolder::create().expect("a folder");
     let (deployment, _api, mut worker, customer) = start(kept_in(&folder));
-    let sent = fill(&customer, 12).await;
+    let sent = fill(&customer, 4).await;
     // Each file takes so long that the worker dies among them.
     deployment.sql(
         "CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS

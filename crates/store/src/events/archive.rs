@@ -81,11 +81,11 @@ impl Store {
         Ok(())
     }
 
-    /// The files of these days, both included, oldest day first.
+    /// The files of these days, both included: the oldest day first, and of a day the one made first.
     pub async fn archived_files(&self, from: Day, to: Day) -> Result<Vec<ArchivedFile>, Error> {
         let rows: Vec<(Date, String, i64, i64, String)> = sqlx::query_as(
             "SELECT day, file, events, bytes, sha256 FROM archived_days
-             WHERE day BETWEEN $1 AND $2 ORDER BY day, file",
+             WHERE day BETWEEN $1 AND $2 ORDER BY day, archived_at, file",
         )
         .bind(date(from))
         .bind(date(to))

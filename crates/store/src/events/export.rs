@@ -1,28 +1,37 @@
-//! Reads events for exports and for the archive: many at a time, newest first, each piece a query of
+//! Reads events for exports and for the archive: many at a time, newest first, each piece a COPY of
 //! its own.
 //!
-//! A piece looks at a bounded number of rows and returns a bounded number of bytes, and the connection
-//! is given back after it: a client that reads slowly holds no transaction. PostgreSQL joins the events
-//! of a piece into one text, so that a filter's values are bound and one row travels (ADR 0013 has what
-//! that costs beside COPY).
+//! A piece looks at a bounded number of rows and holds a bounded number of bytes, and the connection is
+//! given back after it: a client that reads slowly holds no transaction. A row that is not asked for
+//! still sends its id, so the last one always says where to go on (ADR 0013).
+
+use std::{fmt::Write as _, ops::ControlFlow};
 
 use domain::{
     EventId, OrgId,
     event::{Filter, filter::ActionPattern},
 };
-use sqlx::{Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use crate::{Error, Store};
+use super::look::split;
+use crate::{
+    Error, Store,
+    copy_out::copy_out,
+    literal::{Literal, Literals},
+};
 
-/// What one piece returns at most, give or take an event. Two are in memory for each export: the one
-/// being sent and the next.
-const PIECE_BYTES_MAX: i64 = 2 * 1024 * 1024;
+/// What a piece should hold: so much that asking for it costs little beside reading it. Two are in memory
+/// for each export: the one being sent and the next.
+const PIECE_BYTES: usize = 4 * 1024 * 1024;
+/// Where a piece is cut off, give or take an event: events that are much larger than those before
+/// them. That costs a new connection.
+const PIECE_BYTES_MAX: usize = 4 * PIECE_BYTES;
 /// Rows that the first piece looks at: few, so that the first byte is there soon.
 const ROWS_FIRST: u32 = 1_000;
-/// Rows that a piece looks at: some 10 ms.
-const ROWS_MAX: u32 = 10_000;
-const ROWS_MIN: u32 = 100;
+/// Rows that a piece looks at, if few of them are asked for: some 20 ms.
+const ROWS_MAX: u32 = 20_000;
+/// So many of the largest events (32 KiB) are less than where a piece is cut off.
+const ROWS_MIN: u32 = 256;
 
 /// Where an export stands: what is left of a range of ids, read from its upper end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +49,14 @@ pub struct Position {
 /// Some of an organisation's events.
 #[derive(Debug)]
 pub struct Piece {
-    /// Their stored JSON, newest first, separated by line ends.
+    /// Their stored JSON, newest first, each followed by a line end.
     pub text: String,
-    /// The bytes of each.
+    /// The bytes of each, its line end not counted.
     pub lengths: Vec<u32>,
-    /// `None`: there is no more.
-    pub next: Option<Position>,
+    /// What is left.
+    pub reached: Position,
+    /// Nothing is left.
+    pub is_last: bool,
 }
 
 impl Position {
@@ -55,6 +66,15 @@ impl Position {
             below,
             without,
             rows: ROWS_FIRST,
+        }
+    }
+
+    /// The same, with a next piece that looks at no more rows than this.
+    #[must_use]
+    pub fn at_most(self, rows: u32) -> Self {
+        Self {
+            rows: self.rows.min(rows.max(1)),
+            ..self
         }
     }
 }
@@ -68,28 +88,35 @@ impl Store {
         filter: &Filter,
         at: Position,
     ) -> Result<Piece, Error> {
-        let mut query = query(org, filter, at);
-        let (text, lengths, looked_at, last): (
-            Option<String>,
-            Option<Vec<i32>>,
-            i64,
-            Option<Uuid>,
-        ) = query.build_query_as().fetch_one(&self.pool).await?;
-        let text = text.unwrap_or_default();
-        let lengths: Vec<u32> = lengths
-            .unwrap_or_default()
-            .into_iter()
-            .map(i32::unsigned_abs)
-            .collect();
-        let next = last.map(|last| Position {
-            below: EventId::from_uuid(last),
-            rows: rows_that_fill(looked_at, text.len()),
-            ..at
+        let mut text = Vec::with_capacity(PIECE_BYTES);
+        let mut lengths = Vec::new();
+        let (mut looked_at, mut below) = (0, at.below);
+        let statement = statement(org, filter, at);
+        let read = copy_out(&self.pool, &statement, |id, body| {
+            looked_at += 1;
+            below = EventId::from_uuid(id);
+            if let Some(body) = body {
+                text.extend_from_slice(body);
+                text.push(b'\n');
+                lengths.push(u32::try_from(body.len()).expect("a field is below 2 GiB"));
+            }
+            if text.len() < PIECE_BYTES_MAX {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
         });
+        let is_last = read.await?.is_continue() && looked_at < at.rows;
+        let rows = rows_that_fill(looked_at, text.len());
+        let text = String::from_utf8(text).map_err(|error| Error::Inconsistent {
+            what: "events",
+            problem: error.to_string(),
+        })?;
         Ok(Piece {
             text,
             lengths,
-            next,
+            reached: Position { below, rows, ..at },
+            is_last,
         })
     }
 
@@ -117,41 +144,40 @@ impl Store {
     }
 }
 
-/// How many rows to look at for a full piece, when so many gave so many bytes. A tenth more is asked
-/// for: what is too much is cut off where the bytes are enough.
-fn rows_that_fill(looked_at: i64, bytes: usize) -> u32 {
-    let looked_at = u64::try_from(looked_at).unwrap_or(0);
-    let room = PIECE_BYTES_MAX.unsigned_abs() * 11 / 10;
-    let rows = looked_at * room / (bytes as u64).max(1);
+/// How many rows to look at for a full piece, when so many gave so many bytes.
+fn rows_that_fill(looked_at: u32, bytes: usize) -> u32 {
+    let rows = u64::from(looked_at) * PIECE_BYTES as u64 / (bytes as u64).max(1);
     u32::try_from(rows).map_or(ROWS_MAX, |rows| rows.clamp(ROWS_MIN, ROWS_MAX))
 }
 
-/// Looks at rows in order of id, keeps those that match, and stops where their bytes are enough.
-fn query(org: OrgId, filter: &Filter, at: Position) -> QueryBuilder<Postgres> {
-    let mut query = QueryBuilder::new(
-        "SELECT string_agg(body, E'\\n') FILTER (WHERE matches),
-                array_agg(octet_length(body)) FILTER (WHERE matches),
-                count(*), (array_agg(id))[count(*)]
-         FROM (SELECT id, body, matches, sum(bytes) OVER (ORDER BY id DESC ROWS UNBOUNDED PRECEDING) - bytes AS before
-               FROM (SELECT id, body, matches, CASE WHEN matches THEN octet_length(body) ELSE 0 END AS bytes
-                     FROM (SELECT id, body, ",
+/// Looks at rows in order of id; those that are not asked for have no body.
+fn statement(org: OrgId, filter: &Filter, at: Position) -> String {
+    let conditions = conditions(filter, at.without);
+    let candidates = format!(
+        "FROM audit_events WHERE org_id = '{org}' AND id >= '{from}' AND id < '{below}'{narrowing}
+         ORDER BY id DESC LIMIT {rows}",
+        org = org.uuid(),
+        from = at.from.uuid(),
+        below = at.below.uuid(),
+        narrowing = narrowing(filter),
+        rows = at.rows,
     );
-    push_matches(&mut query, filter, at.without);
-    query.push(" AS matches FROM audit_events WHERE org_id = ");
-    query.push_bind(org.uuid());
-    query.push(" AND id >= ").push_bind(at.from.uuid());
-    query.push(" AND id < ").push_bind(at.below.uuid());
-    push_narrowing(&mut query, filter);
-    query.push(" ORDER BY id DESC LIMIT ");
-    query.push_bind(i64::from(at.rows));
-    query.push(") AS looked_at) AS measured) AS summed WHERE before < ");
-    query.push_bind(PIECE_BYTES_MAX);
-    query
+    let rows = if conditions.is_empty() {
+        format!("SELECT id, body {candidates}")
+    } else {
+        format!(
+            "SELECT id, CASE WHEN {conditions} THEN body END
+             FROM (SELECT id, body{columns} {candidates}) AS candidates ORDER BY id DESC",
+            conditions = conditions.join(" AND "),
+            columns = columns(filter),
+        )
+    };
+    format!("COPY ({rows}) TO STDOUT (FORMAT binary)")
 }
 
 /// One condition of one value that an index serves in order of id, so that what does not match is not
 /// even looked at. With the others, or with more values, PostgreSQL might walk far to fill the limit.
-fn push_narrowing(query: &mut QueryBuilder<Postgres>, filter: &Filter) {
+fn narrowing(filter: &Filter) -> String {
     let narrow = [
         ("decision_id", &filter.decision_id),
         ("trace_id", &filter.trace_id),
@@ -164,49 +190,53 @@ fn push_narrowing(query: &mut QueryBuilder<Postgres>, filter: &Filter) {
             [value] => Some((column, value)),
             _ => None,
         });
-    if let Some((column, value)) = single {
-        query
-            .push(format_args!(" AND {column} = "))
-            .push_bind(value.clone());
-    } else if let [ActionPattern::Is(action)] = filter.action.as_slice() {
-        query.push(" AND action = ").push_bind(action.clone());
+    match (single, filter.action.as_slice()) {
+        (Some((column, value)), _) => format!(" AND {column} = {}", Literal(value)),
+        (None, [ActionPattern::Is(action)]) => format!(" AND action = {}", Literal(action)),
+        _ => String::new(),
     }
 }
 
-/// Whether a row is asked for, as `Filter::matches` means it.
-fn push_matches(query: &mut QueryBuilder<Postgres>, filter: &Filter, without: Option<EventId>) {
-    query.push("(true");
-    if let Some(id) = without {
-        query.push(" AND id <> ").push_bind(id.uuid());
-    }
+/// The columns that the conditions are about, but for those that are read anyway.
+fn columns(filter: &Filter) -> String {
+    let mut columns = String::new();
     for (column, values) in filter.texts() {
         if !values.is_empty() {
-            // `severity` and others may be NULL, which must be no.
-            query.push(format_args!(" AND coalesce({column} = ANY("));
-            query.push_bind(values.to_vec()).push("), false)");
+            write!(columns, ", {column}").expect("memory takes every write");
         }
     }
     if !filter.action.is_empty() {
-        query.push(" AND (false");
-        for pattern in &filter.action {
-            match pattern {
-                ActionPattern::Is(action) => {
-                    query.push(" OR action = ").push_bind(action.clone());
-                }
-                ActionPattern::StartsWith(start) => {
-                    query.push(" OR starts_with(action, ");
-                    query.push_bind(start.clone()).push(")");
-                }
-            }
+        columns.push_str(", action");
+    }
+    columns
+}
+
+/// When a row is asked for, as [`Filter::matches`] means it. One about a column that is NULL is not
+/// true, and the row is not asked for.
+fn conditions(filter: &Filter, without: Option<EventId>) -> Vec<String> {
+    let mut conditions = Vec::new();
+    if let Some(id) = without {
+        conditions.push(format!("id <> '{}'", id.uuid()));
+    }
+    for (column, values) in filter.texts() {
+        if !values.is_empty() {
+            conditions.push(format!("{column} = ANY({})", Literals(values)));
         }
-        query.push(")");
+    }
+    if !filter.action.is_empty() {
+        let (whole, starts) = split(&filter.action);
+        conditions.push(format!(
+            "(action = ANY({}) OR action ^@ ANY({}))",
+            Literals(&whole),
+            Literals(&starts)
+        ));
     }
     if let Some(q) = &filter.q {
-        // In the collation "C" only ASCII letters have a case.
-        query.push(" AND strpos(lower(body COLLATE \"C\"), ");
-        query.push_bind(q.clone()).push(") > 0");
+        // In the collation "C" only ASCII letters have a lower case.
+        let q = Literal(q);
+        conditions.push(format!("position({q} IN lower(body COLLATE \"C\")) > 0"));
     }
-    query.push(")");
+    conditions
 }
 
 #[cfg(test)]
@@ -215,9 +245,15 @@ mod tests {
 
     #[test]
     fn a_piece_looks_at_as_many_rows_as_fill_it() {
-        assert_eq!(rows_that_fill(1_000, 400_000), 5_767);
+        assert_eq!(rows_that_fill(1_000, 400_000), 10_485);
         assert_eq!(rows_that_fill(1_000, 0), ROWS_MAX);
         assert_eq!(rows_that_fill(1_000, 32_000_000), ROWS_MIN);
         assert_eq!(rows_that_fill(0, 0), ROWS_MIN);
+    }
+
+    #[test]
+    fn the_largest_events_are_not_cut_off_every_time() {
+        let largest = ROWS_MIN as usize * domain::event::EVENT_BYTES_MAX;
+        assert!(largest < PIECE_BYTES_MAX);
     }
 }

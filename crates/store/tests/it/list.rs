@@ -37,17 +37,17 @@ pub(crate) const COUNT: &str = "INSERT INTO event_counts (org_id, field, grain, 
     ON CONFLICT (org_id, field, grain, bucket, value) DO UPDATE SET events = EXCLUDED.events";
 
 /// Numbers that look random and are the same every time.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 16) % sides
     }
 
-    fn of<'a>(&mut self, texts: &[&'a str]) -> &'a str {
+    pub(crate) fn of<'a>(&mut self, texts: &[&'a str]) -> &'a str {
         texts[usize::try_from(self.roll(texts.len() as u64)).expect("small")]
     }
 }
@@ -73,9 +73,9 @@ const TEXTS: [&str; 5] = [
 ];
 
 /// An event as the indexer reads it.
-struct Event {
-    id: EventId,
-    json: String,
+pub(crate) struct Event {
+    pub(crate) id: EventId,
+    pub(crate) json: String,
 }
 
 fn event(dice: &mut Dice, now: Timestamp) -> Event {
@@ -106,11 +106,11 @@ fn event(dice: &mut Dice, now: Timestamp) -> Event {
     }
 }
 
-fn org() -> OrgId {
+pub(crate) fn org() -> OrgId {
     OrgId::from_uuid(Uuid::from_u128(1))
 }
 
-async fn index(store: &Store, org: OrgId, events: &[Event], span: Span) {
+pub(crate) async fn index(store: &Store, org: OrgId, events: &[Event], span: Span) {
     let texts: Vec<_> = events
         .iter()
         .map(|event| {
@@ -158,7 +158,7 @@ async fn index(store: &Store, org: OrgId, events: &[Event], span: Span) {
 }
 
 /// Events of two organisations, the first one's oldest first.
-async fn filled(store: &Store, database: &Database, dice: &mut Dice) -> Vec<Event> {
+pub(crate) async fn filled(store: &Store, database: &Database, dice: &mut Dice) -> Vec<Event> {
     let now = database.query("SELECT floor(extract(epoch FROM now()) * 1000)::bigint");
     let now = now.expect("a time").trim().parse().expect("a number");
     let now = Timestamp::from_unix_millis(now);
@@ -171,7 +171,7 @@ async fn filled(store: &Store, database: &Database, dice: &mut Dice) -> Vec<Even
     mine
 }
 
-fn filter(dice: &mut Dice, events: &[Event]) -> Filter {
+pub(crate) fn filter(dice: &mut Dice, events: &[Event]) -> Filter {
     let mut filter = Filter::default();
     let fields: [(&str, &[&str], u64); 9] = [
         (

@@ -1,6 +1,7 @@
 //! The store on a real PostgreSQL, a database of its own for each test.
 
 mod counts;
+mod export;
 mod index;
 mod list;
 mod people;
