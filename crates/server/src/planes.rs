@@ -1,7 +1,8 @@
 //! What a handler may touch, as a type.
 //!
 //! The data plane has no database field, so nobody has to remember that ingest must not query: it
-//! would not compile. It goes on while PostgreSQL is down. The control plane answers 503 then.
+//! would not compile. It goes on while PostgreSQL is down. The control plane answers 503 then,
+//! but for the live tail.
 
 use std::{sync::Arc, time::Duration};
 
@@ -55,7 +56,7 @@ pub struct DataPlane {
     pub retention: Duration,
 }
 
-/// What accounts, rules, lists and the delivery log may touch.
+/// What accounts, rules, lists, the live tail, exports and the delivery log may touch.
 #[derive(Clone)]
 pub struct ControlPlane {
     pub door: Door,

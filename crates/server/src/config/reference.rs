@@ -99,7 +99,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.list",
         "120/60s",
-        "Requests to `GET /v1/audit/events` per API key or person.",
+        "Requests to `GET /v1/audit/events`, its `/stream` and `GET /v1/audit/stats`, together per API key or person.",
     ),
     setting(
         "limits.export",

@@ -3,7 +3,8 @@
 //! [`envelope`] is the outermost layer: it names the request, times it, and writes every error, also
 //! the web framework's own, as a [`problem`]. [`identity`] tells who is there, from an API key or a
 //! [`session_cookie`]; [`caller`] makes an argument of it: a handler that takes a `Caller` has one
-//! that was checked, and [`standing`] tells later whether that still holds. [`rate_limit`] counts requests, by who is there or by [`client_address`].
+//! that was checked, and [`standing`] tells later whether that still holds. [`rate_limit`] counts
+//! requests, by who is there or by [`client_address`].
 //! [`cross_site`] refuses what a browser sends for another site's page. [`no_store`] keeps answers
 //! out of caches. [`read`] reads bodies and parameters, [`events_body`] those of events, which may be
 //! [packed](unpack).

@@ -1,7 +1,7 @@
 //! What a request to record events may say beside its body.
 
 use axum::{
-    extract::{FromRequestParts, Query},
+    extract::FromRequestParts,
     http::{HeaderValue, request::Parts},
 };
 use domain::{
@@ -11,7 +11,7 @@ use domain::{
 use utoipa::IntoParams;
 
 use super::judge::Judged;
-use crate::edge::{Caller, Problem, caller::EventsWrite};
+use crate::edge::{Caller, Problem, caller::EventsWrite, read};
 
 /// How a batch is taken.
 #[derive(Clone, Copy, Debug, IntoParams)]
@@ -34,30 +34,21 @@ impl<S: Send + Sync> FromRequestParts<S> for IngestParams {
 
     /// `atomic` at most once, and nothing else: a misspelt parameter would silently do nothing.
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Query(pairs) = Query::<Vec<(String, String)>>::from_request_parts(parts, state)
-            .await
-            .map_err(|refusal| Problem::new(ErrorCode::InvalidParameter, refusal.body_text()))?;
         let mut atomic = None;
-        for (name, value) in pairs {
-            let is_atomic = match (name.as_str(), value.as_str()) {
-                ("atomic", "true") => true,
-                ("atomic", "false") => false,
-                ("atomic", _) => {
-                    let detail = "`atomic` must be `true` or `false`.";
-                    return Err(Problem::parameter("atomic", detail));
-                }
-                (other, _) => {
-                    let detail = format!("`{other}` is not a parameter here; there is `atomic`.");
-                    return Err(Problem::parameter(other, detail));
-                }
-            };
-            if atomic.replace(is_atomic).is_some() {
-                return Err(Problem::parameter("atomic", "`atomic` is given twice."));
+        for (name, value) in read::pairs(parts, state).await? {
+            match name.as_str() {
+                "atomic" => read::once(&name, &mut atomic, value)?,
+                _ => return Err(read::unknown_parameter(&name, &["atomic"])),
             }
         }
-        Ok(Self {
-            is_atomic: atomic.unwrap_or(false),
-        })
+        match atomic.as_deref() {
+            None | Some("false") => Ok(Self { is_atomic: false }),
+            Some("true") => Ok(Self { is_atomic: true }),
+            Some(_) => {
+                let detail = "`atomic` must be `true` or `false`.";
+                Err(Problem::parameter("atomic", detail))
+            }
+        }
     }
 }
 

@@ -1,4 +1,6 @@
-//! Audit events: taken in, indexed, listed, and shown as they come.
+//! Audit events: taken in ([`ingest`], [`judge`]) or made by ourselves ([`own`]), indexed ([`index`]), listed
+//! ([`list`]), shown as they come ([`stream`], [`tail`]), counted ([`stats`]), kept for a time ([`retention`])
+//! and moved to files ([`archive`]).
 
 pub mod archive;
 pub mod index;

@@ -3,7 +3,7 @@
 //!
 //! A piece looks at a bounded number of rows and holds a bounded number of bytes, and the connection is
 //! given back after it: a client that reads slowly holds no transaction. A row that is not asked for
-//! still sends its id, so the last one always says where to go on (ADR 0013).
+//! still sends its id, so the last one always says where to go on (ADR 0012).
 
 use std::{fmt::Write as _, ops::ControlFlow};
 

@@ -1,4 +1,5 @@
-//! Audit events: written by the indexer, read by people.
+//! Audit events: written and counted by the indexer ([`index`], [`write`], [`counts`]), listed ([`list`]),
+//! exported ([`export`]) and archived ([`archive`]).
 
 pub mod archive;
 mod counts;
