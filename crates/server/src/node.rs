@@ -22,6 +22,7 @@ use crate::{
     },
     error_chain::chain,
     events::tail::Tail,
+    events::turns::Turns,
     exports::slots::Slots,
     lifecycle::Tasks,
     mail::{self, Post},
@@ -140,6 +141,7 @@ impl Node {
             retention: self.retention,
             files: self.files.clone(),
             exports: Slots::default(),
+            turns: Turns::default(),
         })
     }
 }

@@ -33,7 +33,7 @@ use crate::{
         identity::{Authority, Door},
     },
     error_chain::chain,
-    events::tail::Tail,
+    events::{tail::Tail, turns::Turns},
     exports::slots::Slots,
     fresh,
     lifecycle::Tasks,
@@ -75,6 +75,7 @@ pub struct ControlPlane {
     /// `None`: `files.url` is not set.
     pub files: Option<Bucket>,
     pub exports: Slots,
+    pub turns: Turns,
 }
 
 impl DataPlane {

@@ -2,6 +2,7 @@
 
 use domain::{Day, EventId, OrgId, Timestamp};
 use sqlx::PgConnection;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
@@ -46,6 +47,9 @@ pub(super) async fn walk(
     let first_look = (budget.events / FIRST_LOOK_SHARE).max(1);
     let (mut days_at_once, mut events_at_once) = (1, first_look);
     let mut ask_the_counts = false;
+    let began = Instant::now();
+    // Looks grow while they are cheap, so that one that is dear is not the largest.
+    let grows = sparse.is_some() || wanted.filter.q.is_some();
     for _ in 0..budget.looks {
         let mut bucket = None;
         if ask_the_counts {
@@ -62,7 +66,7 @@ pub(super) async fn walk(
         let Some(days_ahead) = ahead.next_days(&days, wanted.order, days_at_once) else {
             return Ok(EventsFound::all(rows));
         };
-        if events_left == 0 {
+        if events_left == 0 || began.elapsed() > budget.time {
             break;
         }
         let look = Look {
@@ -71,7 +75,7 @@ pub(super) async fn walk(
             order: wanted.order,
             within: bucket.map_or(days_ahead, |bucket| days_ahead.part_in(bucket)),
             events_most: match bucket {
-                None if sparse.is_some() => events_left.min(events_at_once),
+                None if grows => events_left.min(events_at_once),
                 _ => events_left,
             },
             hits_most: wanted.limit + 1 - u32::try_from(rows.len()).unwrap_or(wanted.limit),
