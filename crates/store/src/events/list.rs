@@ -27,6 +27,10 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
     SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; SET LOCAL jit = off;
     SET LOCAL statement_timeout = '2s'";
 
+/// Where a page ends, give or take an event: 1,000 events of some size fit, and 1,000 of the largest
+/// (32 KiB) would be more than a node can hold for many clients at a time.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
+
 /// One listed event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEvent {
@@ -60,6 +64,8 @@ pub struct Budget {
     pub events: u32,
     /// How many looks are taken; each is a query, or a few.
     pub looks: u32,
+    /// How many bytes of events a page has, give or take an event.
+    pub bytes: usize,
     /// After this no other look is begun.
     pub time: Duration,
 }
@@ -71,6 +77,7 @@ impl Default for Budget {
         Self {
             events: 20_000,
             looks: 40,
+            bytes: PAGE_BYTES,
             time: Duration::from_secs(2),
         }
     }
@@ -126,6 +133,7 @@ impl Store {
             within: Stretch::wanted(wanted),
             events_most: budget.events,
             hits_most: wanted.limit + 1,
+            bytes_most: budget.bytes,
         };
         look.explain(&mut snapshot).await
     }

@@ -43,14 +43,14 @@ pub(super) async fn walk(
     let mut ahead = Stretch::wanted(wanted);
     let mut rows: Vec<StoredEvent> = Vec::new();
     let limit = wanted.limit as usize;
-    let mut events_left = budget.events;
+    let (mut events_left, mut bytes_left) = (budget.events, budget.bytes);
     let first_look = (budget.events / FIRST_LOOK_SHARE).max(1);
     let (mut days_at_once, mut events_at_once) = (1, first_look);
     let mut ask_the_counts = false;
     let began = Instant::now();
     // Looks grow while they are cheap, so that one that is dear is not the largest.
     let grows = sparse.is_some() || wanted.filter.q.is_some();
-    for _ in 0..budget.looks {
+    for number in 0..budget.looks {
         let mut bucket = None;
         if ask_the_counts {
             match sparse.next(connection, ahead).await? {
@@ -66,7 +66,8 @@ pub(super) async fn walk(
         let Some(days_ahead) = ahead.next_days(&days, wanted.order, days_at_once) else {
             return Ok(EventsFound::all(rows));
         };
-        if events_left == 0 || began.elapsed() > budget.time {
+        let is_late = number > 0 && began.elapsed() > budget.time;
+        if events_left == 0 || is_late {
             break;
         }
         let look = Look {
@@ -79,12 +80,14 @@ pub(super) async fn walk(
                 _ => events_left,
             },
             hits_most: wanted.limit + 1 - u32::try_from(rows.len()).unwrap_or(wanted.limit),
+            bytes_most: bytes_left,
         };
         let looked = look.take(connection).await?;
         // Where there is so little that time was skipped, the next ones are likely far too.
         ask_the_counts = looked.hits.is_empty() || bucket.is_some();
         rows.extend(looked.hits);
-        if rows.len() > limit {
+        bytes_left = bytes_left.saturating_sub(looked.bytes);
+        if rows.len() > limit || bytes_left == 0 {
             rows.truncate(limit);
             return Ok(EventsFound {
                 next: rows.last().map(|event| event.id),
