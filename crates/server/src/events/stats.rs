@@ -143,6 +143,10 @@ impl StatsParams {
             grain,
             to.plus(Duration::from_millis(grain.millis().unsigned_abs() - 1)),
         );
+        if to > Timestamp::MAX {
+            let detail = "The interval that `to` is in ends after the year 9999.";
+            return Err(Problem::parameter("to", detail));
+        }
         let buckets = (to.unix_millis() - from.unix_millis()) / grain.millis();
         if buckets < 1 {
             return Err(Problem::parameter("to", "`to` must be after `from`."));
