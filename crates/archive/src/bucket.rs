@@ -1,21 +1,19 @@
 //! Where files are kept: a folder, or a bucket that speaks the S3 API.
 
-use std::{path::Path as FolderPath, sync::Arc};
+use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt as _, path::Path as FolderPath, sync::Arc};
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use object_store::{
-    ObjectStore, ObjectStoreExt as _, WriteMultipart, aws::AmazonS3Builder, local::LocalFileSystem,
-    path::Path, prefix::PrefixStore,
+    ObjectStore, ObjectStoreExt as _, aws::AmazonS3Builder, local::LocalFileSystem, path::Path,
+    prefix::PrefixStore,
 };
 use url::Url;
 
-use crate::Error;
+use crate::{Error, upload::FileUpload};
 
-/// The parts a file is sent in. S3 takes 10,000 parts of at least 5 MiB: files up to 80 GB.
-const PART_BYTES: usize = 8 * 1024 * 1024;
-/// Parts on their way at a time; with the one being filled, what a file in the making holds.
-const PARTS_IN_FLIGHT: usize = 2;
+/// Only we may read what customers recorded.
+const FOLDER_MODE: u32 = 0o700;
 
 /// Where files are kept. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -63,10 +61,7 @@ impl Bucket {
     pub async fn create(&self, name: &str) -> Result<FileUpload, Error> {
         let upload = self.store.put_multipart(&Path::from(name)).await;
         let upload = upload.map_err(|error| Error::storage(format!("begin {name}"), error))?;
-        Ok(FileUpload {
-            name: name.to_owned(),
-            parts: WriteMultipart::new_with_chunk_size(upload, PART_BYTES),
-        })
+        Ok(FileUpload::new(name, upload))
     }
 
     /// A file's length and its bytes, read no faster than they are taken.
@@ -114,36 +109,12 @@ impl Bucket {
     }
 }
 
-/// A file on its way. One that is dropped leaves no file.
-pub struct FileUpload {
-    name: String,
-    parts: WriteMultipart,
-}
-
-impl FileUpload {
-    /// Waits while enough is on its way.
-    pub async fn write(&mut self, bytes: Bytes) -> Result<(), Error> {
-        let waited = self.parts.wait_for_capacity(PARTS_IN_FLIGHT).await;
-        waited.map_err(|error| Error::storage(format!("write {}", self.name), error))?;
-        self.parts.put(bytes);
-        Ok(())
-    }
-
-    pub async fn finish(self) -> Result<(), Error> {
-        let finished = self.parts.finish().await;
-        finished.map_err(|error| Error::storage(format!("finish {}", self.name), error))?;
-        Ok(())
-    }
-
-    /// Takes back what has been sent.
-    pub async fn abort(self) -> Result<(), Error> {
-        let aborted = self.parts.abort().await;
-        aborted.map_err(|error| Error::storage(format!("take back {}", self.name), error))
-    }
-}
-
 fn folder_store(folder: &FolderPath) -> Result<LocalFileSystem, String> {
-    std::fs::create_dir_all(folder)
+    let mut builder = DirBuilder::new();
+    builder
+        .recursive(true)
+        .mode(FOLDER_MODE)
+        .create(folder)
         .map_err(|error| format!("make the folder {}: {error}", folder.display()))?;
     let store = LocalFileSystem::new_with_prefix(folder).map_err(|error| error.to_string())?;
     // A finished file survives a power cut, as one in a bucket does.

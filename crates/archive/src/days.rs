@@ -25,7 +25,7 @@ use tokio::task::spawn_blocking;
 
 use crate::{
     Bucket, Error, Events, Finished,
-    bucket::FileUpload,
+    upload::FileUpload,
     format::parquet::{EVENT, ORG, Writer},
 };
 

@@ -13,6 +13,7 @@ mod error;
 mod events;
 mod file;
 pub mod format;
+mod upload;
 
 pub use bucket::Bucket;
 pub use compression::Compression;
@@ -20,3 +21,4 @@ pub use error::Error;
 pub use events::Events;
 pub use file::{FileWriter, Finished};
 pub use format::Format;
+pub use upload::FileUpload;

@@ -81,6 +81,9 @@ error_codes! {
     IdempotencyMismatch, "IDEMPOTENCY_MISMATCH", 422, "The key belongs to another request",
         "The `Idempotency-Key` came with another request in the last 24 hours: its body, `Content-Type` or parameters differ. Nothing was recorded.",
         "Give every request a key of its own, and send a request again exactly as it was.";
+    TooExpensive, "TOO_EXPENSIVE", 422, "The search takes too long",
+        "The database gave the search up, because it took longer than one may.",
+        "Narrow it by `from` and `to` or by another filter, and ask again.";
     RateLimited, "RATE_LIMITED", 429, "Too many requests",
         "A request limit is used up: of this API key, person or organisation for this operation, or of this client address.",
         "Wait for the seconds in `Retry-After`, then send the request again. A refused request does not count. The header `RateLimit` of the answers before says how many requests are left.";

@@ -10,6 +10,10 @@ use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 pub struct Timestamp(i64);
 
 impl Timestamp {
+    /// The first and the last that four digits of a year can write.
+    pub const MIN: Self = Self(-62_167_219_200_000);
+    pub const MAX: Self = Self(253_402_300_799_999);
+
     pub const fn from_unix_millis(millis: i64) -> Self {
         Self(millis)
     }
@@ -22,12 +26,14 @@ impl Timestamp {
         self.0.div_euclid(1_000)
     }
 
-    /// Any RFC 3339 date-time; finer fractions than a millisecond are cut.
+    /// Any RFC 3339 date-time whose year has four digits in UTC too; finer fractions than a millisecond
+    /// are cut.
     pub fn parse(text: &str) -> Option<Self> {
         let moment = OffsetDateTime::parse(text, &Rfc3339).ok()?;
         i64::try_from(moment.unix_timestamp_nanos().div_euclid(1_000_000))
             .ok()
             .map(Self)
+            .filter(|at| (Self::MIN..=Self::MAX).contains(at))
     }
 
     pub fn plus(self, duration: Duration) -> Self {
@@ -51,10 +57,12 @@ impl Timestamp {
 }
 
 /// `2026-11-15T09:30:00.125Z`: always 24 characters, so texts sort as their times. Every event is
-/// given one, so the digits are written without the machinery of formatting.
+/// given one, so the digits are written without the machinery of formatting. A time beyond what 24
+/// characters can say is written as the last that they can: writing never fails.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000_000)
+        let within = (*self).clamp(Self::MIN, Self::MAX);
+        let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(within.0) * 1_000_000)
             .map_err(|_| fmt::Error)?;
         let year = u16::try_from(moment.year()).map_err(|_| fmt::Error)?;
         let mut text = *b"0000-00-00T00:00:00.000Z";
@@ -125,5 +133,18 @@ mod tests {
             at.map(|at| at.to_string()).as_deref(),
             Some("2026-11-15T09:30:00.125Z")
         );
+    }
+
+    #[test]
+    fn what_four_digits_of_a_year_cannot_say_is_not_read_and_can_still_be_written() {
+        for text in ["9999-12-31T23:59:59-23:59", "0000-01-01T00:00:00+23:59"] {
+            assert_eq!(Timestamp::parse(text), None, "{text}");
+        }
+        let first = "0000-01-01T00:00:00.000Z";
+        let last = "9999-12-31T23:59:59.999Z";
+        assert_eq!(Timestamp::parse(first), Some(Timestamp::MIN));
+        assert_eq!(Timestamp::parse(last), Some(Timestamp::MAX));
+        assert_eq!(Timestamp(i64::MIN).to_string(), first);
+        assert_eq!(Timestamp(i64::MAX).to_string(), last);
     }
 }

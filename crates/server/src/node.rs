@@ -21,7 +21,7 @@ use crate::{
         session_cookie::SessionCookie,
     },
     error_chain::chain,
-    events::tail::Tail,
+    events::{tail::Tail, turns::Turns},
     exports::slots::Slots,
     lifecycle::Tasks,
     mail::{self, Post},
@@ -140,6 +140,7 @@ impl Node {
             retention: self.retention,
             files: self.files.clone(),
             exports: Slots::default(),
+            turns: Turns::default(),
         })
     }
 }

@@ -34,7 +34,7 @@ use crate::{
         identity::{Authority, Door},
     },
     error_chain::chain,
-    events::tail::Tail,
+    events::{tail::Tail, turns::Turns},
     exports::slots::Slots,
     fresh,
     lifecycle::Tasks,
@@ -76,6 +76,7 @@ pub struct ControlPlane {
     /// `None`: `files.url` is not set.
     pub files: Option<Bucket>,
     pub exports: Slots,
+    pub turns: Turns,
 }
 
 impl DataPlane {

@@ -65,10 +65,10 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         )
         .route("/v1/audit/stats", per_key(List, get(stats::stats)))
         .route("/v1/audit/export", per_key(Export, post(ask::export)))
-        .route("/v1/audit/exports", get(jobs::list))
+        .route("/v1/audit/exports", per_key(List, get(jobs::list)))
         .route(
             "/v1/audit/exports/{id}",
-            get(jobs::show).delete(jobs::cancel),
+            per_key(List, get(jobs::show).delete(jobs::cancel)),
         )
         .route("/v1/audit/exports/{id}/files/{name}", get(links::download))
         .route(

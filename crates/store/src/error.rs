@@ -18,9 +18,15 @@ pub enum Error {
     /// What is stored cannot be read back; somebody changed it by hand.
     #[error("read {what}: {problem}")]
     Inconsistent { what: &'static str, problem: String },
+    /// PostgreSQL gave it up after the time that a statement may take.
+    #[error("database query took too long")]
+    TookTooLong,
     #[error("database query failed")]
     Query(#[source] sqlx::Error),
 }
+
+/// What PostgreSQL says when a statement's time is up.
+const CANCELED: &str = "57014";
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
@@ -38,6 +44,10 @@ impl From<sqlx::Error> for Error {
         };
         let taken =
             matches!(&error, sqlx::Error::Database(database) if database.is_unique_violation());
+        let code = error.as_database_error().and_then(|answer| answer.code());
+        if code.is_some_and(|code| code == CANCELED) {
+            return Self::TookTooLong;
+        }
         match (unavailable, taken) {
             (true, _) => Self::Unavailable(error),
             (false, true) => Self::Conflict,
@@ -136,10 +146,11 @@ mod tests {
         ] {
             assert!(matches!(error(code), Error::Unavailable(_)), "{code}");
         }
-        for code in ["23503", "42P01", "40002", "57014"] {
+        for code in ["23503", "42P01", "40002"] {
             assert!(matches!(error(code), Error::Query(_)), "{code}");
         }
         assert!(matches!(error("23505"), Error::Conflict));
+        assert!(matches!(error("57014"), Error::TookTooLong));
     }
 
     #[test]

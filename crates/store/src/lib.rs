@@ -30,7 +30,7 @@ pub mod writer;
 use std::time::Duration;
 
 use sqlx::{
-    Connection, PgConnection, PgPool,
+    Connection, Executor as _, PgConnection, PgPool,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
@@ -42,6 +42,11 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long opening a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// How long a statement on a connection of the pool may take, so that few dear ones cannot hold all of
+/// them; the next dearest (a piece of an export) takes milliseconds. Writers, migrations and whatever
+/// else takes its time have connections of their own.
+const STATEMENT_TIMEOUT: &str = "SET statement_timeout = '5s'";
 
 /// A pool of connections. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -58,6 +63,12 @@ impl Store {
         let pool = PgPoolOptions::new()
             .max_connections(connections_max)
             .acquire_timeout(ACQUIRE_TIMEOUT)
+            .after_connect(|connection, _| {
+                Box::pin(async move {
+                    connection.execute(STATEMENT_TIMEOUT).await?;
+                    Ok(())
+                })
+            })
             .connect_lazy_with(options.application_name("watchbell"));
         Ok(Self { pool })
     }
@@ -86,7 +97,8 @@ impl Store {
         )
     }
 
-    /// A connection outside the pool, which says why there is none; the pool only says "timed out".
+    /// A connection outside the pool, on which a statement may take its time. It says why there is none;
+    /// the pool only says "timed out".
     async fn connect(&self) -> Result<PgConnection, Error> {
         connect(&self.pool.connect_options()).await
     }

@@ -1,12 +1,14 @@
 //! CSV (RFC 4180): a header line, then a line for each event.
 //!
-//! Spreadsheets run a cell that starts with `=`, `+`, `-`, `@`, a tab or a carriage return as a
-//! formula, and what agents write into events is not ours. Such a text gets a `'` in front, and so
-//! does one that starts with `'` itself, so that taking one `'` off always gives the text back.
+//! Spreadsheets run a cell that starts with `=`, `+`, `-`, `@`, a tab or a line end as a formula, and
+//! what agents write into events is not ours. Such a text gets a `'` in front, and so does one that
+//! starts with `'` itself, so that taking one `'` off always gives the text back. Where `;` or a tab
+//! separates cells, one begins in the midst of a text, and after a line end a row does: what is risky
+//! there gets its `'` too, and is read back the same way.
 //! Numbers (`latency_ms`) are never negative and stay numbers (of `-0` the zero); metadata is JSON and
-//! starts with a brace.
+//! starts with a brace, and its `;` is written as JSON may, `\u003b`.
 
-use std::io::Write as _;
+use std::{borrow::Cow, io::Write as _};
 
 use crate::{
     Events,
@@ -14,6 +16,10 @@ use crate::{
 };
 
 const LINE_END: &[u8] = b"\r\n";
+/// What a formula starts with, and the `'` by which we say that there is none.
+const STARTS_FORMULA: &[char] = &['=', '+', '-', '@', '\''];
+/// After these a spreadsheet may see a new cell, although there is none.
+const STARTS_CELL: &[char] = &[';', '\t', '\r', '\n'];
 
 #[derive(Default)]
 pub(crate) struct Writer {
@@ -57,17 +63,39 @@ impl Writer {
 
 fn write_cell(bytes: &mut Vec<u8>, text: &str, kind: Kind) {
     let text = match kind {
-        Kind::Number => text.trim_start_matches('-'),
-        Kind::Text | Kind::Json => text,
+        Kind::Number => Cow::Borrowed(text.trim_start_matches('-')),
+        Kind::Text => guarded(text),
+        Kind::Json if text.contains(';') => Cow::Owned(text.replace(';', "\\u003b")),
+        Kind::Json => Cow::Borrowed(text),
     };
-    let is_risky = kind == Kind::Text && text.starts_with(['=', '+', '-', '@', '\t', '\r', '\'']);
-    let guard = if is_risky { "'" } else { "" };
     let write = if text.contains([',', '"', '\r', '\n']) {
-        write!(bytes, "\"{guard}{}\"", text.replace('"', "\"\""))
+        write!(bytes, "\"{}\"", text.replace('"', "\"\""))
     } else {
-        write!(bytes, "{guard}{text}")
+        write!(bytes, "{text}")
     };
     write.expect("memory takes every write");
+}
+
+/// The text with a `'` wherever a spreadsheet might see the start of a formula.
+fn guarded(text: &str) -> Cow<'_, str> {
+    let starts_risky = text.starts_with([STARTS_FORMULA, &['\t', '\r', '\n']].concat().as_slice());
+    if !starts_risky && !text.contains(STARTS_CELL) {
+        return Cow::Borrowed(text);
+    }
+    let mut guarded = String::with_capacity(text.len() + 1);
+    if starts_risky {
+        guarded.push('\'');
+    }
+    let mut before = None;
+    for next in text.chars() {
+        let is_start = before.is_some_and(|before| STARTS_CELL.contains(&before));
+        if is_start && STARTS_FORMULA.contains(&next) {
+            guarded.push('\'');
+        }
+        guarded.push(next);
+        before = Some(next);
+    }
+    Cow::Owned(guarded)
 }
 
 #[cfg(test)]
@@ -102,6 +130,19 @@ mod tests {
         lines
     }
 
+    /// Takes one `'` off wherever we may have put one.
+    fn plain(cell: &str) -> String {
+        let mut text = String::new();
+        let mut is_start = true;
+        for next in cell.chars() {
+            if !(is_start && next == '\'') {
+                text.push(next);
+            }
+            is_start = STARTS_CELL.contains(&next);
+        }
+        text
+    }
+
     fn event(agent: &str, resource: &str) -> String {
         // Escaped by hand: this crate needs no JSON writer elsewhere.
         let escaped = |text: &str| -> String {
@@ -115,7 +156,7 @@ mod tests {
                 .collect()
         };
         format!(
-            r#"{{"id":"evt_1","agent_id":"{}","resource":"{}","latency_ms":12.5,"metadata":{{"a":"=1,\"2"}}}}"#,
+            r#"{{"id":"evt_1","agent_id":"{}","resource":"{}","latency_ms":12.5,"metadata":{{"a":"=1,\"2;=3"}}}}"#,
             escaped(agent),
             escaped(resource)
         )
@@ -124,7 +165,7 @@ mod tests {
     #[test]
     fn a_line_has_its_cells_and_numbers_stay_numbers() {
         let mut events = Events::default();
-        events.push(&event("=SUM(A1)", "a,\"b\"\r\nc"));
+        events.push(&event("=SUM(A1);=B1", "a,\"b\"\r\nc"));
         let text = String::from_utf8(Writer::default().write(&events)).expect("UTF-8");
         let lines = read(&text);
         assert_eq!(lines[0].len(), COLUMNS.len());
@@ -132,10 +173,10 @@ mod tests {
             let column = lines[0].iter().position(|one| one == name);
             lines[1][column.expect("a column")].as_str()
         };
-        assert_eq!(cell("agent_id"), "'=SUM(A1)");
+        assert_eq!(cell("agent_id"), "'=SUM(A1);'=B1");
         assert_eq!(cell("resource"), "a,\"b\"\r\nc");
         assert_eq!(cell("latency_ms"), "12.5");
-        assert_eq!(cell("metadata"), r#"{"a":"=1,\"2"}"#);
+        assert_eq!(cell("metadata"), r#"{"a":"=1,\"2\u003b=3"}"#);
         assert_eq!(cell("severity"), "");
     }
 
@@ -148,7 +189,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_text_reads_back_and_none_starts_a_formula(
-            texts in prop::collection::vec(("[=+@'\\-\t\r\n,\"a]{0,6}", any::<String>()), 1..8)
+            texts in prop::collection::vec(("[=+@'\\-\t\r\n,;\"a]{0,6}", any::<String>()), 1..8)
         ) {
             let mut events = Events::default();
             for (agent, resource) in &texts {
@@ -160,11 +201,13 @@ mod tests {
             for (line, (agent, resource)) in lines[1..].iter().zip(&texts) {
                 prop_assert_eq!(line.len(), COLUMNS.len());
                 for cell in line {
-                    prop_assert!(!cell.starts_with(['=', '+', '-', '@', '\t', '\r']), "{:?}", cell);
+                    prop_assert!(!cell.starts_with(['\t', '\r', '\n']), "{:?}", cell);
+                    for part in cell.split(STARTS_CELL) {
+                        prop_assert!(!part.starts_with(['=', '+', '-', '@']), "{:?}", cell);
+                    }
                 }
-                let plain = |column: usize| line[column].strip_prefix('\'').unwrap_or(&line[column]);
-                prop_assert_eq!(plain(4), agent);
-                prop_assert_eq!(plain(8), resource);
+                prop_assert_eq!(&plain(&line[4]), agent);
+                prop_assert_eq!(&plain(&line[8]), resource);
             }
         }
     }

@@ -90,9 +90,16 @@ fn event(raw: &RawValue) -> Result<Sent<'_>, Fault> {
         json: data.get(),
         envelope: Some(Envelope {
             time: cloud.time,
-            name: format!("{source}#{id}"),
+            name: name(&source, &id),
         }),
     })
+}
+
+/// What an event is called. The last `#` is between the two: a `#` of the id is written as in a URL,
+/// and so is its `%`.
+fn name(source: &str, id: &str) -> String {
+    let id = id.replace('%', "%25").replace('#', "%23");
+    format!("{source}#{id}")
 }
 
 /// A string that must be there and hold something.
@@ -102,4 +109,16 @@ fn required<'a>(field: &str, value: Option<&'a RawValue>) -> Result<Cow<'a, str>
         let detail = format!("`{field}` must be a string that is not empty.");
         Fault::invalid(pointer_to(field), detail)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name;
+
+    #[test]
+    fn different_events_have_different_names() {
+        assert_eq!(name("/agents/billing", "call-1"), "/agents/billing#call-1");
+        assert_ne!(name("a#b", "c"), name("a", "b#c"));
+        assert_ne!(name("a", "b#c"), name("a", "b%23c"));
+    }
 }

@@ -225,7 +225,7 @@ impl From<journal::Error> for Problem {
 
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
-        if let store::Error::Unavailable(_) = &error {
+        if let store::Error::Unavailable(_) | store::Error::TookTooLong = &error {
             tracing::warn!(error = chain(&error), "a request failed on the database");
             return Self::new(
                 ErrorCode::StoreUnavailable,

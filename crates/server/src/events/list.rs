@@ -61,7 +61,9 @@ pub async fn list(
     PageOfEvents(wanted): PageOfEvents,
 ) -> Result<Json<EventPage>, Problem> {
     let fresh = plane.wait_until_fresh(caller.org, Log::Events).await?;
-    let found = plane.store.list_events(caller.org, &wanted).await?;
+    let (store, asked) = (plane.store.clone(), wanted.clone());
+    let query = async move { store.list_events(caller.org, &asked).await };
+    let found = plane.turns.run(caller.org, query).await?;
     let data = found
         .rows
         .into_iter()

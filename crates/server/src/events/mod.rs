@@ -15,4 +15,5 @@ pub mod sse;
 pub mod stats;
 pub mod stream;
 pub mod tail;
+pub mod turns;
 pub mod wanted;

@@ -95,7 +95,9 @@ pub async fn stats(
 ) -> Result<Json<Stats>, Problem> {
     let wanted = params.checked(plane.clock.now())?;
     let fresh = plane.wait_until_fresh(caller.org, Log::Events).await?;
-    let counts = plane.store.event_counts(caller.org, &wanted).await?;
+    let store = plane.store.clone();
+    let query = async move { store.event_counts(caller.org, &wanted).await };
+    let counts = plane.turns.run(caller.org, query).await?;
     let counts = counts.ok_or_else(|| {
         let detail = "There are too many different values to add up over this time; ask for less of it, or by a \
                       longer interval.";
@@ -141,6 +143,10 @@ impl StatsParams {
             grain,
             to.plus(Duration::from_millis(grain.millis().unsigned_abs() - 1)),
         );
+        if to > Timestamp::MAX {
+            let detail = "The interval that `to` is in ends after the year 9999.";
+            return Err(Problem::parameter("to", detail));
+        }
         let buckets = (to.unix_millis() - from.unix_millis()) / grain.millis();
         if buckets < 1 {
             return Err(Problem::parameter("to", "`to` must be after `from`."));

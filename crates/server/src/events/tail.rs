@@ -27,6 +27,7 @@ use journal::{
 use tokio::{
     pin,
     sync::{Notify, watch},
+    task::yield_now,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -268,6 +269,8 @@ impl Lane {
                 Ok(entries) => {
                     for entry in &entries {
                         self.tell(entry)?;
+                        // Searching a message for many clients takes a while; others have a turn.
+                        yield_now().await;
                     }
                 }
                 // The follower is where it was and goes on there, so nothing is missed.

@@ -103,7 +103,6 @@ pub(super) async fn create(
     let plan = plan(plane, caller.org, wanted).await?;
     let now = plane.clock.now();
     let id = ExportId::new(now, chance::bytes());
-    let without = note(plane, caller, wanted, Some(id)).await?;
     let export = NewExport {
         org: caller.org,
         id,
@@ -112,7 +111,6 @@ pub(super) async fn create(
         format: wanted.format.as_str().to_owned(),
         compression: wanted.compression.as_str().to_owned(),
         range: plan.range.map(|range| (range.newest, range.oldest)),
-        without,
         created_at: now,
         secret: chance::bytes(),
     };
@@ -122,6 +120,16 @@ pub(super) async fn create(
         );
         return Err(Problem::new(ErrorCode::LimitReached, detail));
     }
+    // What is recorded exists, and nobody works on what is not recorded.
+    let noted = note(plane, caller, wanted, Some(id)).await;
+    let without = match noted {
+        Ok(without) => without,
+        Err(problem) => {
+            plane.store.forget_export(caller.org, id).await?;
+            return Err(problem);
+        }
+    };
+    plane.store.queue_export(caller.org, id, without).await?;
     let made = plane.store.export(caller.org, id).await?;
     let made = made.ok_or_else(|| Problem::not_found("export"))?;
     let location = format!("/v1/audit/exports/{id}");

@@ -15,16 +15,20 @@ use domain::{ExportId, Timestamp, error_code::ErrorCode};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::Deserialize;
 use sha2::Sha256;
+use store::exports::LinkedFile;
 
 use crate::{
     config::PublicUrl,
-    edge::{Problem, problem::ProblemBody},
+    edge::{Problem, client_address::ClientAddress, problem::ProblemBody},
     error_chain::chain,
     planes::ControlPlane,
 };
 
 /// Long enough to begin a download by hand; one that has begun goes on.
 const LASTS: Duration = Duration::from_mins(15);
+
+/// Twice what the longest of our names has (`audit-events-0001.ndjson.gz`).
+const NAME_BYTES_MAX: usize = 64;
 
 /// What a link carries.
 #[derive(Debug, Deserialize)]
@@ -74,21 +78,19 @@ fn signed(id: ExportId, name: &str, expires: i64, secret: &[u8]) -> Hmac<Sha256>
 )]
 pub async fn download(
     State(plane): State<ControlPlane>,
+    client: ClientAddress,
     Path((id, name)): Path<(String, String)>,
     params: Result<Query<LinkParams>, QueryRejection>,
 ) -> Result<Response, Problem> {
     let id: ExportId = id.parse().map_err(|_| no_such_link())?;
     let Query(link) = params.map_err(|_| no_such_link())?;
-    let signature = hex::decode(&link.signature).map_err(|_| no_such_link())?;
-    let now = plane.clock.now();
-    if link.expires <= now.unix_seconds() {
+    // Whoever has no key is not known by anything else, so links are guessed as keys are.
+    let quotas = &plane.door.quotas;
+    quotas.may_guess(&client)?;
+    let Some(file) = linked(&plane, id, &name, &link).await? else {
+        quotas.note_guess(&client).await;
         return Err(no_such_link());
-    }
-    let file = plane.store.linked_file(id, &name, now).await?;
-    let file = file.ok_or_else(no_such_link)?;
-    signed(id, &name, link.expires, &file.secret)
-        .verify_slice(&signature)
-        .map_err(|_| no_such_link())?;
+    };
     let files = plane.files.as_ref().ok_or_else(no_such_link)?;
     let (bytes, stream) = files
         .read(&file.object)
@@ -112,6 +114,36 @@ pub async fn download(
         (header::CONTENT_DISPOSITION, disposition),
     ];
     Ok((headers, Body::from_stream(stream)).into_response())
+}
+
+/// The file that a link leads to, if we made the link and it has not run out.
+async fn linked(
+    plane: &ControlPlane,
+    id: ExportId,
+    name: &str,
+    link: &LinkParams,
+) -> Result<Option<LinkedFile>, store::Error> {
+    let now = plane.clock.now();
+    let Ok(signature) = hex::decode(&link.signature) else {
+        return Ok(None);
+    };
+    if !is_file_name(name) || link.expires <= now.unix_seconds() {
+        return Ok(None);
+    }
+    let file = plane.store.linked_file(id, name, now).await?;
+    Ok(file.filter(|file| {
+        let signed = signed(id, name, link.expires, &file.secret);
+        signed.verify_slice(&signature).is_ok()
+    }))
+}
+
+/// Whether a file of ours could be called so.
+fn is_file_name(name: &str) -> bool {
+    let is_ours = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    (1..=NAME_BYTES_MAX).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| is_ours(byte) || b".-".contains(&byte))
 }
 
 /// The same whatever is wrong with it.

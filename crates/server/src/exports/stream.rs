@@ -31,6 +31,12 @@ use crate::{
 /// How often it is asked whether the key or the session still holds.
 const STANDING_EVERY: Duration = Duration::from_secs(3);
 
+/// What goes out at a time: so little that a client that takes it drop by drop is seen soon.
+const FRAME_BYTES: usize = 32 * 1024;
+/// So much must go out while we wait so long for the client, or it holds one of few slots for ever.
+const PACE_BYTES: usize = 1024 * 1024;
+const PACE_TIME: Duration = Duration::from_secs(60);
+
 const EVENTS: HeaderName = HeaderName::from_static("watchbell-export-events");
 const SHA256: HeaderName = HeaderName::from_static("watchbell-export-sha256");
 
@@ -43,6 +49,8 @@ enum CutOff {
     Writing(#[from] archive::Error),
     #[error("who asked may not have it any more")]
     Revoked,
+    #[error("the client read less than {PACE_BYTES} bytes in {PACE_TIME:?}")]
+    TooSlow,
     #[error("writing stopped")]
     Stopped(#[from] tokio::task::JoinError),
 }
@@ -65,6 +73,8 @@ pub(super) fn answer(
         state: State::Events(Box::new(writer)),
         standing,
         asked_at: Instant::now(),
+        rest: Bytes::new(),
+        pace: Pace::default(),
         _slot: slot,
     };
     let frames = stream::try_unfold(sending, async |sending| {
@@ -98,7 +108,42 @@ struct Sending {
     standing: Standing<EventsExport>,
     /// When it was last asked whether the key or the session holds.
     asked_at: Instant,
+    /// What was written and has not gone out.
+    rest: Bytes,
+    pace: Pace,
     _slot: Slot,
+}
+
+/// How fast the client reads. Only the time that we wait for it counts: what is rare takes us long to
+/// find. A client that reads nothing at all is let go by the listener.
+#[derive(Default)]
+struct Pace {
+    handed_at: Option<Instant>,
+    waited: Duration,
+    bytes: usize,
+}
+
+impl Pace {
+    /// So much is handed out.
+    fn hand(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.handed_at = Some(Instant::now());
+    }
+
+    /// What was handed out last is gone; whether the client keeps up.
+    fn keeps_up(&mut self) -> bool {
+        let waited = self.handed_at.take().map(|at| at.elapsed());
+        self.waited += waited.unwrap_or_default();
+        if self.waited < PACE_TIME {
+            return true;
+        }
+        let (waited, bytes) = (
+            std::mem::take(&mut self.waited),
+            std::mem::take(&mut self.bytes),
+        );
+        // The wait for the last frame may have been far longer.
+        bytes as u128 * PACE_TIME.as_millis() >= PACE_BYTES as u128 * waited.as_millis()
+    }
 }
 
 enum State {
@@ -110,7 +155,15 @@ enum State {
 impl Sending {
     /// The next frame and how to go on. An error breaks the connection, and with it the file.
     async fn frame(mut self) -> Result<Option<(Frame<Bytes>, Self)>, CutOff> {
+        if !self.pace.keeps_up() {
+            return Err(CutOff::TooSlow);
+        }
         loop {
+            if !self.rest.is_empty() {
+                let frame = self.rest.split_to(self.rest.len().min(FRAME_BYTES));
+                self.pace.hand(frame.len());
+                return Ok(Some((Frame::data(frame), self)));
+            }
             match std::mem::replace(&mut self.state, State::End) {
                 State::End => return Ok(None),
                 State::Trailers(finished) => {
@@ -119,13 +172,10 @@ impl Sending {
                 }
                 State::Events(writer) => {
                     self.ask_again().await?;
-                    let bytes = match self.source.next().await? {
-                        Some(batch) => self.write(writer, batch).await?,
-                        None => self.finish(*writer).await?,
+                    self.rest = match self.source.next().await? {
+                        Some(batch) => self.write(writer, batch).await?.into(),
+                        None => self.finish(*writer).await?.into(),
                     };
-                    if !bytes.is_empty() {
-                        return Ok(Some((Frame::data(Bytes::from(bytes)), self)));
-                    }
                 }
             }
         }
@@ -169,4 +219,32 @@ fn trailers(finished: &Finished) -> HeaderMap {
         (EVENTS, HeaderValue::from(finished.events)),
         (SHA256, sha256),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hands out frames for each of which the client takes so long; whether it kept up for an hour.
+    fn keeps_up(frame_bytes: usize, takes: Duration) -> bool {
+        let mut pace = Pace::default();
+        let frames = Duration::from_secs(3600).as_millis() / takes.as_millis();
+        (0..frames).all(|_| {
+            pace.hand(frame_bytes);
+            pace.handed_at = Instant::now().checked_sub(takes);
+            pace.keeps_up()
+        })
+    }
+
+    #[test]
+    fn a_client_that_reads_drop_by_drop_is_cut_off_and_a_slow_one_is_not() {
+        assert!(!keeps_up(FRAME_BYTES, Duration::from_secs(4)));
+        assert!(!keeps_up(FRAME_BYTES, Duration::from_secs(600)));
+        assert!(keeps_up(FRAME_BYTES, Duration::from_secs(1)));
+        let mut finding = Pace::default();
+        assert!(
+            (0..100).all(|_| finding.keeps_up()),
+            "nothing was handed out"
+        );
+    }
 }

@@ -1,7 +1,10 @@
 //! Days that left the database, or are about to, for files.
 
 use domain::{Day, EventId, OrgId, Timestamp};
-use sqlx::types::time::{Date, OffsetDateTime};
+use sqlx::{
+    Connection as _,
+    types::time::{Date, OffsetDateTime},
+};
 use uuid::Uuid;
 
 use crate::{Error, Store, times::to_database};
@@ -27,13 +30,16 @@ pub struct DayHeld {
 impl Store {
     /// What the database holds of a day; `None` if nothing.
     pub async fn day_held(&self, day: Day) -> Result<Option<DayHeld>, Error> {
+        // A whole day takes longer to count than the pool allows.
+        let mut connection = self.connect().await?;
         let (events, oldest, newest): (i64, Option<String>, Option<String>) = sqlx::query_as(
             "SELECT count(*), min(id::text), max(id::text) FROM audit_events WHERE id >= $1 AND id < $2",
         )
         .bind(day.first_id().uuid())
         .bind(day.next().first_id().uuid())
-        .fetch_one(&self.pool)
+        .fetch_one(&mut connection)
         .await?;
+        connection.close().await?;
         let id = |text: Option<String>| {
             let uuid = text.and_then(|text| Uuid::parse_str(&text).ok());
             uuid.map(EventId::from_uuid)

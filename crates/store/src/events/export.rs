@@ -88,6 +88,16 @@ impl Store {
         filter: &Filter,
         at: Position,
     ) -> Result<Piece, Error> {
+        match self.piece(org, filter, at).await {
+            // Large events that are searched for a text, say: fewer of them are read in time.
+            Err(Error::TookTooLong) if at.rows > ROWS_MIN => {
+                self.piece(org, filter, at.at_most(ROWS_MIN)).await
+            }
+            read => read,
+        }
+    }
+
+    async fn piece(&self, org: OrgId, filter: &Filter, at: Position) -> Result<Piece, Error> {
         let mut text = Vec::with_capacity(PIECE_BYTES);
         let mut lengths = Vec::new();
         let (mut looked_at, mut below) = (0, at.below);

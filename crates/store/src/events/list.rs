@@ -6,6 +6,8 @@
 //! is rare, [`sparse`] tells from the counts which stretches need no look. A page that is not full
 //! when the walk has looked at enough is returned as it is, with where to go on.
 
+use std::time::Duration;
+
 use domain::{EventId, OrgId, Timestamp, event::Filter};
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
@@ -18,10 +20,16 @@ use crate::{Error, Store};
 
 /// One snapshot for the whole page, so that no event is met twice. PostgreSQL is told to plan each
 /// look for its own stretch, which touches few days, and to read events by an index in their order:
-/// left to its estimates it may rather read a whole day and sort it.
+/// left to its estimates it may rather read a whole day and sort it. A look may take 2 s: what takes
+/// longer is a text that is dear to search for, and whoever asks should narrow the search.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
     SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = off;
-    SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; SET LOCAL jit = off";
+    SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; SET LOCAL jit = off;
+    SET LOCAL statement_timeout = '2s'";
+
+/// Where a page ends, give or take an event: 1,000 events of some size fit, and 1,000 of the largest
+/// (32 KiB) would be more than a node can hold for many clients at a time.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// One listed event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +64,10 @@ pub struct Budget {
     pub events: u32,
     /// How many looks are taken; each is a query, or a few.
     pub looks: u32,
+    /// How many bytes of events a page has, give or take an event.
+    pub bytes: usize,
+    /// After this no other look is begun.
+    pub time: Duration,
 }
 
 impl Default for Budget {
@@ -65,6 +77,8 @@ impl Default for Budget {
         Self {
             events: 20_000,
             looks: 40,
+            bytes: PAGE_BYTES,
+            time: Duration::from_secs(2),
         }
     }
 }
@@ -119,6 +133,7 @@ impl Store {
             within: Stretch::wanted(wanted),
             events_most: budget.events,
             hits_most: wanted.limit + 1,
+            bytes_most: budget.bytes,
         };
         look.explain(&mut snapshot).await
     }

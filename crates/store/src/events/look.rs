@@ -4,6 +4,7 @@ use domain::{
     EventId, OrgId,
     event::filter::{ActionPattern, Filter},
 };
+use futures::TryStreamExt as _;
 use sqlx::{PgConnection, Postgres, QueryBuilder, Row as _};
 use uuid::Uuid;
 
@@ -27,11 +28,15 @@ pub(super) struct Look<'l> {
     pub events_most: u32,
     /// How many that are asked for are returned; having them, the look ends early.
     pub hits_most: u32,
+    /// It also ends with the hit that makes so many bytes of them.
+    pub bytes_most: usize,
 }
 
 /// What a look saw.
 pub(super) struct Looked {
     pub hits: Vec<StoredEvent>,
+    /// How many bytes the hits have.
+    pub bytes: usize,
     /// How many events it looked at, and the last of them; unknown if it ended early.
     pub events: u32,
     pub last: Option<Uuid>,
@@ -80,24 +85,27 @@ fn whole_action(pattern: &ActionPattern) -> Option<&str> {
 
 impl Look<'_> {
     pub(super) async fn take(&self, connection: &mut PgConnection) -> Result<Looked, Error> {
-        let rows: Vec<(Uuid, Option<String>, bool, i64)> = self
-            .query("")
-            .build_query_as()
-            .fetch_all(connection)
-            .await?;
+        let mut query = self.query("");
+        let mut rows = query.build_query_as().fetch(connection);
         let mut looked = Looked {
-            hits: Vec::with_capacity(rows.len()),
+            hits: Vec::new(),
+            bytes: 0,
             events: 0,
             last: None,
         };
-        for (id, hit, is_last, number) in rows {
+        while let Some(row) = rows.try_next().await? {
+            let (id, hit, is_last, number): (Uuid, Option<String>, bool, i64) = row;
             if let Some(json) = hit {
+                looked.bytes += json.len();
                 let id = EventId::from_uuid(id);
                 looked.hits.push(StoredEvent { id, json });
             }
             if is_last {
                 looked.events = u32::try_from(number).unwrap_or(u32::MAX);
                 looked.last = Some(id);
+            }
+            if looked.bytes >= self.bytes_most {
+                break;
             }
         }
         Ok(looked)

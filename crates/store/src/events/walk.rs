@@ -2,6 +2,7 @@
 
 use domain::{Day, EventId, OrgId, Timestamp};
 use sqlx::PgConnection;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
@@ -42,11 +43,14 @@ pub(super) async fn walk(
     let mut ahead = Stretch::wanted(wanted);
     let mut rows: Vec<StoredEvent> = Vec::new();
     let limit = wanted.limit as usize;
-    let mut events_left = budget.events;
+    let (mut events_left, mut bytes_left) = (budget.events, budget.bytes);
     let first_look = (budget.events / FIRST_LOOK_SHARE).max(1);
     let (mut days_at_once, mut events_at_once) = (1, first_look);
     let mut ask_the_counts = false;
-    for _ in 0..budget.looks {
+    let began = Instant::now();
+    // Looks grow while they are cheap, so that one that is dear is not the largest.
+    let grows = sparse.is_some() || wanted.filter.q.is_some();
+    for number in 0..budget.looks {
         let mut bucket = None;
         if ask_the_counts {
             match sparse.next(connection, ahead).await? {
@@ -62,7 +66,8 @@ pub(super) async fn walk(
         let Some(days_ahead) = ahead.next_days(&days, wanted.order, days_at_once) else {
             return Ok(EventsFound::all(rows));
         };
-        if events_left == 0 {
+        let is_late = number > 0 && began.elapsed() > budget.time;
+        if events_left == 0 || is_late {
             break;
         }
         let look = Look {
@@ -71,16 +76,18 @@ pub(super) async fn walk(
             order: wanted.order,
             within: bucket.map_or(days_ahead, |bucket| days_ahead.part_in(bucket)),
             events_most: match bucket {
-                None if sparse.is_some() => events_left.min(events_at_once),
+                None if grows => events_left.min(events_at_once),
                 _ => events_left,
             },
             hits_most: wanted.limit + 1 - u32::try_from(rows.len()).unwrap_or(wanted.limit),
+            bytes_most: bytes_left,
         };
         let looked = look.take(connection).await?;
         // Where there is so little that time was skipped, the next ones are likely far too.
         ask_the_counts = looked.hits.is_empty() || bucket.is_some();
         rows.extend(looked.hits);
-        if rows.len() > limit {
+        bytes_left = bytes_left.saturating_sub(looked.bytes);
+        if rows.len() > limit || bytes_left == 0 {
             rows.truncate(limit);
             return Ok(EventsFound {
                 next: rows.last().map(|event| event.id),

@@ -1,6 +1,6 @@
 //! Exports as customers ask for them and see them.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use domain::{EventId, ExportId, OrgId, Timestamp};
 use sqlx::{FromRow, types::time::OffsetDateTime};
@@ -11,6 +11,9 @@ use crate::{
     page::Page,
     times::{from_database, to_database},
 };
+
+/// Longer than a request takes, in which an export gets its place and is queued.
+const QUEUED_WITHIN: Duration = Duration::from_secs(60);
 
 /// An export to be made.
 pub struct NewExport {
@@ -23,7 +26,6 @@ pub struct NewExport {
     pub compression: String,
     /// Newest and oldest; `None`: it will be empty.
     pub range: Option<(EventId, EventId)>,
-    pub without: EventId,
     pub created_at: Timestamp,
     pub secret: [u8; 32],
 }
@@ -100,6 +102,7 @@ macro_rules! columns {
 }
 
 impl Store {
+    /// Makes a place for an export, which nobody works on until it is queued ([`Store::queue_export`]);
     /// `false` if the organisation has `unfinished_max` already that are not finished.
     pub async fn insert_export(
         &self,
@@ -112,6 +115,14 @@ impl Store {
             .bind(export.org.uuid())
             .execute(&mut *transaction)
             .await?;
+        // Of those that were never queued, whoever asked for them is gone.
+        sqlx::query(
+            "DELETE FROM exports WHERE org_id = $1 AND leased_until = 'infinity' AND created_at < $2",
+        )
+        .bind(export.org.uuid())
+        .bind(to_database(export.created_at.minus(QUEUED_WITHIN)))
+        .execute(&mut *transaction)
+        .await?;
         let unfinished: i64 = sqlx::query_scalar(
             "SELECT count(*) FROM exports WHERE org_id = $1 AND state IN ('queued', 'running')",
         )
@@ -124,7 +135,7 @@ impl Store {
         sqlx::query(
             "INSERT INTO exports (org_id, id, asked_by, filter, format, compression, state, newest, oldest,
                                   without, progress, events, tries, created_at, leased_until, secret, swept)
-             VALUES ($1, $2, $3, $4, $5, $6, 'queued', $7, $8, $9, 0, 0, 0, $10, now(), $11, false)",
+             VALUES ($1, $2, $3, $4, $5, $6, 'queued', $7, $8, $2, 0, 0, 0, $9, 'infinity', $10, false)",
         )
         .bind(export.org.uuid())
         .bind(export.id.uuid())
@@ -134,13 +145,44 @@ impl Store {
         .bind(&export.compression)
         .bind(export.range.map(|(newest, _)| newest.uuid()))
         .bind(export.range.map(|(_, oldest)| oldest.uuid()))
-        .bind(export.without.uuid())
         .bind(to_database(export.created_at))
         .bind(export.secret.as_slice())
         .execute(&mut *transaction)
         .await?;
         transaction.commit().await?;
         Ok(true)
+    }
+
+    /// Hands an export to whoever works on them. It will not have the event `without`, which says that it
+    /// was asked for.
+    pub async fn queue_export(
+        &self,
+        org: OrgId,
+        id: ExportId,
+        without: EventId,
+    ) -> Result<(), Error> {
+        sqlx::query(
+            "UPDATE exports SET without = $3, leased_until = now()
+             WHERE org_id = $1 AND id = $2 AND leased_until = 'infinity'",
+        )
+        .bind(org.uuid())
+        .bind(id.uuid())
+        .bind(without.uuid())
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    /// Gives the place of an export back that was not queued.
+    pub async fn forget_export(&self, org: OrgId, id: ExportId) -> Result<(), Error> {
+        sqlx::query(
+            "DELETE FROM exports WHERE org_id = $1 AND id = $2 AND leased_until = 'infinity'",
+        )
+        .bind(org.uuid())
+        .bind(id.uuid())
+        .execute(&self.pool)
+        .await?;
+        Ok(())
     }
 
     pub async fn export(&self, org: OrgId, id: ExportId) -> Result<Option<ExportRow>, Error> {

@@ -16,7 +16,7 @@ use store::{
 use testkit::Database;
 use uuid::Uuid;
 
-use crate::store;
+use crate::{NOW, store};
 
 /// How many events, over how many days. Minutes are counted for the newest 7 days only, so both sides
 /// of that are met.
@@ -261,6 +261,8 @@ async fn compare(store: &Store, events: &[Event], dice: &mut Dice) {
         let budget = Budget {
             events: u32::try_from(1 + dice.roll(100)).expect("small"),
             looks: u32::try_from(1 + dice.roll(5)).expect("small"),
+            bytes: usize::try_from(1 + dice.roll(4_000)).expect("small"),
+            time: Duration::from_secs(dice.roll(4)),
         };
         let wanted = EventsWanted {
             filter,
@@ -317,7 +319,7 @@ async fn a_rare_event_far_back_is_on_the_first_page() {
     // A fifth of the events, and the oldest is near the end.
     let budget = Budget {
         events: u32::try_from(EVENTS / 5).expect("small"),
-        looks: 40,
+        ..Budget::default()
     };
     let page = store.list_events_within(org(), &wanted, budget).await;
     let page = page.expect("a page");
@@ -326,4 +328,44 @@ async fn a_rare_event_far_back_is_on_the_first_page() {
     database.query("DELETE FROM event_counts").expect("deleted");
     let page = store.list_events_within(org(), &wanted, budget).await;
     assert!(page.expect("a page").searched_to.is_some());
+}
+
+#[tokio::test]
+async fn a_page_ends_with_the_event_that_fills_its_bytes() {
+    let (store, database) = store().await;
+    let events = filled(&store, &database, &mut Dice(0xb17e)).await;
+    let wanted = EventsWanted {
+        filter: Filter::default(),
+        order: Order::OldestFirst,
+        after: None,
+        limit: 100,
+    };
+    let budget = Budget {
+        bytes: 1_000,
+        ..Budget::default()
+    };
+    let page = store.list_events_within(org(), &wanted, budget).await;
+    let page = page.expect("a page");
+    let bytes: usize = page.rows.iter().map(|event| event.json.len()).sum();
+    let last = page.rows.last().expect("an event");
+    assert!(bytes >= 1_000 && bytes - last.json.len() < 1_000);
+    assert!(page.rows.len() < events.len());
+    assert_eq!((page.next, page.searched_to), (Some(last.id), None));
+}
+
+#[tokio::test]
+async fn a_statement_that_takes_too_long_gives_its_connection_back() {
+    let (store, database) = store().await;
+    let id = EventId::new(NOW, [7; 10]);
+    let (org_id, event_id) = (org().uuid(), id.uuid());
+    database
+        .query("ALTER TABLE audit_events RENAME TO quick_events")
+        .expect("renamed");
+    let slow = format!(
+        "CREATE VIEW audit_events AS
+         SELECT '{org_id}'::uuid AS org_id, '{event_id}'::uuid AS id, '{{}}'::text AS body FROM pg_sleep(60)"
+    );
+    database.query(&slow).expect("a view");
+    let read = store.event(org(), id).await;
+    assert!(matches!(read, Err(store::Error::TookTooLong)), "{read:?}");
 }

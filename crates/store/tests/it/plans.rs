@@ -1,5 +1,7 @@
 //! How PostgreSQL finds a page: by the index that was made for the filter, reading no more than it may.
 
+use std::time::Duration;
+
 use domain::{
     EventId, OrgId, Timestamp,
     event::{Filter, filter::VALUES_MAX},
@@ -24,6 +26,8 @@ const EVENTS_PER_DAY: i64 = 20_000;
 const BUDGET: Budget = Budget {
     events: 1_000,
     looks: 40,
+    bytes: 4 * 1024 * 1024,
+    time: Duration::from_secs(60),
 };
 
 fn org() -> OrgId {

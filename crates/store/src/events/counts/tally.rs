@@ -4,7 +4,7 @@
 //! writes its events: so the counts are of exactly the events in the table.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     time::Duration,
 };
 
@@ -17,8 +17,9 @@ use crate::{Error, Store, events::EventRow, times::to_database};
 /// How long minutes are kept; hours and days are kept as long as events. A week of minutes is what a
 /// chart shows at that grain, and all of them would be most of the table.
 pub const MINUTES_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How many values of a field one batch counts by name for each minute: beyond it nobody reads the
-/// chart any more, and a client that invents values must not make a row for each event.
+/// How many values of a field one batch counts by name for each organisation, over all its minutes:
+/// beyond it nobody reads the chart any more, and a client that invents values, each at a time of its
+/// own, must not make rows for each event.
 const VALUES_MAX: usize = 1_000;
 /// The value under which a batch counts what is beyond [`VALUES_MAX`]. No event has it: the door
 /// refuses empty texts. Who asks whether a value occurs must take this one for a maybe.
@@ -49,6 +50,8 @@ struct Key<'a> {
 #[derive(Default)]
 pub(in crate::events) struct Tally<'a> {
     minutes: HashMap<Minute, HashMap<&'a str, i64>>,
+    /// The values that are counted by name.
+    named: HashMap<(OrgId, CountedBy), HashSet<&'a str>>,
     newest: Timestamp,
 }
 
@@ -78,10 +81,12 @@ impl<'a> Tally<'a> {
                 field,
                 begins,
             };
+            let named = self.named.entry((row.org, field)).or_default();
+            let is_named =
+                named.contains(value) || (named.len() < VALUES_MAX && named.insert(value));
             let values = self.minutes.entry(minute).or_default();
-            let is_beyond = values.len() >= VALUES_MAX && !values.contains_key(value);
             *values
-                .entry(if is_beyond { OTHER } else { value })
+                .entry(if is_named { value } else { OTHER })
                 .or_default() += 1;
         }
     }
@@ -189,4 +194,43 @@ async fn add_to_table(connection: &mut PgConnection, sums: &[(Key<'_>, i64)]) ->
     .execute(connection)
     .await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::EventId;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn values_at_times_of_their_own_are_not_all_counted_by_name() {
+        let agents: Vec<String> = (0..VALUES_MAX + 50).map(|n| n.to_string()).collect();
+        let rows: Vec<EventRow<'_>> = (0..)
+            .zip(&agents)
+            .map(|(number, agent)| {
+                let at = Timestamp::from_unix_millis(number * Grain::Minute.millis());
+                EventRow {
+                    org: OrgId::from_uuid(Uuid::from_u128(1)),
+                    id: EventId::new(at, [7; 10]),
+                    received_at: at,
+                    event_type: "tool_call",
+                    agent_id: agent,
+                    action: "files.read",
+                    result: "success",
+                    severity: None,
+                    session_id: None,
+                    trace_id: None,
+                    decision_id: None,
+                    json: "{}",
+                }
+            })
+            .collect();
+        let sums = Tally::of(rows.iter()).rolled_up();
+        let mut by_day = sums
+            .iter()
+            .filter(|(key, _)| key.field == CountedBy::AgentId && key.grain == Grain::Day);
+        assert_eq!(by_day.clone().count(), VALUES_MAX + 1);
+        assert!(by_day.any(|(key, events)| key.value == OTHER && *events == 50));
+    }
 }
