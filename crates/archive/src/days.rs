@@ -97,16 +97,22 @@ pub async fn count(bucket: &Bucket, name: &str) -> Result<u64, Error> {
     u64::try_from(rows).map_err(|error| Error::broken(name, &error))
 }
 
-/// One organisation's events in a day's file, newest first, a few at a time.
+/// One organisation's events in a day's file, newest first, a few at a time. A file that does not have
+/// as many events as were noted, of all organisations, is not read: it is not the one that was noted.
 pub async fn read(
     bucket: &Bucket,
-    name: &str,
+    (name, noted): (&str, u64),
     org: OrgId,
 ) -> Result<impl Stream<Item = Result<Events, Error>> + Send + Unpin + use<>, Error> {
     let broken = |error: ParquetError| Error::broken(name, &error);
     let builder = ParquetRecordBatchStreamBuilder::new(reader(bucket, name))
         .await
         .map_err(broken)?;
+    let found = builder.metadata().file_metadata().num_rows();
+    if u64::try_from(found) != Ok(noted) {
+        let problem = format!("it has {found} events, and {noted} were noted");
+        return Err(Error::broken(name, &problem));
+    }
     let org = org.to_string();
     let groups = builder.metadata().row_groups().iter().enumerate();
     let groups: Vec<usize> = groups

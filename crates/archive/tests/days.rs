@@ -51,7 +51,7 @@ async fn each_organisation_reads_its_own_events_and_no_other() {
         finished.bytes
     );
     for number in [1, 77, ORGS] {
-        let batches = days::read(&bucket, "day/a.parquet", org(number))
+        let batches = days::read(&bucket, ("day/a.parquet", expected), org(number))
             .await
             .expect("a reader");
         let batches: Vec<Events> = batches.try_collect().await.expect("rows");
@@ -59,7 +59,9 @@ async fn each_organisation_reads_its_own_events_and_no_other() {
         let written: Vec<String> = (0..EVENTS_EACH).map(|one| event(number, one)).collect();
         assert_eq!(found, written);
     }
-    let nobody = days::read(&bucket, "day/a.parquet", org(ORGS + 1))
+    let another = days::read(&bucket, ("day/a.parquet", expected + 1), org(1)).await;
+    assert!(another.is_err(), "not the file that was noted");
+    let nobody = days::read(&bucket, ("day/a.parquet", expected), org(ORGS + 1))
         .await
         .expect("a reader");
     let rows: Vec<Events> = nobody.try_collect().await.expect("rows");

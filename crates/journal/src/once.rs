@@ -35,16 +35,19 @@ pub struct RequestMark {
 }
 
 /// The message of events that a delivery is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertMark {
     pub partition: u16,
+    /// When the log was made, as [`crate::streams::LogState::created`] says.
+    pub created: String,
     pub sequence: u64,
 }
 
 impl AlertMark {
-    pub fn new(partition: Partition, sequence: u64) -> Self {
+    pub fn new(partition: Partition, created: &str, sequence: u64) -> Self {
         Self {
             partition: partition.index(),
+            created: created.to_owned(),
             sequence,
         }
     }
@@ -80,15 +83,18 @@ impl Journal {
     pub async fn mark_alerts(
         &self,
         deliveries: &[DeliveryId],
-        mark: AlertMark,
+        mark: &AlertMark,
     ) -> Result<Vec<bool>, Error> {
         let is_ours = async |delivery: &DeliveryId| {
             let name = delivery.to_string();
-            match self.mark(Marks::Alerts, &name, &mark).await? {
-                // One that we cannot read keeps no alert back: twice is better than never.
-                Some(before) => Ok(read_alert_mark(&before).is_err()),
-                None => Ok(true),
-            }
+            // One that we cannot read keeps no alert back, nor one of a log that was lost, and maybe its
+            // alerts with it: twice is better than never.
+            let is_of_this_log = |before: &[u8]| {
+                let before = read_alert_mark(before).ok().flatten();
+                before.is_some_and(|before| before.created == mark.created)
+            };
+            let before = self.mark(Marks::Alerts, &name, mark).await?;
+            Ok(before.is_none_or(|before| !is_of_this_log(&before)))
         };
         let marked = stream::iter(deliveries.iter().map(is_ours)).buffered(QUEUE_AT_ONCE);
         marked.try_collect().await
@@ -168,6 +174,7 @@ mod tests {
         };
         let alert = AlertMark {
             partition: 3,
+            created: "1794735000125000000".to_owned(),
             sequence: 4_711,
         };
         let golden = include_str!("../golden/request.v1.json");
@@ -177,7 +184,7 @@ mod tests {
             Some(request)
         );
         let golden = include_str!("../golden/alert.v1.json");
-        assert_eq!(to_json(alert), golden);
+        assert_eq!(to_json(&alert), golden);
         assert_eq!(
             read_alert_mark(golden.as_bytes()).expect("readable"),
             Some(alert)

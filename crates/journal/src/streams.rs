@@ -24,10 +24,9 @@ const APPEND_DEDUPE: Duration = Duration::from_secs(60);
 /// Within this a delivery queued again is recognised; covers a matcher's crash and restart. Longer
 /// costs the server memory for every id.
 const DELIVERY_DEDUPE: Duration = Duration::from_secs(2 * 60);
-/// How long a record that could not be applied waits for a person.
-const DEAD_KEEP: Duration = Duration::from_secs(90 * 24 * 3600);
-/// How many bytes of such records there may be. Beyond it none is taken, so that their logs wait: so
-/// many mean that something is wrong with the store and not with the records.
+/// How many bytes of records that could not be applied there may be; they wait for a person however long
+/// it takes. Beyond it none is taken, so that their logs wait: so many mean that something is wrong with
+/// the store and not with the records.
 const DEAD_BYTES_MAX: i64 = 1024 * 1024 * 1024;
 /// Where a stream says how many partitions it was installed with.
 const PARTITIONS_KEY: &str = "watchbell_partitions";
@@ -257,7 +256,6 @@ impl Journal {
             name: self.names.dead_stream(),
             subjects: vec![self.names.dead_subjects()],
             retention: stream::RetentionPolicy::Limits,
-            max_age: DEAD_KEEP,
             max_bytes: DEAD_BYTES_MAX,
             max_messages_per_subject: 1,
             discard: stream::DiscardPolicy::New,
@@ -315,6 +313,8 @@ impl Journal {
 /// What a stream knows about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogState {
+    /// Of the oldest message that is kept; one more than the last if none is.
+    pub first_sequence: u64,
     pub last_sequence: u64,
     /// How many messages there are.
     pub messages: u64,
@@ -349,6 +349,7 @@ impl Journal {
             .map_err(|source| Error::unavailable(doing, source))?;
         let info = stream.cached_info();
         Ok(LogState {
+            first_sequence: info.state.first_sequence,
             last_sequence: info.state.last_sequence,
             messages: info.state.messages,
             created: info.created.unix_timestamp_nanos().to_string(),

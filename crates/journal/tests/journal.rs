@@ -341,15 +341,18 @@ async fn an_alert_belongs_to_the_message_that_marked_it_first() {
     let journal = journal().await;
     let partition = journal.partitions().all().next().expect("a partition");
     let delivery = |number| DeliveryId::from_uuid(Uuid::from_u128(number));
-    let ask = async |deliveries: &[DeliveryId], sequence| {
-        let mark = AlertMark::new(partition, sequence);
-        let marked = journal.mark_alerts(deliveries, mark).await;
+    let ask_of = async |created: &str, deliveries: &[DeliveryId], sequence| {
+        let mark = AlertMark::new(partition, created, sequence);
+        let marked = journal.mark_alerts(deliveries, &mark).await;
         marked.expect("an answer")
     };
+    let ask = async |deliveries: &[DeliveryId], sequence| ask_of("1", deliveries, sequence).await;
     let (one, two) = (delivery(1), delivery(2));
     assert_eq!(ask(&[one], 7).await, [true]);
     assert_eq!(ask(&[two, one, two], 8).await, [true, false, true]);
     assert_eq!(ask(&[one, two], 7).await, [true, false], "after a crash");
+    let of_another = ask_of("2", &[one, two], 9).await;
+    assert_eq!(of_another, [true, true], "after the log was lost");
 }
 
 #[tokio::test]

@@ -12,16 +12,21 @@
 //! 8 MiB, and its rows twice more (as fields and as COPY sends them). While PostgreSQL is away nothing
 //! is read.
 
-use std::{ops::Range, time::Duration};
+use std::{ops::Range, pin::pin, time::Duration};
 
 use domain::clock::Clock;
-use journal::{Journal, dead::Place, follow::Entry, streams::Log};
+use journal::{
+    Journal,
+    dead::Place,
+    follow::Entry,
+    streams::{Log, LogState},
+};
 use store::{
     Store,
     watermark::{Applied, Source, Span},
     writer::Writer,
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -30,6 +35,7 @@ use crate::{
     error_chain::chain,
     fresh,
     retry::Retries,
+    telemetry::metrics as names,
 };
 
 /// How many messages go into one transaction; the follower bounds their bytes.
@@ -107,78 +113,142 @@ impl Applier {
     }
 
     async fn apply_all<S: Sink>(&self, stopping: &CancellationToken) -> Result<(), Error> {
-        let created = self.journal.log_state(self.log).await?.created;
-        let source = fresh::source(&self.journal, self.log, created);
         let mut sink = S::open(&self.store).await?;
-        let mut is_ours = tokio::select! {
-            is_ours = self.wait_for_turn(&mut sink, &source) => is_ours?,
+        let is_ours = tokio::select! {
+            is_ours = self.wait_for_turn(&mut sink) => is_ours?,
             () = stopping.cancelled() => return Ok(()),
         };
-        let mut turn_ends = Instant::now() + turn();
-        let mut position = self.store.watermark(&source).await?;
+        let mut turn = Turn::new(is_ours);
+        let (source, mut position) = self.start::<S>().await?;
         let mut follower = self.journal.follow(self.log, position);
         let mut entries = Vec::new();
         loop {
+            // What was applied, by us or by somebody else meanwhile.
+            entries.retain(|entry: &Entry| entry.sequence > position);
             if entries.is_empty() {
-                entries = tokio::select! {
-                    entries = follower.next(MESSAGES_MAX) => entries?,
-                    () = stopping.cancelled() => return Ok(()),
+                // Kept when a turn ends: to give it up could lose what it has read.
+                let mut next = pin!(follower.next(MESSAGES_MAX));
+                entries = loop {
+                    tokio::select! {
+                        entries = &mut next => break entries?,
+                        () = sleep_until(turn.ends) => {}
+                        () = stopping.cancelled() => return Ok(()),
+                    }
+                    if !self
+                        .may_go_on(&mut sink, &source, position, &mut turn)
+                        .await?
+                    {
+                        return Ok(());
+                    }
                 };
+                continue;
             }
-            // What somebody else has applied meanwhile.
-            entries.retain(|entry| entry.sequence > position);
-            let Some(last) = entries.last() else { continue };
-            let span = Span {
-                from: position,
-                to: last.sequence,
-            };
-            match self.apply(&mut sink, &source, span, &entries).await? {
-                Applied::Done => {
-                    position = span.to;
-                    entries.clear();
+            match self.apply(&mut sink, &source, position, &entries).await? {
+                (Applied::Done, reached) => position = reached,
+                (Applied::MovedTo(further), _) if turn.is_ours && further > position => {
+                    position = further;
                 }
-                Applied::MovedTo(further) if is_ours && further > position => position = further,
                 // The one who has the lease works again; or the store was put back to an earlier
                 // state, or the log is another one: start over.
-                Applied::MovedTo(_) => return Ok(()),
+                (Applied::MovedTo(_), _) => return Ok(()),
             }
-            if Instant::now() > turn_ends {
-                let is_still_ours = sink.writer().offer_lease(&source.stream).await?;
-                if is_ours && !is_still_ours {
-                    return Ok(());
-                }
-                is_ours = is_still_ours;
-                turn_ends = Instant::now() + turn();
+            if Instant::now() > turn.ends
+                && !self
+                    .may_go_on(&mut sink, &source, position, &mut turn)
+                    .await?
+            {
+                return Ok(());
             }
         }
     }
 
+    /// The log as it is now that we apply it, and the position to go on from.
+    async fn start<S: Sink>(&self) -> Result<(Source, u64), Error> {
+        let created = self.journal.log_state(self.log).await?.created;
+        let source = fresh::source(&self.journal, self.log, created);
+        // Asked for before the log's end, which another may move and then apply.
+        let position = self.store.watermark(&source).await?;
+        let state = self.journal.log_state(self.log).await?;
+        if is_rolled_back(&state, position) {
+            let (end, log) = (state.last_sequence, &source.stream);
+            tracing::error!(
+                log,
+                position,
+                end,
+                "the journal lost its end, starting over"
+            );
+            self.store.start_over(&source, position).await?;
+            return Ok((source, 0));
+        }
+        if state.first_sequence > position + 1 {
+            let (first, log) = (state.first_sequence, &source.stream);
+            tracing::error!(
+                log,
+                position,
+                first,
+                "the journal lost what was not applied yet"
+            );
+            metrics::counter!(names::JOURNAL_GAPS, "log" => S::LOG).increment(1);
+        }
+        Ok((source, position))
+    }
+
+    /// At the end of a turn: whether the log is still the one that it was, and the lease ours or
+    /// nobody's who works.
+    async fn may_go_on<S: Sink>(
+        &self,
+        sink: &mut S,
+        source: &Source,
+        position: u64,
+        turn: &mut Turn,
+    ) -> Result<bool, Error> {
+        let state = self.journal.log_state(self.log).await?;
+        if state.created != source.created || is_rolled_back(&state, position) {
+            return Ok(false);
+        }
+        let is_still_ours = sink.writer().offer_lease(&source.stream).await?;
+        if turn.is_ours && !is_still_ours {
+            return Ok(false);
+        }
+        *turn = Turn::new(is_still_ours);
+        Ok(true)
+    }
+
     /// Waits until the lease is ours (`true`), or its holder does not do its work (`false`).
-    async fn wait_for_turn<S: Sink>(&self, sink: &mut S, source: &Source) -> Result<bool, Error> {
+    async fn wait_for_turn<S: Sink>(&self, sink: &mut S) -> Result<bool, Error> {
+        let stream = self.journal.log_name(self.log);
         let mut stood_at = None;
-        while !sink.writer().take_lease(&source.stream, LEASE_WAIT).await? {
-            let applied = self.store.watermark(source).await?;
-            let is_behind = applied < self.journal.log_state(self.log).await?.last_sequence;
+        while !sink.writer().take_lease(&stream, LEASE_WAIT).await? {
+            let state = self.journal.log_state(self.log).await?;
+            let source = fresh::source(&self.journal, self.log, state.created);
+            let applied = self.store.watermark(&source).await?;
+            let is_behind = applied < state.last_sequence;
             if is_behind && stood_at == Some(applied) {
-                tracing::warn!(log = source.stream, "its writer hangs, another takes over");
-                return Ok(false);
+                tracing::warn!(log = stream, "its writer hangs, another takes over");
+                if !sink.writer().end_hanging_holder(&stream).await? {
+                    return Ok(false);
+                }
             }
             stood_at = is_behind.then_some(applied);
         }
         Ok(true)
     }
 
-    /// Applies a batch. What cannot be applied becomes dead letters first.
+    /// Applies a batch, and says up to where. What cannot be applied becomes dead letters first.
     async fn apply<S: Sink>(
         &self,
         sink: &mut S,
         source: &Source,
-        span: Span,
+        position: u64,
         entries: &[Entry],
-    ) -> Result<Applied, Error> {
+    ) -> Result<(Applied, u64), Error> {
         let mut batch = Batch::<S>::read(entries)?;
+        let span = Span {
+            from: position,
+            to: batch.reached,
+        };
         self.put_aside::<S>(source, &mut batch.unfit).await?;
-        match sink.apply(source, span, &batch.records).await {
+        let applied = match sink.apply(source, span, &batch.records).await {
             Err(error) if error.refuses_data() => {
                 batch.sort_out(sink).await?;
                 if batch.unfit.is_empty() {
@@ -186,10 +256,11 @@ impl Applier {
                     return Err(error.into());
                 }
                 self.put_aside::<S>(source, &mut batch.unfit).await?;
-                Ok(sink.apply(source, span, &batch.records).await?)
+                sink.apply(source, span, &batch.records).await?
             }
-            outcome => Ok(outcome?),
-        }
+            outcome => outcome?,
+        };
+        Ok((applied, span.to))
     }
 
     async fn put_aside<S: Sink>(
@@ -224,15 +295,20 @@ struct Batch<'e, S: Sink> {
     /// Of each record.
     spots: Vec<Spot>,
     unfit: Vec<(Spot, Unfit)>,
+    /// The sequence of the last message read.
+    reached: u64,
 }
 
 impl<'e, S: Sink> Batch<'e, S> {
+    /// Ends before a message that a newer version wrote, so that it holds up only those behind it; an
+    /// error if that is the first.
     fn read(entries: &'e [Entry]) -> Result<Self, journal::Error> {
         let (records, spots, unfit) = (Vec::new(), Vec::new(), Vec::new());
         let mut batch = Self {
             records,
             spots,
             unfit,
+            reached: 0,
         };
         for entry in entries {
             let sequence = entry.sequence;
@@ -244,8 +320,10 @@ impl<'e, S: Sink> Batch<'e, S> {
                         message: entry.payload.to_vec(),
                     })]
                 }
+                Err(journal::Error::Newer { .. }) if batch.reached > 0 => break,
                 records => records?,
             };
+            batch.reached = sequence;
             for (number, record) in records.into_iter().enumerate() {
                 let spot = Spot { sequence, number };
                 match record {
@@ -290,7 +368,24 @@ fn halves(range: &Range<usize>) -> Option<[Range<usize>; 2]> {
     (range.len() > 1).then_some([range.start..middle, middle..range.end])
 }
 
-fn turn() -> Duration {
-    let random = u64::from(u16::from_be_bytes(chance::bytes()));
-    TURN_MIN + Duration::from_millis(random % TURN_SPREAD_MILLIS)
+/// Whether the log ends before what was applied: the journal was put back to an earlier state, and what
+/// follows has sequences that were others'.
+fn is_rolled_back(state: &LogState, position: u64) -> bool {
+    state.last_sequence < position
+}
+
+/// How long a log is applied before somebody else may.
+struct Turn {
+    /// Whether the lease is; if not, its holder hangs.
+    is_ours: bool,
+    ends: Instant,
+}
+
+impl Turn {
+    fn new(is_ours: bool) -> Self {
+        let random = u64::from(u16::from_be_bytes(chance::bytes()));
+        let length = TURN_MIN + Duration::from_millis(random % TURN_SPREAD_MILLIS);
+        let ends = Instant::now() + length;
+        Self { is_ours, ends }
+    }
 }

@@ -24,9 +24,10 @@ pub(crate) async fn wait(journal: &Journal, store: &Store, log: Log) -> Result<b
         }
     };
     let source = source(journal, log, state.created);
+    let end = state.last_sequence;
     let deadline = Instant::now() + WAIT_MAX;
     let mut pause = PAUSE_MIN;
-    while store.watermark(&source).await? < state.last_sequence {
+    while !has_reached(journal, log, end, store.watermark(&source).await?).await {
         if Instant::now() > deadline {
             return Ok(false);
         }
@@ -34,6 +35,16 @@ pub(crate) async fn wait(journal: &Journal, store: &Store, log: Log) -> Result<b
         pause = (pause * 2).min(PAUSE_MAX);
     }
     Ok(true)
+}
+
+/// Whether what is applied is the log up to `end`. More than that is believed only if the log has grown
+/// so far meanwhile: if not, the journal was put back to an earlier state, and all is applied again.
+async fn has_reached(journal: &Journal, log: Log, end: u64, applied: u64) -> bool {
+    if applied <= end {
+        return applied == end;
+    }
+    let state = journal.log_state(log).await;
+    state.is_ok_and(|state| applied <= state.last_sequence)
 }
 
 /// A log as the store knows it.

@@ -130,6 +130,14 @@ impl Store {
         Ok(())
     }
 
+    /// The time by the database's clock.
+    pub async fn now(&self) -> Result<Timestamp, Error> {
+        let now = sqlx::query_scalar("SELECT now()")
+            .fetch_one(&self.pool)
+            .await?;
+        Ok(crate::times::from_database(now))
+    }
+
     /// `None` while another node drops days.
     pub async fn day_dropper(&self) -> Result<Option<DayDropper>, Error> {
         let mut connection = self.connect().await?;
@@ -167,12 +175,12 @@ impl DayDropper {
     /// nobody can write to it: if it has more than the file, it is put back, to be archived again.
     pub async fn drop_archived_day(&mut self, day: Day, archived: u64) -> Result<bool, Error> {
         let (table, partition) = (Table::AuditEvents, Table::AuditEvents.partition(day));
+        // Asked first, because a day that is out for a moment is missed by those who read and write it.
+        if self.held(&partition).await? != archived {
+            return Ok(false);
+        }
         self.take_out(table, &partition).await?;
-        let count = format!("SELECT count(*) FROM {partition}");
-        let held: i64 = sqlx::query_scalar(AssertSqlSafe(count))
-            .fetch_one(&mut self.connection)
-            .await?;
-        if held.unsigned_abs() != archived {
+        if self.held(&partition).await? != archived {
             attach(&mut self.connection, table, day).await?;
             return Ok(false);
         }
@@ -180,7 +188,8 @@ impl DayDropper {
         Ok(true)
     }
 
-    /// Sees to days before `kept_from` that were taken out, or half taken out, and are still there.
+    /// Sees to days that were taken out, or half taken out, and are still there. One that is to be kept
+    /// (longer, since somebody took it out) is put back, whatever becomes of those before `kept_from`.
     pub async fn see_to_leftovers(
         &mut self,
         table: Table,
@@ -193,11 +202,9 @@ impl DayDropper {
              LEFT JOIN pg_inherits ON inhrelid = pg_class.oid
              WHERE relkind = 'r' AND relname ~ ('^' || $1 || '_d[0-9]+$')
                AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass($1))
-               AND (inhrelid IS NULL OR inhdetachpending)
-               AND substring(relname from '[0-9]+$')::bigint < $2",
+               AND (inhrelid IS NULL OR inhdetachpending)",
         )
         .bind(parent)
-        .bind(Day::of(kept_from).number())
         .fetch_all(&mut self.connection)
         .await?;
         for (day, is_pending) in leftovers {
@@ -210,11 +217,21 @@ impl DayDropper {
                 .await?;
             }
             match then {
-                Leftover::Drop => self.drop_table(&partition).await?,
-                Leftover::PutBack => attach(&mut self.connection, table, day).await?,
+                Leftover::Drop if day < Day::of(kept_from) => self.drop_table(&partition).await?,
+                Leftover::Drop | Leftover::PutBack => {
+                    attach(&mut self.connection, table, day).await?
+                }
             }
         }
         Ok(())
+    }
+
+    async fn held(&mut self, partition: &str) -> Result<u64, Error> {
+        let count = format!("SELECT count(*) FROM {partition}");
+        let held: i64 = sqlx::query_scalar(AssertSqlSafe(count))
+            .fetch_one(&mut self.connection)
+            .await?;
+        Ok(held.unsigned_abs())
     }
 
     async fn take_out(&mut self, table: Table, partition: &str) -> Result<(), Error> {

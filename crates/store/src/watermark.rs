@@ -36,6 +36,21 @@ impl Store {
         let mut connection = self.pool.acquire().await?;
         position(&mut connection, source).await
     }
+
+    /// Has `source` applied from its beginning again, if it still stands at `position`: the journal was
+    /// put back to an earlier state. What is applied a second time is recognised by its keys.
+    pub async fn start_over(&self, source: &Source, position: u64) -> Result<(), Error> {
+        sqlx::query(
+            "UPDATE journal_watermark SET applied_sequence = 0
+             WHERE stream = $1 AND stream_created = $2 AND applied_sequence = $3",
+        )
+        .bind(&source.stream)
+        .bind(&source.created)
+        .bind(signed(position))
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
 }
 
 pub(crate) async fn position(connection: &mut PgConnection, source: &Source) -> Result<u64, Error> {

@@ -15,6 +15,7 @@ use journal::{
     Journal,
     once::AlertMark,
     record::{self, EventRecord, Job, Matched, OutcomeRecord},
+    streams::Log,
     work::Task,
 };
 use tokio_util::sync::CancellationToken;
@@ -66,6 +67,12 @@ impl Matcher {
         partition: Partition,
         stopping: &CancellationToken,
     ) -> Result<(), journal::Error> {
+        let created = self
+            .journal
+            .log_state(Log::Events(partition))
+            .await?
+            .created;
+        // A log that is made anew has no consumers, so this ends with the log.
         let mut work = self.journal.events_to_match(partition).await?;
         loop {
             let task = tokio::select! {
@@ -76,7 +83,7 @@ impl Matcher {
                 }
             };
             let judged = tokio::select! {
-                judged = self.judge(partition, &task) => judged,
+                judged = self.judge(partition, &created, &task) => judged,
                 () = stopping.cancelled() => {
                     let _ = task.hand_back().await;
                     return Ok(());
@@ -90,7 +97,12 @@ impl Matcher {
         }
     }
 
-    async fn judge(&self, partition: Partition, task: &Task) -> Result<(), journal::Error> {
+    async fn judge(
+        &self,
+        partition: Partition,
+        created: &str,
+        task: &Task,
+    ) -> Result<(), journal::Error> {
         let events = match record::events(task.payload()) {
             Ok(events) => events,
             Err(error @ journal::Error::Corrupt { .. }) => {
@@ -101,17 +113,17 @@ impl Matcher {
             Err(_) => return task.hand_back_later().await,
         };
         self.rules.catch_up().await?;
-        let mark = AlertMark::new(partition, task.sequence()?);
+        let mark = AlertMark::new(partition, created, task.sequence()?);
         let mut jobs = Vec::new();
         for event in &events {
             jobs.extend(self.jobs(event));
             if jobs.len() >= JOBS_AT_ONCE {
-                let due = self.not_set_off_before(mem::take(&mut jobs), mark).await?;
+                let due = self.not_set_off_before(mem::take(&mut jobs), &mark).await?;
                 self.pass_on(&due).await?;
                 task.still_at_it().await?;
             }
         }
-        let due = self.not_set_off_before(jobs, mark).await?;
+        let due = self.not_set_off_before(jobs, &mark).await?;
         self.pass_on(&due).await?;
         metrics::counter!(names::EVENTS_JUDGED).increment(events.len() as u64);
         task.settle().await
@@ -148,7 +160,7 @@ impl Matcher {
     async fn not_set_off_before(
         &self,
         jobs: Vec<Job>,
-        mark: AlertMark,
+        mark: &AlertMark,
     ) -> Result<Vec<Job>, journal::Error> {
         let (doubtful, mut due): (Vec<Job>, Vec<Job>) =
             jobs.into_iter().partition(|job| job.event.is_derived());

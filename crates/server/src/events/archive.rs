@@ -1,8 +1,9 @@
 //! Moves a day of the trail into a file, so that it can leave the database and still be exported.
 //!
 //! The file is written, read back as far as its footer, and only then noted; a crash before leaves a file
-//! that nobody reads and that the next try overwrites. What arrives for the day later goes into a file
-//! of its own, because the name says what is inside.
+//! that nobody reads. What arrives for the day later goes into a file of its own, because the name says
+//! what is inside. No two tries write to the same name: one that hung while the day was dropped cannot
+//! replace the file that has it.
 
 use archive::{
     Bucket, Events,
@@ -14,7 +15,12 @@ use store::{
     events::{archive::ArchivedFile, export::Position},
 };
 
-/// Why a day was not archived; it is still in the database.
+use crate::chance;
+
+/// Random bytes in a file's name; no two tries draw the same.
+const ATTEMPT_BYTES: usize = 8;
+
+/// Why a day was not archived by this try.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -27,6 +33,8 @@ pub enum Error {
         written: u64,
         found: u64,
     },
+    #[error("{day} had {held} events, and only {found} were found when it was written")]
+    Shrunk { day: Day, held: u64, found: u64 },
     #[error("the lengths of events are not those of their text")]
     Inconsistent,
 }
@@ -51,17 +59,22 @@ pub async fn archive_day(
     let Some(held) = store.day_held(day).await? else {
         return Ok(None);
     };
-    let name = format!(
-        "archive/audit_events/day={day}/{}-{}-{}.parquet",
+    let content = format!(
+        "archive/audit_events/day={day}/{}-{}-{}-",
         held.oldest, held.newest, held.events
     );
     let noted = store.archived_files(day, day).await?;
-    if let Some(file) = noted.into_iter().find(|file| file.file == name) {
+    let has_it = |file: &ArchivedFile| file.file.starts_with(&content);
+    if let Some(file) = noted.into_iter().find(has_it) {
         return Ok(Some(Archived {
             events: held.events,
             file,
         }));
     }
+    let name = format!(
+        "{content}{}.parquet",
+        hex::encode(chance::bytes::<ATTEMPT_BYTES>())
+    );
     let mut writer = DayWriter::create(files, &name).await?;
     let mut org = None;
     while let Some(next) = store.next_org_of_day(day, org).await? {
@@ -76,6 +89,14 @@ pub async fn archive_day(
             file: name,
             written: finished.events,
             found,
+        });
+    }
+    // Somebody dropped the day meanwhile: what it had is in that one's file, and not all of it here.
+    if finished.events < held.events {
+        return Err(Error::Shrunk {
+            day,
+            held: held.events,
+            found: finished.events,
         });
     }
     let file = ArchivedFile {

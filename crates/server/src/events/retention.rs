@@ -51,7 +51,8 @@ impl Retention {
     }
 
     async fn round(&self) -> Result<(), archive::Error> {
-        let now = self.clock.now();
+        // A clock that is ahead would drop what is to be kept, so the earlier of two is believed.
+        let now = self.clock.now().min(self.store.now().await?);
         self.store.make_days_ahead(now).await?;
         let Some(mut dropper) = self.store.day_dropper().await? else {
             return Ok(());
@@ -59,7 +60,11 @@ impl Retention {
         for table in Table::ALL {
             self.drop_days(&mut dropper, table, now).await?;
         }
-        let forgotten = self.store.forget_old_counts(now, self.events_kept).await?;
+        // Counts are kept as long as any of their events are, which may be longer than they should.
+        let oldest = self.store.event_days().await?.into_iter().next();
+        let held = oldest.map_or(Duration::ZERO, |oldest| now.since(oldest.day.start()));
+        let kept = self.events_kept.max(held);
+        let forgotten = self.store.forget_old_counts(now, kept).await?;
         tracing::debug!(forgotten, "forgot old counts");
         Ok(())
     }

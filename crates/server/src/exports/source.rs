@@ -12,7 +12,10 @@ use domain::{
     event::{EventView, Filter},
 };
 use futures::{Stream, TryStreamExt as _};
-use store::{Store, events::export::Position};
+use store::{
+    Store,
+    events::{archive::ArchivedFile, export::Position},
+};
 use tokio::task::JoinSet;
 
 use super::plan::{Plan, after};
@@ -102,26 +105,28 @@ impl Source {
                 At::Below(below) => match self.plan.day_below(below) {
                     None => At::End,
                     Some(position) => {
-                        let names = files_of(&self.store, position).await?;
-                        if names.is_empty() {
+                        let noted = files_of(&self.store, position).await?;
+                        if noted.is_empty() {
                             At::Live(position)
                         } else {
-                            merge(&self.plan, self.files.as_ref(), position, &names).await?
+                            self.merge(position, &noted).await?
                         }
                     }
                 },
                 At::LiveEnd(position) => {
                     // A day that left the database meanwhile is in files by now, and looked empty.
-                    let names = files_of(&self.store, position).await?;
-                    if names.is_empty() {
+                    let noted = files_of(&self.store, position).await?;
+                    if noted.is_empty() {
                         At::Below(position.from)
                     } else {
-                        merge(&self.plan, self.files.as_ref(), position, &names).await?
+                        self.merge(position, &noted).await?
                     }
                 }
                 At::Live(position) => return self.live(position).await.map(Some),
                 At::Merging(mut merge) => {
-                    let batch = merge.next(&self.store, &self.plan).await?;
+                    let batch = merge
+                        .next(&self.store, self.files.as_ref(), &self.plan)
+                        .await?;
                     let below = batch.below;
                     self.at = if merge.is_over() {
                         At::Below(merge.first)
@@ -132,6 +137,11 @@ impl Source {
                 }
             };
         }
+    }
+
+    async fn merge(&mut self, position: Position, noted: &[ArchivedFile]) -> Result<At, Error> {
+        let merge = Merge::open(&self.plan, self.files.as_ref(), position, noted).await?;
+        Ok(At::Merging(Box::new(merge)))
     }
 
     async fn live(&mut self, position: Position) -> Result<Batch, Error> {
@@ -156,30 +166,9 @@ impl Source {
 }
 
 /// The files that a position's day has by now.
-async fn files_of(store: &Store, position: Position) -> Result<Vec<String>, Error> {
+async fn files_of(store: &Store, position: Position) -> Result<Vec<ArchivedFile>, Error> {
     let day = Day::of(position.from.time());
-    let files = store.archived_files(day, day).await?;
-    Ok(files.into_iter().map(|file| file.file).collect())
-}
-
-async fn merge(
-    plan: &Plan,
-    files: Option<&Bucket>,
-    position: Position,
-    names: &[String],
-) -> Result<At, Error> {
-    let files = files.ok_or(Error::NoFiles)?;
-    let mut feeds = Vec::new();
-    for name in names {
-        let rows = days::read(files, name, plan.org).await?;
-        feeds.push(Feed::new(Rest::File(Box::pin(rows))));
-    }
-    feeds.push(Feed::new(Rest::Live(position)));
-    Ok(At::Merging(Box::new(Merge {
-        feeds,
-        first: position.from,
-        below: position.below,
-    })))
+    Ok(store.archived_files(day, day).await?)
 }
 
 fn events(text: String, lengths: Vec<u32>) -> Result<Events, Error> {
@@ -194,6 +183,10 @@ struct Merge {
     /// The files in the order they were made in, then the database: what was sent again after the day
     /// had left is in a later one, and does not replace what was accepted.
     feeds: Vec<Feed>,
+    /// How many of them are files; none is ever taken away.
+    files: usize,
+    /// Whether those were all when the database had no more.
+    is_settled: bool,
     /// The day's first id that is wanted.
     first: EventId,
     below: EventId,
@@ -212,11 +205,48 @@ enum Rest {
 }
 
 impl Merge {
-    async fn next(&mut self, store: &Store, plan: &Plan) -> Result<Batch, Error> {
+    async fn open(
+        plan: &Plan,
+        bucket: Option<&Bucket>,
+        position: Position,
+        noted: &[ArchivedFile],
+    ) -> Result<Self, Error> {
+        let bucket = bucket.ok_or(Error::NoFiles)?;
+        let mut feeds = Vec::new();
+        for file in noted {
+            let rows = days::read(bucket, (&file.file, file.events), plan.org).await?;
+            feeds.push(Feed::new(Rest::File(Box::pin(rows))));
+        }
+        feeds.push(Feed::new(Rest::Live(position)));
+        Ok(Self {
+            feeds,
+            files: noted.len(),
+            is_settled: false,
+            first: position.from,
+            below: position.below,
+        })
+    }
+
+    async fn next(
+        &mut self,
+        store: &Store,
+        bucket: Option<&Bucket>,
+        plan: &Plan,
+    ) -> Result<Batch, Error> {
         let mut events = Events::default();
         while events.bytes() < MERGED_BYTES {
             for feed in &mut self.feeds {
                 feed.fill(store, plan).await?;
+            }
+            if !self.is_settled && self.live_has_ended() {
+                // What was left of the database may have gone into another file meanwhile.
+                let position = Position::new(self.first, self.below, plan.without);
+                let noted = files_of(store, position).await?;
+                if noted.len() > self.files {
+                    *self = Self::open(plan, bucket, position, &noted).await?;
+                    continue;
+                }
+                self.is_settled = true;
             }
             let newest = self.feeds.iter().filter_map(Feed::newest).max();
             let Some(newest) = newest.filter(|newest| *newest >= self.first) else {
@@ -239,6 +269,11 @@ impl Merge {
             self.below
         };
         Ok(Batch { events, below })
+    }
+
+    fn live_has_ended(&self) -> bool {
+        let live = self.feeds.last();
+        live.is_some_and(|live| matches!(live.rest, Rest::Nothing))
     }
 
     fn is_over(&self) -> bool {

@@ -36,7 +36,8 @@ const LEASE: Duration = Duration::from_secs(15);
 const RENEW_EVERY: Duration = Duration::from_secs(1);
 /// How often jobs are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// A job that failed this often, with no file completed in between, is given up.
+/// A job that failed this often, or was lost with its worker, with no file completed in between, is given
+/// up.
 const TRIES_MAX: u32 = 6;
 /// The pause after the first failure; it doubles. The last try is a minute after the first.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -64,6 +65,8 @@ enum Error {
     Archive(#[from] archive::Error),
     #[error("writing stopped")]
     Stopped(#[from] tokio::task::JoinError),
+    #[error("its workers were all lost")]
+    Deadly,
     #[error("what was asked for cannot be read: {0}")]
     Unreadable(String),
     /// Canceled, or taken by another.
@@ -135,9 +138,9 @@ impl Worker {
                     }
                 }
             }
-            Err(error) if job.tries + 1 < TRIES_MAX => {
+            Err(error) if job.tries < TRIES_MAX => {
                 tracing::warn!(error = chain(&error), export.id = %job.id, "an export failed, it is tried again");
-                let pause = PAUSE * 2_u32.pow(job.tries);
+                let pause = PAUSE * 2_u32.pow(job.tries.saturating_sub(1));
                 let told = "A file could not be written or read; it is tried again.";
                 self.store.release_export(job, pause, Some(told)).await?;
             }
@@ -171,6 +174,9 @@ impl Worker {
 
     /// Writes the files that are missing; returns how many events all have.
     async fn make(&self, job: &Claimed, seen: &Mutex<Seen>) -> Result<u64, Error> {
+        if job.tries > TRIES_MAX {
+            return Err(Error::Deadly);
+        }
         let wanted = Wanted::of(job)?;
         let plan = wanted.plan.clone();
         let source = match job.below {

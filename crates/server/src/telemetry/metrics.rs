@@ -38,6 +38,8 @@ pub const LOGINS: &str = "watchbell_logins_total";
 pub const MAILS: &str = "watchbell_mails_total";
 /// Records nobody could read, by `log`; each is also an error in the log.
 pub const RECORDS_UNREADABLE: &str = "watchbell_records_unreadable_total";
+/// How often a log no longer had what was to be applied next, by `log`; each is also an error in the log.
+pub const JOURNAL_GAPS: &str = "watchbell_journal_gap_total";
 /// Clients that watch a live tail, and partitions that are followed for them.
 pub const TAIL_CLIENTS: &str = "watchbell_tail_clients";
 pub const TAIL_FOLLOWERS: &str = "watchbell_tail_followers";
@@ -103,6 +105,10 @@ fn describe() {
     describe_counter!(LOGINS, "Logins tried, by outcome");
     describe_counter!(MAILS, "Mails, by outcome");
     describe_counter!(RECORDS_UNREADABLE, "Records nobody could read");
+    describe_counter!(
+        JOURNAL_GAPS,
+        "Times that a log no longer had what was to be applied next"
+    );
     describe_gauge!(TAIL_CLIENTS, "Clients that watch a live tail");
     describe_gauge!(TAIL_FOLLOWERS, "Partitions followed for live tails");
     describe_counter!(TAIL_SKIPPED, "Events that live tails left out");

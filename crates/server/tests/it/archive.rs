@@ -80,6 +80,19 @@ async fn archived_days_are_exported_in_order_without_gaps_or_doubles_and_to_nobo
         before,
         "in both places, but once"
     );
+    // As for one that does not know of the other: neither touches the other's file.
+    running
+        .deployment
+        .sql("CREATE TABLE noted AS SELECT * FROM archived_days; DELETE FROM archived_days");
+    assert_ne!(archive(&running, &days[1].0)["file"], archived["file"]);
+    running
+        .deployment
+        .sql("INSERT INTO archived_days SELECT * FROM noted; DROP TABLE noted");
+    assert_eq!(
+        export(&customer, &only).await,
+        before,
+        "in three places, but once"
+    );
 
     running
         .deployment

@@ -157,8 +157,14 @@ async fn an_attempt_the_database_refuses_holds_up_no_other() {
     assert_eq!(customer.all_deliveries().await.len(), 2);
 }
 
+pub(crate) fn namespace(deployment: &Deployment) -> &str {
+    let mut variables = deployment.variables();
+    let namespace = variables.find(|(name, _)| *name == "WATCHBELL__JOURNAL__NAMESPACE");
+    namespace.expect("a namespace").1
+}
+
 /// Publishes bytes as anybody with access to NATS could.
-fn publish(subject: &str, payload: &[u8]) {
+pub(crate) fn publish(subject: &str, payload: &[u8]) {
     let address = shared().nats_url.trim_start_matches("nats://").to_owned();
     let mut stream = TcpStream::connect(address).expect("NATS runs");
     let mut lines = BufReader::new(stream.try_clone().expect("a handle")).lines();
@@ -181,11 +187,7 @@ fn publish(subject: &str, payload: &[u8]) {
 async fn bytes_that_are_no_record_hold_up_nobody_and_stay_to_be_looked_at() {
     let running = Running::start(Deployment::new());
     let (customer, deployment) = (&running.customer, &running.deployment);
-    let namespace = deployment
-        .variables()
-        .find(|(name, _)| *name == "WATCHBELL__JOURNAL__NAMESPACE")
-        .expect("a namespace")
-        .1;
+    let namespace = namespace(deployment);
     send(customer, ["before"]).await;
     for partition in 0..2 {
         publish(&format!("{namespace}.ev.{partition}"), b"\x01garbage");

@@ -262,6 +262,19 @@ async fn an_export_that_is_canceled_or_expired_leaves_nothing() {
     assert_eq!(left, Vec::<String>::new());
 }
 
+#[tokio::test]
+async fn an_export_that_took_every_worker_down_with_it_is_given_up() {
+    let folder = TestFolder::create().expect("a folder");
+    let deployment = kept_in(&folder);
+    let mut api = deployment.serve("api");
+    let customer = deployment.customer(&mut api);
+    let asked = ask(&customer, &json!({"async": true})).await;
+    // What six workers leave behind that took it and were killed.
+    deployment.sql("UPDATE exports SET state = 'running', tries = 6");
+    let _worker = deployment.serve("index");
+    in_state(&customer, &asked, "failed").await;
+}
+
 /// The files below a folder.
 fn walk(folder: &std::path::Path) -> Vec<String> {
     let mut files = Vec::new();

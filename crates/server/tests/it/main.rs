@@ -26,6 +26,7 @@ mod lifecycle;
 mod limits;
 mod line;
 mod load;
+mod logs;
 mod mails;
 mod mass;
 mod members;

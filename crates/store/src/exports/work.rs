@@ -29,7 +29,7 @@ pub struct Claimed {
     /// How many complete files there are, and the events in them.
     pub files: u32,
     pub events: u64,
-    /// How often it failed since its last complete file.
+    /// How often it was taken since its last complete file, this time included.
     pub tries: u32,
 }
 
@@ -57,7 +57,9 @@ struct Row {
 }
 
 impl Store {
-    /// Takes the job that has waited longest and that nobody works on.
+    /// Takes a job that nobody works on: of the organisation that has the fewest being worked on, and of
+    /// those the one that has waited longest. It counts as tried from now on, because one that takes its
+    /// worker down with it tells nobody that it failed.
     pub async fn claim_export(
         &self,
         lease: Uuid,
@@ -65,11 +67,16 @@ impl Store {
     ) -> Result<Option<Claimed>, Error> {
         let row: Option<Row> = sqlx::query_as(
             "WITH claimed AS (
-                UPDATE exports SET state = 'running', lease = $1, leased_until = now() + $2 * interval '1 second'
+                UPDATE exports SET state = 'running', lease = $1, leased_until = now() + $2 * interval '1 second',
+                                   tries = tries + 1
                 WHERE (org_id, id) = (
-                    SELECT org_id, id FROM exports
+                    SELECT org_id, id FROM exports AS job
                     WHERE state IN ('queued', 'running') AND leased_until <= now()
-                    ORDER BY leased_until LIMIT 1 FOR UPDATE SKIP LOCKED)
+                    ORDER BY (SELECT count(*) FROM exports AS other
+                              WHERE other.org_id = job.org_id AND other.state = 'running'
+                                AND other.lease IS NOT NULL AND other.leased_until > now()),
+                             leased_until
+                    LIMIT 1 FOR UPDATE OF job SKIP LOCKED)
                 RETURNING org_id, id, filter, format, compression, newest, oldest, without, below, tries)
              SELECT org_id, id, filter, format, compression, newest, oldest, without, below, tries,
                     (SELECT count(*) FROM export_files AS file
@@ -186,7 +193,8 @@ impl Store {
         Ok(finished.rows_affected() > 0)
     }
 
-    /// Gives a job back, to be taken again after `pause`; with an error, if it failed.
+    /// Gives a job back, to be taken again after `pause`; with an error, if it failed. If not, it was not
+    /// a try.
     pub async fn release_export(
         &self,
         job: &Claimed,
@@ -195,7 +203,7 @@ impl Store {
     ) -> Result<(), Error> {
         sqlx::query(
             "UPDATE exports SET lease = NULL, leased_until = now() + $4 * interval '1 second', error = $5,
-                                tries = tries + CASE WHEN $5::text IS NULL THEN 0 ELSE 1 END
+                                tries = CASE WHEN $5::text IS NULL THEN greatest(tries - 1, 0) ELSE tries END
              WHERE org_id = $1 AND id = $2 AND lease = $3 AND state = 'running'",
         )
         .bind(job.org.uuid())

@@ -318,6 +318,11 @@ async fn a_day_that_holds_more_than_its_file_is_put_back_and_never_dropped() {
     let take_out = format!("ALTER TABLE audit_events DETACH PARTITION {partition}");
     asked(&database, &take_out);
     assert_eq!(held(), "0");
+    // One that is kept longer by now is put back by whoever would drop it.
+    let keeping = dropper.see_to_leftovers(Table::AuditEvents, NOW, Leftover::Drop);
+    keeping.await.expect("put back");
+    assert_eq!(held(), "2");
+    asked(&database, &take_out);
     let later = NOW.plus(Duration::from_secs(2 * 24 * 3600));
     let putting_back = dropper.see_to_leftovers(Table::AuditEvents, later, Leftover::PutBack);
     putting_back.await.expect("put back");

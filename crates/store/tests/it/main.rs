@@ -2,6 +2,7 @@
 
 mod counts;
 mod export;
+mod export_jobs;
 mod index;
 mod list;
 mod people;
