@@ -1,8 +1,9 @@
 -- What the list, the charts and the archive read.
 --
 -- An index for each filter that singles out few events of many. Type, result and severity have few
--- values each, so an index would help little and cost every write: the counts below say in which
--- hours a value occurs, and the list looks only there.
+-- values each, so an index of them all would help little and cost every write: what did not go well
+-- and what is grave have one, and for the rest the counts below say in which hours a value occurs,
+-- and the list looks only there.
 
 -- Serve the list by one of these, in either order of time.
 CREATE INDEX audit_events_by_agent ON audit_events (org_id, agent_id, id);
@@ -10,6 +11,8 @@ CREATE INDEX audit_events_by_action ON audit_events (org_id, action, id);
 CREATE INDEX audit_events_by_session ON audit_events (org_id, session_id, id) WHERE session_id IS NOT NULL;
 CREATE INDEX audit_events_by_trace ON audit_events (org_id, trace_id, id) WHERE trace_id IS NOT NULL;
 CREATE INDEX audit_events_by_decision ON audit_events (org_id, decision_id, id) WHERE decision_id IS NOT NULL;
+CREATE INDEX audit_events_by_result ON audit_events (org_id, result, id) WHERE result <> 'success';
+CREATE INDEX audit_events_by_severity ON audit_events (org_id, severity, id) WHERE severity IN ('high', 'critical');
 
 -- How many events there were in each minute, hour and day (of the events' own time) with each value
 -- of a field. Kept by the indexer, in the transaction that writes the events.

@@ -65,10 +65,22 @@ impl<'l> Driver<'l> {
             }
         }
         let whole: Option<Vec<&str>> = filter.action.iter().map(whole_action).collect();
-        match whole {
-            Some(actions) if !actions.is_empty() => Self::Column("action", actions),
-            _ => Self::Time,
+        if let Some(actions) = whole.filter(|actions| !actions.is_empty()) {
+            return Self::Column("action", actions);
         }
+        // Their indexes hold what people look for among the many that went well, and nothing else.
+        let is_indexed: [(_, _, fn(&str) -> bool); 2] = [
+            ("result", &filter.result, |result| result != "success"),
+            ("severity", &filter.severity, |severity| {
+                ["high", "critical"].contains(&severity)
+            }),
+        ];
+        for (column, values, is_indexed) in is_indexed {
+            if !values.is_empty() && values.iter().all(|value| is_indexed(value)) {
+                return Self::Column(column, values.iter().map(String::as_str).collect());
+            }
+        }
+        Self::Time
     }
 
     pub(super) fn is(&self, name: &str) -> bool {

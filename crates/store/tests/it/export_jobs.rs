@@ -26,11 +26,13 @@ async fn ask(store: &Store, org: OrgId, number: u128) {
         format: String::from("ndjson"),
         compression: String::from("none"),
         range: None,
-        without: EventId::new(NOW, [0; 10]),
         created_at: NOW,
         secret: [0; 32],
     };
     assert!(store.insert_export(&export, 10).await.expect("an answer"));
+    let without = EventId::new(NOW, [0; 10]);
+    let queued = store.queue_export(org, export.id, without).await;
+    queued.expect("queued");
 }
 
 async fn claim(store: &Store, worker: u128) -> Claimed {

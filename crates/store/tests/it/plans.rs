@@ -114,11 +114,16 @@ async fn every_filter_is_found_by_its_index_and_reads_no_more_than_it_may() {
         .iter()
         .map(|agent| ("agent_id", agent.as_str()))
         .collect();
-    let cases: [(&[(&str, &str)], &str); 16] = [
+    let cases: [(&[(&str, &str)], &str); 18] = [
         (&[], "pkey"),
         (&[("event_type", "login")], "pkey"),
-        (&[("result", "error")], "pkey"),
-        (&[("severity", "high")], "pkey"),
+        (&[("result", "success")], "pkey"),
+        (&[("result", "error")], "org_id_result_id_idx"),
+        (&[("severity", "info")], "pkey"),
+        (
+            &[("severity", "high"), ("severity", "critical")],
+            "org_id_severity_id_idx",
+        ),
         (&[("action", "payments.*")], "pkey"),
         (&[("q", "nothing like it")], "pkey"),
         (&[("agent_id", "ag-7")], "org_id_agent_id_id_idx"),
