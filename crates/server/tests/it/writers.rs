@@ -74,7 +74,10 @@ async fn a_writer_that_hangs_in_a_transaction_is_ended_and_nothing_is_lost_or_tw
     let mut api = deployment.serve("api");
     let customer = deployment.customer(&mut api);
     let mut hangs = deployment.serve("index");
-    until_listed(&customer).await;
+    eventually(DEADLINE, "it has the leases", async || {
+        deployment.sql(LEASES).trim() == "2"
+    })
+    .await;
     let other = deployment.serve("index");
     // So slowly that it is stopped with the position's row in hand, which it would keep for 30 s.
     deployment.sql(
