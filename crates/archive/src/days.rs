@@ -25,8 +25,8 @@ use tokio::task::spawn_blocking;
 
 use crate::{
     Bucket, Error, Events, Finished,
-    upload::FileUpload,
     format::parquet::{EVENT, ORG, Writer},
+    upload::FileUpload,
 };
 
 /// Rows that are decoded at a time; an event has at most 32 KiB, so at most some 17 MB.
