@@ -14,11 +14,10 @@ use crate::{Error, Journal, dead::Place};
 const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How long a request that has a name may be sent again (API: 24 h).
 const REQUESTS_KEEP: Duration = Duration::from_secs(24 * 3600);
-/// How many marks of a kind there may be, and their bytes: the server keeps each one's name in memory.
-/// Beyond it the oldest run out early, which is 46 requests with a key in every second of a day; those
+/// How many marks of a kind there may be: the server keeps each one's name in memory. Their bytes have no
+/// bound of their own, because the server would set that much of the disk aside at once. Beyond it the oldest run out early, which is 46 requests with a key in every second of a day; those
 /// would be taken for new if they were sent again then.
 const MARKS_MAX: i64 = 4_000_000;
-const MARKS_BYTES_MAX: i64 = 1024 * 1024 * 1024;
 /// Within this an append sent again is recognised; longer than any append is retried.
 const APPEND_DEDUPE: Duration = Duration::from_secs(60);
 /// Within this a delivery queued again is recognised; covers a matcher's crash and restart. Longer
@@ -245,7 +244,6 @@ impl Journal {
             retention: stream::RetentionPolicy::Limits,
             max_age: marks.keep(),
             max_messages: MARKS_MAX,
-            max_bytes: MARKS_BYTES_MAX,
             discard: stream::DiscardPolicy::Old,
             ..self.base_config()
         }
@@ -385,7 +383,6 @@ fn differs(existing: &stream::Config, wanted: &stream::Config) -> bool {
         || existing.num_replicas != wanted.num_replicas
         || existing.max_age != wanted.max_age
         || (wanted.max_messages > 0 && existing.max_messages != wanted.max_messages)
-        || (wanted.max_bytes > 0 && existing.max_bytes != wanted.max_bytes)
         || existing.duplicate_window != wanted.duplicate_window
         || existing.allow_message_schedules != wanted.allow_message_schedules
 }

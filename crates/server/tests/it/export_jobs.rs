@@ -163,6 +163,7 @@ async fn an_export_becomes_files_behind_links_that_run_out() {
         format!("{address}?expires=1700000000&{signature}"),
         format!("{}?{query}", address.replace("0001", "0002")),
         format!("{address}?{expires}&signature=00"),
+        format!("{address}%00?{query}"),
         address.to_owned(),
     ] {
         let answer = http().get(&wrong).send().await.expect("an answer");

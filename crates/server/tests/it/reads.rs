@@ -227,6 +227,8 @@ async fn a_chart_has_every_interval_and_says_what_it_shows() {
         ("limit=101".to_owned(), "?limit"),
         ("q=x".to_owned(), "?q"),
         ("from=soon".to_owned(), "?from"),
+        ("to=9999-12-31T23:59:59Z".to_owned(), "?to"),
+        ("to=9999-12-31T23:59:59-23:59".to_owned(), "?to"),
         (
             format!("to={}&from={}", today.ago(2, 0), today.ago(1, 0)),
             "?to",

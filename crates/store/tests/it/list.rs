@@ -230,7 +230,8 @@ async fn listed(store: &Store, mut wanted: EventsWanted, budget: Budget) -> Vec<
         let page = store.list_events_within(org(), &wanted, budget).await;
         let page = page.expect("a page");
         assert!(page.rows.len() <= wanted.limit as usize);
-        let is_full = page.rows.len() == wanted.limit as usize;
+        let bytes: usize = page.rows.iter().map(|event| event.json.len()).sum();
+        let is_full = page.rows.len() == wanted.limit as usize || bytes >= budget.bytes;
         let may_have_more = page.next.is_some();
         assert_eq!(page.searched_to.is_some(), may_have_more && !is_full);
         ids.extend(page.rows.iter().map(|event| event.id));
