@@ -219,7 +219,7 @@ impl DayDropper {
             match then {
                 Leftover::Drop if day < Day::of(kept_from) => self.drop_table(&partition).await?,
                 Leftover::Drop | Leftover::PutBack => {
-                    attach(&mut self.connection, table, day).await?
+                    attach(&mut self.connection, table, day).await?;
                 }
             }
         }
