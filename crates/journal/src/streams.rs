@@ -15,18 +15,19 @@ const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How long a request that has a name may be sent again (API: 24 h).
 const REQUESTS_KEEP: Duration = Duration::from_secs(24 * 3600);
 /// How many marks of a kind there may be: the server keeps each one's name in memory. Their bytes have no
-/// bound of their own, because the server would set that much of the disk aside at once. Beyond it the oldest run out early, which is 46 requests with a key in every second of a day; those
-/// would be taken for new if they were sent again then.
+/// bound of their own, because the server would set that much of the disk aside at once. Beyond it, which
+/// is 46 requests with a key in every second of a day, the oldest run out early; those would be taken for
+/// new if they were sent again then.
 const MARKS_MAX: i64 = 4_000_000;
 /// Within this an append sent again is recognised; longer than any append is retried.
 const APPEND_DEDUPE: Duration = Duration::from_secs(60);
 /// Within this a delivery queued again is recognised; covers a matcher's crash and restart. Longer
 /// costs the server memory for every id.
 const DELIVERY_DEDUPE: Duration = Duration::from_secs(2 * 60);
-/// How many bytes of records that could not be applied there may be; they wait for a person however long
-/// it takes. Beyond it none is taken, so that their logs wait: so many mean that something is wrong with
-/// the store and not with the records.
-const DEAD_BYTES_MAX: i64 = 1024 * 1024 * 1024;
+/// How many records that could not be applied there may be; they wait for a person however long it takes.
+/// Beyond it none is taken, so that their logs wait: so many mean that something is wrong with the store
+/// and not with the records. A number and not bytes, as for the marks.
+const DEAD_MAX: i64 = 10_000;
 /// Where a stream says how many partitions it was installed with.
 const PARTITIONS_KEY: &str = "watchbell_partitions";
 
@@ -254,7 +255,7 @@ impl Journal {
             name: self.names.dead_stream(),
             subjects: vec![self.names.dead_subjects()],
             retention: stream::RetentionPolicy::Limits,
-            max_bytes: DEAD_BYTES_MAX,
+            max_messages: DEAD_MAX,
             max_messages_per_subject: 1,
             discard: stream::DiscardPolicy::New,
             duplicate_window: APPEND_DEDUPE,
