@@ -146,7 +146,7 @@ mod tests {
                 Ok(PutResult {
                     e_tag: None,
                     version: None,
-                    extensions: Default::default(),
+                    extensions: object_store::Extensions::default(),
                 })
             })
         }

@@ -44,7 +44,9 @@ impl From<sqlx::Error> for Error {
         };
         let taken =
             matches!(&error, sqlx::Error::Database(database) if database.is_unique_violation());
-        let code = error.as_database_error().and_then(|answer| answer.code());
+        let code = error
+            .as_database_error()
+            .and_then(sqlx::error::DatabaseError::code);
         if code.is_some_and(|code| code == CANCELED) {
             return Self::TookTooLong;
         }

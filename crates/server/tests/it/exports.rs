@@ -200,7 +200,7 @@ async fn an_export_has_what_its_filter_asks_for_and_nothing_else() {
             .map(|event| event["agent_id"].as_str().expect("a text"))
             .collect();
         found.sort_unstable();
-        let mut expected = agents.to_vec();
+        let mut expected = agents.clone();
         expected.sort_unstable();
         assert_eq!(found, expected, "{filter}");
     }

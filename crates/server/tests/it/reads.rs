@@ -283,7 +283,7 @@ async fn charts_count_what_was_listed() {
                 }
             }
             let mut within = expected.clone();
-            within.retain(|(day, _), _| *day < to);
+            within.retain(|(day, _), _| day.as_str() < &to[..10]);
             assert_eq!(counted, within, "{by} {interval}");
         }
     }

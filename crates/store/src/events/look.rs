@@ -69,16 +69,16 @@ impl<'l> Driver<'l> {
             return Self::Column("action", actions);
         }
         // Their indexes hold what people look for among the many that went well, and nothing else.
-        let is_indexed: [(_, _, fn(&str) -> bool); 2] = [
-            ("result", &filter.result, |result| result != "success"),
-            ("severity", &filter.severity, |severity| {
-                ["high", "critical"].contains(&severity)
-            }),
-        ];
-        for (column, values, is_indexed) in is_indexed {
-            if !values.is_empty() && values.iter().all(|value| is_indexed(value)) {
-                return Self::Column(column, values.iter().map(String::as_str).collect());
-            }
+        let is_bad = |result: &String| result != "success";
+        if !filter.result.is_empty() && filter.result.iter().all(is_bad) {
+            return Self::Column("result", filter.result.iter().map(String::as_str).collect());
+        }
+        let is_grave = |severity: &String| ["high", "critical"].contains(&severity.as_str());
+        if !filter.severity.is_empty() && filter.severity.iter().all(is_grave) {
+            return Self::Column(
+                "severity",
+                filter.severity.iter().map(String::as_str).collect(),
+            );
         }
         Self::Time
     }
