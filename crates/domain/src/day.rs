@@ -31,10 +31,6 @@ impl Day {
         Self(self.0 + 1)
     }
 
-    pub const fn previous(self) -> Self {
-        Self(self.0 - 1)
-    }
-
     /// No event of the day has a smaller id, and none of the day before has so large a one.
     pub fn first_id(self) -> EventId {
         EventId::first_at(self.start())
@@ -59,6 +55,5 @@ mod tests {
         assert_eq!(day.to_string(), "2025-11-15");
         let id = EventId::new(at, [3; 10]);
         assert!(day.first_id() <= id && id < day.next().first_id());
-        assert_eq!(day.next().previous(), day);
     }
 }

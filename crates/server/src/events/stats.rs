@@ -10,7 +10,7 @@ use axum::{
 use domain::Timestamp;
 use journal::streams::Log;
 use serde::Serialize;
-use store::events::{CountedBy, Counts, CountsWanted, Grain};
+use store::events::{CountedBy, Counts, CountsWanted, Grain, MINUTES_KEPT};
 use utoipa::ToSchema;
 
 use crate::{
@@ -23,8 +23,6 @@ const BUCKETS_MAX: i64 = 2_000;
 /// How many values a chart tells apart unless asked otherwise, and at most.
 const VALUES_DEFAULT: u32 = 10;
 const VALUES_MAX: u32 = 100;
-/// How long events are counted by minute.
-const MINUTES_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
 const PARAMETERS: [&str; 5] = ["by", "interval", "from", "to", "limit"];
 
@@ -219,8 +217,7 @@ fn usual(grain: Grain) -> Duration {
 }
 
 fn start_of(grain: Grain, at: Timestamp) -> Timestamp {
-    let millis = at.unix_millis();
-    Timestamp::from_unix_millis(millis - millis.rem_euclid(grain.millis()))
+    Timestamp::from_unix_millis(grain.bucket(at.unix_millis()))
 }
 
 fn one_of<T: Copy>(

@@ -1,6 +1,6 @@
 //! Reads what is in an export, newest first: day by day, from the database and from the archive.
 //!
-//! A day that is only in the database is read in pieces of one text each. A day that has files is read
+//! A day that is only in the database is read in pieces (`store/events/export.rs`). A day that has files is read
 //! from those and from the database together, because what arrives late for such a day is there: both
 //! are in the same order, so they are merged, and an event that is in two of them is taken once.
 
@@ -127,13 +127,12 @@ impl Source {
                     let batch = merge
                         .next(&self.store, self.files.as_ref(), &self.plan)
                         .await?;
-                    let below = batch.below;
                     self.at = if merge.is_over() {
                         At::Below(merge.first)
                     } else {
                         At::Merging(merge)
                     };
-                    return Ok(Some(Batch { below, ..batch }));
+                    return Ok(Some(batch));
                 }
             };
         }

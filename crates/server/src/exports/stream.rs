@@ -22,14 +22,15 @@ use super::{
     source::{self, Ahead, Batch, Source},
 };
 use crate::{
-    edge::{Problem, caller::EventsExport, standing::Standing},
+    edge::{
+        Problem,
+        caller::EventsExport,
+        standing::{ASK_EVERY, Standing},
+    },
     error_chain::chain,
     planes::ControlPlane,
     telemetry::metrics as names,
 };
-
-/// How often it is asked whether the key or the session still holds.
-const STANDING_EVERY: Duration = Duration::from_secs(3);
 
 /// What goes out at a time: so little that a client that takes it drop by drop is seen soon.
 const FRAME_BYTES: usize = 32 * 1024;
@@ -182,7 +183,7 @@ impl Sending {
     }
 
     async fn ask_again(&mut self) -> Result<(), CutOff> {
-        if self.asked_at.elapsed() < STANDING_EVERY {
+        if self.asked_at.elapsed() < ASK_EVERY {
             return Ok(());
         }
         self.asked_at = Instant::now();

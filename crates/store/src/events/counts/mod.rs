@@ -67,7 +67,7 @@ impl Grain {
     }
 
     /// When the bucket begins that `millis` falls into.
-    fn bucket(self, millis: i64) -> i64 {
+    pub fn bucket(self, millis: i64) -> i64 {
         millis - millis.rem_euclid(self.millis())
     }
 }
