@@ -194,7 +194,7 @@ async fn a_stretch_of_time_touches_its_own_days_only() {
         filter: filter(&[
             ("from", "2026-11-14T05:00:00Z"),
             ("to", "2026-11-14T06:00:00Z"),
-            ("result", "success"),
+            ("event_type", "login"),
         ]),
         order: Order::NewestFirst,
         after: None,
