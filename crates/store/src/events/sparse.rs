@@ -162,7 +162,8 @@ impl<'w> Sparse<'w> {
     }
 }
 
-/// A trace, session or decision has few events, and all of them are looked at soon.
+/// What no index decides. A trace, session or decision has few events, and all of them are looked at
+/// soon.
 fn conditions(filter: &Filter) -> Vec<Condition> {
     let driver = Driver::of(filter);
     if ["trace_id", "session_id", "decision_id"]
@@ -178,7 +179,7 @@ fn conditions(filter: &Filter) -> Vec<Condition> {
     ];
     let mut conditions: Vec<Condition> = counted
         .into_iter()
-        .filter(|(_, values)| !values.is_empty())
+        .filter(|(field, values)| !values.is_empty() && !driver.is(field))
         .map(|(field, values)| Condition {
             field,
             values: values.clone(),

@@ -83,8 +83,7 @@ pub(super) async fn walk(
             bytes_most: bytes_left,
         };
         let looked = look.take(connection).await?;
-        // Where there is so little that time was skipped, the next ones are likely far too.
-        ask_the_counts = looked.hits.is_empty() || bucket.is_some();
+        ask_the_counts = looked.hits.is_empty();
         rows.extend(looked.hits);
         bytes_left = bytes_left.saturating_sub(looked.bytes);
         if rows.len() > limit || bytes_left == 0 {
