@@ -67,6 +67,8 @@ async fn archived_days_are_exported_in_order_without_gaps_or_doubles_and_to_nobo
     let only = json!({"event_type": "tool_call"});
     let before = export(&customer, &only).await;
     assert_eq!(before.len(), 2_700);
+    // Theirs are indexed by now, too.
+    assert_eq!(export(&other, &only).await.len(), 900);
 
     let archived = archive(&running, &days[1].0);
     assert_eq!(archived["events"], 1_200);
