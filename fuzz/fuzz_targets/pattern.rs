@@ -8,7 +8,7 @@ use domain::{
     OrgId, RuleId, Timestamp,
     event::EventView,
     rule::{
-        Pattern, Rule,
+        Definition, Pattern, Rule,
         set::{RuleSet, wants},
     },
 };
@@ -26,14 +26,11 @@ fuzz_target!(|input: &[u8]| {
     let rule = Rule {
         id: RuleId::from_uuid(Uuid::from_u128(1)),
         org_id: OrgId::from_uuid(Uuid::from_u128(2)),
-        name: String::from("r"),
-        description: None,
-        enabled: true,
-        pattern,
-        url: String::from("https://example.com"),
+        definition: Definition::plain("r", pattern, "https://example.com"),
         created_at: Timestamp::default(),
         updated_at: Timestamp::default(),
         version: 1,
+        counts_since: 1,
     };
     let view = EventView::parse(EVENT).expect("an event");
     let found = RuleSet::new([Arc::new(rule.clone())]).matching(&view);

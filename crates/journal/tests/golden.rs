@@ -5,7 +5,7 @@ use domain::{
     AttemptId, DeliveryId, EventId, KeyId, OrgId, RuleId, Timestamp,
     account::Scope,
     delivery::{Outcome, State, Trigger},
-    rule::{Pattern, Rule},
+    rule::{Definition, Pattern, Rule},
 };
 use journal::{
     Error,
@@ -120,15 +120,16 @@ fn rule() -> Rule {
     Rule {
         id: RuleId::from_uuid(uuid(30)),
         org_id: OrgId::from_uuid(uuid(1)),
-        name: String::from("Denied tool calls"),
-        description: None,
-        enabled: true,
-        pattern: Pattern::parse(json!({"event_type": ["tool_call"], "metadata": {"n": [1]}}))
-            .expect("valid"),
-        url: String::from("https://example.com/hooks"),
+        definition: Definition::plain(
+            "Denied tool calls",
+            Pattern::parse(json!({"event_type": ["tool_call"], "metadata": {"n": [1]}}))
+                .expect("valid"),
+            "https://example.com/hooks",
+        ),
         created_at: at(0),
         updated_at: at(1),
         version: 3,
+        counts_since: 0,
     }
 }
 

@@ -1,6 +1,9 @@
 //! Alert rules as their owners wrote them.
 
-use domain::{OrgId, RuleId, rule::Rule};
+use domain::{
+    OrgId, RuleId,
+    rule::{Definition, Rule},
+};
 use sqlx::{FromRow, types::time::OffsetDateTime};
 use uuid::Uuid;
 
@@ -60,11 +63,11 @@ impl Store {
         )
         .bind(rule.org_id.uuid())
         .bind(rule.id.uuid())
-        .bind(&rule.name)
-        .bind(&rule.description)
-        .bind(rule.enabled)
-        .bind(rule.pattern.source().to_string())
-        .bind(&rule.url)
+        .bind(&rule.definition.name)
+        .bind(&rule.definition.description)
+        .bind(rule.definition.enabled)
+        .bind(rule.definition.pattern.source().to_string())
+        .bind(&rule.definition.url)
         .bind(to_database(rule.created_at))
         .bind(to_database(rule.updated_at))
         .bind(i32::try_from(rule.version).unwrap_or(i32::MAX))
@@ -91,11 +94,11 @@ impl Store {
         .bind(rule.org_id.uuid())
         .bind(rule.id.uuid())
         .bind(i32::try_from(rule.version).unwrap_or(i32::MAX))
-        .bind(&rule.name)
-        .bind(&rule.description)
-        .bind(rule.enabled)
-        .bind(rule.pattern.source().to_string())
-        .bind(&rule.url)
+        .bind(&rule.definition.name)
+        .bind(&rule.definition.description)
+        .bind(rule.definition.enabled)
+        .bind(rule.definition.pattern.source().to_string())
+        .bind(&rule.definition.url)
         .bind(to_database(rule.updated_at))
         .execute(&mut *transaction)
         .await?;
@@ -178,14 +181,15 @@ impl TryFrom<Row> for Rule {
         Ok(Self {
             id,
             org_id: OrgId::from_uuid(row.org_id),
-            name: row.name,
-            description: row.description,
-            enabled: row.enabled,
-            pattern,
-            url: row.url,
+            definition: Definition {
+                description: row.description,
+                enabled: row.enabled,
+                ..Definition::plain(row.name, pattern, row.url)
+            },
             created_at: from_database(row.created_at),
             updated_at: from_database(row.updated_at),
             version: u32::try_from(row.version).unwrap_or(1),
+            counts_since: 1,
         })
     }
 }

@@ -1,11 +1,16 @@
-//! An alert rule: which events it wants ([`pattern`]) and where they go.
+//! An alert rule: which events it wants, how many of them make an alert, and where the alerts go.
 //!
-//! A rule is parsed once, when it is created, and travels parsed. [`set::RuleSet`] holds the rules
-//! of one organisation so that the cost of an event does not grow with the number of rules.
+//! A rule is parsed once, when it is saved, and travels parsed. [`pattern`] is the language of
+//! `match`, [`set::RuleSet`] holds the rules of one organisation so that the cost of an event does not
+//! grow with the number of rules, and [`pace`] decides what becomes of a match: an alert, one more
+//! towards a threshold, or one that is kept back because there was an alert just now.
 
+pub mod definition;
+pub mod pace;
 pub mod pattern;
 pub mod set;
 
+pub use definition::Definition;
 pub use pattern::Pattern;
 pub use set::RuleSet;
 
@@ -13,26 +18,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{OrgId, RuleId, Timestamp};
 
-/// The longest name of a rule, in characters.
-pub const NAME_MAX: usize = 128;
-/// The longest description of a rule, in characters.
-pub const DESCRIPTION_MAX: usize = 2_000;
-/// The longest endpoint URL, in bytes.
-pub const URL_MAX: usize = 2_048;
-
 /// One alert rule of one organisation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
     pub id: RuleId,
     pub org_id: OrgId,
-    pub name: String,
-    pub description: Option<String>,
-    pub enabled: bool,
-    #[serde(rename = "match")]
-    pub pattern: Pattern,
-    pub url: String,
+    #[serde(flatten)]
+    pub definition: Definition,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     /// Counts the changes of this rule, from 1.
     pub version: u32,
+    /// The version since which it has counted as it does now ([`Definition::counts_like`]): what was
+    /// counted for an earlier one is forgotten.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub counts_since: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

@@ -23,7 +23,7 @@ pub struct RuleSet {
 impl RuleSet {
     pub fn new(rules: impl IntoIterator<Item = Arc<Rule>>) -> Self {
         let mut set = Self::default();
-        for rule in rules.into_iter().filter(|rule| rule.enabled) {
+        for rule in rules.into_iter().filter(|rule| rule.definition.enabled) {
             set.file(&rule);
         }
         set
@@ -54,6 +54,7 @@ impl RuleSet {
 
     fn file(&mut self, rule: &Arc<Rule>) {
         let Some(test) = rule
+            .definition
             .pattern
             .tests()
             .iter()
@@ -74,7 +75,7 @@ impl RuleSet {
 
 /// Whether every test of the rule passes; the naive truth the index must agree with.
 pub fn wants(rule: &Rule, event: &EventView<'_>) -> bool {
-    rule.pattern.tests().iter().all(|test| {
+    rule.definition.pattern.tests().iter().all(|test| {
         field_at(event, &test.path).is_some_and(|field| {
             scalars(&field)
                 .iter()
@@ -117,20 +118,24 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{OrgId, RuleId, Timestamp, rule::Pattern};
+    use crate::{
+        OrgId, RuleId, Timestamp,
+        rule::{Definition, Pattern},
+    };
 
     fn rule(id: u128, source: Value) -> Arc<Rule> {
         Arc::new(Rule {
             id: RuleId::from_uuid(Uuid::from_u128(id)),
             org_id: OrgId::from_uuid(Uuid::from_u128(1)),
-            name: String::from("r"),
-            description: None,
-            enabled: true,
-            pattern: Pattern::parse(source).expect("valid"),
-            url: String::from("https://example.com"),
+            definition: Definition::plain(
+                "r",
+                Pattern::parse(source).expect("valid"),
+                "https://example.com",
+            ),
             created_at: Timestamp::default(),
             updated_at: Timestamp::default(),
             version: 1,
+            counts_since: 1,
         })
     }
 
@@ -175,7 +180,7 @@ mod tests {
     #[test]
     fn a_disabled_rule_matches_nothing() {
         let mut off = Rule::clone(&rule(1, json!({})));
-        off.enabled = false;
+        off.definition.enabled = false;
         assert!(RuleSet::new([Arc::new(off)]).is_empty());
     }
 

@@ -5,7 +5,10 @@ use domain::{
     OrgId, RuleId, Timestamp,
     error_code::ErrorCode,
     fault::{Fault, FaultCode},
-    rule::{DESCRIPTION_MAX, NAME_MAX, Pattern, Rule},
+    rule::{
+        Definition, Pattern, Rule,
+        definition::{DESCRIPTION_MAX, NAME_MAX},
+    },
 };
 use journal::config::Change;
 use serde::{Deserialize, Serialize};
@@ -92,14 +95,11 @@ pub async fn create(
     let rule = Rule {
         id: RuleId::new(now, chance::bytes()),
         org_id: caller.org,
-        name: new.name,
-        description: new.description,
-        enabled: new.enabled,
-        pattern,
-        url: new.url,
+        definition: definition(new, pattern),
         created_at: now,
         updated_at: now,
         version: 1,
+        counts_since: 1,
     };
     let announcement = announce::entry(Change::rule_saved(&rule));
     if !plane.store.create_rule(&rule, &announcement).await? {
@@ -153,15 +153,16 @@ pub async fn update(
     Json(fields): Json<Map<String, Value>>,
 ) -> Result<JsonAnswer<RuleBody>, Problem> {
     let current = found(&plane, caller.org, id).await?;
+    let was = &current.definition;
     let mut merged = Map::from_iter([
-        ("name".to_owned(), Value::from(current.name.clone())),
+        ("name".to_owned(), Value::from(was.name.clone())),
         (
             "description".to_owned(),
-            Value::from(current.description.clone()),
+            Value::from(was.description.clone()),
         ),
-        ("enabled".to_owned(), Value::from(current.enabled)),
-        ("match".to_owned(), current.pattern.source().clone()),
-        ("url".to_owned(), Value::from(current.url.clone())),
+        ("enabled".to_owned(), Value::from(was.enabled)),
+        ("match".to_owned(), was.pattern.source().clone()),
+        ("url".to_owned(), Value::from(was.url.clone())),
     ]);
     merged.extend(fields);
     merged.retain(|_, value| !value.is_null());
@@ -259,14 +260,18 @@ async fn change(
     new: NewRule,
 ) -> Result<JsonAnswer<RuleBody>, Problem> {
     let pattern = checked(plane, &new)?;
+    let definition = definition(new, pattern);
+    let version = current.version + 1;
+    let counts_since = if definition.counts_like(&current.definition) {
+        current.counts_since
+    } else {
+        version
+    };
     let rule = Rule {
-        name: new.name,
-        description: new.description,
-        enabled: new.enabled,
-        pattern,
-        url: new.url,
+        definition,
         updated_at: plane.clock.now(),
-        version: current.version + 1,
+        version,
+        counts_since,
         ..current
     };
     let announcement = announce::entry(Change::rule_saved(&rule));
@@ -288,6 +293,14 @@ async fn announce_rule(plane: &ControlPlane, rule: RuleId) -> Result<(), Problem
         )
     };
     plane.announce(saved).await
+}
+
+fn definition(new: NewRule, pattern: Pattern) -> Definition {
+    Definition {
+        description: new.description,
+        enabled: new.enabled,
+        ..Definition::plain(new.name, pattern, new.url)
+    }
 }
 
 /// Everything that is wrong with a new rule, or its pattern.
@@ -317,11 +330,11 @@ impl From<Rule> for RuleBody {
     fn from(rule: Rule) -> Self {
         Self {
             id: rule.id,
-            name: rule.name,
-            description: rule.description,
-            enabled: rule.enabled,
-            r#match: rule.pattern.into(),
-            url: rule.url,
+            name: rule.definition.name,
+            description: rule.definition.description,
+            enabled: rule.definition.enabled,
+            r#match: rule.definition.pattern.into(),
+            url: rule.definition.url,
             created_at: rule.created_at,
             updated_at: rule.updated_at,
             version: rule.version,

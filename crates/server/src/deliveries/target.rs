@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use domain::rule::URL_MAX;
+use domain::rule::definition::URL_MAX;
 use hickory_resolver::TokioResolver;
 use hyper_util::client::legacy::connect::dns::Name;
 use ipnet::IpNet;

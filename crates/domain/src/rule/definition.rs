@@ -1,0 +1,123 @@
+//! What the owner of a rule writes.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Pattern;
+use crate::Timestamp;
+
+/// The longest name of a rule, in characters.
+pub const NAME_MAX: usize = 128;
+/// The longest description of a rule, in characters.
+pub const DESCRIPTION_MAX: usize = 2_000;
+/// The longest endpoint URL, in bytes.
+pub const URL_MAX: usize = 2_048;
+
+/// Everything about a rule that its owner may change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Definition {
+    pub name: String,
+    pub description: Option<String>,
+    pub enabled: bool,
+    #[serde(rename = "match")]
+    pub pattern: Pattern,
+    /// An event that one of these matches is not wanted after all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<Pattern>,
+    pub url: String,
+    /// How grave an alert of this rule is: one of the severities of an event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<String>,
+    /// Where it is written what to do about an alert.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runbook_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Alerts are put on record and not sent.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub shadow: bool,
+    /// Until then alerts are put on record and not sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snoozed_until: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<Threshold>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppress: Option<Suppress>,
+    /// What the rule must and must not match; tried on every save.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<Example>,
+}
+
+/// So many matches within a time make one alert.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Threshold {
+    pub count: u32,
+    pub window_s: u32,
+    /// Events that differ in these fields are counted apart.
+    #[serde(default)]
+    pub group_by: Vec<GroupField>,
+}
+
+/// After an alert, others are kept back for a time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suppress {
+    pub for_s: u32,
+    /// Alerts that differ in these fields do not keep each other back.
+    #[serde(default)]
+    pub group_by: Vec<GroupField>,
+}
+
+/// A field of an event by its dotted name: `agent_id`, `metadata.region`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GroupField(pub String);
+
+impl GroupField {
+    /// The keys from the top of the event down to the field.
+    pub fn path(&self) -> impl Iterator<Item = &str> {
+        self.0.split('.')
+    }
+}
+
+/// An event, and whether the rule must match it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Example {
+    pub event: Value,
+    pub matches: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(truth: &bool) -> bool {
+    !*truth
+}
+
+impl Definition {
+    /// A rule that alerts of every event its pattern wants.
+    pub fn plain(name: impl Into<String>, pattern: Pattern, url: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: None,
+            enabled: true,
+            pattern,
+            except: Vec::new(),
+            url: url.into(),
+            severity: None,
+            runbook_url: None,
+            tags: Vec::new(),
+            shadow: false,
+            snoozed_until: None,
+            threshold: None,
+            suppress: None,
+            tests: Vec::new(),
+        }
+    }
+
+    /// Whether what was counted for the other is right for this one too.
+    pub fn counts_like(&self, other: &Self) -> bool {
+        self.enabled == other.enabled
+            && self.pattern == other.pattern
+            && self.except == other.except
+            && self.threshold == other.threshold
+            && self.suppress == other.suppress
+    }
+}
