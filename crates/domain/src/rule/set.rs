@@ -11,11 +11,12 @@ use super::{
     Rule,
     pattern::{FieldTest, Scalar},
 };
-use crate::event::EventView;
+use crate::{RuleId, event::EventView};
 
 /// The enabled rules of one organisation. Never changed in place: a new one replaces it whole.
 #[derive(Debug, Default)]
 pub struct RuleSet {
+    rules: HashMap<RuleId, Arc<Rule>>,
     always: Vec<Arc<Rule>>,
     by_field: HashMap<Vec<String>, HashMap<Scalar<'static>, Vec<Arc<Rule>>>>,
 }
@@ -23,10 +24,17 @@ pub struct RuleSet {
 impl RuleSet {
     pub fn new(rules: impl IntoIterator<Item = Arc<Rule>>) -> Self {
         let mut set = Self::default();
-        for rule in rules.into_iter().filter(|rule| rule.definition.enabled) {
-            set.file(&rule);
+        for rule in rules {
+            if rule.definition.enabled {
+                set.file(&rule);
+            }
+            set.rules.insert(rule.id, rule);
         }
         set
+    }
+
+    pub fn get(&self, rule: RuleId) -> Option<&Arc<Rule>> {
+        self.rules.get(&rule)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -119,7 +127,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        OrgId, RuleId, Timestamp,
+        OrgId, Timestamp,
         rule::{Definition, Pattern},
     };
 
