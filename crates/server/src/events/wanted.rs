@@ -116,6 +116,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PageOfEvents {
 fn add(filter: &mut Filter, name: &str, value: &str, others: &[&str]) -> Result<(), Problem> {
     filter.add(name, value).map_err(|refusal| match refusal {
         NotAFilter::Invalid { field, detail } => Problem::parameter(field, detail),
+        NotAFilter::NotText(_) => Problem::parameter(name, refusal.to_string()),
         NotAFilter::UnknownField(name) => {
             let known = [Filter::FIELDS, others].concat();
             read::unknown_parameter(&name, &known)

@@ -127,24 +127,11 @@ fn choice<T: Copy>(
 
 /// What is left of the body is the filter; anything else would silently do nothing.
 fn filter(fields: &Map<String, Value>) -> Result<Filter, Problem> {
-    let mut filter = Filter::default();
-    for (name, value) in fields {
-        let several = match value {
-            Value::Array(values) => values.as_slice(),
-            one => std::slice::from_ref(one),
-        };
-        for value in several {
-            let text = value
-                .as_str()
-                .ok_or_else(|| unread(&format!("`{name}` takes a string or a list of strings.")))?;
-            filter.add(name, text).map_err(|refused| match refused {
-                NotAFilter::UnknownField(name) => {
-                    unread(&format!("`{name}` is not a field of an export."))
-                }
-                NotAFilter::Invalid { field, detail } => invalid(field, &detail),
-            })?;
-        }
-    }
+    let filter = Filter::from_json(fields).map_err(|refused| match refused {
+        NotAFilter::UnknownField(name) => unread(&format!("`{name}` is not a field of an export.")),
+        NotAFilter::NotText(_) => unread(&refused.to_string()),
+        NotAFilter::Invalid { field, detail } => invalid(field, &detail),
+    })?;
     if let (Some(from), Some(to)) = (filter.from, filter.to)
         && from > to
     {
