@@ -52,6 +52,11 @@ impl Plan {
         })
     }
 
+    /// Everything in it is below this.
+    pub fn above(&self) -> EventId {
+        self.range.map_or(FIRST, |range| after(range.newest))
+    }
+
     /// The newest day that has something below an id: one day at a time, so that a query meets one
     /// partition, however long the history. `None`: there is no more.
     pub fn day_below(&self, below: EventId) -> Option<Position> {
@@ -84,6 +89,6 @@ fn before(id: EventId) -> EventId {
 }
 
 /// The smallest id above this one.
-pub fn after(id: EventId) -> EventId {
+fn after(id: EventId) -> EventId {
     EventId::from_uuid(Uuid::from_u128(id.uuid().as_u128().saturating_add(1)))
 }

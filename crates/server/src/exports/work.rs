@@ -179,12 +179,8 @@ impl Worker {
         }
         let wanted = Wanted::of(job)?;
         let plan = wanted.plan.clone();
-        let source = match job.below {
-            None => Source::new(self.store.clone(), Some(self.files.clone()), plan),
-            Some(below) => {
-                Source::resume(self.store.clone(), Some(self.files.clone()), plan, below)
-            }
-        };
+        let below = job.below.unwrap_or_else(|| plan.above());
+        let source = Source::resume(self.store.clone(), Some(self.files.clone()), plan, below);
         // A file ends between two pieces, so that none is twice as large as it should be.
         let rows_max = u32::try_from(self.file_events_max).unwrap_or(u32::MAX);
         let mut source = Ahead::new(source.in_pieces_of(rows_max));
