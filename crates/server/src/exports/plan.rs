@@ -71,7 +71,8 @@ impl Plan {
 }
 
 impl Range {
-    /// How much of it is behind a position, from 0 to 1, by the time that events have.
+    /// How much of it is behind a position, from 0 to 1: of the time in which the events occurred, not
+    /// of their number.
     pub fn progress(self, below: EventId) -> f64 {
         let length = self.newest.time().since(self.oldest.time()).as_secs_f64();
         let done = self.newest.time().since(below.time()).as_secs_f64();
