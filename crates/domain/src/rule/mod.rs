@@ -6,9 +6,11 @@
 //! towards a threshold, or one that is kept back because there was an alert just now.
 
 pub mod definition;
+pub mod explain;
 pub mod pace;
 pub mod pattern;
 pub mod set;
+pub mod suggest;
 
 pub use definition::Definition;
 pub use pattern::Pattern;
