@@ -84,6 +84,11 @@ impl Pattern {
         &self.tests
     }
 
+    /// Whether an event meets it only by one of its values; otherwise every event is tested by it.
+    pub fn is_indexed(&self) -> bool {
+        !self.tests.is_empty()
+    }
+
     pub fn source(&self) -> &Value {
         &self.source
     }

@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 use serde_json::Value;
 
 use super::{
-    Rule,
+    Pattern, Rule,
     pattern::{FieldTest, Scalar},
 };
 use crate::event::EventView;
@@ -75,7 +75,12 @@ impl RuleSet {
 
 /// Whether every test of the rule passes; the naive truth the index must agree with.
 pub fn wants(rule: &Rule, event: &EventView<'_>) -> bool {
-    rule.definition.pattern.tests().iter().all(|test| {
+    wanted_by(&rule.definition.pattern, event)
+}
+
+/// Whether every test of the pattern passes.
+pub(super) fn wanted_by(pattern: &Pattern, event: &EventView<'_>) -> bool {
+    pattern.tests().iter().all(|test| {
         field_at(event, &test.path).is_some_and(|field| {
             scalars(&field)
                 .iter()
@@ -118,10 +123,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{
-        OrgId, RuleId, Timestamp,
-        rule::{Definition, Pattern},
-    };
+    use crate::{OrgId, RuleId, Timestamp, rule::Definition};
 
     fn rule(id: u128, source: Value) -> Arc<Rule> {
         Arc::new(Rule {
