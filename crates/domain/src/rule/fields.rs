@@ -30,14 +30,17 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// A field that is null counts as left out.
-    pub(super) fn new(mut given: Map<String, Value>, pointer: &str) -> Self {
-        given.retain(|_, value| !value.is_null());
+    pub(super) fn new(given: Map<String, Value>, pointer: &str) -> Self {
         Self {
             given,
             pointer: pointer.to_owned(),
             faults: Vec::new(),
         }
+    }
+
+    /// A field that is null counts as left out.
+    fn take(&mut self, name: &str) -> Option<Value> {
+        self.given.remove(name).filter(|value| !value.is_null())
     }
 
     pub(super) fn fault(&mut self, fault: Fault) {
@@ -49,7 +52,7 @@ impl Fields {
         name: &str,
         read: impl FnOnce(Value, &str) -> Result<T, Fault>,
     ) -> Option<T> {
-        let value = self.given.remove(name)?;
+        let value = self.take(name)?;
         let read = read(value, &format!("{}/{name}", self.pointer));
         read.map_err(|fault| self.fault(fault)).ok()
     }
@@ -59,7 +62,7 @@ impl Fields {
         name: &str,
         read: impl FnOnce(Value, &str) -> Result<T, Fault>,
     ) -> Option<T> {
-        if !self.given.contains_key(name) {
+        if self.given.get(name).is_none_or(Value::is_null) {
             let missing = Fault::required(name).under(&self.pointer);
             self.fault(missing);
         }
@@ -74,7 +77,7 @@ impl Fields {
         read: impl Fn(Value, &str) -> Result<T, Vec<Fault>>,
     ) -> Vec<T> {
         let pointer = format!("{}/{name}", self.pointer);
-        let values = match self.given.remove(name) {
+        let values = match self.take(name) {
             None => return Vec::new(),
             Some(Value::Array(values)) if values.len() <= most => values,
             Some(Value::Array(_)) => {

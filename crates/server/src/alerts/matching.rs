@@ -10,7 +10,7 @@
 
 use std::{mem, sync::Arc};
 
-use domain::{DeliveryId, clock::Clock, event::EventView, partition::Partition};
+use domain::{DeliveryId, clock::Clock, event::EventView, partition::Partition, rule::change};
 use journal::{
     Journal,
     once::AlertMark,
@@ -153,7 +153,9 @@ impl Matcher {
             attempt: 1,
             due_at: matched_at,
         };
-        rules.matching(&view).into_iter().map(job).collect()
+        let wanting = rules.matching(&view).into_iter();
+        let others = wanting.filter(|rule| !change::is_of(rule, event.id, &view));
+        others.map(job).collect()
     }
 
     /// Leaves out what another message of the same event has set off already.
