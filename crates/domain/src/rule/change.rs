@@ -1,6 +1,9 @@
 //! What happened to a rule, and the audit event that says so.
 
-use super::{Definition, Rule};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{Definition, Pattern, Rule};
 use crate::{
     EventId, RuleId, Timestamp,
     event::EventView,
@@ -81,21 +84,36 @@ pub fn event_tail(rule: RuleId, version: u32) -> Tail {
     Tail::Derived(derived(rule.uuid().as_bytes(), &version.to_le_bytes()))
 }
 
-/// Whether the event says that this very rule was changed. The trail has it and other rules may alert of
-/// it, but whoever has just made a rule for every event need not be told of that. No client can make
-/// such an event: its id follows from the rule's.
-pub fn is_of(rule: &Rule, event: EventId, view: &EventView<'_>) -> bool {
+/// Whether a rule that matches the event may alert of it. An event that says that a rule was changed is
+/// for rules that name `event_type`: whoever watches for everything that agents do, or for all that
+/// succeeds, does not ask about the rules themselves.
+pub fn may_alert(rule: &Rule, event: EventId, view: &EventView<'_>) -> bool {
+    !is_ours(event, view) || names_event_type(&rule.definition.pattern)
+}
+
+/// Whether we recorded the event. A client can write the same fields, but not the id that follows from
+/// them, so it cannot keep its own events from anybody's rules.
+fn is_ours(event: EventId, view: &EventView<'_>) -> bool {
     if !event.is_derived() || view.text("event_type").as_deref() != Some(EVENT_TYPE) {
         return false;
     }
-    #[derive(serde::Deserialize)]
-    struct Metadata {
-        version: u32,
-    }
-    let metadata = view
-        .metadata
-        .and_then(|raw| serde_json::from_str::<Metadata>(raw.get()).ok());
-    metadata.is_some_and(|of| event == event_id(rule.id, of.version, event.time()))
+    let metadata = view.metadata.map(RawValue::get).unwrap_or_default();
+    let about: Option<About> = serde_json::from_str(metadata).ok();
+    about.is_some_and(|about| event == event_id(about.rule_id, about.version, event.time()))
+}
+
+/// What the metadata of such an event must have.
+#[derive(Deserialize)]
+struct About {
+    rule_id: RuleId,
+    version: u32,
+}
+
+fn names_event_type(pattern: &Pattern) -> bool {
+    let source = pattern.source();
+    let branches = source.get("$or").and_then(Value::as_array);
+    let mut all = branches.into_iter().flatten().chain([source]);
+    all.any(|fields| fields.get("event_type").is_some())
 }
 
 #[cfg(test)]
@@ -104,18 +122,24 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{OrgId, rule::Pattern};
+    use crate::{
+        OrgId,
+        rule::definition::{Example, Suppress, Threshold},
+    };
 
     fn definition() -> Definition {
         let pattern = Pattern::parse(json!({})).expect("valid");
         Definition::plain("r", pattern, "https://example.com")
     }
 
-    fn rule(id: u128) -> Rule {
+    fn rule(pattern: Value) -> Rule {
         Rule {
-            id: RuleId::from_uuid(Uuid::from_u128(id)),
+            id: RuleId::from_uuid(Uuid::from_u128(1)),
             org_id: OrgId::from_uuid(Uuid::from_u128(1)),
-            definition: definition(),
+            definition: Definition {
+                pattern: Pattern::parse(pattern).expect("valid"),
+                ..definition()
+            },
             created_at: Timestamp::default(),
             updated_at: Timestamp::default(),
             version: 1,
@@ -132,16 +156,16 @@ mod tests {
             tags: vec!["t".to_owned()],
             shadow: true,
             snoozed_until: Some(Timestamp::default()),
-            threshold: Some(super::super::definition::Threshold {
+            threshold: Some(Threshold {
                 count: 2,
                 window_s: 1,
                 group_by: Vec::new(),
             }),
-            suppress: Some(super::super::definition::Suppress {
+            suppress: Some(Suppress {
                 for_s: 1,
                 group_by: Vec::new(),
             }),
-            tests: vec![super::super::definition::Example {
+            tests: vec![Example {
                 event: json!({}),
                 matches: true,
             }],
@@ -170,20 +194,23 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_event_of_a_rules_change_is_taken_for_one() {
+    fn only_a_rule_that_names_the_type_alerts_of_our_event_and_every_rule_of_a_clients() {
         let at = Timestamp::from_unix_millis(1_763_200_000_000);
-        let (own, other) = (rule(1), rule(2));
-        let ours = event_id(own.id, 3, at);
-        let json = json!({"event_type": EVENT_TYPE, "metadata": {"rule_id": own.id, "version": 3}})
-            .to_string();
+        let (asking, other) = (rule(json!({"event_type": [EVENT_TYPE]})), rule(json!({})));
+        let json =
+            json!({"event_type": EVENT_TYPE, "metadata": {"rule_id": other.id, "version": 3}});
+        let json = json.to_string();
         let view = EventView::parse(&json).expect("an event");
-        assert!(is_of(&own, ours, &view));
-        assert!(!is_of(&other, ours, &view));
-        let named = EventId::from_client(own.org_id, "rule_change", at);
-        assert!(
-            !is_of(&own, named, &view),
-            "a client's is an event like any"
-        );
-        assert!(!is_of(&own, EventId::new(at, [0; 10]), &view));
+        let ours = event_id(other.id, 3, at);
+        assert!(may_alert(&asking, ours, &view));
+        assert!(!may_alert(&other, ours, &view));
+        let theirs = [
+            EventId::from_client(other.org_id, EVENT_TYPE, at),
+            EventId::new(at, [0; 10]),
+            event_id(other.id, 4, at),
+        ];
+        for theirs in theirs {
+            assert!(may_alert(&other, theirs, &view), "{theirs}");
+        }
     }
 }

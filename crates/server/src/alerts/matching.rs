@@ -154,8 +154,8 @@ impl Matcher {
             due_at: matched_at,
         };
         let wanting = rules.matching(&view).into_iter();
-        let others = wanting.filter(|rule| !change::is_of(rule, event.id, &view));
-        others.map(job).collect()
+        let alerting = wanting.filter(|rule| change::may_alert(rule, event.id, &view));
+        alerting.map(job).collect()
     }
 
     /// Leaves out what another message of the same event has set off already.

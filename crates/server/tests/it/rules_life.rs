@@ -178,12 +178,16 @@ async fn what_changes_nothing_makes_no_version_and_no_event() {
 }
 
 #[tokio::test]
-async fn who_changed_what_is_in_the_trail_and_other_rules_may_alert_of_it() {
+async fn who_changed_what_is_in_the_trail_and_rules_that_ask_for_it_alert_of_it() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
     let (all, watch) = (Receiver::start(), Receiver::start());
     let (all, watch) = (all.expect("a receiver"), watch.expect("a receiver"));
-    let watched = json!({"action": ["alert_rules.disable", "alert_rules.delete"]});
+    let watched = json!({"event_type": ["rule_change"],
+        "action": ["alert_rules.disable", "alert_rules.delete"]});
+    customer
+        .rule(json!({"result": ["success"]}), &all.url())
+        .await;
     customer.rule(watched, &watch.url()).await;
     let rule = customer.rule(json!({}), &all.url()).await;
     let path = format!("/v1/alert-rules/{rule}");
@@ -246,7 +250,7 @@ async fn who_changed_what_is_in_the_trail_and_other_rules_may_alert_of_it() {
     actions.sort_by_key(ToString::to_string);
     assert_eq!(actions, ["alert_rules.delete", "alert_rules.disable"]);
     let received = all.received();
-    assert_eq!(received.len(), 1, "a rule is not told of its own changes");
+    assert_eq!(received.len(), 1, "only who names the type is told");
     assert_eq!(received[0].json()["event"]["agent_id"], "agent-1");
 }
 
