@@ -181,7 +181,7 @@ pub struct VersionPage {
 }
 
 impl RuleBody {
-    pub(super) fn new(stored: StoredRule, stats: Option<&RuleStats>) -> Self {
+    pub(super) fn new(stored: StoredRule, stats: Option<RuleStats>) -> Self {
         let rule = stored.rule;
         Self {
             id: rule.id,
@@ -191,7 +191,7 @@ impl RuleBody {
             created_by: stored.created_by,
             updated_by: stored.updated_by,
             version: rule.version,
-            stats: stats.copied().unwrap_or_default().into(),
+            stats: stats.unwrap_or_default().into(),
         }
     }
 }

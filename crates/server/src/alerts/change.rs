@@ -77,7 +77,7 @@ impl<'a> Author<'a> {
             outcome => return Err(self.refusal(outcome)),
         }
         self.announce(rule.id).await?;
-        history::tell(self.plane, rule.org_id, rule.id, &version).await;
+        history::tell(self.plane, &version.told(rule.org_id, rule.id)).await;
         Ok(Some(StoredRule {
             rule,
             created_by: Some(self.by.clone()),
@@ -128,7 +128,7 @@ impl<'a> Author<'a> {
             outcome => return Err(self.refusal(outcome)),
         }
         self.announce(rule.id).await?;
-        history::tell(self.plane, rule.org_id, rule.id, &version).await;
+        history::tell(self.plane, &version.told(rule.org_id, rule.id)).await;
         Ok(StoredRule {
             rule,
             updated_by: Some(self.by.clone()),
@@ -162,7 +162,7 @@ impl<'a> Author<'a> {
         let saved =
             || format!("The rule {id} is deleted, but goes on judging until the journal is back.");
         self.plane.announce(saved).await?;
-        history::tell(self.plane, rule.org_id, id, &version).await;
+        history::tell(self.plane, &version.told(rule.org_id, id)).await;
         Ok(())
     }
 

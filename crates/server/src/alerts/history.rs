@@ -7,13 +7,13 @@
 use std::time::Duration;
 
 use domain::{
-    OrgId, RuleId,
+    RuleId,
     event::accept::Arrival,
     rule::change::{EVENT_TYPE, event_tail},
 };
 use serde::Serialize;
-use store::rules::versions::Version;
-use tokio::time::sleep;
+use store::rules::versions::Told;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -27,6 +27,9 @@ use crate::{
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// What is younger is being told by whoever saved it.
 const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(5);
+/// How long a client waits for it. Announcing the change took the journal a moment; should it be away just
+/// now, nobody is kept waiting until the request runs out.
+const TELL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many are told in one round; the rest is for the next.
 const ROUND_MAX: u32 = 100;
 
@@ -48,13 +51,15 @@ struct ChangeMetadata<'a> {
     changed: &'a [String],
 }
 
-/// Tells the trail of a version that was just saved. The change stands either way, so a failure is left
-/// to the sweep.
-pub(super) async fn tell(plane: &ControlPlane, org: OrgId, rule: RuleId, version: &Version) {
-    if let Err(error) = record(plane, org, rule, version).await {
-        let error = chain(&error);
-        tracing::warn!(error, rule.id = %rule, "a rule's change is not in the trail yet");
-    }
+/// Tells the trail of a version that was just saved. The change stands either way, so what fails or takes
+/// too long is left to the sweep.
+pub(super) async fn tell(plane: &ControlPlane, told: &Told) {
+    let error = match timeout(TELL_TIMEOUT, record(plane, told)).await {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => chain(&error),
+        Err(_) => "the journal takes its time".to_owned(),
+    };
+    tracing::warn!(error, rule.id = %told.rule, "a rule's change is not in the trail yet");
 }
 
 /// Tells the trail what it was not told, until stopped.
@@ -72,8 +77,8 @@ pub async fn sweep(plane: ControlPlane, stopping: CancellationToken) -> anyhow::
 async fn tell_all(plane: &ControlPlane) -> Result<(), Error> {
     let made_before = plane.clock.now().minus(LEFT_BEHIND_AFTER);
     let waiting = plane.store.unrecorded_rule_versions(made_before, ROUND_MAX);
-    for left in waiting.await? {
-        record(plane, left.org, left.rule, &left.version).await?;
+    for told in waiting.await? {
+        record(plane, &told).await?;
     }
     Ok(())
 }
@@ -87,41 +92,33 @@ enum Error {
     Store(#[from] store::Error),
 }
 
-async fn record(
-    plane: &ControlPlane,
-    org: OrgId,
-    rule: RuleId,
-    version: &Version,
-) -> Result<(), Error> {
+async fn record(plane: &ControlPlane, told: &Told) -> Result<(), Error> {
     let event = ChangeEvent {
         event_type: EVENT_TYPE,
-        agent_id: version.by.as_deref().unwrap_or("unknown"),
-        action: version.what.action(),
+        agent_id: told.by.as_deref().unwrap_or("unknown"),
+        action: told.what.action(),
         result: "success",
         metadata: ChangeMetadata {
-            rule_id: rule,
-            name: &version.definition.name,
-            version: version.version,
-            changed: &version.changed,
+            rule_id: told.rule,
+            name: &told.name,
+            version: told.version,
+            changed: &told.changed,
         },
     };
     let arrival = Arrival {
-        org,
-        received_at: version.at,
+        org: told.org,
+        received_at: told.at,
         retention: plane.retention,
     };
-    let tail = event_tail(rule, version.version);
+    let tail = event_tail(told.rule, told.version);
     match record_as(tail, &plane.events, &arrival, &event).await {
         Ok(_) => {}
         // Ours are always valid. Should one not be, it must not hold up the others for ever.
         Err(error @ (Unrecorded::Invalid(_) | Unrecorded::Unwritable(_))) => {
             let error = chain(&error);
-            tracing::error!(error, rule.id = %rule, "a rule's change cannot be recorded");
+            tracing::error!(error, rule.id = %told.rule, "a rule's change cannot be recorded");
         }
         Err(error @ Unrecorded::Journal(_)) => return Err(error.into()),
     }
-    let recorded = plane
-        .store
-        .rule_version_recorded(org, rule, version.version);
-    Ok(recorded.await?)
+    Ok(plane.store.rule_version_recorded(told).await?)
 }

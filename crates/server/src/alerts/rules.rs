@@ -15,7 +15,7 @@ use domain::{
 };
 use journal::once::RequestMark;
 use serde_json::{Map, Value};
-use store::rules::read::StoredRule;
+use store::{rule_counts::RuleStats, rules::read::StoredRule};
 
 use super::{
     body::{NewRule, RuleBody, RulePage},
@@ -74,15 +74,14 @@ pub async fn create(
         .create(new_rule(id, caller.org, definition, at))
         .await?
     {
-        let answer = shown(&plane, made).await?;
-        return Ok((StatusCode::CREATED, answer).into_response());
+        return Ok((StatusCode::CREATED, answer(made, None)).into_response());
     }
     author.announce(id).await?;
     let Some(made) = plane.store.rule(caller.org, id).await? else {
         let detail = format!("The rule {id} that this request made was deleted since.");
         return Err(Problem::new(ErrorCode::NotFound, detail));
     };
-    let answer = shown(&plane, made).await?;
+    let answer = answer(made, stats(&plane, caller.org, id).await?);
     Ok((StatusCode::CREATED, [(REPLAYED, "true")], answer).into_response())
 }
 
@@ -114,9 +113,10 @@ pub async fn replace(
 ) -> Result<Answer, Problem> {
     let current = found(&plane, caller.org, id).await?;
     let definition = read_definition(&plane, source)?;
+    let stats = stats(&plane, caller.org, id).await?;
     let author = Author::of(&plane, &caller);
     let changed = author.replace(current, definition, &condition).await?;
-    shown(&plane, changed).await
+    Ok(answer(changed, stats))
 }
 
 /// Changes some fields of an alert rule.
@@ -151,9 +151,10 @@ pub async fn update(
         merged[field] = value;
     }
     let definition = read_definition(&plane, merged)?;
+    let stats = stats(&plane, caller.org, id).await?;
     let author = Author::of(&plane, &caller);
     let changed = author.replace(current, definition, &condition).await?;
-    shown(&plane, changed).await
+    Ok(answer(changed, stats))
 }
 
 /// Deletes an alert rule.
@@ -206,7 +207,7 @@ pub async fn list(
     let now = plane.clock.now();
     let stats = plane.store.rule_stats(caller.org, &ids, now).await?;
     let body = |stored: StoredRule| {
-        let stats = stats.get(&stored.rule.id);
+        let stats = stats.get(&stored.rule.id).copied();
         RuleBody::new(stored, stats)
     };
     Ok(JsonAnswer(RulePage {
@@ -232,15 +233,20 @@ pub async fn show(
     IdInPath(id): IdInPath<RuleId>,
 ) -> Result<Answer, Problem> {
     let rule = found(&plane, caller.org, id).await?;
-    shown(&plane, rule).await
+    Ok(answer(rule, stats(&plane, caller.org, id).await?))
 }
 
-async fn shown(plane: &ControlPlane, stored: StoredRule) -> Result<Answer, Problem> {
-    let (org, id) = (stored.rule.org_id, stored.rule.id);
+/// What a rule did lately. Read before it is changed: after that nothing may fail that makes a client
+/// send the change again.
+async fn stats(plane: &ControlPlane, org: OrgId, id: RuleId) -> Result<Option<RuleStats>, Problem> {
     let now = plane.clock.now();
-    let stats = plane.store.rule_stats(org, &[id], now).await?;
-    let body = RuleBody::new(stored, stats.get(&id));
-    Ok((etag(body.version), JsonAnswer(body)))
+    let mut stats = plane.store.rule_stats(org, &[id], now).await?;
+    Ok(stats.remove(&id))
+}
+
+fn answer(stored: StoredRule, stats: Option<RuleStats>) -> Answer {
+    let body = RuleBody::new(stored, stats);
+    (etag(body.version), JsonAnswer(body))
 }
 
 fn new_rule(id: RuleId, org_id: OrgId, definition: Definition, at: Timestamp) -> Rule {

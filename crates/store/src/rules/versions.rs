@@ -4,6 +4,7 @@ use domain::{
     OrgId, RuleId, Timestamp,
     rule::{Definition, change::What},
 };
+use serde_json::Value;
 use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
 use uuid::Uuid;
 
@@ -34,12 +35,18 @@ pub struct Version {
     pub at: Timestamp,
 }
 
-/// A version that the trail was not told of yet.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Unrecorded {
+/// What the trail is told of a version. The definition is not needed for it, so one that cannot be read
+/// holds up nobody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
     pub org: OrgId,
     pub rule: RuleId,
-    pub version: Version,
+    pub version: u32,
+    pub what: What,
+    pub changed: Vec<String>,
+    pub name: String,
+    pub by: Option<String>,
+    pub at: Timestamp,
 }
 
 /// Named, because `*` stops working under a running process when a column is added.
@@ -113,7 +120,7 @@ impl Store {
         &self,
         made_before: Timestamp,
         limit: u32,
-    ) -> Result<Vec<Unrecorded>, Error> {
+    ) -> Result<Vec<Told>, Error> {
         let rows: Vec<Row> = sqlx::query_as(concat!(
             "SELECT ",
             columns!(),
@@ -124,30 +131,18 @@ impl Store {
         .bind(i64::from(limit))
         .fetch_all(&self.pool)
         .await?;
-        let unrecorded = |row: Row| {
-            Ok(Unrecorded {
-                org: OrgId::from_uuid(row.org_id),
-                rule: RuleId::from_uuid(row.rule_id),
-                version: row.try_into()?,
-            })
-        };
-        rows.into_iter().map(unrecorded).collect()
+        rows.into_iter().map(Told::try_from).collect()
     }
 
     /// The trail has the audit event of this version.
-    pub async fn rule_version_recorded(
-        &self,
-        org: OrgId,
-        rule: RuleId,
-        version: u32,
-    ) -> Result<(), Error> {
+    pub async fn rule_version_recorded(&self, told: &Told) -> Result<(), Error> {
         sqlx::query(
             "UPDATE alert_rule_versions SET is_recorded = true
              WHERE org_id = $1 AND rule_id = $2 AND version = $3",
         )
-        .bind(org.uuid())
-        .bind(rule.uuid())
-        .bind(to_number(version))
+        .bind(told.org.uuid())
+        .bind(told.rule.uuid())
+        .bind(to_number(told.version))
         .execute(&self.pool)
         .await?;
         Ok(())
@@ -175,6 +170,20 @@ impl Store {
 }
 
 impl Version {
+    /// What the trail is told of it.
+    pub fn told(&self, org: OrgId, rule: RuleId) -> Told {
+        Told {
+            org,
+            rule,
+            version: self.version,
+            what: self.what,
+            changed: self.changed.clone(),
+            name: self.definition.name.clone(),
+            by: self.by.clone(),
+            at: self.at,
+        }
+    }
+
     pub(super) async fn keep(
         &self,
         transaction: &mut Transaction<'_, Postgres>,
@@ -200,19 +209,51 @@ impl Version {
     }
 }
 
+impl Row {
+    fn ids(&self) -> (OrgId, RuleId) {
+        (
+            OrgId::from_uuid(self.org_id),
+            RuleId::from_uuid(self.rule_id),
+        )
+    }
+
+    fn what(&self) -> Result<What, Error> {
+        let mut all = What::ALL.into_iter();
+        let what = all.find(|what| what.as_str() == self.what);
+        what.ok_or_else(|| {
+            let (org, rule) = self.ids();
+            Error::Inconsistent {
+                what: "a version of an alert rule",
+                problem: format!("{rule} of {org}: `{}` does not happen to rules", self.what),
+            }
+        })
+    }
+}
+
+impl TryFrom<Row> for Told {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        let ((org, rule), what) = (row.ids(), row.what()?);
+        let definition: Value = serde_json::from_str(&row.definition).unwrap_or_default();
+        Ok(Self {
+            org,
+            rule,
+            version: from_number(row.version),
+            what,
+            changed: row.changed,
+            name: definition["name"].as_str().unwrap_or_default().to_owned(),
+            by: row.made_by,
+            at: from_database(row.made_at),
+        })
+    }
+}
+
 impl TryFrom<Row> for Version {
     type Error = Error;
 
     fn try_from(row: Row) -> Result<Self, Error> {
-        let (org, rule) = (OrgId::from_uuid(row.org_id), RuleId::from_uuid(row.rule_id));
-        let what = What::ALL.into_iter().find(|what| what.as_str() == row.what);
-        let what = what.ok_or_else(|| Error::Inconsistent {
-            what: "a version of an alert rule",
-            problem: format!(
-                "{rule} of {org}: `{}` is nothing that happens to one",
-                row.what
-            ),
-        })?;
+        let ((org, rule), what) = (row.ids(), row.what()?);
         Ok(Self {
             version: from_number(row.version),
             what,
