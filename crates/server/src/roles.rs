@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 
 use crate::{
     accounts::{forget, key_uses},
-    alerts::matching::Matcher,
+    alerts::{history, matching::Matcher},
     apply::{Applier, Sink},
     dead_letters,
     deliveries::{self, record::Recorder, send::Sender},
@@ -101,6 +101,8 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     tasks.spawn("note key uses", uses);
     let events = Appenders::start(&node.journal, Log::Events, tasks);
     let control = node.control_plane(events.clone(), tasks)?;
+    let telling = history::sweep(control.clone(), stopping.clone());
+    tasks.spawn("tell the trail of rules", telling);
     routes::api(&node.data_plane(events), &control)
 }
 

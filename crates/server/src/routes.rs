@@ -20,7 +20,7 @@ use crate::{
     accounts::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
-    alerts::rules,
+    alerts::{rules, versions},
     decisions::decide,
     deliveries::show as deliveries,
     edge::{
@@ -80,6 +80,11 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             per_key(RuleWrite, put(rules::replace).patch(rules::update))
                 .get(rules::show)
                 .delete(rules::delete),
+        )
+        .route("/v1/alert-rules/{id}/versions", get(versions::list))
+        .route(
+            "/v1/alert-rules/{id}/versions/{version}",
+            get(versions::show),
         )
         .route("/v1/deliveries", get(deliveries::list))
         .route("/v1/deliveries/{id}", get(deliveries::show))
