@@ -167,15 +167,27 @@ pub(super) fn bounded(value: Value, pointer: &str, bytes_max: usize) -> Result<S
     Ok(text)
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it reads as every other reader of a field does"
+)]
 pub(super) fn truth(value: Value, pointer: &str) -> Result<bool, Fault> {
-    let detail = || format!("`{}` must be true or false.", field_of(pointer));
-    value
-        .as_bool()
-        .ok_or_else(|| Fault::invalid(pointer, detail()))
+    match value {
+        Value::Bool(truth) => Ok(truth),
+        _ => {
+            let detail = format!("`{}` must be true or false.", field_of(pointer));
+            Err(Fault::invalid(pointer, detail))
+        }
+    }
 }
 
 pub(super) fn number(value: Value, pointer: &str, least: u32, most: u32) -> Result<u32, Fault> {
-    let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+    let number = match value {
+        Value::Number(number) => number
+            .as_u64()
+            .and_then(|number| u32::try_from(number).ok()),
+        _ => None,
+    };
     let in_bounds = number.filter(|number| (least..=most).contains(number));
     in_bounds.ok_or_else(|| {
         let field = field_of(pointer);

@@ -59,9 +59,10 @@ pub async fn create(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesWrite>,
     key: IdempotencyKey,
-    Json(source): Json<Value>,
+    Json(fields): Json<Map<String, Value>>,
 ) -> Result<Response, Problem> {
     let name = key.name(&caller)?;
+    let source = Value::Object(fields);
     let said = source.to_string();
     let definition = read_definition(&plane, source)?;
     let now = plane.clock.now();
@@ -109,10 +110,10 @@ pub async fn replace(
     caller: Caller<RulesWrite>,
     IdInPath(id): IdInPath<RuleId>,
     condition: IfMatch,
-    Json(source): Json<Value>,
+    Json(fields): Json<Map<String, Value>>,
 ) -> Result<Answer, Problem> {
     let current = found(&plane, caller.org, id).await?;
-    let definition = read_definition(&plane, source)?;
+    let definition = read_definition(&plane, Value::Object(fields))?;
     let stats = stats(&plane, caller.org, id).await?;
     let author = Author::of(&plane, &caller);
     let changed = author.replace(current, definition, &condition).await?;
