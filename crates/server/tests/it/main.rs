@@ -48,6 +48,7 @@ mod slow;
 mod spec;
 mod tail;
 mod telemetry;
+mod thresholds;
 mod timing;
 mod trail;
 mod wire;
