@@ -37,6 +37,7 @@ mod people;
 mod reads;
 mod repeats;
 mod restarts;
+mod resume;
 mod retention;
 mod retries;
 mod rules;
