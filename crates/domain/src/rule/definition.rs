@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Pattern, set::wanted_by};
-use crate::{Timestamp, event::EventView};
+use super::Pattern;
+use crate::Timestamp;
 
 /// The longest name of a rule, in characters.
 pub const NAME_MAX: usize = 128;
@@ -162,11 +162,5 @@ impl Definition {
             && self.except == other.except
             && self.threshold == other.threshold
             && self.suppress == other.suppress
-    }
-
-    /// Whether an alert is due by what the event says: the pattern wants it and no exception does.
-    pub fn matches(&self, event: &EventView<'_>) -> bool {
-        wanted_by(&self.pattern, event)
-            && !self.except.iter().any(|except| wanted_by(except, event))
     }
 }

@@ -7,11 +7,13 @@
 
 pub mod change;
 pub mod definition;
+pub mod explain;
 mod fields;
 pub mod pace;
 mod parse;
 pub mod pattern;
 pub mod set;
+pub mod suggest;
 
 pub use definition::Definition;
 pub use pattern::Pattern;
