@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn everything_that_is_wrong_is_said_at_once() {
-        let source = json!({"nmae": "r", "match": [], "enabled": 1, "threshold": {"count": 1},
+        let source = json!({"nam": "r", "match": [], "enabled": 1, "threshold": {"count": 1},
             "except": [{}, {"colour": [1]}], "tests": [{"event": {"colour": 1}, "match": true}],
             "version": 3, "suppress": [], "tags": ["", 7]});
         let faults = Definition::parse(source).expect_err("not valid");
@@ -316,8 +316,8 @@ mod tests {
                 ("/enabled", FaultCode::FieldInvalid),
                 ("/except/1/colour", FaultCode::FieldUnknown),
                 ("/match", FaultCode::FieldInvalid),
+                ("/nam", FaultCode::FieldUnknown),
                 ("/name", FaultCode::FieldRequired),
-                ("/nmae", FaultCode::FieldUnknown),
                 ("/suppress", FaultCode::FieldInvalid),
                 ("/tags/0", FaultCode::FieldInvalid),
                 ("/tags/1", FaultCode::FieldInvalid),
@@ -334,7 +334,7 @@ mod tests {
             let fault = faults.iter().find(|fault| fault.pointer == pointer);
             fault.expect("a fault").detail.as_str()
         };
-        assert!(detail("/nmae").contains("did you mean `name`?"));
+        assert!(detail("/nam").contains("did you mean `name`?"));
         assert!(detail("/version").contains("set by the server"));
         assert!(detail("/threshold/count").contains("leave `threshold` out"));
     }
