@@ -15,7 +15,7 @@ use crate::{
     alerts::{history, matching::Matcher},
     apply::{Applier, Sink},
     dead_letters,
-    deliveries::{self, record::Recorder, send::Sender},
+    deliveries::{self, failure::Failures, record::Recorder, send::Sender},
     events::{index::Index, retention::Retention},
     exports::{
         sweep,
@@ -170,8 +170,11 @@ fn judge_events(node: &Node, tasks: &Tasks) {
 
 fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
     let outcomes = Appenders::start(&node.journal, Log::Outcomes, tasks);
+    let events = Appenders::start(&node.journal, Log::Events, tasks);
+    let failures = Failures::new(events, node.retention);
     let sender = Sender::new(Arc::clone(&node.targets), node.signing.clone())?;
-    let worker = deliveries::work::Worker::new(node.journal.clone(), sender, outcomes, node.clock);
+    let journal = node.journal.clone();
+    let worker = deliveries::work::Worker::new(journal, sender, outcomes, failures, node.clock);
     let task = worker.run(node.delivery_concurrency, tasks.stopping().clone());
     tasks.spawn("deliver", task);
     Ok(())

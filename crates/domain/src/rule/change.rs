@@ -1,12 +1,8 @@
 //! What happened to a rule, and the audit event that says so.
 
-use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
-
-use super::{Definition, Pattern, Rule};
+use super::Definition;
 use crate::{
-    EventId, RuleId, Timestamp,
-    event::EventView,
+    RuleId,
     id::{Tail, derived},
 };
 
@@ -73,78 +69,28 @@ pub fn changed_fields(before: &Definition, after: &Definition) -> Vec<&'static s
     Definition::FIELDS.into_iter().filter(differs).collect()
 }
 
-/// The id of the event that says that the rule became this version at that time: recorded again it is
-/// the same event.
-pub fn event_id(rule: RuleId, version: u32, at: Timestamp) -> EventId {
-    EventId::with_tail(at, event_tail(rule, version))
-}
-
-/// What makes the id of that event beside its time.
+/// What makes the id of the event that says that the rule became this version, beside its time: recorded
+/// again it is the same event.
 pub fn event_tail(rule: RuleId, version: u32) -> Tail {
     Tail::Derived(derived(rule.uuid().as_bytes(), &version.to_le_bytes()))
-}
-
-/// Whether a rule that matches the event may alert of it. An event that says that a rule was changed is
-/// for rules that name `event_type`: whoever watches for everything that agents do, or for all that
-/// succeeds, does not ask about the rules themselves.
-pub fn may_alert(rule: &Rule, event: EventId, view: &EventView<'_>) -> bool {
-    !is_ours(event, view) || names_event_type(&rule.definition.pattern)
-}
-
-/// Whether we recorded the event. A client can write the same fields, but not the id that follows from
-/// them, so it cannot keep its own events from anybody's rules.
-fn is_ours(event: EventId, view: &EventView<'_>) -> bool {
-    if !event.is_derived() || view.text("event_type").as_deref() != Some(EVENT_TYPE) {
-        return false;
-    }
-    let metadata = view.metadata.map(RawValue::get).unwrap_or_default();
-    let about: Option<About> = serde_json::from_str(metadata).ok();
-    about.is_some_and(|about| event == event_id(about.rule_id, about.version, event.time()))
-}
-
-/// What the metadata of such an event must have.
-#[derive(Deserialize)]
-struct About {
-    rule_id: RuleId,
-    version: u32,
-}
-
-fn names_event_type(pattern: &Pattern) -> bool {
-    let source = pattern.source();
-    let branches = source.get("$or").and_then(Value::as_array);
-    let mut all = branches.into_iter().flatten().chain([source]);
-    all.any(|fields| fields.get("event_type").is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use uuid::Uuid;
 
     use super::*;
     use crate::{
-        OrgId,
-        rule::definition::{Example, Suppress, Threshold},
+        Timestamp,
+        rule::{
+            Pattern,
+            definition::{Example, Suppress, Threshold},
+        },
     };
 
     fn definition() -> Definition {
         let pattern = Pattern::parse(json!({})).expect("valid");
         Definition::plain("r", pattern, "https://example.com")
-    }
-
-    fn rule(pattern: Value) -> Rule {
-        Rule {
-            id: RuleId::from_uuid(Uuid::from_u128(1)),
-            org_id: OrgId::from_uuid(Uuid::from_u128(1)),
-            definition: Definition {
-                pattern: Pattern::parse(pattern).expect("valid"),
-                ..definition()
-            },
-            created_at: Timestamp::default(),
-            updated_at: Timestamp::default(),
-            version: 1,
-            counts_since: 1,
-        }
     }
 
     #[test]
@@ -191,26 +137,5 @@ mod tests {
         assert_eq!(What::between(&full, &off), What::Disabled);
         assert_eq!(What::between(&off, &full), What::Enabled);
         assert_eq!(What::between(&full, &definition()), What::Updated);
-    }
-
-    #[test]
-    fn only_a_rule_that_names_the_type_alerts_of_our_event_and_every_rule_of_a_clients() {
-        let at = Timestamp::from_unix_millis(1_763_200_000_000);
-        let (asking, other) = (rule(json!({"event_type": [EVENT_TYPE]})), rule(json!({})));
-        let json =
-            json!({"event_type": EVENT_TYPE, "metadata": {"rule_id": other.id, "version": 3}});
-        let json = json.to_string();
-        let view = EventView::parse(&json).expect("an event");
-        let ours = event_id(other.id, 3, at);
-        assert!(may_alert(&asking, ours, &view));
-        assert!(!may_alert(&other, ours, &view));
-        let theirs = [
-            EventId::from_client(other.org_id, EVENT_TYPE, at),
-            EventId::new(at, [0; 10]),
-            event_id(other.id, 4, at),
-        ];
-        for theirs in theirs {
-            assert!(may_alert(&other, theirs, &view), "{theirs}");
-        }
     }
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Pattern;
-use crate::Timestamp;
+use super::{Pattern, set::Whole};
+use crate::{Timestamp, event::EventView};
 
 /// The longest name of a rule, in characters.
 pub const NAME_MAX: usize = 128;
@@ -162,5 +162,10 @@ impl Definition {
             && self.except == other.except
             && self.threshold == other.threshold
             && self.suppress == other.suppress
+    }
+
+    /// Whether an alert is due by what the event says: the pattern wants it and no exception does.
+    pub fn matches(&self, event: &EventView<'_>) -> bool {
+        Whole::of(event).is_wanted(self)
     }
 }

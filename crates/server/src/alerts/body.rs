@@ -143,6 +143,8 @@ pub struct StatsBody {
     alerts_24h: u64,
     /// Alerts that were kept back by `suppress`.
     suppressed_24h: u64,
+    /// How often it had more groups than a rule remembers (10,000), and forgot the oldest.
+    overflows_24h: u64,
     #[schema(value_type = Option<String>, format = DateTime)]
     last_matched_at: Option<Timestamp>,
 }
@@ -223,6 +225,7 @@ impl From<RuleStats> for StatsBody {
             matched_24h: stats.matched_24h,
             alerts_24h: stats.alerts_24h,
             suppressed_24h: stats.suppressed_24h,
+            overflows_24h: stats.overflows_24h,
             last_matched_at: stats.last_matched_at,
         }
     }

@@ -70,6 +70,9 @@ impl Retention {
         let deleted_before = now.minus(self.events_kept);
         let forgotten = self.store.forget_deleted_rules(deleted_before).await?;
         tracing::debug!(forgotten, "forgot versions of rules deleted long ago");
+        let matched_before = now.minus(self.deliveries_kept);
+        let forgotten = self.store.forget_rule_counts(matched_before).await?;
+        tracing::debug!(forgotten, "forgot old counts of rules");
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use domain::{
     event::EventView,
     partition::Partition,
     rule::{
-        Rule, RuleSet, change,
+        Rule, RuleSet,
         pace::{Fate, Groups, Match, Step},
     },
 };
@@ -202,8 +202,7 @@ fn wanted<'e>(rules: Option<&RuleSet>, event: &EventRecord<'e>, message: u64) ->
     let Ok(view) = EventView::parse(event.json) else {
         return Vec::new();
     };
-    let mut matching = rules.matching(&view);
-    matching.retain(|rule| change::may_alert(rule, event.id, &view));
+    let matching = rules.matching(&view);
     if matching.is_empty() {
         return Vec::new();
     }
