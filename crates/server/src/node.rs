@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     accounts::passwords::Passwords,
+    alerts::backtest::BACKTESTS,
     announce::Announcer,
     config::{Config, PublicUrl},
     deliveries::{signing::Signing, target::TargetPolicy},
@@ -22,7 +23,7 @@ use crate::{
     },
     error_chain::chain,
     events::{tail::Tail, turns::Turns},
-    exports::slots::Slots,
+    exports::slots::{EXPORTS, Slots},
     lifecycle::Tasks,
     mail::{self, Post},
     planes::{Appenders, ControlPlane, DataPlane},
@@ -139,7 +140,8 @@ impl Node {
             events,
             retention: self.retention,
             files: self.files.clone(),
-            exports: Slots::default(),
+            exports: Slots::new(EXPORTS),
+            backtests: Slots::new(BACKTESTS),
             turns: Turns::default(),
         })
     }

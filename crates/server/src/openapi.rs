@@ -14,7 +14,7 @@ use crate::{
     accounts::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
-    alerts::rules,
+    alerts::{backtest, rules, trial},
     decisions::decide,
     deliveries::show,
     edge::problem::{FaultBody, ProblemBody},
@@ -35,6 +35,7 @@ use crate::{
         exports::ask::export, exports::jobs::list, exports::jobs::show, exports::jobs::cancel, exports::links::download,
         decide::decide,
         rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
+        trial::test, backtest::ask::saved, backtest::ask::unsaved,
         register::register, register::verify_email, login::login, login::logout,
         password_reset::request, password_reset::confirm, sessions::list, sessions::end,
         organisation::me, organisation::show, organisation::rename,
@@ -46,7 +47,7 @@ use crate::{
         serve,
         alert,
     ),
-    components(schemas(FaultBody, ProblemBody)),
+    components(schemas(FaultBody, ProblemBody, backtest::tell::ProgressLine, backtest::tell::BacktestDay)),
     modifiers(&Credentials, &Webhooks),
 )]
 struct Document;

@@ -76,6 +76,7 @@ pub struct ControlPlane {
     /// `None`: `files.url` is not set.
     pub files: Option<Bucket>,
     pub exports: Slots,
+    pub backtests: Slots,
     pub turns: Turns,
 }
 

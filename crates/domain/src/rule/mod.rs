@@ -5,7 +5,9 @@
 //! grow with the number of rules, and [`pace`] decides what becomes of a match: an alert, one more
 //! towards a threshold, or one that is kept back because there was an alert just now.
 
+pub mod backtest;
 pub mod definition;
+pub mod narrow;
 pub mod pace;
 pub mod pattern;
 pub mod set;

@@ -1,4 +1,7 @@
-//! Alert rules: made by people, matched against every event.
+//! Alert rules: made by people, tried on what is stored, matched against every event.
 
+pub mod backtest;
+mod given;
 pub mod matching;
 pub mod rules;
+pub mod trial;

@@ -97,6 +97,7 @@ pub struct Limits {
     pub invitations: Quota,
     pub mails: Quota,
     pub key_writes: Quota,
+    pub rule_tries: Quota,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -231,6 +232,7 @@ impl Default for Limits {
             invitations: Operation::Invite.quota(),
             mails: Operation::MailTo.quota(),
             key_writes: Operation::KeyWrite.quota(),
+            rule_tries: Operation::RuleTry.quota(),
         }
     }
 }
@@ -251,6 +253,7 @@ impl Limits {
             Operation::Invite => self.invitations,
             Operation::MailTo => self.mails,
             Operation::KeyWrite => self.key_writes,
+            Operation::RuleTry => self.rule_tries,
         }
     }
 }

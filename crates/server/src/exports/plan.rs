@@ -52,6 +52,18 @@ impl Plan {
         })
     }
 
+    /// The part of one day.
+    pub fn of_day(&self, day: Day) -> Self {
+        let within = self.range.map(|range| Range {
+            newest: range.newest.min(before(day.next().first_id())),
+            oldest: range.oldest.max(day.first_id()),
+        });
+        Self {
+            range: within.filter(|within| within.oldest <= within.newest),
+            ..self.clone()
+        }
+    }
+
     /// The newest day that has something below an id: one day at a time, so that a query meets one
     /// partition, however long the history. `None`: there is no more.
     pub fn day_below(&self, below: EventId) -> Option<Position> {
