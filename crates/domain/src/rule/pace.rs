@@ -1,1 +1,0 @@
-//! What becomes of a match: an alert, one more towards a threshold, or kept back.
