@@ -184,6 +184,7 @@ fn progress_line(progress: Progress) -> Bytes {
 fn last_line(backtest: &Backtest, took: Duration) -> Bytes {
     let counts = backtest.counts();
     let samples = backtest.samples();
+    let incomplete_because = backtest.incomplete_because();
     written(&LastLine {
         done: true,
         scanned: counts.scanned,
@@ -195,8 +196,8 @@ fn last_line(backtest: &Backtest, took: Duration) -> Bytes {
             .filter_map(|json| RawValue::from_string(json.replace('\n', " ")).ok())
             .collect(),
         took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        complete: true,
-        incomplete_because: None,
+        complete: incomplete_because.is_none(),
+        incomplete_because,
     })
 }
 
