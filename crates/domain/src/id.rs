@@ -165,6 +165,12 @@ impl DeliveryId {
             derived(event.uuid().as_bytes(), rule.uuid().as_bytes()),
         )
     }
+
+    /// The delivery that says how many alerts were kept back, the last of them about this event.
+    pub fn of_summary(event: EventId, rule: RuleId) -> Self {
+        let cause = [rule.uuid().as_bytes().as_slice(), b"summary"].concat();
+        Self::new(event.time(), derived(event.uuid().as_bytes(), &cause))
+    }
 }
 
 /// The text is not an id of the wanted kind.

@@ -10,7 +10,7 @@ impl Journal {
             .header("Nats-Schedule", format!("@at {}", job.due_at).as_str())
             .header("Nats-Schedule-Target", self.names.due_subject().as_str());
         self.publish(
-            &self.names.later_subject(&job.delivery.to_string()),
+            &self.names.later_subject(&job.matched.delivery.to_string()),
             message,
             APPEND_DEADLINE,
         )

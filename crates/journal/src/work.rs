@@ -136,7 +136,7 @@ impl Journal {
 pub(crate) fn message(job: &Job) -> PublishMessage {
     PublishMessage::build()
         .payload(Bytes::from(record::message(job)))
-        .message_id(format!("{}-{}", job.delivery, job.attempt))
+        .message_id(format!("{}-{}", job.matched.delivery, job.attempt))
 }
 
 impl Work {

@@ -4,14 +4,20 @@
 use domain::{
     AttemptId, DeliveryId, EventId, KeyId, OrgId, RuleId, Timestamp,
     account::Scope,
-    delivery::{Outcome, State, Trigger},
-    rule::{Definition, Pattern, Rule},
+    delivery::{Cause, Outcome, State, Trigger},
+    rule::{
+        Definition, Pattern, Rule,
+        pace::{Group, Groups},
+    },
 };
 use journal::{
     Error,
     config::{Change, KeyEntry, read_key, read_rule},
     frames::Frames,
-    record::{self, Attempted, DeadLetter, EventRecord, Job, Matched, OutcomeRecord},
+    record::{
+        self, Alerted, Attempted, Counted, DeadLetter, Ended, EventRecord, Job, Judged, Matched,
+        OutcomeRecord, Paced, Position,
+    },
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -20,6 +26,10 @@ const EVENTS_V1: &[u8] = include_bytes!("../golden/events.v1.bin");
 const OUTCOMES_V1: &[u8] = include_bytes!("../golden/outcomes.v1.bin");
 const JOB_V1: &[u8] = include_bytes!("../golden/job.v1.bin");
 const DEAD_LETTER_V1: &[u8] = include_bytes!("../golden/dead-letter.v1.bin");
+const EVENTS_V2: &[u8] = include_bytes!("../golden/events.v2.bin");
+const OUTCOMES_V2: &[u8] = include_bytes!("../golden/outcomes.v2.bin");
+const JOB_V2: &[u8] = include_bytes!("../golden/job.v2.bin");
+const DEAD_LETTER_V2: &[u8] = include_bytes!("../golden/dead-letter.v2.bin");
 const KEY_V1: &[u8] = include_bytes!("../golden/key.v1.json");
 const RULE_V1: &[u8] = include_bytes!("../golden/rule.v1.json");
 
@@ -43,20 +53,27 @@ fn events() -> Vec<EventRecord<'static>> {
     vec![event(1), event(2)]
 }
 
+fn matched(cause: Cause) -> Matched {
+    Matched {
+        org: OrgId::from_uuid(uuid(1)),
+        delivery: DeliveryId::from_uuid(uuid(20)),
+        event: EventId::from_uuid(uuid(11)),
+        rule: RuleId::from_uuid(uuid(30)),
+        rule_name: String::from("Denied tool calls"),
+        event_type: String::from("tool_call"),
+        url: String::from("https://example.com/hooks"),
+        matched_at: at(5),
+        cause,
+    }
+}
+
+/// What version 1 could say.
 fn outcomes() -> Vec<OutcomeRecord> {
-    let (org, delivery) = (OrgId::from_uuid(uuid(1)), DeliveryId::from_uuid(uuid(20)));
-    let url = String::from("https://example.com/hooks");
+    let Matched {
+        org, delivery, url, ..
+    } = matched(Cause::Match);
     vec![
-        OutcomeRecord::Matched(Matched {
-            org,
-            delivery,
-            event: EventId::from_uuid(uuid(11)),
-            rule: RuleId::from_uuid(uuid(30)),
-            rule_name: String::from("Denied tool calls"),
-            event_type: String::from("tool_call"),
-            url: url.clone(),
-            matched_at: at(5),
-        }),
+        OutcomeRecord::Matched(matched(Cause::Match)),
         OutcomeRecord::Attempted(Box::new(Attempted {
             id: AttemptId::from_uuid(uuid(40)),
             org,
@@ -81,17 +98,61 @@ fn outcomes() -> Vec<OutcomeRecord> {
     ]
 }
 
-fn job() -> Job {
+/// What version 2 says beside that.
+fn judgement() -> Vec<OutcomeRecord> {
+    let Matched {
+        org, event, rule, ..
+    } = matched(Cause::Match);
+    let group = |text: &str| Group::from(text.to_owned());
+    let paced = Paced {
+        message: 4_711,
+        at: at(4),
+        counts_since: 2,
+        groups: Groups {
+            threshold: Some(group(r#"["agent-é"]"#)),
+            suppress: None,
+        },
+        overflowed: false,
+    };
+    vec![
+        OutcomeRecord::Judged(Judged {
+            created: String::from("1794735000125000000"),
+            position: Position {
+                sequence: 4_710,
+                records: 3,
+            },
+            is_partial: true,
+            settled: 812,
+            since: 700,
+            at: at(4),
+        }),
+        OutcomeRecord::Counted(Counted {
+            org,
+            event,
+            rule,
+            paced: paced.clone(),
+        }),
+        OutcomeRecord::Alerted(Box::new(Alerted {
+            matched: matched(Cause::Match),
+            state: State::Suppressed,
+            paced,
+        })),
+        OutcomeRecord::Ended(Box::new(Ended {
+            org,
+            rule,
+            counts_since: 2,
+            group: group("[]"),
+            message: 4_709,
+            summary: Some(matched(Cause::Summary { suppressed: 3 })),
+        })),
+        OutcomeRecord::Matched(matched(Cause::Test)),
+    ]
+}
+
+fn job(cause: Cause) -> Job {
     Job {
-        org: OrgId::from_uuid(uuid(1)),
-        delivery: DeliveryId::from_uuid(uuid(20)),
-        event: EventId::from_uuid(uuid(11)),
-        rule: RuleId::from_uuid(uuid(30)),
-        rule_name: String::from("Denied tool calls"),
-        event_type: String::from("tool_call"),
-        url: String::from("https://example.com/hooks"),
+        matched: matched(cause),
         json: String::from(EVENT_JSON),
-        matched_at: at(5),
         attempt: 2,
         due_at: at(1_000),
     }
@@ -143,7 +204,7 @@ fn message(frames: Frames) -> Vec<u8> {
 fn records_written_by_version_1_decode() {
     assert_eq!(record::events(EVENTS_V1).expect("events"), events());
     assert_eq!(record::outcomes(OUTCOMES_V1).expect("outcomes"), outcomes());
-    assert_eq!(record::job(JOB_V1).expect("job"), job());
+    assert_eq!(record::job(JOB_V1).expect("job"), job(Cause::Match));
     assert_eq!(
         record::dead_letter(DEAD_LETTER_V1).expect("dead letter"),
         dead_letter()
@@ -153,11 +214,22 @@ fn records_written_by_version_1_decode() {
 }
 
 #[test]
-fn what_is_written_today_is_version_1_to_the_byte() {
-    assert_eq!(message(events().iter().collect()), EVENTS_V1);
-    assert_eq!(message(outcomes().iter().collect()), OUTCOMES_V1);
-    assert_eq!(message([job()].into_iter().collect()), JOB_V1);
-    assert_eq!(record::message(&dead_letter()), DEAD_LETTER_V1);
+fn what_is_written_today_is_version_2_to_the_byte_and_decodes() {
+    let outcomes = [outcomes(), judgement()].concat();
+    let job = job(Cause::Summary { suppressed: 3 });
+    assert_eq!(message(events().iter().collect()), EVENTS_V2);
+    assert_eq!(message(outcomes.iter().collect()), OUTCOMES_V2);
+    assert_eq!(record::message(&job), JOB_V2);
+    assert_eq!(record::message(&dead_letter()), DEAD_LETTER_V2);
+    assert_eq!(record::events(EVENTS_V2).expect("events"), events());
+    assert_eq!(record::outcomes(OUTCOMES_V2).expect("outcomes"), outcomes);
+    assert_eq!(record::job(JOB_V2).expect("job"), job);
+    let dead = record::dead_letter(DEAD_LETTER_V2);
+    assert_eq!(dead.expect("dead letter"), dead_letter());
+}
+
+#[test]
+fn the_values_written_today_are_version_1_to_the_byte() {
     let hash = domain::account::ApiKey::new([7; 20]).hash();
     assert_eq!(
         Change::key_made(&hash, &key())
@@ -177,12 +249,12 @@ fn what_is_written_today_is_version_1_to_the_byte() {
 
 #[test]
 fn a_record_of_a_newer_version_is_told_from_a_broken_one() {
-    let error = record::events(&[2, 0, 0]).expect_err("version 2");
+    let error = record::events(&[3, 0, 0]).expect_err("version 3");
     assert_eq!(
         error.to_string(),
-        "decode event record: version 2 is newer than this program"
+        "decode event record: version 3 is newer than this program"
     );
-    assert!(matches!(error, Error::Newer { version: 2, .. }));
+    assert!(matches!(error, Error::Newer { version: 3, .. }));
     assert!(matches!(record::events(&[0]), Err(Error::Corrupt { .. })));
     assert!(record::outcomes(&[]).is_err());
     assert!(record::job(&[1, 1]).is_err());
@@ -196,10 +268,12 @@ fn no_bytes_panic() {
         let _ = record::outcomes(&bytes);
         let _ = record::job(&bytes);
         let _ = record::dead_letter(&bytes);
-        let versioned: Vec<u8> = std::iter::once(record::VERSION).chain(bytes).collect();
-        let _ = record::events(&versioned);
-        let _ = record::outcomes(&versioned);
-        let _ = record::job(&versioned);
-        let _ = record::dead_letter(&versioned);
+        for version in 1..=record::VERSION {
+            let versioned: Vec<u8> = std::iter::once(version).chain(bytes.clone()).collect();
+            let _ = record::events(&versioned);
+            let _ = record::outcomes(&versioned);
+            let _ = record::job(&versioned);
+            let _ = record::dead_letter(&versioned);
+        }
     });
 }

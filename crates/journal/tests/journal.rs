@@ -5,6 +5,7 @@ use std::time::Duration;
 use domain::{
     DeliveryId, EventId, OrgId, RuleId, Timestamp,
     account::{ApiKey, Scope},
+    delivery::Cause,
     idempotency::RequestName,
     partition::Partitions,
 };
@@ -15,7 +16,7 @@ use journal::{
     dead::Place,
     frames::Frames,
     once::{AlertMark, RequestMark},
-    record::{self, EventRecord, Job},
+    record::{self, EventRecord, Job, Matched},
     streams::Log,
 };
 use testkit::{namespace, shared};
@@ -57,7 +58,7 @@ fn frame(number: u128, json: &str) -> Frames {
 }
 
 fn job(due_at: Timestamp) -> Job {
-    Job {
+    let matched = Matched {
         org: OrgId::from_uuid(Uuid::from_u128(1)),
         delivery: DeliveryId::from_uuid(Uuid::from_u128(2)),
         event: EventId::from_uuid(Uuid::from_u128(3)),
@@ -65,11 +66,10 @@ fn job(due_at: Timestamp) -> Job {
         rule_name: String::from("r"),
         event_type: String::from("tool_call"),
         url: String::from("https://example.com"),
-        json: String::from("{}"),
         matched_at: due_at,
-        attempt: 1,
-        due_at,
-    }
+        cause: Cause::Match,
+    };
+    Job::first(matched, String::from("{}"))
 }
 
 /// The real time, which scheduled messages go by.

@@ -29,6 +29,9 @@ pub struct Delivery {
     pub attempts: u32,
     pub matched_at: Timestamp,
     pub next_at: Option<Timestamp>,
+    pub cause: String,
+    /// How many alerts that were kept back it stands for.
+    pub suppressed: u32,
 }
 
 /// One attempt on record.
@@ -66,7 +69,8 @@ pub struct Standing {
 /// Named, because `*` stops working under a running process when a column is added.
 macro_rules! delivery_columns {
     () => {
-        "org_id, id, event_id, rule_id, rule_name, event_type, url, state, attempts, matched_at, next_at"
+        "org_id, id, event_id, rule_id, rule_name, event_type, url, state, attempts, matched_at, next_at, \
+         cause, suppressed"
     };
 }
 
@@ -242,11 +246,13 @@ async fn insert_deliveries(
         |value: fn(&Delivery) -> &String| deliveries.iter().map(value).cloned().collect::<Vec<_>>();
     sqlx::query(
         "INSERT INTO deliveries (org_id, id, event_id, rule_id, rule_name, event_type, url, state,
-                                 attempts, matched_at)
-         SELECT org_id, id, event_id, rule_id, rule_name, event_type, url, state, 0, matched_at
+                                 attempts, matched_at, cause, suppressed)
+         SELECT org_id, id, event_id, rule_id, rule_name, event_type, url, state, 0, matched_at, cause,
+                suppressed
          FROM UNNEST($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[],
-                     $8::text[], $9::timestamptz[])
-              AS row (org_id, id, event_id, rule_id, rule_name, event_type, url, state, matched_at)
+                     $8::text[], $9::timestamptz[], $10::text[], $11::int[])
+              AS row (org_id, id, event_id, rule_id, rule_name, event_type, url, state, matched_at, cause,
+                      suppressed)
          ON CONFLICT DO NOTHING",
     )
     .bind(column(|delivery| delivery.org.uuid()))
@@ -258,6 +264,8 @@ async fn insert_deliveries(
     .bind(texts(|delivery| &delivery.url))
     .bind(texts(|delivery| &delivery.state))
     .bind(deliveries.iter().map(|delivery| to_database(delivery.matched_at)).collect::<Vec<_>>())
+    .bind(texts(|delivery| &delivery.cause))
+    .bind(deliveries.iter().map(|delivery| i32::try_from(delivery.suppressed).unwrap_or(i32::MAX)).collect::<Vec<_>>())
     .execute(&mut **transaction)
     .await?;
     Ok(())
@@ -361,6 +369,8 @@ struct DeliveryDbRow {
     attempts: i32,
     matched_at: OffsetDateTime,
     next_at: Option<OffsetDateTime>,
+    cause: String,
+    suppressed: i32,
 }
 
 impl From<DeliveryDbRow> for Delivery {
@@ -377,6 +387,8 @@ impl From<DeliveryDbRow> for Delivery {
             attempts: u32::try_from(row.attempts).unwrap_or(0),
             matched_at: from_database(row.matched_at),
             next_at: row.next_at.map(from_database),
+            cause: row.cause,
+            suppressed: u32::try_from(row.suppressed).unwrap_or(0),
         }
     }
 }

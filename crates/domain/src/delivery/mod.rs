@@ -2,7 +2,8 @@
 //!
 //! Each send is an attempt. [`body`] writes the bytes that are signed and sent, [`outcome`] reads
 //! the answer, [`schedule`] says when to try again. A delivery is `pending` until it is `delivered`,
-//! `scheduled` for another try, `held` because its address is forbidden, or `failed` for good.
+//! `scheduled` for another try, `held` because its address is forbidden, or `failed` for good. An alert
+//! that its rule does not send is on record as `suppressed`, `snoozed` or `shadow`, and stays so.
 
 pub mod body;
 pub mod outcome;
@@ -26,6 +27,12 @@ pub enum State {
     Held,
     /// No further attempt will be made.
     Failed,
+    /// Nothing is sent: there was an alert just now.
+    Suppressed,
+    /// Nothing is sent: the rule is snoozed.
+    Snoozed,
+    /// Nothing is sent: the rule is only watched.
+    Shadow,
 }
 
 impl State {
@@ -36,6 +43,44 @@ impl State {
             Self::Delivered => "delivered",
             Self::Held => "held",
             Self::Failed => "failed",
+            Self::Suppressed => "suppressed",
+            Self::Snoozed => "snoozed",
+            Self::Shadow => "shadow",
+        }
+    }
+}
+
+/// Why there is a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// An event matched a rule.
+    Match,
+    /// Somebody tries out a rule's endpoint.
+    Test,
+    /// A period of suppression ended; the event is the last of those that were kept back.
+    Summary { suppressed: u32 },
+}
+
+impl Cause {
+    pub fn as_str(self) -> &'static str {
+        self.first_trigger().as_str()
+    }
+
+    /// How many alerts that were kept back it stands for.
+    pub fn suppressed(self) -> u32 {
+        match self {
+            Self::Match | Self::Test => 0,
+            Self::Summary { suppressed } => suppressed,
+        }
+    }
+
+    /// Why its first attempt is made.
+    pub fn first_trigger(self) -> Trigger {
+        match self {
+            Self::Match => Trigger::Match,
+            Self::Test => Trigger::Test,
+            Self::Summary { .. } => Trigger::Summary,
         }
     }
 }
@@ -46,6 +91,8 @@ impl State {
 pub enum Trigger {
     Match,
     Retry,
+    Test,
+    Summary,
 }
 
 impl Trigger {
@@ -54,6 +101,8 @@ impl Trigger {
         match self {
             Self::Match => "match",
             Self::Retry => "retry",
+            Self::Test => "test",
+            Self::Summary => "summary",
         }
     }
 }

@@ -10,7 +10,7 @@
 
 use std::{mem, sync::Arc};
 
-use domain::{DeliveryId, clock::Clock, event::EventView, partition::Partition};
+use domain::{DeliveryId, clock::Clock, delivery::Cause, event::EventView, partition::Partition};
 use journal::{
     Journal,
     once::AlertMark,
@@ -140,18 +140,19 @@ impl Matcher {
         };
         let event_type = view.text("event_type").unwrap_or_default();
         let matched_at = self.clock.now();
-        let job = |rule: Arc<domain::rule::Rule>| Job {
-            org: event.org,
-            delivery: DeliveryId::of(event.id, rule.id),
-            event: event.id,
-            rule: rule.id,
-            rule_name: rule.definition.name.clone(),
-            event_type: event_type.to_string(),
-            url: rule.definition.url.clone(),
-            json: event.json.to_owned(),
-            matched_at,
-            attempt: 1,
-            due_at: matched_at,
+        let job = |rule: Arc<domain::rule::Rule>| {
+            let matched = Matched {
+                org: event.org,
+                delivery: DeliveryId::of(event.id, rule.id),
+                event: event.id,
+                rule: rule.id,
+                rule_name: rule.definition.name.clone(),
+                event_type: event_type.to_string(),
+                url: rule.definition.url.clone(),
+                matched_at,
+                cause: Cause::Match,
+            };
+            Job::first(matched, event.json.to_owned())
         };
         rules.matching(&view).into_iter().map(job).collect()
     }
@@ -162,12 +163,13 @@ impl Matcher {
         jobs: Vec<Job>,
         mark: &AlertMark,
     ) -> Result<Vec<Job>, journal::Error> {
-        let (doubtful, mut due): (Vec<Job>, Vec<Job>) =
-            jobs.into_iter().partition(|job| job.event.is_derived());
+        let (doubtful, mut due): (Vec<Job>, Vec<Job>) = jobs
+            .into_iter()
+            .partition(|job| job.matched.event.is_derived());
         if doubtful.is_empty() {
             return Ok(due);
         }
-        let deliveries: Vec<DeliveryId> = doubtful.iter().map(|job| job.delivery).collect();
+        let deliveries: Vec<DeliveryId> = doubtful.iter().map(|job| job.matched.delivery).collect();
         let are_ours = self.journal.mark_alerts(&deliveries, mark).await?;
         let ours = doubtful.into_iter().zip(are_ours);
         due.extend(ours.filter_map(|(job, is_ours)| is_ours.then_some(job)));
@@ -182,24 +184,14 @@ impl Matcher {
         };
         let frames = jobs
             .iter()
-            .map(|job| OutcomeRecord::Matched(matched(job)))
+            .map(|job| OutcomeRecord::Matched(job.matched.clone()))
             .collect();
-        self.outcomes.of(first.org).append_patiently(frames).await?;
+        self.outcomes
+            .of(first.matched.org)
+            .append_patiently(frames)
+            .await?;
         self.journal.deliver_all(jobs).await?;
         metrics::counter!(names::DELIVERIES_MATCHED).increment(jobs.len() as u64);
         Ok(())
-    }
-}
-
-fn matched(job: &Job) -> Matched {
-    Matched {
-        org: job.org,
-        delivery: job.delivery,
-        event: job.event,
-        rule: job.rule,
-        rule_name: job.rule_name.clone(),
-        event_type: job.event_type.clone(),
-        url: job.url.clone(),
-        matched_at: job.matched_at,
     }
 }

@@ -35,6 +35,10 @@ impl Sink for Recorder {
         let what = match record {
             OutcomeRecord::Matched(matched) => matched.delivery.to_string(),
             OutcomeRecord::Attempted(attempted) => attempted.id.to_string(),
+            OutcomeRecord::Alerted(alerted) => alerted.matched.delivery.to_string(),
+            OutcomeRecord::Counted(counted) => counted.rule.to_string(),
+            OutcomeRecord::Ended(ended) => ended.rule.to_string(),
+            OutcomeRecord::Judged(_) => "how far the matcher is".to_owned(),
         };
         Unfit {
             what,
@@ -65,7 +69,21 @@ fn outcomes(records: &[OutcomeRecord]) -> Outcomes {
     let mut outcomes = Outcomes::default();
     for record in records.iter().cloned() {
         match record {
-            OutcomeRecord::Matched(matched) => outcomes.matched.push(delivery(matched)),
+            OutcomeRecord::Matched(matched) => {
+                outcomes.matched.push(delivery(matched, State::Pending));
+            }
+            OutcomeRecord::Alerted(alerted) => {
+                outcomes
+                    .matched
+                    .push(delivery(alerted.matched, alerted.state));
+            }
+            OutcomeRecord::Ended(ended) => {
+                let summary = ended.summary;
+                outcomes
+                    .matched
+                    .extend(summary.map(|matched| delivery(matched, State::Pending)));
+            }
+            OutcomeRecord::Counted(_) | OutcomeRecord::Judged(_) => {}
             OutcomeRecord::Attempted(attempted) => {
                 outcomes.standings.push(standing(&attempted));
                 outcomes.attempts.push(attempt(*attempted));
@@ -75,7 +93,7 @@ fn outcomes(records: &[OutcomeRecord]) -> Outcomes {
     outcomes
 }
 
-fn delivery(matched: Matched) -> Delivery {
+fn delivery(matched: Matched, state: State) -> Delivery {
     Delivery {
         org: matched.org,
         id: matched.delivery,
@@ -84,10 +102,12 @@ fn delivery(matched: Matched) -> Delivery {
         rule_name: matched.rule_name,
         event_type: matched.event_type,
         url: matched.url,
-        state: State::Pending.as_str().to_owned(),
+        state: state.as_str().to_owned(),
         attempts: 0,
         matched_at: matched.matched_at,
         next_at: None,
+        cause: matched.cause.as_str().to_owned(),
+        suppressed: matched.cause.suppressed(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::{error::Error as StdError, net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use domain::{
     Timestamp,
-    delivery::{Outcome, Trigger, body::body},
+    delivery::{Cause, Outcome, Trigger, body::body},
 };
 use hickory_resolver::{ResolverBuilder, TokioResolver};
 use http_body_util::{BodyExt as _, Full};
@@ -95,7 +95,12 @@ impl Sender {
 
     /// One attempt, signed at `signed_at`. Never fails: every end is an outcome.
     pub async fn send(&self, job: &Job, trigger: Trigger, signed_at: Timestamp) -> Sent {
-        let body = body(job.rule, &job.rule_name, &job.json, signed_at);
+        let body = body(
+            job.matched.rule,
+            &job.matched.rule_name,
+            &job.json,
+            signed_at,
+        );
         let mut sent = Sent {
             body_sha256: hex::encode(Sha256::digest(body.as_bytes())),
             body_bytes: u32::try_from(body.len()).unwrap_or(u32::MAX),
@@ -106,7 +111,7 @@ impl Sender {
             error: None,
         };
         // The operator may have forbidden the address since the rule was made.
-        let uri = match self.policy.parse(&job.url) {
+        let uri = match self.policy.parse(&job.matched.url) {
             Ok(url) => url.to_string(),
             Err(refusal) => return sent.refused(&refusal),
         };
@@ -140,11 +145,11 @@ impl Sender {
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::USER_AGENT, USER_AGENT)
             .header(header::ACCEPT_ENCODING, "identity")
-            .header(webhook_signature::EVENT_HEADER, &job.event_type)
+            .header(webhook_signature::EVENT_HEADER, &job.matched.event_type)
             .header(webhook_signature::TIMESTAMP_HEADER, signed_at.to_string())
             .header(
                 webhook_signature::DELIVERY_ID_HEADER,
-                job.delivery.to_string(),
+                job.matched.delivery.to_string(),
             )
             .header(
                 HeaderName::from_static("x-service-attempt"),
@@ -154,8 +159,14 @@ impl Sender {
                 HeaderName::from_static("x-service-trigger"),
                 trigger.as_str(),
             );
+        if let Cause::Summary { suppressed } = job.matched.cause {
+            request = request.header(
+                HeaderName::from_static("x-service-suppressed"),
+                HeaderValue::from(suppressed),
+            );
+        }
         if let (Some(signing), Some(headers)) = (&self.signing, request.headers_mut()) {
-            signing.sign(headers, job.delivery, signed_at, &body);
+            signing.sign(headers, job.matched.delivery, signed_at, &body);
         }
         request.body(Full::new(Bytes::from(body)))
     }

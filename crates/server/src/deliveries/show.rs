@@ -29,7 +29,12 @@ pub struct DeliveryBody {
     rule_name: String,
     event_type: String,
     url: String,
-    /// `pending`, `scheduled`, `delivered`, `held` or `failed`.
+    /// `match`; `test`, if somebody tried out the rule; or `summary`, of alerts that were suppressed.
+    cause: String,
+    /// How many alerts a summary stands for.
+    suppressed: u32,
+    /// `pending`, `scheduled`, `delivered`, `held` or `failed`; `suppressed`, `snoozed` or `shadow` if the rule
+    /// does not send it.
     state: String,
     /// How many attempts have been made.
     attempts: u32,
@@ -57,7 +62,7 @@ pub struct AttemptBody {
     id: AttemptId,
     /// From 1. Two attempts share a number if a worker died between a send and its record.
     number: u32,
-    /// `match` or `retry`.
+    /// `match`, `retry`, `test` or `summary`.
     trigger: String,
     #[schema(value_type = String, format = DateTime)]
     due_at: Timestamp,
@@ -157,6 +162,8 @@ impl From<Delivery> for DeliveryBody {
             rule_name: delivery.rule_name,
             event_type: delivery.event_type,
             url: delivery.url,
+            cause: delivery.cause,
+            suppressed: delivery.suppressed,
             state: delivery.state,
             attempts: delivery.attempts,
             matched_at: delivery.matched_at,

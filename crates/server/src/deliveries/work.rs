@@ -121,7 +121,7 @@ impl Worker {
     async fn attempt(&self, task: &Task, job: Job) -> Result<(), journal::Error> {
         let started_at = self.clock.now();
         let trigger = if job.attempt == 1 {
-            Trigger::Match
+            job.matched.cause.first_trigger()
         } else {
             Trigger::Retry
         };
@@ -131,24 +131,24 @@ impl Worker {
             task.still_at_it().await?;
         }
         let next = schedule::next(
-            job.delivery,
+            job.matched.delivery,
             job.attempt,
             sent.outcome,
-            job.matched_at,
+            job.matched.matched_at,
             finished_at,
         );
         count(&job, &sent, started_at, finished_at);
         let attempted = Attempted {
             id: AttemptId::new(started_at, chance::bytes()),
-            org: job.org,
-            delivery: job.delivery,
+            org: job.matched.org,
+            delivery: job.matched.delivery,
             number: job.attempt,
             trigger,
             due_at: job.due_at,
             started_at,
             finished_at,
             signed_at: started_at,
-            url: job.url.clone(),
+            url: job.matched.url.clone(),
             remote_address: sent.remote_address.map(|address| address.to_string()),
             body_sha256: sent.body_sha256,
             body_bytes: sent.body_bytes,
@@ -164,7 +164,10 @@ impl Worker {
         };
         let record = OutcomeRecord::Attempted(Box::new(attempted));
         let frames = Frames::from_iter([record]);
-        self.outcomes.of(job.org).append_patiently(frames).await?;
+        self.outcomes
+            .of(job.matched.org)
+            .append_patiently(frames)
+            .await?;
         if let Next::At(due_at) = next {
             let again = Job {
                 attempt: job.attempt + 1,
@@ -183,8 +186,8 @@ fn count(job: &Job, sent: &Sent, started_at: Timestamp, finished_at: Timestamp) 
     histogram!(names::DELIVERY_ATTEMPT_SECONDS).record(took);
     histogram!(names::DELIVERY_LAG_SECONDS).record(started_at.since(job.due_at));
     tracing::debug!(
-        delivery.id = %job.delivery,
-        org.id = %job.org,
+        delivery.id = %job.matched.delivery,
+        org.id = %job.matched.org,
         attempt = job.attempt,
         outcome = sent.outcome.as_str(),
         duration_ms = took.as_secs_f64() * 1e3,

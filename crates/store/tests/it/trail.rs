@@ -231,6 +231,8 @@ fn delivery() -> Delivery {
         attempts: 0,
         matched_at: NOW,
         next_at: None,
+        cause: String::from("match"),
+        suppressed: 0,
     }
 }
 

@@ -1,0 +1,260 @@
+//! What the journal's messages hold.
+//!
+//! A message is one version byte and then any number of frames, so that one message can carry the
+//! records of many requests. A frame is a record in postcard (compact, and read without copying).
+//! A record's fields never change: a new shape is a new version, and `golden/` holds an example of
+//! every version that was ever written, decoded in a test for as long as old bytes may exist.
+
+mod v1;
+
+use domain::{
+    AttemptId, DeliveryId, EventId, OrgId, RuleId, Timestamp,
+    delivery::{Cause, Outcome, State, Trigger},
+    rule::pace::{Group, Groups},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// The version written today. Version 1 knew neither thresholds nor what the matcher has judged.
+pub const VERSION: u8 = 2;
+
+/// One accepted audit event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventRecord<'a> {
+    pub org: OrgId,
+    pub id: EventId,
+    pub received_at: Timestamp,
+    /// The event as stored and delivered.
+    pub json: &'a str,
+}
+
+/// What became of an event, of a delivery, or of a period of suppression.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum OutcomeRecord {
+    /// A delivery that the matcher did not make.
+    Matched(Matched),
+    Attempted(Box<Attempted>),
+    Alerted(Box<Alerted>),
+    Counted(Counted),
+    Ended(Box<Ended>),
+    Judged(Judged),
+}
+
+/// A delivery, as it came into being: everything about it that never changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Matched {
+    pub org: OrgId,
+    pub delivery: DeliveryId,
+    pub event: EventId,
+    pub rule: RuleId,
+    pub rule_name: String,
+    pub event_type: String,
+    pub url: String,
+    pub matched_at: Timestamp,
+    pub cause: Cause,
+}
+
+/// An alert: a match that the rule's threshold, if it has one, makes one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Alerted {
+    pub matched: Matched,
+    /// `Pending`, or why nothing is sent.
+    pub state: State,
+    pub paced: Paced,
+}
+
+/// A match that counts towards a threshold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Counted {
+    pub org: OrgId,
+    pub event: EventId,
+    pub rule: RuleId,
+    pub paced: Paced,
+}
+
+/// What the pace of a rule has to know of a match.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Paced {
+    /// The sequence of the message that the event is in.
+    pub message: u64,
+    pub at: Timestamp,
+    /// [`domain::rule::Rule::counts_since`] of the rule it was judged by.
+    pub counts_since: u32,
+    pub groups: Groups,
+    /// A group of the rule had to be forgotten.
+    pub overflowed: bool,
+}
+
+/// A period of suppression that ended with alerts kept back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    pub org: OrgId,
+    pub rule: RuleId,
+    pub counts_since: u32,
+    pub group: Group,
+    /// The sequence of the message with the last event that was kept back.
+    pub message: u64,
+    /// The delivery that says how many were; `None` if the rule sends nothing any more.
+    pub summary: Option<Matched>,
+}
+
+/// How far a matcher is: the first record of each of its messages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// When the log of events was made, as [`crate::streams::LogState::created`] says.
+    pub created: String,
+    pub position: Position,
+    /// Whether a part of the record at the position is judged too: by the rules that are on record.
+    pub is_partial: bool,
+    /// Of the messages of this kind, those up to this sequence need no look any more: all that they
+    /// decided is queued.
+    pub settled: u64,
+    /// The first of them that a rule's pace still depends on.
+    pub since: u64,
+    /// The latest time of an event that was judged.
+    pub at: Timestamp,
+}
+
+/// A place in a log of events: what is before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Position {
+    /// This message and all before it.
+    pub sequence: u64,
+    /// And so many records of the one that follows.
+    pub records: u32,
+}
+
+/// One send of a delivery, and what follows from it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attempted {
+    pub id: AttemptId,
+    pub org: OrgId,
+    pub delivery: DeliveryId,
+    pub number: u32,
+    pub trigger: Trigger,
+    pub due_at: Timestamp,
+    pub started_at: Timestamp,
+    pub finished_at: Timestamp,
+    /// With the stored event, this gives the exact bytes that were signed and sent.
+    pub signed_at: Timestamp,
+    pub url: String,
+    pub remote_address: Option<String>,
+    pub body_sha256: String,
+    pub body_bytes: u32,
+    pub status: Option<u16>,
+    pub outcome: Outcome,
+    /// What went wrong, in plain words.
+    pub error: Option<String>,
+    /// The first bytes of the receiver's answer.
+    pub answer: String,
+    /// Where the delivery stands after this attempt.
+    pub state: State,
+    pub next_at: Option<Timestamp>,
+}
+
+/// A delivery to be sent: everything the sender needs, so that it asks nobody.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    pub matched: Matched,
+    /// The event as stored.
+    pub json: String,
+    /// The number of the attempt to be made, from 1.
+    pub attempt: u32,
+    pub due_at: Timestamp,
+}
+
+impl Job {
+    /// The first attempt of a delivery, due at once.
+    pub fn first(matched: Matched, json: String) -> Self {
+        Self {
+            attempt: 1,
+            due_at: matched.matched_at,
+            matched,
+            json,
+        }
+    }
+}
+
+/// A record that could not be applied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeadLetter {
+    /// The stream it was in, and where.
+    pub log: String,
+    pub sequence: u64,
+    pub at: Timestamp,
+    /// Why it could not be applied, for people.
+    pub reason: String,
+    /// A message of the log with this record alone, or the whole message if it could not be read.
+    pub payload: Vec<u8>,
+}
+
+/// A message of one record, however large.
+pub fn message<R: Serialize>(record: &R) -> Vec<u8> {
+    postcard::to_io(record, vec![VERSION]).expect("a record of plain fields always encodes")
+}
+
+/// The events of a message, borrowed from it.
+pub fn events(message: &[u8]) -> Result<Vec<EventRecord<'_>>, Error> {
+    let (_, body) = body("event record", message)?;
+    all("event record", body)
+}
+
+/// The outcomes of a message.
+pub fn outcomes(message: &[u8]) -> Result<Vec<OutcomeRecord>, Error> {
+    let what = "outcome record";
+    match body(what, message)? {
+        (1, body) => {
+            let old: Vec<v1::OutcomeRecord> = all(what, body)?;
+            Ok(old.into_iter().map(OutcomeRecord::from).collect())
+        }
+        (_, body) => all(what, body),
+    }
+}
+
+/// The delivery of a message.
+pub fn job(message: &[u8]) -> Result<Job, Error> {
+    let what = "delivery job";
+    match body(what, message)? {
+        (1, body) => one::<v1::Job>(what, body).map(Job::from),
+        (_, body) => one(what, body),
+    }
+}
+
+/// The dead letter of a message.
+pub fn dead_letter(message: &[u8]) -> Result<DeadLetter, Error> {
+    let (_, body) = body("dead letter", message)?;
+    one("dead letter", body)
+}
+
+fn one<'m, R: Deserialize<'m>>(what: &'static str, body: &'m [u8]) -> Result<R, Error> {
+    postcard::from_bytes(body).map_err(|error| corrupt(what, error))
+}
+
+fn all<'m, R: Deserialize<'m>>(what: &'static str, mut body: &'m [u8]) -> Result<Vec<R>, Error> {
+    let mut records = Vec::new();
+    while !body.is_empty() {
+        let (record, after) =
+            postcard::take_from_bytes(body).map_err(|error| corrupt(what, error))?;
+        records.push(record);
+        body = after;
+    }
+    Ok(records)
+}
+
+/// The version of a message, if we know it, and what follows.
+fn body<'m>(what: &'static str, message: &'m [u8]) -> Result<(u8, &'m [u8]), Error> {
+    match message.split_first() {
+        Some((&version @ 1..=VERSION, rest)) => Ok((version, rest)),
+        Some((&version, _)) if version > VERSION => Err(Error::Newer { what, version }),
+        Some((version, _)) => Err(corrupt(what, format!("there is no version {version}"))),
+        None => Err(corrupt(what, "the message is empty")),
+    }
+}
+
+fn corrupt(what: &'static str, problem: impl std::fmt::Display) -> Error {
+    Error::Corrupt {
+        what,
+        problem: problem.to_string(),
+    }
+}
