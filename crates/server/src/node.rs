@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 use archive::Bucket;
 use domain::clock::Clock;
-use journal::Journal;
+use journal::{Journal, streams::Log};
 use limits::Limits;
 use secrecy::ExposeSecret;
 use store::Store;
@@ -115,7 +115,8 @@ impl Node {
         }
     }
 
-    /// Starts what sends mail, if there is a mail server, and what the live tail needs.
+    /// Starts what sends mail, if there is a mail server, and what the live tail and test deliveries
+    /// need.
     pub fn control_plane(&self, events: Appenders, tasks: &Tasks) -> anyhow::Result<ControlPlane> {
         let post = self.mail.clone().map(|settings| {
             let office = mail::Office {
@@ -138,6 +139,7 @@ impl Node {
             public_url: Arc::clone(&self.public_url),
             tail: Tail::start(&self.journal, tasks),
             events,
+            outcomes: Appenders::start(&self.journal, Log::Outcomes, tasks),
             retention: self.retention,
             files: self.files.clone(),
             exports: Slots::new(EXPORTS),

@@ -10,6 +10,7 @@ pub mod definition;
 pub mod narrow;
 pub mod pace;
 pub mod pattern;
+pub mod sample;
 pub mod set;
 
 pub use definition::Definition;

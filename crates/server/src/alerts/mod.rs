@@ -5,3 +5,4 @@ mod given;
 pub mod matching;
 pub mod rules;
 pub mod trial;
+pub mod trigger;
