@@ -250,7 +250,9 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
     let (member, _) = mine.ids().await;
     let ids = BTreeMap::from([
         ("/v1/audit/events/{id}", event),
-        ("/v1/alert-rules/{id}", rule),
+        ("/v1/alert-rules/{id}", rule.clone()),
+        ("/v1/alert-rules/{id}/backtest", rule.clone()),
+        ("/v1/alert-rules/{id}/trigger", rule),
         ("/v1/deliveries/{id}", delivery),
         ("/v1/api-keys/{id}", my_key.clone()),
         ("/v1/api-keys/{id}/rotate", my_key),
@@ -301,7 +303,9 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
             "/v1/members/{id}",
         ]
         .contains(&path)
-            && !path.ends_with("rotate")
+            && !["rotate", "backtest", "trigger"]
+                .iter()
+                .any(|verb| path.ends_with(verb))
             && !path.ends_with("{name}");
         if reader {
             let path = path.replace("{id}", &id);
