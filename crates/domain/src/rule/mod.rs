@@ -7,11 +7,13 @@
 
 pub mod backtest;
 pub mod definition;
+pub mod explain;
 pub mod narrow;
 pub mod pace;
 pub mod pattern;
 pub mod sample;
 pub mod set;
+pub mod suggest;
 
 pub use definition::Definition;
 pub use pattern::Pattern;
