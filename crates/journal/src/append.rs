@@ -6,7 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::{context::PublishError, message::PublishMessage, publish::PublishAck};
 use bytes::Bytes;
 use futures::future::try_join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -177,16 +177,24 @@ impl Journal {
         patience: Duration,
     ) -> Result<(), Error> {
         let doing = &format!("publish to {subject}");
-        let failed = |source| Error::unavailable(doing, source);
         persist(patience, doing, || {
-            let sent = self
-                .context
-                .send_publish(subject.to_owned(), message.clone());
+            let published = self.publish_once(subject, message.clone());
             async move {
-                sent.await.map_err(failed)?.await.map_err(failed)?;
+                let published = published.await;
+                published.map_err(|source| Error::unavailable(doing, source))?;
                 Ok(())
             }
         })
         .await
+    }
+
+    /// One try: sends a message and waits for the server's word on it.
+    pub(crate) async fn publish_once(
+        &self,
+        subject: &str,
+        message: PublishMessage,
+    ) -> Result<PublishAck, PublishError> {
+        let sent = self.context.send_publish(subject.to_owned(), message);
+        sent.await?.await
     }
 }

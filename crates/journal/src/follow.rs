@@ -50,6 +50,8 @@ pub struct Entry {
 pub struct Follower {
     journal: Journal,
     stream: String,
+    /// Only messages of this subject; all, if it is empty.
+    subject: String,
     position: u64,
     reading: Option<Reading>,
 }
@@ -73,9 +75,20 @@ impl Journal {
     }
 
     fn follow_stream(&self, stream: String, position: u64) -> Follower {
+        self.follow_subject(stream, String::new(), position)
+    }
+
+    /// Follows those messages of a stream that have this subject.
+    pub(crate) fn follow_subject(
+        &self,
+        stream: String,
+        subject: String,
+        position: u64,
+    ) -> Follower {
         Follower {
             journal: self.clone(),
             stream,
+            subject,
             position,
             reading: None,
         }
@@ -159,6 +172,7 @@ impl Follower {
             deliver_policy: DeliverPolicy::ByStartSequence {
                 start_sequence: self.position + 1,
             },
+            filter_subject: self.subject.clone(),
             inactive_threshold: FORGOTTEN_AFTER,
             memory_storage: true,
             num_replicas: 1,

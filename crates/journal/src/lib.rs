@@ -8,8 +8,9 @@
 //! - [`append`]: group commit. While one message is in flight, arriving requests gather into the
 //!   next; a lone request waits for nobody.
 //! - [`follow`]: reads a stream in order from a position the reader keeps itself.
-//! - [`work`]: events to be matched and deliveries to be sent, each handed to one worker until it is
-//!   settled; a delivery that waits is [`later`], and holds nobody's slot.
+//! - [`judged`]: what the matcher has judged, and how far it is.
+//! - [`work`]: deliveries to be sent, each handed to one worker until it is settled, and whose turn it is
+//!   to judge; a delivery that waits is [`later`], and holds nobody's slot.
 //! - [`dead`]: records that could not be applied, until a person has seen to them.
 //! - [`config`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
 //! - [`once`]: marks that only the first writer makes: requests with a name, alerts that went out.
@@ -22,6 +23,7 @@ pub mod dead;
 mod error;
 pub mod follow;
 pub mod frames;
+pub mod judged;
 pub mod later;
 pub mod once;
 mod persist;

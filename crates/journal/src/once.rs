@@ -113,12 +113,7 @@ impl Journal {
             let message = PublishMessage::build()
                 .payload(Bytes::from(value.clone()))
                 .expected_last_subject_sequence(0);
-            let sent = self.context.send_publish(subject.clone(), message).await;
-            let outcome = match sent {
-                Ok(acknowledged) => acknowledged.await,
-                Err(error) => Err(error),
-            };
-            match outcome {
+            match self.publish_once(&subject, message).await {
                 Ok(_) => Ok(None),
                 Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => {
                     let before = self.find_mark(marks, name, doing).await?;

@@ -112,6 +112,29 @@ impl Names {
         }
     }
 
+    /// What a matcher has judged, in the outcome log.
+    pub(crate) fn judged_subject(&self, partition: Partition) -> String {
+        format!("{}.judged", self.log_subject(Log::Outcomes(partition)))
+    }
+
+    fn log_subjects(&self, log: Log) -> Vec<String> {
+        match log {
+            Log::Events(_) => vec![self.log_subject(log)],
+            Log::Outcomes(partition) => {
+                vec![self.log_subject(log), self.judged_subject(partition)]
+            }
+        }
+    }
+
+    pub(crate) fn turns_stream(&self) -> String {
+        format!("{}_TURNS", self.namespace)
+    }
+
+    /// One message for each partition: whoever has it in hand judges the partition's events.
+    pub(crate) fn turn_subject(&self, partition: &str) -> String {
+        format!("{}.turn.{partition}", self.namespace)
+    }
+
     pub(crate) fn deliveries_stream(&self) -> String {
         format!("{}_DELIVERIES", self.namespace)
     }
@@ -204,6 +227,7 @@ impl Journal {
             }
         }
         self.ensure_stream(self.deliveries_config()).await?;
+        self.ensure_stream(self.turns_config()).await?;
         for marks in Marks::ALL {
             self.ensure_stream(self.marks_config(marks)).await?;
         }
@@ -217,7 +241,7 @@ impl Journal {
     fn log_config(&self, log: Log) -> stream::Config {
         stream::Config {
             name: self.names.log_stream(log),
-            subjects: vec![self.names.log_subject(log)],
+            subjects: self.names.log_subjects(log),
             retention: stream::RetentionPolicy::Limits,
             max_age: KEEP,
             duplicate_window: APPEND_DEDUPE,
@@ -234,6 +258,16 @@ impl Journal {
             allow_message_schedules: true,
             allow_message_ttl: true,
             allow_rollup: true,
+            ..self.base_config()
+        }
+    }
+
+    fn turns_config(&self) -> stream::Config {
+        stream::Config {
+            name: self.names.turns_stream(),
+            subjects: vec![self.names.turn_subject("*")],
+            retention: stream::RetentionPolicy::Limits,
+            max_messages_per_subject: 1,
             ..self.base_config()
         }
     }

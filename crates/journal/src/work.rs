@@ -1,7 +1,7 @@
 //! Messages that are each handed to one worker until it settles them.
 //!
-//! Two queues work like this: the matcher's share of an event log, and the deliveries that are due.
-//! A message that is not settled in time (the worker died) is handed out again.
+//! Two queues work like this: the deliveries that are due, and the turns of the matchers, which are
+//! never settled: a turn is handed back, or handed out again when whoever had it died.
 
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use async_nats::{
     jetstream::{
         self, AckKind,
         consumer::{AckPolicy, pull},
+        context::PublishErrorKind,
         message::PublishMessage,
     },
 };
@@ -22,19 +23,14 @@ use crate::{
     append::APPEND_DEADLINE,
     persist::persist,
     record::{self, Job},
-    streams::Log,
 };
 
 /// A silent server is noticed after two of these.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const PULL_EXPIRES: Duration = Duration::from_secs(5);
-/// Matching takes milliseconds, and one that takes longer says so ([`Task::still_at_it`]); a matcher
-/// that is silent for this long is dead.
-const MATCH_SETTLE: Duration = Duration::from_secs(10);
-/// How many event messages one matcher may have open per partition.
-const MATCH_OPEN_MAX: i64 = 16;
-/// How many of them are pulled ahead; few, because their time to be settled runs.
-const MATCH_PULL_MAX: usize = 2;
+/// A matcher says every second that it is still there ([`Task::still_at_it`]); one that is silent for this
+/// long is dead, and another takes its turn.
+const TURN_SETTLE: Duration = Duration::from_secs(3);
 /// A send takes at most 10 s; the record of it asks for as much again ([`Task::still_at_it`]). A
 /// worker that died costs its deliveries this delay, so it is no longer than it must be.
 const DELIVER_SETTLE: Duration = Duration::from_secs(16);
@@ -61,20 +57,35 @@ pub struct Task {
 }
 
 impl Journal {
-    /// This node's share of the events of a partition that wait for the matcher.
-    pub async fn events_to_match(&self, partition: Partition) -> Result<Work, Error> {
+    /// The turns of a partition: whoever has one judges its events. Nothing depends on there being
+    /// only one, but two would do the same work.
+    pub async fn turns(&self, partition: Partition) -> Result<Work, Error> {
+        let index = partition.index().to_string();
+        let subject = self.names.turn_subject(&index);
+        self.ensure_turn(&subject).await?;
         let config = pull::Config {
-            durable_name: Some(format!("match_{}", partition.index())),
+            durable_name: Some(format!("judge_{index}")),
+            filter_subject: subject,
             ack_policy: AckPolicy::Explicit,
-            ack_wait: MATCH_SETTLE,
-            max_ack_pending: MATCH_OPEN_MAX,
+            ack_wait: TURN_SETTLE,
+            max_ack_pending: 1,
             ..pull::Config::default()
         };
-        self.work(
-            self.names.log_stream(Log::Events(partition)),
-            config,
-            MATCH_PULL_MAX,
-        )
+        self.work(self.names.turns_stream(), config, 1).await
+    }
+
+    /// Makes the one message that a partition's turns are, unless it is there.
+    async fn ensure_turn(&self, subject: &str) -> Result<(), Error> {
+        let doing = &format!("prepare {subject}");
+        persist(APPEND_DEADLINE, doing, || async {
+            let message = PublishMessage::build().expected_last_subject_sequence(0);
+            match self.publish_once(subject, message).await {
+                Err(error) if error.kind() != PublishErrorKind::WrongLastSequence => {
+                    Err(Error::unavailable(doing, error))
+                }
+                _ => Ok(()),
+            }
+        })
         .await
     }
 
@@ -162,13 +173,6 @@ impl Work {
 impl Task {
     pub fn payload(&self) -> &[u8] {
         &self.message.payload
-    }
-
-    /// The message's place in its stream: the same each time it is handed out.
-    pub fn sequence(&self) -> Result<u64, Error> {
-        let info = self.message.info();
-        info.map(|info| info.stream_sequence)
-            .map_err(|source| Error::unavailable("ask where a message stands", source))
     }
 
     /// The message is dealt with for good; returns when the server knows.

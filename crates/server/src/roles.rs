@@ -159,8 +159,7 @@ fn judge_events(node: &Node, tasks: &Tasks) {
         "follow rules",
         rules.clone().follow(tasks.stopping().clone()),
     );
-    let outcomes = Appenders::start(&journal, Log::Outcomes, tasks);
-    let matcher = Arc::new(Matcher::new(journal, rules, outcomes, node.clock));
+    let matcher = Arc::new(Matcher::new(journal, rules, node.clock));
     for partition in node.journal.partitions().all() {
         let task = Arc::clone(&matcher).run(partition, tasks.stopping().clone());
         tasks.spawn(format!("match {}", partition.index()), task);

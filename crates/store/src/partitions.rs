@@ -45,6 +45,12 @@ impl Table {
         format!("{}_d{}", self.name(), day.number())
     }
 
+    /// The day that a table of ours is for; `None` if the name is not one we give.
+    fn day_of(self, partition: &str) -> Option<Day> {
+        let number = partition.strip_prefix(self.name())?.strip_prefix("_d")?;
+        Some(Day::from_number(number.parse().ok()?))
+    }
+
     /// Which row's age counts beside the day's: a delivery is kept in its event's day, and an event may
     /// be told of long after it occurred.
     fn written_at(self) -> Option<&'static str> {
@@ -111,7 +117,8 @@ impl Store {
         .bind(table.name())
         .fetch_all(&self.pool)
         .await?;
-        let mut days: Vec<DayTable> = rows.into_iter().filter_map(DayDbRow::read).collect();
+        let days = rows.into_iter().filter_map(|row| row.read(table));
+        let mut days: Vec<DayTable> = days.collect();
         days.sort_by_key(|table| table.day);
         Ok(days)
     }
@@ -282,10 +289,9 @@ struct DayDbRow {
 
 impl DayDbRow {
     /// `None` if the name is not one we give.
-    fn read(self) -> Option<DayTable> {
-        let (_, number) = self.name.rsplit_once("_d")?;
+    fn read(self, table: Table) -> Option<DayTable> {
         Some(DayTable {
-            day: Day::from_number(number.parse().ok()?),
+            day: table.day_of(&self.name)?,
             rows: u64::try_from(self.rows).ok(),
             bytes: u64::try_from(self.bytes).unwrap_or(0),
             is_archived: self.is_archived,
@@ -313,23 +319,20 @@ pub(crate) async fn ensure(
     Ok(days)
 }
 
-/// The days that a table has, oldest first.
+/// The days that a table has, oldest first. Every page of a list asks this, so it asks less than
+/// [`Store::days`]: PostgreSQL looks up sizes file by file.
 pub(crate) async fn days(connection: &mut PgConnection, table: Table) -> Result<Vec<Day>, Error> {
-    let parent = table.name();
     let names: Vec<String> = sqlx::query_scalar(
         "SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
          WHERE i.inhparent = to_regclass($1)",
     )
-    .bind(parent)
+    .bind(table.name())
     .fetch_all(connection)
     .await?;
-    let prefix = format!("{parent}_d");
-    let day = |name: &String| {
-        let number = name.strip_prefix(&prefix)?.parse().ok()?;
-        Some(Day::from_number(number))
-    };
-    let days: BTreeSet<Day> = names.iter().filter_map(day).collect();
-    Ok(days.into_iter().collect())
+    let days = names.iter().filter_map(|name| table.day_of(name));
+    let mut days: Vec<Day> = days.collect();
+    days.sort_unstable();
+    Ok(days)
 }
 
 async fn make(connection: &mut PgConnection, table: Table, day: Day) -> Result<(), Error> {

@@ -15,11 +15,13 @@
 //! | `s3` | an S3-compatible server that keeps files |
 //! | `process` | the real `watchbell` program |
 //! | `eventually` | waiting for a condition, with a deadline |
+//! | `dice` | chance that is the same in every run |
 //! | `folder`, `environment` | throw-away folders; the environment variables we read |
 //!
 //! Nothing waits for a duration: every wait is for a condition and has a deadline.
 
 pub mod database;
+pub mod dice;
 pub mod environment;
 pub mod eventually;
 pub mod folder;
@@ -32,6 +34,7 @@ pub mod s3;
 pub mod shared;
 
 pub use database::Database;
+pub use dice::Dice;
 pub use engines::{Engines, Signal};
 pub use eventually::{eventually, eventually_blocking};
 pub use mail::{Mail, MailSink};

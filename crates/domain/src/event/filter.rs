@@ -4,7 +4,8 @@
 //! into SQL, the tail and the archive ask [`Filter::matches`]; both mean the same by every field.
 
 use memchr::memmem;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::{EventView, check};
@@ -16,22 +17,36 @@ pub const VALUES_MAX: usize = 20;
 pub const TEXT_CHARS_MAX: usize = 256;
 
 /// What events must hold to be asked for. The default asks for all.
+///
+/// As JSON, a field holds one value or several. What is written has the fields in the order of
+/// [`Filter::FIELDS`]: its [`digest`](Filter::digest) is in cursors.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Given", into = "Given")]
+#[serde(try_from = "Map<String, Value>")]
 pub struct Filter {
     /// Events that occurred then or later.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
     /// Events that occurred before.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub event_type: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agent_id: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub action: Vec<ActionPattern>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub result: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub severity: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub session_id: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace_id: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub decision_id: Vec<String>,
     /// Text that the event's bytes contain, whatever the case of ASCII letters; kept in lower case.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
 }
 
@@ -48,6 +63,9 @@ pub enum NotAFilter {
     /// The name is none of [`Filter::FIELDS`].
     #[error("`{0}` is not a filter.")]
     UnknownField(String),
+    /// Only JSON can hold something else.
+    #[error("`{0}` takes a string or a list of strings.")]
+    NotText(String),
     #[error("{detail}")]
     Invalid { field: &'static str, detail: String },
 }
@@ -67,6 +85,27 @@ impl Filter {
         "decision_id",
         "q",
     ];
+
+    /// Reads one from JSON: each field holds one value or several.
+    pub fn from_json(fields: &Map<String, Value>) -> Result<Self, NotAFilter> {
+        let mut filter = Self::default();
+        for (name, given) in fields {
+            // With an empty list, nothing below would refuse it.
+            if !Self::FIELDS.contains(&name.as_str()) {
+                return Err(NotAFilter::UnknownField(name.clone()));
+            }
+            let values = match given {
+                Value::Array(values) => values.as_slice(),
+                one => std::slice::from_ref(one),
+            };
+            for value in values {
+                let text = value.as_str();
+                let text = text.ok_or_else(|| NotAFilter::NotText(name.clone()))?;
+                filter.add(name, text)?;
+            }
+        }
+        Ok(filter)
+    }
 
     /// Adds one parameter; one given before gets an alternative, if it can have some.
     pub fn add(&mut self, name: &str, value: &str) -> Result<(), NotAFilter> {
@@ -181,6 +220,20 @@ impl std::fmt::Display for ActionPattern {
     }
 }
 
+impl Serialize for ActionPattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl TryFrom<Map<String, Value>> for Filter {
+    type Error = NotAFilter;
+
+    fn try_from(fields: Map<String, Value>) -> Result<Self, NotAFilter> {
+        Self::from_json(&fields)
+    }
+}
+
 fn moment(field: &'static str, value: &str) -> Result<Timestamp, NotAFilter> {
     Timestamp::parse(value).ok_or_else(|| NotAFilter::Invalid {
         field,
@@ -248,110 +301,6 @@ fn alternative<T: PartialEq>(
 /// strangers, so the time must not grow with the product of their lengths.
 fn contains(text: &str, lowered: &str) -> bool {
     memmem::find(text.to_ascii_lowercase().as_bytes(), lowered.as_bytes()).is_some()
-}
-
-/// A filter as JSON: a field holds one value or several.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[derive(Default)]
-struct Given {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<String>,
-    #[serde(skip_serializing_if = "Values::is_empty")]
-    event_type: Values,
-    #[serde(skip_serializing_if = "Values::is_empty")]
-    agent_id: Values,
-    #[serde(skip_serializing_if = "Values::is_empty")]
-    action: Values,
-    #[serde(skip_serializing_if = "Values::is_empty")]
-    result: Values,
-    #[serde(skip_serializing_if = "Values::is_empty")]
-    severity: Values,
-    #[serde(skip_serializing_if = "Values::is_empty")]
-    session_id: Values,
-    #[serde(skip_serializing_if = "Values::is_empty")]
-    trace_id: Values,
-    #[serde(skip_serializing_if = "Values::is_empty")]
-    decision_id: Values,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    q: Option<String>,
-}
-
-#[derive(Default, Serialize)]
-#[serde(transparent)]
-struct Values(Vec<String>);
-
-impl Values {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl<'de> Deserialize<'de> for Values {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum OneOrMany {
-            One(String),
-            Many(Vec<String>),
-        }
-        OneOrMany::deserialize(deserializer)
-            .map(|given| match given {
-                OneOrMany::One(value) => Self(vec![value]),
-                OneOrMany::Many(values) => Self(values),
-            })
-            .map_err(|_| de::Error::custom("a filter takes a string or a list of strings"))
-    }
-}
-
-impl TryFrom<Given> for Filter {
-    type Error = NotAFilter;
-
-    fn try_from(given: Given) -> Result<Self, NotAFilter> {
-        let mut filter = Self::default();
-        let single = [("from", given.from), ("to", given.to), ("q", given.q)];
-        for (name, value) in single {
-            if let Some(value) = value {
-                filter.add(name, &value)?;
-            }
-        }
-        let several = [
-            ("event_type", given.event_type),
-            ("agent_id", given.agent_id),
-            ("action", given.action),
-            ("result", given.result),
-            ("severity", given.severity),
-            ("session_id", given.session_id),
-            ("trace_id", given.trace_id),
-            ("decision_id", given.decision_id),
-        ];
-        for (name, values) in several {
-            for value in values.0 {
-                filter.add(name, &value)?;
-            }
-        }
-        Ok(filter)
-    }
-}
-
-impl From<Filter> for Given {
-    fn from(filter: Filter) -> Self {
-        Self {
-            from: filter.from.map(|at| at.to_string()),
-            to: filter.to.map(|at| at.to_string()),
-            event_type: Values(filter.event_type),
-            agent_id: Values(filter.agent_id),
-            action: Values(filter.action.iter().map(ToString::to_string).collect()),
-            result: Values(filter.result),
-            severity: Values(filter.severity),
-            session_id: Values(filter.session_id),
-            trace_id: Values(filter.trace_id),
-            decision_id: Values(filter.decision_id),
-            q: filter.q,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -438,9 +387,39 @@ mod tests {
         let again: Filter = serde_json::from_str(&json).expect("a filter");
         assert_eq!(again, filter);
         assert_eq!(again.digest(), filter.digest());
+        // Cursors out there hold digests of this text.
+        assert_eq!(json, r#"{"agent_id":["b","a"],"action":["x.*"],"q":"t"}"#);
         let one: Filter = serde_json::from_str(r#"{"agent_id":"b"}"#).expect("one value");
         assert_ne!(one.digest(), filter.digest());
-        assert!(serde_json::from_str::<Filter>(r#"{"agent":"b"}"#).is_err());
+        for refused in [r#"{"agent":"b"}"#, r#"{"agent":[]}"#, r#"{"agent_id":7}"#] {
+            assert!(
+                serde_json::from_str::<Filter>(refused).is_err(),
+                "{refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn fields_are_written_in_the_order_they_are_listed_in() {
+        let at = AT.to_string();
+        let value = |name: &str| match name {
+            "from" | "to" => at.clone(),
+            "action" => "x.*".to_owned(),
+            _ => "high".to_owned(),
+        };
+        let mut all = Filter::default();
+        for name in Filter::FIELDS.iter().rev() {
+            all.add(name, &value(name)).expect("a filter");
+        }
+        let json = serde_json::to_string(&all).expect("JSON");
+        let places: Vec<_> = Filter::FIELDS
+            .iter()
+            .map(|name| json.find(&format!("\"{name}\":")))
+            .collect();
+        assert!(
+            places.iter().all(Option::is_some) && places.is_sorted(),
+            "{json}"
+        );
     }
 
     proptest! {

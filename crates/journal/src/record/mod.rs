@@ -191,7 +191,14 @@ pub struct DeadLetter {
 
 /// A message of one record, however large.
 pub fn message<R: Serialize>(record: &R) -> Vec<u8> {
-    postcard::to_io(record, vec![VERSION]).expect("a record of plain fields always encodes")
+    message_of([record])
+}
+
+/// One message of several records, however large.
+pub fn message_of<'r, R: Serialize + 'r>(records: impl IntoIterator<Item = &'r R>) -> Vec<u8> {
+    records.into_iter().fold(vec![VERSION], |message, record| {
+        postcard::to_io(record, message).expect("a record of plain fields always encodes")
+    })
 }
 
 /// The events of a message, borrowed from it.

@@ -172,12 +172,12 @@ pub fn once(name: &str, slot: &mut Option<String>, value: String) -> Result<(), 
 /// A misspelt parameter would silently do nothing.
 pub fn unknown_parameter(name: &str, known: &[&str]) -> Problem {
     let known: Vec<String> = known.iter().map(|one| format!("`{one}`")).collect();
-    let known = match known.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => "none".to_owned(),
+    let there_are = match known.split_last() {
+        Some((only, [])) => format!("there is {only}"),
+        Some((last, others)) => format!("there are {} and {last}", others.join(", ")),
+        None => "there are none".to_owned(),
     };
-    let detail = format!("`{name}` is not a parameter here; there are {known}.");
+    let detail = format!("`{name}` is not a parameter here; {there_are}.");
     Problem::parameter(name, detail)
 }
 

@@ -41,7 +41,7 @@ pub struct EventPage {
     fresh: bool,
 }
 
-/// Lists audit events by filters, newest first.
+/// Lists audit events by filters, newest first unless `order=asc`.
 ///
 /// Values of one parameter are alternatives; different parameters must all hold. A page costs the same
 /// however many events there are: one that finds little among many may be short or empty, and says so by

@@ -15,5 +15,6 @@ pub mod sse;
 pub mod stats;
 pub mod stream;
 pub mod tail;
+mod tail_queue;
 pub mod turns;
 pub mod wanted;

@@ -20,7 +20,8 @@ use crate::{
     },
     events::{
         sse,
-        tail::{Told, Watching},
+        tail::Watching,
+        tail_queue::Told,
         wanted::{FilterParams, TailWanted},
     },
     planes::ControlPlane,

@@ -8,7 +8,6 @@
 
 use std::{
     cell::OnceCell,
-    collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -31,6 +30,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::tail_queue::{Queue, Told};
 use crate::{
     edge::Problem, events::sse, lifecycle::Tasks, retry::Retries, telemetry::metrics as names,
 };
@@ -39,10 +39,6 @@ use crate::{
 /// organisation's events.
 const CLIENTS_PER_ORG_MAX: usize = 20;
 const CLIENTS_MAX: usize = 500;
-/// What waits for one client: half a second at a thousand events a second, and 0.5 GiB for all
-/// clients together at worst. What comes beyond it is counted, and the client is told.
-const QUEUE_EVENTS_MAX: usize = 512;
-const QUEUE_BYTES_MAX: usize = 1024 * 1024;
 /// How many messages are read at once; a message has at most 512 KiB.
 const MESSAGES_MAX: usize = 16;
 
@@ -73,24 +69,6 @@ struct Client {
     filter: Filter,
     queue: Mutex<Queue>,
     arrived: Notify,
-}
-
-#[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Told>,
-    events: usize,
-    bytes: usize,
-    /// No more will come.
-    ended: bool,
-}
-
-/// What a client is told.
-#[derive(Debug)]
-pub enum Told {
-    /// An event, as it goes over the wire.
-    Event(Bytes),
-    /// So many were left out here.
-    Skipped(u64),
 }
 
 /// A client's own end: leaves when it is dropped.
@@ -199,7 +177,7 @@ impl Watching {
                 if let Some(told) = queue.take() {
                     return Some(told);
                 }
-                if queue.ended {
+                if queue.has_ended() {
                     return None;
                 }
             }
@@ -348,7 +326,7 @@ impl Lane {
 
     fn end_all(&self) {
         for client in std::mem::take(&mut *lock(&self.clients)) {
-            lock(&client.queue).ended = true;
+            lock(&client.queue).end();
             client.arrived.notify_one();
         }
     }
@@ -369,65 +347,6 @@ impl Client {
     }
 }
 
-impl Queue {
-    /// `false` if there is no room: then it is counted, at its place among the others. Such counts are
-    /// never beside each other, so there are no more of them than events.
-    fn put(&mut self, frame: &Bytes) -> bool {
-        if self.events < QUEUE_EVENTS_MAX && self.bytes + frame.len() <= QUEUE_BYTES_MAX {
-            self.events += 1;
-            self.bytes += frame.len();
-            self.waiting.push_back(Told::Event(frame.clone()));
-            return true;
-        }
-        match self.waiting.back_mut() {
-            Some(Told::Skipped(skipped)) => *skipped += 1,
-            _ => self.waiting.push_back(Told::Skipped(1)),
-        }
-        false
-    }
-
-    fn take(&mut self) -> Option<Told> {
-        let told = self.waiting.pop_front()?;
-        if let Told::Event(frame) = &told {
-            self.events -= 1;
-            self.bytes -= frame.len();
-        }
-        Some(told)
-    }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_queue_counts_what_it_leaves_out_at_its_place() {
-        let mut queue = Queue::default();
-        let frame = |number: usize| Bytes::from(number.to_string());
-        for number in 0..QUEUE_EVENTS_MAX {
-            assert!(queue.put(&frame(number)));
-        }
-        assert!(!queue.put(&frame(7)) && !queue.put(&frame(8)));
-        assert!(matches!(queue.take(), Some(Told::Event(first)) if first == "0"));
-        assert!(queue.put(&frame(9_999)));
-        for _ in 1..QUEUE_EVENTS_MAX {
-            assert!(matches!(queue.take(), Some(Told::Event(_))));
-        }
-        assert!(matches!(queue.take(), Some(Told::Skipped(2))));
-        assert!(matches!(queue.take(), Some(Told::Event(last)) if last == "9999"));
-        assert!(queue.take().is_none());
-        assert_eq!((queue.events, queue.bytes), (0, 0));
-    }
-
-    #[test]
-    fn a_queue_holds_no_more_bytes_than_it_may() {
-        let mut queue = Queue::default();
-        let large = Bytes::from(vec![b'x'; QUEUE_BYTES_MAX / 4]);
-        let taken = (0..10).filter(|_| queue.put(&large)).count();
-        assert_eq!(taken, 4);
-    }
 }

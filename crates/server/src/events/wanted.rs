@@ -8,16 +8,19 @@ use domain::{
     event::filter::{Filter, NotAFilter},
 };
 use store::events::{EventsWanted, Order};
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::edge::{
     Problem,
     read::{self, read_cursor, read_limit},
 };
 
-/// The filters as the API document describes them. A test holds them against [`Filter::FIELDS`].
-#[derive(Debug, IntoParams)]
+/// Which events: values of one field are alternatives, different fields must all hold.
+// As the API document describes it, in a query and in the body of an export. A test holds it against
+// `Filter::FIELDS`.
+#[derive(Debug, IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
+#[schema(as = EventFilter)]
 #[expect(
     dead_code,
     reason = "describes what the domain reads; nothing is read into it"
@@ -25,11 +28,13 @@ use crate::edge::{
 pub struct FilterParams {
     /// Events that occurred then or later (RFC 3339).
     #[param(format = DateTime)]
+    #[schema(format = DateTime)]
     from: Option<String>,
     /// Events that occurred before (RFC 3339).
     #[param(format = DateTime)]
+    #[schema(format = DateTime)]
     to: Option<String>,
-    /// This type. This and the following, but for `q`, can be given up to 20 times: one of the values must hold.
+    /// This type. This and the following, but for `q`, take up to 20 values: one of them must hold.
     event_type: Option<Vec<String>>,
     /// This agent.
     agent_id: Option<Vec<String>>,
@@ -116,6 +121,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PageOfEvents {
 fn add(filter: &mut Filter, name: &str, value: &str, others: &[&str]) -> Result<(), Problem> {
     filter.add(name, value).map_err(|refusal| match refusal {
         NotAFilter::Invalid { field, detail } => Problem::parameter(field, detail),
+        NotAFilter::NotText(_) => Problem::parameter(name, refusal.to_string()),
         NotAFilter::UnknownField(name) => {
             let known = [Filter::FIELDS, others].concat();
             read::unknown_parameter(&name, &known)
@@ -188,14 +194,23 @@ impl FromStr for EventCursor {
 
 #[cfg(test)]
 mod tests {
+    use utoipa::PartialSchema as _;
+
     use super::*;
 
     #[test]
     fn the_document_names_every_filter() {
-        let described: Vec<String> = FilterParams::into_params(|| None)
+        let in_query: Vec<String> = FilterParams::into_params(|| None)
             .into_iter()
             .map(|parameter| parameter.name)
             .collect();
-        assert_eq!(described, Filter::FIELDS);
+        assert_eq!(in_query, Filter::FIELDS);
+        let body = serde_json::to_value(FilterParams::schema()).expect("JSON");
+        let properties = body["properties"].as_object().expect("properties");
+        let mut in_body: Vec<&str> = properties.keys().map(String::as_str).collect();
+        let mut fields = Filter::FIELDS.to_vec();
+        in_body.sort_unstable();
+        fields.sort_unstable();
+        assert_eq!(in_body, fields);
     }
 }

@@ -30,8 +30,8 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// Exports of one organisation that are not finished. They are made one after the other, so more would
-/// only wait.
+/// Exports of one organisation that are not finished. A node makes few at a time, whoever asked for
+/// them, so more would mostly wait.
 const UNFINISHED_MAX: u32 = 10;
 
 /// An export that is made in the background.
@@ -48,7 +48,7 @@ pub struct ExportBody {
     filter: Value,
     /// The key or the person that asked for it.
     asked_by: String,
-    /// How much is done, from 0 to 1, by the time that events have.
+    /// How much is done, from 0 to 1: of the time in which the events occurred, not of their number.
     progress: f64,
     /// Events so far.
     events: u64,

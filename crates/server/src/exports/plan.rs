@@ -64,6 +64,11 @@ impl Plan {
         }
     }
 
+    /// Everything in it is below this.
+    pub fn above(&self) -> EventId {
+        self.range.map_or(FIRST, |range| after(range.newest))
+    }
+
     /// The newest day that has something below an id: one day at a time, so that a query meets one
     /// partition, however long the history. `None`: there is no more.
     pub fn day_below(&self, below: EventId) -> Option<Position> {
@@ -78,7 +83,8 @@ impl Plan {
 }
 
 impl Range {
-    /// How much of it is behind a position, from 0 to 1, by the time that events have.
+    /// How much of it is behind a position, from 0 to 1: of the time in which the events occurred, not
+    /// of their number.
     pub fn progress(self, below: EventId) -> f64 {
         let length = self.newest.time().since(self.oldest.time()).as_secs_f64();
         let done = self.newest.time().since(below.time()).as_secs_f64();
@@ -96,6 +102,6 @@ fn before(id: EventId) -> EventId {
 }
 
 /// The smallest id above this one.
-pub fn after(id: EventId) -> EventId {
+fn after(id: EventId) -> EventId {
     EventId::from_uuid(Uuid::from_u128(id.uuid().as_u128().saturating_add(1)))
 }

@@ -9,7 +9,7 @@ use domain::{
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::edge::Problem;
+use crate::{edge::Problem, events::wanted::FilterParams};
 
 /// An export, as it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +21,7 @@ pub struct Wanted {
     pub in_background: bool,
 }
 
-/// What is exported, and how. Fields of the filter take a string or a list of strings: values of one
-/// field are alternatives, different fields must all hold.
+/// What is exported, and how. Fields of the filter take a string or a list of strings.
 #[derive(ToSchema)]
 #[schema(as = ExportWanted)]
 #[expect(dead_code, reason = "describes the body; `Wanted::read` reads it")]
@@ -37,23 +36,8 @@ pub struct WantedBody {
     /// Make it in the background, as files; needs the setting `files.url`.
     #[schema(rename = "async")]
     in_background: Option<bool>,
-    /// Events that occurred then or later.
-    #[schema(format = DateTime)]
-    from: Option<String>,
-    /// Events that occurred before.
-    #[schema(format = DateTime)]
-    to: Option<String>,
-    event_type: Option<Vec<String>>,
-    agent_id: Option<Vec<String>>,
-    /// A name, or the start of some and a `*`.
-    action: Option<Vec<String>>,
-    result: Option<Vec<String>>,
-    severity: Option<Vec<String>>,
-    session_id: Option<Vec<String>>,
-    trace_id: Option<Vec<String>>,
-    decision_id: Option<Vec<String>>,
-    /// A text that the event contains.
-    q: Option<String>,
+    #[serde(flatten)]
+    filter: FilterParams,
 }
 
 impl Wanted {
@@ -127,24 +111,11 @@ fn choice<T: Copy>(
 
 /// What is left of the body is the filter; anything else would silently do nothing.
 fn filter(fields: &Map<String, Value>) -> Result<Filter, Problem> {
-    let mut filter = Filter::default();
-    for (name, value) in fields {
-        let several = match value {
-            Value::Array(values) => values.as_slice(),
-            one => std::slice::from_ref(one),
-        };
-        for value in several {
-            let text = value
-                .as_str()
-                .ok_or_else(|| unread(&format!("`{name}` takes a string or a list of strings.")))?;
-            filter.add(name, text).map_err(|refused| match refused {
-                NotAFilter::UnknownField(name) => {
-                    unread(&format!("`{name}` is not a field of an export."))
-                }
-                NotAFilter::Invalid { field, detail } => invalid(field, &detail),
-            })?;
-        }
-    }
+    let filter = Filter::from_json(fields).map_err(|refused| match refused {
+        NotAFilter::UnknownField(name) => unread(&format!("`{name}` is not a field of an export.")),
+        NotAFilter::NotText(_) => unread(&refused.to_string()),
+        NotAFilter::Invalid { field, detail } => invalid(field, &detail),
+    })?;
     if let (Some(from), Some(to)) = (filter.from, filter.to)
         && from > to
     {

@@ -18,7 +18,7 @@ use store::{
 };
 use tokio::task::JoinSet;
 
-use super::plan::{Plan, after};
+use super::plan::Plan;
 
 /// How many bytes of merged events make a batch.
 const MERGED_BYTES: usize = 1024 * 1024;
@@ -67,26 +67,17 @@ enum At {
 
 impl Source {
     pub fn new(store: Store, files: Option<Bucket>, plan: Plan) -> Self {
-        let at = plan
-            .range
-            .map_or(At::End, |range| At::Below(after(range.newest)));
-        Self {
-            store,
-            files,
-            plan,
-            at,
-            rows_max: u32::MAX,
-        }
+        let below = plan.above();
+        Self::resume(store, files, plan, below)
     }
 
     /// One that goes on where another was.
     pub fn resume(store: Store, files: Option<Bucket>, plan: Plan, below: EventId) -> Self {
-        let at = plan.range.map_or(At::End, |_| At::Below(below));
         Self {
             store,
             files,
             plan,
-            at,
+            at: At::Below(below),
             rows_max: u32::MAX,
         }
     }

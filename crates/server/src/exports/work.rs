@@ -97,6 +97,7 @@ impl Worker {
         Ok(())
     }
 
+    /// Makes a job's files until it is done, fails, is not ours any more, or we stop.
     async fn take_on(
         &self,
         job: &Claimed,
@@ -114,43 +115,47 @@ impl Worker {
                 return self.store.release_export(job, Duration::ZERO, None).await;
             }
         };
+        self.settle(job, made).await
+    }
+
+    /// Writes down how it ended: done, to be tried again, or given up.
+    async fn settle(&self, job: &Claimed, made: Result<u64, Error>) -> Result<(), store::Error> {
         let now = self.clock.now();
+        let expires_at = now.plus(KEPT);
         match made {
             Ok(events) => {
-                let expires_at = now.plus(KEPT);
                 self.store
                     .finish_export(job, events, now, expires_at)
                     .await?;
                 tracing::info!(export.id = %job.id, events, "made an export");
+                Ok(())
             }
             Err(Error::Lost) => {
                 tracing::info!(export.id = %job.id, "an export was canceled, or another goes on with it");
-                // What was canceled may have had a file finished after its files were deleted.
-                if self
-                    .store
-                    .export(job.org, job.id)
-                    .await?
-                    .is_none_or(|row| row.state == "canceled")
-                {
-                    let folder = sweep::folder(job.org, job.id);
-                    if let Err(error) = self.files.delete_below(&folder).await {
-                        tracing::warn!(error = chain(&error), export.id = %job.id, "files are left");
-                    }
-                }
+                self.clear_if_canceled(job).await
             }
             Err(error) if job.tries < TRIES_MAX => {
                 tracing::warn!(error = chain(&error), export.id = %job.id, "an export failed, it is tried again");
                 let pause = PAUSE * 2_u32.pow(job.tries.saturating_sub(1));
                 let told = "A file could not be written or read; it is tried again.";
-                self.store.release_export(job, pause, Some(told)).await?;
+                self.store.release_export(job, pause, Some(told)).await
             }
             Err(error) => {
                 tracing::error!(error = chain(&error), export.id = %job.id, "an export was given up");
                 let told = "Files could not be written or read, however often it was tried; whoever runs \
                             Watchbell finds why in its log.";
-                self.store
-                    .fail_export(job, told, now, now.plus(KEPT))
-                    .await?;
+                self.store.fail_export(job, told, now, expires_at).await
+            }
+        }
+    }
+
+    /// What was canceled may have had a file finished after its files were deleted.
+    async fn clear_if_canceled(&self, job: &Claimed) -> Result<(), store::Error> {
+        let row = self.store.export(job.org, job.id).await?;
+        if row.is_none_or(|row| row.state == "canceled") {
+            let folder = sweep::folder(job.org, job.id);
+            if let Err(error) = self.files.delete_below(&folder).await {
+                tracing::warn!(error = chain(&error), export.id = %job.id, "files are left");
             }
         }
         Ok(())
@@ -179,12 +184,8 @@ impl Worker {
         }
         let wanted = Wanted::of(job)?;
         let plan = wanted.plan.clone();
-        let source = match job.below {
-            None => Source::new(self.store.clone(), Some(self.files.clone()), plan),
-            Some(below) => {
-                Source::resume(self.store.clone(), Some(self.files.clone()), plan, below)
-            }
-        };
+        let below = job.below.unwrap_or_else(|| plan.above());
+        let source = Source::resume(self.store.clone(), Some(self.files.clone()), plan, below);
         // A file ends between two pieces, so that none is twice as large as it should be.
         let rows_max = u32::try_from(self.file_events_max).unwrap_or(u32::MAX);
         let mut source = Ahead::new(source.in_pieces_of(rows_max));

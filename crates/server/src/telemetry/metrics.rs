@@ -20,6 +20,10 @@ pub const EVENTS_INDEXED: &str = "watchbell_events_indexed_total";
 pub const EVENTS_JUDGED: &str = "watchbell_events_judged_total";
 /// Deliveries made by the matcher.
 pub const DELIVERIES_MATCHED: &str = "watchbell_deliveries_matched_total";
+/// Alerts that were put on record and not sent, by `state`: suppressed, snoozed or shadow.
+pub const ALERTS_WITHHELD: &str = "watchbell_alerts_withheld_total";
+/// How often a rule had more groups than it remembers, and forgot one.
+pub const PACE_OVERFLOWS: &str = "watchbell_rule_groups_forgotten_total";
 /// Attempts made, by `outcome`.
 pub const DELIVERY_ATTEMPTS: &str = "watchbell_delivery_attempts_total";
 /// How long attempts took, from resolving the name to the answer's end.
@@ -92,6 +96,8 @@ fn describe() {
     describe_counter!(EVENTS_BACKTESTED, "Stored events that rules were tried on");
     describe_counter!(EVENTS_INDEXED, "Events written to the index");
     describe_counter!(EVENTS_JUDGED, "Events put before the rules");
+    describe_counter!(ALERTS_WITHHELD, "Alerts put on record and not sent");
+    describe_counter!(PACE_OVERFLOWS, "Groups that a rule forgot early");
     describe_counter!(DELIVERIES_MATCHED, "Deliveries made by the matcher");
     describe_counter!(DELIVERY_ATTEMPTS, "Attempts made, by outcome");
     describe_histogram!(

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use engines::Postgres;
 use reqwest::{Client, Method, RequestBuilder, Response};
 use serde_json::{Value, json};
-use testkit::{Database, Watchbell, eventually, namespace, shared};
+use testkit::{Database, Own, Watchbell, eventually, namespace, own, shared};
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_watchbell");
 pub(crate) const SECRET: &str = "whsec_dGhpcyBpcyBhIHNlY3JldCBmb3IgdGVzdHMgb25seSE=";
@@ -59,6 +60,15 @@ impl Deployment {
             database: Some(database),
             ..deployment
         }
+    }
+
+    /// On a PostgreSQL of the test's own, which it may stop, and the journal all tests share.
+    pub(crate) fn on_own_postgres() -> (Own<Postgres>, Self) {
+        let postgres = own::postgres().expect("PostgreSQL");
+        let url = postgres.ensure_database("watchbell").expect("a database");
+        migrate(&url).expect("a migrated database");
+        let deployment = Self::on(&url, &shared().nats_url);
+        (postgres, deployment)
     }
 
     /// On engines of the test's own. The database must be migrated by [`migrate`].
@@ -235,6 +245,15 @@ impl Customer {
     /// Every event of the organisation, newest first, page by page.
     pub(crate) async fn all_events(&self) -> Vec<Value> {
         self.all("/v1/audit/events").await
+    }
+
+    /// The ids of every event of the organisation, sorted.
+    pub(crate) async fn listed_ids(&self) -> Vec<String> {
+        let events = self.all_events().await;
+        let ids = events.iter().map(|event| event["id"].as_str());
+        let mut ids: Vec<String> = ids.map(|id| id.expect("an id").to_owned()).collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// Every delivery of the organisation, newest event first, page by page.

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Answer, Database, Receiver, Signal, eventually, own, shared};
+use testkit::{Answer, Receiver, Signal, eventually, own};
 
-use crate::deployment::{DEADLINE, Deployment, Running, event, http, migrate, ok};
+use crate::deployment::{DEADLINE, Deployment, Running, event, http, ok};
 
 async fn readiness(http: &Client, base_url: &str) -> Option<(StatusCode, Value)> {
     let response = http
@@ -132,10 +132,7 @@ async fn what_was_not_sent_before_the_end_is_sent_by_the_next_process_and_nothin
 
 #[tokio::test]
 async fn a_node_is_ready_and_takes_events_while_postgresql_is_down() {
-    let mut postgres = own::postgres().expect("PostgreSQL");
-    let url = postgres.ensure_database("watchbell").expect("a database");
-    migrate(&url).expect("migrated");
-    let deployment = Deployment::on(&url, &shared().nats_url);
+    let (mut postgres, deployment) = Deployment::on_own_postgres();
     let mut running = Running::start(deployment);
     let receiver = Receiver::start().expect("a receiver");
     running.customer.rule(json!({}), &receiver.url()).await;
@@ -172,10 +169,8 @@ async fn a_node_is_ready_and_takes_events_while_postgresql_is_down() {
 
 #[tokio::test]
 async fn a_node_that_starts_while_postgresql_is_down_serves_a_key_it_has_never_seen() {
-    let mut postgres = own::postgres().expect("PostgreSQL");
-    let url = postgres.ensure_database("watchbell").expect("a database");
-    migrate(&url).expect("migrated");
-    let mut running = Running::start(Deployment::on(&url, &shared().nats_url));
+    let (mut postgres, deployment) = Deployment::on_own_postgres();
+    let mut running = Running::start(deployment);
     let receiver = Receiver::start().expect("a receiver");
     running.customer.rule(json!({}), &receiver.url()).await;
     assert_eq!(running.server.terminate(DEADLINE).code(), Some(0));
@@ -214,8 +209,7 @@ fn a_port_that_is_taken_ends_the_start_with_a_message_that_names_it() {
 #[tokio::test]
 async fn a_process_that_starts_before_its_journal_says_so_and_waits() {
     let mut nats = own::nats().expect("NATS");
-    let database = Database::from_template("watchbell", migrate).expect("a database");
-    let deployment = Deployment::on(database.url(), &nats.url());
+    let deployment = Deployment::on_journal(&nats.url());
     nats.stop();
     let mut process = deployment.command(&["serve"]);
     process.wait_for_line(DEADLINE, |line| line.contains("waiting for the journal"));

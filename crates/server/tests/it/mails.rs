@@ -275,10 +275,7 @@ async fn what_is_handed_in_last_is_still_sent_when_the_server_stops() {
 
 #[tokio::test]
 async fn while_postgres_is_away_people_are_told_so_and_not_that_they_are_unknown() {
-    let mut postgres = testkit::own::postgres().expect("a PostgreSQL");
-    let url = postgres.url();
-    crate::deployment::migrate(&url).expect("migrated");
-    let deployment = Deployment::on(&url, &testkit::shared().nats_url);
+    let (mut postgres, deployment) = Deployment::on_own_postgres();
     let mut server = deployment.serve("api");
     let mut ann = Person::at(&server.url(DEADLINE));
     ok(ann.register().await).await;

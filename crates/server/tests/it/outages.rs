@@ -6,7 +6,7 @@ use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use testkit::{Receiver, Watchbell, eventually, own, shared};
 
-use crate::deployment::{Customer, DEADLINE, Deployment, http, migrate};
+use crate::deployment::{Customer, DEADLINE, Deployment, http};
 use crate::load::{Ledger, Load, assert_nothing_lost, duplicates, named_event};
 use crate::wire::Wire;
 
@@ -15,10 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(25);
 
 #[tokio::test]
 async fn without_postgresql_ingest_and_delivery_go_on_and_later_the_list_is_exact() {
-    let mut postgres = own::postgres().expect("PostgreSQL");
-    let url = postgres.ensure_database("watchbell").expect("a database");
-    migrate(&url).expect("a migrated database");
-    let deployment = Deployment::on(&url, &shared().nats_url);
+    let (mut postgres, deployment) = Deployment::on_own_postgres();
     let mut server = deployment.serve_all();
     let customer = deployment.customer(&mut server);
     let receiver = Receiver::start().expect("a receiver");
@@ -62,10 +59,7 @@ async fn without_postgresql_ingest_and_delivery_go_on_and_later_the_list_is_exac
 
 #[tokio::test]
 async fn a_postgresql_that_is_killed_under_load_loses_nothing() {
-    let mut postgres = own::postgres().expect("PostgreSQL");
-    let url = postgres.ensure_database("watchbell").expect("a database");
-    migrate(&url).expect("a migrated database");
-    let deployment = Deployment::on(&url, &shared().nats_url);
+    let (mut postgres, deployment) = Deployment::on_own_postgres();
     let mut server = deployment.serve_all();
     let customer = deployment.customer(&mut server);
     let receiver = Receiver::start().expect("a receiver");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use testkit::Watchbell;
+use testkit::{Dice, Watchbell};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -22,19 +22,6 @@ const AGAIN_AFTER: Duration = Duration::from_millis(50);
 /// Chance, but the same in every run; changed, the test tells another story.
 const SEED: u64 = 4;
 
-/// SplitMix64: small, and good enough to pick with.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
-    }
-}
-
 struct Batch {
     events: Vec<Value>,
     /// The places of the bad ones.
@@ -45,17 +32,17 @@ struct Batch {
 
 impl Batch {
     fn random(name: &str, dice: &mut Dice) -> Self {
-        let idempotency_key = (dice.below(2) == 0).then(|| format!("batch {name}"));
+        let idempotency_key = dice.one_in(2).then(|| format!("batch {name}"));
         let (mut events, mut bad) = (Vec::new(), Vec::new());
         for number in 0..=dice.below(EVENTS_MAX) {
             let event = named_event(name, &format!("{name}-{number}"));
             let mut event = event.as_object().cloned().expect("an object");
-            if idempotency_key.is_some() && dice.below(2) == 0 {
+            if idempotency_key.is_some() && dice.one_in(2) {
                 event.remove("client_event_id");
                 event.remove("occurred_at");
             }
             // The first is good, so that the batch is accepted.
-            if number > 0 && dice.below(4) == 0 {
+            if number > 0 && dice.one_in(4) {
                 bad.push(number);
                 event.remove("action");
             }
@@ -119,7 +106,7 @@ async fn sender(
     for batch in 0..BATCHES {
         let batch = Batch::random(&format!("{number}-{batch}"), &mut dice);
         let ids = batch.send(&customer, &address).await;
-        while dice.below(3) == 0 {
+        while dice.one_in(3) {
             assert_eq!(
                 batch.send(&customer, &address).await,
                 ids,
@@ -156,13 +143,13 @@ async fn over_random_restarts_the_list_is_exactly_what_was_accepted() {
     let mut dice = Dice(SEED);
     let mut progress = accepted.subscribe();
     for _ in 0..KILLS {
-        let more = usize::try_from(dice.below(24)).expect("small");
+        let more = usize::from(dice.below(24_u8));
         let aim = *progress.borrow_and_update() + more;
         let all = BATCHES * usize::try_from(SENDERS).expect("small");
         let waited = progress.wait_for(|now| *now >= aim.min(all));
         let waited = tokio::time::timeout(DEADLINE, waited).await;
         assert!(waited.is_ok(), "batches are accepted in time");
-        let role = ["api", "index"][usize::try_from(dice.below(2)).expect("small")];
+        let role = dice.of(&["api", "index"]);
         processes.get_mut(role).expect("it runs").kill();
         let mut restarted = deployment.serve(role);
         if role == "api" {
@@ -174,14 +161,7 @@ async fn over_random_restarts_the_list_is_exactly_what_was_accepted() {
 
     let customer = customer.at(processes.get_mut("api").expect("it runs"));
     wait_until_fresh(&customer, "/v1/audit/events").await;
-    let mut listed: Vec<String> = customer
-        .all_events()
-        .await
-        .iter()
-        .map(|event| event["id"].as_str().expect("an id").to_owned())
-        .collect();
     promised.sort_unstable();
-    listed.sort_unstable();
-    assert_eq!(listed, promised);
-    println!("{KILLS} kills under {} events", listed.len());
+    assert_eq!(customer.listed_ids().await, promised);
+    println!("{KILLS} kills under {} events", promised.len());
 }

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use testkit::{eventually, own, shared};
+use testkit::{eventually, shared};
 use tokio::time::timeout;
 
-use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, migrate, ok};
+use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, ok};
 use crate::errors::problem;
 use crate::people::Person;
 use crate::telemetry::counted;
@@ -227,10 +227,7 @@ async fn a_client_that_does_not_read_misses_events_and_is_told_how_many() {
 
 #[tokio::test]
 async fn a_stream_goes_on_and_even_starts_while_postgresql_is_down() {
-    let mut postgres = own::postgres().expect("PostgreSQL");
-    let url = postgres.ensure_database("watchbell").expect("a database");
-    migrate(&url).expect("a migrated database");
-    let deployment = Deployment::on(&url, &shared().nats_url);
+    let (mut postgres, deployment) = Deployment::on_own_postgres();
     let mut server = deployment.serve_all();
     let customer = deployment.customer(&mut server);
     let mut before = Stream::open(&customer, "").await;

@@ -7,13 +7,10 @@
 
 use std::{fmt::Write as _, ops::ControlFlow};
 
-use domain::{
-    EventId, OrgId,
-    event::{Filter, filter::ActionPattern},
-};
+use domain::{EventId, OrgId, event::Filter};
 use uuid::Uuid;
 
-use super::look::split;
+use super::look::{indexed, split};
 use crate::{
     Error, Store,
     copy_out::copy_out,
@@ -188,23 +185,12 @@ fn statement(org: OrgId, filter: &Filter, at: Position) -> String {
 /// One condition of one value that an index serves in order of id, so that what does not match is not
 /// even looked at. With the others, or with more values, PostgreSQL might walk far to fill the limit.
 fn narrowing(filter: &Filter) -> String {
-    let narrow = [
-        ("decision_id", &filter.decision_id),
-        ("trace_id", &filter.trace_id),
-        ("session_id", &filter.session_id),
-        ("agent_id", &filter.agent_id),
-    ];
-    let single = narrow
-        .into_iter()
+    indexed(filter)
         .find_map(|(column, values)| match values.as_slice() {
-            [value] => Some((column, value)),
+            [value] => Some(format!(" AND {column} = {}", Literal(value))),
             _ => None,
-        });
-    match (single, filter.action.as_slice()) {
-        (Some((column, value)), _) => format!(" AND {column} = {}", Literal(value)),
-        (None, [ActionPattern::Is(action)]) => format!(" AND action = {}", Literal(action)),
-        _ => String::new(),
-    }
+        })
+        .unwrap_or_default()
 }
 
 /// The columns that the conditions are about, but for those that are read anyway.

@@ -53,39 +53,42 @@ pub(super) enum Driver<'l> {
 impl<'l> Driver<'l> {
     /// The one that singles out fewest.
     pub(super) fn of(filter: &'l Filter) -> Self {
-        let by_text = [
-            ("trace_id", &filter.trace_id),
-            ("session_id", &filter.session_id),
-            ("decision_id", &filter.decision_id),
-            ("agent_id", &filter.agent_id),
-        ];
-        for (column, values) in by_text {
-            if !values.is_empty() {
-                return Self::Column(column, values.iter().map(String::as_str).collect());
-            }
+        match indexed(filter).next() {
+            Some((column, values)) => Self::Column(column, values),
+            None => Self::Time,
         }
-        let whole: Option<Vec<&str>> = filter.action.iter().map(whole_action).collect();
-        if let Some(actions) = whole.filter(|actions| !actions.is_empty()) {
-            return Self::Column("action", actions);
-        }
-        // Their indexes hold what people look for among the many that went well, and nothing else.
-        let is_bad = |result: &String| result != "success";
-        if !filter.result.is_empty() && filter.result.iter().all(is_bad) {
-            return Self::Column("result", filter.result.iter().map(String::as_str).collect());
-        }
-        let is_grave = |severity: &String| ["high", "critical"].contains(&severity.as_str());
-        if !filter.severity.is_empty() && filter.severity.iter().all(is_grave) {
-            return Self::Column(
-                "severity",
-                filter.severity.iter().map(String::as_str).collect(),
-            );
-        }
-        Self::Time
     }
 
     pub(super) fn is(&self, name: &str) -> bool {
         matches!(self, Self::Column(column, _) if *column == name)
     }
+}
+
+/// The conditions of a filter that an index serves in order of id, each with its values; what singles
+/// out fewest comes first.
+pub(super) fn indexed(filter: &Filter) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
+    let any = |_: &str| true;
+    // What people look for among the many that went well; these indexes hold nothing else.
+    let is_bad = |result: &str| result != "success";
+    let is_grave = |severity: &str| ["high", "critical"].contains(&severity);
+    let actions: Option<Vec<&str>> = filter.action.iter().map(whole_action).collect();
+    [
+        ("decision_id", texts_if(&filter.decision_id, any)),
+        ("trace_id", texts_if(&filter.trace_id, any)),
+        ("session_id", texts_if(&filter.session_id, any)),
+        ("agent_id", texts_if(&filter.agent_id, any)),
+        ("action", actions),
+        ("result", texts_if(&filter.result, is_bad)),
+        ("severity", texts_if(&filter.severity, is_grave)),
+    ]
+    .into_iter()
+    .filter_map(|(column, values)| Some((column, values.filter(|values| !values.is_empty())?)))
+}
+
+/// The values, if an index has them all.
+fn texts_if(values: &[String], has: impl Fn(&str) -> bool) -> Option<Vec<&str>> {
+    let texts = values.iter().map(String::as_str);
+    texts.map(|text| has(text).then_some(text)).collect()
 }
 
 fn whole_action(pattern: &ActionPattern) -> Option<&str> {

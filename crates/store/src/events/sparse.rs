@@ -1,8 +1,9 @@
 //! Where rare events can be: the counts of events by day, hour and minute, read as a sparse index.
 //!
-//! Type, result, severity and the start of an action have no index of their own. But each has counts,
-//! written in the transaction that writes the events, so a day, hour or minute in which one of the
-//! wanted values was not counted needs no look. Three errors among ten million events are found at once.
+//! Types, starts of actions, and the results and severities that most events have, are in no index of
+//! their own. But each has counts, written in the transaction that writes the events, so a day, hour or
+//! minute in which one of the wanted values was not counted needs no look. Three logins among ten million
+//! events are found at once.
 
 use domain::{Day, EventId, OrgId, event::Filter};
 use sqlx::{PgConnection, Postgres, QueryBuilder};

@@ -10,12 +10,12 @@ use store::{
     events::export::{Piece, Position},
     watermark::Span,
 };
-use testkit::Database;
+use testkit::{Database, Dice};
 use uuid::Uuid;
 
 use crate::{
     NOW,
-    list::{Dice, Event, filled, filter, index, org},
+    list::{Event, filled, filter, index, org},
     store,
 };
 
@@ -98,7 +98,7 @@ async fn pieces_hold_what_the_filter_matches_newest_first_and_nothing_twice() {
         let mut filter = filter(&mut dice, &events);
         // An export has its times in the position.
         (filter.from, filter.to) = (None, None);
-        let without = (dice.roll(2) == 0).then(|| events[events.len() / 2].id);
+        let without = dice.one_in(2).then(|| events[events.len() / 2].id);
         let expected: Vec<&str> = events
             .iter()
             .rev()
@@ -108,7 +108,7 @@ async fn pieces_hold_what_the_filter_matches_newest_first_and_nothing_twice() {
         found += expected.len();
         let mut from = everything();
         from.without = without;
-        let rows = u32::try_from(1 + dice.roll(40)).expect("small");
+        let rows = 1 + dice.below(40);
         let (small, _) = exported(&store, org(), &filter, from, Some(rows)).await;
         assert_eq!(small, expected, "{rows} {filter:?}");
         let (usual, _) = exported(&store, org(), &filter, from, None).await;

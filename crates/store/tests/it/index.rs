@@ -8,7 +8,7 @@ use store::{
     partitions::{Leftover, Table},
     watermark::{Applied, Source, Span},
 };
-use testkit::Database;
+use testkit::{Database, Dice};
 use uuid::Uuid;
 
 use crate::{NOW, store};
@@ -129,17 +129,6 @@ async fn a_log_that_is_applied_a_second_time_changes_nothing_whatever_the_ids() 
     assert_eq!(differences(&database), "");
 }
 
-/// Numbers that look random and are the same every time.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, most: u32) -> u32 {
-        let next = self.0.wrapping_mul(6_364_136_223_846_793_005);
-        self.0 = next.wrapping_add(1_442_695_040_888_963_407);
-        u32::try_from((self.0 >> 33) % u64::from(most)).expect("below a u32")
-    }
-}
-
 #[tokio::test]
 async fn counts_are_of_what_is_in_the_table_after_any_batches_in_any_order() {
     const AGENTS: [&str; 4] = ["a", "b", "c", "d"];
@@ -150,18 +139,18 @@ async fn counts_are_of_what_is_in_the_table_after_any_batches_in_any_order() {
     for position in 0..40 {
         let rows: Vec<_> = (0..dice.below(2 * MANY))
             .map(|_| {
-                let at = NOW.minus(Duration::from_secs(u64::from(dice.below(2 * 24 * 3600))));
+                let at = NOW.minus(Duration::from_secs(dice.below(2 * 24 * 3600)));
                 let number = dice.below(1_000);
-                let id = match dice.below(3) {
+                let id = match dice.below(3_u8) {
                     0 => named_id(number, NOW),
                     1 => random_id(dice.below(u32::MAX), at),
                     // Comes again, against the rule.
                     _ => random_id(number, NOW),
                 };
                 EventRow {
-                    org: org(1 + u128::from(dice.below(2))),
-                    agent_id: AGENTS[dice.below(4) as usize],
-                    severity: SEVERITIES[dice.below(3) as usize],
+                    org: org(1 + u128::from(dice.below(2_u8))),
+                    agent_id: dice.of(&AGENTS),
+                    severity: dice.of(&SEVERITIES),
                     ..row(id)
                 }
             })

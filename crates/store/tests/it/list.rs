@@ -13,7 +13,7 @@ use store::{
     events::{Budget, EventRow, EventsWanted, Order},
     watermark::{Source, Span},
 };
-use testkit::Database;
+use testkit::{Database, Dice};
 use uuid::Uuid;
 
 use crate::{NOW, store};
@@ -35,22 +35,6 @@ pub(crate) const COUNT: &str = "INSERT INTO event_counts (org_id, field, grain, 
     WHERE value IS NOT NULL AND (grain <> 'minute' OR at > now() - interval '7 days')
     GROUP BY 1, 2, 3, 4, 5
     ON CONFLICT (org_id, field, grain, bucket, value) DO UPDATE SET events = EXCLUDED.events";
-
-/// Numbers that look random and are the same every time.
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) % sides
-    }
-
-    pub(crate) fn of<'a>(&mut self, texts: &[&'a str]) -> &'a str {
-        texts[usize::try_from(self.roll(texts.len() as u64)).expect("small")]
-    }
-}
 
 const TYPES: [&str; 3] = ["tool_call", "login", "export"];
 const AGENTS: [&str; 4] = ["ag-1", "ag-2", "Ag-2", "ag-%"];
@@ -79,14 +63,14 @@ pub(crate) struct Event {
 }
 
 fn event(dice: &mut Dice, now: Timestamp) -> Event {
-    let ago = Duration::from_millis(dice.roll(DAYS * 24 * 3600 * 1000));
-    let random = [(); 10].map(|()| u8::try_from(dice.roll(256)).expect("a byte"));
+    let ago = Duration::from_millis(dice.below(DAYS * 24 * 3600 * 1000));
+    let random = [(); 10].map(|()| u8::try_from(dice.below(256_u16)).expect("a byte"));
     let mut fields = json!({
         // One type is rare, so that the counts have something to skip.
-        "event_type": if dice.roll(100) == 0 { "rare" } else { dice.of(&TYPES) },
+        "event_type": if dice.one_in(100) { "rare" } else { dice.of(&TYPES) },
         "agent_id": dice.of(&AGENTS),
         "action": dice.of(&ACTIONS),
-        "result": if dice.roll(60) == 0 { "error" } else { dice.of(&RESULTS) },
+        "result": if dice.one_in(60) { "error" } else { dice.of(&RESULTS) },
         "metadata": {"note": dice.of(&TEXTS)},
     });
     for (field, values) in [
@@ -95,7 +79,7 @@ fn event(dice: &mut Dice, now: Timestamp) -> Event {
         ("trace_id", &SESSIONS),
         ("decision_id", &SESSIONS),
     ] {
-        if dice.roll(3) == 0 {
+        if dice.one_in(3) {
             fields[field] = json!(dice.of(values));
         }
     }
@@ -204,18 +188,22 @@ pub(crate) fn filter(dice: &mut Dice, events: &[Event]) -> Filter {
         ),
     ];
     for (field, values, one_in) in fields {
-        if dice.roll(one_in) != 0 {
+        if !dice.one_in(one_in) {
             continue;
         }
-        let times = if field == "q" { 1 } else { 1 + dice.roll(3) };
+        let times = if field == "q" {
+            1
+        } else {
+            1 + dice.below(3_u8)
+        };
         for _ in 0..times {
             filter.add(field, dice.of(values)).expect("a filter");
         }
     }
     for bound in ["from", "to"] {
-        if dice.roll(4) == 0 {
-            let place = usize::try_from(dice.roll(events.len() as u64)).expect("small");
-            let at = events[place].id.time().to_string();
+        if dice.one_in(4) {
+            let times: Vec<Timestamp> = events.iter().map(|event| event.id.time()).collect();
+            let at = dice.of(&times).to_string();
             filter.add(bound, &at).expect("a filter");
         }
     }
@@ -252,18 +240,18 @@ async fn compare(store: &Store, events: &[Event], dice: &mut Dice) {
             filter.matches(event.id, &event.json, &view)
         });
         let mut expected: Vec<EventId> = matching.map(|event| event.id).collect();
-        let order = if dice.roll(2) == 0 {
+        let order = if dice.one_in(2) {
             expected.reverse();
             Order::NewestFirst
         } else {
             Order::OldestFirst
         };
-        let limit = u32::try_from(1 + dice.roll(40)).expect("small");
+        let limit = 1 + dice.below(40);
         let budget = Budget {
-            events: u32::try_from(1 + dice.roll(100)).expect("small"),
-            looks: u32::try_from(1 + dice.roll(5)).expect("small"),
-            bytes: usize::try_from(1 + dice.roll(4_000)).expect("small"),
-            time: Duration::from_secs(dice.roll(4)),
+            events: 1 + dice.below(100),
+            looks: 1 + dice.below(5),
+            bytes: usize::from(1 + dice.below(4_000_u16)),
+            time: Duration::from_secs(dice.below(4)),
         };
         let wanted = EventsWanted {
             filter,

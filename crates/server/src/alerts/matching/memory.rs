@@ -1,0 +1,218 @@
+//! What a matcher knows of a partition: how far it is, and the pace of its rules.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap, HashSet, VecDeque},
+    time::Duration,
+};
+
+use domain::{
+    OrgId, RuleId, Timestamp,
+    rule::{
+        Definition, Rule,
+        pace::{Ended, Fate, Group, Groups, Match, Pace, Step},
+    },
+};
+use journal::record::{Judged, Position};
+
+use super::judge::Pair;
+
+/// How exactly it is known where in the chain the pace of a rule begins: reading it takes up to so much
+/// longer than it must.
+const LANDMARK_EVERY: Duration = Duration::from_secs(60);
+
+/// What is known between two batches. All of it can be read from the record.
+#[derive(Default)]
+pub(super) struct Memory {
+    /// When the log of events was made.
+    pub(super) created: String,
+    /// What is judged.
+    pub(super) position: Position,
+    /// The end of the chain of judgements, and what of it needs no look any more.
+    pub(super) last: u64,
+    pub(super) settled: u64,
+    /// Whether we are further than the end of the chain says.
+    pub(super) is_ahead: bool,
+    /// Of the event that is judged next: rules whose word on it is on record.
+    known: HashSet<Pair>,
+    /// The latest time of an event.
+    clock: Timestamp,
+    paces: HashMap<RuleId, RulePace>,
+    /// When a period of a rule ends.
+    ends: BinaryHeap<Reverse<(Timestamp, RuleId)>>,
+    /// Places in the chain, with the clock as it was there.
+    landmarks: VecDeque<(u64, Timestamp)>,
+    /// The longest that a rule remembers.
+    longest: Duration,
+}
+
+struct RulePace {
+    org: OrgId,
+    counts_since: u32,
+    pace: Pace,
+    /// The end that is in [`Memory::ends`].
+    awaited: Option<Timestamp>,
+}
+
+/// A rule whose periods have ended.
+pub(super) struct Over {
+    pub(super) org: OrgId,
+    pub(super) rule: RuleId,
+    pub(super) counts_since: u32,
+    pub(super) ended: Vec<Ended>,
+}
+
+impl Memory {
+    /// An event of this time is judged.
+    pub(super) fn see(&mut self, at: Timestamp) {
+        self.clock = self.clock.max(at);
+    }
+
+    /// The latest time of an event.
+    pub(super) fn clock(&self) -> Timestamp {
+        self.clock
+    }
+
+    /// Judges a match.
+    pub(super) fn step(&mut self, rule: &Rule, groups: &Groups, hit: Match) -> Step {
+        if !has_pace(&rule.definition) {
+            return Step {
+                fate: Fate::Alert,
+                hit,
+                ended: Vec::new(),
+                overflowed: false,
+            };
+        }
+        let step = self.pace_of(rule).pace.step(&rule.definition, groups, hit);
+        self.await_end(rule.id);
+        step
+    }
+
+    /// Takes over what is on record.
+    pub(super) fn restore(&mut self, rule: &Rule, groups: &Groups, hit: Match, fate: Fate) {
+        if has_pace(&rule.definition) {
+            let pace = &mut self.pace_of(rule).pace;
+            pace.restore(&rule.definition, groups, hit, fate);
+            self.await_end(rule.id);
+        }
+    }
+
+    /// A period is on record as ended.
+    pub(super) fn ended(&mut self, rule: RuleId, counts_since: u32, group: &Group) {
+        let known = self.paces.get_mut(&rule);
+        if let Some(known) = known.filter(|known| known.counts_since == counts_since) {
+            known.pace.ended(group);
+        }
+    }
+
+    /// When the next period ends.
+    pub(super) fn next_end(&self) -> Option<Timestamp> {
+        self.ends.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Ends the periods of a rule that are over by `now`, if one has any.
+    pub(super) fn take_over(&mut self, now: Timestamp) -> Option<Over> {
+        if self.next_end()? > now {
+            return None;
+        }
+        let Reverse((_, rule)) = self.ends.pop()?;
+        let known = self.paces.get_mut(&rule)?;
+        known.awaited = None;
+        let over = Over {
+            org: known.org,
+            rule,
+            counts_since: known.counts_since,
+            ended: known.pace.end(now),
+        };
+        self.await_end(rule);
+        Some(over)
+    }
+
+    /// What the next message of the chain says of us.
+    pub(super) fn judged(&mut self, position: Position, is_partial: bool) -> Judged {
+        // One landmark may be older than what is remembered, if the next one is not.
+        while let Some((_, next)) = self.landmarks.get(1)
+            && next.plus(self.longest) <= self.clock
+        {
+            self.landmarks.pop_front();
+        }
+        let first = self.landmarks.front();
+        Judged {
+            created: self.created.clone(),
+            position,
+            is_partial,
+            settled: self.settled,
+            since: first.map_or(self.last + 1, |(sequence, _)| *sequence),
+            at: self.clock,
+        }
+    }
+
+    /// The chain ends with this message now.
+    pub(super) fn appended(&mut self, sequence: u64, judged: &Judged) {
+        self.last = sequence;
+        self.clock = self.clock.max(judged.at);
+        let newest = self.landmarks.back().map(|(_, clock)| *clock);
+        let is_due = newest.is_none_or(|newest| newest.plus(LANDMARK_EVERY) <= self.clock);
+        if is_due && !self.paces.is_empty() {
+            self.landmarks.push_back((sequence, self.clock));
+        }
+        self.is_ahead = false;
+    }
+
+    pub(super) fn know(&mut self, pairs: Vec<Pair>) {
+        self.known.extend(pairs);
+    }
+
+    pub(super) fn is_known(&self, pair: Pair) -> bool {
+        self.known.contains(&pair)
+    }
+
+    /// The event they are of is judged.
+    pub(super) fn forget_known(&mut self) {
+        self.known.clear();
+    }
+
+    /// Forgets the rules that are gone or count otherwise now.
+    pub(super) fn retain(&mut self, counts: impl Fn(OrgId, RuleId, u32) -> bool) {
+        self.paces
+            .retain(|rule, known| counts(known.org, *rule, known.counts_since));
+    }
+
+    fn pace_of(&mut self, rule: &Rule) -> &mut RulePace {
+        self.longest = self.longest.max(remembers_for(&rule.definition));
+        let known = self.paces.entry(rule.id).or_insert_with(|| RulePace {
+            org: rule.org_id,
+            counts_since: rule.counts_since,
+            pace: Pace::default(),
+            awaited: None,
+        });
+        if known.counts_since != rule.counts_since {
+            // It counts otherwise now: what was counted is of no use.
+            known.counts_since = rule.counts_since;
+            known.pace = Pace::default();
+        }
+        known
+    }
+
+    fn await_end(&mut self, rule: RuleId) {
+        let Some(known) = self.paces.get_mut(&rule) else {
+            return;
+        };
+        if let Some(end) = known.pace.next_end()
+            && known.awaited.is_none_or(|awaited| end < awaited)
+        {
+            known.awaited = Some(end);
+            self.ends.push(Reverse((end, rule)));
+        }
+    }
+}
+
+fn has_pace(rule: &Definition) -> bool {
+    rule.threshold.is_some() || rule.suppress.is_some()
+}
+
+fn remembers_for(rule: &Definition) -> Duration {
+    let window_s = rule.threshold.as_ref().map_or(0, |it| it.window_s);
+    let for_s = rule.suppress.as_ref().map_or(0, |it| it.for_s);
+    Duration::from_secs(window_s.max(for_s).into())
+}
