@@ -14,7 +14,7 @@ use crate::{
     accounts::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
-    alerts::{backtest, rules, trial, trigger},
+    alerts::{backtest, rules, suggest, trial, trigger},
     decisions::decide,
     deliveries::show,
     edge::problem::{FaultBody, ProblemBody},
@@ -35,7 +35,7 @@ use crate::{
         exports::ask::export, exports::jobs::list, exports::jobs::show, exports::jobs::cancel, exports::links::download,
         decide::decide,
         rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
-        trial::test, backtest::ask::saved, backtest::ask::unsaved, trigger::trigger,
+        trial::test, backtest::ask::saved, backtest::ask::unsaved, trigger::trigger, suggest::suggest,
         register::register, register::verify_email, login::login, login::logout,
         password_reset::request, password_reset::confirm, sessions::list, sessions::end,
         organisation::me, organisation::show, organisation::rename,

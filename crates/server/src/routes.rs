@@ -21,7 +21,7 @@ use crate::{
     accounts::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
-    alerts::{backtest::ask as backtest, rules, trial, trigger},
+    alerts::{backtest::ask as backtest, rules, suggest, trial, trigger},
     decisions::decide,
     deliveries::show as deliveries,
     edge::{
@@ -90,6 +90,10 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         .route(
             "/v1/alert-rules/{id}/backtest",
             per_key(RuleTry, post(backtest::saved)),
+        )
+        .route(
+            "/v1/alert-rules/suggest",
+            per_key(RuleTry, post(suggest::suggest)),
         )
         .route(
             "/v1/alert-rules/{id}/trigger",

@@ -5,15 +5,14 @@
 //! A rule that is in force counts by the time at which events arrive, so where those came late or out of
 //! order it may have alerted a little otherwise.
 
-use std::{collections::VecDeque, mem};
+use std::{collections::VecDeque, mem, sync::Arc};
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Rule,
+    Definition, Rule, RuleSet,
     pace::{Fate, Group, Groups, Match, Pace},
-    set::wants,
 };
 use crate::{Day, EventId, event::EventView};
 
@@ -25,7 +24,9 @@ pub const PACED_PER_DAY_MAX: usize = 500_000;
 /// A rule, and what came of it so far.
 #[derive(Debug)]
 pub struct Backtest {
-    rule: Rule,
+    definition: Definition,
+    /// The rule alone: the index reads no more of an event than the rule looks at.
+    alone: RuleSet,
     counts: Counts,
     by_day: Vec<DayCounts>,
     /// Newest first.
@@ -79,9 +80,12 @@ struct Paced {
 type GroupHash = [u8; 16];
 
 impl Backtest {
-    pub fn new(rule: Rule) -> Self {
+    /// The rule is tried as if it was enabled.
+    pub fn new(mut rule: Rule) -> Self {
+        rule.definition.enabled = true;
         Self {
-            rule,
+            definition: rule.definition.clone(),
+            alone: RuleSet::new([Arc::new(rule)]),
             counts: Counts::default(),
             by_day: Vec::new(),
             samples: VecDeque::new(),
@@ -98,7 +102,7 @@ impl Backtest {
         let Ok(event) = EventView::parse(json) else {
             return;
         };
-        if !wants(&self.rule, &event) {
+        if self.alone.matching(&event).is_empty() {
             return;
         }
         self.counts.matched += 1;
@@ -107,7 +111,7 @@ impl Backtest {
             self.today.samples.push(json.to_owned());
         }
         if self.has_pace() && self.today.paced.len() < PACED_PER_DAY_MAX {
-            let paced = Paced::of(&self.rule, &event);
+            let paced = Paced::of(&self.definition, &event);
             self.today.paced.extend(paced);
         }
     }
@@ -166,16 +170,15 @@ impl Backtest {
     }
 
     fn has_pace(&self) -> bool {
-        let definition = &self.rule.definition;
-        definition.threshold.is_some() || definition.suppress.is_some()
+        self.definition.threshold.is_some() || self.definition.suppress.is_some()
     }
 
     /// How many of a day's matches are alerts; those that are kept back are counted too.
     fn alerts_among(&mut self, newest_first: Vec<Paced>) -> u64 {
         let mut alerts = 0;
         for paced in newest_first.into_iter().rev() {
-            let groups = paced.groups(&self.rule);
-            let step = self.pace.step(&self.rule.definition, &groups, paced.hit());
+            let groups = paced.groups(&self.definition);
+            let step = self.pace.step(&self.definition, &groups, paced.hit());
             match step.fate {
                 Fate::Counted => {}
                 Fate::Alert => alerts += 1,
@@ -188,8 +191,8 @@ impl Backtest {
 
 impl Paced {
     /// `None` if the event has no id, which no stored event lacks.
-    fn of(rule: &Rule, event: &EventView<'_>) -> Option<Self> {
-        let groups = Groups::of(&rule.definition, event);
+    fn of(rule: &Definition, event: &EventView<'_>) -> Option<Self> {
+        let groups = Groups::of(rule, event);
         Some(Self {
             event: event.text("id")?.parse().ok()?,
             threshold: hash(groups.threshold.as_ref()),
@@ -205,12 +208,11 @@ impl Paced {
         }
     }
 
-    fn groups(self, rule: &Rule) -> Groups {
+    fn groups(self, rule: &Definition) -> Groups {
         let group = |hash: GroupHash| Group::from(hex::encode(hash));
-        let definition = &rule.definition;
         Groups {
-            threshold: definition.threshold.as_ref().map(|_| group(self.threshold)),
-            suppress: definition.suppress.as_ref().map(|_| group(self.suppress)),
+            threshold: rule.threshold.as_ref().map(|_| group(self.threshold)),
+            suppress: rule.suppress.as_ref().map(|_| group(self.suppress)),
         }
     }
 }

@@ -4,5 +4,6 @@ pub mod backtest;
 mod given;
 pub mod matching;
 pub mod rules;
+pub mod suggest;
 pub mod trial;
 pub mod trigger;

@@ -7,7 +7,7 @@ use domain::{
     rule::{
         Definition,
         definition::{GroupField, Suppress, Threshold},
-        set::wants,
+        explain::{Explanation, explain},
     },
 };
 use serde::{Deserialize, Serialize};
@@ -38,12 +38,59 @@ pub struct TrialBody {
 }
 
 /// What a rule makes of an event.
-#[derive(Serialize, ToSchema)]
-#[schema(as = RuleTrialResult)]
+#[derive(Serialize)]
 pub struct TrialAnswer {
-    matches: bool,
+    #[serde(flatten)]
+    explanation: Explanation,
     /// What would follow, in words.
     then: Vec<String>,
+}
+
+/// What a rule makes of an event.
+#[derive(ToSchema)]
+#[schema(as = RuleTrialResult)]
+#[expect(
+    dead_code,
+    reason = "describes the body; `Explanation` is what is written"
+)]
+pub struct TrialAnswerBody {
+    /// `match` holds, and none of `except`.
+    matches: bool,
+    /// Everything that is listed in `match`. Of those with the same `path` one has to pass.
+    leaves: Vec<LeafBody>,
+    /// The same for each of `except`, in order.
+    except: Vec<ExceptionBody>,
+    /// What would follow, in words.
+    then: Vec<String>,
+}
+
+/// One thing listed for a field.
+#[derive(ToSchema)]
+#[schema(as = RuleTrialLeaf)]
+#[expect(dead_code, reason = "describes `domain::rule::explain::Leaf`")]
+pub struct LeafBody {
+    #[schema(example = "metadata.region")]
+    path: String,
+    /// Which pattern of `$or` it belongs to: those with the same number have to pass together, and of the
+    /// numbers one.
+    or: Option<usize>,
+    #[schema(example = "prefix")]
+    op: String,
+    #[schema(value_type = Object)]
+    wanted: Value,
+    /// Not there if the event does not have the field.
+    #[schema(value_type = Option<Object>)]
+    seen: Value,
+    pass: bool,
+}
+
+/// Whether an exception rules the event out, and why.
+#[derive(ToSchema)]
+#[schema(as = RuleTrialException)]
+#[expect(dead_code, reason = "describes `domain::rule::explain::Exception`")]
+pub struct ExceptionBody {
+    matches: bool,
+    leaves: Vec<LeafBody>,
 }
 
 /// Tries a rule on an event.
@@ -54,7 +101,7 @@ pub struct TrialAnswer {
     post, path = "/v1/alert-rules/test", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     request_body = TrialBody,
-    responses((status = 200, description = "What the rule makes of it", body = TrialAnswer), Refusals),
+    responses((status = 200, description = "What the rule makes of it", body = TrialAnswerBody), Refusals),
 )]
 pub async fn test(
     State(plane): State<ControlPlane>,
@@ -65,11 +112,9 @@ pub async fn test(
     let json = given::event(&plane, caller.org, body.event, body.event_id).await?;
     // Given or stored, it was read before.
     let event = EventView::parse(&json).unwrap_or_default();
-    let matches = wants(&rule, &event);
-    Ok(JsonAnswer(TrialAnswer {
-        matches,
-        then: what_follows(&rule.definition, matches, plane.clock.now()),
-    }))
+    let explanation = explain(&rule.definition, &event);
+    let then = what_follows(&rule.definition, explanation.matches, plane.clock.now());
+    Ok(JsonAnswer(TrialAnswer { explanation, then }))
 }
 
 /// What would become of the event once the rule has judged it.
