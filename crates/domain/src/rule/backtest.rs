@@ -33,6 +33,8 @@ pub struct Backtest {
     samples: VecDeque<String>,
     pace: Pace,
     today: Today,
+    /// [`PACED_PER_DAY_MAX`]; less in tests.
+    paced_max: usize,
     /// Days that had more matches than are remembered.
     overflowed: Vec<Day>,
 }
@@ -91,6 +93,7 @@ impl Backtest {
             samples: VecDeque::new(),
             pace: Pace::default(),
             today: Today::default(),
+            paced_max: PACED_PER_DAY_MAX,
             overflowed: Vec::new(),
         }
     }
@@ -110,7 +113,7 @@ impl Backtest {
         if self.today.samples.len() < SAMPLES_MAX {
             self.today.samples.push(json.to_owned());
         }
-        if self.has_pace() && self.today.paced.len() < PACED_PER_DAY_MAX {
+        if self.has_pace() && self.today.paced.len() < self.paced_max {
             let paced = Paced::of(&self.definition, &event);
             self.today.paced.extend(paced);
         }
@@ -164,8 +167,9 @@ impl Backtest {
             days => format!(" and {} other days", days - 1),
         };
         Some(format!(
-            "More than {PACED_PER_DAY_MAX} events matched on {first}{others}; what the threshold and the \
-             suppression make of the earlier ones of a day is not counted."
+            "More than {} events matched on {first}{others}; what the threshold and the suppression make of \
+             the earlier ones of a day is not counted.",
+            self.paced_max
         ))
     }
 
@@ -364,11 +368,13 @@ mod tests {
         });
         let id = EventId::new(LATE, [2; 10]);
         let event = json!({"id": id.to_string(), "result": "denied"}).to_string();
-        for _ in 0..=PACED_PER_DAY_MAX {
+        backtest.paced_max = 100;
+        for _ in 0..=100 {
             backtest.look_at(&event);
         }
         backtest.end_of(Day::of(LATE));
-        assert_eq!(backtest.counts().alerts, 250_000);
+        assert_eq!(backtest.counts().matched, 101);
+        assert_eq!(backtest.counts().alerts, 50);
         let reason = backtest.incomplete_because().expect("it is incomplete");
         assert!(reason.contains("2025-11-15"), "{reason}");
     }

@@ -37,6 +37,12 @@ pub fn plain_sample() -> Value {
 fn fit(event: &mut Map<String, Value>, wanted: &Map<String, Value>) {
     for (name, wanted) in wanted {
         match wanted {
+            // Of these patterns one is enough.
+            Value::Array(patterns) if name == "$or" => {
+                if let Some(first) = patterns.first().and_then(Value::as_object) {
+                    fit(event, first);
+                }
+            }
             Value::Array(alternatives) => {
                 if let Some(value) = alternatives.iter().find_map(fitting) {
                     event.insert(name.clone(), value);
@@ -88,6 +94,10 @@ mod tests {
         assert_eq!(event["result"], "denied");
         assert_eq!(event["metadata"]["amount"], 500);
         assert_eq!(event["action"], plain_sample()["action"]);
+        let source = json!({"$or": [{"result": ["denied"]}, {"agent_id": ["a"]}]});
+        let event = sample(&Pattern::parse(source).expect("valid"));
+        assert_eq!(event["result"], "denied");
+        assert_eq!(event.get("$or"), None);
     }
 
     #[test]

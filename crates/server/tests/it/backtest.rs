@@ -194,6 +194,17 @@ async fn a_backtest_says_what_is_wrong_with_its_rule_or_its_range_and_saves_noth
         [1],
         "what was just accepted is in it"
     );
+    let other = json!({"match": {"result": [{"anything-but": ["denied"]}]}});
+    let other = of_unsaved(customer, other, json!({})).await;
+    assert_eq!(figures(&other, ["scanned", "matched"]), [1, 0]);
+    let prefix =
+        json!({"match": {"action": [{"prefix": "files."}]}, "except": [{"agent_id": ["agent-1"]}]});
+    let prefix = of_unsaved(customer, prefix, json!({})).await;
+    assert_eq!(
+        figures(&prefix, ["scanned", "matched"]),
+        [1, 0],
+        "an exception vetoes"
+    );
     let rules = customer.get_json("/v1/alert-rules").await;
     assert_eq!(rules["data"], json!([]));
     assert!(customer.all_deliveries().await.is_empty());
@@ -241,6 +252,7 @@ async fn a_backtest_tells_how_far_it_is_and_stops_when_its_client_goes_away() {
     drop((first, second));
     let stopped = eventually(DEADLINE, "nothing is looked at any more", async || {
         let before = counted(customer, LOOKED_AT).await;
+        // waits for: another piece of the trail, had anybody gone on; one takes some tens of milliseconds
         sleep(Duration::from_millis(500)).await;
         let after = counted(customer, LOOKED_AT).await;
         (after - before < 1.0).then_some(after)

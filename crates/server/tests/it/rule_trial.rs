@@ -39,6 +39,59 @@ async fn a_rule_that_is_given_or_saved_is_tried_on_an_event_that_is_given_or_sto
 }
 
 #[tokio::test]
+async fn every_condition_says_what_it_wanted_and_what_it_saw() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let rule = json!({
+        "match": {"action": [{"prefix": "payments."}], "result": ["denied"]},
+        "except": [{"agent_id": ["agent-1"]}, {"agent_id": ["nobody"]}],
+    });
+    let answer = tried(customer, &json!({"rule": rule, "event": event("agent-1")})).await;
+    assert_eq!(answer["matches"], false, "{answer}");
+    let leaf = |path: &str| {
+        let leaves = answer["leaves"].as_array().expect("leaves");
+        let leaf = leaves.iter().find(|leaf| leaf["path"] == path);
+        leaf.expect("a leaf").clone()
+    };
+    let action = json!({"path": "action", "op": "prefix", "wanted": "payments.", "seen": "files.delete", "pass": false});
+    assert_eq!(leaf("action"), action);
+    assert_eq!(leaf("result")["pass"], true);
+    assert_eq!(answer["except"][0]["matches"], true, "{answer}");
+    assert_eq!(answer["except"][1]["matches"], false, "{answer}");
+}
+
+#[tokio::test]
+async fn a_rule_made_from_an_event_matches_it_and_those_like_it_and_is_not_saved() {
+    let mut running = Running::start(Deployment::new());
+    let other = running.deployment.customer(&mut running.server);
+    let customer = &running.customer;
+    let stored = customer.ingest(&event("agent-1")).await;
+    let suggest = async |customer: &Customer, body: Value| {
+        customer.post("/v1/alert-rules/suggest", &body).await
+    };
+    let body = json!({ "event_id": stored });
+    let suggested = ok(suggest(customer, body.clone()).await).await;
+    assert_eq!(suggested["name"], "files.delete denied");
+    for (event, matches) in [
+        (event("agent-1"), true),
+        (event("agent-2"), true),
+        (
+            json!({"event_type": "tool_call", "action": "files.delete", "result": "success"}),
+            false,
+        ),
+    ] {
+        let answer = tried(customer, &json!({"rule": suggested, "event": event})).await;
+        assert_eq!(answer["matches"], matches, "{event}: {suggested}");
+    }
+    let given = ok(suggest(customer, json!({"event": event("agent-9")})).await).await;
+    assert_eq!(given, suggested);
+    problem(suggest(&other, body).await, 404).await;
+    problem(suggest(customer, json!({})).await, 422).await;
+    let rules = customer.get_json("/v1/alert-rules").await;
+    assert_eq!(rules["data"], json!([]));
+}
+
+#[tokio::test]
 async fn what_would_follow_is_said_in_words() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
