@@ -69,6 +69,9 @@ error_codes! {
     LimitReached, "LIMIT_REACHED", 409, "There can be no more of these",
         "Your organisation has as many of these as it may have.",
         "Delete or revoke some that are not needed, then send the request again.";
+    PreconditionFailed, "PRECONDITION_FAILED", 412, "It is not the version you named",
+        "The thing has another version by now than `If-Match` names; nothing was written.",
+        "Read it again, apply your change to what you find, and send that with the `ETag` of what you read as `If-Match`.";
     PayloadTooLarge, "PAYLOAD_TOO_LARGE", 413, "The body is too large",
         "The request body is larger than this endpoint takes.",
         "Split the batch. A request takes at most 1,000 events and 5 MiB, as it travels and again when it is unpacked.";

@@ -1,12 +1,12 @@
 //! A request that may be sent again: what its `Idempotency-Key` makes of it.
 //!
 //! The key names the request, among those of one API key. What follows from the name (the ids of the
-//! request's events) is the same however often the request is sent.
+//! request's events, or of the rule that it makes) is the same however often the request is sent.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    OrgId,
+    OrgId, RuleId, Timestamp,
     batch::Form,
     id::{Tail, derived},
 };
@@ -45,6 +45,11 @@ impl RequestName {
     pub fn tail(&self, index: usize) -> Tail {
         Tail::Derived(derived(&self.0, &(index as u64).to_le_bytes()))
     }
+
+    /// The id of the rule that the request makes, if it came first at that time.
+    pub fn rule_id(&self, at: Timestamp) -> RuleId {
+        RuleId::new(at, derived(&self.0, b"rule"))
+    }
 }
 
 /// What a request says, in hex: sent again it must say the same.
@@ -62,7 +67,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{EventId, Timestamp};
+    use crate::EventId;
 
     fn name(org: u128, sender: &str, key: &str) -> Option<RequestName> {
         RequestName::new(OrgId::from_uuid(Uuid::from_u128(org)), sender, key)

@@ -45,6 +45,7 @@ pub struct Node {
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
     pub signing: Option<Arc<Signing>>,
+    pub rules_per_org_max: u32,
     pub delivery_concurrency: usize,
     pub retention: Duration,
     pub delivery_retention: Duration,
@@ -93,6 +94,7 @@ impl Node {
                 .signing_secret
                 .as_ref()
                 .map(|secret| Arc::new(Signing::new(secret))),
+            rules_per_org_max: config.alerts.rules_per_org_max,
             delivery_concurrency: config.delivery.concurrency,
             retention: config.retention(),
             delivery_retention: config.delivery_retention(),
@@ -134,6 +136,7 @@ impl Node {
             announcer: self.announcer.clone(),
             clock: self.clock,
             targets: Arc::clone(&self.targets),
+            rules_per_org_max: self.rules_per_org_max,
             passwords: Passwords::new()?,
             post,
             public_url: Arc::clone(&self.public_url),

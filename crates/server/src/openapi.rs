@@ -14,7 +14,7 @@ use crate::{
     accounts::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
-    alerts::{backtest, rules, suggest, trial, trigger},
+    alerts::{backtest, rules, suggest, trial, trigger, versions},
     decisions::decide,
     deliveries::show,
     edge::problem::{FaultBody, ProblemBody},
@@ -36,6 +36,7 @@ use crate::{
         decide::decide,
         rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
         trial::test, backtest::ask::saved, backtest::ask::unsaved, trigger::trigger, suggest::suggest,
+        versions::list, versions::show,
         register::register, register::verify_email, login::login, login::logout,
         password_reset::request, password_reset::confirm, sessions::list, sessions::end,
         organisation::me, organisation::show, organisation::rename,

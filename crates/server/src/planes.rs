@@ -65,6 +65,7 @@ pub struct ControlPlane {
     pub announcer: Announcer,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
+    pub rules_per_org_max: u32,
     pub passwords: Passwords,
     /// `None`: there is no mail server.
     pub post: Option<Post>,

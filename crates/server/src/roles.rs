@@ -12,10 +12,10 @@ use tokio::net::TcpListener;
 
 use crate::{
     accounts::{forget, key_uses},
-    alerts::matching::Matcher,
+    alerts::{history, matching::Matcher},
     apply::{Applier, Sink},
     dead_letters,
-    deliveries::{self, record::Recorder, send::Sender},
+    deliveries::{self, failure::Failures, record::Recorder, send::Sender},
     events::{index::Index, retention::Retention},
     exports::{
         sweep,
@@ -101,6 +101,8 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     tasks.spawn("note key uses", uses);
     let events = Appenders::start(&node.journal, Log::Events, tasks);
     let control = node.control_plane(events.clone(), tasks)?;
+    let telling = history::sweep(control.clone(), stopping.clone());
+    tasks.spawn("tell the trail of rules", telling);
     routes::api(&node.data_plane(events), &control)
 }
 
@@ -168,8 +170,11 @@ fn judge_events(node: &Node, tasks: &Tasks) {
 
 fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
     let outcomes = Appenders::start(&node.journal, Log::Outcomes, tasks);
+    let events = Appenders::start(&node.journal, Log::Events, tasks);
+    let failures = Failures::new(events, node.retention);
     let sender = Sender::new(Arc::clone(&node.targets), node.signing.clone())?;
-    let worker = deliveries::work::Worker::new(node.journal.clone(), sender, outcomes, node.clock);
+    let journal = node.journal.clone();
+    let worker = deliveries::work::Worker::new(journal, sender, outcomes, failures, node.clock);
     let task = worker.run(node.delivery_concurrency, tasks.stopping().clone());
     tasks.spawn("deliver", task);
     Ok(())

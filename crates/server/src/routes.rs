@@ -21,7 +21,7 @@ use crate::{
     accounts::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
-    alerts::{backtest::ask as backtest, rules, suggest, trial, trigger},
+    alerts::{backtest::ask as backtest, rules, suggest, trial, trigger, versions},
     decisions::decide,
     deliveries::show as deliveries,
     edge::{
@@ -98,6 +98,11 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         .route(
             "/v1/alert-rules/{id}/trigger",
             per_key(RuleTry, post(trigger::trigger)),
+        )
+        .route("/v1/alert-rules/{id}/versions", get(versions::list))
+        .route(
+            "/v1/alert-rules/{id}/versions/{version}",
+            get(versions::show),
         )
         .route("/v1/deliveries", get(deliveries::list))
         .route("/v1/deliveries/{id}", get(deliveries::show))

@@ -10,6 +10,7 @@ use crate::{
     Error, Store,
     page::Page,
     partitions::{self, Table},
+    rule_counts::{self, RuleMatch},
     times::{from_database, to_database},
     watermark::{Applied, Source, Span},
     writer::{Purpose, Writer},
@@ -80,6 +81,7 @@ pub struct Outcomes {
     pub matched: Vec<Delivery>,
     pub attempts: Vec<Attempt>,
     pub standings: Vec<Standing>,
+    pub matches: Vec<RuleMatch>,
 }
 
 /// Writes outcomes through a connection of its own.
@@ -223,6 +225,7 @@ impl DeliveryLog {
         insert_deliveries(&mut transaction, &outcomes.matched).await?;
         insert_attempts(&mut transaction, &outcomes.attempts).await?;
         update_standings(&mut transaction, &outcomes.standings).await?;
+        rule_counts::add(&mut transaction, &outcomes.matches).await?;
         purpose.end(transaction).await?;
         // A rehearsal leaves no day behind either.
         if !matches!(purpose, Purpose::Rehearse) {

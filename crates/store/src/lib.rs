@@ -21,6 +21,7 @@ pub mod page;
 pub mod partitions;
 pub mod password_resets;
 pub mod registrations;
+pub mod rule_counts;
 pub mod rules;
 pub mod sessions;
 mod times;

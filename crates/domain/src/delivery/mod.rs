@@ -6,6 +6,7 @@
 //! that its rule does not send is on record as `suppressed`, `snoozed` or `shadow`, and stays so.
 
 pub mod body;
+pub mod failure;
 pub mod outcome;
 pub mod schedule;
 

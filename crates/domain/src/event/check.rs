@@ -8,7 +8,7 @@ use crate::{
     timestamp::Timestamp,
 };
 
-const SEVERITIES: [&str; 5] = ["info", "low", "medium", "high", "critical"];
+pub(crate) const SEVERITIES: [&str; 5] = ["info", "low", "medium", "high", "critical"];
 
 /// A required string that `holds`; `rule` says in words what it must be.
 pub(super) fn required(
@@ -65,7 +65,7 @@ pub(super) fn is_short(text: &str, most: usize) -> bool {
     !text.is_empty() && text.chars().count() <= most && !text.contains('\0')
 }
 
-pub(super) fn is_severity(text: &str) -> bool {
+pub(crate) fn is_severity(text: &str) -> bool {
     SEVERITIES.contains(&text)
 }
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Pattern;
-use crate::Timestamp;
+use super::{Pattern, set::Whole};
+use crate::{Timestamp, event::EventView};
 
 /// The longest name of a rule, in characters.
 pub const NAME_MAX: usize = 128;
@@ -12,6 +12,31 @@ pub const NAME_MAX: usize = 128;
 pub const DESCRIPTION_MAX: usize = 2_000;
 /// The longest endpoint URL, in bytes.
 pub const URL_MAX: usize = 2_048;
+/// The longest address of a runbook, in bytes: what browsers and proxies take without trouble.
+pub const RUNBOOK_URL_MAX: usize = 2_048;
+/// How many exceptions a rule has; each is tested on every event that the rule matches.
+pub const EXCEPT_MAX: usize = 8;
+/// How many tags a rule has.
+pub const TAGS_MAX: usize = 16;
+/// The longest tag, in characters.
+pub const TAG_MAX: usize = 64;
+/// The smallest threshold: every match alerts without one, so 1 would say nothing.
+pub const COUNT_MIN: u32 = 2;
+/// The largest threshold: so many times are kept for each group that is counted apart.
+pub const COUNT_MAX: u32 = 10_000;
+/// The longest window of a threshold and the longest suppression: a day. What was counted is read back
+/// from the journal after a restart, so a window must be much shorter than the journal is kept.
+pub const PERIOD_S_MAX: u32 = 86_400;
+/// How many fields alerts are told apart by; more make groups of one event each.
+pub const GROUP_FIELDS_MAX: usize = 2;
+/// How deep a field that alerts are told apart by may lie, as in a pattern.
+pub const GROUP_DEPTH_MAX: usize = 6;
+/// How many examples a rule has; all are tried on every save.
+pub const TESTS_MAX: usize = 20;
+/// The largest event of an example, in bytes of JSON.
+pub const TEST_EVENT_BYTES_MAX: usize = 4 * 1024;
+/// The largest definition, in bytes of JSON: a thousand of them are one page of a list.
+pub const DEFINITION_BYTES_MAX: usize = 64 * 1024;
 
 /// Everything about a rule that its owner may change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,6 +117,24 @@ fn is_false(truth: &bool) -> bool {
 }
 
 impl Definition {
+    /// Every field, by the name its owner writes.
+    pub const FIELDS: [&str; 14] = [
+        "name",
+        "description",
+        "enabled",
+        "match",
+        "except",
+        "url",
+        "severity",
+        "runbook_url",
+        "tags",
+        "shadow",
+        "snoozed_until",
+        "threshold",
+        "suppress",
+        "tests",
+    ];
+
     /// A rule that alerts of every event its pattern wants.
     pub fn plain(name: impl Into<String>, pattern: Pattern, url: impl Into<String>) -> Self {
         Self {
@@ -119,5 +162,10 @@ impl Definition {
             && self.except == other.except
             && self.threshold == other.threshold
             && self.suppress == other.suppress
+    }
+
+    /// Whether an alert is due by what the event says: the pattern wants it and no exception does.
+    pub fn matches(&self, event: &EventView<'_>) -> bool {
+        Whole::of(event).is_wanted(self)
     }
 }

@@ -4,11 +4,12 @@ use domain::{
     EventId, OrgId, RuleId,
     event::{EVENT_BYTES_MAX, EventView},
     fault::{Fault, FaultCode},
-    rule::{Definition, Pattern, Rule},
+    rule::Rule,
 };
 use journal::streams::Log;
 use serde_json::{Map, Value, value::RawValue};
 
+use super::{change, rules::new_rule};
 use crate::{chance, edge::Problem, planes::ControlPlane};
 
 /// What a rule is called and where it alerts while nobody has said so: neither matters for trying it.
@@ -34,8 +35,7 @@ pub(super) async fn rule(
 
 /// The organisation's rule of this id.
 pub(super) async fn saved(plane: &ControlPlane, org: OrgId, id: RuleId) -> Result<Rule, Problem> {
-    let rule = plane.store.rule(org, id).await?;
-    rule.ok_or_else(|| Problem::not_found("alert rule"))
+    Ok(change::found(plane, org, id).await?.rule)
 }
 
 /// A rule to be tried and not saved: as one would be made, but that `name` and `url` may be missing.
@@ -44,46 +44,14 @@ pub(super) fn unsaved(
     org: OrgId,
     mut given: Map<String, Value>,
 ) -> Result<Rule, Problem> {
-    let mut faults = Vec::new();
-    if let Some(Value::String(url)) = given.get("url")
-        && let Err(refusal) = plane.targets.parse(url)
-    {
-        faults.push(Fault::invalid("/url", refusal.to_string()));
+    for (field, default) in [("name", UNSAVED_NAME), ("url", UNSAVED_URL)] {
+        given.entry(field).or_insert_with(|| Value::from(default));
     }
-    for (field, default) in [
-        ("name", Value::from(UNSAVED_NAME)),
-        ("url", Value::from(UNSAVED_URL)),
-        ("enabled", Value::from(true)),
-    ] {
-        given.entry(field).or_insert(default);
-    }
-    let definition = definition(given);
-    let definition = match definition {
-        Ok(definition) if faults.is_empty() => definition,
-        Ok(_) => return Err(invalid_in("/rule", faults)),
-        Err(more) => {
-            faults.extend(more);
-            return Err(invalid_in("/rule", faults));
-        }
-    };
+    let definition = change::parsed(plane, Value::Object(given))
+        .map_err(|faults| invalid_in("/rule", faults))?;
     let now = plane.clock.now();
-    Ok(Rule {
-        id: RuleId::new(now, chance::bytes()),
-        org_id: org,
-        definition,
-        created_at: now,
-        updated_at: now,
-        version: 1,
-        counts_since: 1,
-    })
-}
-
-fn definition(given: Map<String, Value>) -> Result<Definition, Vec<Fault>> {
-    if let Some(source) = given.get("match") {
-        Pattern::parse(source.clone()).map_err(|fault| vec![fault])?;
-    }
-    serde_json::from_value(Value::Object(given))
-        .map_err(|error| vec![Fault::invalid("", format!("{error}."))])
+    let id = RuleId::new(now, chance::bytes());
+    Ok(new_rule(id, org, definition, now))
 }
 
 /// The stored bytes of the organisation's event of this id.

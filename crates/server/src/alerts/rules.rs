@@ -1,125 +1,107 @@
 //! `/v1/alert-rules`: what an organisation watches for, and where the alerts go.
 
-use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
+use axum::{
+    Json as JsonAnswer,
+    extract::State,
+    http::{HeaderName, StatusCode},
+    response::{IntoResponse, Response},
+};
 use domain::{
     OrgId, RuleId, Timestamp,
+    batch::Form,
     error_code::ErrorCode,
-    fault::{Fault, FaultCode},
-    rule::{
-        Definition, Pattern, Rule,
-        definition::{DESCRIPTION_MAX, NAME_MAX},
-    },
+    idempotency::{RequestName, fingerprint},
+    rule::{Definition, Rule},
 };
-use journal::config::Change;
-use serde::{Deserialize, Serialize};
+use journal::once::RequestMark;
 use serde_json::{Map, Value};
-use store::rules::RULES_MAX;
-use utoipa::ToSchema;
+use store::{rule_counts::RuleStats, rules::read::StoredRule};
 
+use super::{
+    body::{NewRule, RuleBody, RulePage},
+    change::{Author, found, read_definition},
+    wanted::{RuleParams, RulesWanted},
+};
 use crate::{
-    announce, chance,
+    chance,
     edge::{
         Caller, Problem,
         caller::{RulesRead, RulesWrite},
+        idempotency_key::{IdempotencyKey, REPLAYED},
+        if_match::{IfMatch, etag},
         problem::Refusals,
-        read::{IdInPath, Json, PageParams, PageWanted, cursor},
+        read::{IdInPath, Json, cursor},
     },
     planes::ControlPlane,
 };
 
-/// A rule to be made.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewRule {
-    /// 1 to 128 characters; carried in every webhook as `rule_name`.
-    name: String,
-    description: Option<String>,
-    #[serde(default = "yes")]
-    #[schema(default = true)]
-    enabled: bool,
-    /// Fields are ANDed, the values listed for a field are ORed; `{}` matches every event.
-    #[schema(value_type = Object, example = json!({"event_type": ["tool_call"], "result": ["denied"]}))]
-    r#match: Value,
-    /// Where the webhooks go.
-    #[schema(example = "https://example.com/hooks/watchbell")]
-    url: String,
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// An alert rule.
-#[derive(Serialize, ToSchema)]
-pub struct RuleBody {
-    #[schema(value_type = String, example = "rul_01jcq3k5m8e9ratvw2x4y6z8ab")]
-    id: RuleId,
-    name: String,
-    description: Option<String>,
-    enabled: bool,
-    #[schema(value_type = Object)]
-    r#match: Value,
-    url: String,
-    #[schema(value_type = String, format = DateTime)]
-    created_at: Timestamp,
-    #[schema(value_type = String, format = DateTime)]
-    updated_at: Timestamp,
-    version: u32,
-}
-
-/// One page of rules.
-#[derive(Serialize, ToSchema)]
-pub struct RulePage {
-    data: Vec<RuleBody>,
-    next_cursor: Option<String>,
-}
+/// A rule and, in `ETag`, its version.
+type Answer = ([(HeaderName, String); 1], JsonAnswer<RuleBody>);
 
 /// Makes an alert rule.
 ///
 /// Once this returns, the rule judges every event that is accepted afterwards.
 #[utoipa::path(
     post, path = "/v1/alert-rules", tag = "alert rules", security(("api_key" = ["rules:write"]), ("session" = [])),
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "Names the request, at most 128 printable ASCII characters. Sent again with the same key within 24 hours, it answers the rule that it made and makes no second one; with another body it is refused (`IDEMPOTENCY_MISMATCH`)"),
+    ),
     request_body = NewRule,
     responses(
-        (status = 201, description = "Made, and in effect", body = RuleBody),
+        (status = 201, description = "Made, and in effect", body = RuleBody, headers(
+            ("ETag" = String, description = "The version, for `If-Match`"),
+            ("Idempotency-Replayed" = Option<bool>, description = "`true` if the request with this `Idempotency-Key` came before; the rule is as it is now"),
+        )),
         Refusals,
     ),
 )]
 pub async fn create(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesWrite>,
-    Json(new): Json<NewRule>,
-) -> Result<(StatusCode, JsonAnswer<RuleBody>), Problem> {
-    let pattern = checked(&plane, &new)?;
+    key: IdempotencyKey,
+    Json(fields): Json<Map<String, Value>>,
+) -> Result<Response, Problem> {
+    let name = key.name(&caller)?;
+    let source = Value::Object(fields);
+    let said = source.to_string();
+    let definition = read_definition(&plane, source)?;
     let now = plane.clock.now();
-    let rule = Rule {
-        id: RuleId::new(now, chance::bytes()),
-        org_id: caller.org,
-        definition: definition(new, pattern),
-        created_at: now,
-        updated_at: now,
-        version: 1,
-        counts_since: 1,
+    let (id, at) = match &name {
+        None => (RuleId::new(now, chance::bytes()), now),
+        Some(name) => first_asked(&plane, name, &said, now).await?,
     };
-    let announcement = announce::entry(Change::rule_saved(&rule));
-    if !plane.store.create_rule(&rule, &announcement).await? {
-        let detail = format!("Your organisation has {RULES_MAX} rules; delete some first.");
-        return Err(Problem::new(ErrorCode::LimitReached, detail));
+    let author = Author::of(&plane, &caller);
+    if let Some(made) = author
+        .create(new_rule(id, caller.org, definition, at))
+        .await?
+    {
+        return Ok((StatusCode::CREATED, answer(made, None)).into_response());
     }
-    announce_rule(&plane, rule.id).await?;
-    Ok((StatusCode::CREATED, JsonAnswer(RuleBody::from(rule))))
+    author.announce(id).await?;
+    let Some(made) = plane.store.rule(caller.org, id).await? else {
+        let detail = format!("The rule {id} that this request made was deleted since.");
+        return Err(Problem::new(ErrorCode::NotFound, detail));
+    };
+    let answer = answer(made, stats(&plane, caller.org, id).await?);
+    Ok((StatusCode::CREATED, [(REPLAYED, "true")], answer).into_response())
 }
 
 /// Replaces an alert rule.
 ///
-/// Once this returns, events that are accepted afterwards are judged by the rule as it is now.
+/// Once this returns, events that are accepted afterwards are judged by the rule as it is now. What is
+/// no change makes no version.
 #[utoipa::path(
     put, path = "/v1/alert-rules/{id}", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
-    params(("id" = String, Path, description = "The rule's id")),
+    params(
+        ("id" = String, Path, description = "The rule's id"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the rule that was read: if it is another by now, nothing is written (412)"),
+    ),
     request_body = NewRule,
     responses(
-        (status = 200, description = "Replaced, and in effect", body = RuleBody),
+        (status = 200, description = "Replaced, and in effect", body = RuleBody, headers(
+            ("ETag" = String, description = "The version, for `If-Match`"),
+        )),
         Refusals,
     ),
 )]
@@ -127,10 +109,15 @@ pub async fn replace(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesWrite>,
     IdInPath(id): IdInPath<RuleId>,
-    Json(new): Json<NewRule>,
-) -> Result<JsonAnswer<RuleBody>, Problem> {
+    condition: IfMatch,
+    Json(fields): Json<Map<String, Value>>,
+) -> Result<Answer, Problem> {
     let current = found(&plane, caller.org, id).await?;
-    change(&plane, current, new).await
+    let definition = read_definition(&plane, Value::Object(fields))?;
+    let stats = stats(&plane, caller.org, id).await?;
+    let author = Author::of(&plane, &caller);
+    let changed = author.replace(current, definition, &condition).await?;
+    Ok(answer(changed, stats))
 }
 
 /// Changes some fields of an alert rule.
@@ -139,10 +126,15 @@ pub async fn replace(
 #[utoipa::path(
     patch, path = "/v1/alert-rules/{id}", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
-    params(("id" = String, Path, description = "The rule's id")),
+    params(
+        ("id" = String, Path, description = "The rule's id"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the rule that was read: if it is another by now, nothing is written (412)"),
+    ),
     request_body(content = Object, description = "Any of the fields of a new rule"),
     responses(
-        (status = 200, description = "Changed, and in effect", body = RuleBody),
+        (status = 200, description = "Changed, and in effect", body = RuleBody, headers(
+            ("ETag" = String, description = "The version, for `If-Match`"),
+        )),
         Refusals,
     ),
 )]
@@ -150,35 +142,33 @@ pub async fn update(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesWrite>,
     IdInPath(id): IdInPath<RuleId>,
+    condition: IfMatch,
     Json(fields): Json<Map<String, Value>>,
-) -> Result<JsonAnswer<RuleBody>, Problem> {
+) -> Result<Answer, Problem> {
     let current = found(&plane, caller.org, id).await?;
-    let was = &current.definition;
-    let mut merged = Map::from_iter([
-        ("name".to_owned(), Value::from(was.name.clone())),
-        (
-            "description".to_owned(),
-            Value::from(was.description.clone()),
-        ),
-        ("enabled".to_owned(), Value::from(was.enabled)),
-        ("match".to_owned(), was.pattern.source().clone()),
-        ("url".to_owned(), Value::from(was.url.clone())),
-    ]);
-    merged.extend(fields);
-    merged.retain(|_, value| !value.is_null());
-    let new = serde_json::from_value(Value::Object(merged))
-        .map_err(|error| Problem::new(ErrorCode::InvalidBody, format!("{error}.")))?;
-    change(&plane, current, new).await
+    let was = serde_json::to_value(&current.rule.definition);
+    let mut merged = was.expect("a definition always encodes");
+    for (field, value) in fields {
+        merged[field] = value;
+    }
+    let definition = read_definition(&plane, merged)?;
+    let stats = stats(&plane, caller.org, id).await?;
+    let author = Author::of(&plane, &caller);
+    let changed = author.replace(current, definition, &condition).await?;
+    Ok(answer(changed, stats))
 }
 
 /// Deletes an alert rule.
 ///
 /// Once this returns, it judges no event that is accepted afterwards. What it matched before is still
-/// delivered.
+/// delivered. Its versions stay for as long as events do.
 #[utoipa::path(
     delete, path = "/v1/alert-rules/{id}", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
-    params(("id" = String, Path, description = "The rule's id")),
+    params(
+        ("id" = String, Path, description = "The rule's id"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the rule that was read: if it is another by now, nothing is deleted (412)"),
+    ),
     responses(
         (status = 204, description = "Deleted"),
         Refusals,
@@ -188,27 +178,18 @@ pub async fn delete(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesWrite>,
     IdInPath(id): IdInPath<RuleId>,
+    condition: IfMatch,
 ) -> Result<StatusCode, Problem> {
-    let announcement = announce::entry(Change::rule_gone(caller.org, id));
-    if !plane
-        .store
-        .delete_rule(caller.org, id, &announcement)
-        .await?
-    {
-        return Err(Problem::not_found("alert rule"));
-    }
-    plane
-        .announce(|| {
-            format!("The rule {id} is deleted, but goes on judging until the journal is back.")
-        })
-        .await?;
+    let current = found(&plane, caller.org, id).await?;
+    let author = Author::of(&plane, &caller);
+    author.delete(current, &condition).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Lists alert rules, newest first.
 #[utoipa::path(
     get, path = "/v1/alert-rules", tag = "alert rules", security(("api_key" = ["rules:read"]), ("session" = [])),
-    params(PageParams),
+    params(RuleParams),
     responses(
         (status = 200, description = "One page", body = RulePage),
         Refusals,
@@ -217,15 +198,21 @@ pub async fn delete(
 pub async fn list(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesRead>,
-    page: PageWanted<RuleId>,
+    wanted: RulesWanted,
 ) -> Result<JsonAnswer<RulePage>, Problem> {
     let page = plane
         .store
-        .list_rules(caller.org, page.before, page.limit)
+        .list_rules(caller.org, &wanted.filter, wanted.before, wanted.limit)
         .await?;
-    let data = page.rows.into_iter().map(RuleBody::from).collect();
+    let ids: Vec<RuleId> = page.rows.iter().map(|stored| stored.rule.id).collect();
+    let now = plane.clock.now();
+    let stats = plane.store.rule_stats(caller.org, &ids, now).await?;
+    let body = |stored: StoredRule| {
+        let stats = stats.get(&stored.rule.id).copied();
+        RuleBody::new(stored, stats)
+    };
     Ok(JsonAnswer(RulePage {
-        data,
+        data: page.rows.into_iter().map(body).collect(),
         next_cursor: page.next.as_ref().map(cursor),
     }))
 }
@@ -235,7 +222,9 @@ pub async fn list(
     get, path = "/v1/alert-rules/{id}", tag = "alert rules", security(("api_key" = ["rules:read"]), ("session" = [])),
     params(("id" = String, Path, description = "The rule's id")),
     responses(
-        (status = 200, description = "The rule", body = RuleBody),
+        (status = 200, description = "The rule", body = RuleBody, headers(
+            ("ETag" = String, description = "The version, for `If-Match`"),
+        )),
         Refusals,
     ),
 )]
@@ -243,101 +232,53 @@ pub async fn show(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesRead>,
     IdInPath(id): IdInPath<RuleId>,
-) -> Result<JsonAnswer<RuleBody>, Problem> {
+) -> Result<Answer, Problem> {
     let rule = found(&plane, caller.org, id).await?;
-    Ok(JsonAnswer(RuleBody::from(rule)))
+    Ok(answer(rule, stats(&plane, caller.org, id).await?))
 }
 
-async fn found(plane: &ControlPlane, org: OrgId, id: RuleId) -> Result<Rule, Problem> {
-    let rule = plane.store.rule(org, id).await?;
-    rule.ok_or_else(|| Problem::not_found("alert rule"))
+/// What a rule did lately. Read before it is changed: after that nothing may fail that makes a client
+/// send the change again.
+async fn stats(plane: &ControlPlane, org: OrgId, id: RuleId) -> Result<Option<RuleStats>, Problem> {
+    let now = plane.clock.now();
+    let mut stats = plane.store.rule_stats(org, &[id], now).await?;
+    Ok(stats.remove(&id))
 }
 
-/// Saves and announces the next version of a rule.
-async fn change(
-    plane: &ControlPlane,
-    current: Rule,
-    new: NewRule,
-) -> Result<JsonAnswer<RuleBody>, Problem> {
-    let pattern = checked(plane, &new)?;
-    let definition = definition(new, pattern);
-    let version = current.version + 1;
-    let counts_since = if definition.counts_like(&current.definition) {
-        current.counts_since
-    } else {
-        version
-    };
-    let rule = Rule {
+fn answer(stored: StoredRule, stats: Option<RuleStats>) -> Answer {
+    let body = RuleBody::new(stored, stats);
+    (etag(body.version), JsonAnswer(body))
+}
+
+pub(super) fn new_rule(id: RuleId, org_id: OrgId, definition: Definition, at: Timestamp) -> Rule {
+    Rule {
+        id,
+        org_id,
         definition,
-        updated_at: plane.clock.now(),
-        version,
-        counts_since,
-        ..current
+        created_at: at,
+        updated_at: at,
+        version: 1,
+        counts_since: 1,
+    }
+}
+
+/// The id of the rule that a request with a name makes, and when it was first asked for: the same
+/// however often it is sent.
+async fn first_asked(
+    plane: &ControlPlane,
+    name: &RequestName,
+    said: &str,
+    now: Timestamp,
+) -> Result<(RuleId, Timestamp), Problem> {
+    let mark = RequestMark {
+        fingerprint: fingerprint(Form::Json, false, said.as_bytes()),
+        received_at: now,
     };
-    let announcement = announce::entry(Change::rule_saved(&rule));
-    if !plane.store.replace_rule(&rule, &announcement).await? {
-        return Err(Problem::new(
-            ErrorCode::Conflict,
-            ErrorCode::Conflict.what_to_do(),
-        ));
+    let before = plane.journal.mark_request(name, &mark).await?;
+    let first = before.unwrap_or_else(|| mark.clone());
+    if first.fingerprint != mark.fingerprint {
+        let detail = "This `Idempotency-Key` came before with another body.";
+        return Err(Problem::new(ErrorCode::IdempotencyMismatch, detail));
     }
-    announce_rule(plane, rule.id).await?;
-    Ok(JsonAnswer(RuleBody::from(rule)))
-}
-
-async fn announce_rule(plane: &ControlPlane, rule: RuleId) -> Result<(), Problem> {
-    let saved = || {
-        format!(
-            "The rule {rule} was saved and takes effect once the journal is back. Do not send it \
-             again; GET /v1/alert-rules/{rule} shows it."
-        )
-    };
-    plane.announce(saved).await
-}
-
-fn definition(new: NewRule, pattern: Pattern) -> Definition {
-    Definition {
-        description: new.description,
-        enabled: new.enabled,
-        ..Definition::plain(new.name, pattern, new.url)
-    }
-}
-
-/// Everything that is wrong with a new rule, or its pattern.
-fn checked(plane: &ControlPlane, new: &NewRule) -> Result<Pattern, Problem> {
-    let mut faults = Vec::new();
-    faults.extend(Fault::of_name(&new.name, NAME_MAX));
-    if new
-        .description
-        .as_ref()
-        .is_some_and(|text| text.chars().count() > DESCRIPTION_MAX || text.contains('\0'))
-    {
-        let detail = format!("`description` is at most {DESCRIPTION_MAX} characters.");
-        faults.push(Fault::new(FaultCode::FieldTooLong, "/description", detail));
-    }
-    if let Err(refusal) = plane.targets.parse(&new.url) {
-        faults.push(Fault::invalid("/url", refusal.to_string()));
-    }
-    match Pattern::parse(new.r#match.clone()) {
-        Ok(pattern) if faults.is_empty() => return Ok(pattern),
-        Ok(_) => {}
-        Err(fault) => faults.push(fault),
-    }
-    Err(Problem::invalid(faults))
-}
-
-impl From<Rule> for RuleBody {
-    fn from(rule: Rule) -> Self {
-        Self {
-            id: rule.id,
-            name: rule.definition.name,
-            description: rule.definition.description,
-            enabled: rule.definition.enabled,
-            r#match: rule.definition.pattern.into(),
-            url: rule.definition.url,
-            created_at: rule.created_at,
-            updated_at: rule.updated_at,
-            version: rule.version,
-        }
-    }
+    Ok((name.rule_id(first.received_at), first.received_at))
 }

@@ -25,6 +25,9 @@ use crate::mail;
 pub use load::{home, load, otel_is_configured, search_path, standard_variable};
 pub use public_url::PublicUrl;
 
+/// The most that `alerts.rules_per_org_max` may be: matching is measured and tested up to here.
+const RULES_PER_ORG_MOST: u32 = 10_000;
+
 /// Everything that can be set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -35,6 +38,7 @@ pub struct Config {
     pub redis: Redis,
     pub limits: Limits,
     pub events: Events,
+    pub alerts: Alerts,
     pub delivery: Delivery,
     pub mail: Mail,
     pub files: Files,
@@ -104,6 +108,12 @@ pub struct Limits {
 #[serde(default, deny_unknown_fields)]
 pub struct Events {
     pub retention_days: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Alerts {
+    pub rules_per_org_max: u32,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -266,6 +276,14 @@ impl Default for Events {
     }
 }
 
+impl Default for Alerts {
+    fn default() -> Self {
+        Self {
+            rules_per_org_max: 500,
+        }
+    }
+}
+
 impl Default for Delivery {
     fn default() -> Self {
         Self {
@@ -357,6 +375,10 @@ impl Config {
         anyhow::ensure!(
             [1, 3, 5].contains(&self.journal.replicas),
             "journal.replicas must be 1, 3 or 5"
+        );
+        anyhow::ensure!(
+            (1..=RULES_PER_ORG_MOST).contains(&self.alerts.rules_per_org_max),
+            "alerts.rules_per_org_max must be between 1 and {RULES_PER_ORG_MOST}"
         );
         anyhow::ensure!(
             self.delivery.concurrency > 0,

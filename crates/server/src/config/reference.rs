@@ -167,6 +167,11 @@ pub const SETTINGS: &[Setting] = &[
         "How many days events are kept, by when they occurred. An event that is older is refused; a day that is older is dropped whole.",
     ),
     setting(
+        "alerts.rules_per_org_max",
+        "500",
+        "How many alert rules an organisation may have, 1 to 10000. Every process that matches holds all of them in memory.",
+    ),
+    setting(
         "delivery.signing_secret",
         "none",
         "Signs every webhook; without it the signature header is absent. A secret of the form `whsec_<base64>` also signs in the Standard Webhooks form. Secret: prefer `WATCHBELL__DELIVERY__SIGNING_SECRET_FILE`.",

@@ -2,7 +2,7 @@
 //!
 //! The cast: [`work`] takes due deliveries off the queue and settles each; [`target`] says where a
 //! webhook may go; [`send`] makes one attempt, signed by [`signing`]; [`record`] writes what happened
-//! to the store; [`show`] shows it. When to try again is decided in `domain::delivery::schedule`.
+//! to the store; [`show`] shows it; [`failure`] tells the trail of what is given up. When to try again is decided in `domain::delivery::schedule`.
 //!
 //! Guaranteed: every match is sent at least once or ends in a state that says why not, and every
 //! attempt is on record before the delivery is settled. Not guaranteed: exactly one send. If this
@@ -10,6 +10,7 @@
 //! apart by `X-Service-Delivery-Id`.
 
 pub mod address;
+pub mod failure;
 pub mod record;
 pub mod send;
 pub mod show;

@@ -1,10 +1,11 @@
 //! Writes what became of deliveries to the store: one task per partition, exactly once.
 
-use domain::delivery::State;
-use journal::record::{self, Attempted, Matched, OutcomeRecord};
+use domain::{OrgId, RuleId, delivery::State};
+use journal::record::{self, Attempted, Matched, OutcomeRecord, Paced};
 use store::{
     Store,
     deliveries::{Attempt, Delivery, DeliveryLog, Outcomes, Standing},
+    rule_counts::{MatchFate, RuleMatch},
     watermark::{Applied, Source, Span},
     writer::Writer,
 };
@@ -73,9 +74,21 @@ fn outcomes(records: &[OutcomeRecord]) -> Outcomes {
                 outcomes.matched.push(delivery(matched, State::Pending));
             }
             OutcomeRecord::Alerted(alerted) => {
-                outcomes
-                    .matched
-                    .push(delivery(alerted.matched, alerted.state));
+                let fate = match alerted.state {
+                    State::Suppressed => MatchFate::Suppressed,
+                    State::Snoozed | State::Shadow => MatchFate::Withheld,
+                    _ => MatchFate::Alert,
+                };
+                let (org, rule) = (alerted.matched.org, alerted.matched.rule);
+                let counted = rule_match(org, rule, &alerted.paced, fate);
+                outcomes.matches.push(counted);
+                let delivery = delivery(alerted.matched, alerted.state);
+                outcomes.matched.push(delivery);
+            }
+            OutcomeRecord::Counted(counted) => {
+                let (org, rule) = (counted.org, counted.rule);
+                let counted = rule_match(org, rule, &counted.paced, MatchFate::Counted);
+                outcomes.matches.push(counted);
             }
             OutcomeRecord::Ended(ended) => {
                 let summary = ended.summary;
@@ -83,7 +96,7 @@ fn outcomes(records: &[OutcomeRecord]) -> Outcomes {
                     .matched
                     .extend(summary.map(|matched| delivery(matched, State::Pending)));
             }
-            OutcomeRecord::Counted(_) | OutcomeRecord::Judged(_) => {}
+            OutcomeRecord::Judged(_) => {}
             OutcomeRecord::Attempted(attempted) => {
                 outcomes.standings.push(standing(&attempted));
                 outcomes.attempts.push(attempt(*attempted));
@@ -91,6 +104,16 @@ fn outcomes(records: &[OutcomeRecord]) -> Outcomes {
         }
     }
     outcomes
+}
+
+fn rule_match(org: OrgId, rule: RuleId, paced: &Paced, fate: MatchFate) -> RuleMatch {
+    RuleMatch {
+        org,
+        rule,
+        at: paced.at,
+        fate,
+        overflowed: paced.overflowed,
+    }
 }
 
 fn delivery(matched: Matched, state: State) -> Delivery {

@@ -23,10 +23,14 @@ use metrics::{counter, gauge, histogram};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::send::{Sender, Sent};
+use super::{
+    failure::Failures,
+    send::{Sender, Sent},
+};
 use crate::{
     chance,
     error_chain::chain,
+    events::own::Unrecorded,
     planes::Appenders,
     retry::Retries,
     telemetry::{self, metrics as names},
@@ -41,15 +45,23 @@ pub struct Worker {
     journal: Journal,
     sender: Sender,
     outcomes: Appenders,
+    failures: Failures,
     clock: Clock,
 }
 
 impl Worker {
-    pub fn new(journal: Journal, sender: Sender, outcomes: Appenders, clock: Clock) -> Self {
+    pub fn new(
+        journal: Journal,
+        sender: Sender,
+        outcomes: Appenders,
+        failures: Failures,
+        clock: Clock,
+    ) -> Self {
         Self {
             journal,
             sender,
             outcomes,
+            failures,
             clock,
         }
     }
@@ -162,12 +174,13 @@ impl Worker {
                 Next::Done | Next::Held | Next::Failed => None,
             },
         };
-        let record = OutcomeRecord::Attempted(Box::new(attempted));
+        let record = OutcomeRecord::Attempted(Box::new(attempted.clone()));
         let frames = Frames::from_iter([record]);
         self.outcomes
             .of(job.matched.org)
             .append_patiently(frames)
             .await?;
+        self.tell_of_failure(&job, &attempted).await?;
         if let Next::At(due_at) = next {
             let again = Job {
                 attempt: job.attempt + 1,
@@ -177,6 +190,22 @@ impl Worker {
             self.journal.deliver_later(&again).await?;
         }
         task.settle().await
+    }
+
+    async fn tell_of_failure(
+        &self,
+        job: &Job,
+        attempted: &Attempted,
+    ) -> Result<(), journal::Error> {
+        match self.failures.tell(job, attempted).await {
+            Err(Unrecorded::Journal(error)) => Err(error),
+            Err(error) => {
+                // Ours to mend; the delivery is on record all the same.
+                tracing::error!(error = chain(&error), "a failure is not in the trail");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
     }
 }
 

@@ -7,14 +7,17 @@
 //! requests, by who is there or by [`client_address`].
 //! [`cross_site`] refuses what a browser sends for another site's page. [`no_store`] keeps answers
 //! out of caches. [`read`] reads bodies and parameters, [`events_body`] those of events, which may be
-//! [packed](unpack).
+//! [packed](unpack). [`idempotency_key`] is the name of a request that may be sent again, [`if_match`] the
+//! version that a change is meant for.
 
 pub mod caller;
 pub mod client_address;
 pub mod cross_site;
 pub mod envelope;
 pub mod events_body;
+pub mod idempotency_key;
 pub mod identity;
+pub mod if_match;
 pub mod no_store;
 pub mod problem;
 pub mod rate_limit;

@@ -3,7 +3,7 @@
 use axum::{
     body::Body,
     extract::State,
-    http::{HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderValue, StatusCode, header},
     response::Response,
 };
 use domain::{
@@ -23,10 +23,11 @@ use crate::{
         Caller, Problem,
         caller::EventsWrite,
         events_body::EventsBody,
+        idempotency_key::{IdempotencyKey, REPLAYED},
         problem::{FaultBody, ProblemBody},
     },
     events::{
-        ingest_params::{IdempotencyKey, IngestParams},
+        ingest_params::IngestParams,
         judge::{Judged, Tails, judge},
         schema::{CloudEvent, EventsOrOne},
     },
@@ -34,8 +35,6 @@ use crate::{
     telemetry::metrics as names,
 };
 
-/// Says that the request was sent before.
-const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 /// What an accepted event takes in the answer.
 const ANSWER_BYTES_PER_EVENT: usize = 40;
 

@@ -24,14 +24,24 @@ pub enum Unrecorded {
     Journal(#[from] journal::Error),
 }
 
-/// Makes an event durable, by the checks that every event passes; returns once the journal has it.
+/// Makes an event durable; each time it is another one.
 pub async fn record(
     events: &Appenders,
     arrival: &Arrival,
     event: &impl Serialize,
 ) -> Result<EventId, Unrecorded> {
+    record_as(Tail::Random(chance::bytes()), events, arrival, event).await
+}
+
+/// Makes an event durable whose id follows from `tail`, by the checks that every event passes; returns once the journal has it.
+pub async fn record_as(
+    tail: Tail,
+    events: &Appenders,
+    arrival: &Arrival,
+    event: &impl Serialize,
+) -> Result<EventId, Unrecorded> {
     let raw = to_raw_value(event)?;
-    let (sent, tail) = (Sent::bare(raw.get()), Tail::Random(chance::bytes()));
+    let sent = Sent::bare(raw.get());
     let mut json = String::new();
     let id = event::accept(&sent, arrival, tail, &mut json).map_err(Unrecorded::Invalid)?;
     let record = EventRecord {

@@ -66,6 +66,13 @@ impl Retention {
         let kept = self.events_kept.max(held);
         let forgotten = self.store.forget_old_counts(now, kept).await?;
         tracing::debug!(forgotten, "forgot old counts");
+        // What a rule was is kept as long as the events that say what became of it.
+        let deleted_before = now.minus(self.events_kept);
+        let forgotten = self.store.forget_deleted_rules(deleted_before).await?;
+        tracing::debug!(forgotten, "forgot versions of rules deleted long ago");
+        let matched_before = now.minus(self.deliveries_kept);
+        let forgotten = self.store.forget_rule_counts(matched_before).await?;
+        tracing::debug!(forgotten, "forgot old counts of rules");
         Ok(())
     }
 

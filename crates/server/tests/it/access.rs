@@ -42,9 +42,13 @@ async fn organisations_never_see_each_others_events_rules_or_deliveries() {
                 "{path}"
             );
         }
-        for (path, own) in ["/v1/audit/events", "/v1/alert-rules", "/v1/deliveries"]
-            .iter()
-            .zip(&ids[mine])
+        for (path, own) in [
+            "/v1/audit/events?event_type=tool_call",
+            "/v1/alert-rules",
+            "/v1/deliveries",
+        ]
+        .iter()
+        .zip(&ids[mine])
         {
             let page = customer.get_json(path).await;
             let data = page["data"].as_array().expect("data");

@@ -74,8 +74,10 @@ async fn a_change_that_is_not_valid_changes_nothing() {
         (json!({"name": ""}), 422),
         (json!({"url": "ftp://example.com"}), 422),
         (json!({"match": {"colour": ["red"]}}), 422),
-        (json!({"name": null}), 400),
-        (json!({"version": 9}), 400),
+        (json!({"name": null}), 422),
+        (json!({"version": 9}), 422),
+        (json!({"colour": null}), 422),
+        (json!([]), 400),
     ];
     for (fields, status) in refused {
         let response = send(customer, Method::PATCH, &path, &fields).await;
@@ -119,6 +121,7 @@ async fn a_column_that_a_newer_version_adds_does_not_break_a_running_node() {
     customer.delivery_in_state(&delivery, "delivered").await;
     let paths = [
         format!("/v1/alert-rules/{rule}"),
+        format!("/v1/alert-rules/{rule}/versions"),
         format!("/v1/audit/events/{event}"),
         format!("/v1/deliveries/{delivery}"),
         "/v1/alert-rules".to_owned(),
@@ -139,6 +142,8 @@ async fn a_column_that_a_newer_version_adds_does_not_break_a_running_node() {
         "sessions",
         "api_keys",
         "alert_rules",
+        "alert_rule_versions",
+        "rule_counts",
         "audit_events",
         "deliveries",
         "delivery_attempts",

@@ -7,6 +7,7 @@ mod index;
 mod list;
 mod people;
 mod plans;
+mod rules;
 mod trail;
 
 use domain::Timestamp;

@@ -281,6 +281,7 @@ async fn the_last_word_about_a_delivery_wins_but_delivered_stays_delivered() {
             standing(2, "delivered"),
             standing(2, "scheduled"),
         ],
+        matches: Vec::new(),
     };
     log.apply(&source(), Span { from: 0, to: 1 }, &outcomes)
         .await

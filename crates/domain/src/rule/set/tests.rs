@@ -23,7 +23,7 @@ fn naive<'r>(rules: impl IntoIterator<Item = &'r Arc<Rule>>, json: &str) -> Vec<
     let whole = Whole::of(&view(json));
     let wanting = rules
         .into_iter()
-        .filter(|rule| rule.definition.enabled && whole.is_wanted(rule));
+        .filter(|rule| rule.definition.enabled && whole.is_wanted(&rule.definition));
     let mut found = ids(wanting);
     found.sort_unstable();
     found

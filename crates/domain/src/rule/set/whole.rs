@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::{
     event::EventView,
     rule::{
-        Rule,
+        Definition, Rule,
         pattern::{FieldTest, Pattern, scalar::Seen},
     },
 };
@@ -16,7 +16,7 @@ pub struct Whole(Map<String, Value>);
 
 /// Whether the rule's pattern matches the event and none of its exceptions does, enabled or not.
 pub fn wants(rule: &Rule, event: &EventView<'_>) -> bool {
-    Whole::of(event).is_wanted(rule)
+    rule.definition.matches(event)
 }
 
 impl Whole {
@@ -37,10 +37,9 @@ impl Whole {
             .try_fold(top, |object, key| object.as_object()?.get(&**key))
     }
 
-    pub fn is_wanted(&self, rule: &Rule) -> bool {
-        let except = &rule.definition.except;
-        self.is_wanted_by(&rule.definition.pattern)
-            && !except.iter().any(|pattern| self.is_wanted_by(pattern))
+    pub fn is_wanted(&self, rule: &Definition) -> bool {
+        self.is_wanted_by(&rule.pattern)
+            && !rule.except.iter().any(|pattern| self.is_wanted_by(pattern))
     }
 
     pub fn is_wanted_by(&self, pattern: &Pattern) -> bool {

@@ -1,0 +1,437 @@
+//! Reads what the owner of a rule wrote, and says everything that is wrong with it at once.
+
+use serde_json::Value;
+
+use super::{
+    Definition, Pattern,
+    definition::{
+        COUNT_MAX, COUNT_MIN, DEFINITION_BYTES_MAX, DESCRIPTION_MAX, EXCEPT_MAX, Example,
+        GROUP_DEPTH_MAX, GROUP_FIELDS_MAX, GroupField, NAME_MAX, PERIOD_S_MAX, RUNBOOK_URL_MAX,
+        Suppress, TAG_MAX, TAGS_MAX, TEST_EVENT_BYTES_MAX, TESTS_MAX, Threshold, URL_MAX,
+    },
+    fields::{Fields, bounded, moment, number, text, truth},
+};
+use crate::{
+    event::{EventView, check},
+    fault::{Fault, FaultCode},
+    nearest::nearest,
+};
+
+impl Definition {
+    /// Parses a definition, or says of every field that is wrong what to write instead. A field that is
+    /// null has its default. The examples are tried: they must match as they say.
+    pub fn parse(source: Value) -> Result<Self, Vec<Fault>> {
+        let bytes = source.to_string().len();
+        let Value::Object(given) = source else {
+            let detail = "A rule is one JSON object.";
+            return Err(vec![Fault::new(FaultCode::NotAnObject, "", detail)]);
+        };
+        let mut fields = Fields::new(given, "");
+        if bytes > DEFINITION_BYTES_MAX {
+            let detail =
+                format!("A rule is at most {DEFINITION_BYTES_MAX} bytes; this one is {bytes}.");
+            fields.fault(Fault::new(FaultCode::FieldTooLong, "", detail));
+        }
+        let definition = read(&mut fields);
+        fields.refuse_others("a rule", &Self::FIELDS);
+        match definition {
+            Some(definition) if fields.faults.is_empty() => {
+                let failed = failed_examples(&definition);
+                if failed.is_empty() {
+                    Ok(definition)
+                } else {
+                    Err(failed)
+                }
+            }
+            _ => Err(fields.faults),
+        }
+    }
+}
+
+/// `None` if a field that must be there is not, or not readable; that is among the faults then.
+fn read(fields: &mut Fields) -> Option<Definition> {
+    // All of them first, so that all faults are found.
+    let name = fields.required("name", |name, _| {
+        let name = text(name, "/name")?;
+        Fault::of_name(&name, NAME_MAX).map_or(Ok(name), Err)
+    });
+    let pattern = fields.required("match", read_pattern);
+    let url = fields.required("url", |url, pointer| bounded(url, pointer, URL_MAX));
+    let description = fields.optional("description", |value, pointer| {
+        let description = text(value, pointer)?;
+        if description.chars().count() > DESCRIPTION_MAX || description.contains('\0') {
+            let detail = format!("`description` is at most {DESCRIPTION_MAX} characters.");
+            return Err(Fault::new(FaultCode::FieldTooLong, pointer, detail));
+        }
+        Ok(description)
+    });
+    let enabled = fields.optional("enabled", truth);
+    let except = fields.list("except", EXCEPT_MAX, |one, pointer| {
+        read_pattern(one, pointer).map_err(|fault| vec![fault])
+    });
+    let severity = fields.optional("severity", |value, pointer| {
+        let severity = text(value, pointer)?;
+        if check::is_severity(&severity) {
+            return Ok(severity);
+        }
+        let known = check::SEVERITIES.join(", ");
+        Err(Fault::invalid(
+            pointer,
+            format!("`severity` must be one of {known}."),
+        ))
+    });
+    let runbook_url = fields.optional("runbook_url", |value, pointer| {
+        let url = bounded(value, pointer, RUNBOOK_URL_MAX)?;
+        if is_web_address(&url) {
+            return Ok(url);
+        }
+        let detail = "`runbook_url` must be an address that starts with https:// or http://.";
+        Err(Fault::invalid(pointer, detail))
+    });
+    let tags = fields.list("tags", TAGS_MAX, |one, pointer| {
+        tag(one, pointer).map_err(|fault| vec![fault])
+    });
+    let shadow = fields.optional("shadow", truth);
+    let snoozed_until = fields.optional("snoozed_until", moment);
+    let threshold = fields.inner("threshold", read_threshold);
+    let suppress = fields.inner("suppress", read_suppress);
+    let tests = fields.list("tests", TESTS_MAX, example);
+    Some(Definition {
+        description,
+        enabled: enabled.unwrap_or(true),
+        except,
+        severity,
+        runbook_url,
+        tags,
+        shadow: shadow.unwrap_or(false),
+        snoozed_until,
+        threshold,
+        suppress,
+        tests,
+        ..Definition::plain(name?, pattern?, url?)
+    })
+}
+
+fn read_threshold(fields: &mut Fields) -> Option<Threshold> {
+    let count = fields.required("count", |value, pointer| {
+        if value == 1 {
+            let detail = "Every match alerts without a threshold; leave `threshold` out, or count \
+                          to 2 or more.";
+            return Err(Fault::invalid(pointer, detail));
+        }
+        number(value, pointer, COUNT_MIN, COUNT_MAX)
+    });
+    let window_s = fields.required("window_s", |value, pointer| {
+        number(value, pointer, 1, PERIOD_S_MAX)
+    });
+    let group_by = group_by(fields);
+    fields.refuse_others("a threshold", &["count", "window_s", "group_by"]);
+    Some(Threshold {
+        count: count?,
+        window_s: window_s?,
+        group_by,
+    })
+}
+
+fn read_suppress(fields: &mut Fields) -> Option<Suppress> {
+    let for_s = fields.required("for_s", |value, pointer| {
+        number(value, pointer, 1, PERIOD_S_MAX)
+    });
+    let group_by = group_by(fields);
+    fields.refuse_others("a suppression", &["for_s", "group_by"]);
+    Some(Suppress {
+        for_s: for_s?,
+        group_by,
+    })
+}
+
+fn group_by(fields: &mut Fields) -> Vec<GroupField> {
+    fields.list("group_by", GROUP_FIELDS_MAX, |one, pointer| {
+        group_field(one, pointer).map_err(|fault| vec![fault])
+    })
+}
+
+/// A field of an event by its dotted name.
+fn group_field(value: Value, pointer: &str) -> Result<GroupField, Fault> {
+    let field = GroupField(text(value, pointer)?);
+    let path: Vec<&str> = field.path().collect();
+    let refused = |detail: String| Err(Fault::invalid(pointer, detail));
+    match path.as_slice() {
+        ["metadata"] => refused("Name a field in it, such as `metadata.region`.".to_owned()),
+        ["metadata", inside @ ..] if inside.iter().any(|key| key.is_empty()) => {
+            refused("A name between two dots is missing.".to_owned())
+        }
+        path if path.len() > GROUP_DEPTH_MAX => refused(format!(
+            "A field lies at most {GROUP_DEPTH_MAX} levels deep."
+        )),
+        ["metadata", ..] => Ok(field),
+        [name] if EventView::FIELDS.contains(name) => Ok(field),
+        [name, ..] => {
+            let meant = match nearest(name, EventView::FIELDS) {
+                Some(known) if path.len() == 1 && known != "metadata" => {
+                    format!("did you mean `{known}`?")
+                }
+                _ => "fields of your own are `metadata.<name>`.".to_owned(),
+            };
+            refused(format!("This is not a field of an event; {meant}"))
+        }
+        [] => refused("Name a field of an event.".to_owned()),
+    }
+}
+
+/// Pointers of a pattern start at `/match`; elsewhere they start where the pattern stands.
+fn read_pattern(source: Value, pointer: &str) -> Result<Pattern, Fault> {
+    Pattern::parse(source).map_err(|fault| {
+        let inside = fault.pointer.strip_prefix("/match");
+        let pointer = format!("{pointer}{}", inside.unwrap_or_default());
+        Fault { pointer, ..fault }
+    })
+}
+
+fn tag(value: Value, pointer: &str) -> Result<String, Fault> {
+    let tag = text(value, pointer)?;
+    if tag.trim().is_empty() || tag.chars().count() > TAG_MAX || tag.contains('\0') {
+        let detail = format!("A tag is 1 to {TAG_MAX} characters.");
+        return Err(Fault::invalid(pointer, detail));
+    }
+    Ok(tag)
+}
+
+fn example(value: Value, pointer: &str) -> Result<Example, Vec<Fault>> {
+    let Value::Object(given) = value else {
+        let detail = "Write {\"event\": {...}, \"matches\": true}.";
+        return Err(vec![Fault::invalid(pointer, detail)]);
+    };
+    let mut fields = Fields::new(given, pointer);
+    let event = fields.required("event", |event, pointer| {
+        let json = event.to_string();
+        if json.len() > TEST_EVENT_BYTES_MAX {
+            let detail = format!("The event of a test is at most {TEST_EVENT_BYTES_MAX} bytes.");
+            return Err(Fault::new(FaultCode::FieldTooLong, pointer, detail));
+        }
+        EventView::parse(&json).map_err(|fault| fault.under(pointer))?;
+        Ok(event)
+    });
+    let matches = fields.required("matches", truth);
+    fields.refuse_others("a test", &["event", "matches"]);
+    match (event, matches) {
+        (Some(event), Some(matches)) if fields.faults.is_empty() => Ok(Example { event, matches }),
+        _ => Err(fields.faults),
+    }
+}
+
+/// The examples that the rule does not match as they say, and what it does with each.
+fn failed_examples(definition: &Definition) -> Vec<Fault> {
+    let failed = |(index, example): (usize, &Example)| {
+        let json = example.event.to_string();
+        let event = EventView::parse(&json).expect("it was parsed when the example was read");
+        let matches = definition.matches(&event);
+        let detail = match (matches, example.matches) {
+            (true, true) | (false, false) => return None,
+            (true, false) => "The rule matches this event, and the test says that it does not.",
+            (false, true) if definition.except.is_empty() => {
+                "The rule does not match this event, and the test says that it does: a field that \
+                 `match` names is missing or has another value."
+            }
+            (false, true) => {
+                "The rule does not match this event, and the test says that it does: `match` does \
+                 not want it, or one of `except` does."
+            }
+        };
+        Some(Fault::invalid(format!("/tests/{index}"), detail))
+    };
+    let tests = definition.tests.iter().enumerate();
+    tests.filter_map(failed).collect()
+}
+
+/// A page that a person may open: nothing that a console could be made to run by a click.
+fn is_web_address(url: &str) -> bool {
+    let rest = ["https://", "http://"]
+        .iter()
+        .find_map(|scheme| url.strip_prefix(scheme));
+    let is_plain = |character: char| !character.is_whitespace() && !character.is_control();
+    rest.is_some_and(|rest| {
+        !rest.is_empty() && !rest.starts_with('/') && rest.chars().all(is_plain)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn rule(more: &Value) -> Value {
+        let mut rule = json!({"name": "r", "match": {}, "url": "https://example.com"});
+        let fields = more.as_object().expect("fields").clone();
+        rule.as_object_mut().expect("a rule").extend(fields);
+        rule
+    }
+
+    #[test]
+    fn all_that_can_be_written_reads_back_as_written() {
+        let source = rule(&json!({
+            "description": "d", "enabled": false, "match": {"result": ["denied"]},
+            "except": [{"agent_id": ["ci"]}], "severity": "high",
+            "runbook_url": "https://example.com/runbook", "tags": ["payments"], "shadow": true,
+            "snoozed_until": "2026-11-15T09:30:00.125Z",
+            "threshold": {"count": 5, "window_s": 600, "group_by": ["agent_id", "metadata.a.b"]},
+            "suppress": {"for_s": 3600, "group_by": []},
+            "tests": [
+                {"event": {"result": "denied", "agent_id": "a"}, "matches": true},
+                {"event": {"result": "denied", "agent_id": "ci"}, "matches": false},
+                {"event": {"result": "success"}, "matches": false},
+            ],
+        }));
+        let definition = Definition::parse(source.clone()).expect("valid");
+        let written = serde_json::to_value(&definition).expect("JSON");
+        assert_eq!(written, source);
+        let stored: Definition = serde_json::from_value(written).expect("readable");
+        assert_eq!(stored, definition);
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_said_at_once() {
+        let source = json!({"nmae": "r", "match": [], "enabled": 1, "threshold": {"count": 1},
+            "except": [{}, {"colour": [1]}], "tests": [{"event": {"colour": 1}, "match": true}],
+            "version": 3, "suppress": [], "tags": ["", 7]});
+        let faults = Definition::parse(source).expect_err("not valid");
+        let mut found: Vec<_> = faults
+            .iter()
+            .map(|fault| (fault.pointer.as_str(), fault.code))
+            .collect();
+        found.sort_by_key(|(pointer, _)| *pointer);
+        assert_eq!(
+            found,
+            [
+                ("/enabled", FaultCode::FieldInvalid),
+                ("/except/1/colour", FaultCode::FieldInvalid),
+                ("/match", FaultCode::FieldInvalid),
+                ("/name", FaultCode::FieldRequired),
+                ("/nmae", FaultCode::FieldUnknown),
+                ("/suppress", FaultCode::FieldInvalid),
+                ("/tags/0", FaultCode::FieldInvalid),
+                ("/tags/1", FaultCode::FieldInvalid),
+                ("/tests/0/event/colour", FaultCode::FieldUnknown),
+                ("/tests/0/match", FaultCode::FieldUnknown),
+                ("/tests/0/matches", FaultCode::FieldRequired),
+                ("/threshold/count", FaultCode::FieldInvalid),
+                ("/threshold/window_s", FaultCode::FieldRequired),
+                ("/url", FaultCode::FieldRequired),
+                ("/version", FaultCode::FieldUnknown),
+            ]
+        );
+        let detail = |pointer: &str| {
+            let fault = faults.iter().find(|fault| fault.pointer == pointer);
+            fault.expect("a fault").detail.as_str()
+        };
+        assert!(detail("/nmae").contains("did you mean `name`?"));
+        assert!(detail("/version").contains("set by the server"));
+        assert!(detail("/threshold/count").contains("leave `threshold` out"));
+    }
+
+    #[test]
+    fn what_is_at_a_bound_is_taken_and_what_is_beyond_is_refused_where_it_stands() {
+        let event =
+            |bytes: usize| json!({"resource": "x".repeat(bytes - r#"{"resource":""}"#.len())});
+        let cases = [
+            (
+                json!({"threshold": {"count": 10_000, "window_s": 86_400}}),
+                "",
+            ),
+            (
+                json!({"threshold": {"count": 10_001, "window_s": 1}}),
+                "/threshold/count",
+            ),
+            (
+                json!({"threshold": {"count": 2.5, "window_s": 1}}),
+                "/threshold/count",
+            ),
+            (
+                json!({"threshold": {"count": 2, "window_s": 86_401}}),
+                "/threshold/window_s",
+            ),
+            (
+                json!({"threshold": {"count": 2, "window_s": 0}}),
+                "/threshold/window_s",
+            ),
+            (json!({"suppress": {"for_s": 86_400}}), ""),
+            (json!({"suppress": {"for_s": 86_401}}), "/suppress/for_s"),
+            (
+                json!({"suppress": {"for_s": 1, "group_by": ["a", "b", "c"]}}),
+                "/suppress/group_by",
+            ),
+            (
+                json!({"suppress": {"for_s": 1, "group_by": ["agent"]}}),
+                "/suppress/group_by/0",
+            ),
+            (
+                json!({"suppress": {"for_s": 1, "group_by": ["metadata"]}}),
+                "/suppress/group_by/0",
+            ),
+            (
+                json!({"suppress": {"for_s": 1, "group_by": ["metadata.a..b"]}}),
+                "/suppress/group_by/0",
+            ),
+            (
+                json!({"suppress": {"for_s": 1, "group_by": ["metadata.a.b.c.d.e"]}}),
+                "",
+            ),
+            (
+                json!({"suppress": {"for_s": 1, "group_by": ["metadata.a.b.c.d.e.f"]}}),
+                "/suppress/group_by/0",
+            ),
+            (
+                json!({"suppress": {"for_s": 1, "group_by": ["agent_id.x"]}}),
+                "/suppress/group_by/0",
+            ),
+            (json!({"tags": vec!["t"; 16]}), ""),
+            (json!({"tags": vec!["t"; 17]}), "/tags"),
+            (json!({"tags": ["é".repeat(64)]}), ""),
+            (json!({"tags": ["é".repeat(65)]}), "/tags/0"),
+            (json!({"except": vec![json!({}); 9]}), "/except"),
+            (json!({"severity": "urgent"}), "/severity"),
+            (
+                json!({"runbook_url": "javascript:alert(1)"}),
+                "/runbook_url",
+            ),
+            (
+                json!({"runbook_url": format!("https://{}", "x".repeat(2_040))}),
+                "",
+            ),
+            (
+                json!({"runbook_url": format!("https://{}", "x".repeat(2_041))}),
+                "/runbook_url",
+            ),
+            (json!({"snoozed_until": "tomorrow"}), "/snoozed_until"),
+            (
+                json!({"tests": [{"event": event(4_096), "matches": true}]}),
+                "",
+            ),
+            (
+                json!({"tests": [{"event": event(4_097), "matches": true}]}),
+                "/tests/0/event",
+            ),
+            (
+                json!({"tests": vec![json!({"event": {}, "matches": true}); 21]}),
+                "/tests",
+            ),
+            (
+                json!({"tests": [{"event": {}, "matches": true}, {"event": {}, "matches": false}]}),
+                "/tests/1",
+            ),
+        ];
+        for (fields, pointer) in cases {
+            match Definition::parse(rule(&fields)) {
+                Ok(_) => assert_eq!(pointer, "", "{fields}"),
+                Err(faults) => {
+                    let found: Vec<_> = faults.iter().map(|fault| &fault.pointer).collect();
+                    assert_eq!(found, [pointer], "{fields}");
+                }
+            }
+        }
+        let together = json!({"tests": vec![json!({"event": event(4_000), "matches": true}); 17]});
+        let faults = Definition::parse(rule(&together)).expect_err("more than 64 KiB");
+        assert_eq!(faults[0].code, FaultCode::FieldTooLong);
+    }
+}
