@@ -228,7 +228,7 @@ async fn many_events(running: &Running, count: u32) {
 
 #[tokio::test]
 async fn a_backtest_tells_how_far_it_is_and_stops_when_its_client_goes_away() {
-    const EVENTS: u32 = 300_000;
+    const EVENTS: u32 = 200_000;
     const LOOKED_AT: &str = "watchbell_events_backtested_total";
     let running = Running::start(Deployment::new());
     let customer = &running.customer;

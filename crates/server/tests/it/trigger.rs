@@ -49,6 +49,12 @@ async fn a_test_delivery_is_signed_says_that_it_is_a_test_and_is_in_the_log() {
         customer.all_events().await.is_empty(),
         "a sample is no event of the trail"
     );
+    let shown = customer.get_json(&format!("/v1/alert-rules/{rule}")).await;
+    assert_eq!(
+        shown["stats"]["matched_24h"], 0,
+        "it counts nowhere: {shown}"
+    );
+    assert_eq!(shown["stats"]["last_matched_at"], Value::Null, "{shown}");
 }
 
 #[tokio::test]
