@@ -78,9 +78,9 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
         let rate = events / large.took.as_secs_f64();
         println!(
             "{name:<38} {:>10} {:>10} {:>9} {:>7.1} {rate:>10.0} {:>7.2} {:>6} {:>10.0} {:>10.0}",
-            large.result["scanned"],
-            large.result["matched"],
-            large.result["alerts"],
+            figure(&large.result, "scanned"),
+            figure(&large.result, "matched"),
+            figure(&large.result, "alerts"),
             large.took.as_secs_f64(),
             large.took.as_secs_f64() / bare_took.as_secs_f64(),
             large.lines,
@@ -106,6 +106,10 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
         );
     }
     Ok(verdict)
+}
+
+fn figure(result: &Value, name: &str) -> u64 {
+    result[name].as_u64().unwrap_or(0)
 }
 
 /// A rule that only a look at every event can judge, one that the store helps with, and one that matches
