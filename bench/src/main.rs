@@ -2,6 +2,7 @@
 //! something on a noisy machine. How to run it: bench/README.md.
 #![allow(clippy::print_stdout, reason = "a benchmark is what it prints")]
 
+mod backtest;
 mod bare_journal;
 mod bare_postgres;
 mod events;
@@ -37,7 +38,7 @@ struct Arguments {
     /// Requests in flight.
     #[arg(long, default_value_t = 16)]
     lanes: usize,
-    /// How many events; for `index` (at most 500,000) and `trail`.
+    /// How many events; for `index` (at most 500,000), `trail` and `backtest`.
     #[arg(long, default_value_t = 10_000_000)]
     events: usize,
     /// Lists of one kind for each organisation; for `trail`.
@@ -68,6 +69,8 @@ enum Profile {
     Index,
     /// Lists by every filter at two sizes, and an export beside a bare COPY.
     Trail,
+    /// What rules would have done over a whole trail, beside a bare COPY.
+    Backtest,
     /// Rate limit checks, beside the bare Redis.
     Limits,
     /// Events judged at 10, 1,000 and 100,000 alert rules, beside trying every rule.
@@ -82,6 +85,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         Profile::Index => index::measure(&arguments).await?,
         Profile::Trail => trail::measure(&arguments).await?,
         Profile::Rules => rules::measure(arguments.rules, Duration::from_secs(arguments.seconds))?,
+        Profile::Backtest => backtest::measure(&arguments).await?,
         Profile::Limits => {
             limits::measure(Duration::from_secs(arguments.seconds)).await?;
             Verdict::default()

@@ -86,6 +86,7 @@ impl Settings {
             ("WATCHBELL__LIMITS__INGEST", ENOUGH),
             ("WATCHBELL__LIMITS__LIST", ENOUGH),
             ("WATCHBELL__LIMITS__EXPORT", ENOUGH),
+            ("WATCHBELL__LIMITS__RULE_TRIES", ENOUGH),
         ];
         Watchbell::spawn(&self.binary, arguments, variables)
     }
@@ -150,6 +151,15 @@ impl Customer {
             last = chunk;
         }
         Ok((bytes, last))
+    }
+
+    /// The lines of an answer that is told line by line.
+    pub(crate) async fn lines(&self, path: &str, body: &Value) -> anyhow::Result<Vec<Value>> {
+        let response = self.post(path, Bytes::from(body.to_string())).await?;
+        let (status, text) = (response.status(), response.text().await?);
+        ensure!(status == 200, "{path}: {status}: {text}");
+        let lines = text.lines().map(serde_json::from_str);
+        Ok(lines.collect::<Result<_, _>>()?)
     }
 
     async fn post(&self, path: &str, body: Bytes) -> anyhow::Result<Response> {

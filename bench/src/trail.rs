@@ -42,7 +42,7 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let index = settings.serve("index")?;
     let small = settings.customer("small", &api)?;
     let large = settings.customer("large", &api)?;
-    fill(arguments, &api, &index, &small, &large).await?;
+    fill(arguments, (&api, &index), (&small, SMALL), &large).await?;
     let mut bare = Bare::connect(&settings.postgres).await?;
     bare.vacuum().await?;
     let mut verdict = Verdict::default();
@@ -51,19 +51,18 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
     Ok(verdict)
 }
 
-/// Loads both, the large one with `arguments.events` events.
+/// Loads both, the large one with `arguments.events` events and the small one with a part of as many.
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-async fn fill(
+pub(crate) async fn fill(
     arguments: &Arguments,
-    api: &Server,
-    index: &Server,
-    small: &Customer,
+    (api, index): (&Server, &Server),
+    (small, part): (&Customer, usize),
     large: &Customer,
 ) -> anyhow::Result<()> {
     let history = Arc::new(History::of(SPAN));
     println!("{} events through the front door", arguments.events);
     let lanes = arguments.lanes;
-    load::send(small, &history, arguments.events / SMALL, lanes).await?;
+    load::send(small, &history, arguments.events / part, lanes).await?;
     let began = Instant::now();
     let took = load::send(large, &history, arguments.events, lanes).await?;
     for customer in [small, large] {

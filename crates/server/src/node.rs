@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 use archive::Bucket;
 use domain::clock::Clock;
-use journal::Journal;
+use journal::{Journal, streams::Log};
 use limits::Limits;
 use secrecy::ExposeSecret;
 use store::Store;
@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     accounts::passwords::Passwords,
+    alerts::backtest::BACKTESTS,
     announce::Announcer,
     config::{Config, PublicUrl},
     deliveries::{signing::Signing, target::TargetPolicy},
@@ -22,7 +23,7 @@ use crate::{
     },
     error_chain::chain,
     events::{tail::Tail, turns::Turns},
-    exports::slots::Slots,
+    exports::slots::{EXPORTS, Slots},
     lifecycle::Tasks,
     mail::{self, Post},
     planes::{Appenders, ControlPlane, DataPlane},
@@ -116,7 +117,8 @@ impl Node {
         }
     }
 
-    /// Starts what sends mail, if there is a mail server, and what the live tail needs.
+    /// Starts what sends mail, if there is a mail server, and what the live tail and test deliveries
+    /// need.
     pub fn control_plane(&self, events: Appenders, tasks: &Tasks) -> anyhow::Result<ControlPlane> {
         let post = self.mail.clone().map(|settings| {
             let office = mail::Office {
@@ -140,9 +142,11 @@ impl Node {
             public_url: Arc::clone(&self.public_url),
             tail: Tail::start(&self.journal, tasks),
             events,
+            outcomes: Appenders::start(&self.journal, Log::Outcomes, tasks),
             retention: self.retention,
             files: self.files.clone(),
-            exports: Slots::default(),
+            exports: Slots::new(EXPORTS),
+            backtests: Slots::new(BACKTESTS),
             turns: Turns::default(),
         })
     }

@@ -14,7 +14,7 @@ use crate::{
     accounts::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
-    alerts::{rules, versions},
+    alerts::{backtest, rules, suggest, trial, trigger, versions},
     decisions::decide,
     deliveries::show,
     edge::problem::{FaultBody, ProblemBody},
@@ -35,6 +35,7 @@ use crate::{
         exports::ask::export, exports::jobs::list, exports::jobs::show, exports::jobs::cancel, exports::links::download,
         decide::decide,
         rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
+        trial::test, backtest::ask::saved, backtest::ask::unsaved, trigger::trigger, suggest::suggest,
         versions::list, versions::show,
         register::register, register::verify_email, login::login, login::logout,
         password_reset::request, password_reset::confirm, sessions::list, sessions::end,
@@ -47,7 +48,7 @@ use crate::{
         serve,
         alert,
     ),
-    components(schemas(FaultBody, ProblemBody)),
+    components(schemas(FaultBody, ProblemBody, backtest::tell::ProgressLine, backtest::tell::BacktestDay)),
     modifiers(&Credentials, &Webhooks),
 )]
 struct Document;
@@ -96,7 +97,7 @@ struct Webhook {
         ("X-Service-Signature" = Option<String>, Header, description = "`sha256=` and the hex HMAC-SHA-256 of the timestamp, a dot and the raw body; absent without a signing secret"),
         ("X-Service-Delivery-Id" = String, Header, description = "The same for every attempt"),
         ("X-Service-Attempt" = u32, Header, description = "Counts the attempts, from 1"),
-        ("X-Service-Trigger" = String, Header, description = "`match` or `retry`"),
+        ("X-Service-Trigger" = String, Header, description = "`match`, `retry`, `test` or `summary`"),
     ),
     responses((status = "2XX", description = "Received; not sent again")),
 )]

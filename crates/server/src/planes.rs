@@ -73,10 +73,13 @@ pub struct ControlPlane {
     pub tail: Tail,
     /// For what we record ourselves.
     pub events: Appenders,
+    /// For deliveries that somebody asks for.
+    pub outcomes: Appenders,
     pub retention: Duration,
     /// `None`: `files.url` is not set.
     pub files: Option<Bucket>,
     pub exports: Slots,
+    pub backtests: Slots,
     pub turns: Turns,
 }
 

@@ -11,7 +11,8 @@ use axum::{
 use domain::{
     error_code::ErrorCode,
     limit::Operation::{
-        Confirm, Decide, Export, Ingest, KeyWrite, List, Login, PasswordReset, Register, RuleWrite,
+        Confirm, Decide, Export, Ingest, KeyWrite, List, Login, PasswordReset, Register, RuleTry,
+        RuleWrite,
     },
 };
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
@@ -20,7 +21,7 @@ use crate::{
     accounts::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
-    alerts::{rules, versions},
+    alerts::{backtest::ask as backtest, rules, suggest, trial, trigger, versions},
     decisions::decide,
     deliveries::show as deliveries,
     edge::{
@@ -80,6 +81,23 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             per_key(RuleWrite, put(rules::replace).patch(rules::update))
                 .get(rules::show)
                 .delete(rules::delete),
+        )
+        .route("/v1/alert-rules/test", per_key(RuleTry, post(trial::test)))
+        .route(
+            "/v1/alert-rules/backtest",
+            per_key(RuleTry, post(backtest::unsaved)),
+        )
+        .route(
+            "/v1/alert-rules/{id}/backtest",
+            per_key(RuleTry, post(backtest::saved)),
+        )
+        .route(
+            "/v1/alert-rules/suggest",
+            per_key(RuleTry, post(suggest::suggest)),
+        )
+        .route(
+            "/v1/alert-rules/{id}/trigger",
+            per_key(RuleTry, post(trigger::trigger)),
         )
         .route("/v1/alert-rules/{id}/versions", get(versions::list))
         .route(

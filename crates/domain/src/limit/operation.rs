@@ -33,6 +33,8 @@ pub enum Operation {
     MailTo,
     /// Making and rotating API keys, per person.
     KeyWrite,
+    /// Trying rules: test, backtest, trigger and suggest, per API key or person.
+    RuleTry,
 }
 
 /// What a node does with an operation's limit while it cannot reach the others.
@@ -48,7 +50,7 @@ pub enum WhenAlone {
 }
 
 impl Operation {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Ingest,
         Self::List,
         Self::Export,
@@ -62,6 +64,7 @@ impl Operation {
         Self::Invite,
         Self::MailTo,
         Self::KeyWrite,
+        Self::RuleTry,
     ];
 
     /// The policy's name, in headers, settings and Redis keys.
@@ -80,6 +83,7 @@ impl Operation {
             Self::Invite => "invitations",
             Self::MailTo => "mails",
             Self::KeyWrite => "key_writes",
+            Self::RuleTry => "rule_tries",
         }
     }
 
@@ -99,21 +103,23 @@ impl Operation {
             Self::Invite => "inviting people to this organisation",
             Self::MailTo => "mail to this address",
             Self::KeyWrite => "making and rotating API keys",
+            Self::RuleTry => "trying alert rules",
         }
     }
 
-    /// The default: section 8 of the specification. The last five are ours. A one-time token cannot
+    /// The default: section 8 of the specification. The last six are ours. A one-time token cannot
     /// be guessed, so `confirm` only bounds the noise; `key_lookups` bounds what inventing keys costs
     /// the journal and the database. `invitations` and `mails` bound the mail that somebody with an
     /// account, or without, can have us send: more than a team makes in a day, and more than a person
-    /// asks for. `key_writes` bounds the keys that somebody leaves behind.
+    /// asks for. `key_writes` bounds the keys that somebody leaves behind, and `rule_tries` what reads
+    /// the whole trail or sends something.
     pub const fn quota(self) -> Quota {
         match self {
             Self::Ingest => quota(600, MINUTE),
             Self::List => quota(120, MINUTE),
             Self::Export => quota(10, MINUTE),
             Self::Decide => quota(5_000, MINUTE),
-            Self::RuleWrite => quota(20, MINUTE),
+            Self::RuleWrite | Self::RuleTry => quota(20, MINUTE),
             Self::Login => quota(10, 15 * MINUTE),
             Self::Register | Self::PasswordReset => quota(3, 60 * MINUTE),
             Self::Confirm => quota(30, 15 * MINUTE),
@@ -141,7 +147,8 @@ impl Operation {
             | Self::Confirm
             | Self::Invite
             | Self::MailTo
-            | Self::KeyWrite => WhenAlone::Share,
+            | Self::KeyWrite
+            | Self::RuleTry => WhenAlone::Share,
         }
     }
 }
@@ -182,6 +189,7 @@ mod tests {
                 "invitations 50/24h",
                 "mails 10/24h",
                 "key_writes 60/60s",
+                "rule_tries 20/60s",
             ]
         );
     }

@@ -5,13 +5,16 @@
 //! grow with the number of rules, and [`pace`] decides what becomes of a match: an alert, one more
 //! towards a threshold, or one that is kept back because there was an alert just now.
 
+pub mod backtest;
 pub mod change;
 pub mod definition;
 pub mod explain;
 mod fields;
+pub mod narrow;
 pub mod pace;
 mod parse;
 pub mod pattern;
+pub mod sample;
 pub mod set;
 pub mod suggest;
 

@@ -33,16 +33,21 @@ pub(super) struct Author<'a> {
 
 /// A rule as it was written, or everything that is wrong with it.
 pub(super) fn read_definition(plane: &ControlPlane, source: Value) -> Result<Definition, Problem> {
+    parsed(plane, source).map_err(Problem::invalid)
+}
+
+/// The same, for a rule that is a part of a body.
+pub(super) fn parsed(plane: &ControlPlane, source: Value) -> Result<Definition, Vec<Fault>> {
     let url = source.get("url").and_then(Value::as_str);
     let refused = url.and_then(|url| plane.targets.parse(url).err());
     let refused = refused.map(|refusal| Fault::invalid("/url", refusal.to_string()));
     match (Definition::parse(source), refused) {
         (Ok(definition), None) => Ok(definition),
-        (Ok(_), Some(fault)) => Err(Problem::invalid(vec![fault])),
+        (Ok(_), Some(fault)) => Err(vec![fault]),
         (Err(mut faults), refused) => {
             let is_said = faults.iter().any(|fault| fault.pointer == "/url");
             faults.extend(refused.filter(|_| !is_said));
-            Err(Problem::invalid(faults))
+            Err(faults)
         }
     }
 }

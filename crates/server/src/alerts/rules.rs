@@ -250,7 +250,7 @@ fn answer(stored: StoredRule, stats: Option<RuleStats>) -> Answer {
     (etag(body.version), JsonAnswer(body))
 }
 
-fn new_rule(id: RuleId, org_id: OrgId, definition: Definition, at: Timestamp) -> Rule {
+pub(super) fn new_rule(id: RuleId, org_id: OrgId, definition: Definition, at: Timestamp) -> Rule {
     Rule {
         id,
         org_id,

@@ -101,6 +101,7 @@ pub struct Limits {
     pub invitations: Quota,
     pub mails: Quota,
     pub key_writes: Quota,
+    pub rule_tries: Quota,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -241,6 +242,7 @@ impl Default for Limits {
             invitations: Operation::Invite.quota(),
             mails: Operation::MailTo.quota(),
             key_writes: Operation::KeyWrite.quota(),
+            rule_tries: Operation::RuleTry.quota(),
         }
     }
 }
@@ -261,6 +263,7 @@ impl Limits {
             Operation::Invite => self.invitations,
             Operation::MailTo => self.mails,
             Operation::KeyWrite => self.key_writes,
+            Operation::RuleTry => self.rule_tries,
         }
     }
 }

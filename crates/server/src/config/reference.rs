@@ -157,6 +157,11 @@ pub const SETTINGS: &[Setting] = &[
         "API keys made and rotated per person.",
     ),
     setting(
+        "limits.rule_tries",
+        "20/60s",
+        "Alert rules tried (`test`, `suggest`, `backtest` and `trigger`), together, per API key or person.",
+    ),
+    setting(
         "events.retention_days",
         "183",
         "How many days events are kept, by when they occurred. An event that is older is refused; a day that is older is dropped whole.",

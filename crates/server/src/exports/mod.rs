@@ -20,10 +20,10 @@
 pub mod ask;
 pub mod jobs;
 pub mod links;
-mod plan;
+pub(crate) mod plan;
 mod request;
 pub mod slots;
-mod source;
+pub(crate) mod source;
 mod stream;
 pub mod sweep;
 pub mod work;

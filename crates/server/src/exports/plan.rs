@@ -52,6 +52,18 @@ impl Plan {
         })
     }
 
+    /// The part of one day.
+    pub fn of_day(&self, day: Day) -> Self {
+        let within = self.range.map(|range| Range {
+            newest: range.newest.min(before(day.next().first_id())),
+            oldest: range.oldest.max(day.first_id()),
+        });
+        Self {
+            range: within.filter(|within| within.oldest <= within.newest),
+            ..self.clone()
+        }
+    }
+
     /// Everything in it is below this.
     pub fn above(&self) -> EventId {
         self.range.map_or(FIRST, |range| after(range.newest))

@@ -1,4 +1,4 @@
-//! How many exports are being sent at a time.
+//! How many long answers of one kind are being sent at a time: exports, backtests.
 
 use std::{
     collections::HashMap,
@@ -9,38 +9,63 @@ use domain::{OrgId, error_code::ErrorCode};
 
 use crate::edge::Problem;
 
-/// One that runs and one that was begun again because the first seemed lost.
-const PER_ORG: u32 = 2;
-/// Each holds some 10 MB, or 35 where events suddenly grow, and may keep a core busy compressing.
-const PER_NODE: u32 = 8;
+/// How many there may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    pub per_org: u32,
+    pub per_node: u32,
+    /// What they are, in a sentence: "your organisation has 2 ... running here".
+    pub what: &'static str,
+    /// What else one can do than wait.
+    pub instead: &'static str,
+}
 
-/// The exports that this node is sending. Cheap to clone.
-#[derive(Clone, Default)]
+/// For an organisation, one that runs and one that was begun again because the first seemed lost. Each
+/// holds some 10 MB, or 35 where events suddenly grow, and may keep a core busy compressing.
+pub const EXPORTS: Bounds = Bounds {
+    per_org: 2,
+    per_node: 8,
+    what: "exports",
+    instead: ", or have this one made in the background (`\"async\": true`)",
+};
+
+/// The long answers that this node is sending. Cheap to clone.
+#[derive(Clone)]
 pub struct Slots {
+    bounds: Bounds,
     taken: Arc<Mutex<HashMap<OrgId, u32>>>,
 }
 
-/// The right to send one export, given back when dropped.
+/// The right to send one, given back when dropped.
 pub struct Slot {
     slots: Slots,
     org: OrgId,
 }
 
 impl Slots {
+    pub fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            taken: Arc::default(),
+        }
+    }
+
     pub fn take(&self, org: OrgId) -> Result<Slot, Problem> {
+        let Bounds {
+            per_org,
+            per_node,
+            what,
+            instead,
+        } = self.bounds;
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if taken.get(&org).copied().unwrap_or(0) >= PER_ORG {
+        if taken.get(&org).copied().unwrap_or(0) >= per_org {
             let detail = format!(
-                "Your organisation has {PER_ORG} exports running here. Wait until one ends, or have this \
-                 one made in the background (`\"async\": true`)."
+                "Your organisation has {per_org} {what} running here. Wait until one ends{instead}."
             );
             return Err(Problem::new(ErrorCode::LimitReached, detail));
         }
-        if taken.values().sum::<u32>() >= PER_NODE {
-            let detail = format!(
-                "This node is sending {PER_NODE} exports. Ask again, or have this one made in the background \
-                 (`\"async\": true`)."
-            );
+        if taken.values().sum::<u32>() >= per_node {
+            let detail = format!("This node is sending {per_node} {what}. Ask again{instead}.");
             return Err(Problem::new(ErrorCode::Overloaded, detail));
         }
         *taken.entry(org).or_default() += 1;
@@ -72,7 +97,7 @@ mod tests {
 
     #[test]
     fn an_organisation_and_a_node_have_so_many_and_no_more() {
-        let slots = Slots::default();
+        let slots = Slots::new(EXPORTS);
         let org = |number| OrgId::from_uuid(Uuid::from_u128(number));
         let code = |taken: Result<Slot, Problem>| taken.err().map(|problem| problem.code());
         let first = slots.take(org(0)).expect("a slot");

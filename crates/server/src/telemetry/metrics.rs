@@ -36,6 +36,8 @@ pub const DELIVERIES_IN_FLIGHT: &str = "watchbell_deliveries_in_flight";
 pub const EXPORTS: &str = "watchbell_exports_total";
 /// Events in exports, sent or written to files.
 pub const EVENTS_EXPORTED: &str = "watchbell_events_exported_total";
+/// Stored events that rules were tried on.
+pub const EVENTS_BACKTESTED: &str = "watchbell_events_backtested_total";
 /// Logins tried, by `outcome`.
 pub const LOGINS: &str = "watchbell_logins_total";
 /// Mails, by `outcome`: sent, failed for good, or dropped because too many wait.
@@ -91,6 +93,7 @@ fn describe() {
         EVENTS_EXPORTED,
         "Events in exports, sent or written to files"
     );
+    describe_counter!(EVENTS_BACKTESTED, "Stored events that rules were tried on");
     describe_counter!(EVENTS_INDEXED, "Events written to the index");
     describe_counter!(EVENTS_JUDGED, "Events put before the rules");
     describe_counter!(ALERTS_WITHHELD, "Alerts put on record and not sent");

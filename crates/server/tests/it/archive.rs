@@ -9,7 +9,7 @@ use crate::exports::lines;
 const DAY_S: i64 = 86_400;
 
 /// Noon, so many days ago, as RFC 3339 and as the number in a partition's name.
-fn day(running: &Running, ago: i64) -> (String, i64) {
+pub(crate) fn day(running: &Running, ago: i64) -> (String, i64) {
     let sql = format!("SELECT floor(extract(epoch FROM now()) / {DAY_S})::bigint - {ago}");
     let number: i64 = running
         .deployment
@@ -23,7 +23,7 @@ fn day(running: &Running, ago: i64) -> (String, i64) {
     (running.deployment.sql(&sql).trim().to_owned(), number)
 }
 
-async fn ingest(customer: &Customer, day: &str, agent: &str, count: u32) {
+pub(crate) async fn ingest(customer: &Customer, day: &str, agent: &str, count: u32) {
     let event = |number: u32| {
         let (minute, second) = (number / 60, number % 60);
         json!({
@@ -45,7 +45,7 @@ async fn export(customer: &Customer, body: &Value) -> Vec<Value> {
     lines(&answer.bytes().await.expect("a body"))
 }
 
-fn archive(running: &Running, day: &str) -> Value {
+pub(crate) fn archive(running: &Running, day: &str) -> Value {
     let mut command = running.deployment.command(&["admin", "archive-day", day]);
     let line = command.wait_for_line(DEADLINE, |line| line.contains("\"sha256\""));
     assert!(command.wait_until_ended(DEADLINE).success());

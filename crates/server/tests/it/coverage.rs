@@ -251,6 +251,8 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
     let ids = BTreeMap::from([
         ("/v1/audit/events/{id}", event),
         ("/v1/alert-rules/{id}", rule.clone()),
+        ("/v1/alert-rules/{id}/backtest", rule.clone()),
+        ("/v1/alert-rules/{id}/trigger", rule.clone()),
         ("/v1/alert-rules/{id}/versions", rule.clone()),
         ("/v1/alert-rules/{id}/versions/{version}", rule),
         ("/v1/deliveries/{id}", delivery),
@@ -303,7 +305,9 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
             "/v1/members/{id}",
         ]
         .contains(&path)
-            && !path.ends_with("rotate")
+            && !["rotate", "backtest", "trigger"]
+                .iter()
+                .any(|verb| path.ends_with(verb))
             && !path.ends_with("{name}")
             && !path.ends_with("{version}");
         if reader {

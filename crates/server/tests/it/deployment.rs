@@ -14,7 +14,7 @@ pub(crate) const SECRET: &str = "whsec_dGhpcyBpcyBhIHNlY3JldCBmb3IgdGVzdHMgb25se
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The settings of the limits of spec section 8, and of our own.
-pub(crate) const LIMITS: [&str; 13] = [
+pub(crate) const LIMITS: [&str; 14] = [
     "LIMITS__INGEST",
     "LIMITS__LIST",
     "LIMITS__EXPORT",
@@ -28,6 +28,7 @@ pub(crate) const LIMITS: [&str; 13] = [
     "LIMITS__INVITATIONS",
     "LIMITS__MAILS",
     "LIMITS__KEY_WRITES",
+    "LIMITS__RULE_TRIES",
 ];
 
 /// What a deployment is made of before any process runs.

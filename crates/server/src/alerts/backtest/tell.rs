@@ -1,0 +1,208 @@
+//! Sends a backtest as lines of JSON: how far it is, every second, and in the end what came of it.
+
+use std::time::Duration;
+
+use axum::{
+    body::Body,
+    http::header,
+    response::{IntoResponse as _, Response},
+};
+use bytes::Bytes;
+use domain::{
+    Timestamp,
+    rule::backtest::{Backtest, Counts, DayCounts},
+};
+use futures::stream;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::{
+    sync::watch,
+    task::{JoinError, JoinSet},
+    time::{Instant, sleep_until},
+};
+use utoipa::ToSchema;
+
+use super::run::{self, Progress, run};
+use crate::{
+    edge::{
+        caller::RulesWrite,
+        standing::{ASK_EVERY, Standing},
+    },
+    error_chain::chain,
+    exports::{plan::Plan, slots::Slot},
+    planes::ControlPlane,
+};
+
+/// How often it is told how far a backtest is.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+
+/// How far a backtest is: every line but the last.
+#[derive(Serialize, ToSchema)]
+#[schema(as = BacktestProgress)]
+pub struct ProgressLine {
+    /// From 0 to 1, by the time that events have.
+    progress: f64,
+    scanned: u64,
+    matched: u64,
+    /// Of the days that are done.
+    alerts: u64,
+    /// Where the trail is being read: the oldest day first, each day from its end.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    at: Option<Timestamp>,
+}
+
+/// What came of a backtest: the last line.
+#[derive(Serialize, ToSchema)]
+#[schema(as = BacktestResult)]
+pub struct LastLine {
+    /// Always true: a backtest that was cut off has no such line.
+    done: bool,
+    /// Events that the rule was put before. What the store could tell from its columns not to match is
+    /// not among them.
+    scanned: u64,
+    matched: u64,
+    /// Deliveries that there would have been.
+    alerts: u64,
+    /// Alerts that would have been kept back (`suppress`).
+    suppressed: u64,
+    /// Days (UTC) on which something matched, oldest first.
+    #[schema(value_type = Vec<BacktestDay>)]
+    by_day: Vec<DayCounts>,
+    /// The newest events that matched, at most 10, newest first.
+    #[schema(value_type = Vec<Object>)]
+    samples: Vec<Box<RawValue>>,
+    took_ms: u64,
+    /// False if `alerts` and `suppressed` are not of everything that matched; `incomplete_because` says why.
+    complete: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incomplete_because: Option<String>,
+}
+
+/// A day on which something matched.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes `domain::rule::backtest::DayCounts`")]
+pub struct BacktestDay {
+    #[schema(example = "2026-11-15")]
+    day: String,
+    matched: u64,
+    alerts: u64,
+}
+
+/// Why a backtest was cut off.
+#[derive(Debug, thiserror::Error)]
+enum CutOff {
+    #[error(transparent)]
+    Running(#[from] run::Error),
+    #[error("who asked may not have it any more")]
+    Revoked,
+    #[error("the backtest stopped")]
+    Stopped(#[from] JoinError),
+}
+
+/// The answer, whose body tells of the backtest as it goes on.
+pub(super) fn answer(
+    plane: ControlPlane,
+    plan: Plan,
+    backtest: Backtest,
+    standing: Standing<RulesWrite>,
+    slot: Slot,
+) -> Response {
+    let (tell, progress) = watch::channel(Progress::default());
+    let mut running = JoinSet::new();
+    running.spawn(run(plane, plan, backtest, tell));
+    let began = Instant::now();
+    let telling = Telling {
+        running,
+        progress,
+        standing,
+        began,
+        told_at: began,
+        asked_at: began,
+        _slot: slot,
+    };
+    let lines = stream::try_unfold(telling, async |telling| {
+        telling.line().await.inspect_err(|error| {
+            tracing::warn!(error = chain(error), "a backtest was cut off");
+        })
+    });
+    let body = Body::from_stream(Box::pin(lines));
+    ([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response()
+}
+
+/// A backtest whose client is there.
+struct Telling {
+    /// One task, or none once it has ended; gone when this is dropped.
+    running: JoinSet<Result<Backtest, run::Error>>,
+    progress: watch::Receiver<Progress>,
+    standing: Standing<RulesWrite>,
+    began: Instant,
+    told_at: Instant,
+    /// When it was last asked whether the key or the session holds.
+    asked_at: Instant,
+    _slot: Slot,
+}
+
+impl Telling {
+    /// The next line and how to go on. An error breaks the connection.
+    async fn line(mut self) -> Result<Option<(Bytes, Self)>, CutOff> {
+        if self.asked_at.elapsed() >= ASK_EVERY {
+            self.asked_at = Instant::now();
+            if !self.standing.still_holds().await {
+                return Err(CutOff::Revoked);
+            }
+        }
+        let line = tokio::select! {
+            ended = self.running.join_next() => match ended {
+                None => return Ok(None),
+                Some(backtest) => last_line(&backtest??, self.began.elapsed()),
+            },
+            () = sleep_until(self.told_at + TELL_EVERY) => {
+                self.told_at = Instant::now();
+                progress_line(*self.progress.borrow())
+            }
+        };
+        Ok(Some((line, self)))
+    }
+}
+
+fn progress_line(progress: Progress) -> Bytes {
+    let Counts {
+        scanned,
+        matched,
+        alerts,
+        suppressed: _,
+    } = progress.counts;
+    written(&ProgressLine {
+        progress: progress.share,
+        scanned,
+        matched,
+        alerts,
+        at: progress.at,
+    })
+}
+
+fn last_line(backtest: &Backtest, took: Duration) -> Bytes {
+    let counts = backtest.counts();
+    let samples = backtest.samples();
+    let incomplete_because = backtest.incomplete_because();
+    written(&LastLine {
+        done: true,
+        scanned: counts.scanned,
+        matched: counts.matched,
+        alerts: counts.alerts,
+        suppressed: counts.suppressed,
+        by_day: backtest.by_day().to_vec(),
+        samples: samples
+            .filter_map(|json| RawValue::from_string(json.replace('\n', " ")).ok())
+            .collect(),
+        took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        complete: incomplete_because.is_none(),
+        incomplete_because,
+    })
+}
+
+fn written(line: &impl Serialize) -> Bytes {
+    let mut text = serde_json::to_vec(line).expect("a line is plain JSON");
+    text.push(b'\n');
+    Bytes::from(text)
+}

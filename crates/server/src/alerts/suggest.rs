@@ -1,0 +1,73 @@
+//! `POST /v1/alert-rules/suggest`: a rule made from an event, to begin with.
+
+use axum::{Json as JsonAnswer, extract::State};
+use domain::{
+    event::EventView,
+    rule::{definition::NAME_MAX, suggest},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
+use utoipa::ToSchema;
+
+use super::given;
+use crate::{
+    edge::{Caller, Problem, caller::RulesWrite, problem::Refusals, read::Json},
+    planes::ControlPlane,
+};
+
+/// The event that a rule is to be made from, given or named.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RuleFromEvent)]
+pub struct SuggestBody {
+    /// As sent or as stored.
+    #[schema(value_type = Option<Object>)]
+    event: Option<Box<RawValue>>,
+    /// A stored event instead.
+    event_id: Option<String>,
+}
+
+/// A rule to begin with; it lacks its `url`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RuleSuggested)]
+pub struct SuggestAnswer {
+    #[schema(example = "files.delete denied")]
+    name: String,
+    #[schema(value_type = Object)]
+    r#match: Value,
+}
+
+/// Suggests a rule for events like one.
+///
+/// It wants what happened, not to whom: add what else must hold, and a `url`. Nothing is saved.
+#[utoipa::path(
+    post, path = "/v1/alert-rules/suggest", tag = "alert rules",
+    security(("api_key" = ["rules:write"]), ("session" = [])),
+    request_body = SuggestBody,
+    responses((status = 200, description = "The beginning of a rule", body = SuggestAnswer), Refusals),
+)]
+pub async fn suggest(
+    State(plane): State<ControlPlane>,
+    caller: Caller<RulesWrite>,
+    Json(body): Json<SuggestBody>,
+) -> Result<JsonAnswer<SuggestAnswer>, Problem> {
+    let json = given::event(&plane, caller.org, body.event, body.event_id).await?;
+    // Given or stored, it was read before.
+    let event = EventView::parse(&json).unwrap_or_default();
+    Ok(JsonAnswer(SuggestAnswer {
+        name: name(&event),
+        r#match: suggest::pattern(&event),
+    }))
+}
+
+/// What happened, in a few words.
+fn name(event: &EventView<'_>) -> String {
+    let words = ["action", "result"].map(|field| event.text(field).unwrap_or_default());
+    let name = words.join(" ");
+    let name: String = name.trim().chars().take(NAME_MAX).collect();
+    if name.is_empty() {
+        "Like one event".to_owned()
+    } else {
+        name
+    }
+}
