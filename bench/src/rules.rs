@@ -144,7 +144,11 @@ fn matches(set: &RuleSet, json: &str) -> usize {
 /// The rules that want an event, found by trying each.
 fn naive(rules: &[Arc<Rule>], json: &str) -> Vec<RuleId> {
     let whole = EventView::parse(json).map(|view| Whole::of(&view));
-    let wants = |rule: &&Arc<Rule>| whole.as_ref().is_ok_and(|whole| whole.is_wanted(rule));
+    let wants = |rule: &&Arc<Rule>| {
+        whole
+            .as_ref()
+            .is_ok_and(|whole| whole.is_wanted(&rule.definition))
+    };
     rules.iter().filter(wants).map(|rule| rule.id).collect()
 }
 
