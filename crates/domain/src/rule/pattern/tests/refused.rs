@@ -254,8 +254,8 @@ fn what_is_wrong_is_said_where_it_stands_with_the_fix() {
             "at the top only",
         ),
         (
-            json!({"$or": [{"resul": ["a"]}]}),
-            "/$or/0/resul",
+            json!({"$or": [{"results": ["a"]}]}),
+            "/$or/0/results",
             "did you mean `result`?",
         ),
     ];
