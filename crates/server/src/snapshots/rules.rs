@@ -19,6 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::retry::Retries;
 
+/// A rule to be put into a set, or taken out of it.
+type Change = (RuleId, Option<Arc<Rule>>);
+
 /// A snapshot that is not current by then is a failure that an operator must see.
 const CATCH_UP_MAX: Duration = Duration::from_secs(8);
 
@@ -91,7 +94,7 @@ impl Rules {
 
     /// Each organisation's set is made from the one before, and replaced whole.
     fn apply(&self, changes: Vec<RuleChange>) {
-        let mut by_org: HashMap<OrgId, Vec<(RuleId, Option<Arc<Rule>>)>> = HashMap::new();
+        let mut by_org: HashMap<OrgId, Vec<Change>> = HashMap::new();
         for change in changes {
             let changes = by_org.entry(change.org).or_default();
             changes.push((change.rule, change.value.map(Arc::new)));

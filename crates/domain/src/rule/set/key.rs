@@ -3,7 +3,10 @@
 //! A key is the fingerprint of something an event holds. Rules that share a fingerprint by chance cost
 //! time and nothing else, because whoever is found by a key is tested whole.
 
-use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::{
+    borrow::Cow,
+    hash::{DefaultHasher, Hash, Hasher as _},
+};
 
 use super::paths::{PathId, Uses};
 use crate::rule::pattern::{
@@ -108,9 +111,9 @@ fn pairs(event_types: &FieldTest, results: &FieldTest, place: usize) -> Option<W
     })
 }
 
-fn exact(test: &FieldTest) -> Option<Vec<&Scalar<'static>>> {
-    let exact = |predicate| match predicate {
-        &Predicate::Is(ref value) => Some(value),
+fn exact<'t>(test: &'t FieldTest) -> Option<Vec<&'t Scalar<'static>>> {
+    let exact = |predicate: &'t Predicate| match predicate {
+        Predicate::Is(value) => Some(value),
         _ => None,
     };
     test.any_of.iter().map(exact).collect()
@@ -189,7 +192,7 @@ fn rule_key(
             key(
                 equals_ignoring_case(path, text),
                 uses,
-                weight(test, &Scalar::Null),
+                weight(test, &Scalar::Text(Cow::Borrowed(text))),
             )
         }
         Predicate::Contains(_)
@@ -202,8 +205,8 @@ fn rule_key(
 /// How many events have a value in a field, roughly: 1 for few.
 fn weight(test: &FieldTest, value: &Scalar<'_>) -> usize {
     match (&*test.path[0], value) {
-        ("event_type" | "result" | "severity", _) => 32,
-        ("metadata", Scalar::Bool(_) | Scalar::Null) => 32,
+        ("event_type" | "result" | "severity", _)
+        | ("metadata", Scalar::Bool(_) | Scalar::Null) => 32,
         ("metadata" | "action" | "error_code" | "latency_ms", _) => 4,
         _ => 1,
     }
