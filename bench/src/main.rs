@@ -13,6 +13,7 @@ mod limits;
 mod load;
 mod process;
 mod rounds;
+mod rules;
 mod server;
 mod trail;
 mod verdict;
@@ -43,6 +44,9 @@ struct Arguments {
     /// Lists of one kind for each organisation; for `trail`.
     #[arg(long, default_value_t = 200)]
     lists: usize,
+    /// How many alert rules at most; for `rules`.
+    #[arg(long, default_value_t = 100_000)]
+    rules: usize,
     /// How long PostgreSQL is stopped; for `index`.
     #[arg(long, default_value_t = 60)]
     outage_s: u64,
@@ -69,6 +73,8 @@ enum Profile {
     Backtest,
     /// Rate limit checks, beside the bare Redis.
     Limits,
+    /// Events judged at 10, 1,000 and 100,000 alert rules, beside trying every rule.
+    Rules,
 }
 
 #[tokio::main]
@@ -79,6 +85,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         Profile::Index => index::measure(&arguments).await?,
         Profile::Trail => trail::measure(&arguments).await?,
         Profile::Backtest => backtest::measure(&arguments).await?,
+        Profile::Rules => rules::measure(arguments.rules, Duration::from_secs(arguments.seconds))?,
         Profile::Limits => {
             limits::measure(Duration::from_secs(arguments.seconds)).await?;
             Verdict::default()

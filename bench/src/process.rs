@@ -3,6 +3,7 @@
 use std::{fs, time::Duration};
 
 use anyhow::Context as _;
+use rustix::time::{ClockId, clock_gettime};
 
 /// Linux counts processor time in hundredths of a second for everybody who asks.
 const TICKS_PER_S: f64 = 100.0;
@@ -19,6 +20,12 @@ pub(crate) fn cpu(pid: u32) -> anyhow::Result<Duration> {
     Ok(Duration::from_secs_f64(
         (ticks(11)? + ticks(12)?) / TICKS_PER_S,
     ))
+}
+
+/// Processor time that this thread has used so far: what others do on the machine is not in it.
+pub(crate) fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// Memory in use now, in MiB.

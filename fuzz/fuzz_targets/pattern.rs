@@ -1,5 +1,5 @@
 //! Fuzzes the language of `match`: it never panics, one that is read says the same when it is written
-//! and read again, and the index of rules agrees with testing the rule itself.
+//! and read again, and the index of rules and the explanation agree with testing the rule itself.
 #![no_main]
 
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use domain::{
     event::EventView,
     rule::{
         Definition, Pattern, Rule,
+        explain::explain,
         set::{RuleSet, wants},
     },
 };
@@ -16,7 +17,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use uuid::Uuid;
 
-const EVENT: &str = r#"{"event_type":"tool_call","agent_id":"a","action":"files.delete","result":"denied","latency_ms":5.0,"metadata":{"region":"eu","tags":["a",1,null,true],"deep":{"n":1}}}"#;
+const EVENT: &str = r#"{"event_type":"tool_call","agent_id":"a","action":"files.delete","result":"denied","latency_ms":5.0,"metadata":{"region":"eu","tags":["a",1,null,true],"ip":"10.1.2.3","Größe":"ÄB","deep":{"n":1}}}"#;
 
 fuzz_target!(|input: &[u8]| {
     let Ok(source) = serde_json::from_slice::<Value>(input) else { return };
@@ -33,6 +34,8 @@ fuzz_target!(|input: &[u8]| {
         counts_since: 1,
     };
     let view = EventView::parse(EVENT).expect("an event");
-    let found = RuleSet::new([Arc::new(rule.clone())]).matching(&view);
-    assert_eq!(!found.is_empty(), wants(&rule, &view));
+    let set = RuleSet::new([Arc::new(rule.clone())]);
+    assert_eq!(!set.matching(&view).is_empty(), wants(&rule, &view));
+    assert_eq!(explain(&rule.definition, &view).matches, wants(&rule, &view));
+    assert!(set.with([(rule.id, None)]).is_empty());
 });

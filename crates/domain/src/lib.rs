@@ -16,7 +16,6 @@ pub mod fault;
 pub mod id;
 pub mod idempotency;
 pub mod limit;
-mod nearest;
 pub mod partition;
 pub mod rule;
 pub mod timestamp;

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     Definition,
-    pattern::{Conditions, FieldTest, Pattern, scalar::Seen},
+    pattern::{Conditions, FieldTest, Pattern, predicate::Predicate, scalar::Seen},
     set::Whole,
 };
 use crate::event::EventView;
@@ -81,7 +81,7 @@ fn leaves(pattern: &Pattern, event: &Whole) -> Vec<Leaf> {
 fn leaves_of(test: &FieldTest, or: Option<usize>, event: &Whole) -> Vec<Leaf> {
     let value = event.at(&test.path);
     let seen = value.map(Seen::of);
-    let leaf = |predicate: &super::pattern::predicate::Predicate| Leaf {
+    let leaf = |predicate: &Predicate| Leaf {
         path: test.path.join("."),
         or,
         op: predicate.operator(),
@@ -101,5 +101,87 @@ fn shown(value: &Value) -> Value {
     match text.char_indices().nth(SEEN_CHARS_MAX) {
         Some((end, _)) => Value::from(format!("{}...", &text[..end])),
         None => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::rule::set::{
+        random::{self, Random, random_rule, rule},
+        wants,
+    };
+
+    fn explained(rule: &super::super::Rule, json: &str) -> Explanation {
+        let view = EventView::parse(json).expect("an event");
+        explain(&rule.definition, &view)
+    }
+
+    #[test]
+    fn every_condition_says_what_it_wanted_and_what_it_saw() {
+        let rule = rule(
+            1,
+            json!({"result": ["denied", {"prefix": "err"}],
+                "$or": [{"agent_id": [{"exists": false}]}, {"metadata": {"n": [{"numeric": [">=", 5, "<", 9.5]}]}}]}),
+            vec![json!({"action": ["files.read"]})],
+        );
+        let json = r#"{"result":"error","agent_id":"a","metadata":{"n":7}}"#;
+        assert_eq!(
+            serde_json::to_value(explained(&rule, json)).expect("JSON"),
+            json!({"matches": true, "leaves": [
+                {"path": "result", "op": "equals", "wanted": "denied", "seen": "error", "pass": false},
+                {"path": "result", "op": "prefix", "wanted": "err", "seen": "error", "pass": true},
+                {"path": "agent_id", "or": 0, "op": "exists", "wanted": false, "seen": "a", "pass": false},
+                {"path": "metadata.n", "or": 1, "op": "numeric", "wanted": [">=", 5, "<", 9.5], "seen": 7, "pass": true},
+            ], "except": [{"matches": false, "leaves": [
+                {"path": "action", "op": "equals", "wanted": "files.read", "pass": false},
+            ]}]})
+        );
+    }
+
+    #[test]
+    fn large_values_are_shown_in_part() {
+        let rule = rule(
+            1,
+            json!({"metadata": {"long": [{"suffix": "x"}]}}),
+            Vec::new(),
+        );
+        let json = json!({"metadata": {"long": "x".repeat(10_000)}}).to_string();
+        let explained = explained(&rule, &json);
+        assert!(explained.matches);
+        let seen = explained.leaves[0].seen.as_ref().and_then(Value::as_str);
+        assert_eq!(seen.map(str::len), Some(SEEN_CHARS_MAX + "...".len()));
+    }
+
+    /// Whether the conditions of a pattern hold, told from its leaves alone.
+    fn add_up(leaves: &[Leaf]) -> bool {
+        let holds = |or: Option<usize>| {
+            let mine = || leaves.iter().filter(move |leaf| leaf.or == or);
+            mine().all(|leaf| mine().any(|other| other.path == leaf.path && other.pass))
+        };
+        let mut branches = leaves.iter().filter_map(|leaf| leaf.or).peekable();
+        holds(None) && (branches.peek().is_none() || branches.any(|or| holds(Some(or))))
+    }
+
+    proptest! {
+        #[test]
+        fn an_explanation_agrees_with_the_verdict_and_its_leaves_add_up(seed in any::<u64>()) {
+            let mut random = Random(seed);
+            let json = random::event(&mut random);
+            for id in 1..=20 {
+                let rule = random_rule(&mut random, id);
+                let explained = explained(&rule, &json);
+                let view = EventView::parse(&json).expect("an event");
+                prop_assert_eq!(explained.matches, wants(&rule, &view));
+                let is_vetoed = explained.except.iter().any(|exception| exception.matches);
+                prop_assert_eq!(explained.matches, add_up(&explained.leaves) && !is_vetoed);
+                for exception in &explained.except {
+                    prop_assert_eq!(exception.matches, add_up(&exception.leaves));
+                }
+            }
+        }
     }
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
+use super::pattern::nearest::nearest;
 use crate::{
     Timestamp,
     fault::{Fault, FaultCode, pointer_to},
-    nearest::nearest,
 };
 
 /// What the server knows of a rule and shows beside its definition.
@@ -133,7 +133,7 @@ fn unknown(name: &str, what: &str, known: &[&str]) -> Fault {
         let detail = format!("A name this long is not a field of {what}.");
         return Fault::new(FaultCode::FieldUnknown, "", detail);
     }
-    let detail = match nearest(name, known) {
+    let detail = match nearest(name, known.iter().copied()) {
         _ if OF_THE_SERVER.contains(&name) => {
             format!("`{name}` is set by the server; leave it out.")
         }

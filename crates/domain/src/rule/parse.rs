@@ -9,12 +9,13 @@ use super::{
         GROUP_DEPTH_MAX, GROUP_FIELDS_MAX, GroupField, NAME_MAX, PERIOD_S_MAX, RUNBOOK_URL_MAX,
         Suppress, TAG_MAX, TAGS_MAX, TEST_EVENT_BYTES_MAX, TESTS_MAX, Threshold, URL_MAX,
     },
+    explain::{Explanation, Leaf, explain},
     fields::{Fields, bounded, moment, number, text, truth},
+    pattern::nearest::nearest,
 };
 use crate::{
     event::{EventView, check},
     fault::{Fault, FaultCode},
-    nearest::nearest,
 };
 
 impl Definition {
@@ -55,7 +56,7 @@ fn read(fields: &mut Fields) -> Option<Definition> {
         let name = text(name, "/name")?;
         Fault::of_name(&name, NAME_MAX).map_or(Ok(name), Err)
     });
-    let pattern = fields.required("match", read_pattern);
+    let pattern = fields.required("match", Pattern::parse_at);
     let url = fields.required("url", |url, pointer| bounded(url, pointer, URL_MAX));
     let description = fields.optional("description", |value, pointer| {
         let description = text(value, pointer)?;
@@ -67,7 +68,7 @@ fn read(fields: &mut Fields) -> Option<Definition> {
     });
     let enabled = fields.optional("enabled", truth);
     let except = fields.list("except", EXCEPT_MAX, |one, pointer| {
-        read_pattern(one, pointer).map_err(|fault| vec![fault])
+        Pattern::parse_at(one, pointer).map_err(|fault| vec![fault])
     });
     let severity = fields.optional("severity", |value, pointer| {
         let severity = text(value, pointer)?;
@@ -167,7 +168,7 @@ fn group_field(value: Value, pointer: &str) -> Result<GroupField, Fault> {
         ["metadata", ..] => Ok(field),
         [name] if EventView::FIELDS.contains(name) => Ok(field),
         [name, ..] => {
-            let meant = match nearest(name, EventView::FIELDS) {
+            let meant = match nearest(name, EventView::FIELDS.iter().copied()) {
                 Some(known) if path.len() == 1 && known != "metadata" => {
                     format!("did you mean `{known}`?")
                 }
@@ -177,15 +178,6 @@ fn group_field(value: Value, pointer: &str) -> Result<GroupField, Fault> {
         }
         [] => refused("Name a field of an event.".to_owned()),
     }
-}
-
-/// Pointers of a pattern start at `/match`; elsewhere they start where the pattern stands.
-fn read_pattern(source: Value, pointer: &str) -> Result<Pattern, Fault> {
-    Pattern::parse(source).map_err(|fault| {
-        let inside = fault.pointer.strip_prefix("/match");
-        let pointer = format!("{pointer}{}", inside.unwrap_or_default());
-        Fault { pointer, ..fault }
-    })
 }
 
 fn tag(value: Value, pointer: &str) -> Result<String, Fault> {
@@ -220,28 +212,45 @@ fn example(value: Value, pointer: &str) -> Result<Example, Vec<Fault>> {
     }
 }
 
-/// The examples that the rule does not match as they say, and what it does with each.
+/// The examples that the rule does not match as they say, and what it saw in each.
 fn failed_examples(definition: &Definition) -> Vec<Fault> {
     let failed = |(index, example): (usize, &Example)| {
         let json = example.event.to_string();
         let event = EventView::parse(&json).expect("it was parsed when the example was read");
-        let matches = definition.matches(&event);
-        let detail = match (matches, example.matches) {
+        let seen = explain(definition, &event);
+        let detail = match (seen.matches, example.matches) {
             (true, true) | (false, false) => return None,
-            (true, false) => "The rule matches this event, and the test says that it does not.",
-            (false, true) if definition.except.is_empty() => {
-                "The rule does not match this event, and the test says that it does: a field that \
-                 `match` names is missing or has another value."
+            (true, false) => {
+                "The rule matches this event, and the test says that it does not.".to_owned()
             }
-            (false, true) => {
-                "The rule does not match this event, and the test says that it does: `match` does \
-                 not want it, or one of `except` does."
-            }
+            (false, true) => format!(
+                "The rule does not match this event, and the test says that it does: {}.",
+                why_not(&seen)
+            ),
         };
         Some(Fault::invalid(format!("/tests/{index}"), detail))
     };
     let tests = definition.tests.iter().enumerate();
     tests.filter_map(failed).collect()
+}
+
+/// What keeps the rule from matching: the first reason that is found.
+fn why_not(explanation: &Explanation) -> String {
+    let vetoes = &mut explanation.except.iter();
+    if let Some(index) = vetoes.position(|exception| exception.matches) {
+        return format!("`except/{index}` matches it");
+    }
+    let must_pass = || explanation.leaves.iter().filter(|leaf| leaf.or.is_none());
+    let passes = |path: &str| must_pass().any(|leaf| leaf.path == path && leaf.pass);
+    match must_pass().find(|leaf| !passes(&leaf.path)) {
+        None => "no pattern of `$or` matches it".to_owned(),
+        Some(Leaf {
+            path,
+            seen: Some(seen),
+            ..
+        }) => format!("`{path}` is {seen}"),
+        Some(Leaf { path, .. }) => format!("it has no `{path}`"),
+    }
 }
 
 /// A page that a person may open: nothing that a console could be made to run by a click.
@@ -292,7 +301,7 @@ mod tests {
 
     #[test]
     fn everything_that_is_wrong_is_said_at_once() {
-        let source = json!({"nmae": "r", "match": [], "enabled": 1, "threshold": {"count": 1},
+        let source = json!({"nam": "r", "match": [], "enabled": 1, "threshold": {"count": 1},
             "except": [{}, {"colour": [1]}], "tests": [{"event": {"colour": 1}, "match": true}],
             "version": 3, "suppress": [], "tags": ["", 7]});
         let faults = Definition::parse(source).expect_err("not valid");
@@ -305,10 +314,10 @@ mod tests {
             found,
             [
                 ("/enabled", FaultCode::FieldInvalid),
-                ("/except/1/colour", FaultCode::FieldInvalid),
+                ("/except/1/colour", FaultCode::FieldUnknown),
                 ("/match", FaultCode::FieldInvalid),
+                ("/nam", FaultCode::FieldUnknown),
                 ("/name", FaultCode::FieldRequired),
-                ("/nmae", FaultCode::FieldUnknown),
                 ("/suppress", FaultCode::FieldInvalid),
                 ("/tags/0", FaultCode::FieldInvalid),
                 ("/tags/1", FaultCode::FieldInvalid),
@@ -325,7 +334,7 @@ mod tests {
             let fault = faults.iter().find(|fault| fault.pointer == pointer);
             fault.expect("a fault").detail.as_str()
         };
-        assert!(detail("/nmae").contains("did you mean `name`?"));
+        assert!(detail("/nam").contains("did you mean `name`?"));
         assert!(detail("/version").contains("set by the server"));
         assert!(detail("/threshold/count").contains("leave `threshold` out"));
     }
@@ -433,5 +442,24 @@ mod tests {
         let together = json!({"tests": vec![json!({"event": event(4_000), "matches": true}); 17]});
         let faults = Definition::parse(rule(&together)).expect_err("more than 64 KiB");
         assert_eq!(faults[0].code, FaultCode::FieldTooLong);
+    }
+
+    #[test]
+    fn a_test_that_fails_says_what_was_seen() {
+        let cases = [
+            (json!({"result": "success"}), "`result` is \"success\"."),
+            (json!({"action": "a.b"}), "it has no `result`."),
+            (
+                json!({"result": "denied", "agent_id": "ci"}),
+                "`except/0` matches it.",
+            ),
+        ];
+        for (event, seen) in cases {
+            let source = rule(&json!({"match": {"result": ["denied", "error"]},
+                "except": [{"agent_id": ["ci"]}], "tests": [{"event": event, "matches": true}]}));
+            let faults = Definition::parse(source).expect_err("it does not match");
+            assert_eq!(faults[0].pointer, "/tests/0");
+            assert!(faults[0].detail.ends_with(seen), "{}", faults[0].detail);
+        }
     }
 }

@@ -207,9 +207,10 @@ impl<'a> Author<'a> {
     fn refusal(&self, outcome: Outcome) -> Problem {
         let detail = match outcome {
             Outcome::TooManyUnindexed => format!(
-                "Your organisation has {UNINDEXED_MAX} rules whose `match` lists no value to find them by, \
-                 so that every event is tested by each; there can be no more. List values for a field \
-                 of `match`, such as `\"event_type\": [\"tool_call\"]`."
+                "Your organisation has {UNINDEXED_MAX} rules that no value of an event leads to, so that every \
+                 event is tested by each; there can be no more. Ask in `match` for exact values, a prefix or \
+                 a suffix of one field at least, such as `\"event_type\": [\"tool_call\"]`, in `$or` in every \
+                 pattern."
             ),
             _ => {
                 let most = self.plane.rules_per_org_max;

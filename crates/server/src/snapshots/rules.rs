@@ -19,9 +19,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::retry::Retries;
 
-/// Every rule, from which the sets are made.
-type Known = HashMap<OrgId, HashMap<RuleId, Arc<Rule>>>;
-
 /// A snapshot that is not current by then is a failure that an operator must see.
 const CATCH_UP_MAX: Duration = Duration::from_secs(8);
 
@@ -67,13 +64,10 @@ impl Rules {
 
     /// Reads every rule, then every change, until stopped.
     pub async fn follow(self, stopping: CancellationToken) -> anyhow::Result<()> {
-        let (mut known, mut changes) = (Known::new(), self.journal.rule_changes());
+        let mut changes = self.journal.rule_changes();
         let mut retries = Retries::new("follow alert rules", &stopping);
         while retries
-            .again(
-                self.apply_changes(&mut known, &mut changes, &stopping)
-                    .await,
-            )
+            .again(self.apply_changes(&mut changes, &stopping).await)
             .await
         {}
         Ok(())
@@ -81,14 +75,13 @@ impl Rules {
 
     async fn apply_changes(
         &self,
-        known: &mut Known,
         changes: &mut RuleChanges,
         stopping: &CancellationToken,
     ) -> Result<(), journal::Error> {
         loop {
             tokio::select! {
                 changed = changes.next() => {
-                    self.apply(known, changed?);
+                    self.apply(changed?);
                     self.applied.send_replace(changes.position());
                 }
                 () = stopping.cancelled() => return Ok(()),
@@ -96,20 +89,15 @@ impl Rules {
         }
     }
 
-    fn apply(&self, known: &mut Known, changes: Vec<RuleChange>) {
-        let mut touched: Vec<OrgId> = Vec::new();
+    /// Each organisation's set is made from the one before, and replaced whole.
+    fn apply(&self, changes: Vec<RuleChange>) {
+        let mut by_org: HashMap<OrgId, Vec<(RuleId, Option<Arc<Rule>>)>> = HashMap::new();
         for change in changes {
-            let rules = known.entry(change.org).or_default();
-            match change.value {
-                Some(rule) => rules.insert(change.rule, Arc::new(rule)),
-                None => rules.remove(&change.rule),
-            };
-            touched.push(change.org);
+            let changes = by_org.entry(change.org).or_default();
+            changes.push((change.rule, change.value.map(Arc::new)));
         }
-        touched.sort_unstable();
-        touched.dedup();
-        for org in touched {
-            let set = RuleSet::new(known[&org].values().map(Arc::clone));
+        for (org, changes) in by_org {
+            let set = self.of(org).unwrap_or_default().with(changes);
             self.sets
                 .write()
                 .unwrap_or_else(PoisonError::into_inner)

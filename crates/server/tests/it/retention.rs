@@ -111,7 +111,8 @@ async fn days_older_than_they_are_kept_are_dropped_and_the_others_stay() {
     assert_eq!(customer.all_events().await.len(), 3);
     assert_eq!(customer.all_deliveries().await.len(), 4);
     eventually(DEADLINE, "their counts are gone too", async || {
-        let counted = "SELECT sum(events) FROM event_counts WHERE field = 'result' AND grain = ";
+        let counted = "SELECT sum(events) FROM event_counts
+                       WHERE field = 'result' AND value = 'denied' AND grain = ";
         let counted = |grain| {
             deployment
                 .sql(&format!("{counted}'{grain}'"))

@@ -208,13 +208,14 @@ async fn what_a_rule_did_in_the_last_day_is_shown_beside_it() {
         .rule(json!({"agent_id": ["b"]}), &receiver.url())
         .await;
     running.deployment.sql(
-        "INSERT INTO rule_counts
-         SELECT org_id, id, date_trunc('hour', now()) - make_interval(hours => ago), 10, 3, 2, 0,
+        "INSERT INTO rule_counts (org_id, rule_id, bucket, matched, alerts, suppressed, withheld,
+                                  overflows, last_at)
+         SELECT org_id, id, date_trunc('hour', now()) - make_interval(hours => ago), 10, 3, 2, 4, 1,
                 date_trunc('hour', now()) - make_interval(hours => ago)
          FROM (SELECT org_id, id FROM alert_rules ORDER BY id DESC LIMIT 1) AS rule,
               (VALUES (0), (5), (23), (24), (300)) AS hours (ago)",
     );
-    let none = json!({"matched_24h": 0, "alerts_24h": 0, "suppressed_24h": 0,
+    let none = json!({"matched_24h": 0, "alerts_24h": 0, "suppressed_24h": 0, "overflows_24h": 0,
         "last_matched_at": null});
     let shown = customer.get_json(&format!("{RULES}/{quiet}")).await;
     assert_eq!(shown["stats"], none);

@@ -61,11 +61,12 @@ async fn the_counters_add_up_to_what_was_done() {
     // Three deliveries, one of them twice.
     receiver.wait_for(4, DEADLINE).await;
 
+    // That the two rules were made are events too.
     let expected = [
-        ("watchbell_events_ingested_total", 7.0),
+        ("watchbell_events_ingested_total", 9.0),
         ("watchbell_events_rejected_total", 2.0),
-        ("watchbell_events_indexed_total", 7.0),
-        ("watchbell_events_judged_total", 7.0),
+        ("watchbell_events_indexed_total", 9.0),
+        ("watchbell_events_judged_total", 9.0),
         ("watchbell_deliveries_matched_total", 3.0),
         (
             r#"watchbell_delivery_attempts_total{outcome="delivered"}"#,

@@ -8,7 +8,7 @@
 //! patterns, docs/reference/alert-rule-match.schema.json for their editors.
 
 pub(super) mod glob;
-mod nearest;
+pub(super) mod nearest;
 mod network;
 mod operator;
 pub mod predicate;

@@ -273,7 +273,7 @@ pub(super) fn print(thing: impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// One bit of 64 for a key: who needs a bit that no key of an event has cannot want it.
-pub(super) fn mark(print: u64) -> u64 {
-    1 << (print >> 58)
+/// Two bits of 128 for a key: who needs a bit that no key of an event has cannot want it.
+pub(super) fn mark(print: u64) -> u128 {
+    1 << (print >> 57) | 1 << (print >> 50 & 127)
 }

@@ -49,7 +49,7 @@ pub struct RuleSet {
     /// The nodes of the enabled rules, by a fingerprint of what they want.
     nodes: Shards<u64, Vec<Arc<Node>>>,
     /// The same nodes, by the keys of events.
-    filed: Shards<u64, Vec<Candidate>>,
+    filed: Shards<u64, Arc<Vec<Candidate>>>,
     /// Those that no key leads to.
     scanned: Vec<Candidate>,
     /// How many paths were known when the set was made from nothing.
@@ -95,7 +95,7 @@ impl RuleSet {
         let keys = facts.keys();
         let marks = keys.iter().fold(0, |marks, key| marks | key::mark(*key));
         let filed = keys.iter().filter_map(|key| self.filed.get(key));
-        for candidates in filed.chain([&self.scanned]) {
+        for candidates in filed.map(|filed| &**filed).chain([&self.scanned]) {
             for candidate in candidates {
                 if candidate.can_want(marks) && candidate.node.wants(&facts) {
                     found.extend(candidate.node.rules.iter().map(Arc::clone));
@@ -141,7 +141,7 @@ impl RuleSet {
         let places = wanted.places(&mut self.paths);
         let conditions = &wanted.pattern;
         let ways = key::ways(conditions, &places);
-        let load = |key: u64| self.filed.get(&key).map_or(0, Vec::len);
+        let load = |key: u64| self.filed.get(&key).map_or(0, |filed| filed.len());
         let best = ways.into_iter().min_by_key(|way| way.cost(load));
         let keys = best.map_or_else(Vec::new, |way| way.keys);
         let needs = key::needs(conditions, &places);
@@ -196,7 +196,7 @@ impl RuleSet {
             self.scanned.push(candidate());
         }
         for key in &node.keys {
-            self.filed.at(*key).push(candidate());
+            Arc::make_mut(self.filed.at(*key)).push(candidate());
         }
     }
 
@@ -212,7 +212,7 @@ impl RuleSet {
             take(&mut self.scanned);
         }
         for key in &node.keys {
-            if take(self.filed.at(*key)) {
+            if take(Arc::make_mut(self.filed.at(*key))) {
                 self.filed.remove(key);
             }
         }

@@ -27,14 +27,14 @@ pub(super) struct Node {
     /// What it is filed under; none if every event has to be tried.
     pub(super) keys: Box<[u64]>,
     /// The marks of the keys that every event has which they want.
-    marks: u64,
+    marks: u128,
     pub(super) rules: Box<[Arc<Rule>]>,
 }
 
 /// A node where it is filed. The marks are here, so that most are passed over without looking at them.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
-    marks: u64,
+    marks: u128,
     pub(super) node: Arc<Node>,
 }
 
@@ -67,7 +67,7 @@ impl Node {
         wanted: Wanted,
         places: Box<[PathId]>,
         keys: &[RuleKey],
-        marks: u64,
+        marks: u128,
         rules: Vec<Arc<Rule>>,
     ) -> Self {
         let mut prints: Vec<u64> = keys.iter().map(|key| key.print).collect();
@@ -119,7 +119,7 @@ impl Candidate {
     }
 
     /// `false` if the event lacks a key that it must have.
-    pub(super) fn can_want(&self, marks: u64) -> bool {
+    pub(super) fn can_want(&self, marks: u128) -> bool {
         self.marks & !marks == 0
     }
 }

@@ -14,7 +14,7 @@ use journal::{
     streams::Log,
 };
 
-use super::{Interruption, Matcher, judge::state_of_alert, memory::Memory};
+use super::{END_AFTER, Interruption, Matcher, judge::state_of_alert, memory::Memory};
 use crate::telemetry::metrics as names;
 
 /// How many periods that ended together are put on record together: with the longest names, a third of
@@ -85,14 +85,14 @@ impl Matcher {
         self.end_periods(partition, memory, now).await
     }
 
-    /// Ends the periods that are over by `now`.
+    /// Ends the periods that have been over for a while by `now`.
     pub(super) async fn end_periods(
         &self,
         partition: Partition,
         memory: &mut Memory,
         now: Timestamp,
     ) -> Result<(), Interruption> {
-        while let Some(over) = memory.take_over(now) {
+        while let Some(over) = memory.take_over(now.minus(END_AFTER)) {
             let rule = (over.org, over.rule, over.counts_since);
             for some in over.ended.chunks(SUMMARIES_AT_ONCE) {
                 let mut decided = Decided::default();

@@ -45,6 +45,9 @@ const STILL_HERE_EVERY: Duration = Duration::from_secs(1);
 /// How long a position may be that is not on record: events that no rule wanted are judged again after
 /// a crash, and nothing comes of it.
 const CONFIRM_AFTER: Duration = Duration::from_millis(500);
+/// How long after its end a period is ended, unless an event of its own ends it: those that came before
+/// the end are in the journal by then, but for those that had to wait for it.
+const END_AFTER: Duration = Duration::from_secs(1);
 /// How soon to look again whether everything is judged that came before the end of a period.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -158,9 +161,9 @@ impl Matcher {
         }
     }
 
-    /// When the next period of suppression ends.
+    /// When the next period of suppression is to be ended.
     fn next_end(&self, memory: &Memory) -> Option<Instant> {
-        let end = memory.next_end()?;
+        let end = memory.next_end()?.plus(END_AFTER);
         Some(Instant::now() + end.since(self.clock.now()))
     }
 }
