@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     Definition, Rule, RuleSet,
-    pace::{Fate, Group, Groups, Match, Pace},
+    pace::{Fate, Group, Groups, Match, Pace, Room},
 };
 use crate::{Day, EventId, event::EventView};
 
@@ -182,7 +182,9 @@ impl Backtest {
         let mut alerts = 0;
         for paced in newest_first.into_iter().rev() {
             let groups = paced.groups(&self.definition);
-            let step = self.pace.step(&self.definition, &groups, paced.hit());
+            let step = self
+                .pace
+                .step(&self.definition, &groups, paced.hit(), Room::MOST);
             match step.fate {
                 Fate::Counted => {}
                 Fate::Alert => alerts += 1,

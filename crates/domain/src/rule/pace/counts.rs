@@ -5,15 +5,13 @@ use std::{
     time::Duration,
 };
 
-use super::{GROUPS_MAX, Group};
+use super::{Group, Room};
 use crate::{
     Timestamp,
     limit::{Log, Quota},
     rule::definition::Threshold,
 };
 
-/// How many matches a rule remembers in all its groups: 8 bytes each.
-const MATCHES_MAX: usize = 100_000;
 /// How many groups are looked at for each that is added: so the ones that nothing counts for any more
 /// are gone soon, and no step takes long.
 const LOOKED_AT: usize = 2;
@@ -22,7 +20,7 @@ const LOOKED_AT: usize = 2;
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     groups: HashMap<Group, Log>,
-    /// The groups in the order they were last looked at; one that is gone may still be named.
+    /// The same groups, in the order they were last looked at.
     order: VecDeque<Group>,
     matches: usize,
 }
@@ -37,7 +35,13 @@ pub struct Counted {
 
 impl Counts {
     /// Counts a match.
-    pub fn add(&mut self, threshold: &Threshold, group: &Group, at: Timestamp) -> Counted {
+    pub fn add(
+        &mut self,
+        threshold: &Threshold,
+        group: &Group,
+        at: Timestamp,
+        room: Room,
+    ) -> Counted {
         let Some(short_of_it) = short_of(threshold) else {
             // A threshold of one: not written today, but each match reaches it.
             return Counted {
@@ -45,13 +49,13 @@ impl Counts {
                 overflowed: false,
             };
         };
-        let overflowed = self.make_room(short_of_it, group, at);
+        let overflowed = self.make_room(short_of_it, group, at, room);
         let log = self.groups.entry(group.clone()).or_default();
         let before = log.times().len();
         let reached = log.decide(short_of_it, millis(at), 1).granted == 0;
         self.matches = self.matches + log.times().len() - before;
         if reached {
-            self.forget(group);
+            self.start_anew(group);
         }
         Counted {
             reached,
@@ -62,7 +66,7 @@ impl Counts {
     /// Takes over a match that was counted before.
     pub fn record(&mut self, threshold: &Threshold, group: &Group, at: Timestamp) {
         if let Some(short_of_it) = short_of(threshold) {
-            self.make_room(short_of_it, group, at);
+            self.make_room(short_of_it, group, at, Room::MOST);
             let log = self.groups.entry(group.clone()).or_default();
             let before = log.times().len();
             log.record(short_of_it, millis(at), 1);
@@ -70,14 +74,36 @@ impl Counts {
         }
     }
 
-    pub fn forget(&mut self, group: &Group) {
-        if let Some(log) = self.groups.remove(group) {
+    /// Nothing counts for the group any more. It keeps its place, and leaves when it is looked at.
+    pub fn start_anew(&mut self, group: &Group) {
+        if let Some(log) = self.groups.get_mut(group) {
             self.matches -= log.times().len();
+            *log = Log::default();
         }
     }
 
+    pub fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    pub fn matches(&self) -> usize {
+        self.matches
+    }
+
+    /// Whether each group has one place in the order, and the matches are as many as there are.
+    #[cfg(test)]
+    pub(super) fn is_consistent(&self) -> bool {
+        let matches: usize = self.groups.values().map(|log| log.times().len()).sum();
+        self.order.len() == self.groups.len()
+            && self
+                .order
+                .iter()
+                .all(|group| self.groups.contains_key(group))
+            && matches == self.matches
+    }
+
     /// Whether a group had to go that still counted.
-    fn make_room(&mut self, quota: Quota, group: &Group, at: Timestamp) -> bool {
+    fn make_room(&mut self, quota: Quota, group: &Group, at: Timestamp, room: Room) -> bool {
         let is_new = !self.groups.contains_key(group);
         if is_new {
             for _ in 0..LOOKED_AT {
@@ -85,13 +111,15 @@ impl Counts {
             }
         }
         let mut overflowed = false;
-        while (self.matches >= MATCHES_MAX || is_new && self.groups.len() >= GROUPS_MAX)
+        while (self.matches >= room.matches || is_new && self.groups.len() >= room.groups)
             && let Some(oldest) = self.order.pop_front()
         {
-            overflowed |= self.groups.contains_key(&oldest);
-            self.forget(&oldest);
+            let log = self.groups.remove(&oldest).unwrap_or_default();
+            overflowed |= !log.is_empty();
+            self.matches -= log.times().len();
         }
         if !self.groups.contains_key(group) {
+            self.groups.insert(group.clone(), Log::default());
             self.order.push_back(group.clone());
         }
         overflowed

@@ -26,8 +26,28 @@ use counts::Counts;
 pub use group::{Group, Groups};
 use periods::Periods;
 
-/// How many groups a rule remembers, for its threshold and for its suppression each.
-pub const GROUPS_MAX: usize = 10_000;
+/// How much a rule may remember.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Groups, for its threshold and for its suppression each: some 200 bytes.
+    pub groups: usize,
+    /// Matches that count, in all groups: 8 bytes.
+    pub matches: usize,
+}
+
+impl Room {
+    pub const MOST: Self = Self {
+        groups: 10_000,
+        matches: 100_000,
+    };
+}
+
+/// How much a rule remembers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    pub groups: usize,
+    pub matches: usize,
+}
 
 /// What one rule remembers of its matches.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +101,7 @@ pub struct Ended {
 
 impl Pace {
     /// Judges a match.
-    pub fn step(&mut self, rule: &Definition, groups: &Groups, hit: Match) -> Step {
+    pub fn step(&mut self, rule: &Definition, groups: &Groups, hit: Match, room: Room) -> Step {
         self.clock = self.clock.max(hit.at);
         let hit = Match {
             at: self.clock,
@@ -94,7 +114,7 @@ impl Pace {
             overflowed: false,
         };
         if let (Some(threshold), Some(group)) = (&rule.threshold, &groups.threshold) {
-            let counted = self.counts.add(threshold, group, hit.at);
+            let counted = self.counts.add(threshold, group, hit.at, room);
             step.overflowed |= counted.overflowed;
             if !counted.reached {
                 step.fate = Fate::Counted;
@@ -106,7 +126,7 @@ impl Pace {
                 step.fate = Fate::Suppressed;
                 return step;
             }
-            let opened = self.periods.open(suppress, group, hit.at);
+            let opened = self.periods.open(suppress, group, hit.at, room.groups);
             step.ended = opened.ended;
             step.overflowed |= opened.overflowed;
         }
@@ -122,14 +142,15 @@ impl Pace {
                     self.counts.record(threshold, group, hit.at);
                     return;
                 }
-                Fate::Alert | Fate::Suppressed => self.counts.forget(group),
+                Fate::Alert | Fate::Suppressed => self.counts.start_anew(group),
             }
         }
         if let (Some(suppress), Some(group)) = (&rule.suppress, &groups.suppress) {
             if fate == Fate::Suppressed {
                 self.periods.keep_back(suppress, group, hit);
             } else {
-                self.periods.open(suppress, group, hit.at);
+                let most = Room::MOST.groups;
+                self.periods.open(suppress, group, hit.at, most);
             }
         }
     }
@@ -139,9 +160,16 @@ impl Pace {
         self.periods.next_end()
     }
 
-    /// Ends the periods that are over by `now`; returns those that kept something back.
-    pub fn end(&mut self, now: Timestamp) -> Vec<Ended> {
-        self.periods.end(now)
+    /// Ends the periods that are over by `now`; returns those that kept something back, at most so many.
+    pub fn end(&mut self, now: Timestamp, most: usize) -> Vec<Ended> {
+        self.periods.end(now, most)
+    }
+
+    pub fn size(&self) -> Size {
+        Size {
+            groups: self.counts.groups() + self.periods.groups(),
+            matches: self.counts.matches(),
+        }
     }
 
     /// Forgets a period that is on record as ended.

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Ended, GROUPS_MAX, Group, Match};
+use super::{Ended, Group, Match};
 use crate::{Timestamp, rule::definition::Suppress};
 
 /// The periods that are open, by group.
@@ -47,16 +47,22 @@ impl Periods {
     /// Takes over one that was kept back before. Its period is open, however it was opened.
     pub fn keep_back(&mut self, suppress: &Suppress, group: &Group, hit: Match) {
         if !self.keeps_back(group, hit) {
-            self.open(suppress, group, hit.at);
+            self.open(suppress, group, hit.at, usize::MAX);
             self.keeps_back(group, hit);
         }
     }
 
-    /// Opens a period.
-    pub fn open(&mut self, suppress: &Suppress, group: &Group, at: Timestamp) -> Opened {
+    /// Opens a period; there may be so many.
+    pub fn open(
+        &mut self,
+        suppress: &Suppress,
+        group: &Group,
+        at: Timestamp,
+        most: usize,
+    ) -> Opened {
         let mut opened = Opened::default();
         opened.ended.extend(self.close(group));
-        while self.open.len() >= GROUPS_MAX
+        while self.open.len() >= most
             && let Some(oldest) = self.take_first()
         {
             opened.overflowed = true;
@@ -78,10 +84,14 @@ impl Periods {
         self.ends.front().map(|(ends_at, _)| *ends_at)
     }
 
-    /// Ends what is over by `now`.
-    pub fn end(&mut self, now: Timestamp) -> Vec<Ended> {
+    pub fn groups(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Ends what is over by `now`, until so many have kept something back.
+    pub fn end(&mut self, now: Timestamp, most: usize) -> Vec<Ended> {
         let mut ended = Vec::new();
-        while self.next_end().is_some_and(|ends_at| ends_at <= now) {
+        while ended.len() < most && self.next_end().is_some_and(|ends_at| ends_at <= now) {
             if let Some((ends_at, group)) = self.ends.pop_front()
                 && self.is_open_until(&group, ends_at)
             {

@@ -151,7 +151,7 @@ proptest! {
                 Act::Hit { agent, after_ms } => {
                     now = Timestamp::from_unix_millis(now.unix_millis() + after_ms);
                     let (groups, hit) = (groups(&rule, agent), hit(number, now));
-                    let step = pace.step(&rule, &groups, hit);
+                    let step = pace.step(&rule, &groups, hit, Room::MOST);
                     let told: u32 = step.ended.iter().map(|ended| ended.suppressed).sum();
                     prop_assert_eq!((step.fate, told), model.step(&rule, agent, now));
                     prop_assert!(!step.overflowed);
@@ -159,13 +159,14 @@ proptest! {
                     facts.push(Fact::Judged(groups, step.hit, step.fate));
                 }
                 Act::End => {
-                    let ended = pace.end(now);
+                    let ended = pace.end(now, 100);
                     let told: u32 = ended.iter().map(|ended| ended.suppressed).sum();
                     prop_assert_eq!(told, model.end(&rule, now));
                     facts.extend(ended.into_iter().map(|ended| Fact::Ended(ended.group)));
                 }
                 Act::Restart => pace = restored(&rule, &facts),
             }
+            prop_assert!(pace.counts.is_consistent());
         }
     }
 }
@@ -176,7 +177,8 @@ fn the_fifth_within_the_window_is_the_alert_and_the_next_takes_five_more() {
     let fates: Vec<Fate> = (0..12u64)
         .map(|second| {
             let at = START.plus(Duration::from_secs(second));
-            pace.step(&rule, &groups(&rule, 1), hit(1, at)).fate
+            pace.step(&rule, &groups(&rule, 1), hit(1, at), Room::MOST)
+                .fate
         })
         .collect();
     let alerts: Vec<usize> = (0..12)
@@ -190,7 +192,8 @@ fn a_match_exactly_the_window_ago_no_longer_counts() {
     let (rule, mut pace) = (rule(Some((2, 10)), None), Pace::default());
     let mut at_ms = |millis| {
         let at = START.plus(Duration::from_millis(millis));
-        pace.step(&rule, &groups(&rule, 1), hit(1, at)).fate
+        pace.step(&rule, &groups(&rule, 1), hit(1, at), Room::MOST)
+            .fate
     };
     assert_eq!(at_ms(0), Fate::Counted);
     assert_eq!(at_ms(10_000), Fate::Counted);
@@ -201,11 +204,11 @@ fn a_match_exactly_the_window_ago_no_longer_counts() {
 fn the_end_of_a_period_says_how_many_were_kept_back_and_which_was_the_last() {
     let (rule, mut pace) = (rule(None, Some(60)), Pace::default());
     for number in 0..4 {
-        pace.step(&rule, &groups(&rule, 1), hit(number, START));
+        pace.step(&rule, &groups(&rule, 1), hit(number, START), Room::MOST);
     }
     assert_eq!(pace.next_end(), Some(START.plus(Duration::from_secs(60))));
-    assert_eq!(pace.end(START.plus(Duration::from_secs(59))), []);
-    let ended = pace.end(START.plus(Duration::from_secs(60)));
+    assert_eq!(pace.end(START.plus(Duration::from_secs(59)), 100), []);
+    let ended = pace.end(START.plus(Duration::from_secs(60)), 100);
     assert_eq!((ended[0].suppressed, ended[0].last.message), (3, 3));
     assert_eq!(pace.next_end(), None);
 }
@@ -214,25 +217,25 @@ fn the_end_of_a_period_says_how_many_were_kept_back_and_which_was_the_last() {
 fn a_rule_remembers_so_many_groups_and_says_when_it_forgot_one() {
     let both = rule(Some((2, 3_600)), None);
     let mut pace = Pace::default();
-    let agents = u16::try_from(GROUPS_MAX).expect("fits");
+    let agents = u16::try_from(Room::MOST.groups).expect("fits");
     for agent in 0..agents {
         assert!(
             !pace
-                .step(&both, &groups(&both, agent), hit(1, START))
+                .step(&both, &groups(&both, agent), hit(1, START), Room::MOST)
                 .overflowed
         );
     }
     assert!(
-        pace.step(&both, &groups(&both, agents), hit(1, START))
+        pace.step(&both, &groups(&both, agents), hit(1, START), Room::MOST)
             .overflowed
     );
     let kept = rule(None, Some(3_600));
     let mut pace = Pace::default();
     for agent in 0..agents {
-        pace.step(&kept, &groups(&kept, agent), hit(1, START));
-        pace.step(&kept, &groups(&kept, agent), hit(2, START));
+        pace.step(&kept, &groups(&kept, agent), hit(1, START), Room::MOST);
+        pace.step(&kept, &groups(&kept, agent), hit(2, START), Room::MOST);
     }
-    let step = pace.step(&kept, &groups(&kept, agents), hit(3, START));
+    let step = pace.step(&kept, &groups(&kept, agents), hit(3, START), Room::MOST);
     // What was kept back for the one that had to go is told now, not never.
     assert!(step.overflowed);
     assert_eq!((step.ended.len(), step.ended[0].suppressed), (1, 1));
