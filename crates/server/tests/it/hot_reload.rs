@@ -36,11 +36,9 @@ async fn while_rules_change_a_thousand_times_each_event_is_judged_once_by_the_ru
     });
     // Held up now and then, they find events that wait and rules that are not what they knew.
     while !bustle.all_are_made() {
-        for signal in [Signal::Stop, Signal::Continue] {
-            matchers
-                .iter_mut()
-                .for_each(|matcher| matcher.signal(signal));
-            bustle.wait_for_changes(5).await;
+        for (signal, changes) in [(Signal::Stop, 3), (Signal::Continue, 2)] {
+            matchers.iter_mut().for_each(|it| it.signal(signal));
+            bustle.wait_for_changes(changes).await;
         }
     }
     let tally = town.check(&bustle.end().await).await;
