@@ -47,6 +47,7 @@ pub(crate) struct Bustle {
 pub(crate) struct Notes {
     pub(crate) rules: Vec<RuleNotes>,
     pub(crate) events: Vec<EventNote>,
+    took: Duration,
 }
 
 /// Every change of a rule, in order: they are made one after the other.
@@ -83,7 +84,6 @@ pub(crate) struct EventNote {
 impl Bustle {
     /// Starts editors and clients of these customers; webhooks go to addresses below `hook`.
     pub(crate) fn start(customers: &[Customer], hook: &str, plan: &Plan) -> Self {
-        println!("seed {SEED}");
         let (stop, stopped) = watch::channel(false);
         let made = watch::Sender::new(0);
         let (mut editors, mut clients) = (JoinSet::new(), JoinSet::new());
@@ -139,8 +139,7 @@ impl Bustle {
         }
         let changes: usize = all.rules.iter().map(|rule| rule.changes.len()).sum();
         assert_eq!(changes, self.changes, "every change is noted");
-        let (rules, events, took) = (all.rules.len(), all.events.len(), self.began.elapsed());
-        println!("{changes} changes of {rules} rules beside {events} events in {took:?}");
+        all.took = self.began.elapsed();
         all
     }
 }
@@ -295,6 +294,15 @@ async fn post_until(
 }
 
 impl Notes {
+    /// For whoever reads what the test did.
+    pub(crate) fn summary(&self) -> String {
+        let (rules, events, took) = (self.rules.len(), self.events.len(), self.took);
+        let changes: usize = self.rules.iter().map(|rule| rule.changes.len()).sum();
+        format!(
+            "seed {SEED}: {changes} changes of {rules} rules beside {events} events in {took:?}"
+        )
+    }
+
     /// Posts events in one request.
     async fn post(&mut self, customer: &Customer, org: usize, events: &[(u8, Value)]) {
         let bodies: Vec<&Value> = events.iter().map(|(_, event)| event).collect();

@@ -37,11 +37,16 @@ async fn while_rules_change_a_thousand_times_each_event_is_judged_once_by_the_ru
     // Held up now and then, they find events that wait and rules that are not what they knew.
     while !bustle.all_are_made() {
         for (signal, changes) in [(Signal::Stop, 3), (Signal::Continue, 2)] {
-            matchers.iter_mut().for_each(|it| it.signal(signal));
+            for matcher in &mut matchers {
+                matcher.signal(signal);
+            }
             bustle.wait_for_changes(changes).await;
         }
     }
-    let tally = town.check(&bustle.end().await).await;
+    let notes = bustle.end().await;
+    println!("{}", notes.summary());
+    let tally = town.check(&notes).await;
+    println!("{tally:?}, {:.3} of it decided", tally.decided());
 
     let arrived = arrived(&town.receiver);
     let sent_again = arrived.values().filter(|sends| sends.len() > 1).count();
@@ -77,7 +82,10 @@ async fn matchers_that_are_killed_while_rules_change_judge_each_event_once() {
             *matcher = deployment.serve("match");
         }
     }
-    let tally = town.check(&bustle.end().await).await;
+    let notes = bustle.end().await;
+    println!("{}", notes.summary());
+    let tally = town.check(&notes).await;
+    println!("{tally:?}, {:.3} of it decided", tally.decided());
     assert!(tally.must_be >= 200, "{tally:?}");
     assert!(tally.decided() >= 0.5, "{tally:?}");
 }
@@ -153,7 +161,6 @@ impl Town {
                 }
             }
         }
-        println!("{tally:?}, {:.3} of them decided", tally.decided());
         let shown = &faults[..faults.len().min(SHOWN)];
         assert!(faults.is_empty(), "{} faults: {shown:#?}", faults.len());
         assert!(log.is_empty(), "nothing else: {:?}", log.keys().next());
