@@ -174,7 +174,7 @@ pub(crate) fn named_event(agent: &str, name: &str) -> Value {
     clippy::disallowed_methods,
     reason = "events occur at the time that the server under test knows"
 )]
-fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .expect("after 1970");
