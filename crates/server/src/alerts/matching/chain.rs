@@ -167,18 +167,12 @@ impl Matcher {
 /// The delivery that says how many alerts were kept back.
 fn summary(rule: &Rule, ended: &Ended, json: &str, now: Timestamp) -> Job {
     let view = EventView::parse(json).unwrap_or_default();
-    let matched = Matched {
-        org: rule.org_id,
-        delivery: DeliveryId::of_summary(ended.last.event, rule.id),
-        event: ended.last.event,
-        rule: rule.id,
-        rule_name: rule.definition.name.clone(),
-        event_type: view.text("event_type").unwrap_or_default().into_owned(),
-        url: rule.definition.url.clone(),
-        matched_at: now,
-        cause: Cause::Summary {
-            suppressed: ended.suppressed,
-        },
+    let event_type = view.text("event_type").unwrap_or_default();
+    let cause = Cause::Summary {
+        suppressed: ended.suppressed,
     };
+    let event = ended.last.event;
+    let delivery = (DeliveryId::of_summary(event, rule.id), cause);
+    let matched = Matched::by(rule, delivery, (event, &event_type), now);
     Job::first(matched, json.to_owned())
 }

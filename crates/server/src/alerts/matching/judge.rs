@@ -308,17 +308,8 @@ fn decide(wanted: &Wanted<'_>, step: &Step, now: Timestamp, decided: &mut Decide
         Fate::Suppressed => State::Suppressed,
         Fate::Alert => state_of_alert(rule, step.hit.at),
     };
-    let matched = Matched {
-        org: event.org,
-        delivery: wanted.delivery(),
-        event: event.id,
-        rule: rule.id,
-        rule_name: rule.definition.name.clone(),
-        event_type: wanted.event_type.to_string(),
-        url: rule.definition.url.clone(),
-        matched_at: now,
-        cause: Cause::Match,
-    };
+    let delivery = (wanted.delivery(), Cause::Match);
+    let matched = Matched::by(rule, delivery, (event.id, &wanted.event_type), now);
     if state == State::Pending {
         let json = event.json.to_owned();
         decided.jobs.push(Job::first(matched.clone(), json));
