@@ -223,7 +223,7 @@ impl Matcher {
     }
 }
 
-impl<'e> Batch<'e> {
+impl Batch<'_> {
     fn rules_of(&mut self, matcher: &Matcher, org: OrgId) -> Option<Arc<RuleSet>> {
         match &self.rules {
             Some((last, rules)) if *last == org => rules.clone(),
