@@ -13,6 +13,7 @@ mod limits;
 mod load;
 mod process;
 mod rounds;
+mod rule_mix;
 mod rules;
 mod server;
 mod trail;

@@ -9,22 +9,26 @@ use std::{
 
 use anyhow::ensure;
 use domain::{
-    OrgId, RuleId, Timestamp,
+    RuleId,
     event::EventView,
-    rule::{Definition, Pattern, Rule, RuleSet, set::Whole},
+    rule::{Rule, RuleSet, set::Whole},
 };
-use serde_json::{Value, json};
-use uuid::Uuid;
+use testkit::Dice;
 
 use crate::{
     Verdict, process,
     rounds::{Rounds, median},
+    rule_mix::{event, rule},
 };
+
+const SEED: u64 = 42;
 
 const ROUNDS: usize = 5;
 /// Events that are judged in turn; more than fit into a processor's first cache.
 const EVENTS: usize = 4_000;
-/// Events that trying every rule is timed with: it is slow, which is the point.
+/// Events that matches are counted of: ten rules match few.
+const COUNTED: usize = 200_000;
+/// Pairs of a rule and an event that trying every rule is timed with: it is slow, which is the point.
 const NAIVE_PAIRS: usize = 400_000;
 /// Events of which both must say the same before anything is timed.
 const COMPARED: usize = 100;
@@ -40,101 +44,164 @@ const CHANGE_MAX_MS: f64 = 1_000.0;
 const SAVED_AIM: f64 = 100.0;
 const SAVED_MIN: f64 = 5.0;
 
+/// What is measured: rule sets of several sizes, and events to put before them.
+struct Subjects {
+    rules: Vec<Arc<Rule>>,
+    sizes: [usize; 3],
+    sets: Vec<RuleSet>,
+    events: Vec<String>,
+    /// Those that no rule wants.
+    unwanted: Vec<String>,
+}
+
+/// What it took to make the largest set.
+struct Built {
+    took: Duration,
+    rules_mib: f64,
+    index_mib: f64,
+}
+
+/// What one size came to, in nanoseconds an event, round by round.
+#[derive(Clone, Default)]
+struct Figures {
+    no_match: Vec<f64>,
+    any: Vec<f64>,
+    every_rule: Vec<f64>,
+}
+
 /// `rules` is the most; a hundredth of it and ten come before.
-#[expect(clippy::cast_precision_loss, reason = "figures for people")]
 pub(crate) fn measure(rules: usize, time: Duration) -> anyhow::Result<Verdict> {
+    let mut dice = Dice(SEED);
+    let (subjects, built) = prepare(rules, &mut dice)?;
+    let matches_per_event = subjects.matches_per_event(&mut dice);
+    let (figures, growth) = subjects.time(time)?;
+    print_figures(&subjects, &figures, &matches_per_event);
+    println!(
+        "an event that matches nothing, most rules to ten: {}",
+        growth.ratio()
+    );
+    let changes = changes(&subjects, &mut dice);
+    print_costs(&subjects, &built, &changes);
+
+    let mut verdict = Verdict::default();
+    let what = "most rules to ten, no match";
+    verdict.at_most(what, growth.ratio().median, GROWTH_AIM, GROWTH_MAX);
+    let what = "ms after one change";
+    verdict.at_most(what, median(&changes), CHANGE_AIM_MS, CHANGE_MAX_MS);
+    let most = &figures[figures.len() - 1];
+    let saved = median(&most.every_rule) / median(&most.any);
+    verdict.at_least("every rule tried to index", saved, SAVED_AIM, SAVED_MIN);
+    Ok(verdict)
+}
+
+/// Makes the rules and the events, and sees to it that the index is right about them.
+fn prepare(most: usize, dice: &mut Dice) -> anyhow::Result<(Subjects, Built)> {
     let own = std::process::id();
-    let sizes = [10, rules / 100, rules];
-    let mut random = Random(42);
     let empty_mib = process::memory_mib(own)?;
-    let rules: Vec<Arc<Rule>> = (1..=rules as u128)
-        .map(|id| rule(&mut random, id))
-        .collect();
-    let rules_mib = process::memory_mib(own)?;
+    let rules: Vec<Arc<Rule>> = (1..=most as u128).map(|id| rule(dice, id)).collect();
+    let with_rules_mib = process::memory_mib(own)?;
     let started = process::thread_cpu();
     let last = RuleSet::new(rules.iter().map(Arc::clone));
-    let build = process::thread_cpu().saturating_sub(started);
-    let index_mib = process::memory_mib(own)?;
-    let sets: Vec<RuleSet> = sizes
-        .iter()
-        .map(|size| RuleSet::new(rules[..*size].iter().map(Arc::clone)))
-        .collect();
+    let built = Built {
+        took: process::thread_cpu().saturating_sub(started),
+        rules_mib: with_rules_mib - empty_mib,
+        index_mib: process::memory_mib(own)? - with_rules_mib,
+    };
+    let sizes = [10, most / 100, most];
+    let few = |size: &usize| RuleSet::new(rules[..*size].iter().map(Arc::clone));
+    let sets: Vec<RuleSet> = sizes[..2].iter().map(few).chain([last]).collect();
 
-    let events: Vec<String> = (0..EVENTS).map(|_| event(&mut random)).collect();
-    agree(&last, &rules, &events)?;
-    let unwanted: Vec<&String> = events
-        .iter()
-        .filter(|json| matches(&last, json) == 0)
-        .collect();
+    let events: Vec<String> = (0..EVENTS).map(|_| event(dice)).collect();
+    agree(&sets[2], &rules, &events)?;
+    let is_unwanted = |json: &&String| matches(&sets[2], json) == 0;
+    let unwanted: Vec<String> = events.iter().filter(is_unwanted).cloned().collect();
     ensure!(unwanted.len() > EVENTS / 10, "most events match something");
+    let subjects = Subjects {
+        rules,
+        sizes,
+        sets,
+        events,
+        unwanted,
+    };
+    Ok((subjects, built))
+}
 
-    let bytes = events.iter().map(String::len).sum::<usize>() / events.len();
+impl Subjects {
+    /// How many rules want an event on average, at each size.
+    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+    fn matches_per_event(&self, dice: &mut Dice) -> Vec<f64> {
+        let mut counts = vec![0; self.sets.len()];
+        for _ in 0..COUNTED {
+            let json = event(dice);
+            for (set, count) in self.sets.iter().zip(&mut counts) {
+                *count += matches(set, &json);
+            }
+        }
+        let mean = |count: usize| count as f64 / COUNTED as f64;
+        counts.into_iter().map(mean).collect()
+    }
+
+    /// Times each size in turn, and what the most rules cost as a multiple of the fewest.
+    fn time(&self, time: Duration) -> anyhow::Result<(Vec<Figures>, Rounds)> {
+        let slice = time / u32::try_from(ROUNDS * self.sizes.len() * 2)?;
+        let mut growth = Rounds::default();
+        let mut figures = vec![Figures::default(); self.sizes.len()];
+        for _ in 0..ROUNDS {
+            let mut no_match = Vec::new();
+            for ((set, size), figures) in self.sets.iter().zip(self.sizes).zip(&mut figures) {
+                let judge = |json: &String| matches(set, json);
+                no_match.push(fastest(slice, &self.unwanted, judge));
+                figures.any.push(fastest(slice, &self.events, judge));
+                let few = &self.events[..(NAIVE_PAIRS / size).clamp(4, EVENTS)];
+                let try_each = |json: &String| naive(&self.rules[..size], json).len();
+                let every_rule = fastest(Duration::ZERO, few, try_each);
+                figures.every_rule.push(every_rule);
+            }
+            growth.add(no_match[0], no_match[no_match.len() - 1]);
+            for (figures, ns) in figures.iter_mut().zip(no_match) {
+                figures.no_match.push(ns);
+            }
+        }
+        Ok((figures, growth))
+    }
+}
+
+fn print_figures(subjects: &Subjects, figures: &[Figures], matches_per_event: &[f64]) {
+    let bytes = subjects.events.iter().map(String::len).sum::<usize>() / EVENTS;
     println!(
         "events of {bytes} bytes, parsed and judged; {} of {EVENTS} match nothing",
-        unwanted.len()
+        subjects.unwanted.len()
     );
     println!(
         "{:>8} {:>14} {:>14} {:>26} {:>14} {:>12}",
         "rules", "ns, no match", "ns, any", "ns, every rule tried", "matches/event", "matches/s"
     );
-    let slice = time / u32::try_from(ROUNDS * sizes.len() * 2)?;
-    let mut growth = Rounds::default();
-    let mut figures = vec![(Vec::new(), Vec::new(), Vec::new(), 0.0); sizes.len()];
-    for _ in 0..ROUNDS {
-        for ((set, size), figures) in sets.iter().zip(sizes).zip(&mut figures) {
-            figures
-                .0
-                .push(fastest(slice, &unwanted, |json| matches(set, json)).0);
-            let (ns, matches_per_event) = fastest(slice, &events, |json| matches(set, json));
-            figures.1.push(ns);
-            figures.3 = matches_per_event;
-            let few = &events[..(NAIVE_PAIRS / size).clamp(4, EVENTS)];
-            let tried = |json: &String| naive(&rules[..size], json).len();
-            figures.2.push(fastest(Duration::ZERO, few, tried).0);
-        }
-        let newest = |place: usize| figures[place].0.last().copied().unwrap_or(0.0);
-        growth.add(newest(0), newest(sizes.len() - 1));
-    }
-    for (size, (none, any, tried, matched)) in sizes.iter().zip(&figures) {
-        let (none, any, tried) = (median(none), median(any), median(tried));
+    for ((size, figures), matched) in subjects.sizes.iter().zip(figures).zip(matches_per_event) {
+        let (none, any) = (median(&figures.no_match), median(&figures.any));
+        let tried = median(&figures.every_rule);
         println!(
-            "{size:>8} {none:>14.0} {any:>14.0} {tried:>16.0} ({:>6.1}x) {matched:>14.3} {:>12.0}",
+            "{size:>8} {none:>14.0} {any:>14.0} {tried:>16.0} ({:>6.1}x) {matched:>14.6} {:>12.0}",
             tried / any,
             matched * 1e9 / any
         );
     }
-    println!(
-        "an event that matches nothing, most rules to ten: {}",
-        growth.ratio()
-    );
+}
 
-    let changes = changes(&last, &rules, &mut random);
-    let per_rule = |mib: f64| mib * 1_048_576.0 / rules.len() as f64;
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn print_costs(subjects: &Subjects, built: &Built, changes: &[f64]) {
+    let rules = subjects.rules.len();
     println!(
-        "one change at {} rules: {:.3} ms, at most {:.3} ms; made from nothing: {:.0} ms",
-        rules.len(),
-        median(&changes),
+        "one change at {rules} rules: {:.3} ms, at most {:.3} ms; made from nothing: {:.0} ms",
+        median(changes),
         changes.iter().copied().fold(0.0, f64::max),
-        build.as_secs_f64() * 1e3
+        built.took.as_secs_f64() * 1e3
     );
+    let per_rule = |mib: f64| mib * 1_048_576.0 / rules as f64;
     println!(
         "memory: {:.0} bytes a rule, and {:.0} bytes for the index of it",
-        per_rule(rules_mib - empty_mib),
-        per_rule(index_mib - rules_mib)
+        per_rule(built.rules_mib),
+        per_rule(built.index_mib)
     );
-    let mut verdict = Verdict::default();
-    let what = "most rules to ten, no match";
-    verdict.at_most(what, growth.ratio().median, GROWTH_AIM, GROWTH_MAX);
-    verdict.at_most(
-        "ms after one change",
-        median(&changes),
-        CHANGE_AIM_MS,
-        CHANGE_MAX_MS,
-    );
-    let (_, any, tried, _) = &figures[sizes.len() - 1];
-    let saved = median(tried) / median(any);
-    verdict.at_least("every rule tried to index", saved, SAVED_AIM, SAVED_MIN);
-    Ok(verdict)
 }
 
 fn matches(set: &RuleSet, json: &str) -> usize {
@@ -164,149 +231,33 @@ fn agree(set: &RuleSet, rules: &[Arc<Rule>], events: &[String]) -> anyhow::Resul
     Ok(())
 }
 
-/// Nanoseconds of processor time for one of these, and what `judge` says of one on average: the fastest pass within the
-/// time, because a busy machine only ever makes them slower.
+/// Nanoseconds of processor time for one of these: the fastest pass within the time, because a busy
+/// machine only ever makes them slower.
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-fn fastest<T>(time: Duration, events: &[T], judge: impl Fn(&T) -> usize) -> (f64, f64) {
+fn fastest<T>(time: Duration, events: &[T], judge: impl Fn(&T) -> usize) -> f64 {
     let started = Instant::now();
-    let (mut fastest, mut said) = (f64::INFINITY, 0);
+    let mut fastest = f64::INFINITY;
     loop {
         let pass = process::thread_cpu();
-        said = black_box(events.iter().map(&judge).sum::<usize>()).max(said);
+        black_box(events.iter().map(&judge).sum::<usize>());
         let took = process::thread_cpu().saturating_sub(pass);
         fastest = fastest.min(took.as_nanos() as f64);
         if started.elapsed() >= time {
-            let count = events.len() as f64;
-            return (fastest / count, said as f64 / count);
+            return fastest / events.len() as f64;
         }
     }
 }
 
-/// Milliseconds for each of some changes, made one after the other.
-fn changes(set: &RuleSet, rules: &[Arc<Rule>], random: &mut Random) -> Vec<f64> {
-    let mut set = set.clone();
+/// Milliseconds for each of some changes of the largest set, made one after the other.
+fn changes(subjects: &Subjects, dice: &mut Dice) -> Vec<f64> {
+    let mut set = subjects.sets[2].clone();
     let mut change = || {
-        let old = &rules[random.below(rules.len())];
-        let new = rule(random, old.id.uuid().as_u128());
+        let place = dice.below(subjects.rules.len() as u64);
+        let old = &subjects.rules[usize::try_from(place).expect("a place in memory")];
+        let new = rule(dice, old.id.uuid().as_u128());
         let started = process::thread_cpu();
         set = set.with([(old.id, Some(new))]);
         process::thread_cpu().saturating_sub(started).as_secs_f64() * 1e3
     };
     (0..CHANGES).map(|_| change()).collect()
-}
-
-/// SplitMix64: the same rules and events in every run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^ (bits >> 31)
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "below a usize")]
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    fn pick(&mut self, of: &[&'static str]) -> &'static str {
-        of[self.below(of.len())]
-    }
-
-    fn agent(&mut self) -> String {
-        format!("agent_{:05}", self.below(10_000))
-    }
-}
-
-const TYPES: [&str; 8] = [
-    "tool_call",
-    "llm_request",
-    "decision",
-    "file_access",
-    "network",
-    "auth",
-    "config_change",
-    "message",
-];
-const RESULTS: [&str; 5] = ["success", "denied", "error", "timeout", "pending"];
-const AREAS: [&str; 24] = [
-    "files", "email", "payments", "db", "shell", "calendar", "browser", "crm", "git", "deploy",
-    "secrets", "users", "billing", "search", "slack", "jira", "s3", "k8s", "vault", "http",
-    "queue", "cache", "model", "memory",
-];
-const VERBS: [&str; 20] = [
-    "read", "write", "delete", "list", "send", "create", "update", "exec", "export", "import",
-    "approve", "refund", "transfer", "grant", "revoke", "login", "query", "drop", "merge",
-    "publish",
-];
-
-/// A rule about one of 10,000 agents: the mix that the design was measured with.
-fn rule(random: &mut Random, id: u128) -> Arc<Rule> {
-    let mut source = json!({"agent_id": [random.agent()]});
-    let (event_type, result) = (random.pick(&TYPES), random.pick(&RESULTS));
-    let (area, verb) = (random.pick(&AREAS), random.pick(&VERBS));
-    let mut want = |field: &str, wanted: Value| source[field] = json!([wanted]);
-    match random.below(100) {
-        0..25 => {
-            want("event_type", json!(event_type));
-            want("result", json!(result));
-        }
-        25..45 => want("result", json!(result)),
-        45..65 => {
-            want("action", json!({"prefix": format!("{area}.")}));
-            want("result", json!(result));
-        }
-        65..70 => {
-            want("action", json!({"suffix": format!(".{verb}")}));
-            want("event_type", json!(event_type));
-        }
-        70..75 => {
-            want("action", json!({"contains": verb[1..]}));
-            want("event_type", json!(event_type));
-        }
-        75..85 => {
-            want("action", json!(format!("{area}.{verb}")));
-            want("result", json!({"anything-but": ["success", "pending"]}));
-        }
-        _ => {
-            let low = random.below(4_000);
-            want("event_type", json!(event_type));
-            let high = low + 50 + random.below(500);
-            want("latency_ms", json!({"numeric": [">=", low, "<", high]}));
-        }
-    }
-    let pattern = Pattern::parse(source).expect("written by us");
-    Arc::new(Rule {
-        id: RuleId::from_uuid(Uuid::from_u128(id)),
-        org_id: OrgId::from_uuid(Uuid::from_u128(1)),
-        definition: Definition::plain("bench", pattern, "https://example.com/hook"),
-        created_at: Timestamp::default(),
-        updated_at: Timestamp::default(),
-        version: 1,
-        counts_since: 1,
-    })
-}
-
-fn event(random: &mut Random) -> String {
-    let (area, verb) = (random.pick(&AREAS), random.pick(&VERBS));
-    json!({
-        "id": format!("evt_{:026x}", random.next()),
-        "received_at": "2026-11-14T22:10:11.123Z",
-        "event_type": random.pick(&TYPES),
-        "agent_id": random.agent(),
-        "action": format!("{area}.{verb}"),
-        "result": random.pick(&RESULTS),
-        "latency_ms": random.below(4_500),
-        "session_id": format!("ses_{:012x}", random.next() >> 16),
-        "resource": format!("{area}://tenant/prod/objects/{}", random.below(100_000)),
-        "metadata": {
-            "ip": format!("203.0.113.{}", random.below(255)),
-            "tool": format!("{verb}_tool"),
-            "args_sha256": format!("{:016x}{:016x}", random.next(), random.next()),
-        },
-    })
-    .to_string()
 }

@@ -71,13 +71,14 @@ impl Modify for Credentials {
     }
 }
 
-/// What a matching event sends to the rule's endpoint (spec 2.1).
+/// What is sent to a rule's endpoint (spec 2.1).
 #[derive(Serialize, ToSchema)]
 struct Webhook {
     #[schema(example = "rul_01jcq3k5m8e9ratvw2x4y6z8ab")]
     rule_id: String,
     rule_name: String,
-    /// The audit event that matched, as it was recorded.
+    /// The event as it was recorded: the one that matched; of a summary, the last that was kept back; of a test,
+    /// the one that was asked for, which need not be recorded.
     #[schema(value_type = Object)]
     event: serde_json::Value,
     /// When the body was signed; equals `X-Service-Timestamp`.
@@ -85,7 +86,7 @@ struct Webhook {
     timestamp: String,
 }
 
-/// An alert: an audit event matched a rule.
+/// An alert: an event matched a rule, alerts of one were kept back, or somebody tries out its endpoint.
 ///
 /// Answer 2xx quickly and work on it afterwards; anything else but 413 is tried again. The same delivery may
 /// come twice: `X-Service-Delivery-Id` tells.
@@ -97,7 +98,8 @@ struct Webhook {
         ("X-Service-Signature" = Option<String>, Header, description = "`sha256=` and the hex HMAC-SHA-256 of the timestamp, a dot and the raw body; absent without a signing secret"),
         ("X-Service-Delivery-Id" = String, Header, description = "The same for every attempt"),
         ("X-Service-Attempt" = u32, Header, description = "Counts the attempts, from 1"),
-        ("X-Service-Trigger" = String, Header, description = "`match`, `retry`, `test` or `summary`"),
+        ("X-Service-Trigger" = String, Header, description = "Of the first attempt why there is a delivery: `match`, `summary` or `test`; of those that follow, `retry`"),
+        ("X-Service-Suppressed" = Option<u32>, Header, description = "Of a summary, on every attempt: how many alerts were kept back"),
     ),
     responses((status = "2XX", description = "Received; not sent again")),
 )]

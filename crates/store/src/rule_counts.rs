@@ -48,6 +48,8 @@ pub struct RuleStats {
     pub matched_24h: u64,
     pub alerts_24h: u64,
     pub suppressed_24h: u64,
+    /// Alerts that were not sent because the rule was snoozed, or only watched.
+    pub withheld_24h: u64,
     /// How often it had more groups than it remembers.
     pub overflows_24h: u64,
     /// When it matched last, however long ago that was, as far as counts are kept.
@@ -60,6 +62,7 @@ struct Row {
     matched: i64,
     alerts: i64,
     suppressed: i64,
+    withheld: i64,
     overflows: i64,
     last_at: Option<OffsetDateTime>,
 }
@@ -79,6 +82,7 @@ impl Store {
                     coalesce(sum(matched) FILTER (WHERE bucket >= $3), 0)::bigint AS matched,
                     coalesce(sum(alerts) FILTER (WHERE bucket >= $3), 0)::bigint AS alerts,
                     coalesce(sum(suppressed) FILTER (WHERE bucket >= $3), 0)::bigint AS suppressed,
+                    coalesce(sum(withheld) FILTER (WHERE bucket >= $3), 0)::bigint AS withheld,
                     coalesce(sum(overflows) FILTER (WHERE bucket >= $3), 0)::bigint AS overflows,
                     max(last_at) AS last_at
              FROM rule_counts WHERE org_id = $1 AND rule_id = ANY ($2) GROUP BY rule_id",
@@ -94,6 +98,7 @@ impl Store {
                 matched_24h: count(row.matched),
                 alerts_24h: count(row.alerts),
                 suppressed_24h: count(row.suppressed),
+                withheld_24h: count(row.withheld),
                 overflows_24h: count(row.overflows),
                 last_matched_at: row.last_at.map(from_database),
             };

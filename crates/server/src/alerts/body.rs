@@ -139,11 +139,13 @@ pub struct RuleBody {
 pub struct StatsBody {
     /// Events that it matched.
     matched_24h: u64,
-    /// Alerts that came of them.
+    /// Alerts that came of them, to be sent.
     alerts_24h: u64,
     /// Alerts that were kept back by `suppress`.
     suppressed_24h: u64,
-    /// How often it had more groups than a rule remembers (10,000), and forgot the oldest.
+    /// Alerts that were put on record and not sent, because of `shadow` or `snoozed_until`.
+    withheld_24h: u64,
+    /// How often there were more groups or matches than can be remembered, and the oldest was forgotten.
     overflows_24h: u64,
     #[schema(value_type = Option<String>, format = DateTime)]
     last_matched_at: Option<Timestamp>,
@@ -225,6 +227,7 @@ impl From<RuleStats> for StatsBody {
             matched_24h: stats.matched_24h,
             alerts_24h: stats.alerts_24h,
             suppressed_24h: stats.suppressed_24h,
+            withheld_24h: stats.withheld_24h,
             overflows_24h: stats.overflows_24h,
             last_matched_at: stats.last_matched_at,
         }

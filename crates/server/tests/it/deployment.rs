@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use domain::partition::Partitions;
 use engines::Postgres;
-use reqwest::{Client, Method, RequestBuilder, Response};
+use journal::{Journal, Options};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use testkit::{Database, Own, Watchbell, eventually, namespace, own, shared};
 
@@ -126,6 +128,23 @@ impl Deployment {
         database.query(sql).expect("the query runs")
     }
 
+    /// The deployment's journal, for a test that writes or reads what no client can.
+    pub(crate) async fn journal(&self) -> Journal {
+        let setting = |name: &str| {
+            let name = format!("WATCHBELL__JOURNAL__{name}");
+            let found = self.variables().find(|(key, _)| *key == name);
+            found.expect("a setting").1.to_owned()
+        };
+        let partitions = setting("PARTITIONS").parse().expect("a number");
+        let options = Options {
+            url: setting("URL"),
+            namespace: setting("NAMESPACE"),
+            partitions: Partitions::new(partitions).expect("in range"),
+            replicas: 1,
+        };
+        Journal::connect(&options).await.expect("NATS runs")
+    }
+
     /// Any command of the binary, with this deployment's settings.
     pub(crate) fn command(&self, arguments: &[&str]) -> Watchbell {
         Watchbell::spawn(Path::new(BINARY), arguments, self.variables()).expect("watchbell starts")
@@ -239,8 +258,31 @@ impl Customer {
     pub(crate) async fn rule(&self, pattern: Value, url: &str) -> String {
         let except = json!([{"event_type": ["rule_change"]}]);
         let body = json!({"name": "Test rule", "match": pattern, "except": except, "url": url});
-        let answer = ok(self.post("/v1/alert-rules", &body).await).await;
-        answer["id"].as_str().expect("an id").to_owned()
+        self.make_rule(&body).await
+    }
+
+    /// Makes a rule that is written out, and returns its id.
+    pub(crate) async fn make_rule(&self, rule: &Value) -> String {
+        let made = ok(self.post("/v1/alert-rules", rule).await).await;
+        made["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// Changes some fields, and returns what they are fields of.
+    pub(crate) async fn patch(&self, path: &str, fields: &Value) -> Value {
+        let request = self.request(Method::PATCH, path).json(fields);
+        ok(request.send().await.expect("an answer")).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) {
+        let request = self.request(Method::DELETE, path);
+        let answer = request.send().await.expect("an answer");
+        assert_eq!(answer.status(), StatusCode::NO_CONTENT);
+    }
+
+    /// A request that has a name, and so may be sent again.
+    pub(crate) fn named(&self, path: &str, name: &str, body: &Value) -> RequestBuilder {
+        let request = self.request(Method::POST, path);
+        request.header("Idempotency-Key", name).json(body)
     }
 
     /// Every event of the organisation, newest first, page by page, but for those that say that a rule was
@@ -303,6 +345,14 @@ pub(crate) async fn ok(response: Response) -> Value {
     let (status, text) = (response.status(), response.text().await.expect("a body"));
     assert!(status.is_success(), "{status}: {text}");
     serde_json::from_str(&text).expect("JSON")
+}
+
+/// The answer to a request that has a name, and whether it says that the request came before.
+pub(crate) async fn answered(request: RequestBuilder) -> (Value, bool) {
+    let response = request.send().await.expect("an answer");
+    let replayed = response.headers().get("idempotency-replayed").cloned();
+    let is_replayed = replayed.is_some_and(|value| value == "true");
+    (ok(response).await, is_replayed)
 }
 
 /// A denied tool call, told from others by its agent.

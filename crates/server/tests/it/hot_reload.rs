@@ -13,7 +13,7 @@ use domain::Timestamp;
 use serde_json::{Value, json};
 use testkit::{Receiver, Signal, Watchbell, eventually};
 
-use crate::deployment::{Customer, DEADLINE, Deployment, ok};
+use crate::deployment::{Customer, DEADLINE, Deployment};
 use crate::editing::{Bustle, Definition, EventNote, Notes, Plan, RuleNotes, text};
 use crate::load::arrived;
 
@@ -126,8 +126,7 @@ impl Town {
             let witness = json!({
                 "name": "Witness", "match": {"result": ["denied"]}, "url": receiver.url(), "shadow": true,
             });
-            let made = ok(customer.post("/v1/alert-rules", &witness).await).await;
-            witnesses.push(text(&made, "id"));
+            witnesses.push(customer.make_rule(&witness).await);
             customers.push(customer);
         }
         Self {

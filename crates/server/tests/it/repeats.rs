@@ -1,32 +1,17 @@
 //! Sent again: a request with a name gets the same answer, an event with one is listed and alerts
 //! once, whichever node takes it and whatever died in between.
 
-use domain::{KeyId, OrgId, Timestamp, batch::Form, idempotency, partition::Partitions};
-use journal::{Journal, Options, once::RequestMark};
-use reqwest::{Method, RequestBuilder, StatusCode};
+use domain::{KeyId, OrgId, Timestamp, batch::Form, idempotency};
+use journal::once::RequestMark;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Receiver, eventually, own, shared};
+use testkit::{Receiver, eventually, own};
 
-use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, ok};
+use crate::deployment::{DEADLINE, Deployment, Running, answered, event};
 use crate::errors::refused;
 use crate::load::{named_event, wait_until_fresh};
 
 const INGEST: &str = "/v1/audit/events";
-
-fn named(customer: &Customer, key: &str, body: &Value) -> RequestBuilder {
-    customer
-        .request(Method::POST, INGEST)
-        .header("Idempotency-Key", key)
-        .json(body)
-}
-
-/// The answer, and whether it says that the request came before.
-async fn answered(request: RequestBuilder) -> (Value, bool) {
-    let response = request.send().await.expect("an answer");
-    let replayed = response.headers().get("idempotency-replayed").cloned();
-    let is_replayed = replayed.is_some_and(|value| value == "true");
-    (ok(response).await, is_replayed)
-}
 
 #[tokio::test]
 async fn a_named_request_gets_the_same_answer_on_another_node_and_after_a_restart() {
@@ -35,20 +20,20 @@ async fn a_named_request_gets_the_same_answer_on_another_node_and_after_a_restar
     let mut other = deployment.serve("api");
     let customer = deployment.customer(&mut one);
     let batch = json!({"events": [event("a"), {"colour": 1}, event("b"), event("b")]});
-    let (first, is_replayed) = answered(named(&customer, "retry 1", &batch)).await;
+    let (first, is_replayed) = answered(customer.named(INGEST, "retry 1", &batch)).await;
     assert!(!is_replayed);
     assert_eq!(first["ingested"], 3);
 
     let elsewhere = customer.at(&mut other);
     assert_eq!(
-        answered(named(&elsewhere, "retry 1", &batch)).await,
+        answered(elsewhere.named(INGEST, "retry 1", &batch)).await,
         (first.clone(), true)
     );
     other.kill();
     let mut restarted = deployment.serve("api");
     let elsewhere = customer.at(&mut restarted);
     assert_eq!(
-        answered(named(&elsewhere, "retry 1", &batch)).await,
+        answered(elsewhere.named(INGEST, "retry 1", &batch)).await,
         (first.clone(), true)
     );
     // Packed otherwise it says the same.
@@ -60,7 +45,7 @@ async fn a_named_request_gets_the_same_answer_on_another_node_and_after_a_restar
         .body(crate::ingest::gzip(batch.to_string().as_bytes()));
     assert_eq!(answered(packed).await, (first.clone(), true));
 
-    let (second, is_replayed) = answered(named(&customer, "retry 2", &batch)).await;
+    let (second, is_replayed) = answered(customer.named(INGEST, "retry 2", &batch)).await;
     assert!(!is_replayed);
     assert_ne!(first["events"], second["events"]);
     wait_until_fresh(&customer, INGEST).await;
@@ -72,29 +57,36 @@ async fn a_name_that_came_with_another_body_is_refused_and_a_mended_request_is_n
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
     let batch = json!({"events": [event("a"), {"colour": 1}]});
-    answered(named(customer, "k", &batch)).await;
+    answered(customer.named(INGEST, "k", &batch)).await;
     let code = "IDEMPOTENCY_MISMATCH";
     let other = json!({"events": [event("b")]});
-    refused(named(customer, "k", &other), 422, code).await;
+    refused(customer.named(INGEST, "k", &other), 422, code).await;
     let bad = json!({"events": [7]});
-    refused(named(customer, "k", &bad), 422, code).await;
+    refused(customer.named(INGEST, "k", &bad), 422, code).await;
     let atomic = customer
         .request(Method::POST, "/v1/audit/events?atomic=true")
         .header("Idempotency-Key", "k")
         .json(&batch);
     refused(atomic, 422, code).await;
 
-    refused(named(customer, "mended", &bad), 422, "VALIDATION_FAILED").await;
-    let (_, is_replayed) = answered(named(customer, "mended", &other)).await;
+    refused(
+        customer.named(INGEST, "mended", &bad),
+        422,
+        "VALIDATION_FAILED",
+    )
+    .await;
+    let (_, is_replayed) = answered(customer.named(INGEST, "mended", &other)).await;
     assert!(!is_replayed, "nothing was recorded under this name before");
 
     let code = "INVALID_PARAMETER";
     for key in ["", &"x".repeat(129), "a\tb"] {
-        refused(named(customer, key, &other), 400, code).await;
+        refused(customer.named(INGEST, key, &other), 400, code).await;
     }
-    let twice = named(customer, "a", &other).header("Idempotency-Key", "a");
+    let twice = customer
+        .named(INGEST, "a", &other)
+        .header("Idempotency-Key", "a");
     refused(twice, 400, code).await;
-    answered(named(customer, &"x".repeat(128), &other)).await;
+    answered(customer.named(INGEST, &"x".repeat(128), &other)).await;
     assert_eq!(customer.all_events().await.len(), 3);
 }
 
@@ -113,21 +105,10 @@ async fn a_request_whose_node_died_before_the_events_were_durable_is_completed_b
     let org = OrgId::from_uuid(uuid("SELECT id FROM organisations"));
     let sender = KeyId::from_uuid(uuid("SELECT id FROM api_keys")).to_string();
     let name = idempotency::RequestName::new(org, &sender, "k").expect("a name");
-    let setting = |name: &str| {
-        let mut variables = running.deployment.variables();
-        let found = variables.find(|(variable, _)| *variable == name);
-        found.expect("a setting").1.to_owned()
-    };
-    let options = Options {
-        url: shared().nats_url.clone(),
-        namespace: setting("WATCHBELL__JOURNAL__NAMESPACE"),
-        partitions: Partitions::new(2).expect("in range"),
-        replicas: 1,
-    };
-    let journal = Journal::connect(&options).await.expect("NATS runs");
+    let journal = running.deployment.journal().await;
     journal.mark_request(&name, &mark).await.expect("marked");
 
-    let (answer, is_replayed) = answered(named(customer, "k", &body)).await;
+    let (answer, is_replayed) = answered(customer.named(INGEST, "k", &body)).await;
     assert!(is_replayed);
     assert_eq!(answer["ingested"], 2);
     let listed = customer.all_events().await;
@@ -152,7 +133,7 @@ async fn an_event_sent_again_alerts_once_though_the_queue_has_forgotten_it() {
     let send_both = async || {
         let one = customer.post(INGEST, &by_event).await;
         assert_eq!(one.status(), StatusCode::ACCEPTED);
-        answered(named(&customer, "request-1", &by_request)).await;
+        answered(customer.named(INGEST, "request-1", &by_request)).await;
     };
     send_both().await;
     receiver.wait_for(2, DEADLINE).await;

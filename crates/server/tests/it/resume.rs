@@ -4,11 +4,11 @@
 use domain::{
     DeliveryId, RuleId, Timestamp,
     delivery::{Cause, State},
-    partition::{Partition, Partitions},
+    partition::Partition,
     rule::pace::Groups,
 };
 use journal::{
-    Journal, Options,
+    Journal,
     record::{self, Alerted, EventRecord, Judged, Matched, OutcomeRecord, Paced, Position},
     streams::Log,
 };
@@ -16,22 +16,6 @@ use serde_json::json;
 use testkit::Receiver;
 
 use crate::deployment::{DEADLINE, Deployment, event};
-
-async fn journal(deployment: &Deployment) -> Journal {
-    let setting = |name: &str| {
-        let name = format!("WATCHBELL__JOURNAL__{name}");
-        let found = deployment.variables().find(|(key, _)| *key == name);
-        found.expect("a setting").1.to_owned()
-    };
-    let options = Options {
-        url: setting("URL"),
-        namespace: setting("NAMESPACE"),
-        partitions: Partitions::new(setting("PARTITIONS").parse().expect("a number"))
-            .expect("a number of partitions"),
-        replicas: 1,
-    };
-    Journal::connect(&options).await.expect("NATS runs")
-}
 
 /// The partition that has events, the sequence of the last message, and its bytes.
 async fn last_message(journal: &Journal) -> (Partition, u64, Vec<u8>) {
@@ -86,7 +70,7 @@ async fn what_a_dead_matcher_decided_is_sent_and_what_it_did_not_is_judged_each_
     let id = customer.ingest(&event("agent")).await;
 
     // One that died after half of the event's alerts were on record, and before any was queued.
-    let journal = journal(&deployment).await;
+    let journal = deployment.journal().await;
     let (partition, sequence, message) = last_message(&journal).await;
     let events = record::events(&message).expect("readable");
     let records = u32::try_from(events.len() - 1).expect("few");

@@ -34,21 +34,20 @@ async fn a_rule_judges_the_next_event_as_it_is_after_put_patch_and_delete() {
     assert_eq!(received[0].json()["event"]["agent_id"], "a");
 
     let paused = json!({"enabled": false, "description": "for now"});
-    let answer = ok(send(customer, Method::PATCH, &path, &paused).await).await;
+    let answer = customer.patch(&path, &paused).await;
     assert_eq!(answer["version"], 3, "{answer}");
     assert_eq!(answer["name"], "Moved", "a field that is not given stays");
     assert_eq!(answer["description"], "for now", "{answer}");
     customer.ingest(&event("a")).await;
     let again = json!({"enabled": null, "description": null, "match": {"agent_id": ["c"]}});
-    let answer = ok(send(customer, Method::PATCH, &path, &again).await).await;
+    let answer = customer.patch(&path, &again).await;
     assert_eq!(answer["enabled"], true, "null stands for the default");
     assert_eq!(answer["description"], Value::Null, "{answer}");
     customer.ingest(&event("c")).await;
     let received = second.wait_for(2, DEADLINE).await;
     assert_eq!(received[1].json()["event"]["agent_id"], "c");
 
-    let deleted = customer.request(Method::DELETE, &path).send().await;
-    assert_eq!(deleted.expect("an answer").status(), StatusCode::NO_CONTENT);
+    customer.delete(&path).await;
     customer.ingest(&event("c")).await;
     let watcher = customer
         .rule(json!({"agent_id": ["last"]}), &first.url())

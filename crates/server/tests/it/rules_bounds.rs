@@ -215,8 +215,8 @@ async fn what_a_rule_did_in_the_last_day_is_shown_beside_it() {
          FROM (SELECT org_id, id FROM alert_rules ORDER BY id DESC LIMIT 1) AS rule,
               (VALUES (0), (5), (23), (24), (300)) AS hours (ago)",
     );
-    let none = json!({"matched_24h": 0, "alerts_24h": 0, "suppressed_24h": 0, "overflows_24h": 0,
-        "last_matched_at": null});
+    let none = json!({"matched_24h": 0, "alerts_24h": 0, "suppressed_24h": 0, "withheld_24h": 0,
+        "overflows_24h": 0, "last_matched_at": null});
     let shown = customer.get_json(&format!("{RULES}/{quiet}")).await;
     assert_eq!(shown["stats"], none);
     let shown = customer.get_json(&format!("{RULES}/{busy}")).await;
@@ -225,8 +225,10 @@ async fn what_a_rule_did_in_the_last_day_is_shown_beside_it() {
         &stats["matched_24h"],
         &stats["alerts_24h"],
         &stats["suppressed_24h"],
+        &stats["withheld_24h"],
+        &stats["overflows_24h"],
     ];
-    assert_eq!(counts, [30, 9, 6]);
+    assert_eq!(counts, [30, 9, 6, 12, 3]);
     assert!(stats["last_matched_at"].is_string(), "{stats}");
     let listed = customer.get_json(RULES).await;
     assert_eq!(&listed["data"][0]["stats"], stats);

@@ -22,17 +22,6 @@ async fn send_if(
     request.json(body).send().await.expect("an answer")
 }
 
-async fn patch(customer: &Customer, path: &str, fields: &Value) -> Value {
-    let request = customer.request(Method::PATCH, path).json(fields);
-    ok(request.send().await.expect("an answer")).await
-}
-
-async fn delete(customer: &Customer, path: &str) {
-    let request = customer.request(Method::DELETE, path);
-    let answer = request.send().await.expect("an answer");
-    assert_eq!(answer.status(), StatusCode::NO_CONTENT);
-}
-
 /// The events that say who changed rules, oldest first.
 async fn changes(customer: &Customer) -> Vec<Value> {
     let path = "/v1/audit/events?event_type=rule_change&order=asc&limit=1000";
@@ -47,8 +36,8 @@ async fn every_change_is_a_version_that_one_can_go_back_to_and_that_outlives_the
     let rule = customer.rule(json!({"result": ["denied"]}), URL).await;
     let path = format!("/v1/alert-rules/{rule}");
     let changed = json!({"match": {"agent_id": ["a"]}, "severity": "high", "tags": ["money"]});
-    patch(customer, &path, &changed).await;
-    patch(customer, &path, &json!({"enabled": false})).await;
+    customer.patch(&path, &changed).await;
+    customer.patch(&path, &json!({"enabled": false})).await;
 
     let first = customer.get_json(&format!("{path}/versions/1")).await;
     let back = customer
@@ -61,7 +50,7 @@ async fn every_change_is_a_version_that_one_can_go_back_to_and_that_outlives_the
         (&back["severity"], &back["enabled"]),
         (&Value::Null, &json!(true))
     );
-    delete(customer, &path).await;
+    customer.delete(&path).await;
 
     let (mut versions, mut next) = (Vec::new(), format!("{path}/versions?limit=2"));
     loop {
@@ -174,7 +163,7 @@ async fn what_changes_nothing_makes_no_version_and_no_event() {
     let put = customer.request(Method::PUT, &path).json(&same);
     assert_eq!(ok(put.send().await.expect("an answer")).await, before);
     let fields = json!({"enabled": true, "tags": null, "description": null});
-    assert_eq!(patch(customer, &path, &fields).await, before);
+    assert_eq!(customer.patch(&path, &fields).await, before);
     assert_eq!(changes(customer).await.len(), 1, "that it was made");
 }
 
@@ -193,17 +182,14 @@ async fn who_changed_what_is_in_the_trail_and_rules_that_ask_for_it_alert_of_it(
     ok(customer.post("/v1/alert-rules", &watching).await).await;
     let rule = customer.rule(json!({}), &all.url()).await;
     let path = format!("/v1/alert-rules/{rule}");
-    patch(
-        customer,
-        &path,
-        &json!({"name": "Everything", "tags": ["x"]}),
-    )
-    .await;
-    patch(customer, &path, &json!({"enabled": false})).await;
-    patch(customer, &path, &json!({"enabled": true})).await;
+    customer
+        .patch(&path, &json!({"name": "Everything", "tags": ["x"]}))
+        .await;
+    customer.patch(&path, &json!({"enabled": false})).await;
+    customer.patch(&path, &json!({"enabled": true})).await;
     customer.ingest(&event("agent-1")).await;
     all.wait_for(1, DEADLINE).await;
-    delete(customer, &path).await;
+    customer.delete(&path).await;
 
     let told: Vec<Value> = changes(customer)
         .await
@@ -292,7 +278,9 @@ async fn a_hundred_versions_of_a_rule_are_kept_and_those_of_a_deleted_one_as_lon
     let busy = customer.rule(json!({}), URL).await;
     let path = format!("/v1/alert-rules/{busy}");
     for number in 2..=104 {
-        patch(customer, &path, &json!({"description": number.to_string()})).await;
+        customer
+            .patch(&path, &json!({"description": number.to_string()}))
+            .await;
     }
     let versions = customer.get_json(&format!("{path}/versions")).await;
     let versions = versions["data"].as_array().expect("data");
@@ -305,7 +293,7 @@ async fn a_hundred_versions_of_a_rule_are_kept_and_those_of_a_deleted_one_as_lon
     let mut gone = Vec::new();
     for name in ["long ago", "yesterday"] {
         let rule = customer.rule(json!({"agent_id": [name]}), URL).await;
-        delete(customer, &format!("/v1/alert-rules/{rule}")).await;
+        customer.delete(&format!("/v1/alert-rules/{rule}")).await;
         gone.push(format!("/v1/alert-rules/{rule}/versions"));
     }
     running.deployment.sql(

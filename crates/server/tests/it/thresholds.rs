@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::Timestamp;
-use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Dice, Received, Receiver, Watchbell, eventually};
 use tokio::time::sleep;
 
-use crate::deployment::{Customer, DEADLINE, Deployment, ok};
+use crate::deployment::{Customer, DEADLINE, Deployment, Running, ok};
 
 const SEED: u64 = 5;
+/// Short enough that a rule's window or period of a second or two has several events of an agent.
+const PAUSE_MS_MAX: u64 = 175;
 
 /// An event as it was accepted.
 struct Accepted {
@@ -36,7 +37,7 @@ async fn post_at_random(
         let id = customer.ingest(&event(agent)).await;
         agents.insert(id, (number, agent));
         // waits for: events at random times
-        sleep(Duration::from_millis(dice.below(350u64))).await;
+        sleep(Duration::from_millis(dice.below(PAUSE_MS_MAX))).await;
     }
     let mut accepted: Vec<(usize, Accepted)> = Vec::new();
     for listed in customer.all_events().await {
@@ -58,16 +59,6 @@ async fn post_at_random(
 fn event(agent: u64) -> Value {
     json!({"event_type": "tool_call", "agent_id": format!("agent-{agent}"),
            "action": "payments.refund", "result": "denied"})
-}
-
-async fn make(customer: &Customer, rule: Value) -> String {
-    let made = ok(customer.post("/v1/alert-rules", &rule).await).await;
-    made["id"].as_str().expect("an id").to_owned()
-}
-
-async fn patch(customer: &Customer, path: &str, fields: &Value) {
-    let changed = customer.request(Method::PATCH, path).json(fields).send();
-    ok(changed.await.expect("an answer")).await;
 }
 
 /// The alerts that arrived: each event once, however often it was sent, by its cause.
@@ -112,8 +103,8 @@ impl Matchers {
 
 #[tokio::test]
 async fn a_threshold_fires_exactly_when_the_model_says_while_matchers_die() {
-    const COUNT: usize = 4;
-    const WINDOW: Duration = Duration::from_secs(2);
+    const COUNT: usize = 3;
+    const WINDOW: Duration = Duration::from_secs(1);
     let deployment = Deployment::new();
     let mut server = deployment.serve("api,index,deliver");
     let customer = deployment.customer(&mut server);
@@ -122,7 +113,7 @@ async fn a_threshold_fires_exactly_when_the_model_says_while_matchers_die() {
         "name": "Denied again and again", "match": {"result": ["denied"]}, "url": receiver.url(),
         "threshold": {"count": COUNT, "window_s": WINDOW.as_secs(), "group_by": ["agent_id"]},
     });
-    let rule = make(&customer, rule).await;
+    let rule = customer.make_rule(&rule).await;
     let mut matchers = Matchers::new(deployment);
     let accepted = post_at_random(&customer, 120, async |number| {
         if number % 20 == 10 {
@@ -166,7 +157,7 @@ async fn a_threshold_fires_exactly_when_the_model_says_while_matchers_die() {
 
 #[tokio::test]
 async fn alerts_kept_back_are_on_record_and_one_delivery_says_how_many_while_matchers_die() {
-    const PERIOD: Duration = Duration::from_secs(3);
+    const PERIOD: Duration = Duration::from_secs(2);
     let deployment = Deployment::new();
     let mut server = deployment.serve("api,index,deliver");
     let customer = deployment.customer(&mut server);
@@ -175,7 +166,7 @@ async fn alerts_kept_back_are_on_record_and_one_delivery_says_how_many_while_mat
         "name": "Denied, once in a while", "match": {"result": ["denied"]}, "url": receiver.url(),
         "suppress": {"for_s": PERIOD.as_secs(), "group_by": ["agent_id"]},
     });
-    make(&customer, rule).await;
+    customer.make_rule(&rule).await;
     let mut matchers = Matchers::new(deployment);
     let accepted = post_at_random(&customer, 90, async |number| {
         if number % 20 == 10 {
@@ -249,10 +240,10 @@ async fn what_a_rule_counted_is_forgotten_when_it_counts_otherwise_and_kept_when
         "name": "Three times", "match": {"result": ["denied"]}, "url": receiver.url(),
         "threshold": {"count": 3, "window_s": 600},
     });
-    let path = format!("/v1/alert-rules/{}", make(&customer, rule).await);
+    let path = format!("/v1/alert-rules/{}", customer.make_rule(&rule).await);
     customer.ingest(&event(1)).await;
     customer.ingest(&event(2)).await;
-    patch(&customer, &path, &json!({"name": "Thrice"})).await;
+    customer.patch(&path, &json!({"name": "Thrice"})).await;
     let third = customer.ingest(&event(1)).await;
     let first = receiver.wait_for(1, DEADLINE).await;
     assert_eq!(first[0].event_id(), Some(third));
@@ -261,7 +252,7 @@ async fn what_a_rule_counted_is_forgotten_when_it_counts_otherwise_and_kept_when
     customer.ingest(&event(1)).await;
     customer.ingest(&event(1)).await;
     let threshold = json!({"threshold": {"count": 2, "window_s": 600}});
-    patch(&customer, &path, &threshold).await;
+    customer.patch(&path, &threshold).await;
     customer.ingest(&event(1)).await;
     let second = customer.ingest(&event(1)).await;
     let alerts = receiver.wait_for(2, DEADLINE).await;
@@ -280,17 +271,13 @@ async fn a_snoozed_rule_and_a_shadow_rule_put_alerts_on_record_and_send_nothing(
         rule[field] = value;
         rule
     };
-    make(&customer, with("shadow", json!(true))).await;
-    make(
-        &customer,
-        with("snoozed_until", json!("2999-01-01T00:00:00.000Z")),
-    )
-    .await;
-    make(
-        &customer,
-        with("snoozed_until", json!("2020-01-01T00:00:00.000Z")),
-    )
-    .await;
+    customer.make_rule(&with("shadow", json!(true))).await;
+    customer
+        .make_rule(&with("snoozed_until", json!("2999-01-01T00:00:00.000Z")))
+        .await;
+    customer
+        .make_rule(&with("snoozed_until", json!("2020-01-01T00:00:00.000Z")))
+        .await;
     customer.ingest(&event(1)).await;
     receiver.wait_for(1, DEADLINE).await;
     let all_on_record = async || {
@@ -312,6 +299,47 @@ async fn a_snoozed_rule_and_a_shadow_rule_put_alerts_on_record_and_send_nothing(
 }
 
 #[tokio::test]
+async fn a_shadow_rule_keeps_back_what_it_would_and_sends_no_summary() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let receiver = Receiver::start().expect("a receiver");
+    let rule = |shadow: bool| {
+        json!({"name": "Once a second", "match": {"result": ["denied"]}, "url": receiver.url(),
+               "suppress": {"for_s": 1}, "shadow": shadow})
+    };
+    let shadow = customer.make_rule(&rule(true)).await;
+    customer.make_rule(&rule(false)).await;
+    let two = json!({"events": [event(1), event(2)]});
+    ok(customer.post("/v1/audit/events", &two).await).await;
+    // An alert and the summary of the rule that sends: the second is over, for both.
+    let received = receiver.wait_for(2, DEADLINE).await;
+    assert_eq!(received[1].header("x-service-suppressed"), Some("1"));
+    customer.ingest(&event(3)).await;
+    receiver.wait_for(3, DEADLINE).await;
+
+    let path = format!("/v1/alert-rules/{shadow}");
+    let stats = eventually(DEADLINE, "all three are counted", async || {
+        let stats = customer.get_json(&path).await["stats"].clone();
+        (stats["matched_24h"] == 3).then_some(stats)
+    })
+    .await;
+    let counts = ["alerts_24h", "withheld_24h", "suppressed_24h"].map(|name| &stats[name]);
+    assert_eq!(counts, [0, 2, 1], "{stats}");
+    let deliveries = customer.all_deliveries().await;
+    let of_shadow = deliveries.iter().filter(|it| it["rule_id"] == shadow);
+    let mut on_record: Vec<Value> = of_shadow
+        .map(|it| json!([it["cause"], it["state"]]))
+        .collect();
+    on_record.sort_unstable_by_key(Value::to_string);
+    let expected = json!([
+        ["match", "shadow"],
+        ["match", "shadow"],
+        ["match", "suppressed"]
+    ]);
+    assert_eq!(json!(on_record), expected);
+}
+
+#[tokio::test]
 async fn rules_watch_for_deliveries_that_are_given_up_and_for_decisions() {
     let deployment = Deployment::new();
     let mut server = deployment.serve("api,index,match,deliver");
@@ -324,10 +352,10 @@ async fn rules_watch_for_deliveries_that_are_given_up_and_for_decisions() {
     // It watches for everything, so also for its own failure: that must come to rest.
     let all = json!({"name": "All", "match": {}, "except": [{"event_type": ["rule_change"]}],
                      "url": broken.url()});
-    let all = make(&customer, all).await;
+    let all = customer.make_rule(&all).await;
     let watched = json!({"name": "Watch", "match": {"event_type": ["delivery_failure", "decision"]},
                          "url": receiver.url()});
-    make(&customer, watched).await;
+    customer.make_rule(&watched).await;
     let id = customer.ingest(&event(1)).await;
     let alerts = receiver.wait_for(1, DEADLINE).await;
     let failure = &alerts[0].json()["event"];
