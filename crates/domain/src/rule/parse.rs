@@ -5,13 +5,13 @@ use serde_json::Value;
 use super::{
     Definition, Pattern,
     definition::{
-        COUNT_MAX, COUNT_MIN, DEFINITION_BYTES_MAX, DESCRIPTION_MAX, EXCEPT_MAX, Example,
+        COST_MAX, COUNT_MAX, COUNT_MIN, DEFINITION_BYTES_MAX, DESCRIPTION_MAX, EXCEPT_MAX, Example,
         GROUP_DEPTH_MAX, GROUP_FIELDS_MAX, GroupField, NAME_MAX, PERIOD_S_MAX, RUNBOOK_URL_MAX,
         Suppress, TAG_MAX, TAGS_MAX, TEST_EVENT_BYTES_MAX, TESTS_MAX, Threshold, URL_MAX,
     },
     explain::{Explanation, Leaf, explain},
     fields::{Fields, bounded, moment, number, text, truth},
-    pattern::nearest::nearest,
+    pattern::{METADATA_COST, TEXT_COST, nearest::nearest, read::is_longer_than},
 };
 use crate::{
     event::{EventView, check},
@@ -22,20 +22,23 @@ impl Definition {
     /// Parses a definition, or says of every field that is wrong what to write instead. A field that is
     /// null has its default. The examples are tried: they must match as they say.
     pub fn parse(source: Value) -> Result<Self, Vec<Fault>> {
-        let bytes = source.to_string().len();
+        // First of all, so that nothing below works on more than that.
+        if is_longer_than(&source, DEFINITION_BYTES_MAX) {
+            let detail = format!("A rule is at most {DEFINITION_BYTES_MAX} bytes.");
+            return Err(vec![Fault::new(FaultCode::FieldTooLong, "", detail)]);
+        }
         let Value::Object(given) = source else {
             let detail = "A rule is one JSON object.";
             return Err(vec![Fault::new(FaultCode::NotAnObject, "", detail)]);
         };
         let mut fields = Fields::new(given, "");
-        if bytes > DEFINITION_BYTES_MAX {
-            let detail =
-                format!("A rule is at most {DEFINITION_BYTES_MAX} bytes; this one is {bytes}.");
-            fields.fault(Fault::new(FaultCode::FieldTooLong, "", detail));
-        }
         let definition = read(&mut fields);
         fields.refuse_others("a rule", &Self::FIELDS);
         match definition {
+            Some(definition) if definition.cost() > COST_MAX => {
+                fields.fault(too_dear(&definition));
+                Err(fields.faults)
+            }
             Some(definition) if fields.faults.is_empty() => {
                 let failed = failed_examples(&definition);
                 if failed.is_empty() {
@@ -47,6 +50,22 @@ impl Definition {
             _ => Err(fields.faults),
         }
     }
+}
+
+fn too_dear(rule: &Definition) -> Fault {
+    let cost = rule.cost();
+    let pointer = if rule.pattern.conditions().cost() > COST_MAX {
+        "/match"
+    } else {
+        "/except"
+    };
+    let detail = format!(
+        "This rule would take too long for one event: it costs {cost}, and {COST_MAX} is the most, `match` and \
+         `except` together. A value that is listed costs 1; `contains`, `wildcard`, `equals-ignore-case` and \
+         `cidr` cost {TEXT_COST}; inside `metadata` all cost {METADATA_COST} times that. List less, or make \
+         several rules."
+    );
+    Fault::invalid(pointer, detail)
 }
 
 /// `None` if a field that must be there is not, or not readable; that is among the faults then.
