@@ -78,14 +78,13 @@ impl Journal {
         }
     }
 
-    /// Marks deliveries as those of one message of events; says of each whether they are, or whether
-    /// they were another message's before.
+    /// Marks deliveries, each as that of a message of events; says of each whether it is, or whether it
+    /// was another message's before.
     pub async fn mark_alerts(
         &self,
-        deliveries: &[DeliveryId],
-        mark: &AlertMark,
+        alerts: &[(DeliveryId, AlertMark)],
     ) -> Result<Vec<bool>, Error> {
-        let is_ours = async |delivery: &DeliveryId| {
+        let is_ours = async |(delivery, mark): &(DeliveryId, AlertMark)| {
             let name = delivery.to_string();
             // One that we cannot read keeps no alert back, nor one of a log that was lost, and maybe its
             // alerts with it: twice is better than never.
@@ -96,7 +95,7 @@ impl Journal {
             let before = self.mark(Marks::Alerts, &name, mark).await?;
             Ok(before.is_none_or(|before| !is_of_this_log(&before)))
         };
-        let marked = stream::iter(deliveries.iter().map(is_ours)).buffered(QUEUE_AT_ONCE);
+        let marked = stream::iter(alerts.iter().map(is_ours)).buffered(QUEUE_AT_ONCE);
         marked.try_collect().await
     }
 

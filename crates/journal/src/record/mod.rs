@@ -10,7 +10,10 @@ mod v1;
 use domain::{
     AttemptId, DeliveryId, EventId, OrgId, RuleId, Timestamp,
     delivery::{Cause, Outcome, State, Trigger},
-    rule::pace::{Group, Groups},
+    rule::{
+        Rule,
+        pace::{Group, Groups},
+    },
 };
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +56,28 @@ pub struct Matched {
     pub url: String,
     pub matched_at: Timestamp,
     pub cause: Cause,
+}
+
+impl Matched {
+    /// A delivery of a rule as it is now.
+    pub fn by(
+        rule: &Rule,
+        (delivery, cause): (DeliveryId, Cause),
+        (event, event_type): (EventId, &str),
+        matched_at: Timestamp,
+    ) -> Self {
+        Self {
+            org: rule.org_id,
+            delivery,
+            event,
+            rule: rule.id,
+            rule_name: rule.definition.name.clone(),
+            event_type: event_type.to_owned(),
+            url: rule.definition.url.clone(),
+            matched_at,
+            cause,
+        }
+    }
 }
 
 /// An alert: a match that the rule's threshold, if it has one, makes one.

@@ -345,8 +345,9 @@ async fn an_alert_belongs_to_the_message_that_marked_it_first() {
     let delivery = |number| DeliveryId::from_uuid(Uuid::from_u128(number));
     let ask_of = async |created: &str, deliveries: &[DeliveryId], sequence| {
         let mark = AlertMark::new(partition, created, sequence);
-        let marked = journal.mark_alerts(deliveries, &mark).await;
-        marked.expect("an answer")
+        let alerts = deliveries.iter().map(|delivery| (*delivery, mark.clone()));
+        let alerts: Vec<(DeliveryId, AlertMark)> = alerts.collect();
+        journal.mark_alerts(&alerts).await.expect("an answer")
     };
     let ask = async |deliveries: &[DeliveryId], sequence| ask_of("1", deliveries, sequence).await;
     let (one, two) = (delivery(1), delivery(2));

@@ -11,7 +11,7 @@ use journal::record::{Attempted, Job};
 use serde::Serialize;
 
 use crate::{
-    events::own::{Unrecorded, record_as},
+    events::own::{Unrecorded, record_patiently},
     planes::Appenders,
 };
 
@@ -86,7 +86,7 @@ impl Failures {
             retention: self.retention,
         };
         let tail = failure::event_tail(matched.delivery, attempted.number);
-        record_as(tail, &self.events, &arrival, &event).await?;
+        record_patiently(tail, &self.events, &arrival, &event).await?;
         Ok(())
     }
 }

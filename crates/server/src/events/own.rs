@@ -33,13 +33,37 @@ pub async fn record(
     record_as(Tail::Random(chance::bytes()), events, arrival, event).await
 }
 
-/// Makes an event durable whose id follows from `tail`, by the checks that every event passes; returns once the journal has it.
+/// Makes an event durable whose id follows from `tail`; returns once the journal has it.
 pub async fn record_as(
     tail: Tail,
     events: &Appenders,
     arrival: &Arrival,
     event: &impl Serialize,
 ) -> Result<EventId, Unrecorded> {
+    let (id, frames) = written(tail, arrival, event)?;
+    events.append_events(arrival.org, frames).await?;
+    Ok(id)
+}
+
+/// The same for work of ours that goes on until it is done: waits for room in the journal.
+pub async fn record_patiently(
+    tail: Tail,
+    events: &Appenders,
+    arrival: &Arrival,
+    event: &impl Serialize,
+) -> Result<EventId, Unrecorded> {
+    let (id, frames) = written(tail, arrival, event)?;
+    let appender = events.of(arrival.org);
+    appender.append_patiently(frames).await?;
+    Ok(id)
+}
+
+/// An event as the journal has it, by the checks that every event passes.
+fn written(
+    tail: Tail,
+    arrival: &Arrival,
+    event: &impl Serialize,
+) -> Result<(EventId, Frames), Unrecorded> {
     let raw = to_raw_value(event)?;
     let sent = Sent::bare(raw.get());
     let mut json = String::new();
@@ -50,7 +74,5 @@ pub async fn record_as(
         received_at: arrival.received_at,
         json: &json,
     };
-    let frames = Frames::from_iter([record]);
-    events.append_events(arrival.org, frames).await?;
-    Ok(id)
+    Ok((id, Frames::from_iter([record])))
 }

@@ -3,11 +3,11 @@
 use std::iter;
 
 use domain::{
-    DeliveryId, OrgId, RuleId, Timestamp,
+    DeliveryId, EventId, OrgId, RuleId, Timestamp,
     delivery::{Cause, State},
     event::EventView,
     partition::Partition,
-    rule::pace::Ended,
+    rule::{Rule, pace::Ended},
 };
 use journal::{
     record::{self, Job, Matched, OutcomeRecord, Position},
@@ -20,6 +20,24 @@ use crate::telemetry::metrics as names;
 /// How many periods that ended together are put on record together: with the longest names, a third of
 /// what a message takes.
 const SUMMARIES_AT_ONCE: usize = 100;
+
+/// A rule, as it counted then.
+#[derive(Clone, Copy)]
+pub(super) struct Whose {
+    pub(super) org: OrgId,
+    pub(super) rule: RuleId,
+    pub(super) counts_since: u32,
+}
+
+impl Whose {
+    pub(super) fn of(rule: &Rule) -> Self {
+        Self {
+            org: rule.org_id,
+            rule: rule.id,
+            counts_since: rule.counts_since,
+        }
+    }
+}
 
 /// What was decided on together.
 #[derive(Default)]
@@ -38,7 +56,8 @@ impl Matcher {
         decided: Decided,
         part_of: Option<Position>,
     ) -> Result<(), Interruption> {
-        let position = part_of.unwrap_or(memory.position);
+        memory.is_unsettled = true;
+        let (position, before) = (part_of.unwrap_or(memory.position), memory.last);
         let judged = memory.judged(position, part_of.is_some());
         let first = OutcomeRecord::Judged(judged.clone());
         let message = record::message_of(iter::once(&first).chain(&decided.facts));
@@ -52,7 +71,11 @@ impl Matcher {
         if part_of.is_none() {
             memory.settled = sequence;
         }
-        memory.is_ahead = !decided.jobs.is_empty();
+        // Whatever was queued since what it says is settled has to be said by the next one.
+        if !decided.jobs.is_empty() || judged.settled != before {
+            memory.go_ahead();
+        }
+        memory.is_unsettled = false;
         Ok(())
     }
 
@@ -62,103 +85,94 @@ impl Matcher {
         partition: Partition,
         memory: &mut Memory,
     ) -> Result<(), Interruption> {
-        if memory.is_ahead {
+        if memory.ahead_since.is_some() {
             self.append(partition, memory, Decided::default(), None)
                 .await?;
         }
         Ok(())
     }
 
-    /// Ends the periods that are over by the clock, unless there are events left that may have come
-    /// before that.
+    /// Ends periods that are over by the clock; `false` if there are events left that may have come before
+    /// that.
     pub(super) async fn end_periods_by_clock(
         &self,
         partition: Partition,
         memory: &mut Memory,
-    ) -> Result<(), Interruption> {
+    ) -> Result<bool, Interruption> {
         let now = self.clock.now();
         let state = self.journal.log_state(Log::Events(partition)).await?;
-        if state.last_sequence > memory.position.sequence {
-            return Ok(());
+        if state.messages > 0 && state.last_sequence > memory.position.sequence {
+            return Ok(false);
         }
         self.rules.catch_up().await?;
-        self.end_periods(partition, memory, now).await
+        self.end_periods(partition, memory, now).await?;
+        Ok(true)
     }
 
-    /// Ends the periods that have been over for a while by `now`.
+    /// Ends periods that have been over for a while by `now`, some of them: there may be thousands, and
+    /// events wait.
     pub(super) async fn end_periods(
         &self,
         partition: Partition,
         memory: &mut Memory,
         now: Timestamp,
     ) -> Result<(), Interruption> {
-        while let Some(over) = memory.take_over(now.minus(END_AFTER)) {
-            let rule = (over.org, over.rule, over.counts_since);
-            for some in over.ended.chunks(SUMMARIES_AT_ONCE) {
-                let mut decided = Decided::default();
-                for ended in some {
-                    self.decide_on_summary(partition, rule, ended, &mut decided)
-                        .await?;
-                }
-                self.append(partition, memory, decided, None).await?;
-            }
-        }
-        Ok(())
+        let Some(over) = memory.take_ended(now.minus(END_AFTER), SUMMARIES_AT_ONCE) else {
+            return Ok(());
+        };
+        // Until it is on record.
+        memory.is_unsettled = true;
+        let mut decided = Decided::default();
+        self.decide_on_summaries(partition, over.whose, &over.ended, &mut decided)
+            .await?;
+        self.append(partition, memory, decided, None).await
     }
 
-    /// A period ended: one delivery says how many alerts were kept back, if the rule still sends.
-    pub(super) async fn decide_on_summary(
+    /// Periods of a rule ended: for each, one delivery says how many alerts were kept back, if the rule
+    /// still sends.
+    pub(super) async fn decide_on_summaries(
         &self,
         partition: Partition,
-        (org, rule, counts_since): (OrgId, RuleId, u32),
-        ended: &Ended,
+        whose: Whose,
+        ended: &[Ended],
         decided: &mut Decided,
     ) -> Result<(), journal::Error> {
-        let job = self.summary(partition, (org, rule, counts_since), ended);
-        let job = job.await?;
-        let fact = record::Ended {
-            org,
-            rule,
-            counts_since,
-            group: ended.group.clone(),
-            message: ended.last.message,
-            summary: job.as_ref().map(|job| job.matched.clone()),
-        };
-        decided.facts.push(OutcomeRecord::Ended(Box::new(fact)));
-        decided.jobs.extend(job);
+        let rule = self.rule(whose);
+        let sends = |rule: &Rule, ended: &Ended| state_of_alert(rule, ended.at) == State::Pending;
+        let wanted: Vec<(u64, EventId)> = ended
+            .iter()
+            .filter(|ended| rule.as_ref().is_some_and(|rule| sends(rule, ended)))
+            .map(|ended| (ended.last.message, ended.last.event))
+            .collect();
+        let events = self.events_again(partition, wanted).await?;
+        for ended in ended {
+            let json = events.get(&ended.last.event);
+            let job = rule.as_ref().zip(json);
+            let job = job.map(|(rule, json)| summary(rule, ended, json, self.clock.now()));
+            let fact = record::Ended {
+                org: whose.org,
+                rule: whose.rule,
+                counts_since: whose.counts_since,
+                group: ended.group.clone(),
+                message: ended.last.message,
+                summary: job.as_ref().map(|job| job.matched.clone()),
+            };
+            decided.facts.push(OutcomeRecord::Ended(Box::new(fact)));
+            decided.jobs.extend(job);
+        }
         Ok(())
     }
+}
 
-    async fn summary(
-        &self,
-        partition: Partition,
-        (org, rule, counts_since): (OrgId, RuleId, u32),
-        ended: &Ended,
-    ) -> Result<Option<Job>, journal::Error> {
-        let Some(rule) = self.rule(org, rule, counts_since) else {
-            return Ok(None);
-        };
-        if state_of_alert(&rule, ended.at) != State::Pending {
-            return Ok(None);
-        }
-        let (message, event) = (ended.last.message, ended.last.event);
-        let Some(json) = self.event_again(partition, message, event).await? else {
-            return Ok(None);
-        };
-        let view = EventView::parse(&json).unwrap_or_default();
-        let matched = Matched {
-            org,
-            delivery: DeliveryId::of_summary(event, rule.id),
-            event,
-            rule: rule.id,
-            rule_name: rule.definition.name.clone(),
-            event_type: view.text("event_type").unwrap_or_default().into_owned(),
-            url: rule.definition.url.clone(),
-            matched_at: self.clock.now(),
-            cause: Cause::Summary {
-                suppressed: ended.suppressed,
-            },
-        };
-        Ok(Some(Job::first(matched, json)))
-    }
+/// The delivery that says how many alerts were kept back.
+fn summary(rule: &Rule, ended: &Ended, json: &str, now: Timestamp) -> Job {
+    let view = EventView::parse(json).unwrap_or_default();
+    let event_type = view.text("event_type").unwrap_or_default();
+    let cause = Cause::Summary {
+        suppressed: ended.suppressed,
+    };
+    let event = ended.last.event;
+    let delivery = (DeliveryId::of_summary(event, rule.id), cause);
+    let matched = Matched::by(rule, delivery, (event, &event_type), now);
+    Job::first(matched, json.to_owned())
 }

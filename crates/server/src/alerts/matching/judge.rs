@@ -1,6 +1,6 @@
 //! Puts events before the rules.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use domain::{
     DeliveryId, EventId, OrgId, RuleId, Timestamp,
@@ -18,25 +18,37 @@ use journal::{
     record::{self, Alerted, Counted, EventRecord, Job, Matched, OutcomeRecord, Paced, Position},
 };
 
-use tokio::task::yield_now;
+use tokio::{task::yield_now, time::Instant};
 
-use super::{Interruption, Matcher, chain::Decided, memory::Memory};
+use super::{
+    Interruption, Matcher,
+    chain::{Decided, Whose},
+    memory::Memory,
+};
 use crate::telemetry::{self, metrics as names};
 
 /// How many matches are put on record together: an event message can match many rules a thousand
 /// times, and each delivery carries its event.
 const MATCHES_AT_ONCE: usize = 500;
-/// How many bytes of them. Each can end two periods, whose summaries are as long as itself, so a message
-/// of the journal may be three times as large; the server takes 1 MiB.
+/// How many bytes of them. Each can end a period, whose summary is as long as itself, so a message of the
+/// journal may be twice as large; the server takes 1 MiB.
 const BYTES_AT_ONCE: usize = 192 * 1024;
 /// What a match takes on record beside its texts.
 const MATCH_BYTES: usize = 256;
+
+/// How far the clock of whoever received an event may be ahead of ours: more is not believed, because
+/// the clock of a rule never goes back.
+const AHEAD_MAX: Duration = Duration::from_secs(5);
+/// How long events are judged in one go.
+const YIELD_AFTER: Duration = Duration::from_millis(5);
 
 /// An event that a rule wants.
 struct Wanted<'e> {
     event: EventRecord<'e>,
     /// The message it is in.
     message: u64,
+    /// When it was received, as far as we believe it.
+    at: Timestamp,
     event_type: Arc<str>,
     rule: Arc<Rule>,
     groups: Groups,
@@ -49,9 +61,14 @@ struct Slice<'e> {
     bytes: usize,
 }
 
-/// The rules of the organisation that was asked for last: events of one come together.
-#[derive(Default)]
-struct LastRules(Option<(OrgId, Option<Arc<RuleSet>>)>);
+/// What a batch of messages is judged with.
+struct Batch<'e> {
+    partition: Partition,
+    slice: Slice<'e>,
+    /// The rules of the organisation that was asked for last: events of one come together.
+    rules: Option<(OrgId, Option<Arc<RuleSet>>)>,
+    yielded: Instant,
+}
 
 impl Matcher {
     /// Judges the events of some messages, as far as they are not judged yet.
@@ -62,7 +79,12 @@ impl Matcher {
         entries: &[Entry],
     ) -> Result<(), Interruption> {
         self.rules.catch_up().await?;
-        let (mut slice, mut rules) = (Slice::default(), LastRules::default());
+        let mut batch = Batch {
+            partition,
+            slice: Slice::default(),
+            rules: None,
+            yielded: Instant::now(),
+        };
         for entry in entries {
             if entry.sequence <= memory.position.sequence {
                 continue;
@@ -75,65 +97,87 @@ impl Matcher {
                 }
                 // For a matcher of that version; those before it are judged.
                 Err(error) => {
-                    self.put_on_record(partition, memory, slice, None).await?;
+                    self.put_on_record(memory, batch, None).await?;
                     return Err(error.into());
                 }
             };
-            let begun = if entry.sequence == memory.position.sequence + 1 {
-                memory.position.records
-            } else {
-                0
-            };
-            let mut marked = HashSet::new();
-            for (number, event) in (0u32..).zip(&events).skip(begun as usize) {
-                memory.see(event.received_at);
-                let set = rules.of(self, event.org);
-                for wanted in wanted(set, event, entry.sequence) {
-                    let pair = (event.id, wanted.rule.id);
-                    let is_repeated = event.id.is_derived() && !marked.insert(pair);
-                    if is_repeated || memory.is_known(pair) {
-                        continue;
-                    }
-                    slice.push(wanted);
-                    if slice.is_full() {
-                        let part = Position {
-                            sequence: entry.sequence - 1,
-                            records: number,
-                        };
-                        let full = std::mem::take(&mut slice);
-                        self.put_on_record(partition, memory, full, Some(part))
-                            .await?;
-                    }
-                }
-                memory.forget_known();
-                memory.position = Position {
-                    sequence: entry.sequence - 1,
-                    records: number + 1,
-                };
-                memory.is_ahead = true;
-            }
-            memory.position = Position {
-                sequence: entry.sequence,
-                records: 0,
-            };
-            memory.is_ahead = true;
+            self.judge_message(memory, &mut batch, entry.sequence, &events)
+                .await?;
             metrics::counter!(names::EVENTS_JUDGED).increment(events.len() as u64);
-            // Whoever shares our thread, and the word that we still have the turn.
-            yield_now().await;
         }
-        self.put_on_record(partition, memory, slice, None).await?;
+        self.put_on_record(memory, batch, None).await?;
         self.end_periods(partition, memory, memory.clock()).await
     }
 
-    /// Decides what becomes of matches, in their order, and puts it on record; `part_of` is the place
-    /// of the event that more of them may follow of.
+    async fn judge_message<'e>(
+        &self,
+        memory: &mut Memory,
+        batch: &mut Batch<'e>,
+        message: u64,
+        events: &[EventRecord<'e>],
+    ) -> Result<(), Interruption> {
+        let before = Position {
+            sequence: message - 1,
+            records: 0,
+        };
+        let begun = memory.position.records * u32::from(memory.position.sequence == message - 1);
+        // Of an event that is in the message twice the first one counts.
+        let mut named = HashSet::new();
+        for (records, event) in (0u32..).zip(events) {
+            let is_repeated = event.id.is_derived() && !named.insert(event.id);
+            if records < begun || is_repeated {
+                continue;
+            }
+            let here = Position { records, ..before };
+            self.judge_event(memory, batch, here, event).await?;
+            memory.judged_up_to(Position {
+                records: records + 1,
+                ..before
+            });
+            batch.let_others_go_on().await;
+        }
+        memory.judged_up_to(Position {
+            sequence: message,
+            records: 0,
+        });
+        Ok(())
+    }
+
+    async fn judge_event<'e>(
+        &self,
+        memory: &mut Memory,
+        batch: &mut Batch<'e>,
+        here: Position,
+        event: &EventRecord<'e>,
+    ) -> Result<(), Interruption> {
+        let at = event.received_at.min(self.clock.now().plus(AHEAD_MAX));
+        memory.see(at);
+        let rules = batch.rules_of(self, event.org);
+        for wanted in wanted(rules.as_deref(), event, here.sequence + 1, at) {
+            if memory.is_known((event.id, wanted.rule.id)) {
+                continue;
+            }
+            memory.is_unsettled = true;
+            batch.slice.push(wanted);
+            if batch.slice.is_full() {
+                let full = batch.take();
+                self.put_on_record(memory, full, Some(here)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Decides what becomes of matches, in their order, and puts it on record; `part_of` is the place of
+    /// an event that may have more of them.
     async fn put_on_record(
         &self,
-        partition: Partition,
         memory: &mut Memory,
-        slice: Slice<'_>,
+        batch: Batch<'_>,
         part_of: Option<Position>,
     ) -> Result<(), Interruption> {
+        let Batch {
+            partition, slice, ..
+        } = batch;
         if slice.wanted.is_empty() {
             return Ok(());
         }
@@ -143,18 +187,18 @@ impl Matcher {
             let hit = Match {
                 event: wanted.event.id,
                 message: wanted.message,
-                at: wanted.event.received_at,
+                at: wanted.at,
             };
             let step = memory.step(rule, &wanted.groups, hit);
-            for ended in &step.ended {
-                let whose = (rule.org_id, rule.id, rule.counts_since);
-                self.decide_on_summary(partition, whose, ended, &mut decided)
+            if !step.ended.is_empty() {
+                let whose = Whose::of(rule);
+                self.decide_on_summaries(partition, whose, &step.ended, &mut decided)
                     .await?;
             }
             if step.overflowed {
                 metrics::counter!(names::PACE_OVERFLOWS).increment(1);
             }
-            decide(&wanted, step, self.clock.now(), &mut decided);
+            decide(&wanted, &step, self.clock.now(), &mut decided);
         }
         self.append(partition, memory, decided, part_of).await
     }
@@ -166,35 +210,57 @@ impl Matcher {
         memory: &Memory,
         slice: Slice<'e>,
     ) -> Result<Vec<Wanted<'e>>, journal::Error> {
-        let mut kept = Vec::with_capacity(slice.wanted.len());
-        let mut wanted = slice.wanted.into_iter().peekable();
-        // Those of one message share their mark.
-        while let Some(message) = wanted.peek().map(|first| first.message) {
-            let of_message: Vec<Wanted<'e>> =
-                std::iter::from_fn(|| wanted.next_if(|next| next.message == message)).collect();
-            let doubtful: Vec<DeliveryId> = of_message
-                .iter()
-                .filter(|wanted| wanted.event.id.is_derived())
-                .map(Wanted::delivery)
-                .collect();
-            let mark = AlertMark::new(partition, &memory.created, message);
-            let mut are_ours = self
-                .journal
-                .mark_alerts(&doubtful, &mark)
-                .await?
-                .into_iter();
-            kept.extend(
-                of_message.into_iter().filter(|wanted| {
-                    !wanted.event.id.is_derived() || are_ours.next().unwrap_or(true)
-                }),
-            );
+        let mark = |wanted: &Wanted<'_>| {
+            let mark = AlertMark::new(partition, &memory.created, wanted.message);
+            (wanted.delivery(), mark)
+        };
+        let doubtful = slice.wanted.iter().filter(|it| it.event.id.is_derived());
+        let doubtful: Vec<(DeliveryId, AlertMark)> = doubtful.map(mark).collect();
+        let mut are_ours = self.journal.mark_alerts(&doubtful).await?.into_iter();
+        let mut wanted = slice.wanted;
+        wanted.retain(|it| !it.event.id.is_derived() || are_ours.next().unwrap_or(true));
+        Ok(wanted)
+    }
+}
+
+impl Batch<'_> {
+    fn rules_of(&mut self, matcher: &Matcher, org: OrgId) -> Option<Arc<RuleSet>> {
+        match &self.rules {
+            Some((last, rules)) if *last == org => rules.clone(),
+            _ => {
+                let rules = matcher.rules.of(org);
+                self.rules = Some((org, rules.clone()));
+                rules
+            }
         }
-        Ok(kept)
+    }
+
+    /// What was gathered, to be put on record; the batch goes on without it.
+    fn take(&mut self) -> Self {
+        Self {
+            partition: self.partition,
+            slice: std::mem::take(&mut self.slice),
+            rules: None,
+            yielded: self.yielded,
+        }
+    }
+
+    /// Who shares our thread, and the word that we still have the turn.
+    async fn let_others_go_on(&mut self) {
+        if self.yielded.elapsed() > YIELD_AFTER {
+            yield_now().await;
+            self.yielded = Instant::now();
+        }
     }
 }
 
 /// The rules that want an event.
-fn wanted<'e>(rules: Option<&RuleSet>, event: &EventRecord<'e>, message: u64) -> Vec<Wanted<'e>> {
+fn wanted<'e>(
+    rules: Option<&RuleSet>,
+    event: &EventRecord<'e>,
+    message: u64,
+    at: Timestamp,
+) -> Vec<Wanted<'e>> {
     let Some(rules) = rules else {
         return Vec::new();
     };
@@ -211,6 +277,7 @@ fn wanted<'e>(rules: Option<&RuleSet>, event: &EventRecord<'e>, message: u64) ->
         groups: Groups::of(&rule.definition, &view),
         event: event.clone(),
         message,
+        at,
         event_type: Arc::clone(&event_type),
         rule,
     };
@@ -218,7 +285,7 @@ fn wanted<'e>(rules: Option<&RuleSet>, event: &EventRecord<'e>, message: u64) ->
 }
 
 /// Puts down what a match came to.
-fn decide(wanted: &Wanted<'_>, step: Step, now: Timestamp, decided: &mut Decided) {
+fn decide(wanted: &Wanted<'_>, step: &Step, now: Timestamp, decided: &mut Decided) {
     let (event, rule) = (&wanted.event, &wanted.rule);
     let paced = Paced {
         message: wanted.message,
@@ -241,17 +308,8 @@ fn decide(wanted: &Wanted<'_>, step: Step, now: Timestamp, decided: &mut Decided
         Fate::Suppressed => State::Suppressed,
         Fate::Alert => state_of_alert(rule, step.hit.at),
     };
-    let matched = Matched {
-        org: event.org,
-        delivery: wanted.delivery(),
-        event: event.id,
-        rule: rule.id,
-        rule_name: rule.definition.name.clone(),
-        event_type: wanted.event_type.to_string(),
-        url: rule.definition.url.clone(),
-        matched_at: now,
-        cause: Cause::Match,
-    };
+    let delivery = (wanted.delivery(), Cause::Match);
+    let matched = Matched::by(rule, delivery, (event.id, &wanted.event_type), now);
     if state == State::Pending {
         let json = event.json.to_owned();
         decided.jobs.push(Job::first(matched.clone(), json));
@@ -301,15 +359,6 @@ impl<'e> Slice<'e> {
 
     fn is_full(&self) -> bool {
         self.wanted.len() >= MATCHES_AT_ONCE || self.bytes >= BYTES_AT_ONCE
-    }
-}
-
-impl LastRules {
-    fn of(&mut self, matcher: &Matcher, org: OrgId) -> Option<&RuleSet> {
-        if self.0.as_ref().is_none_or(|(last, _)| *last != org) {
-            self.0 = Some((org, matcher.rules.of(org)));
-        }
-        self.0.as_ref().and_then(|(_, rules)| rules.as_deref())
     }
 }
 

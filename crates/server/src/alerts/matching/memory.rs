@@ -10,16 +10,24 @@ use domain::{
     OrgId, RuleId, Timestamp,
     rule::{
         Definition, Rule,
-        pace::{Ended, Fate, Group, Groups, Match, Pace, Step},
+        pace::{Ended, Fate, Group, Groups, Match, Pace, Room, Size, Step},
     },
 };
 use journal::record::{Judged, Position};
+use tokio::time::Instant;
 
-use super::judge::Pair;
+use super::{chain::Whose, judge::Pair};
 
 /// How exactly it is known where in the chain the pace of a rule begins: reading it takes up to so much
 /// longer than it must.
 const LANDMARK_EVERY: Duration = Duration::from_secs(60);
+
+/// How much the rules of one organisation remember together: some 20 and 8 MB. A rule that wants more
+/// forgets its own oldest.
+const ROOM_OF_ORG: Room = Room {
+    groups: 100_000,
+    matches: 1_000_000,
+};
 
 /// What is known between two batches. All of it can be read from the record.
 #[derive(Default)]
@@ -31,13 +39,17 @@ pub(super) struct Memory {
     /// The end of the chain of judgements, and what of it needs no look any more.
     pub(super) last: u64,
     pub(super) settled: u64,
-    /// Whether we are further than the end of the chain says.
-    pub(super) is_ahead: bool,
+    /// Since when we are further than the end of the chain says.
+    pub(super) ahead_since: Option<Instant>,
+    /// Whether something is decided that is not on record, or not queued yet.
+    pub(super) is_unsettled: bool,
     /// Of the event that is judged next: rules whose word on it is on record.
     known: HashSet<Pair>,
     /// The latest time of an event.
     clock: Timestamp,
     paces: HashMap<RuleId, RulePace>,
+    /// What the rules of an organisation remember together.
+    sizes: HashMap<OrgId, Size>,
     /// When a period of a rule ends.
     ends: BinaryHeap<Reverse<(Timestamp, RuleId)>>,
     /// Places in the chain, with the clock as it was there.
@@ -56,9 +68,7 @@ struct RulePace {
 
 /// A rule whose periods have ended.
 pub(super) struct Over {
-    pub(super) org: OrgId,
-    pub(super) rule: RuleId,
-    pub(super) counts_since: u32,
+    pub(super) whose: Whose,
     pub(super) ended: Vec<Ended>,
 }
 
@@ -83,7 +93,12 @@ impl Memory {
                 overflowed: false,
             };
         }
-        let step = self.pace_of(rule).pace.step(&rule.definition, groups, hit);
+        let room = self.room_for(rule);
+        let pace = &mut self.pace_of(rule).pace;
+        let before = pace.size();
+        let step = pace.step(&rule.definition, groups, hit, room);
+        let after = pace.size();
+        self.resize(rule.org_id, before, after);
         self.await_end(rule.id);
         step
     }
@@ -92,7 +107,10 @@ impl Memory {
     pub(super) fn restore(&mut self, rule: &Rule, groups: &Groups, hit: Match, fate: Fate) {
         if has_pace(&rule.definition) {
             let pace = &mut self.pace_of(rule).pace;
+            let before = pace.size();
             pace.restore(&rule.definition, groups, hit, fate);
+            let after = pace.size();
+            self.resize(rule.org_id, before, after);
             self.await_end(rule.id);
         }
     }
@@ -101,7 +119,10 @@ impl Memory {
     pub(super) fn ended(&mut self, rule: RuleId, counts_since: u32, group: &Group) {
         let known = self.paces.get_mut(&rule);
         if let Some(known) = known.filter(|known| known.counts_since == counts_since) {
+            let (org, before) = (known.org, known.pace.size());
             known.pace.ended(group);
+            let after = known.pace.size();
+            self.resize(org, before, after);
         }
     }
 
@@ -110,22 +131,33 @@ impl Memory {
         self.ends.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Ends the periods of a rule that are over by `now`, if one has any.
-    pub(super) fn take_over(&mut self, now: Timestamp) -> Option<Over> {
-        if self.next_end()? > now {
-            return None;
+    /// Ends periods that are over by `now`, at most so many, of the first rule that has any.
+    pub(super) fn take_ended(&mut self, now: Timestamp, most: usize) -> Option<Over> {
+        while self.next_end()? <= now {
+            let Reverse((_, rule)) = self.ends.pop()?;
+            // It may be gone.
+            let Some(known) = self.paces.get_mut(&rule) else {
+                continue;
+            };
+            known.awaited = None;
+            let (org, before) = (known.org, known.pace.size());
+            let counts_since = known.counts_since;
+            let over = Over {
+                whose: Whose {
+                    org,
+                    rule,
+                    counts_since,
+                },
+                ended: known.pace.end(now, most),
+            };
+            let after = known.pace.size();
+            self.resize(org, before, after);
+            self.await_end(rule);
+            if !over.ended.is_empty() {
+                return Some(over);
+            }
         }
-        let Reverse((_, rule)) = self.ends.pop()?;
-        let known = self.paces.get_mut(&rule)?;
-        known.awaited = None;
-        let over = Over {
-            org: known.org,
-            rule,
-            counts_since: known.counts_since,
-            ended: known.pace.end(now),
-        };
-        self.await_end(rule);
-        Some(over)
+        None
     }
 
     /// What the next message of the chain says of us.
@@ -156,7 +188,12 @@ impl Memory {
         if is_due && !self.paces.is_empty() {
             self.landmarks.push_back((sequence, self.clock));
         }
-        self.is_ahead = false;
+        self.ahead_since = None;
+    }
+
+    /// We are further than the chain says.
+    pub(super) fn go_ahead(&mut self) {
+        self.ahead_since.get_or_insert_with(Instant::now);
     }
 
     pub(super) fn know(&mut self, pairs: Vec<Pair>) {
@@ -167,15 +204,49 @@ impl Memory {
         self.known.contains(&pair)
     }
 
-    /// The event they are of is judged.
-    pub(super) fn forget_known(&mut self) {
+    /// Everything before this place is judged.
+    pub(super) fn judged_up_to(&mut self, position: Position) {
+        self.position = position;
         self.known.clear();
+        self.go_ahead();
     }
 
     /// Forgets the rules that are gone or count otherwise now.
-    pub(super) fn retain(&mut self, counts: impl Fn(OrgId, RuleId, u32) -> bool) {
-        self.paces
-            .retain(|rule, known| counts(known.org, *rule, known.counts_since));
+    pub(super) fn retain(&mut self, counts: impl Fn(Whose) -> bool) {
+        self.paces.retain(|rule, known| {
+            counts(Whose {
+                org: known.org,
+                rule: *rule,
+                counts_since: known.counts_since,
+            })
+        });
+        self.sizes.clear();
+        for known in self.paces.values() {
+            let size = self.sizes.entry(known.org).or_default();
+            size.groups += known.pace.size().groups;
+            size.matches += known.pace.size().matches;
+        }
+    }
+
+    /// What a rule may remember: what any may, and no more than its organisation has left.
+    fn room_for(&self, rule: &Rule) -> Room {
+        let of_org = self.sizes.get(&rule.org_id).copied().unwrap_or_default();
+        let own = self.paces.get(&rule.id);
+        let own = own.map(|known| known.pace.size()).unwrap_or_default();
+        let left = |most: usize, all: usize, own: usize| most.saturating_sub(all) + own;
+        let groups = left(ROOM_OF_ORG.groups, of_org.groups, own.groups);
+        let matches = left(ROOM_OF_ORG.matches, of_org.matches, own.matches);
+        // It remembers at least what it is told now.
+        Room {
+            groups: groups.clamp(1, Room::MOST.groups),
+            matches: matches.clamp(1, Room::MOST.matches),
+        }
+    }
+
+    fn resize(&mut self, org: OrgId, before: Size, after: Size) {
+        let size = self.sizes.entry(org).or_default();
+        size.groups = (size.groups + after.groups).saturating_sub(before.groups);
+        size.matches = (size.matches + after.matches).saturating_sub(before.matches);
     }
 
     fn pace_of(&mut self, rule: &Rule) -> &mut RulePace {

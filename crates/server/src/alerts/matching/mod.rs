@@ -110,16 +110,18 @@ impl Matcher {
                 judged = self.judge_for_a_turn(partition, memory, stopping) => judged,
                 gone = keep(&turn) => gone,
             };
-            if judged.is_err() {
-                // It may know of decisions that are not on record.
+            if judged.is_err() && memory.is_unsettled {
                 *memory = Memory::default();
             }
-            // If this fails it comes back by itself.
-            let _ = turn.hand_back().await;
             match judged {
-                Ok(()) => {}
+                // If this fails it comes back by itself.
+                Ok(()) => {
+                    let _ = turn.hand_back().await;
+                }
+                // Then somebody else has the turn by now: to hand it back would take it from them.
                 Err(Interruption::Overtaken) => {
                     tracing::debug!(partition = partition.index(), "overtaken");
+                    sleep(LOOK_AGAIN).await;
                 }
                 Err(error) => return Err(error),
             }
@@ -141,20 +143,26 @@ impl Matcher {
             let mut next = pin!(follower.next(MESSAGES_MAX));
             let entries = loop {
                 let over_at = self.next_end(memory).map(|end| end.max(look_from));
+                let confirm_at = memory.ahead_since.map(|since| since + CONFIRM_AFTER);
                 tokio::select! {
                     entries = &mut next => break entries?,
-                    () = sleep(CONFIRM_AFTER), if memory.is_ahead => {
+                    () = sleep_until(confirm_at.unwrap_or(ends)), if confirm_at.is_some() => {
                         self.confirm(partition, memory).await?;
                     }
                     () = sleep_until(over_at.unwrap_or(ends)), if over_at.is_some() => {
-                        self.end_periods_by_clock(partition, memory).await?;
-                        look_from = Instant::now() + LOOK_AGAIN;
+                        if !self.end_periods_by_clock(partition, memory).await? {
+                            look_from = Instant::now() + LOOK_AGAIN;
+                        }
                     }
                     () = sleep_until(ends) => return self.confirm(partition, memory).await,
                     () = stopping.cancelled() => return self.confirm(partition, memory).await,
                 }
             };
             self.judge(partition, memory, &entries).await?;
+            let is_due = |since: Instant| since.elapsed() > CONFIRM_AFTER;
+            if memory.ahead_since.is_some_and(is_due) {
+                self.confirm(partition, memory).await?;
+            }
             if Instant::now() > ends || stopping.is_cancelled() {
                 return self.confirm(partition, memory).await;
             }

@@ -1,9 +1,9 @@
 //! Goes on where the record says that another matcher was, or we were.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use domain::{
-    EventId, OrgId, RuleId,
+    EventId,
     delivery::State,
     partition::Partition,
     rule::{
@@ -11,13 +11,22 @@ use domain::{
         pace::{Fate, Match},
     },
 };
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use journal::{
     judged::Judgement,
-    record::{self, Job, Judged, Matched, OutcomeRecord, Paced, Position},
+    record::{self, EventRecord, Job, Judged, Matched, OutcomeRecord, Paced, Position},
     streams::Log,
 };
 
-use super::{Interruption, MESSAGES_MAX, Matcher, judge::Pair, memory::Memory};
+use tokio::time::timeout;
+
+use super::{Interruption, MESSAGES_MAX, Matcher, chain::Whose, judge::Pair, memory::Memory};
+use crate::telemetry;
+
+/// The end of the chain was there when we asked: what does not come by then was lost, and we ask anew.
+const READ_WITHIN: Duration = Duration::from_secs(15);
+/// How many messages of events are read again at the same time.
+const READS_AT_ONCE: usize = 16;
 
 impl Matcher {
     /// Reads what was judged since we last did, and queues what may not be queued yet.
@@ -28,15 +37,17 @@ impl Matcher {
     ) -> Result<(), Interruption> {
         // Those that the record was made by, or later ones.
         self.rules.catch_up().await?;
+        // Asked for before the log's end, which another may judge meanwhile.
+        let end = self.journal.last_judgement(partition).await?;
         let state = self.journal.log_state(Log::Events(partition)).await?;
-        let Some(end) = self.journal.last_judgement(partition).await? else {
+        let Some(end) = end else {
             memory.created = state.created;
             return Ok(());
         };
         if end.sequence != memory.last {
             self.read_chain(partition, memory, &end).await?;
         }
-        memory.retain(|org, rule, counts_since| self.rule(org, rule, counts_since).is_some());
+        memory.retain(|whose| self.rule(whose).is_some());
         memory.position = if end.judged.created == state.created {
             // A log that was put back to an earlier state has less than we saw; that much is judged.
             let whole = Position {
@@ -62,16 +73,22 @@ impl Matcher {
         if memory.last + 1 < needed_from || memory.last > end.sequence {
             *memory = Memory::default();
         }
+        // Until what is found is queued.
+        memory.is_unsettled = true;
         let mut unsettled = Vec::new();
         let mut known = Vec::new();
         let mut chain = self
             .journal
             .judgements(partition, memory.last.max(needed_from.saturating_sub(1)));
         while chain.position() < end.sequence {
-            for entry in chain.next(MESSAGES_MAX).await? {
-                let read = Judgement::read(entry.sequence, &entry.payload);
-                let judgement = match read {
-                    Err(journal::Error::Corrupt { .. }) => None,
+            let read = timeout(READ_WITHIN, chain.next(MESSAGES_MAX)).await;
+            let late = || journal::Error::behind("the judgements", end.sequence);
+            for entry in read.map_err(|_| late())?? {
+                let judgement = match Judgement::read(entry.sequence, &entry.payload) {
+                    Err(error @ journal::Error::Corrupt { .. }) => {
+                        telemetry::unreadable("outcomes", "matcher", &error);
+                        None
+                    }
                     read => read?,
                 };
                 let Some(judgement) = judgement.filter(|it| it.sequence <= end.sequence) else {
@@ -96,8 +113,9 @@ impl Matcher {
         self.queue_again(partition, unsettled).await?;
         if !end.judged.is_partial {
             memory.settled = end.sequence;
-            memory.is_ahead = true;
+            memory.go_ahead();
         }
+        memory.is_unsettled = false;
         Ok(())
     }
 
@@ -122,7 +140,13 @@ impl Matcher {
                 return;
             }
         };
-        if let Some(rule) = self.rule(org, rule, paced.counts_since) {
+        let counts_since = paced.counts_since;
+        let whose = Whose {
+            org,
+            rule,
+            counts_since,
+        };
+        if let Some(rule) = self.rule(whose) {
             let Paced { message, at, .. } = *paced;
             let hit = Match { event, message, at };
             memory.restore(&rule, &paced.groups, hit, fate);
@@ -136,39 +160,54 @@ impl Matcher {
         partition: Partition,
         unsettled: Vec<(u64, Matched)>,
     ) -> Result<(), journal::Error> {
-        for (message, matched) in unsettled {
-            let json = self.event_again(partition, message, matched.event).await?;
-            if let Some(json) = json {
-                self.journal
-                    .deliver_all(&[Job::first(matched, json)])
-                    .await?;
-            }
-        }
-        Ok(())
+        let wanted = unsettled.iter();
+        let wanted = wanted.map(|(message, matched)| (*message, matched.event));
+        let events = self.events_again(partition, wanted.collect()).await?;
+        let job = |(_, matched): (u64, Matched)| {
+            let json = events.get(&matched.event)?.clone();
+            Some(Job::first(matched, json))
+        };
+        let jobs: Vec<Job> = unsettled.into_iter().filter_map(job).collect();
+        self.journal.deliver_all(&jobs).await
     }
 
-    /// The bytes of an event that was judged before.
-    pub(super) async fn event_again(
+    /// The bytes of events that were judged before, which stand in these messages.
+    pub(super) async fn events_again(
         &self,
         partition: Partition,
-        message: u64,
-        event: EventId,
-    ) -> Result<Option<String>, journal::Error> {
-        let payload = self.journal.event_message(partition, message).await?;
-        let payload = payload.unwrap_or_default();
-        let events = record::events(&payload).unwrap_or_default();
-        let found = events.into_iter().find(|record| record.id == event);
-        if found.is_none() {
-            tracing::error!(event.id = %event, message, "an event that was judged is gone");
+        mut wanted: Vec<(u64, EventId)>,
+    ) -> Result<HashMap<EventId, String>, journal::Error> {
+        wanted.sort_unstable();
+        let messages = wanted.chunk_by(|one, next| one.0 == next.0);
+        let read = |wanted: &[(u64, EventId)]| {
+            let (message, wanted) = (wanted[0].0, wanted.to_vec());
+            async move {
+                let payload = self.journal.event_message(partition, message).await?;
+                let payload = payload.unwrap_or_default();
+                let events = record::events(&payload).unwrap_or_default();
+                let is_wanted = |it: &EventRecord<'_>| wanted.contains(&(message, it.id));
+                let found = events.into_iter().filter(is_wanted);
+                let found = found.map(|it| (it.id, it.json.to_owned()));
+                Ok::<Vec<(EventId, String)>, journal::Error>(found.collect())
+            }
+        };
+        let reads: Vec<_> = messages.map(read).collect();
+        let found = stream::iter(reads).buffer_unordered(READS_AT_ONCE);
+        let found: Vec<Vec<(EventId, String)>> = found.try_collect().await?;
+        let found: HashMap<EventId, String> = found.into_iter().flatten().collect();
+        for (message, event) in wanted {
+            if !found.contains_key(&event) {
+                tracing::error!(event.id = %event, message, "an event that was judged is gone");
+            }
         }
-        Ok(found.map(|record| record.json.to_owned()))
+        Ok(found)
     }
 
     /// A rule that is enabled and counts as it did then.
-    pub(super) fn rule(&self, org: OrgId, rule: RuleId, counts_since: u32) -> Option<Arc<Rule>> {
-        let rules = self.rules.of(org)?;
-        let rule = rules.get(rule)?;
-        let is_it = rule.definition.enabled && rule.counts_since == counts_since;
+    pub(super) fn rule(&self, whose: Whose) -> Option<Arc<Rule>> {
+        let rules = self.rules.of(whose.org)?;
+        let rule = rules.get(whose.rule)?;
+        let is_it = rule.definition.enabled && rule.counts_since == whose.counts_since;
         is_it.then(|| Arc::clone(rule))
     }
 }
