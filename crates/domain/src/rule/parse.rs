@@ -260,8 +260,8 @@ fn why_not(explanation: &Explanation) -> String {
         return format!("`except/{index}` matches it");
     }
     let must_pass = || explanation.leaves.iter().filter(|leaf| leaf.or.is_none());
-    let passes = |path: &str| must_pass().any(|leaf| leaf.path == path && leaf.pass);
-    match must_pass().find(|leaf| !passes(&leaf.path)) {
+    let passes = |of: &Leaf| must_pass().any(|leaf| leaf.keys == of.keys && leaf.pass);
+    match must_pass().find(|leaf| !passes(leaf)) {
         None => "no pattern of `$or` matches it".to_owned(),
         Some(Leaf {
             path,
@@ -316,6 +316,32 @@ mod tests {
         assert_eq!(written, source);
         let stored: Definition = serde_json::from_value(written).expect("readable");
         assert_eq!(stored, definition);
+    }
+
+    #[test]
+    fn a_rule_that_costs_too_much_or_is_too_long_says_so_and_no_more() {
+        let refused = |more: &Value| {
+            let faults = Definition::parse(rule(more)).expect_err("too much");
+            assert_eq!(faults.len(), 1, "{faults:?}");
+            (faults[0].pointer.clone(), faults[0].detail.clone())
+        };
+        let texts: Vec<Value> = (0..17)
+            .map(|number| json!({"contains": number.to_string()}))
+            .collect();
+        let pattern = json!({"metadata": {"f": texts}});
+        let (pointer, detail) = refused(&json!({"match": pattern}));
+        assert_eq!(pointer, "/match");
+        assert!(detail.contains("costs 2176"), "{detail}");
+        let half = json!({"metadata": {"f": texts[..9]}});
+        assert_eq!(
+            refused(&json!({"match": half, "except": [half]})).0,
+            "/except"
+        );
+        assert!(Definition::parse(rule(&json!({"match": half}))).is_ok());
+        let keys: serde_json::Map<String, Value> = (0..100_000)
+            .map(|number| (format!("k{number}"), Value::Null))
+            .collect();
+        assert_eq!(refused(&Value::Object(keys)).0, "");
     }
 
     #[test]
