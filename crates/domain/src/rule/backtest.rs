@@ -37,6 +37,10 @@ pub struct Backtest {
     paced_max: usize,
     /// Days that had more matches than are remembered.
     overflowed: Vec<Day>,
+    /// [`Room::MOST`]; less in tests.
+    room: Room,
+    /// There were more groups at a time than are remembered.
+    forgot_groups: bool,
 }
 
 /// What was counted.
@@ -95,6 +99,8 @@ impl Backtest {
             today: Today::default(),
             paced_max: PACED_PER_DAY_MAX,
             overflowed: Vec::new(),
+            room: Room::MOST,
+            forgot_groups: false,
         }
     }
 
@@ -113,7 +119,7 @@ impl Backtest {
         if self.today.samples.len() < SAMPLES_MAX {
             self.today.samples.push(json.to_owned());
         }
-        if self.has_pace() && self.today.paced.len() < self.paced_max {
+        if self.definition.has_pace() && self.today.paced.len() < self.paced_max {
             let paced = Paced::of(&self.definition, &event);
             self.today.paced.extend(paced);
         }
@@ -125,7 +131,7 @@ impl Backtest {
         if today.matched == 0 {
             return;
         }
-        let alerts = if self.has_pace() {
+        let alerts = if self.definition.has_pace() {
             if today.matched > today.paced.len() as u64 {
                 self.overflowed.push(day);
             }
@@ -161,6 +167,12 @@ impl Backtest {
 
     /// Why `alerts` and `suppressed` are not of everything that matched, if they are not.
     pub fn incomplete_because(&self) -> Option<String> {
+        let reasons = [self.too_many_matches(), self.too_many_groups()];
+        let reasons: Vec<String> = reasons.into_iter().flatten().collect();
+        (!reasons.is_empty()).then(|| reasons.join(" "))
+    }
+
+    fn too_many_matches(&self) -> Option<String> {
         let first = self.overflowed.first()?;
         let others = match self.overflowed.len() {
             1 => String::new(),
@@ -173,8 +185,14 @@ impl Backtest {
         ))
     }
 
-    fn has_pace(&self) -> bool {
-        self.definition.threshold.is_some() || self.definition.suppress.is_some()
+    fn too_many_groups(&self) -> Option<String> {
+        let Room { groups, matches } = self.room;
+        self.forgot_groups.then(|| {
+            format!(
+                "More was to be remembered at a time than {groups} groups and {matches} matches; the oldest were \
+                 forgotten, as they are when the rule is in force."
+            )
+        })
     }
 
     /// How many of a day's matches are alerts; those that are kept back are counted too.
@@ -182,9 +200,11 @@ impl Backtest {
         let mut alerts = 0;
         for paced in newest_first.into_iter().rev() {
             let groups = paced.groups(&self.definition);
-            let step = self
-                .pace
-                .step(&self.definition, &groups, paced.hit(), Room::MOST);
+            let hit = paced.hit();
+            // What is over is forgotten; nobody is told of it here.
+            self.pace.end(hit.at, usize::MAX);
+            let step = self.pace.step(&self.definition, &groups, hit, self.room);
+            self.forgot_groups |= step.overflowed;
             match step.fate {
                 Fate::Counted => {}
                 Fate::Alert => alerts += 1,
@@ -251,15 +271,8 @@ mod tests {
         let pattern = Pattern::parse(json!({"result": ["denied"]})).expect("valid");
         let mut definition = Definition::plain("r", pattern, "https://example.com");
         change(&mut definition);
-        Backtest::new(Rule {
-            id: RuleId::new(LATE, [1; 10]),
-            org_id: OrgId::new(LATE, [1; 10]),
-            definition,
-            created_at: LATE,
-            updated_at: LATE,
-            version: 1,
-            counts_since: 1,
-        })
+        let (rule, org) = (RuleId::new(LATE, [1; 10]), OrgId::new(LATE, [1; 10]));
+        Backtest::new(Rule::new(rule, org, definition, LATE))
     }
 
     /// Shows the rule denied calls of these agents at these seconds, day by day as the trail is read.
@@ -357,6 +370,28 @@ mod tests {
         );
         let counts = backtest.counts();
         assert_eq!((counts.alerts, counts.suppressed), (3, 2));
+    }
+
+    #[test]
+    fn what_is_over_is_forgotten_and_too_many_groups_at_a_time_are_said() {
+        let suppress = |for_s| {
+            backtest(|rule| {
+                let group_by = agent();
+                rule.suppress = Some(Suppress { for_s, group_by });
+            })
+        };
+        let agents: Vec<String> = (0..50).map(|agent| agent.to_string()).collect();
+        let events: Vec<(u64, &str)> = (0..).zip(agents.iter().map(String::as_str)).collect();
+        let mut short = suppress(1);
+        short.room.groups = 10;
+        look_at(&mut short, &events);
+        assert!(short.pace.size().groups <= 2, "{:?}", short.pace.size());
+        assert_eq!(short.incomplete_because(), None);
+        let mut long = suppress(3_600);
+        long.room.groups = 10;
+        look_at(&mut long, &events);
+        let reason = long.incomplete_because().expect("it is incomplete");
+        assert!(reason.contains("10 groups"), "{reason}");
     }
 
     #[test]

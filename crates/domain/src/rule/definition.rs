@@ -37,6 +37,12 @@ pub const TESTS_MAX: usize = 20;
 pub const TEST_EVENT_BYTES_MAX: usize = 4 * 1024;
 /// The largest definition, in bytes of JSON: a thousand of them are one page of a list.
 pub const DEFINITION_BYTES_MAX: usize = 64 * 1024;
+/// The most that a rule may cost an event: in `metadata` 16 texts to look for or 256 values, `except`
+/// included. On the worst event that takes some 0.3 ms.
+pub const COST_MAX: usize = 2_048;
+/// A rule that costs more counts as one that every event is tested by, whatever key leads to it: what is rare
+/// among events is up to who sends them. In `metadata` that is more than 2 texts to look for or 32 values.
+pub const CHEAP_COST_MAX: usize = 256;
 
 /// Everything about a rule that its owner may change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -162,6 +168,22 @@ impl Definition {
             && self.except == other.except
             && self.threshold == other.threshold
             && self.suppress == other.suppress
+    }
+
+    /// Whether matches are counted or kept back: what becomes of one depends on those before.
+    pub fn has_pace(&self) -> bool {
+        self.threshold.is_some() || self.suppress.is_some()
+    }
+
+    /// What an event costs that meets the rule, roughly; see [`COST_MAX`].
+    pub fn cost(&self) -> usize {
+        let patterns = [&self.pattern].into_iter().chain(&self.except);
+        patterns.map(|pattern| pattern.conditions().cost()).sum()
+    }
+
+    /// Whether an organisation may have only few such rules: every event is tested by it, or it costs much.
+    pub fn is_dear(&self) -> bool {
+        !self.pattern.is_indexed() || self.cost() > CHEAP_COST_MAX
     }
 
     /// Whether an alert is due by what the event says: the pattern wants it and no exception does.

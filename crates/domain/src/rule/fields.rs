@@ -18,6 +18,8 @@ const OF_THE_SERVER: [&str; 7] = [
     "version",
     "stats",
 ];
+/// How many fields that are not known are named: nobody reads more, and each is compared with all that are.
+const UNKNOWN_NAMED_MAX: usize = 20;
 /// A name longer than this is not repeated to the client that sent it.
 const FIELD_NAME_BYTES_MAX: usize = 128;
 
@@ -121,9 +123,15 @@ impl Fields {
 
     /// What was not taken out is not a field of `what`.
     pub(super) fn refuse_others(&mut self, what: &str, known: &[&str]) {
-        for name in std::mem::take(&mut self.given).keys() {
+        let others = std::mem::take(&mut self.given);
+        for name in others.keys().take(UNKNOWN_NAMED_MAX) {
             let fault = unknown(name, what, known).under(&self.pointer);
             self.fault(fault);
+        }
+        if let Some(more @ 1..) = others.len().checked_sub(UNKNOWN_NAMED_MAX) {
+            let detail = format!("{more} other names here are not fields of {what} either.");
+            let pointer = self.pointer.clone();
+            self.fault(Fault::new(FaultCode::FieldUnknown, pointer, detail));
         }
     }
 }

@@ -43,6 +43,21 @@ pub struct Rule {
     pub counts_since: u32,
 }
 
+impl Rule {
+    /// The first version of a rule that is made.
+    pub fn new(id: RuleId, org_id: OrgId, definition: Definition, at: Timestamp) -> Self {
+        Self {
+            id,
+            org_id,
+            definition,
+            created_at: at,
+            updated_at: at,
+            version: 1,
+            counts_since: 1,
+        }
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(number: &u32) -> bool {
     *number == 0

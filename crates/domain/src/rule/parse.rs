@@ -5,13 +5,13 @@ use serde_json::Value;
 use super::{
     Definition, Pattern,
     definition::{
-        COUNT_MAX, COUNT_MIN, DEFINITION_BYTES_MAX, DESCRIPTION_MAX, EXCEPT_MAX, Example,
+        COST_MAX, COUNT_MAX, COUNT_MIN, DEFINITION_BYTES_MAX, DESCRIPTION_MAX, EXCEPT_MAX, Example,
         GROUP_DEPTH_MAX, GROUP_FIELDS_MAX, GroupField, NAME_MAX, PERIOD_S_MAX, RUNBOOK_URL_MAX,
         Suppress, TAG_MAX, TAGS_MAX, TEST_EVENT_BYTES_MAX, TESTS_MAX, Threshold, URL_MAX,
     },
     explain::{Explanation, Leaf, explain},
     fields::{Fields, bounded, moment, number, text, truth},
-    pattern::nearest::nearest,
+    pattern::{METADATA_COST, TEXT_COST, nearest::nearest, read::is_longer_than},
 };
 use crate::{
     event::{EventView, check},
@@ -22,20 +22,23 @@ impl Definition {
     /// Parses a definition, or says of every field that is wrong what to write instead. A field that is
     /// null has its default. The examples are tried: they must match as they say.
     pub fn parse(source: Value) -> Result<Self, Vec<Fault>> {
-        let bytes = source.to_string().len();
+        // First of all, so that nothing below works on more than that.
+        if is_longer_than(&source, DEFINITION_BYTES_MAX) {
+            let detail = format!("A rule is at most {DEFINITION_BYTES_MAX} bytes.");
+            return Err(vec![Fault::new(FaultCode::FieldTooLong, "", detail)]);
+        }
         let Value::Object(given) = source else {
             let detail = "A rule is one JSON object.";
             return Err(vec![Fault::new(FaultCode::NotAnObject, "", detail)]);
         };
         let mut fields = Fields::new(given, "");
-        if bytes > DEFINITION_BYTES_MAX {
-            let detail =
-                format!("A rule is at most {DEFINITION_BYTES_MAX} bytes; this one is {bytes}.");
-            fields.fault(Fault::new(FaultCode::FieldTooLong, "", detail));
-        }
         let definition = read(&mut fields);
         fields.refuse_others("a rule", &Self::FIELDS);
         match definition {
+            Some(definition) if definition.cost() > COST_MAX => {
+                fields.fault(too_dear(&definition));
+                Err(fields.faults)
+            }
             Some(definition) if fields.faults.is_empty() => {
                 let failed = failed_examples(&definition);
                 if failed.is_empty() {
@@ -47,6 +50,22 @@ impl Definition {
             _ => Err(fields.faults),
         }
     }
+}
+
+fn too_dear(rule: &Definition) -> Fault {
+    let cost = rule.cost();
+    let pointer = if rule.pattern.conditions().cost() > COST_MAX {
+        "/match"
+    } else {
+        "/except"
+    };
+    let detail = format!(
+        "This rule would take too long for one event: it costs {cost}, and {COST_MAX} is the most, `match` and \
+         `except` together. A value that is listed costs 1; `contains`, `wildcard`, `equals-ignore-case` and \
+         `cidr` cost {TEXT_COST}; inside `metadata` all cost {METADATA_COST} times that. List less, or make \
+         several rules."
+    );
+    Fault::invalid(pointer, detail)
 }
 
 /// `None` if a field that must be there is not, or not readable; that is among the faults then.
@@ -241,8 +260,8 @@ fn why_not(explanation: &Explanation) -> String {
         return format!("`except/{index}` matches it");
     }
     let must_pass = || explanation.leaves.iter().filter(|leaf| leaf.or.is_none());
-    let passes = |path: &str| must_pass().any(|leaf| leaf.path == path && leaf.pass);
-    match must_pass().find(|leaf| !passes(&leaf.path)) {
+    let passes = |of: &Leaf| must_pass().any(|leaf| leaf.keys == of.keys && leaf.pass);
+    match must_pass().find(|leaf| !passes(leaf)) {
         None => "no pattern of `$or` matches it".to_owned(),
         Some(Leaf {
             path,
@@ -297,6 +316,32 @@ mod tests {
         assert_eq!(written, source);
         let stored: Definition = serde_json::from_value(written).expect("readable");
         assert_eq!(stored, definition);
+    }
+
+    #[test]
+    fn a_rule_that_costs_too_much_or_is_too_long_says_so_and_no_more() {
+        let refused = |more: &Value| {
+            let faults = Definition::parse(rule(more)).expect_err("too much");
+            assert_eq!(faults.len(), 1, "{faults:?}");
+            (faults[0].pointer.clone(), faults[0].detail.clone())
+        };
+        let texts: Vec<Value> = (0..17)
+            .map(|number| json!({"contains": number.to_string()}))
+            .collect();
+        let pattern = json!({"metadata": {"f": texts}});
+        let (pointer, detail) = refused(&json!({"match": pattern}));
+        assert_eq!(pointer, "/match");
+        assert!(detail.contains("costs 2176"), "{detail}");
+        let half = json!({"metadata": {"f": texts[..9]}});
+        assert_eq!(
+            refused(&json!({"match": half, "except": [half]})).0,
+            "/except"
+        );
+        assert!(Definition::parse(rule(&json!({"match": half}))).is_ok());
+        let keys: serde_json::Map<String, Value> = (0..100_000)
+            .map(|number| (format!("k{number}"), Value::Null))
+            .collect();
+        assert_eq!(refused(&Value::Object(keys)).0, "");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use domain::{
 use journal::config::Change;
 use serde_json::Value;
 use store::rules::{
-    change::{Outcome, RuleChange, UNINDEXED_MAX},
+    change::{DEAR_MAX, Outcome, RuleChange},
     read::StoredRule,
     versions::Version,
 };
@@ -36,7 +36,23 @@ pub(super) fn read_definition(plane: &ControlPlane, source: Value) -> Result<Def
     parsed(plane, source).map_err(Problem::invalid)
 }
 
-/// The same, for a rule that is a part of a body.
+/// The next version of a rule. An endpoint that is not changed is not judged again: it may have been allowed
+/// when the rule was made, and then nothing else of the rule could be changed.
+pub(super) fn read_next(
+    plane: &ControlPlane,
+    was: &Definition,
+    source: Value,
+) -> Result<Definition, Problem> {
+    let is_same = source.get("url").and_then(Value::as_str) == Some(&*was.url);
+    let read = if is_same {
+        Definition::parse(source)
+    } else {
+        parsed(plane, source)
+    };
+    read.map_err(Problem::invalid)
+}
+
+/// The same as [`read_definition`], for a rule that is a part of a body.
 pub(super) fn parsed(plane: &ControlPlane, source: Value) -> Result<Definition, Vec<Fault>> {
     let url = source.get("url").and_then(Value::as_str);
     let refused = url.and_then(|url| plane.targets.parse(url).err());
@@ -206,11 +222,12 @@ impl<'a> Author<'a> {
 
     fn refusal(&self, outcome: Outcome) -> Problem {
         let detail = match outcome {
-            Outcome::TooManyUnindexed => format!(
-                "Your organisation has {UNINDEXED_MAX} rules that no value of an event leads to, so that every \
-                 event is tested by each; there can be no more. Ask in `match` for exact values, a prefix or \
-                 a suffix of one field at least, such as `\"event_type\": [\"tool_call\"]`, in `$or` in every \
-                 pattern."
+            Outcome::TooManyDear => format!(
+                "Your organisation has {DEAR_MAX} rules that cost much: no value of an event leads to them, so \
+                 that every event is tested by each, or they list much to look for. There can be no more. Ask in \
+                 `match` for exact values, a prefix or a suffix of one field at least, such as \
+                 `\"event_type\": [\"tool_call\"]`, in `$or` in every pattern; and make `contains`, `wildcard`, \
+                 `equals-ignore-case`, `cidr` and long lists in `metadata` few."
             ),
             _ => {
                 let most = self.plane.rules_per_org_max;

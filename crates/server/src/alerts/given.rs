@@ -9,12 +9,12 @@ use domain::{
 use journal::streams::Log;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{change, rules::new_rule};
+use super::change;
 use crate::{chance, edge::Problem, planes::ControlPlane};
 
 /// What a rule is called and where it alerts while nobody has said so: neither matters for trying it.
 const UNSAVED_NAME: &str = "Unsaved rule";
-const UNSAVED_URL: &str = "https://unsaved.invalid/";
+pub(super) const UNSAVED_URL: &str = "https://unsaved.invalid/";
 
 /// The rule that is given, or the saved one that is named.
 pub(super) async fn rule(
@@ -38,20 +38,23 @@ pub(super) async fn saved(plane: &ControlPlane, org: OrgId, id: RuleId) -> Resul
     Ok(change::found(plane, org, id).await?.rule)
 }
 
-/// A rule to be tried and not saved: as one would be made, but that `name` and `url` may be missing.
+/// A rule to be tried and not saved: as one would be made, but that `name` and `url` may be missing or null.
 pub(super) fn unsaved(
     plane: &ControlPlane,
     org: OrgId,
     mut given: Map<String, Value>,
 ) -> Result<Rule, Problem> {
     for (field, default) in [("name", UNSAVED_NAME), ("url", UNSAVED_URL)] {
-        given.entry(field).or_insert_with(|| Value::from(default));
+        let value = given.entry(field).or_insert(Value::Null);
+        if value.is_null() {
+            *value = Value::from(default);
+        }
     }
     let definition = change::parsed(plane, Value::Object(given))
         .map_err(|faults| invalid_in("/rule", faults))?;
     let now = plane.clock.now();
     let id = RuleId::new(now, chance::bytes());
-    Ok(new_rule(id, org, definition, now))
+    Ok(Rule::new(id, org, definition, now))
 }
 
 /// The stored bytes of the organisation's event of this id.

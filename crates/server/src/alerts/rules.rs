@@ -11,7 +11,7 @@ use domain::{
     batch::Form,
     error_code::ErrorCode,
     idempotency::{RequestName, fingerprint},
-    rule::{Definition, Rule},
+    rule::Rule,
 };
 use journal::once::RequestMark;
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ use store::{rule_counts::RuleStats, rules::read::StoredRule};
 
 use super::{
     body::{NewRule, RuleBody, RulePage},
-    change::{Author, found, read_definition},
+    change::{Author, found, read_definition, read_next},
     wanted::{RuleParams, RulesWanted},
 };
 use crate::{
@@ -30,7 +30,8 @@ use crate::{
         idempotency_key::{IdempotencyKey, REPLAYED},
         if_match::{IfMatch, etag},
         problem::Refusals,
-        read::{IdInPath, Json, cursor},
+        read::{IdInPath, cursor},
+        rule_body::RuleJson,
     },
     planes::ControlPlane,
 };
@@ -59,7 +60,7 @@ pub async fn create(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesWrite>,
     key: IdempotencyKey,
-    Json(fields): Json<Map<String, Value>>,
+    RuleJson(fields): RuleJson<Map<String, Value>>,
 ) -> Result<Response, Problem> {
     let name = key.name(&caller)?;
     let source = Value::Object(fields);
@@ -72,7 +73,7 @@ pub async fn create(
     };
     let author = Author::of(&plane, &caller);
     if let Some(made) = author
-        .create(new_rule(id, caller.org, definition, at))
+        .create(Rule::new(id, caller.org, definition, at))
         .await?
     {
         return Ok((StatusCode::CREATED, answer(made, None)).into_response());
@@ -110,10 +111,11 @@ pub async fn replace(
     caller: Caller<RulesWrite>,
     IdInPath(id): IdInPath<RuleId>,
     condition: IfMatch,
-    Json(fields): Json<Map<String, Value>>,
+    RuleJson(fields): RuleJson<Map<String, Value>>,
 ) -> Result<Answer, Problem> {
     let current = found(&plane, caller.org, id).await?;
-    let definition = read_definition(&plane, Value::Object(fields))?;
+    condition.check("alert rule", current.rule.version)?;
+    let definition = read_next(&plane, &current.rule.definition, Value::Object(fields))?;
     let stats = stats(&plane, caller.org, id).await?;
     let author = Author::of(&plane, &caller);
     let changed = author.replace(current, definition, &condition).await?;
@@ -143,15 +145,16 @@ pub async fn update(
     caller: Caller<RulesWrite>,
     IdInPath(id): IdInPath<RuleId>,
     condition: IfMatch,
-    Json(fields): Json<Map<String, Value>>,
+    RuleJson(fields): RuleJson<Map<String, Value>>,
 ) -> Result<Answer, Problem> {
     let current = found(&plane, caller.org, id).await?;
+    condition.check("alert rule", current.rule.version)?;
     let was = serde_json::to_value(&current.rule.definition);
     let mut merged = was.expect("a definition always encodes");
     for (field, value) in fields {
         merged[field] = value;
     }
-    let definition = read_definition(&plane, merged)?;
+    let definition = read_next(&plane, &current.rule.definition, merged)?;
     let stats = stats(&plane, caller.org, id).await?;
     let author = Author::of(&plane, &caller);
     let changed = author.replace(current, definition, &condition).await?;
@@ -248,18 +251,6 @@ async fn stats(plane: &ControlPlane, org: OrgId, id: RuleId) -> Result<Option<Ru
 fn answer(stored: StoredRule, stats: Option<RuleStats>) -> Answer {
     let body = RuleBody::new(stored, stats);
     (etag(body.version), JsonAnswer(body))
-}
-
-pub(super) fn new_rule(id: RuleId, org_id: OrgId, definition: Definition, at: Timestamp) -> Rule {
-    Rule {
-        id,
-        org_id,
-        definition,
-        created_at: at,
-        updated_at: at,
-        version: 1,
-        counts_since: 1,
-    }
 }
 
 /// The id of the rule that a request with a name makes, and when it was first asked for: the same

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::given;
 use crate::{
-    edge::{Caller, Problem, caller::RulesWrite, problem::Refusals, read::Json},
+    edge::{Caller, Problem, caller::RulesWrite, problem::Refusals, rule_body::RuleJson},
     planes::ControlPlane,
 };
 
@@ -49,7 +49,7 @@ pub struct SuggestAnswer {
 pub async fn suggest(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesWrite>,
-    Json(body): Json<SuggestBody>,
+    RuleJson(body): RuleJson<SuggestBody>,
 ) -> Result<JsonAnswer<SuggestAnswer>, Problem> {
     let json = given::event(&plane, caller.org, body.event, body.event_id).await?;
     // Given or stored, it was read before.

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 
 use super::given;
 use crate::{
-    edge::{Caller, Problem, caller::RulesWrite, problem::Refusals, read::Json},
+    edge::{Caller, Problem, caller::RulesWrite, problem::Refusals, rule_body::RuleJson},
     planes::ControlPlane,
 };
 
@@ -76,10 +76,10 @@ pub struct LeafBody {
     or: Option<usize>,
     #[schema(example = "prefix")]
     op: String,
-    #[schema(value_type = Object)]
+    /// Any JSON value.
     wanted: Value,
-    /// Not there if the event does not have the field.
-    #[schema(value_type = Option<Object>)]
+    /// Any JSON value; not there if the event does not have the field.
+    #[schema(required = false)]
     seen: Value,
     pass: bool,
 }
@@ -106,7 +106,7 @@ pub struct ExceptionBody {
 pub async fn test(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesWrite>,
-    Json(body): Json<TrialBody>,
+    RuleJson(body): RuleJson<TrialBody>,
 ) -> Result<JsonAnswer<TrialAnswer>, Problem> {
     let rule = given::rule(&plane, caller.org, body.rule, body.rule_id).await?;
     let json = given::event(&plane, caller.org, body.event, body.event_id).await?;
@@ -136,6 +136,7 @@ fn what_follows(rule: &Definition, matches: bool, now: Timestamp) -> Vec<String>
         (false, Some(until)) => {
             format!("The alert is put on record and not sent: the rule is snoozed until {until}.")
         }
+        (false, None) if rule.url == given::UNSAVED_URL => "The alert is sent.".to_owned(),
         (false, None) => format!("The alert is sent to {}.", rule.url),
     });
     follows

@@ -7,7 +7,7 @@ use domain::{
     event::{self, EventView, Sent, accept::Arrival},
     fault::Fault,
     id::Tail,
-    rule::{Pattern, sample, set::wants},
+    rule::{Pattern, sample},
 };
 use journal::{
     frames::Frames,
@@ -21,10 +21,7 @@ use super::given;
 use crate::{
     chance,
     edge::{
-        Caller, Problem,
-        caller::RulesWrite,
-        problem::Refusals,
-        read::{IdInPath, Json},
+        Caller, Problem, caller::RulesWrite, problem::Refusals, read::IdInPath, rule_body::RuleJson,
     },
     planes::ControlPlane,
 };
@@ -67,7 +64,7 @@ pub async fn trigger(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesWrite>,
     IdInPath(id): IdInPath<RuleId>,
-    Json(body): Json<TriggerBody>,
+    RuleJson(body): RuleJson<TriggerBody>,
 ) -> Result<(StatusCode, JsonAnswer<TriggerAnswer>), Problem> {
     let rule = given::saved(&plane, caller.org, id).await?;
     let (event, json) = match (body.event, body.event_id) {
@@ -78,7 +75,7 @@ pub async fn trigger(
         (Some(_), Some(_)) => return Err(given::either("/event", "`event` or `event_id`")),
     };
     let view = EventView::parse(&json).unwrap_or_default();
-    let matches = wants(&rule, &view);
+    let matches = rule.definition.matches(&view);
     let now = plane.clock.now();
     // Not derived from event and rule: it is no match, and every one is a delivery of its own.
     let delivery_id = DeliveryId::new(now, chance::bytes());

@@ -22,6 +22,7 @@ pub mod no_store;
 pub mod problem;
 pub mod rate_limit;
 pub mod read;
+pub mod rule_body;
 pub mod session_cookie;
 pub mod standing;
 mod unpack;

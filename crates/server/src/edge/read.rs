@@ -38,8 +38,16 @@ impl<S: Send + Sync> FromRequest<S> for JsonBytes {
 }
 
 /// All of a body, if it is not too large.
-pub(super) async fn whole(mut body: Body) -> Result<Bytes, Problem> {
-    match Limited::new(&mut body, BODY_BYTES_MAX).collect().await {
+pub(super) async fn whole(body: Body) -> Result<Bytes, Problem> {
+    whole_up_to(BODY_BYTES_MAX, body, too_large).await
+}
+
+async fn whole_up_to(
+    bytes_max: usize,
+    mut body: Body,
+    too_large: impl FnOnce() -> Problem,
+) -> Result<Bytes, Problem> {
+    match Limited::new(&mut body, bytes_max).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
             discard(body).await;
@@ -79,11 +87,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let reading = timeout(BODY_TIMEOUT, JsonBytes::from_request(request, state));
-        let JsonBytes(bytes) = reading.await.map_err(|_| {
-            let detail = "The body did not arrive in time; send it again.";
-            Problem::new(ErrorCode::RequestTimeout, detail)
-        })??;
+        let JsonBytes(bytes) = in_time(JsonBytes::from_request(request, state)).await?;
         serde_json::from_slice(&bytes).map(Json).map_err(|error| {
             Problem::new(
                 ErrorCode::InvalidBody,
@@ -91,6 +95,23 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
             )
         })
     }
+}
+
+/// A body that says it is JSON and has no more bytes than these, not yet parsed.
+pub(super) async fn small_json(request: Request, bytes_max: usize) -> Result<Bytes, Problem> {
+    check_media_type(request.headers())?;
+    let too_large = || {
+        let detail = format!("A body is at most {bytes_max} bytes here.");
+        Problem::new(ErrorCode::PayloadTooLarge, detail)
+    };
+    in_time(whole_up_to(bytes_max, request.into_body(), too_large)).await
+}
+
+async fn in_time<T>(reading: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+    timeout(BODY_TIMEOUT, reading).await.map_err(|_| {
+        let detail = "The body did not arrive in time; send it again.";
+        Problem::new(ErrorCode::RequestTimeout, detail)
+    })?
 }
 
 /// The id at the end of a path; what is not an id of the kind is not found.

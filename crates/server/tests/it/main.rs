@@ -46,6 +46,7 @@ mod retries;
 mod rule_trial;
 mod rules;
 mod rules_bounds;
+mod rules_hostile;
 mod rules_life;
 mod rules_repeats;
 mod sessions;

@@ -13,9 +13,9 @@ use crate::{
     times::to_database,
 };
 
-/// How many rules of an organisation may be such that every event is tested by them: each costs as much as
-/// all those that are found by a value of the event.
-pub const UNINDEXED_MAX: u32 = 50;
+/// How many rules of an organisation may be dear ([`domain::rule::Definition::is_dear`]): no value of an event
+/// leads to them, so that every event is tested by them, or a test takes long. `is_indexed` is false of them.
+pub const DEAR_MAX: u32 = 50;
 
 /// A rule as it shall be, and what is kept and told of the change.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +35,8 @@ pub enum Outcome {
     Outdated,
     /// Nothing was written: the organisation has as many rules as it may have.
     Full,
-    /// Nothing was written: it has [`UNINDEXED_MAX`] rules that every event is tested by.
-    TooManyUnindexed,
+    /// Nothing was written: it has [`DEAR_MAX`] rules that are dear.
+    TooManyDear,
 }
 
 impl Store {
@@ -59,7 +59,7 @@ impl Store {
             return Ok(Outcome::Full);
         }
         if !rules.has_room_for(rule) {
-            return Ok(Outcome::TooManyUnindexed);
+            return Ok(Outcome::TooManyDear);
         }
         sqlx::query(
             "INSERT INTO alert_rules (org_id, id, definition, enabled, tags, is_indexed,
@@ -71,7 +71,7 @@ impl Store {
         .bind(to_text(&rule.definition))
         .bind(rule.definition.enabled)
         .bind(&rule.definition.tags)
-        .bind(rule.definition.pattern.is_indexed())
+        .bind(!rule.definition.is_dear())
         .bind(to_database(rule.created_at))
         .bind(to_database(rule.updated_at))
         .bind(to_number(rule.version))
@@ -86,13 +86,12 @@ impl Store {
     pub async fn replace_rule(&self, change: &RuleChange<'_>) -> Result<Outcome, Error> {
         let rule = change.rule;
         let mut transaction = self.pool.begin().await?;
-        if !rule.definition.pattern.is_indexed() {
+        if rule.definition.is_dear() {
             wait_for_turn(&mut transaction, rule.org_id).await?;
-            if !Held::count(&mut transaction, rule)
-                .await?
-                .has_room_for(rule)
-            {
-                return Ok(Outcome::TooManyUnindexed);
+            let rules = Held::count(&mut transaction, rule).await?;
+            // One that was dear before makes them no more.
+            if !rules.has_room_for(rule) && !is_dear(&mut transaction, rule).await? {
+                return Ok(Outcome::TooManyDear);
             }
         }
         let replaced = sqlx::query(
@@ -107,7 +106,7 @@ impl Store {
         .bind(to_text(&rule.definition))
         .bind(rule.definition.enabled)
         .bind(&rule.definition.tags)
-        .bind(rule.definition.pattern.is_indexed())
+        .bind(!rule.definition.is_dear())
         .bind(to_database(rule.updated_at))
         .bind(to_number(rule.counts_since))
         .bind(&change.version.by)
@@ -165,10 +164,21 @@ async fn was_made(
     .await?)
 }
 
+/// Whether the rule as it is saved counts as one that every event is tested by.
+async fn is_dear(transaction: &mut Transaction<'_, Postgres>, rule: &Rule) -> Result<bool, Error> {
+    let is_indexed: Option<bool> =
+        sqlx::query_scalar("SELECT is_indexed FROM alert_rules WHERE org_id = $1 AND id = $2")
+            .bind(rule.org_id.uuid())
+            .bind(rule.id.uuid())
+            .fetch_optional(&mut **transaction)
+            .await?;
+    Ok(is_indexed == Some(false))
+}
+
 /// How many rules the organisation has beside one.
 struct Held {
     all: i64,
-    unindexed: i64,
+    dear: i64,
 }
 
 impl Held {
@@ -176,7 +186,7 @@ impl Held {
         transaction: &mut Transaction<'_, Postgres>,
         beside: &Rule,
     ) -> Result<Self, Error> {
-        let (all, unindexed) = sqlx::query_as(
+        let (all, dear) = sqlx::query_as(
             "SELECT count(*), count(*) FILTER (WHERE NOT is_indexed)
              FROM alert_rules WHERE org_id = $1 AND id <> $2",
         )
@@ -184,11 +194,11 @@ impl Held {
         .bind(beside.id.uuid())
         .fetch_one(&mut **transaction)
         .await?;
-        Ok(Self { all, unindexed })
+        Ok(Self { all, dear })
     }
 
     fn has_room_for(&self, rule: &Rule) -> bool {
-        rule.definition.pattern.is_indexed() || self.unindexed < i64::from(UNINDEXED_MAX)
+        !rule.definition.is_dear() || self.dear < i64::from(DEAR_MAX)
     }
 }
 

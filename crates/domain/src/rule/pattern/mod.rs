@@ -11,9 +11,10 @@ pub(super) mod glob;
 pub(super) mod nearest;
 mod network;
 mod operator;
+mod part;
 pub mod predicate;
 mod range;
-mod read;
+pub(super) mod read;
 pub mod scalar;
 #[cfg(test)]
 mod tests;
@@ -47,6 +48,11 @@ pub const WILDCARD_BYTES_MAX: usize = 4 * 1024;
 /// How many elements of a list are looked at: 16 KiB of `metadata` can hold thousands, and every
 /// predicate would meet them all.
 pub const ELEMENTS_MAX: usize = 256;
+/// What a test that goes through a text costs, where one that compares with a value costs 1.
+pub const TEXT_COST: usize = 16;
+/// How many times that a test inside `metadata` costs: it may meet a list of [`ELEMENTS_MAX`] or one text of
+/// 16 KiB, and a field at the top a short text.
+pub const METADATA_COST: usize = 8;
 
 /// A parsed `match`, and the JSON it was parsed from. Cheap to clone but for the JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -123,6 +129,11 @@ impl Conditions {
                 }))
     }
 
+    /// What an event costs that every test is made of, roughly.
+    pub(super) fn cost(&self) -> usize {
+        self.tests().map(FieldTest::cost).sum()
+    }
+
     /// Every test: those that must all pass, then those of each branch.
     pub fn tests(&self) -> impl Iterator<Item = &FieldTest> {
         self.all.iter().chain(self.any.iter().flatten())
@@ -133,6 +144,15 @@ impl FieldTest {
     /// `seen` is what the field holds; `None` if the event does not have it.
     pub fn passes(&self, seen: Option<&Seen<'_>>) -> bool {
         self.any_of.iter().any(|predicate| predicate.passes(seen))
+    }
+
+    fn cost(&self) -> usize {
+        let times = if self.path.len() > 1 {
+            METADATA_COST
+        } else {
+            1
+        };
+        times * self.any_of.iter().map(Predicate::cost).sum::<usize>()
     }
 }
 

@@ -7,6 +7,7 @@ use super::{
     glob::Glob,
     nearest::nearest,
     network::Network,
+    part::Part,
     predicate::{But, Predicate},
     range::Range,
     read::{cut, shown},
@@ -85,7 +86,7 @@ fn operator(name: &str, operand: &Value) -> Result<Predicate, Fault> {
     let read = match name {
         "prefix" => text().map(|text| Predicate::Prefix(text.into())),
         "suffix" => text().map(|text| Predicate::Suffix(text.into())),
-        "contains" => text().map(|text| Predicate::Contains(text.into())),
+        "contains" => text().map(|text| Predicate::Contains(Part::new(text))),
         "equals-ignore-case" => text().map(|text| Predicate::EqualsIgnoreCase(text.into())),
         "wildcard" => text().and_then(wildcard),
         "anything-but" => anything_but(operand),

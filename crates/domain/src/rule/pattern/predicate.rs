@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
-use memchr::memmem;
 use serde_json::{Value, json};
 
 use super::{
+    TEXT_COST,
     glob::Glob,
     network::Network,
+    part::Part,
     range::Range,
     scalar::{Scalar, Seen},
 };
@@ -18,7 +19,7 @@ pub enum Predicate {
     Is(Scalar<'static>),
     Prefix(Box<str>),
     Suffix(Box<str>),
-    Contains(Box<str>),
+    Contains(Part),
     Wildcard(Glob),
     EqualsIgnoreCase(Box<str>),
     /// The field is there, and holds something for which this does not hold.
@@ -52,11 +53,9 @@ impl Predicate {
             Self::Is(wanted) => wanted == seen,
             Self::Prefix(prefix) => text(&|text| text.starts_with(&**prefix)),
             Self::Suffix(suffix) => text(&|text| text.ends_with(&**suffix)),
-            Self::Contains(part) => {
-                text(&|text| memmem::find(text.as_bytes(), part.as_bytes()).is_some())
-            }
+            Self::Contains(part) => text(&|text| part.is_in(text)),
             Self::Wildcard(glob) => text(&|text| glob.matches(text)),
-            Self::EqualsIgnoreCase(wanted) => text(&|text| folded(text).eq(folded(wanted))),
+            Self::EqualsIgnoreCase(wanted) => text(&|text| is_equal_ignoring_case(text, wanted)),
             Self::AnythingBut(But::Values(values)) => !values.contains(seen),
             Self::AnythingBut(But::Prefix(prefix)) => !text(&|text| text.starts_with(&**prefix)),
             Self::AnythingBut(But::Suffix(suffix)) => !text(&|text| text.ends_with(&**suffix)),
@@ -90,10 +89,8 @@ impl Predicate {
     pub fn wanted(&self) -> Value {
         match self {
             Self::Is(value) => value.to_json(),
-            Self::Prefix(text)
-            | Self::Suffix(text)
-            | Self::Contains(text)
-            | Self::EqualsIgnoreCase(text) => json!(text),
+            Self::Prefix(text) | Self::Suffix(text) | Self::EqualsIgnoreCase(text) => json!(text),
+            Self::Contains(part) => json!(part.as_str()),
             Self::Wildcard(glob) => json!(glob.as_str()),
             Self::AnythingBut(But::Values(values)) => {
                 values.iter().map(Scalar::to_json).collect::<Value>()
@@ -106,14 +103,38 @@ impl Predicate {
         }
     }
 
-    /// How long it takes, roughly; what is cheap is tried first.
-    pub(super) fn cost(&self) -> u32 {
+    /// How long it takes, roughly: 1 for what compares with one value, which is some 5 ns; what is cheap
+    /// is tried first.
+    pub(super) fn cost(&self) -> usize {
         match self {
-            Self::Is(_) | Self::Exists(_) | Self::Numeric(_) => 1,
-            Self::Prefix(_) | Self::Suffix(_) | Self::AnythingBut(_) => 2,
-            Self::EqualsIgnoreCase(_) | Self::Cidr(_) => 8,
-            Self::Contains(_) => 16,
-            Self::Wildcard(_) => 32,
+            Self::AnythingBut(But::Values(values)) => values.len(),
+            Self::Contains(_) | Self::Wildcard(_) | Self::EqualsIgnoreCase(_) | Self::Cidr(_) => {
+                TEXT_COST
+            }
+            Self::Is(_)
+            | Self::Exists(_)
+            | Self::Numeric(_)
+            | Self::Prefix(_)
+            | Self::Suffix(_)
+            | Self::AnythingBut(_) => 1,
+        }
+    }
+}
+
+/// Character by character; what is ASCII in both, which most is, needs no tables.
+fn is_equal_ignoring_case(one: &str, other: &str) -> bool {
+    let (mut one, mut other) = (one.chars(), other.chars());
+    loop {
+        let rest = (one.as_str(), other.as_str());
+        match (one.next(), other.next()) {
+            (None, None) => return true,
+            (Some(one), Some(other)) if one.is_ascii() && other.is_ascii() => {
+                if !one.eq_ignore_ascii_case(&other) {
+                    return false;
+                }
+            }
+            // The letters of one may be more than those of the other.
+            _ => return folded(rest.0).eq(folded(rest.1)),
         }
     }
 }

@@ -88,12 +88,8 @@ fn tests(fields: &Map<String, Value>) -> Result<Vec<FieldTest>, Fault> {
             .map_err(|fault| fault.under(&pointer_to(name)))?;
     }
     // Two patterns that say the same are equal, in whatever order they say it.
-    tests.sort_by(|one, other| (cost(one), &one.path).cmp(&(cost(other), &other.path)));
+    tests.sort_by(|one, other| (one.cost(), &one.path).cmp(&(other.cost(), &other.path)));
     Ok(tests)
-}
-
-fn cost(test: &FieldTest) -> u32 {
-    test.any_of.iter().map(Predicate::cost).sum()
 }
 
 /// Reads what is wanted of a field or, inside `metadata`, of the fields in it.
@@ -218,7 +214,7 @@ pub(super) fn shown(value: &Value) -> String {
 }
 
 /// Whether the JSON is longer; found out without writing more of it than that.
-fn is_longer_than(value: &Value, bytes_max: usize) -> bool {
+pub(in crate::rule) fn is_longer_than(value: &Value, bytes_max: usize) -> bool {
     serde_json::to_writer(Room(bytes_max), value).is_err()
 }
 

@@ -22,7 +22,7 @@ use std::{
     sync::Arc,
 };
 
-pub use self::whole::{Whole, wants};
+pub use self::whole::Whole;
 
 use self::{
     facts::Facts,

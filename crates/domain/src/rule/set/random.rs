@@ -106,15 +106,9 @@ pub(in crate::rule) fn rule(id: u128, source: Value, except: Vec<Value>) -> Arc<
     };
     let mut definition = Definition::plain("r", pattern(source), "https://example.com");
     definition.except = except.into_iter().map(pattern).collect();
-    Arc::new(Rule {
-        id: RuleId::from_uuid(Uuid::from_u128(id)),
-        org_id: OrgId::from_uuid(Uuid::from_u128(1)),
-        definition,
-        created_at: Timestamp::default(),
-        updated_at: Timestamp::default(),
-        version: 1,
-        counts_since: 1,
-    })
+    let id = RuleId::from_uuid(Uuid::from_u128(id));
+    let org = OrgId::from_uuid(Uuid::from_u128(1));
+    Arc::new(Rule::new(id, org, definition, Timestamp::default()))
 }
 
 pub(in crate::rule) fn random_rule(random: &mut Random, id: u128) -> Arc<Rule> {

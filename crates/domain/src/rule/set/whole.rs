@@ -6,18 +6,13 @@ use serde_json::{Map, Value};
 use crate::{
     event::EventView,
     rule::{
-        Definition, Rule,
+        Definition,
         pattern::{FieldTest, Pattern, scalar::Seen},
     },
 };
 
 /// Every field of an event.
 pub struct Whole(Map<String, Value>);
-
-/// Whether the rule's pattern matches the event and none of its exceptions does, enabled or not.
-pub fn wants(rule: &Rule, event: &EventView<'_>) -> bool {
-    rule.definition.matches(event)
-}
 
 impl Whole {
     /// A field that cannot be read is taken for missing; none gets past the door.

@@ -21,11 +21,8 @@ use super::{
 };
 use crate::{
     edge::{
-        Caller, Problem,
-        caller::RulesWrite,
-        problem::Refusals,
-        read::{IdInPath, Json},
-        standing::Standing,
+        Caller, Problem, caller::RulesWrite, problem::Refusals, read::IdInPath,
+        rule_body::RuleJson, standing::Standing,
     },
     exports::plan::Plan,
     planes::ControlPlane,
@@ -81,7 +78,7 @@ pub async fn saved(
     caller: Caller<RulesWrite>,
     standing: Standing<RulesWrite>,
     IdInPath(id): IdInPath<RuleId>,
-    Json(range): Json<RangeBody>,
+    RuleJson(range): RuleJson<RangeBody>,
 ) -> Result<Response, Problem> {
     let rule = given::saved(&plane, caller.org, id).await?;
     begin(plane, standing, rule, &range).await
@@ -103,7 +100,7 @@ pub async fn unsaved(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesWrite>,
     standing: Standing<RulesWrite>,
-    Json(body): Json<UnsavedBody>,
+    RuleJson(body): RuleJson<UnsavedBody>,
 ) -> Result<Response, Problem> {
     let rule = given::unsaved(&plane, caller.org, body.rule)?;
     let range = RangeBody {

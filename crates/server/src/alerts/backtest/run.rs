@@ -1,5 +1,7 @@
 //! Puts a rule before the events of a range: reading and judging at the same time.
 
+use std::sync::Arc;
+
 use domain::{
     Day, Timestamp,
     rule::backtest::{Backtest, Counts},
@@ -9,6 +11,7 @@ use tokio::{sync::watch, task::spawn_blocking};
 use crate::{
     exports::{
         plan::{Plan, Range},
+        slots::Slot,
         source::{self, Ahead, Batch, Source},
     },
     planes::ControlPlane,
@@ -40,7 +43,9 @@ pub(super) async fn run(
     plan: Plan,
     mut backtest: Backtest,
     progress: watch::Sender<Progress>,
+    slot: Slot,
 ) -> Result<Backtest, Error> {
+    let slot = Arc::new(slot);
     let Some(range) = plan.range else {
         return Ok(backtest);
     };
@@ -53,7 +58,7 @@ pub(super) async fn run(
         let mut source = Ahead::new(Source::new(plane.store.clone(), files, of_day.clone()));
         while let Some(batch) = source.next().await? {
             let at = batch.below.time();
-            backtest = judge(backtest, batch).await?;
+            backtest = judge(backtest, batch, progress.clone(), Arc::clone(&slot)).await?;
             progress.send_replace(Progress {
                 share: of_day.range.map_or(0.0, |part| share(range, part, at)),
                 counts: backtest.counts(),
@@ -66,13 +71,23 @@ pub(super) async fn run(
     Ok(backtest)
 }
 
-/// Parsing and matching some thousand events, which is work for a thread that may be busy.
-async fn judge(mut backtest: Backtest, batch: Batch) -> Result<Backtest, Error> {
+/// Parsing and matching some thousand events, which is work for a thread that may be busy. It has the slot
+/// for as long as it works, and stops when nobody listens any more.
+async fn judge(
+    mut backtest: Backtest,
+    batch: Batch,
+    listeners: watch::Sender<Progress>,
+    slot: Arc<Slot>,
+) -> Result<Backtest, Error> {
     metrics::counter!(names::EVENTS_BACKTESTED).increment(batch.events.len() as u64);
     let judged = spawn_blocking(move || {
         for json in batch.events.iter() {
+            if listeners.is_closed() {
+                break;
+            }
             backtest.look_at(json);
         }
+        drop(slot);
         backtest
     });
     Ok(judged.await?)

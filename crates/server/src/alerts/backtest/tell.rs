@@ -109,7 +109,7 @@ pub(super) fn answer(
 ) -> Response {
     let (tell, progress) = watch::channel(Progress::default());
     let mut running = JoinSet::new();
-    running.spawn(run(plane, plan, backtest, tell));
+    running.spawn(run(plane, plan, backtest, tell, slot));
     let began = Instant::now();
     let telling = Telling {
         running,
@@ -118,7 +118,6 @@ pub(super) fn answer(
         began,
         told_at: began,
         asked_at: began,
-        _slot: slot,
     };
     let lines = stream::try_unfold(telling, async |telling| {
         telling.line().await.inspect_err(|error| {
@@ -139,7 +138,6 @@ struct Telling {
     told_at: Instant,
     /// When it was last asked whether the key or the session holds.
     asked_at: Instant,
-    _slot: Slot,
 }
 
 impl Telling {

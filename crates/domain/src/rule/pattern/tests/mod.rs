@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Pattern;
 use crate::{
     event::EventView,
-    rule::set::{RuleSet, Whole, random::rule, wants},
+    rule::set::{RuleSet, Whole, random::rule},
 };
 
 fn matches(source: &Value, event: &Value) -> bool {
@@ -17,7 +17,7 @@ fn matches(source: &Value, event: &Value) -> bool {
     let found = !RuleSet::new([rule.clone()]).matching(&view).is_empty();
     assert_eq!(
         found,
-        wants(&rule, &view),
+        rule.definition.matches(&view),
         "the index and the truth: {source}"
     );
     assert_eq!(

@@ -1,0 +1,156 @@
+//! Reads the JSON body of a request about a rule: small, and nothing said twice.
+
+use std::{collections::HashSet, fmt};
+
+use axum::extract::{FromRequest, Request};
+use domain::{
+    error_code::ErrorCode,
+    fault::{Fault, FaultCode, pointer_to},
+};
+use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess};
+
+use super::{Problem, read::small_json};
+
+/// The largest body: a rule (64 KiB) and an event (32 KiB), written with many spaces.
+const BODY_BYTES_MAX: usize = 256 * 1024;
+/// How much of a parser's complaint is passed on: it may quote all that it complains about.
+const REASON_CHARS_MAX: usize = 200;
+
+/// A JSON body of a known shape. Of a field that is given twice a parser would take one and drop the other,
+/// and the rule would not be what its owner wrote.
+#[derive(Debug)]
+pub struct RuleJson<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for RuleJson<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let bytes = small_json(request, BODY_BYTES_MAX).await?;
+        if let Some(pointer) = repeated(&bytes) {
+            let detail = "This field is given twice; leave one of them out.";
+            let fault = Fault::new(FaultCode::FieldDuplicated, pointer, detail);
+            return Err(Problem::invalid(vec![fault]));
+        }
+        serde_json::from_slice(&bytes).map(Self).map_err(|error| {
+            let reason: String = error.to_string().chars().take(REASON_CHARS_MAX).collect();
+            let detail = format!("The body could not be read: {reason}.");
+            Problem::new(ErrorCode::InvalidBody, detail)
+        })
+    }
+}
+
+/// Where a key stands that its object has already, if there is one. What is not JSON is left to others.
+fn repeated(json: &[u8]) -> Option<String> {
+    let (mut pointer, mut found) = (String::new(), None);
+    let walk = Walk {
+        pointer: &mut pointer,
+        found: &mut found,
+    };
+    // That it fails is how the walk ends early.
+    drop(walk.deserialize(&mut serde_json::Deserializer::from_slice(json)));
+    found
+}
+
+/// Goes through a value and looks at its keys.
+struct Walk<'w> {
+    /// Where it is.
+    pointer: &'w mut String,
+    found: &'w mut Option<String>,
+}
+
+impl Walk<'_> {
+    /// What stands below.
+    fn below(&mut self) -> Walk<'_> {
+        Walk {
+            pointer: self.pointer,
+            found: self.found,
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> de::Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
+        let here = self.pointer.len();
+        for index in 0_usize.. {
+            self.pointer.push_str(&format!("/{index}"));
+            let next = elements.next_element_seed(self.below())?;
+            if next.is_none() {
+                break;
+            }
+            self.pointer.truncate(here);
+        }
+        self.pointer.truncate(here);
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
+        let here = self.pointer.len();
+        let mut keys = HashSet::new();
+        while let Some(key) = fields.next_key::<String>()? {
+            self.pointer.push_str(&pointer_to(&key));
+            if !keys.insert(key) {
+                *self.found = Some(self.pointer.clone());
+                return Err(de::Error::custom("a key is repeated"));
+            }
+            fields.next_value_seed(self.below())?;
+            self.pointer.truncate(here);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_an_object_has_twice_is_found_wherever_it_stands() {
+        let cases = [
+            (r#"{"a":1,"b":{"a":[1,{"c":null}]},"c":-2.5}"#, None),
+            (r#"{"a":1,"b":2,"a":3}"#, Some("/a")),
+            (r#"{"m":{"l":[{},{"x/y":1,"x/y":2}]}}"#, Some("/m/l/1/x~1y")),
+            (r#"{"a":1,"#, None),
+        ];
+        for (json, pointer) in cases {
+            assert_eq!(repeated(json.as_bytes()).as_deref(), pointer, "{json}");
+        }
+    }
+}
