@@ -1,12 +1,12 @@
 //! A request that may be sent again: what its `Idempotency-Key` makes of it.
 //!
 //! The key names the request, among those of one API key. What follows from the name (the ids of the
-//! request's events, or of the rule that it makes) is the same however often the request is sent.
+//! request's events, or of the rule or delivery that it makes) is the same however often the request is sent.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    OrgId, RuleId, Timestamp,
+    DeliveryId, OrgId, RuleId, Timestamp,
     batch::Form,
     id::{Tail, derived},
 };
@@ -49,6 +49,11 @@ impl RequestName {
     /// The id of the rule that the request makes, if it came first at that time.
     pub fn rule_id(&self, at: Timestamp) -> RuleId {
         RuleId::new(at, derived(&self.0, b"rule"))
+    }
+
+    /// The id of the delivery that the request asks for, likewise.
+    pub fn delivery_id(&self, at: Timestamp) -> DeliveryId {
+        DeliveryId::new(at, derived(&self.0, b"delivery"))
     }
 }
 

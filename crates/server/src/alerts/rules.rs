@@ -69,7 +69,10 @@ pub async fn create(
     let now = plane.clock.now();
     let (id, at) = match &name {
         None => (RuleId::new(now, chance::bytes()), now),
-        Some(name) => first_asked(&plane, name, &said, now).await?,
+        Some(name) => {
+            let (at, _) = first_asked(&plane, name, &said, now).await?;
+            (name.rule_id(at), at)
+        }
     };
     let author = Author::of(&plane, &caller);
     if let Some(made) = author
@@ -253,23 +256,24 @@ fn answer(stored: StoredRule, stats: Option<RuleStats>) -> Answer {
     (etag(body.version), JsonAnswer(body))
 }
 
-/// The id of the rule that a request with a name makes, and when it was first asked for: the same
-/// however often it is sent.
-async fn first_asked(
+/// When a request with a name came first, which is the same however often it is sent; and whether it came
+/// before.
+pub(super) async fn first_asked(
     plane: &ControlPlane,
     name: &RequestName,
     said: &str,
     now: Timestamp,
-) -> Result<(RuleId, Timestamp), Problem> {
+) -> Result<(Timestamp, bool), Problem> {
     let mark = RequestMark {
         fingerprint: fingerprint(Form::Json, false, said.as_bytes()),
         received_at: now,
     };
     let before = plane.journal.mark_request(name, &mark).await?;
+    let came_before = before.is_some();
     let first = before.unwrap_or_else(|| mark.clone());
     if first.fingerprint != mark.fingerprint {
         let detail = "This `Idempotency-Key` came before with another body.";
         return Err(Problem::new(ErrorCode::IdempotencyMismatch, detail));
     }
-    Ok((name.rule_id(first.received_at), first.received_at))
+    Ok((first.received_at, came_before))
 }

@@ -12,16 +12,18 @@ use domain::{
 use journal::{
     frames::Frames,
     record::{Job, Matched, OutcomeRecord},
+    streams::Log,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::given;
+use super::{given, rules::first_asked};
 use crate::{
     chance,
     edge::{
-        Caller, Problem, caller::RulesWrite, problem::Refusals, read::IdInPath, rule_body::RuleJson,
+        Caller, Problem, caller::RulesWrite, idempotency_key::IdempotencyKey, problem::Refusals,
+        read::IdInPath, rule_body::RuleJson,
     },
     planes::ControlPlane,
 };
@@ -56,7 +58,10 @@ pub struct TriggerAnswer {
 #[utoipa::path(
     post, path = "/v1/alert-rules/{id}/trigger", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
-    params(("id" = String, Path, description = "The rule's id")),
+    params(
+        ("id" = String, Path, description = "The rule's id"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Names the request, as for making a rule: sent again with the same key within 24 hours it sends no second delivery"),
+    ),
     request_body = TriggerBody,
     responses((status = 202, description = "Queued", body = TriggerAnswer), Refusals),
 )]
@@ -64,9 +69,12 @@ pub async fn trigger(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesWrite>,
     IdInPath(id): IdInPath<RuleId>,
+    key: IdempotencyKey,
     RuleJson(body): RuleJson<TriggerBody>,
 ) -> Result<(StatusCode, JsonAnswer<TriggerAnswer>), Problem> {
     let rule = given::saved(&plane, caller.org, id).await?;
+    let name = key.name(&caller)?;
+    let said = format!("{id} {body:?}");
     let (event, json) = match (body.event, body.event_id) {
         (None, None) => made_to_fit(&plane, caller.org, &rule.definition.pattern)?,
         (Some(given), None) => accepted(&plane, caller.org, given.get())
@@ -78,7 +86,21 @@ pub async fn trigger(
     let matches = rule.definition.matches(&view);
     let now = plane.clock.now();
     // Not derived from event and rule: it is no match, and every one is a delivery of its own.
-    let delivery_id = DeliveryId::new(now, chance::bytes());
+    let (delivery_id, came_before) = match &name {
+        None => (DeliveryId::new(now, chance::bytes()), false),
+        Some(name) => {
+            let (at, came_before) = first_asked(&plane, name, &said, now).await?;
+            (name.delivery_id(at), came_before)
+        }
+    };
+    let answer = TriggerAnswer {
+        delivery_id,
+        matches,
+    };
+    let accepted = (StatusCode::ACCEPTED, JsonAnswer(answer));
+    if came_before && is_on_record(&plane, caller.org, delivery_id).await? {
+        return Ok(accepted);
+    }
     let matched = Matched {
         org: caller.org,
         delivery: delivery_id,
@@ -91,11 +113,12 @@ pub async fn trigger(
         cause: Cause::Test,
     };
     queue(&plane, Job::first(matched, json)).await?;
-    let answer = TriggerAnswer {
-        delivery_id,
-        matches,
-    };
-    Ok((StatusCode::ACCEPTED, JsonAnswer(answer)))
+    Ok(accepted)
+}
+
+async fn is_on_record(plane: &ControlPlane, org: OrgId, id: DeliveryId) -> Result<bool, Problem> {
+    plane.wait_until_fresh(org, Log::Outcomes).await?;
+    Ok(plane.store.delivery(org, id).await?.is_some())
 }
 
 /// On record before it is queued, so that no attempt is recorded before its delivery.

@@ -110,7 +110,7 @@ impl<'de> de::Visitor<'de> for Walk<'_> {
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
         let here = self.pointer.len();
         for index in 0_usize.. {
-            self.pointer.push_str(&format!("/{index}"));
+            self.pointer.push_str(&pointer_to(&index.to_string()));
             let next = elements.next_element_seed(self.below())?;
             if next.is_none() {
                 break;

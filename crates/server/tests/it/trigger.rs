@@ -58,6 +58,29 @@ async fn a_test_delivery_is_signed_says_that_it_is_a_test_and_is_in_the_log() {
 }
 
 #[tokio::test]
+async fn a_trigger_that_is_sent_again_with_its_key_sends_no_second_delivery() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let receiver = Receiver::start().expect("a receiver");
+    let rule = customer.rule(json!({}), &receiver.url()).await;
+    let path = format!("/v1/alert-rules/{rule}/trigger");
+    let send = async |body: Value| {
+        let request = customer.request(Method::POST, &path);
+        let request = request.header("idempotency-key", "once").json(&body);
+        request.send().await.expect("an answer")
+    };
+    let first = id(&ok(send(json!({})).await).await);
+    customer.delivery_in_state(&first, "delivered").await;
+    assert_eq!(id(&ok(send(json!({})).await).await), first);
+    problem(send(json!({"event": event("other")})).await, 422).await;
+    // Had there been a second, it would have come before this one.
+    let last = id(&triggered(customer, &rule, &json!({})).await);
+    customer.delivery_in_state(&last, "delivered").await;
+    assert_eq!(customer.all_deliveries().await.len(), 2);
+    assert_eq!(receiver.wait_for(2, DEADLINE).await.len(), 2);
+}
+
+#[tokio::test]
 async fn a_test_delivery_carries_the_event_given_or_stored_whether_the_rule_wants_it_or_not() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
