@@ -98,27 +98,21 @@ pub async fn trigger(
         matches,
     };
     let accepted = (StatusCode::ACCEPTED, JsonAnswer(answer));
-    if came_before && is_on_record(&plane, caller.org, delivery_id).await? {
+    if came_before && was_attempted(&plane, caller.org, delivery_id).await? {
         return Ok(accepted);
     }
-    let matched = Matched {
-        org: caller.org,
-        delivery: delivery_id,
-        event,
-        rule: rule.id,
-        rule_name: rule.definition.name,
-        event_type: view.text("event_type").unwrap_or_default().into_owned(),
-        url: rule.definition.url,
-        matched_at: now,
-        cause: Cause::Test,
-    };
+    let event_type = view.text("event_type").unwrap_or_default();
+    let delivery = (delivery_id, Cause::Test);
+    let matched = Matched::by(&rule, delivery, (event, &event_type), now);
     queue(&plane, Job::first(matched, json)).await?;
     Ok(accepted)
 }
 
-async fn is_on_record(plane: &ControlPlane, org: OrgId, id: DeliveryId) -> Result<bool, Problem> {
+/// One that is on record without an attempt may not be queued; queued again it is recognised.
+async fn was_attempted(plane: &ControlPlane, org: OrgId, id: DeliveryId) -> Result<bool, Problem> {
     plane.wait_until_fresh(org, Log::Outcomes).await?;
-    Ok(plane.store.delivery(org, id).await?.is_some())
+    let delivery = plane.store.delivery(org, id).await?;
+    Ok(delivery.is_some_and(|delivery| delivery.attempts > 0))
 }
 
 /// On record before it is queued, so that no attempt is recorded before its delivery.

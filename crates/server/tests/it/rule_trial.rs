@@ -143,7 +143,7 @@ async fn what_is_missing_wrong_or_of_another_organisation_is_refused_where_it_st
         ),
         (json!({ "rule": rule }), "/event"),
         (
-            json!({"rule": {"match": {"resul": ["x"]}}, "event": event("a")}),
+            json!({"rule": {"match": {"resul": ["x"]}}, "event": event("a")}), // misspelt on purpose
             "/rule/match/resul",
         ),
         (

@@ -30,7 +30,7 @@ fn pointers(problem: &Value) -> Vec<&str> {
 async fn everything_that_is_wrong_with_a_rule_is_said_at_once_and_where() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
-    let wrong = json!({"match": {"colour": ["red"]}, "url": "ftp://example.com", "serverity": "high",
+    let wrong = json!({"match": {"colour": ["red"]}, "url": "ftp://example.com", "serverity": "high", // misspelt on purpose
         "threshold": {"count": 1, "window_s": 0, "group_by": ["agent"]}, "tags": "x",
         "tests": [{"event": {"colour": 1}, "matches": true}]});
     let refused = problem(customer.post(RULES, &wrong).await, 422).await;
@@ -38,7 +38,7 @@ async fn everything_that_is_wrong_with_a_rule_is_said_at_once_and_where() {
     let expected = [
         "/match/colour",
         "/name",
-        "/serverity",
+        "/serverity", // misspelt on purpose
         "/tags",
         "/tests/0/event/colour",
         "/threshold/count",

@@ -61,7 +61,7 @@ fn a_rule_that_costs_too_much_or_is_too_long_says_so_and_no_more() {
 
 #[test]
 fn everything_that_is_wrong_is_said_at_once() {
-    let source = json!({"nam": "r", "match": [], "enabled": 1, "threshold": {"count": 1},
+    let source = json!({"nam": "r", "match": [], "enabled": 1, "threshold": {"count": 1}, // misspelt on purpose
         "except": [{}, {"colour": [1]}], "tests": [{"event": {"colour": 1}, "match": true}],
         "version": 3, "suppress": [], "tags": ["", 7]});
     let faults = Definition::parse(source).expect_err("not valid");
@@ -76,7 +76,7 @@ fn everything_that_is_wrong_is_said_at_once() {
             ("/enabled", FaultCode::FieldInvalid),
             ("/except/1/colour", FaultCode::FieldUnknown),
             ("/match", FaultCode::FieldInvalid),
-            ("/nam", FaultCode::FieldUnknown),
+            ("/nam", FaultCode::FieldUnknown), // misspelt on purpose
             ("/name", FaultCode::FieldRequired),
             ("/suppress", FaultCode::FieldInvalid),
             ("/tags/0", FaultCode::FieldInvalid),
@@ -94,7 +94,7 @@ fn everything_that_is_wrong_is_said_at_once() {
         let fault = faults.iter().find(|fault| fault.pointer == pointer);
         fault.expect("a fault").detail.as_str()
     };
-    assert!(detail("/nam").contains("did you mean `name`?"));
+    assert!(detail("/nam").contains("did you mean `name`?")); // misspelt on purpose
     assert!(detail("/version").contains("set by the server"));
     assert!(detail("/threshold/count").contains("leave `threshold` out"));
 }

@@ -85,7 +85,7 @@ impl Memory {
 
     /// Judges a match.
     pub(super) fn step(&mut self, rule: &Rule, groups: &Groups, hit: Match) -> Step {
-        if !has_pace(&rule.definition) {
+        if !rule.definition.has_pace() {
             return Step {
                 fate: Fate::Alert,
                 hit,
@@ -105,7 +105,7 @@ impl Memory {
 
     /// Takes over what is on record.
     pub(super) fn restore(&mut self, rule: &Rule, groups: &Groups, hit: Match, fate: Fate) {
-        if has_pace(&rule.definition) {
+        if rule.definition.has_pace() {
             let pace = &mut self.pace_of(rule).pace;
             let before = pace.size();
             pace.restore(&rule.definition, groups, hit, fate);
@@ -276,10 +276,6 @@ impl Memory {
             self.ends.push(Reverse((end, rule)));
         }
     }
-}
-
-fn has_pace(rule: &Definition) -> bool {
-    rule.threshold.is_some() || rule.suppress.is_some()
 }
 
 fn remembers_for(rule: &Definition) -> Duration {
