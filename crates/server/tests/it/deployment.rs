@@ -254,9 +254,10 @@ impl Customer {
             .to_owned()
     }
 
-    /// Makes a rule for what a test sends, and returns its id. That rules were changed is an event too.
+    /// Makes a rule for what a test sends, and returns its id. What becomes of rules and
+    /// deliveries is an event too.
     pub(crate) async fn rule(&self, pattern: Value, url: &str) -> String {
-        let except = json!([{"event_type": ["rule_change"]}]);
+        let except = json!([{"event_type": ["rule_change", "delivery_failure"]}]);
         let body = json!({"name": "Test rule", "match": pattern, "except": except, "url": url});
         self.make_rule(&body).await
     }
