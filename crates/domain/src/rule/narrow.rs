@@ -6,24 +6,14 @@
 use serde_json::Value;
 
 use super::Pattern;
-use crate::event::Filter;
-
-/// The fields that both a pattern and a filter know by the same name.
-const FIELDS: [&str; 8] = [
-    "event_type",
-    "agent_id",
-    "action",
-    "result",
-    "severity",
-    "session_id",
-    "trace_id",
-    "decision_id",
-];
+use crate::event::{EventView, Filter};
 
 /// A filter that every event passes which the pattern matches, and as few others as it can tell.
 pub fn narrowed(pattern: &Pattern) -> Filter {
     let mut filter = Filter::default();
-    for name in FIELDS {
+    // A filter also has times and a text, which are no fields.
+    let fields = Filter::FIELDS.iter().copied();
+    for name in fields.filter(|name| EventView::FIELDS.contains(name)) {
         let wanted = pattern.source().get(name).and_then(Value::as_array);
         let Some(texts) = wanted.and_then(|wanted| texts(name, wanted)) else {
             continue;
@@ -57,7 +47,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{EventId, Timestamp, event::EventView, rule::Definition};
+    use crate::{EventId, Timestamp, rule::Definition};
 
     const AT: Timestamp = Timestamp::from_unix_millis(1_763_200_000_000);
 

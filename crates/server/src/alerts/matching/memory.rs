@@ -94,35 +94,28 @@ impl Memory {
             };
         }
         let room = self.room_for(rule);
-        let pace = &mut self.pace_of(rule).pace;
-        let before = pace.size();
-        let step = pace.step(&rule.definition, groups, hit, room);
-        let after = pace.size();
-        self.resize(rule.org_id, before, after);
-        self.await_end(rule.id);
-        step
+        self.ensure_pace(rule);
+        let step = self.with_pace(rule.id, |pace| {
+            pace.step(&rule.definition, groups, hit, room)
+        });
+        step.expect("it was made just now")
     }
 
     /// Takes over what is on record.
     pub(super) fn restore(&mut self, rule: &Rule, groups: &Groups, hit: Match, fate: Fate) {
         if rule.definition.has_pace() {
-            let pace = &mut self.pace_of(rule).pace;
-            let before = pace.size();
-            pace.restore(&rule.definition, groups, hit, fate);
-            let after = pace.size();
-            self.resize(rule.org_id, before, after);
-            self.await_end(rule.id);
+            self.ensure_pace(rule);
+            self.with_pace(rule.id, |pace| {
+                pace.restore(&rule.definition, groups, hit, fate);
+            });
         }
     }
 
     /// A period is on record as ended.
     pub(super) fn ended(&mut self, rule: RuleId, counts_since: u32, group: &Group) {
-        let known = self.paces.get_mut(&rule);
-        if let Some(known) = known.filter(|known| known.counts_since == counts_since) {
-            let (org, before) = (known.org, known.pace.size());
-            known.pace.ended(group);
-            let after = known.pace.size();
-            self.resize(org, before, after);
+        let known = self.paces.get(&rule);
+        if known.is_some_and(|known| known.counts_since == counts_since) {
+            self.with_pace(rule, |pace| pace.ended(group));
         }
     }
 
@@ -140,19 +133,16 @@ impl Memory {
                 continue;
             };
             known.awaited = None;
-            let (org, before) = (known.org, known.pace.size());
-            let counts_since = known.counts_since;
-            let over = Over {
-                whose: Whose {
-                    org,
-                    rule,
-                    counts_since,
-                },
-                ended: known.pace.end(now, most),
+            let whose = Whose {
+                org: known.org,
+                rule,
+                counts_since: known.counts_since,
             };
-            let after = known.pace.size();
-            self.resize(org, before, after);
-            self.await_end(rule);
+            let ended = self.with_pace(rule, |pace| pace.end(now, most));
+            let over = Over {
+                whose,
+                ended: ended.unwrap_or_default(),
+            };
             if !over.ended.is_empty() {
                 return Some(over);
             }
@@ -243,13 +233,26 @@ impl Memory {
         }
     }
 
-    fn resize(&mut self, org: OrgId, before: Size, after: Size) {
-        let size = self.sizes.entry(org).or_default();
+    /// Does something with the pace of a rule, and keeps account of what that makes it remember and await.
+    fn with_pace<T>(&mut self, rule: RuleId, act: impl FnOnce(&mut Pace) -> T) -> Option<T> {
+        let known = self.paces.get_mut(&rule)?;
+        let before = known.pace.size();
+        let acted = act(&mut known.pace);
+        let after = known.pace.size();
+        let size = self.sizes.entry(known.org).or_default();
         size.groups = (size.groups + after.groups).saturating_sub(before.groups);
         size.matches = (size.matches + after.matches).saturating_sub(before.matches);
+        if let Some(end) = known.pace.next_end()
+            && known.awaited.is_none_or(|awaited| end < awaited)
+        {
+            known.awaited = Some(end);
+            self.ends.push(Reverse((end, rule)));
+        }
+        Some(acted)
     }
 
-    fn pace_of(&mut self, rule: &Rule) -> &mut RulePace {
+    /// Makes the pace of a rule, unless there is one for how it counts now.
+    fn ensure_pace(&mut self, rule: &Rule) {
         self.longest = self.longest.max(remembers_for(&rule.definition));
         let known = self.paces.entry(rule.id).or_insert_with(|| RulePace {
             org: rule.org_id,
@@ -261,19 +264,6 @@ impl Memory {
             // It counts otherwise now: what was counted is of no use.
             known.counts_since = rule.counts_since;
             known.pace = Pace::default();
-        }
-        known
-    }
-
-    fn await_end(&mut self, rule: RuleId) {
-        let Some(known) = self.paces.get_mut(&rule) else {
-            return;
-        };
-        if let Some(end) = known.pace.next_end()
-            && known.awaited.is_none_or(|awaited| end < awaited)
-        {
-            known.awaited = Some(end);
-            self.ends.push(Reverse((end, rule)));
         }
     }
 }
