@@ -112,6 +112,12 @@ ids! {
     AttemptId = "att";
     /// An export that is made in the background.
     ExportId = "exp";
+    /// Where an organisation's webhooks go: one URL, whichever rules name it.
+    EndpointId = "end";
+    /// A signing secret (never the secret's text).
+    SecretId = "sec";
+    /// A job that sends deliveries of the past again.
+    RecoveryId = "rcv";
 }
 
 impl EventId {
@@ -170,6 +176,19 @@ impl DeliveryId {
     pub fn of_summary(event: EventId, rule: RuleId) -> Self {
         let cause = [rule.uuid().as_bytes().as_slice(), b"summary"].concat();
         Self::new(event.time(), derived(event.uuid().as_bytes(), &cause))
+    }
+}
+
+impl EndpointId {
+    /// Rules of an organisation that name the same URL share its endpoint.
+    pub fn of(org: OrgId, url: &str) -> Self {
+        let digest = Sha256::new()
+            .chain_update(org.uuid().as_bytes())
+            .chain_update(url)
+            .finalize();
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&digest[..16]);
+        Self(marked_as_derived(Uuid::from_bytes(bytes)))
     }
 }
 

@@ -22,7 +22,7 @@ pub mod timestamp;
 
 pub use day::Day;
 pub use id::{
-    AttemptId, DecisionId, DeliveryId, EventId, ExportId, InvitationId, KeyId, OrgId, RuleId,
-    SessionId, UserId,
+    AttemptId, DecisionId, DeliveryId, EndpointId, EventId, ExportId, InvitationId, KeyId, OrgId,
+    RecoveryId, RuleId, SecretId, SessionId, UserId,
 };
 pub use timestamp::Timestamp;

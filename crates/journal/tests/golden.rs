@@ -16,7 +16,7 @@ use journal::{
     frames::Frames,
     record::{
         self, Alerted, Attempted, Counted, DeadLetter, Ended, EventRecord, Job, Judged, Matched,
-        OutcomeRecord, Paced, Position,
+        OutcomeRecord, Paced, Position, Timings,
     },
 };
 use serde_json::json;
@@ -83,16 +83,23 @@ fn outcomes() -> Vec<OutcomeRecord> {
             due_at: at(1_000),
             started_at: at(1_001),
             finished_at: at(1_020),
+            timings: Timings::default(),
             signed_at: at(1_001),
+            secrets: Vec::new(),
             url,
             remote_address: Some(String::from("93.184.216.34:443")),
+            tls: None,
             body_sha256: String::from("00ff"),
             body_bytes: 312,
             status: Some(503),
             outcome: Outcome::Transient,
             error: Some(String::from("The receiver answered 503.")),
+            answer_headers: Vec::new(),
             answer: String::from("busy"),
+            clock_skew_s: None,
+            retry_after_s: None,
             state: State::Scheduled,
+            reason: None,
             next_at: Some(at(6_020)),
         })),
     ]
@@ -154,7 +161,11 @@ fn job(cause: Cause) -> Job {
         matched: matched(cause),
         json: String::from(EVENT_JSON),
         attempt: 2,
+        trigger: Trigger::Retry,
         due_at: at(1_000),
+        step: 1,
+        since: at(5),
+        held: None,
     }
 }
 
@@ -194,6 +205,7 @@ fn rule() -> Rule {
     }
 }
 
+#[expect(dead_code, reason = "for what version 3 writes")]
 fn message(frames: Frames) -> Vec<u8> {
     let mut messages = frames.into_messages();
     assert_eq!(messages.len(), 1, "small enough for one");
@@ -204,7 +216,7 @@ fn message(frames: Frames) -> Vec<u8> {
 fn records_written_by_version_1_decode() {
     assert_eq!(record::events(EVENTS_V1).expect("events"), events());
     assert_eq!(record::outcomes(OUTCOMES_V1).expect("outcomes"), outcomes());
-    assert_eq!(record::job(JOB_V1).expect("job"), job(Cause::Match));
+    assert_eq!(record::jobs(JOB_V1).expect("job"), [job(Cause::Match)]);
     assert_eq!(
         record::dead_letter(DEAD_LETTER_V1).expect("dead letter"),
         dead_letter()
@@ -214,16 +226,12 @@ fn records_written_by_version_1_decode() {
 }
 
 #[test]
-fn what_is_written_today_is_version_2_to_the_byte_and_decodes() {
+fn records_written_by_version_2_decode() {
     let outcomes = [outcomes(), judgement()].concat();
     let job = job(Cause::Summary { suppressed: 3 });
-    assert_eq!(message(events().iter().collect()), EVENTS_V2);
-    assert_eq!(message(outcomes.iter().collect()), OUTCOMES_V2);
-    assert_eq!(record::message(&job), JOB_V2);
-    assert_eq!(record::message(&dead_letter()), DEAD_LETTER_V2);
     assert_eq!(record::events(EVENTS_V2).expect("events"), events());
     assert_eq!(record::outcomes(OUTCOMES_V2).expect("outcomes"), outcomes);
-    assert_eq!(record::job(JOB_V2).expect("job"), job);
+    assert_eq!(record::jobs(JOB_V2).expect("job"), [job]);
     let dead = record::dead_letter(DEAD_LETTER_V2);
     assert_eq!(dead.expect("dead letter"), dead_letter());
 }
@@ -249,15 +257,15 @@ fn the_values_written_today_are_version_1_to_the_byte() {
 
 #[test]
 fn a_record_of_a_newer_version_is_told_from_a_broken_one() {
-    let error = record::events(&[3, 0, 0]).expect_err("version 3");
+    let error = record::events(&[4, 0, 0]).expect_err("version 4");
     assert_eq!(
         error.to_string(),
-        "decode event record: version 3 is newer than this program"
+        "decode event record: version 4 is newer than this program"
     );
-    assert!(matches!(error, Error::Newer { version: 3, .. }));
+    assert!(matches!(error, Error::Newer { version: 4, .. }));
     assert!(matches!(record::events(&[0]), Err(Error::Corrupt { .. })));
     assert!(record::outcomes(&[]).is_err());
-    assert!(record::job(&[1, 1]).is_err());
+    assert!(record::jobs(&[1, 1]).is_err());
 }
 
 #[test]
@@ -266,13 +274,13 @@ fn no_bytes_panic() {
     proptest!(|(bytes: Vec<u8>)| {
         let _ = record::events(&bytes);
         let _ = record::outcomes(&bytes);
-        let _ = record::job(&bytes);
+        let _ = record::jobs(&bytes);
         let _ = record::dead_letter(&bytes);
         for version in 1..=record::VERSION {
             let versioned: Vec<u8> = std::iter::once(version).chain(bytes.clone()).collect();
             let _ = record::events(&versioned);
             let _ = record::outcomes(&versioned);
-            let _ = record::job(&versioned);
+            let _ = record::jobs(&versioned);
             let _ = record::dead_letter(&versioned);
         }
     });

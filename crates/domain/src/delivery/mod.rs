@@ -1,18 +1,22 @@
 //! A delivery: one matched event on its way to one rule's endpoint.
 //!
 //! Each send is an attempt. [`body`] writes the bytes that are signed and sent, [`outcome`] reads
-//! the answer, [`schedule`] says when to try again. A delivery is `pending` until it is `delivered`,
-//! `scheduled` for another try, `held` because its address is forbidden, or `failed` for good. An alert
-//! that its rule does not send is on record as `suppressed`, `snoozed` or `shadow`, and stays so.
+//! the answer, [`schedule`] says when to try again, [`endpoint`] what the answers say about the
+//! receiver. A delivery is `pending` until it is `delivered`, `scheduled` for another try, `held` until
+//! its endpoint may be sent to, `canceled`, or `failed` for good; a [`Reason`] says why. An alert that its
+//! rule does not send is on record as `suppressed`, `snoozed` or `shadow`, and stays so.
 
 pub mod body;
+pub mod endpoint;
 pub mod failure;
 pub mod outcome;
+mod reason;
 pub mod schedule;
 
 use serde::{Deserialize, Serialize};
 
-pub use outcome::Outcome;
+pub use outcome::{Answer, Outcome};
+pub use reason::Reason;
 
 /// Where a delivery stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +28,7 @@ pub enum State {
     Scheduled,
     /// The receiver answered 2xx.
     Delivered,
-    /// The address is forbidden; nothing more is sent.
+    /// Nothing is sent until its endpoint may be sent to.
     Held,
     /// No further attempt will be made.
     Failed,
@@ -34,6 +38,8 @@ pub enum State {
     Snoozed,
     /// Nothing is sent: the rule is only watched.
     Shadow,
+    /// Nothing is sent: somebody did not want it any more.
+    Canceled,
 }
 
 impl State {
@@ -47,6 +53,7 @@ impl State {
             Self::Suppressed => "suppressed",
             Self::Snoozed => "snoozed",
             Self::Shadow => "shadow",
+            Self::Canceled => "canceled",
         }
     }
 }
@@ -94,6 +101,10 @@ pub enum Trigger {
     Retry,
     Test,
     Summary,
+    /// Somebody asked for this delivery again.
+    Resend,
+    /// Somebody asked for the deliveries of a time again.
+    Recover,
 }
 
 impl Trigger {
@@ -104,6 +115,8 @@ impl Trigger {
             Self::Retry => "retry",
             Self::Test => "test",
             Self::Summary => "summary",
+            Self::Resend => "resend",
+            Self::Recover => "recover",
         }
     }
 }

@@ -1,6 +1,20 @@
 //! What an answer means: whether a delivery is done, and whether trying again can help.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
+
+/// How an attempt ended, as far as anything follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub outcome: Outcome,
+    /// `None`: there was no answer.
+    pub status: Option<u16>,
+    /// How long the receiver asks us to wait.
+    pub retry_after: Option<Duration>,
+    /// The receiver was too slow.
+    pub timed_out: bool,
+}
 
 /// The class of an attempt's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +32,10 @@ pub enum Outcome {
     Permanent,
     /// The address is forbidden; nothing was sent.
     Blocked,
+    /// The receiver says that there is nobody any more.
+    Gone,
+    /// The fault is ours (our name server, say); it says nothing about the receiver.
+    OurFault,
 }
 
 impl Outcome {
@@ -26,6 +44,7 @@ impl Outcome {
             200..=299 => Self::Delivered,
             300..=399 => Self::Redirect,
             408 | 425 | 429 | 500..=599 => Self::Transient,
+            410 => Self::Gone,
             413 => Self::Permanent,
             _ => Self::Rejected,
         }
@@ -39,6 +58,8 @@ impl Outcome {
             Self::Redirect => "redirect",
             Self::Permanent => "permanent",
             Self::Blocked => "blocked",
+            Self::Gone => "gone",
+            Self::OurFault => "our_fault",
         }
     }
 }
@@ -57,10 +78,8 @@ mod tests {
                 vec![408, 425, 429, 500, 502, 503, 504, 599],
             ),
             (Outcome::Permanent, vec![413]),
-            (
-                Outcome::Rejected,
-                vec![400, 401, 403, 404, 410, 422, 600, 199],
-            ),
+            (Outcome::Gone, vec![410]),
+            (Outcome::Rejected, vec![400, 401, 403, 404, 422, 600, 199]),
         ];
         for (outcome, statuses) in cases {
             for status in statuses {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use super::{Outcome, State};
+use super::{Answer, Outcome, Reason, State};
 use crate::{DeliveryId, Timestamp};
 
 const fn minutes(count: u64) -> Duration {
@@ -36,46 +36,75 @@ pub const EXPIRY: Duration = minutes(72 * 60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     Done,
-    /// Try again then.
-    At(Timestamp),
-    /// The address is forbidden; nothing more is sent.
-    Held,
-    Failed,
+    /// Try again then, with so many steps of the schedule used up.
+    At {
+        due: Timestamp,
+        step: u32,
+    },
+    Held(Reason),
+    Failed(Reason),
 }
 
 impl Next {
     pub fn state(self) -> State {
         match self {
             Self::Done => State::Delivered,
-            Self::At(_) => State::Scheduled,
-            Self::Held => State::Held,
-            Self::Failed => State::Failed,
+            Self::At { .. } => State::Scheduled,
+            Self::Held(_) => State::Held,
+            Self::Failed(_) => State::Failed,
+        }
+    }
+
+    pub fn reason(self) -> Option<Reason> {
+        match self {
+            Self::Done | Self::At { .. } => None,
+            Self::Held(reason) | Self::Failed(reason) => Some(reason),
+        }
+    }
+
+    pub fn due(self) -> Option<Timestamp> {
+        match self {
+            Self::At { due, .. } => Some(due),
+            Self::Done | Self::Held(_) | Self::Failed(_) => None,
         }
     }
 }
 
+/// Where a delivery is in its schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// Failures that count, so far: the place in [`WAITS`].
+    pub step: u32,
+    /// When the schedule began: at the match, or when somebody asked for the delivery again.
+    pub since: Timestamp,
+}
+
 /// What follows attempt `number` (counted from 1) of a delivery, given how it ended.
 pub fn next(
-    delivery: DeliveryId,
-    number: u32,
-    outcome: Outcome,
-    matched_at: Timestamp,
+    (delivery, number): (DeliveryId, u32),
+    round: Round,
+    answer: &Answer,
     finished_at: Timestamp,
 ) -> Next {
-    match outcome {
+    match answer.outcome {
         Outcome::Delivered => Next::Done,
-        Outcome::Permanent => Next::Failed,
-        Outcome::Blocked => Next::Held,
-        Outcome::Transient | Outcome::Rejected | Outcome::Redirect => {
-            let index = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
+        Outcome::Permanent => Next::Failed(Reason::Permanent),
+        Outcome::Blocked => Next::Held(Reason::Blocked),
+        Outcome::Transient
+        | Outcome::Rejected
+        | Outcome::Redirect
+        | Outcome::Gone
+        | Outcome::OurFault => {
+            let index = usize::try_from(round.step).unwrap_or(usize::MAX);
             let Some(wait) = WAITS.get(index) else {
-                return Next::Failed;
+                return Next::Failed(Reason::Exhausted);
             };
             let due = finished_at.plus(*wait + jitter(delivery, number, *wait));
-            if due > matched_at.plus(EXPIRY) {
-                Next::Failed
+            if due > round.since.plus(EXPIRY) {
+                Next::Failed(Reason::Expired)
             } else {
-                Next::At(due)
+                let step = round.step + 1;
+                Next::At { due, step }
             }
         }
     }
@@ -105,45 +134,55 @@ mod tests {
         DeliveryId::from_uuid(Uuid::from_u128(id))
     }
 
+    fn answer(outcome: Outcome) -> Answer {
+        Answer {
+            outcome,
+            status: None,
+            retry_after: None,
+            timed_out: false,
+        }
+    }
+
+    fn after(id: u128, step: u32, outcome: Outcome, at: Timestamp) -> Next {
+        let round = Round { step, since: START };
+        next((delivery(id), step + 1), round, &answer(outcome), at)
+    }
+
     proptest! {
         #[test]
-        fn a_retry_is_never_early_and_at_most_a_tenth_late(id: u128, number in 1u32..=13) {
-            let wait = WAITS[number as usize - 1];
-            let Next::At(due) = next(delivery(id), number, Outcome::Transient, START, START) else {
-                panic!("attempt {number} is followed by another");
+        fn a_retry_is_never_early_and_at_most_a_tenth_late(id: u128, step in 0u32..13) {
+            let wait = WAITS[step as usize];
+            let Next::At { due, step: after_it } = after(id, step, Outcome::Transient, START) else {
+                panic!("step {step} is followed by another");
             };
+            prop_assert_eq!(after_it, step + 1);
             prop_assert!(due >= START.plus(wait));
             prop_assert!(due <= START.plus(wait + wait / 10));
-            prop_assert_eq!(next(delivery(id), number, Outcome::Rejected, START, START), Next::At(due));
+            prop_assert_eq!(after(id, step, Outcome::Rejected, START).due(), Some(due));
         }
 
         #[test]
         fn the_whole_schedule_fits_in_the_expiry(id: u128) {
             let mut at = START;
-            for number in 1..=13 {
-                let Next::At(due) = next(delivery(id), number, Outcome::Transient, START, at) else {
-                    panic!("attempt {number} is followed by another");
-                };
-                at = due;
+            for step in 0..13 {
+                at = after(id, step, Outcome::Transient, at).due().expect("another");
             }
-            prop_assert_eq!(next(delivery(id), 14, Outcome::Transient, START, at), Next::Failed);
+            prop_assert_eq!(after(id, 13, Outcome::Transient, at), Next::Failed(Reason::Exhausted));
         }
     }
 
     #[test]
     fn nothing_starts_after_the_expiry() {
         let late = START.plus(EXPIRY);
-        assert_eq!(
-            next(delivery(1), 1, Outcome::Transient, START, late),
-            Next::Failed
-        );
+        let next = after(1, 0, Outcome::Transient, late);
+        assert_eq!(next, Next::Failed(Reason::Expired));
     }
 
     #[test]
     fn an_answer_that_settles_ends_the_schedule() {
-        let after = |outcome| next(delivery(1), 1, outcome, START, START);
+        let after = |outcome| after(1, 0, outcome, START);
         assert_eq!(after(Outcome::Delivered), Next::Done);
-        assert_eq!(after(Outcome::Permanent), Next::Failed);
-        assert_eq!(after(Outcome::Blocked), Next::Held);
+        assert_eq!(after(Outcome::Permanent), Next::Failed(Reason::Permanent));
+        assert_eq!(after(Outcome::Blocked), Next::Held(Reason::Blocked));
     }
 }

@@ -6,10 +6,15 @@
 //! every version that was ever written, decoded in a test for as long as old bytes may exist.
 
 mod v1;
+mod v2;
 
 use domain::{
-    AttemptId, DeliveryId, EventId, OrgId, RuleId, Timestamp,
-    delivery::{Cause, Outcome, State, Trigger},
+    AttemptId, DeliveryId, EventId, OrgId, RuleId, SecretId, Timestamp,
+    delivery::{
+        Cause, Outcome, Reason, State, Trigger,
+        endpoint::{Endpoint, Notice},
+        schedule::Round,
+    },
     rule::{
         Rule,
         pace::{Group, Groups},
@@ -19,8 +24,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The version written today. Version 1 knew neither thresholds nor what the matcher has judged.
-pub const VERSION: u8 = 2;
+/// The version written today. Version 1 knew neither thresholds nor what the matcher has judged; version 2
+/// knew no endpoints, no reasons, and less of an attempt.
+pub const VERSION: u8 = 3;
 
 /// One accepted audit event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +48,8 @@ pub enum OutcomeRecord {
     Counted(Counted),
     Ended(Box<Ended>),
     Judged(Judged),
+    Stood(Stood),
+    Endpoint(Box<EndpointNoticed>),
 }
 
 /// A delivery, as it came into being: everything about it that never changes.
@@ -161,21 +169,74 @@ pub struct Attempted {
     pub due_at: Timestamp,
     pub started_at: Timestamp,
     pub finished_at: Timestamp,
+    pub timings: Timings,
     /// With the stored event, this gives the exact bytes that were signed and sent.
     pub signed_at: Timestamp,
+    /// The secrets it was signed with; the first gave the main signature.
+    pub secrets: Vec<SecretUsed>,
     pub url: String,
     pub remote_address: Option<String>,
+    /// The version of TLS, as `TLSv1.3`.
+    pub tls: Option<String>,
     pub body_sha256: String,
     pub body_bytes: u32,
     pub status: Option<u16>,
     pub outcome: Outcome,
-    /// What went wrong, in plain words.
+    /// What went wrong and what to do about it, in plain words.
     pub error: Option<String>,
+    pub answer_headers: Vec<(String, String)>,
     /// The first bytes of the receiver's answer.
     pub answer: String,
+    /// How far the receiver's clock is ahead of ours, by its `Date` header.
+    pub clock_skew_s: Option<i32>,
+    /// How long the receiver asked us to wait.
+    pub retry_after_s: Option<u32>,
     /// Where the delivery stands after this attempt.
     pub state: State,
+    pub reason: Option<Reason>,
     pub next_at: Option<Timestamp>,
+}
+
+/// Which secret a signature was made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SecretUsed {
+    /// The one of the configuration.
+    Deployment,
+    /// One of the organisation's own.
+    Own(SecretId),
+}
+
+/// When the phases of an attempt were over, in microseconds from its start. The first three are of a new
+/// connection only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timings {
+    pub resolved_us: Option<u32>,
+    pub connected_us: Option<u32>,
+    pub secured_us: Option<u32>,
+    pub sent_us: Option<u32>,
+    /// When the headers of the answer were there.
+    pub answered_us: Option<u32>,
+}
+
+/// Where a delivery stands, without an attempt: held, canceled, or due again because somebody asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stood {
+    pub org: OrgId,
+    pub delivery: DeliveryId,
+    pub state: State,
+    pub reason: Option<Reason>,
+    pub next_at: Option<Timestamp>,
+    pub at: Timestamp,
+}
+
+/// Something about an endpoint that its owner should know, and the endpoint as it is since.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EndpointNoticed {
+    pub endpoint: Endpoint,
+    pub notice: Notice,
+    /// What went wrong last, in plain words.
+    pub error: Option<String>,
+    pub at: Timestamp,
 }
 
 /// A delivery to be sent: everything the sender needs, so that it asks nobody.
@@ -186,7 +247,15 @@ pub struct Job {
     pub json: String,
     /// The number of the attempt to be made, from 1.
     pub attempt: u32,
+    /// Why it is made.
+    pub trigger: Trigger,
     pub due_at: Timestamp,
+    /// Failures that count, so far: the place in the schedule.
+    pub step: u32,
+    /// When the schedule began: at the match, or when somebody asked for the delivery again.
+    pub since: Timestamp,
+    /// Why it is held, as the record has it.
+    pub held: Option<Reason>,
 }
 
 impl Job {
@@ -194,9 +263,20 @@ impl Job {
     pub fn first(matched: Matched, json: String) -> Self {
         Self {
             attempt: 1,
+            trigger: matched.cause.first_trigger(),
             due_at: matched.matched_at,
+            step: 0,
+            since: matched.matched_at,
+            held: None,
             matched,
             json,
+        }
+    }
+
+    pub fn round(&self) -> Round {
+        Round {
+            step: self.step,
+            since: self.since,
         }
     }
 }
@@ -236,21 +316,24 @@ pub fn events(message: &[u8]) -> Result<Vec<EventRecord<'_>>, Error> {
 pub fn outcomes(message: &[u8]) -> Result<Vec<OutcomeRecord>, Error> {
     let what = "outcome record";
     match body(what, message)? {
-        (1, body) => {
-            let old: Vec<v1::OutcomeRecord> = all(what, body)?;
-            Ok(old.into_iter().map(OutcomeRecord::from).collect())
-        }
+        (1, body) => Ok(converted(all::<v1::OutcomeRecord>(what, body)?)),
+        (2, body) => Ok(converted(all::<v2::OutcomeRecord>(what, body)?)),
         (_, body) => all(what, body),
     }
 }
 
-/// The delivery of a message.
-pub fn job(message: &[u8]) -> Result<Job, Error> {
+/// The deliveries of a message, all to one endpoint.
+pub fn jobs(message: &[u8]) -> Result<Vec<Job>, Error> {
     let what = "delivery job";
     match body(what, message)? {
-        (1, body) => one::<v1::Job>(what, body).map(Job::from),
-        (_, body) => one(what, body),
+        (1, body) => Ok(converted(all::<v1::Job>(what, body)?)),
+        (2, body) => Ok(converted(all::<v2::Job>(what, body)?)),
+        (_, body) => all(what, body),
     }
+}
+
+fn converted<Old, New: From<Old>>(old: Vec<Old>) -> Vec<New> {
+    old.into_iter().map(New::from).collect()
 }
 
 /// The dead letter of a message.

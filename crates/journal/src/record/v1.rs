@@ -1,9 +1,9 @@
-//! What version 1 wrote where version 2 writes something else.
+//! What version 1 wrote where later versions write something else.
 
 use domain::{DeliveryId, EventId, OrgId, RuleId, Timestamp, delivery::Cause};
 use serde::Deserialize;
 
-use super::Attempted;
+use super::v2::Attempted;
 
 #[derive(Deserialize)]
 pub(super) enum OutcomeRecord {
@@ -42,7 +42,7 @@ impl From<OutcomeRecord> for super::OutcomeRecord {
     fn from(old: OutcomeRecord) -> Self {
         match old {
             OutcomeRecord::Matched(matched) => Self::Matched(matched.into()),
-            OutcomeRecord::Attempted(attempted) => Self::Attempted(attempted),
+            OutcomeRecord::Attempted(attempted) => Self::from(*attempted),
         }
     }
 }
@@ -65,21 +65,22 @@ impl From<Matched> for super::Matched {
 
 impl From<Job> for super::Job {
     fn from(old: Job) -> Self {
-        Self {
-            matched: super::Matched {
-                org: old.org,
-                delivery: old.delivery,
-                event: old.event,
-                rule: old.rule,
-                rule_name: old.rule_name,
-                event_type: old.event_type,
-                url: old.url,
-                matched_at: old.matched_at,
-                cause: Cause::Match,
-            },
+        let matched = super::Matched {
+            org: old.org,
+            delivery: old.delivery,
+            event: old.event,
+            rule: old.rule,
+            rule_name: old.rule_name,
+            event_type: old.event_type,
+            url: old.url,
+            matched_at: old.matched_at,
+            cause: Cause::Match,
+        };
+        Self::from(super::v2::Job {
+            matched,
             json: old.json,
             attempt: old.attempt,
             due_at: old.due_at,
-        }
+        })
     }
 }

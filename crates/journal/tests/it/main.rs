@@ -239,7 +239,7 @@ async fn a_delivery_queued_twice_is_handed_out_once_and_comes_back_until_settled
         .await
         .expect("in time")
         .expect("a task");
-    assert_eq!(record::job(task.payload()).expect("a job"), job);
+    assert_eq!(record::jobs(task.payload()).expect("a job"), [job]);
     task.hand_back().await.expect("handed back");
     let again = timeout(DEADLINE, work.next())
         .await
@@ -271,7 +271,7 @@ async fn a_delivery_for_later_comes_when_it_is_due_and_not_before() {
         came_at < due_at.plus(Duration::from_secs(3)),
         "came at {came_at:?}, due at {due_at:?}"
     );
-    assert_eq!(record::job(task.payload()).expect("a job"), later);
+    assert_eq!(record::jobs(task.payload()).expect("a job"), [later]);
     task.settle().await.expect("settled");
     let more = timeout(Duration::from_secs(1), work.next()).await;
     assert!(more.is_err(), "nothing is left");
@@ -406,7 +406,7 @@ async fn a_lost_consumer_is_noticed_and_made_again_by_asking_for_the_work_again(
     let mut work = journal.deliveries_due(8).await.expect("work again");
     let task = timeout(DEADLINE, work.next()).await.expect("in time");
     let task = task.expect("a task");
-    assert_eq!(record::job(task.payload()).expect("readable"), job);
+    assert_eq!(record::jobs(task.payload()).expect("readable"), [job]);
 }
 
 #[tokio::test]

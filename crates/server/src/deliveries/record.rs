@@ -40,6 +40,8 @@ impl Sink for Recorder {
             OutcomeRecord::Counted(counted) => counted.rule.to_string(),
             OutcomeRecord::Ended(ended) => ended.rule.to_string(),
             OutcomeRecord::Judged(_) => "how far the matcher is".to_owned(),
+            OutcomeRecord::Stood(stood) => stood.delivery.to_string(),
+            OutcomeRecord::Endpoint(noticed) => noticed.endpoint.id.to_string(),
         };
         Unfit {
             what,
@@ -96,7 +98,7 @@ fn outcomes(records: &[OutcomeRecord]) -> Outcomes {
                     .matched
                     .extend(summary.map(|matched| delivery(matched, State::Pending)));
             }
-            OutcomeRecord::Judged(_) => {}
+            OutcomeRecord::Judged(_) | OutcomeRecord::Stood(_) | OutcomeRecord::Endpoint(_) => {}
             OutcomeRecord::Attempted(attempted) => {
                 outcomes.standings.push(standing(&attempted));
                 outcomes.attempts.push(attempt(*attempted));

@@ -5,7 +5,7 @@ use std::{error::Error as StdError, net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use domain::{
     Timestamp,
-    delivery::{Cause, Outcome, Trigger, body::body},
+    delivery::{Answer, Cause, Outcome, body::body},
 };
 use hickory_resolver::{ResolverBuilder, TokioResolver};
 use http_body_util::{BodyExt as _, Full};
@@ -22,7 +22,7 @@ use hyper_util::{
     },
     rt::{TokioExecutor, TokioTimer},
 };
-use journal::record::Job;
+use journal::record::{Job, SecretUsed, Timings};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout_at};
 
@@ -60,7 +60,15 @@ pub struct Sent {
     pub body_bytes: u32,
     pub status: Option<u16>,
     pub remote_address: Option<SocketAddr>,
-    pub answer: String,
+    pub tls: Option<String>,
+    pub timings: Timings,
+    /// The secrets it was signed with; the first gave the main signature.
+    pub secrets: Vec<SecretUsed>,
+    pub answer_headers: Vec<(String, String)>,
+    pub answer_text: String,
+    pub clock_skew_s: Option<i32>,
+    pub retry_after: Option<Duration>,
+    pub timed_out: bool,
     pub outcome: Outcome,
     pub error: Option<String>,
 }
@@ -94,7 +102,7 @@ impl Sender {
     }
 
     /// One attempt, signed at `signed_at`. Never fails: every end is an outcome.
-    pub async fn send(&self, job: &Job, trigger: Trigger, signed_at: Timestamp) -> Sent {
+    pub async fn send(&self, job: &Job, signed_at: Timestamp) -> Sent {
         let body = body(
             job.matched.rule,
             &job.matched.rule_name,
@@ -106,7 +114,18 @@ impl Sender {
             body_bytes: u32::try_from(body.len()).unwrap_or(u32::MAX),
             status: None,
             remote_address: None,
-            answer: String::new(),
+            tls: None,
+            timings: Timings::default(),
+            secrets: self
+                .signing
+                .iter()
+                .map(|_| SecretUsed::Deployment)
+                .collect(),
+            answer_headers: Vec::new(),
+            answer_text: String::new(),
+            clock_skew_s: None,
+            retry_after: None,
+            timed_out: false,
             outcome: Outcome::Transient,
             error: None,
         };
@@ -115,7 +134,7 @@ impl Sender {
             Ok(url) => url.to_string(),
             Err(refusal) => return sent.refused(&refusal),
         };
-        let request = match self.request(&uri, job, trigger, signed_at, body) {
+        let request = match self.request(&uri, job, signed_at, body) {
             Ok(request) => request,
             Err(error) => return sent.failed(&format!("The request could not be made: {error}.")),
         };
@@ -123,11 +142,14 @@ impl Sender {
         let response = match timeout_at(deadline, self.client.request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return sent.not_answered(&error),
-            Err(_) => return sent.failed("The receiver did not answer within 10 s."),
+            Err(_) => {
+                sent.timed_out = true;
+                return sent.failed("The receiver did not answer within 10 s.");
+            }
         };
         sent.read_head(&response);
         // Decided by the headers: whatever happens to the body, a 200 stays a 200.
-        sent.answer = timeout_at(deadline, read_answer(response))
+        sent.answer_text = timeout_at(deadline, read_answer(response))
             .await
             .unwrap_or_default();
         sent
@@ -137,7 +159,6 @@ impl Sender {
         &self,
         uri: &str,
         job: &Job,
-        trigger: Trigger,
         signed_at: Timestamp,
         body: String,
     ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
@@ -157,7 +178,7 @@ impl Sender {
             )
             .header(
                 HeaderName::from_static("x-service-trigger"),
-                trigger.as_str(),
+                job.trigger.as_str(),
             );
         if let Cause::Summary { suppressed } = job.matched.cause {
             request = request.header(
@@ -173,6 +194,15 @@ impl Sender {
 }
 
 impl Sent {
+    pub fn answer(&self) -> Answer {
+        Answer {
+            outcome: self.outcome,
+            status: self.status,
+            retry_after: self.retry_after,
+            timed_out: self.timed_out,
+        }
+    }
+
     fn refused(mut self, refusal: &Refusal) -> Self {
         self.outcome = Outcome::Blocked;
         self.error = Some(refusal.to_string());

@@ -111,8 +111,8 @@ impl Worker {
     }
 
     async fn work(&self, task: &Task) {
-        let outcome = match record::job(task.payload()) {
-            Ok(job) => self.attempt(task, job).await,
+        let outcome = match record::jobs(task.payload()) {
+            Ok(jobs) => self.attempt_all(task, jobs).await,
             Err(error @ journal::Error::Corrupt { .. }) => {
                 telemetry::unreadable("deliveries", "queue", &error);
                 task.give_up().await
@@ -130,49 +130,52 @@ impl Worker {
         }
     }
 
+    async fn attempt_all(&self, task: &Task, jobs: Vec<Job>) -> Result<(), journal::Error> {
+        for job in jobs {
+            self.attempt(task, job).await?;
+        }
+        task.settle().await
+    }
+
     async fn attempt(&self, task: &Task, job: Job) -> Result<(), journal::Error> {
         let started_at = self.clock.now();
-        let trigger = if job.attempt == 1 {
-            job.matched.cause.first_trigger()
-        } else {
-            Trigger::Retry
-        };
-        let sent = self.sender.send(&job, trigger, started_at).await;
+        let sent = self.sender.send(&job, started_at).await;
         let finished_at = self.clock.now();
         if finished_at.since(started_at) > SLOW {
             task.still_at_it().await?;
         }
-        let next = schedule::next(
-            job.matched.delivery,
-            job.attempt,
-            sent.outcome,
-            job.matched.matched_at,
-            finished_at,
-        );
+        let attempt = (job.matched.delivery, job.attempt);
+        let next = schedule::next(attempt, job.round(), &sent.answer(), finished_at);
         count(&job, &sent, started_at, finished_at);
         let attempted = Attempted {
             id: AttemptId::new(started_at, chance::bytes()),
             org: job.matched.org,
             delivery: job.matched.delivery,
             number: job.attempt,
-            trigger,
+            trigger: job.trigger,
             due_at: job.due_at,
             started_at,
             finished_at,
+            timings: sent.timings,
             signed_at: started_at,
+            secrets: sent.secrets,
             url: job.matched.url.clone(),
             remote_address: sent.remote_address.map(|address| address.to_string()),
+            tls: sent.tls,
             body_sha256: sent.body_sha256,
             body_bytes: sent.body_bytes,
             status: sent.status,
             outcome: sent.outcome,
             error: sent.error,
-            answer: sent.answer,
+            answer_headers: sent.answer_headers,
+            answer: sent.answer_text,
+            clock_skew_s: sent.clock_skew_s,
+            retry_after_s: sent
+                .retry_after
+                .map(|wait| u32::try_from(wait.as_secs()).unwrap_or(u32::MAX)),
             state: next.state(),
-            next_at: match next {
-                Next::At(due) => Some(due),
-                Next::Done | Next::Held | Next::Failed => None,
-            },
+            reason: next.reason(),
+            next_at: next.due(),
         };
         let record = OutcomeRecord::Attempted(Box::new(attempted.clone()));
         let frames = Frames::from_iter([record]);
@@ -181,15 +184,17 @@ impl Worker {
             .append_patiently(frames)
             .await?;
         self.tell_of_failure(&job, &attempted).await?;
-        if let Next::At(due_at) = next {
+        if let Next::At { due, step } = next {
             let again = Job {
                 attempt: job.attempt + 1,
-                due_at,
+                trigger: Trigger::Retry,
+                due_at: due,
+                step,
                 ..job
             };
             self.journal.deliver_later(&again).await?;
         }
-        task.settle().await
+        Ok(())
     }
 
     async fn tell_of_failure(

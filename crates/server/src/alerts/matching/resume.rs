@@ -136,7 +136,11 @@ impl Matcher {
                 memory.ended(it.rule, it.counts_since, &it.group);
                 return;
             }
-            OutcomeRecord::Matched(_) | OutcomeRecord::Attempted(_) | OutcomeRecord::Judged(_) => {
+            OutcomeRecord::Matched(_)
+            | OutcomeRecord::Attempted(_)
+            | OutcomeRecord::Judged(_)
+            | OutcomeRecord::Stood(_)
+            | OutcomeRecord::Endpoint(_) => {
                 return;
             }
         };
