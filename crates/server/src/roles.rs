@@ -172,7 +172,8 @@ fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
     let outcomes = Appenders::start(&node.journal, Log::Outcomes, tasks);
     let events = Appenders::start(&node.journal, Log::Events, tasks);
     let failures = Failures::new(events, node.retention);
-    let sender = Sender::new(Arc::clone(&node.targets), node.signing.clone())?;
+    let targets = Arc::clone(&node.targets);
+    let sender = Sender::new(targets, &node.nameservers, node.signing.clone())?;
     let journal = node.journal.clone();
     let worker = deliveries::work::Worker::new(journal, sender, outcomes, failures, node.clock);
     let task = worker.run(node.delivery_concurrency, tasks.stopping().clone());

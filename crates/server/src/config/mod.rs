@@ -124,6 +124,8 @@ pub struct Delivery {
     pub allow_http: bool,
     #[serde(deserialize_with = "load::list")]
     pub allow_cidrs: Vec<IpNet>,
+    #[serde(deserialize_with = "load::list")]
+    pub nameservers: Vec<SocketAddr>,
     pub concurrency: usize,
     pub retention_days: u32,
 }
@@ -290,6 +292,7 @@ impl Default for Delivery {
             signing_secret: None,
             allow_http: false,
             allow_cidrs: Vec::new(),
+            nameservers: Vec::new(),
             concurrency: 1_024,
             retention_days: 30,
         }
