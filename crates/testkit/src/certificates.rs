@@ -7,6 +7,8 @@ use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use crate::namespace;
+
 /// Issues certificates that nobody believes but who is told to.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
@@ -21,7 +23,8 @@ impl Authority {
     pub fn new() -> anyhow::Result<Self> {
         let mut params = CertificateParams::new([])?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let name = "An authority for tests";
+        // Each has a name of its own, or they would be taken for one that signs wrongly.
+        let name = format!("Authority {}", namespace());
         params.distinguished_name.push(DnType::CommonName, name);
         let key = KeyPair::generate()?;
         let pem = params.self_signed(&key)?.pem();

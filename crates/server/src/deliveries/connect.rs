@@ -11,11 +11,10 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use hyper::{Uri, http::uri::Scheme};
 use hyper_util::rt::TokioIo;
-use rustls::{ClientConfig, pki_types::ServerName};
-use rustls_platform_verifier::BuilderVerifierExt as _;
+use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
 use tokio::{
     net::TcpStream,
     time::{Instant, timeout},
@@ -83,8 +82,7 @@ impl Connector {
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .context("choose TLS versions")?
-            .with_platform_verifier()
-            .context("read the system's certificates")?
+            .with_root_certificates(authorities()?)
             .with_no_client_auth();
         Ok(Self {
             resolver: Arc::new(resolver),
@@ -142,6 +140,19 @@ impl Connector {
             .map_err(|_| ConnectError::TlsTimeout { address })?
             .map_err(failed)
     }
+}
+
+/// The authorities that this system believes.
+fn authorities() -> anyhow::Result<RootCertStore> {
+    let mut authorities = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    let (usable, _) = authorities.add_parsable_certificates(found.certs);
+    ensure!(
+        usable > 0,
+        "this system has no certificates of authorities (install ca-certificates, or name a file by SSL_CERT_FILE): {:?}",
+        found.errors
+    );
+    Ok(authorities)
 }
 
 /// A connection to the first address that accepts one.

@@ -4,9 +4,20 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use domain::{
     Timestamp,
-    delivery::{Answer, Outcome, body::body},
+    delivery::{
+        Answer, Outcome,
+        body::body,
+        diagnosis::{Reply, Trouble, clock_skew, explain, retry_after},
+    },
 };
-use hyper::{Request, Response, Uri, body::Incoming, http::Extensions};
+use hyper::{
+    Request, Response, Uri,
+    body::Incoming,
+    http::{
+        Extensions,
+        header::{DATE, LOCATION, RETRY_AFTER},
+    },
+};
 use hyper_util::{
     client::legacy::{
         Client,
@@ -25,8 +36,8 @@ use super::{
     request::{self, HandedOver, NotedBody},
     resolve::Resolver,
     signing::Signing,
-    target::{Refusal, TargetPolicy},
-    trouble::{self, Trouble},
+    target::TargetPolicy,
+    trouble,
 };
 
 /// Everything, from resolving the name to the last byte read of the answer.
@@ -36,8 +47,6 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const IDLE_MAX: usize = 64;
 /// What a connection may buffer, and so the longest head of an answer.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
-/// How much is kept of what went wrong.
-const ERROR_CHARS_MAX: usize = 1_000;
 
 /// Sends webhooks. Cheap to clone.
 #[derive(Clone)]
@@ -98,7 +107,7 @@ impl Sender {
         // The operator may have forbidden the address since the rule was made.
         let uri = match self.policy.parse(&matched.url) {
             Ok(uri) => uri,
-            Err(refusal) => return sent.refused(&refusal),
+            Err(refusal) => return sent.troubled(&Trouble::Forbidden(refusal.to_string())),
         };
         let (mut request, handed_over) = self.request(uri, job, signed_at, body);
         let connection = capture_connection(&mut request);
@@ -193,44 +202,28 @@ impl Sent {
         self.timings.sent_us = handed_over.at().map(|at| micros(started, at));
     }
 
-    fn refused(self, refusal: &Refusal) -> Self {
-        self.troubled(&Trouble::Forbidden(refusal.clone()))
-    }
-
     fn troubled(mut self, trouble: &Trouble) -> Self {
         self.outcome = trouble.outcome();
         self.timed_out = trouble.is_timeout();
-        // It may quote what the receiver sent, its certificate say.
-        let kept: String = trouble.to_string().chars().take(ERROR_CHARS_MAX).collect();
-        self.error = Some(answer::text(kept.as_bytes()));
+        self.error = Some(trouble.explain());
         self
     }
 
-    fn read_head(&mut self, response: &Response<Incoming>, _at: Timestamp) {
+    /// Reads the head of an answer that came at this time.
+    fn read_head(&mut self, response: &Response<Incoming>, at: Timestamp) {
+        let header = |name| response.headers().get(name)?.to_str().ok();
         let status = response.status().as_u16();
         self.status = Some(status);
         self.outcome = Outcome::of_status(status);
         self.answer_headers = answer::kept_headers(response.headers());
-        self.error = match self.outcome {
-            Outcome::Delivered => None,
-            Outcome::Redirect => Some(format!(
-                "The receiver answered {status}; redirects are never followed. Set the rule's `url` to the final address."
-            )),
-            _ => Some(explain(status)),
-        };
+        self.retry_after = header(RETRY_AFTER).and_then(|value| retry_after(value, at));
+        self.clock_skew_s = header(DATE).and_then(|value| clock_skew(value, at));
+        self.error = explain(&Reply {
+            status,
+            retry_after: self.retry_after,
+            clock_skew_s: self.clock_skew_s,
+            secret: self.secrets.first().map(|_| "of this deployment"),
+            location: header(LOCATION),
+        });
     }
-}
-
-/// What a status most likely means for a receiver written to the contract.
-fn explain(status: u16) -> String {
-    let hint = match status {
-        400 => " It may have found the timestamp stale or missing: check the receiver's clock.",
-        401 => {
-            " It may have found the signature wrong: check that it has the current signing secret and verifies the raw body."
-        }
-        413 => " It finds the body too large; it is not tried again.",
-        429 => " It asks for a slower pace.",
-        _ => "",
-    };
-    format!("The receiver answered {status}.{hint}")
 }

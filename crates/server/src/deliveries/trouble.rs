@@ -1,78 +1,16 @@
 //! Why there was no answer: reads the errors of the client, the connection and TLS.
 
-use std::{error::Error, io, net::SocketAddr};
+use std::{error::Error, fmt::Display, io, net::SocketAddr};
 
-use domain::delivery::Outcome;
+use domain::delivery::diagnosis::Trouble;
 use hyper_util::client::legacy;
 use rustls::CertificateError;
 
-use super::{connect::ConnectError, resolve::ResolveError, target::Refusal};
+use super::{connect::ConnectError, resolve::ResolveError};
 use crate::error_chain::chain;
 
-/// Why a request got no answer.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
-    #[error("{0}")]
-    Forbidden(Refusal),
-    #[error("Our name servers gave no answer about {host}. ({detail})")]
-    NameServers { host: String, detail: String },
-    #[error("There is no such name as {0}.")]
-    NoSuchName(String),
-    #[error("The name {0} has no address.")]
-    NoAddress(String),
-    #[error("The name servers of {host} failed. ({detail})")]
-    Name { host: String, detail: String },
-    #[error("No connection to the receiver: {0} refused it.")]
-    Refused(SocketAddr),
-    #[error("No connection to the receiver: {0} did not accept one within 3 s.")]
-    ConnectTimeout(SocketAddr),
-    #[error("No connection to the receiver: {address} cannot be reached. ({detail})")]
-    Unreachable { address: SocketAddr, detail: String },
-    #[error("We could not open a connection. ({0})")]
-    OurConnection(String),
-    #[error("The receiver's certificate has expired.")]
-    CertificateExpired,
-    #[error("The receiver's certificate is for another name. ({0})")]
-    CertificateName(String),
-    #[error("The receiver's certificate was issued by nobody we know.")]
-    CertificateIssuer,
-    #[error("The receiver's certificate is not valid. ({0})")]
-    Certificate(String),
-    #[error("The TLS handshake with the receiver did not finish within 5 s.")]
-    TlsTimeout,
-    #[error("The TLS handshake with the receiver failed. ({0})")]
-    Tls(String),
-    #[error("The receiver gave no answer: it reset the connection.")]
-    Reset,
-    #[error("The receiver gave no answer: it closed the connection.")]
-    Closed,
-    #[error("The receiver gave no answer that is HTTP. ({0})")]
-    Malformed(String),
-    #[error("The receiver did not answer within 10 s.")]
-    NoAnswer,
-    #[error("The receiver could not be reached within 10 s.")]
-    NotSent,
-    #[error("The receiver gave no answer. ({0})")]
-    Other(String),
-}
-
-impl Trouble {
-    pub fn outcome(&self) -> Outcome {
-        match self {
-            Self::Forbidden(_) => Outcome::Blocked,
-            Self::NameServers { .. } | Self::OurConnection(_) => Outcome::OurFault,
-            _ => Outcome::Transient,
-        }
-    }
-
-    /// Whether the receiver was too slow.
-    pub fn is_timeout(&self) -> bool {
-        matches!(
-            self,
-            Self::ConnectTimeout(_) | Self::TlsTimeout | Self::NoAnswer | Self::NotSent
-        )
-    }
-}
+/// How much is kept of what a library or a certificate says.
+const DETAIL_CHARS_MAX: usize = 300;
 
 /// What an error of the client says.
 pub fn read(error: &legacy::Error) -> Trouble {
@@ -83,13 +21,13 @@ pub fn read(error: &legacy::Error) -> Trouble {
         return match error.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Trouble::Reset,
             io::ErrorKind::UnexpectedEof => Trouble::Closed,
-            _ => Trouble::Other(chain(error)),
+            _ => Trouble::Other(detail(&chain(error))),
         };
     }
     match cause::<hyper::Error>(error) {
-        Some(error) if error.is_parse() => Trouble::Malformed(chain(error)),
+        Some(error) if error.is_parse() => Trouble::Malformed(detail(&chain(error))),
         Some(error) if error.is_incomplete_message() || error.is_canceled() => Trouble::Closed,
-        _ => Trouble::Other(chain(error)),
+        _ => Trouble::Other(detail(&chain(error))),
     }
 }
 
@@ -109,15 +47,15 @@ fn not_connected(error: &ConnectError) -> Trouble {
             | io::ErrorKind::NetworkUnreachable
             | io::ErrorKind::PermissionDenied => Trouble::Unreachable {
                 address: *address,
-                detail: error.to_string(),
+                detail: detail(error),
             },
             // No file handle, no port, no memory: nothing of this is the receiver's.
-            _ => Trouble::OurConnection(error.to_string()),
+            _ => Trouble::OurConnection(detail(error)),
         },
         ConnectError::ConnectTimeout { address } => Trouble::ConnectTimeout(*address),
         ConnectError::Tls { error, .. } => not_secured(error),
         ConnectError::TlsTimeout { .. } => Trouble::TlsTimeout,
-        ConnectError::NoHost(_) => Trouble::Other(error.to_string()),
+        ConnectError::NoHost(_) => Trouble::Other(detail(error)),
     }
 }
 
@@ -125,15 +63,15 @@ fn not_resolved(host: String, error: &ResolveError) -> Trouble {
     match error {
         ResolveError::NoSuchName => Trouble::NoSuchName(host),
         ResolveError::NoAddress => Trouble::NoAddress(host),
-        ResolveError::Failed(detail) => Trouble::Name {
+        ResolveError::Failed(said) => Trouble::Name {
             host,
-            detail: detail.clone(),
+            detail: detail(said),
         },
-        ResolveError::Unanswered(detail) => Trouble::NameServers {
+        ResolveError::Unanswered(said) => Trouble::NameServers {
             host,
-            detail: detail.clone(),
+            detail: detail(said),
         },
-        ResolveError::Forbidden(refusal) => Trouble::Forbidden(refusal.clone()),
+        ResolveError::Forbidden(refusal) => Trouble::Forbidden(refusal.to_string()),
     }
 }
 
@@ -144,14 +82,23 @@ fn not_secured(error: &io::Error) -> Trouble {
                 Trouble::CertificateExpired
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                Trouble::CertificateName(certificate.to_string())
+                Trouble::CertificateName(detail(certificate))
             }
             CertificateError::UnknownIssuer => Trouble::CertificateIssuer,
-            _ => Trouble::Certificate(certificate.to_string()),
+            _ => Trouble::Certificate(detail(certificate)),
         },
-        Some(error) => Trouble::Tls(error.to_string()),
-        None => Trouble::Tls(error.to_string()),
+        Some(error) => Trouble::Tls(detail(error)),
+        None => Trouble::Tls(detail(error)),
     }
+}
+
+/// What somebody else's text says, cut to a size and in one line: a certificate may hold anything.
+fn detail(said: &(impl Display + ?Sized)) -> String {
+    let characters = said.to_string();
+    let plain = characters.chars().take(DETAIL_CHARS_MAX);
+    plain
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
 }
 
 /// The cause of a kind, wherever it is in the chain.

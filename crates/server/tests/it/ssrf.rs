@@ -146,7 +146,7 @@ fn name_server() -> NameServer {
 }
 
 async fn make(customer: &Customer, url: &str) -> (StatusCode, Value) {
-    let body = json!({"name": url.chars().take(100).collect::<String>(), "match": {}, "url": url});
+    let body = json!({"name": "Hostile", "match": {"result": ["denied"]}, "url": url});
     let request = customer.request(Method::POST, "/v1/alert-rules");
     let response = request.json(&body).send().await.expect("an answer");
     (response.status(), response.json().await.expect("JSON"))
