@@ -218,11 +218,15 @@ impl Sent {
         self.answer_headers = answer::kept_headers(response.headers());
         self.retry_after = header(RETRY_AFTER).and_then(|value| retry_after(value, at));
         self.clock_skew_s = header(DATE).and_then(|value| clock_skew(value, at));
+        let secret = self.secrets.first().map(|secret| match secret {
+            SecretUsed::Deployment => "of the deployment".to_owned(),
+            SecretUsed::Own(id) => id.to_string(),
+        });
         self.error = explain(&Reply {
             status,
             retry_after: self.retry_after,
             clock_skew_s: self.clock_skew_s,
-            secret: self.secrets.first().map(|_| "of this deployment"),
+            secret: secret.as_deref(),
             location: header(LOCATION),
         });
     }
