@@ -129,14 +129,9 @@ impl Secrets {
             State::Staged => {}
             state => return Err(Refused::NotStaged(state)),
         }
-        // Whoever knows only the older one would be cut off.
-        if let Some(previous) = self.in_state(State::Previous, now) {
-            let until = previous.ends_at.unwrap_or(now);
-            let id = Some(previous.id);
-            return Err(Refused::Overlapping { id, until });
-        }
-        if let Some(until) = self.deployment_until(now) {
-            return Err(Refused::Overlapping { id: None, until });
+        // Two cannot go on beside a third. One that ends the current secret at once makes no second.
+        if overlap > Duration::ZERO {
+            self.check_that_nothing_overlaps(now)?;
         }
         let ends_at = Some(now.plus(overlap));
         let promoted = Secret {
@@ -168,6 +163,16 @@ impl Secrets {
                 ends_at: Some(now),
                 ..*secret
             })),
+        }
+    }
+
+    fn check_that_nothing_overlaps(&self, now: Timestamp) -> Result<(), Refused> {
+        let previous = self.in_state(State::Previous, now);
+        let own = previous.and_then(|previous| Some((Some(previous.id), previous.ends_at?)));
+        let deployment = self.deployment_until(now).map(|until| (None, until));
+        match own.or(deployment) {
+            Some((id, until)) => Err(Refused::Overlapping { id, until }),
+            None => Ok(()),
         }
     }
 
@@ -271,6 +276,8 @@ mod tests {
             until: at(11 + 3_600),
         };
         assert_eq!(secrets.promote(staged.id, HOUR, at(21)), Err(refused));
+        let at_once = secrets.promote(staged.id, Duration::ZERO, at(21));
+        assert_eq!(at_once.map(|changed| changed[1].ends_at), Ok(Some(at(21))));
         let dropped = secrets.drop(first, at(22)).expect("dropped");
         put(&mut secrets, dropped);
         assert!(secrets.promote(staged.id, HOUR, at(23)).is_ok());
