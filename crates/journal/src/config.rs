@@ -156,11 +156,15 @@ impl Journal {
     }
 
     /// The sequence of the newest rule change there is: what a snapshot must have applied to be
-    /// current. A bucket that was emptied by hand has none, whatever its last sequence.
+    /// current.
     pub async fn newest_rule_change(&self) -> Result<u64, Error> {
-        let state = self
-            .stream_state(self.names.bucket_stream(Bucket::Rules))
-            .await?;
+        self.newest_change(Bucket::Rules).await
+    }
+
+    /// The sequence of the newest value of a bucket. One that was emptied by hand has none, whatever
+    /// its last sequence.
+    pub(crate) async fn newest_change(&self, bucket: Bucket) -> Result<u64, Error> {
+        let state = self.stream_state(self.names.bucket_stream(bucket)).await?;
         Ok(if state.messages == 0 {
             0
         } else {

@@ -13,6 +13,7 @@
 //!   to judge; a delivery that waits is [`later`], and holds nobody's slot.
 //! - [`dead`]: records that could not be applied, until a person has seen to them.
 //! - [`config`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
+//! - [`secrets`]: signing secrets as last values, sealed.
 //! - [`once`]: marks that only the first writer makes: requests with a name, alerts that went out.
 //!
 //! Every read and write here may happen twice; ids derived from causes make that harmless.
@@ -28,6 +29,7 @@ pub mod later;
 pub mod once;
 mod persist;
 pub mod record;
+pub mod secrets;
 pub mod streams;
 pub mod work;
 

@@ -47,6 +47,8 @@ pub enum Bucket {
     Keys,
     /// Alert rules by organisation and id.
     Rules,
+    /// Signing secrets, sealed, by organisation.
+    Secrets,
 }
 
 /// A set of marks that are made once and run out.
@@ -78,12 +80,13 @@ pub(crate) struct Names {
 }
 
 impl Bucket {
-    pub const ALL: [Self; 2] = [Self::Keys, Self::Rules];
+    pub const ALL: [Self; 3] = [Self::Keys, Self::Rules, Self::Secrets];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Keys => "keys",
             Self::Rules => "rules",
+            Self::Secrets => "secrets",
         }
     }
 }

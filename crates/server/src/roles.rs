@@ -15,7 +15,9 @@ use crate::{
     alerts::{history, matching::Matcher},
     apply::{Applier, Sink},
     dead_letters,
-    deliveries::{self, failure::Failures, record::Recorder, send::Sender},
+    deliveries::{
+        self, failure::Failures, record::Recorder, secrets, send::Sender, signing::Signing,
+    },
     events::{index::Index, retention::Retention},
     exports::{
         sweep,
@@ -27,7 +29,7 @@ use crate::{
     node::Node,
     planes::Appenders,
     routes,
-    snapshots::Rules,
+    snapshots::{Rules, Secrets},
 };
 
 /// One thing a process does.
@@ -103,6 +105,8 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     let control = node.control_plane(events.clone(), tasks)?;
     let telling = history::sweep(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of rules", telling);
+    let telling = secrets::tell::sweep(control.clone(), stopping.clone());
+    tasks.spawn("tell the trail of signing secrets", telling);
     routes::api(&node.data_plane(events), &control)
 }
 
@@ -172,11 +176,18 @@ fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
     let outcomes = Appenders::start(&node.journal, Log::Outcomes, tasks);
     let events = Appenders::start(&node.journal, Log::Events, tasks);
     let failures = Failures::new(events, node.retention);
+    let secrets = Secrets::new(node.journal.clone(), Arc::clone(&node.vault));
+    let following = secrets.clone().follow(tasks.stopping().clone());
+    tasks.spawn("follow signing secrets", following);
+    let signing = Signing::new(Arc::clone(&node.deployment_keys), secrets);
     let targets = Arc::clone(&node.targets);
-    let sender = Sender::new(targets, &node.nameservers, node.signing.clone())?;
+    let sender = Sender::new(targets, &node.nameservers, signing.clone())?;
     let journal = node.journal.clone();
     let worker = deliveries::work::Worker::new(journal, sender, outcomes, failures, node.clock);
-    let task = worker.run(node.delivery_concurrency, tasks.stopping().clone());
-    tasks.spawn("deliver", task);
+    let (concurrency, stopping) = (node.delivery_concurrency, tasks.stopping().clone());
+    tasks.spawn("deliver", async move {
+        signing.load(&stopping).await;
+        worker.run(concurrency, stopping).await
+    });
     Ok(())
 }

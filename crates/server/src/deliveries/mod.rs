@@ -1,10 +1,11 @@
 //! Deliveries: a matched event on its way to its rule's endpoint.
 //!
 //! The cast: [`work`] takes due deliveries off the queue and settles each; [`target`] says where a
-//! webhook may go; [`send`] makes one attempt, signed by [`signing`]; [`record`] writes what happened
-//! to the store; [`show`] shows it; [`failure`] tells the trail of what is given up. When to try again is decided in `domain::delivery::schedule`.
+//! webhook may go; [`send`] makes one attempt, with the [`head`] and signed by [`signing`] with the deployment's
+//! secret or the organisation's own [`secrets`]; [`record`] writes what happened
+//! to the store; [`show`] shows it, and [`rebuild`] what was sent, to the byte; [`failure`] tells the trail of what is given up. When to try again is decided in `domain::delivery::schedule`.
 //!
-//! One attempt: [`mod@request`] writes the headers, [`connect`] makes a connection to an address that
+//! One attempt: [`mod@request`] puts head, signatures and body together, [`connect`] makes a connection to an address that
 //! [`resolve`] found and vetted, [`connection`] remembers how it was made, [`answer`] keeps some of what
 //! came back, and [`trouble`] says why nothing did.
 //!
@@ -18,9 +19,12 @@ mod answer;
 mod connect;
 mod connection;
 pub mod failure;
+pub mod head;
+pub mod rebuild;
 pub mod record;
 mod request;
 mod resolve;
+pub mod secrets;
 pub mod send;
 pub mod show;
 pub mod signing;

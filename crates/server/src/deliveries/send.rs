@@ -5,13 +5,13 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use domain::{
     Timestamp,
     delivery::{
-        Answer, Outcome,
+        Answer, Cause, Outcome,
         body::body,
         diagnosis::{Reply, Trouble, clock_skew, explain, retry_after},
     },
 };
 use hyper::{
-    Request, Response, Uri,
+    HeaderMap, Response,
     body::Incoming,
     http::{
         Extensions,
@@ -33,9 +33,10 @@ use super::{
     answer,
     connect::Connector,
     connection::{Facts, micros},
-    request::{self, HandedOver, NotedBody},
+    head::Head,
+    request::{HandedOver, NotedBody, request},
     resolve::Resolver,
-    signing::Signing,
+    signing::{Message, Signing, Unsigned},
     target::TargetPolicy,
     trouble,
 };
@@ -53,7 +54,7 @@ const BUFFER_BYTES_MAX: usize = 64 * 1024;
 pub struct Sender {
     client: Client<Connector, NotedBody>,
     policy: Arc<TargetPolicy>,
-    signing: Option<Arc<Signing>>,
+    signing: Signing,
 }
 
 /// What one attempt came to.
@@ -80,7 +81,7 @@ impl Sender {
     pub fn new(
         policy: Arc<TargetPolicy>,
         nameservers: &[SocketAddr],
-        signing: Option<Arc<Signing>>,
+        signing: Signing,
     ) -> anyhow::Result<Self> {
         let resolver = Resolver::new(nameservers, Arc::clone(&policy))?;
         let client = Client::builder(TokioExecutor::new())
@@ -103,13 +104,20 @@ impl Sender {
     pub async fn send(&self, job: &Job, signed_at: Timestamp) -> Sent {
         let matched = &job.matched;
         let body = body(matched.rule, &matched.rule_name, &job.json, signed_at);
-        let mut sent = Sent::nothing_yet(&body, self.signing.is_some());
+        let mut sent = Sent::nothing_yet(&body);
         // The operator may have forbidden the address since the rule was made.
         let uri = match self.policy.parse(&matched.url) {
             Ok(uri) => uri,
             Err(refusal) => return sent.troubled(&Trouble::Forbidden(refusal.to_string())),
         };
-        let (mut request, handed_over) = self.request(uri, job, signed_at, body);
+        let head = match self.signed_head(job, signed_at, &body) {
+            Ok((head, secrets)) => {
+                sent.secrets = secrets;
+                head
+            }
+            Err(unsigned) => return sent.unsigned(&unsigned),
+        };
+        let (mut request, handed_over) = request(uri, head, body);
         let connection = capture_connection(&mut request);
         let started = Instant::now();
         let deadline = started + TOTAL_TIMEOUT;
@@ -133,21 +141,34 @@ impl Sender {
         }
     }
 
-    fn request(
+    /// The headers, and the secrets that signed.
+    fn signed_head(
         &self,
-        uri: Uri,
         job: &Job,
         signed_at: Timestamp,
-        body: String,
-    ) -> (Request<NotedBody>, HandedOver) {
-        let mut head = request::head(uri, job, signed_at);
-        if let (Some(signing), Some(headers)) = (&self.signing, head.headers_mut()) {
-            signing.sign(headers, job.matched.delivery, signed_at, &body);
-        }
-        let (body, handed_over) = NotedBody::new(body);
-        let request = head.body(body);
-        let request = request.expect("ids, names of types and numbers are header values");
-        (request, handed_over)
+        body: &str,
+    ) -> Result<(HeaderMap, Vec<SecretUsed>), Unsigned> {
+        let matched = &job.matched;
+        let head = Head {
+            delivery: matched.delivery,
+            event_type: &matched.event_type,
+            signed_at,
+            attempt: job.attempt,
+            trigger: job.trigger.as_str(),
+            suppressed: match matched.cause {
+                Cause::Summary { suppressed } => Some(suppressed),
+                Cause::Match | Cause::Test => None,
+            },
+        };
+        let headers = head.headers();
+        let mut headers = headers.expect("ids, names of types, times and numbers are plain ASCII");
+        let message = Message {
+            delivery: matched.delivery,
+            signed_at,
+            body,
+        };
+        let secrets = self.signing.sign(&mut headers, matched.org, message)?;
+        Ok((headers, secrets))
     }
 }
 
@@ -161,7 +182,7 @@ impl Sent {
         }
     }
 
-    fn nothing_yet(body: &str, is_signed: bool) -> Self {
+    fn nothing_yet(body: &str) -> Self {
         Self {
             body_sha256: hex::encode(Sha256::digest(body.as_bytes())),
             body_bytes: u32::try_from(body.len()).unwrap_or(u32::MAX),
@@ -169,10 +190,7 @@ impl Sent {
             remote_address: None,
             tls: None,
             timings: Timings::default(),
-            secrets: is_signed
-                .then_some(SecretUsed::Deployment)
-                .into_iter()
-                .collect(),
+            secrets: Vec::new(),
             answer_headers: Vec::new(),
             answer_text: String::new(),
             clock_skew_s: None,
@@ -200,6 +218,13 @@ impl Sent {
             self.timings = facts.take_phases(started).unwrap_or_default();
         }
         self.timings.sent_us = handed_over.at().map(|at| micros(started, at));
+    }
+
+    /// Ours to mend; the snapshot of secrets has logged it.
+    fn unsigned(mut self, unsigned: &Unsigned) -> Self {
+        self.outcome = Outcome::OurFault;
+        self.error = Some(format!("Watchbell could not sign it: {unsigned}."));
+        self
     }
 
     fn troubled(mut self, trouble: &Trouble) -> Self {

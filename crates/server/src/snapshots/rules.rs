@@ -3,7 +3,6 @@
 use std::{
     collections::HashMap,
     sync::{Arc, PoisonError, RwLock},
-    time::Duration,
 };
 
 use domain::{
@@ -14,24 +13,20 @@ use journal::{
     Journal,
     config::{RuleChange, RuleChanges},
 };
-use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::progress::Progress;
 use crate::retry::Retries;
 
 /// A rule to be put into a set, or taken out of it.
 type Change = (RuleId, Option<Arc<Rule>>);
-
-/// A snapshot that is not current by then is a failure that an operator must see.
-const CATCH_UP_MAX: Duration = Duration::from_secs(8);
 
 /// The rules as far as this node has heard. Cheap to clone.
 #[derive(Clone)]
 pub struct Rules {
     journal: Journal,
     sets: Arc<RwLock<HashMap<OrgId, Arc<RuleSet>>>>,
-    /// The sequence of the newest change in `sets`.
-    applied: Arc<watch::Sender<u64>>,
+    progress: Progress,
 }
 
 impl Rules {
@@ -39,7 +34,7 @@ impl Rules {
         Self {
             journal,
             sets: Arc::default(),
-            applied: Arc::new(watch::Sender::new(0)),
+            progress: Progress::new(),
         }
     }
 
@@ -56,13 +51,7 @@ impl Rules {
     /// has returned judges every event accepted after that.
     pub async fn catch_up(&self) -> Result<(), journal::Error> {
         let newest = self.journal.newest_rule_change().await?;
-        let mut applied = self.applied.subscribe();
-        // The sender lives as long as `self`.
-        let caught_up = applied.wait_for(|applied| *applied >= newest);
-        match timeout(CATCH_UP_MAX, caught_up).await {
-            Ok(_) => Ok(()),
-            Err(_) => Err(journal::Error::behind("the rules", newest)),
-        }
+        self.progress.wait_for("the rules", newest).await
     }
 
     /// Reads every rule, then every change, until stopped.
@@ -85,7 +74,7 @@ impl Rules {
             tokio::select! {
                 changed = changes.next() => {
                     self.apply(changed?);
-                    self.applied.send_replace(changes.position());
+                    self.progress.applied(changes.position());
                 }
                 () = stopping.cancelled() => return Ok(()),
             }
