@@ -10,7 +10,9 @@ use crate::secrets::{Office, SEALING_KEY, is_signed};
 
 /// The attempts of a delivery, each as it is rebuilt.
 async fn rebuilt(customer: &Customer, delivery: &str) -> Vec<Value> {
-    let shown = customer.get_json(&format!("/v1/deliveries/{delivery}")).await;
+    let shown = customer
+        .get_json(&format!("/v1/deliveries/{delivery}"))
+        .await;
     let mut all = Vec::new();
     for attempt in shown["attempt_log"].as_array().expect("attempts") {
         let id = attempt["id"].as_str().expect("an id");
@@ -31,7 +33,14 @@ fn headers(rebuilt: &Value) -> BTreeMap<String, String> {
 
 /// The headers of ours that arrived, but for those that only carry a request.
 fn arrived(received: &Received) -> BTreeMap<String, String> {
-    let carry = ["host", "user-agent", "accept", "accept-encoding", "content-length", "traceparent"];
+    let carry = [
+        "host",
+        "user-agent",
+        "accept",
+        "accept-encoding",
+        "content-length",
+        "traceparent",
+    ];
     received
         .headers
         .iter()
@@ -63,12 +72,18 @@ async fn every_attempt_over_a_rotation_is_rebuilt_to_the_byte_as_long_as_its_sec
     let id = received[0].delivery_id().expect("an id").to_owned();
     office.customer.delivery_in_state(&id, "delivered").await;
     assert!(is_signed(&received[0], [Some(SECRET), None, None]));
-    assert!(is_signed(&received[2], [Some(&first_text), Some(SECRET), None]));
+    assert!(is_signed(
+        &received[2],
+        [Some(&first_text), Some(SECRET), None]
+    ));
 
     let all = rebuilt(&office.customer, &id).await;
     assert_eq!(all.len(), 3);
     for (rebuilt, received) in all.iter().zip(&received) {
-        assert_eq!(rebuilt["body"].as_str().expect("a body").as_bytes(), &received.body);
+        assert_eq!(
+            rebuilt["body"].as_str().expect("a body").as_bytes(),
+            &received.body
+        );
         assert_eq!(headers(rebuilt), arrived(received));
         assert_eq!(rebuilt["proven"], true);
         assert_eq!(rebuilt["notes"], json!([]));
@@ -77,7 +92,11 @@ async fn every_attempt_over_a_rotation_is_rebuilt_to_the_byte_as_long_as_its_sec
 
     // Both of an organisation's own; then one is dropped.
     let (second, second_text) = office.stage().await;
-    let with_next = [Some(first_text.as_str()), Some(SECRET), Some(second_text.as_str())];
+    let with_next = [
+        Some(first_text.as_str()),
+        Some(SECRET),
+        Some(second_text.as_str()),
+    ];
     let with_next = office.signed(with_next).await;
     let id = with_next.delivery_id().expect("an id").to_owned();
     office.customer.delivery_in_state(&id, "delivered").await;
@@ -87,7 +106,10 @@ async fn every_attempt_over_a_rotation_is_rebuilt_to_the_byte_as_long_as_its_sec
     let one = &rebuilt(&office.customer, &id).await[0];
     assert_eq!(one["proven"], true);
     assert_eq!(one["signatures"][2]["rebuilt"], false);
-    assert!(notes(one).contains(&format!("{second} was dropped")), "{one}");
+    assert!(
+        notes(one).contains(&format!("{second} was dropped")),
+        "{one}"
+    );
     let (mut expected, made) = (arrived(&with_next), headers(one));
     expected.retain(|name, _| name != "x-service-signature-next" && name != "webhook-signature");
     assert_eq!(made, expected);
@@ -113,7 +135,10 @@ async fn what_was_changed_in_the_database_is_not_proven_and_not_signed() {
 
     deployment.sql("DELETE FROM audit_events");
     let one = &rebuilt(&office.customer, id).await[0];
-    assert_eq!((&one["proven"], &one["body"]), (&json!(false), &Value::Null));
+    assert_eq!(
+        (&one["proven"], &one["body"]),
+        (&json!(false), &Value::Null)
+    );
     assert!(notes(one).contains("older than events are kept"), "{one}");
 }
 

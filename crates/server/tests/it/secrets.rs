@@ -30,7 +30,12 @@ pub(crate) struct Office {
 impl Office {
     pub(crate) async fn open(base_url: &str) -> Self {
         let person = Person::founder(base_url).await;
-        let scopes = ["events:write", "events:read", "rules:write", "deliveries:read"];
+        let scopes = [
+            "events:write",
+            "events:read",
+            "rules:write",
+            "deliveries:read",
+        ];
         let wanted = json!({"name": "Test", "scopes": scopes});
         let key = ok(person.post("/v1/api-keys", &wanted).await).await;
         let customer = Customer {
@@ -64,13 +69,19 @@ impl Office {
     }
 
     pub(crate) async fn drop(&self, id: &str) {
-        let answer = self.person.delete(&format!("/v1/signing-secrets/{id}")).await;
+        let answer = self
+            .person
+            .delete(&format!("/v1/signing-secrets/{id}"))
+            .await;
         assert_eq!(answer.status(), 204);
     }
 
     /// Sends events until one arrives that is signed like this, and returns it.
     pub(crate) async fn signed(&self, secrets: [Option<&str>; 3]) -> Arc<Received> {
-        let what = format!("a delivery is signed with {} secrets", secrets.iter().flatten().count());
+        let what = format!(
+            "a delivery is signed with {} secrets",
+            secrets.iter().flatten().count()
+        );
         eventually(DEADLINE, &what, async || {
             let id = self.customer.ingest(&event("agent-1")).await;
             let arrived = async || {
@@ -98,7 +109,9 @@ pub(crate) fn is_signed(received: &Received, secrets: [Option<&str>; 3]) -> bool
         }
     });
     let keys: Vec<_> = secrets.into_iter().flatten().collect();
-    ours && keys.iter().all(|secret| is_standard_signed(received, secret))
+    ours && keys
+        .iter()
+        .all(|secret| is_standard_signed(received, secret))
 }
 
 fn verified(received: &Received, secret: &str, values: &[Option<&str>]) -> Result<(), Refusal> {
@@ -158,7 +171,9 @@ async fn a_secret_is_staged_promoted_and_dropped_and_its_text_is_shown_once() {
     let request = person.request(Method::POST, &path).json(&json!({}));
     refused(request, 409, "CONFLICT").await;
     office.promote(&second, 0).await;
-    office.signed([Some(&second_text), Some(SECRET), None]).await;
+    office
+        .signed([Some(&second_text), Some(SECRET), None])
+        .await;
 
     let (third, third_text) = office.stage().await;
     office.drop(&third).await;
@@ -192,7 +207,8 @@ async fn a_secret_is_staged_promoted_and_dropped_and_its_text_is_shown_once() {
     // Nobody else is told the text: not the list, the log, the database, the journal or the trail.
     let document = office.customer.get("/openapi.json").await;
     let events = office.customer.all_events().await;
-    let stored = deployment.sql("SELECT * FROM signing_secrets") + &deployment.sql("SELECT * FROM config_outbox");
+    let stored = deployment.sql("SELECT * FROM signing_secrets")
+        + &deployment.sql("SELECT * FROM config_outbox");
     let said = [
         list.to_string(),
         server.lines().join("\n"),
@@ -221,7 +237,9 @@ async fn a_promotion_lasts_as_long_as_asked_and_no_longer_than_a_week() {
     office.signed([Some(&first_text), None, None]).await;
     let (second, second_text) = office.stage().await;
     office.promote(&second, 2).await;
-    office.signed([Some(&second_text), Some(&first_text), None]).await;
+    office
+        .signed([Some(&second_text), Some(&first_text), None])
+        .await;
     office.signed([Some(&second_text), None, None]).await;
     let list = office.person.get_json("/v1/signing-secrets").await;
     assert_eq!(list["data"][1]["state"], "dropped");
@@ -233,7 +251,10 @@ async fn an_api_key_and_a_stranger_to_the_organisation_can_do_nothing_with_secre
     let deployment = with_key();
     let mut server = deployment.serve("api,index");
     let base_url = server.url(DEADLINE);
-    let (office, other) = (Office::open(&base_url).await, Person::founder(&base_url).await);
+    let (office, other) = (
+        Office::open(&base_url).await,
+        Person::founder(&base_url).await,
+    );
     let (id, _) = office.stage().await;
     let (one, promote) = (
         format!("/v1/signing-secrets/{id}"),
@@ -252,7 +273,10 @@ async fn an_api_key_and_a_stranger_to_the_organisation_can_do_nothing_with_secre
     problem(other.post(&promote, &json!({})).await, 404).await;
     let list = other.get_json("/v1/signing-secrets").await;
     assert_eq!(list["data"], json!([]));
-    assert_eq!(office.person.get_json("/v1/signing-secrets").await["data"][0]["id"], id.as_str());
+    assert_eq!(
+        office.person.get_json("/v1/signing-secrets").await["data"][0]["id"],
+        id.as_str()
+    );
 }
 
 #[tokio::test]
@@ -262,7 +286,12 @@ async fn without_a_key_to_seal_with_the_answer_says_what_to_set() {
     let person = Person::founder(&server.url(DEADLINE)).await;
     let request = person.request(Method::POST, "/v1/signing-secrets");
     let problem = refused(request, 501, "NOT_CONFIGURED").await;
-    assert!(problem["detail"].as_str().expect("a text").contains("`secrets.key`"));
+    assert!(
+        problem["detail"]
+            .as_str()
+            .expect("a text")
+            .contains("`secrets.key`")
+    );
 }
 
 #[tokio::test]
@@ -346,6 +375,9 @@ async fn not_one_delivery_is_refused_while_the_secret_is_rotated_under_load() {
     assert_eq!(received.len(), sent, "each came once");
     let refused = received.iter().filter(|one| one.answered != 200).count();
     assert_eq!(refused, 0);
-    assert!(is_signed(received.last().expect("many"), [Some(&new_text), None, None]));
+    assert!(is_signed(
+        received.last().expect("many"),
+        [Some(&new_text), None, None]
+    ));
     println!("{sent} deliveries over a rotation, none refused");
 }

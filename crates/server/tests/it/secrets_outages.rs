@@ -43,14 +43,23 @@ async fn a_node_that_cannot_unseal_a_secret_sends_nothing_rather_than_something_
     let sent = office.customer.ingest(&event("agent-1")).await;
     let error = eventually(DEADLINE, "the attempt is on record", async || {
         let deliveries = office.customer.all_deliveries().await;
-        let one = deliveries.iter().find(|one| one["event_id"] == sent.as_str())?;
+        let one = deliveries
+            .iter()
+            .find(|one| one["event_id"] == sent.as_str())?;
         let path = format!("/v1/deliveries/{}", one["id"].as_str()?);
         let delivery: Value = office.customer.get_json(&path).await;
         Some(delivery["attempt_log"][0]["error"].as_str()?.to_owned())
     })
     .await;
-    assert!(error.contains("could not sign") && error.contains(&id), "{error}");
-    assert_eq!(office.receiver.count(), 0, "neither unsigned nor with another secret");
+    assert!(
+        error.contains("could not sign") && error.contains(&id),
+        "{error}"
+    );
+    assert_eq!(
+        office.receiver.count(),
+        0,
+        "neither unsigned nor with another secret"
+    );
 
     blind.kill();
     let deployment = deployment.with("SECRETS__KEY", SEALING_KEY);
