@@ -224,6 +224,7 @@ async fn of_a_hundred_hostile_targets_none_is_connected_to() {
     }))
     .await;
     assert_eq!(canary.connections(), 0);
+    canary.assert_hears().await;
 }
 
 #[tokio::test]
