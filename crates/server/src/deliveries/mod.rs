@@ -11,6 +11,7 @@
 
 pub mod address;
 pub mod failure;
+pub mod notice;
 pub mod record;
 pub mod send;
 pub mod show;
