@@ -28,6 +28,8 @@ const APPEND_DEDUPE: Duration = Duration::from_secs(60);
 /// Within this a delivery queued again is recognised; covers a matcher's crash and restart. Longer
 /// costs the server memory for every id.
 const DELIVERY_DEDUPE: Duration = Duration::from_secs(2 * 60);
+/// How many lanes of a partition may be taken from; the server's own default is a thousand.
+const LANES_MAX: i32 = 1_000_000;
 /// What a delivery that expired may still be on its way.
 const CANCELS_SPARE: Duration = Duration::from_secs(3600);
 /// How many records that could not be applied there may be; they wait for a person however long it takes.
@@ -293,6 +295,7 @@ impl Journal {
                 self.names.lane_subjects(partition),
             ],
             retention: stream::RetentionPolicy::WorkQueue,
+            max_consumers: LANES_MAX,
             duplicate_window: DELIVERY_DEDUPE,
             allow_message_schedules: true,
             allow_message_ttl: true,
