@@ -59,6 +59,8 @@ pub enum Bucket {
     Endpoints,
     /// Deliveries that nobody wants any more, for as long as one may be on its way.
     Cancels,
+    /// Signing secrets, sealed, by organisation.
+    Secrets,
 }
 
 /// A set of marks that are made once and run out.
@@ -90,7 +92,13 @@ pub(crate) struct Names {
 }
 
 impl Bucket {
-    pub const ALL: [Self; 4] = [Self::Keys, Self::Rules, Self::Endpoints, Self::Cancels];
+    pub const ALL: [Self; 5] = [
+        Self::Keys,
+        Self::Rules,
+        Self::Endpoints,
+        Self::Cancels,
+        Self::Secrets,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -98,13 +106,14 @@ impl Bucket {
             Self::Rules => "rules",
             Self::Endpoints => "endpoints",
             Self::Cancels => "cancels",
+            Self::Secrets => "secrets",
         }
     }
 
     /// How long a value is kept; for ever, if it is zero.
     fn keep(self) -> Duration {
         match self {
-            Self::Keys | Self::Rules | Self::Endpoints => Duration::ZERO,
+            Self::Keys | Self::Rules | Self::Endpoints | Self::Secrets => Duration::ZERO,
             Self::Cancels => EXPIRY + CANCELS_SPARE,
         }
     }
