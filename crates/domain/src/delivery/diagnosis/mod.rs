@@ -69,7 +69,7 @@ pub fn explain(reply: &Reply<'_>) -> Option<String> {
                       answers in time."
             .into(),
         503 => unavailable(reply.retry_after),
-        400..=499 => "it refused the delivery. Look into its log at the time of this attempt.".into(),
+        406..=499 => "it refused the delivery. Look into its log at the time of this attempt.".into(),
         500..=599 => "it failed while it handled the delivery. Look into its log at the time of this \
                       attempt."
             .into(),
