@@ -26,6 +26,7 @@ mod hostile;
 mod hot_reload;
 mod ingest;
 mod invitations;
+mod lanes;
 mod lifecycle;
 mod limits;
 mod line;
