@@ -16,7 +16,9 @@ use crate::{
     },
     alerts::{backtest, rules, suggest, trial, trigger, versions},
     decisions::decide,
-    deliveries::show,
+    deliveries::{
+        balance, cancel, endpoints, list as deliveries, recover::ask as recover, resend, show,
+    },
     edge::problem::{FaultBody, ProblemBody},
     events, exports, health,
 };
@@ -43,7 +45,9 @@ use crate::{
         members::list, members::change, members::remove,
         invitations::create, invitations::list, invitations::revoke, invitations::accept,
         api_keys::create, api_keys::list, api_keys::show, api_keys::rotate, api_keys::revoke,
-        show::list, show::show,
+        deliveries::list, show::show, resend::resend, cancel::cancel, balance::balance,
+        recover::recover, recover::list, recover::show, recover::cancel,
+        endpoints::list, endpoints::show, endpoints::pause, endpoints::resume,
         health::live, health::ready, health::metrics,
         serve,
         alert,

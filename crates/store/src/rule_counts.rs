@@ -190,7 +190,8 @@ pub(crate) async fn add(connection: &mut PgConnection, matches: &[RuleMatch]) ->
     Ok(())
 }
 
-fn start_of_hour(at: Timestamp) -> Timestamp {
+/// The hour that a time is in.
+pub fn start_of_hour(at: Timestamp) -> Timestamp {
     const HOUR_MILLIS: i64 = 3_600_000;
     Timestamp::from_unix_millis(at.unix_millis().div_euclid(HOUR_MILLIS) * HOUR_MILLIS)
 }

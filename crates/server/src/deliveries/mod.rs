@@ -10,8 +10,18 @@
 //! apart by `X-Service-Delivery-Id`.
 
 pub mod address;
+mod again;
+pub mod balance;
+pub mod cancel;
+pub mod endpoints;
+mod explain;
 pub mod failure;
+pub mod list;
+pub mod notices;
+pub mod reconcile;
 pub mod record;
+pub mod recover;
+pub mod resend;
 pub mod send;
 pub mod show;
 pub mod signing;

@@ -7,6 +7,7 @@ mod index;
 mod list;
 mod people;
 mod plans;
+mod rate;
 mod rules;
 mod trail;
 
