@@ -16,8 +16,8 @@ use crate::{
     apply::{Applier, Sink},
     dead_letters,
     deliveries::{
-        self, failure::Failures, notices, reconcile::Reconciler, record::Recorder, recover,
-        send::Sender,
+        self, failure::Failures, notice::Notices, notice_mail, reconcile::Reconciler,
+        record::Recorder, recover, send::Sender, work::Tools,
     },
     events::{index::Index, retention::Retention},
     exports::{
@@ -30,7 +30,7 @@ use crate::{
     node::Node,
     planes::Appenders,
     routes,
-    snapshots::Rules,
+    snapshots::{Cancels, Endpoints, Rules, Targets},
 };
 
 /// One thing a process does.
@@ -107,7 +107,7 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     let telling = history::sweep(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of rules", telling);
     if let Some(post) = &control.post {
-        let mailing = notices::sweep(control.clone(), post.clone(), stopping.clone());
+        let mailing = notice_mail::sweep(control.clone(), post.clone(), stopping.clone());
         tasks.spawn("mail notices of endpoints", mailing);
     }
     routes::api(&node.data_plane(events), &control)
@@ -195,13 +195,28 @@ fn judge_events(node: &Node, tasks: &Tasks) {
 }
 
 fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
-    let outcomes = Appenders::start(&node.journal, Log::Outcomes, tasks);
-    let events = Appenders::start(&node.journal, Log::Events, tasks);
-    let failures = Failures::new(events, node.retention);
-    let sender = Sender::new(Arc::clone(&node.targets), node.signing.clone())?;
-    let journal = node.journal.clone();
-    let worker = deliveries::work::Worker::new(journal, sender, outcomes, failures, node.clock);
-    let task = worker.run(node.delivery_concurrency, tasks.stopping().clone());
-    tasks.spawn("deliver", task);
+    let (journal, stopping) = (&node.journal, tasks.stopping());
+    let endpoints = Endpoints::new(journal.clone());
+    let targets = Targets::new(journal.clone());
+    let cancels = Cancels::new(journal.clone());
+    let following = endpoints.clone().follow(stopping.clone());
+    tasks.spawn("follow endpoints", following);
+    tasks.spawn("follow targets", targets.clone().follow(stopping.clone()));
+    tasks.spawn("follow cancels", cancels.clone().follow(stopping.clone()));
+    let events = Appenders::start(journal, Log::Events, tasks);
+    let tools = Tools {
+        journal: journal.clone(),
+        sender: Sender::new(Arc::clone(&node.targets), node.signing.clone())?,
+        outcomes: Appenders::start(journal, Log::Outcomes, tasks),
+        failures: Failures::new(events.clone(), node.retention),
+        notices: Notices::new(events, node.retention),
+        endpoints,
+        targets,
+        cancels,
+        clock: node.clock,
+    };
+    let (slots, per_endpoint) = (node.delivery_concurrency, node.endpoint_concurrency);
+    let worker = deliveries::work::Worker::new(tools, slots, per_endpoint, stopping.clone());
+    tasks.spawn("deliver", worker.run());
     Ok(())
 }

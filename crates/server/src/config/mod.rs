@@ -125,6 +125,7 @@ pub struct Delivery {
     #[serde(deserialize_with = "load::list")]
     pub allow_cidrs: Vec<IpNet>,
     pub concurrency: usize,
+    pub endpoint_concurrency: u32,
     pub retention_days: u32,
 }
 
@@ -291,6 +292,7 @@ impl Default for Delivery {
             allow_http: false,
             allow_cidrs: Vec::new(),
             concurrency: 1_024,
+            endpoint_concurrency: 8,
             retention_days: 30,
         }
     }
@@ -383,6 +385,10 @@ impl Config {
         anyhow::ensure!(
             self.delivery.concurrency > 0,
             "delivery.concurrency must be at least 1"
+        );
+        anyhow::ensure!(
+            (1..=64).contains(&self.delivery.endpoint_concurrency),
+            "delivery.endpoint_concurrency must be 1 to 64"
         );
         anyhow::ensure!(
             (1..=10_000).contains(&self.redis.timeout_ms),

@@ -19,7 +19,6 @@ pub(super) fn job(
     trigger: Trigger,
     at: Timestamp,
 ) -> Job {
-    let attempt = next_attempt(&delivery);
     let cause = match delivery.cause.as_str() {
         "test" => Cause::Test,
         "summary" => Cause::Summary {
@@ -40,20 +39,13 @@ pub(super) fn job(
             cause,
         },
         json,
-        attempt,
+        attempt: delivery.attempts + 1,
         trigger,
         due_at: at,
         step: 0,
         since: at,
         held: None,
     }
-}
-
-/// The number of a round's first attempt. The queue recognises a job by its delivery and number, and may still
-/// have the next one of a delivery that was canceled.
-fn next_attempt(delivery: &Delivery) -> u32 {
-    let may_be_queued = delivery.state == State::Canceled.as_str();
-    delivery.attempts + 1 + u32::from(may_be_queued)
 }
 
 /// The record that a round begins: the recorder tells it from others by its time.

@@ -60,7 +60,8 @@ pub async fn cancel(
             return Err(Problem::new(ErrorCode::StateConflict, detail));
         }
     }
-    take_off_the_queue(&plane, id).await?;
+    // The workers first: what is on record as canceled is not sent.
+    plane.journal.cancel(id).await?;
     let canceled = OutcomeRecord::Stood(Stood {
         org: caller.org,
         delivery: id,
@@ -72,13 +73,4 @@ pub async fn cancel(
     let outcomes = plane.outcomes.of(caller.org);
     outcomes.append(Frames::from_iter([canceled])).await?;
     Ok(Json(answer))
-}
-
-/// Tells the workers, before it is on record: what is on record as canceled is not sent.
-#[expect(
-    clippy::unused_async,
-    reason = "the journal takes cancels once it has their bucket"
-)]
-async fn take_off_the_queue(_: &ControlPlane, _: DeliveryId) -> Result<(), Problem> {
-    Ok(())
 }

@@ -8,6 +8,7 @@ use axum::{Json, extract::State};
 use domain::{
     EndpointId, OrgId, Timestamp,
     delivery::endpoint::{Endpoint, Notice, Status, Why},
+    error_code::ErrorCode,
 };
 use journal::{
     frames::Frames,
@@ -18,6 +19,7 @@ use serde::Serialize;
 use store::endpoints::NoticeRow;
 use utoipa::ToSchema;
 
+use super::notice::Notices;
 use crate::{
     edge::{
         Caller, Problem,
@@ -25,8 +27,12 @@ use crate::{
         problem::Refusals,
         read::{IdInPath, PageParams, PageWanted, cursor},
     },
+    error_chain::chain,
     planes::ControlPlane,
 };
+
+/// How often a change is tried against those of workers; each time another one went through.
+const TRIES_MAX: usize = 16;
 
 /// An endpoint and how it does.
 #[derive(Serialize, ToSchema)]
@@ -143,7 +149,7 @@ pub async fn show(
     IdInPath(id): IdInPath<EndpointId>,
 ) -> Result<Json<EndpointDetail>, Problem> {
     plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
-    let endpoint = found(&plane, caller.org, id).await?;
+    let (endpoint, _) = found(&plane, caller.org, id).await?;
     detail(&plane, endpoint).await.map(Json)
 }
 
@@ -162,15 +168,8 @@ pub async fn pause(
     caller: Caller<RulesWrite>,
     IdInPath(id): IdInPath<EndpointId>,
 ) -> Result<Json<EndpointDetail>, Problem> {
-    let endpoint = found(&plane, caller.org, id).await?;
-    let since = plane.clock.now();
-    let changed = change(&plane, endpoint, Notice::Paused, |endpoint| {
-        if !matches!(endpoint.status, Status::Active) {
-            return false;
-        }
-        endpoint.status = Status::Paused { since };
-        true
-    });
+    let now = plane.clock.now();
+    let changed = change(&plane, &caller, id, |endpoint| endpoint.pause(now));
     detail(&plane, changed.await?).await.map(Json)
 }
 
@@ -188,75 +187,80 @@ pub async fn resume(
     caller: Caller<RulesWrite>,
     IdInPath(id): IdInPath<EndpointId>,
 ) -> Result<Json<EndpointDetail>, Problem> {
-    let endpoint = found(&plane, caller.org, id).await?;
-    let changed = change(&plane, endpoint, Notice::Resumed, |endpoint| {
-        if matches!(endpoint.status, Status::Active) {
-            return false;
-        }
-        // It starts anew: with its failures it would be disabled again at the first.
-        *endpoint = well(endpoint.org_id, endpoint.url.clone());
-        true
-    });
+    let changed = change(&plane, &caller, id, Endpoint::resume);
     detail(&plane, changed.await?).await.map(Json)
 }
 
-/// An endpoint as it is now; `None` if it never was in trouble.
-pub(super) async fn current(
+/// An endpoint as the journal has it now, which it must have for a change to be made (0: it never had any).
+async fn found(
     plane: &ControlPlane,
     org: OrgId,
     id: EndpointId,
-) -> Result<Option<Endpoint>, Problem> {
-    let row = plane.store.endpoint(org, id).await?;
-    Ok(row.map(|row| row.endpoint))
-}
-
-/// An endpoint in trouble, or one that a rule names.
-async fn found(plane: &ControlPlane, org: OrgId, id: EndpointId) -> Result<Endpoint, Problem> {
-    if let Some(endpoint) = current(plane, org, id).await? {
-        return Ok(endpoint);
+) -> Result<(Endpoint, u64), Problem> {
+    let entry = plane.journal.endpoint(org, id).await?;
+    let revision = entry.as_ref().map_or(0, |entry| entry.revision);
+    if let Some(endpoint) = entry.and_then(|entry| entry.value) {
+        return Ok((endpoint, revision));
     }
-    let urls = plane.store.rule_urls(org).await?;
-    let url = urls.into_iter().find(|url| EndpointId::of(org, url) == id);
-    url.map(|url| well(org, url))
-        .ok_or_else(|| Problem::not_found("endpoint"))
+    let url = match plane.store.endpoint(org, id).await? {
+        Some(was_in_trouble) => Some(was_in_trouble.endpoint.url),
+        None => {
+            let urls = plane.store.rule_urls(org).await?;
+            urls.into_iter().find(|url| EndpointId::of(org, url) == id)
+        }
+    };
+    let url = url.ok_or_else(|| Problem::not_found("endpoint"))?;
+    Ok((Endpoint::new(org, url), revision))
 }
 
-/// An endpoint without a trouble.
-fn well(org: OrgId, url: String) -> Endpoint {
-    Endpoint {
-        id: EndpointId::of(org, &url),
-        org_id: org,
-        url,
-        status: Status::Active,
-        breaker: None,
-        quiet_until: None,
-        gone_at: None,
-        failing: None,
-    }
-}
-
-/// Changes an endpoint, unless there is nothing to change, and tells of it.
+/// Changes an endpoint, against whatever workers make of it meanwhile, and tells of it.
 async fn change(
     plane: &ControlPlane,
-    mut endpoint: Endpoint,
-    notice: Notice,
-    how: impl FnOnce(&mut Endpoint) -> bool,
+    caller: &Caller<RulesWrite>,
+    id: EndpointId,
+    how: impl Fn(&mut Endpoint) -> Option<Notice>,
 ) -> Result<Endpoint, Problem> {
-    if !how(&mut endpoint) {
-        return Ok(endpoint);
+    for _ in 0..TRIES_MAX {
+        let (mut endpoint, revision) = found(plane, caller.org, id).await?;
+        let Some(notice) = how(&mut endpoint) else {
+            return Ok(endpoint);
+        };
+        let set = plane.journal.set_endpoint(&endpoint, revision).await?;
+        if set.is_some() {
+            tell(plane, caller, endpoint.clone(), notice).await?;
+            return Ok(endpoint);
+        }
     }
-    let noticed = OutcomeRecord::Endpoint(Box::new(EndpointNoticed {
-        endpoint: endpoint.clone(),
+    let detail = "The endpoint changes all the time just now; send the request again.";
+    Err(Problem::new(ErrorCode::Conflict, detail))
+}
+
+/// Puts a change on record and into the trail. It stands either way.
+async fn tell(
+    plane: &ControlPlane,
+    caller: &Caller<RulesWrite>,
+    endpoint: Endpoint,
+    notice: Notice,
+) -> Result<(), Problem> {
+    let noticed = EndpointNoticed {
+        endpoint,
         notice,
         error: None,
         at: plane.clock.now(),
-    }));
-    let outcomes = plane.outcomes.of(endpoint.org_id);
-    outcomes.append(Frames::from_iter([noticed])).await?;
-    plane
-        .wait_until_fresh(endpoint.org_id, Log::Outcomes)
-        .await?;
-    Ok(endpoint)
+    };
+    let notices = Notices::new(plane.events.clone(), plane.retention);
+    if let Err(error) = notices
+        .tell_of(&noticed, &caller.identity.counted_as())
+        .await
+    {
+        let (id, error) = (noticed.endpoint.id, chain(&error));
+        tracing::warn!(error, endpoint.id = %id, "a change of an endpoint is not in the trail");
+    }
+    let record = OutcomeRecord::Endpoint(Box::new(noticed));
+    let outcomes = plane.outcomes.of(caller.org);
+    outcomes.append(Frames::from_iter([record])).await?;
+    plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
+    Ok(())
 }
 
 async fn detail(plane: &ControlPlane, endpoint: Endpoint) -> Result<EndpointDetail, Problem> {

@@ -6,11 +6,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use domain::{
-    Timestamp,
-    clock::Clock,
-    delivery::endpoint::{Endpoint, Status},
-};
+use domain::{Timestamp, clock::Clock, delivery::endpoint::Gate};
 use metrics::gauge;
 use store::{
     Store,
@@ -141,7 +137,7 @@ impl Reconciler {
         for overdue in turn.overdue(now).await?.into_iter().take(ENDPOINTS_MAX) {
             let row = self.store.endpoint(overdue.org, overdue.endpoint).await?;
             let may_be_sent_to = row.is_none_or(|row| {
-                is_open_to_all(&row.endpoint, now) && now.since(row.noticed_at) > OVERDUE_AFTER
+                row.endpoint.gate(now) == Gate::Open && now.since(row.noticed_at) > OVERDUE_AFTER
             });
             if may_be_sent_to {
                 // They come with the longest overdue first.
@@ -162,9 +158,4 @@ impl Reconciler {
         }
         Ok(())
     }
-}
-
-fn is_open_to_all(endpoint: &Endpoint, now: Timestamp) -> bool {
-    let is_quiet = endpoint.quiet_until.is_some_and(|until| until > now);
-    matches!(endpoint.status, Status::Active) && endpoint.breaker.is_none() && !is_quiet
 }

@@ -19,7 +19,7 @@ use store::{
     writer::Writer,
 };
 
-use super::notices;
+use super::notice_mail;
 use crate::{apply::Sink, dead_letters::Unfit};
 
 /// Writes the outcomes of a log to the delivery log.
@@ -236,10 +236,10 @@ fn attempt(attempted: Attempted) -> Attempt {
 fn notice(noticed: EndpointNoticed) -> EndpointNotice {
     EndpointNotice {
         endpoint: noticed.endpoint,
-        notice: notices::name(noticed.notice).to_owned(),
+        notice: notice_mail::name(noticed.notice).to_owned(),
         error: noticed.error,
         at: noticed.at,
-        is_mailed: notices::is_mailed(noticed.notice),
+        is_mailed: notice_mail::is_mailed(noticed.notice),
     }
 }
 

@@ -93,6 +93,7 @@ pub async fn resend(
         attempt: job.attempt,
         url: job.matched.url.clone(),
     };
+    plane.journal.want_again(id).await?;
     let outcomes = plane.outcomes.of(caller.org);
     outcomes
         .append(Frames::from_iter([again::begins(&job)]))

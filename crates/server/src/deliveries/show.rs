@@ -1,13 +1,16 @@
 //! `GET /v1/deliveries/{id}`: where a delivery stands and why, and every attempt that was made.
 
 use axum::{Json, extract::State};
-use domain::{AttemptId, DeliveryId, EndpointId, EventId, RuleId, Timestamp};
+use domain::{
+    AttemptId, DeliveryId, EndpointId, EventId, OrgId, RuleId, Timestamp,
+    delivery::endpoint::Endpoint,
+};
 use journal::streams::Log;
 use serde::Serialize;
 use store::deliveries::{Attempt, Delivery};
 use utoipa::ToSchema;
 
-use super::{endpoints, explain::explanation};
+use super::explain::explanation;
 use crate::{
     edge::{Caller, Problem, caller::DeliveriesRead, problem::Refusals, read::IdInPath},
     planes::ControlPlane,
@@ -161,7 +164,10 @@ pub async fn show(
         .ok_or_else(|| Problem::not_found("delivery"))?;
     let attempts = plane.store.attempts(caller.org, id).await?;
     let endpoint_id = EndpointId::of(caller.org, &delivery.url);
-    let endpoint = endpoints::current(&plane, caller.org, endpoint_id).await?;
+    let endpoint = match delivery.state.as_str() {
+        "held" => in_trouble(&plane, caller.org, endpoint_id).await,
+        _ => None,
+    };
     let now = plane.clock.now();
     let explanation = explanation(&delivery, &attempts, endpoint.as_ref(), now);
     let attempt_log = attempts.into_iter().map(AttemptBody::from).collect();
@@ -171,6 +177,12 @@ pub async fn show(
         attempt_log,
         fresh,
     }))
+}
+
+/// An endpoint that is in trouble. Without the journal the explanation says less.
+async fn in_trouble(plane: &ControlPlane, org: OrgId, id: EndpointId) -> Option<Endpoint> {
+    let entry = plane.journal.endpoint(org, id).await;
+    entry.ok().flatten().and_then(|entry| entry.value)
 }
 
 impl From<Delivery> for DeliveryBody {
