@@ -77,6 +77,7 @@ fn body(operation: &Operation) -> Value {
         }
         "/v1/alert-rules/{id}" => json!({"name": "Taken"}),
         "/v1/members/{id}" => json!({"role": "viewer"}),
+        "/v1/alert-rules/{id}/recover" => json!({"since": "2020-01-01T00:00:00Z"}),
         _ => json!({}),
     }
 }
@@ -239,7 +240,12 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
     let event = customer.ingest(&event("agent-1")).await;
     let received = receiver.wait_for(1, DEADLINE).await;
     let delivery = received[0].delivery_id().expect("an id").to_owned();
-    customer.delivery_in_state(&delivery, "delivered").await;
+    let shown = customer.delivery_in_state(&delivery, "delivered").await;
+    let endpoint = shown["endpoint_id"].as_str().expect("an id").to_owned();
+    let asked = json!({"since": "2020-01-01T00:00:00Z"});
+    let recover = format!("/v1/alert-rules/{rule}/recover");
+    let recovery = ok(customer.post(&recover, &asked).await).await;
+    let recovery = recovery["id"].as_str().expect("an id").to_owned();
 
     let mine = Person::founder(&base_url).await;
     let text = |value: &Value| value.as_str().expect("an id").to_owned();
@@ -253,9 +259,18 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
         ("/v1/alert-rules/{id}", rule.clone()),
         ("/v1/alert-rules/{id}/backtest", rule.clone()),
         ("/v1/alert-rules/{id}/trigger", rule.clone()),
+        ("/v1/alert-rules/{id}/recover", rule.clone()),
+        ("/v1/alert-rules/{id}/balance", rule.clone()),
         ("/v1/alert-rules/{id}/versions", rule.clone()),
         ("/v1/alert-rules/{id}/versions/{version}", rule),
-        ("/v1/deliveries/{id}", delivery),
+        ("/v1/deliveries/{id}", delivery.clone()),
+        ("/v1/deliveries/{id}/resend", delivery.clone()),
+        ("/v1/deliveries/{id}/cancel", delivery),
+        ("/v1/recoveries/{id}", recovery.clone()),
+        ("/v1/recoveries/{id}/cancel", recovery),
+        ("/v1/endpoints/{id}", endpoint.clone()),
+        ("/v1/endpoints/{id}/pause", endpoint.clone()),
+        ("/v1/endpoints/{id}/resume", endpoint),
         ("/v1/api-keys/{id}", my_key.clone()),
         ("/v1/api-keys/{id}/rotate", my_key),
         ("/v1/invitations/{id}", invitation),
@@ -305,9 +320,11 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
             "/v1/members/{id}",
         ]
         .contains(&path)
-            && !["rotate", "backtest", "trigger"]
-                .iter()
-                .any(|verb| path.ends_with(verb))
+            && ![
+                "rotate", "backtest", "trigger", "recover", "resend", "cancel", "pause", "resume",
+            ]
+            .iter()
+            .any(|verb| path.ends_with(verb))
             && !path.ends_with("{name}")
             && !path.ends_with("{version}");
         if reader {

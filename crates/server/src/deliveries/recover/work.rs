@@ -2,7 +2,11 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use domain::{EventId, clock::Clock, delivery::Trigger};
+use domain::{
+    EventId,
+    clock::Clock,
+    delivery::{State, Trigger},
+};
 use journal::{Journal, frames::Frames, record::Job};
 use store::{
     Store,
@@ -152,6 +156,16 @@ impl Worker {
         };
         let jobs = self.jobs(job, &page).await?;
         let skipped = page.deliveries.len() - jobs.len();
+        if job
+            .wanted
+            .states
+            .iter()
+            .any(|state| state == State::Canceled.as_str())
+        {
+            for job in &jobs {
+                self.journal.want_again(job.matched.delivery).await?;
+            }
+        }
         if !jobs.is_empty() {
             let records = jobs.iter().map(again::begins);
             let appender = self.outcomes.of(job.org);
