@@ -7,7 +7,6 @@ mod index;
 mod list;
 mod people;
 mod plans;
-mod rate;
 mod rules;
 mod trail;
 
