@@ -16,6 +16,7 @@
 //! - [`endpoints`]: endpoints in trouble, as every worker sees them, and deliveries that were canceled.
 //! - [`dead`]: records that could not be applied, until a person has seen to them.
 //! - [`config`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
+//! - [`secrets`]: signing secrets as last values, sealed.
 //! - [`once`]: marks that only the first writer makes: requests with a name, alerts that went out.
 //!
 //! Every read and write here may happen twice; ids derived from causes make that harmless.
@@ -33,6 +34,7 @@ pub mod once;
 mod persist;
 pub mod queue;
 pub mod record;
+pub mod secrets;
 pub mod streams;
 pub mod work;
 

@@ -28,6 +28,8 @@ const APPEND_DEDUPE: Duration = Duration::from_secs(60);
 /// Within this a delivery queued again is recognised; covers a matcher's crash and restart. Longer
 /// costs the server memory for every id.
 const DELIVERY_DEDUPE: Duration = Duration::from_secs(2 * 60);
+/// How many lanes of a partition may be taken from; the server's own default is a thousand.
+const LANES_MAX: i32 = 1_000_000;
 /// What a delivery that expired may still be on its way.
 const CANCELS_SPARE: Duration = Duration::from_secs(3600);
 /// How many records that could not be applied there may be; they wait for a person however long it takes.
@@ -57,6 +59,8 @@ pub enum Bucket {
     Endpoints,
     /// Deliveries that nobody wants any more, for as long as one may be on its way.
     Cancels,
+    /// Signing secrets, sealed, by organisation.
+    Secrets,
 }
 
 /// A set of marks that are made once and run out.
@@ -88,7 +92,13 @@ pub(crate) struct Names {
 }
 
 impl Bucket {
-    pub const ALL: [Self; 4] = [Self::Keys, Self::Rules, Self::Endpoints, Self::Cancels];
+    pub const ALL: [Self; 5] = [
+        Self::Keys,
+        Self::Rules,
+        Self::Endpoints,
+        Self::Cancels,
+        Self::Secrets,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -96,13 +106,14 @@ impl Bucket {
             Self::Rules => "rules",
             Self::Endpoints => "endpoints",
             Self::Cancels => "cancels",
+            Self::Secrets => "secrets",
         }
     }
 
     /// How long a value is kept; for ever, if it is zero.
     fn keep(self) -> Duration {
         match self {
-            Self::Keys | Self::Rules | Self::Endpoints => Duration::ZERO,
+            Self::Keys | Self::Rules | Self::Endpoints | Self::Secrets => Duration::ZERO,
             Self::Cancels => EXPIRY + CANCELS_SPARE,
         }
     }
@@ -293,6 +304,7 @@ impl Journal {
                 self.names.lane_subjects(partition),
             ],
             retention: stream::RetentionPolicy::WorkQueue,
+            max_consumers: LANES_MAX,
             duplicate_window: DELIVERY_DEDUPE,
             allow_message_schedules: true,
             allow_message_ttl: true,

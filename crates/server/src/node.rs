@@ -1,6 +1,6 @@
 //! What every role of a process shares: its connections and its settings.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use archive::Bucket;
@@ -16,7 +16,7 @@ use crate::{
     alerts::backtest::BACKTESTS,
     announce::Announcer,
     config::{Config, PublicUrl},
-    deliveries::{signing::Signing, target::TargetPolicy},
+    deliveries::{secrets::seal::Vault, signing::DeploymentKeys, target::TargetPolicy},
     edge::{
         client_address::ProxyTrust, identity::Door, rate_limit::Quotas,
         session_cookie::SessionCookie,
@@ -44,7 +44,9 @@ pub struct Node {
     pub announcer: Announcer,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
-    pub signing: Option<Arc<Signing>>,
+    pub nameservers: Vec<SocketAddr>,
+    pub deployment_keys: Arc<DeploymentKeys>,
+    pub vault: Arc<Vault>,
     pub rules_per_org_max: u32,
     pub delivery_concurrency: usize,
     pub endpoint_concurrency: u32,
@@ -90,11 +92,9 @@ impl Node {
                 config.delivery.allow_http,
                 config.delivery.allow_cidrs.clone(),
             )),
-            signing: config
-                .delivery
-                .signing_secret
-                .as_ref()
-                .map(|secret| Arc::new(Signing::new(secret))),
+            nameservers: config.delivery.nameservers.clone(),
+            deployment_keys: Arc::new(DeploymentKeys::read(&config.delivery)),
+            vault: Arc::new(Vault::open(&config.secrets)?),
             rules_per_org_max: config.alerts.rules_per_org_max,
             delivery_concurrency: config.delivery.concurrency,
             endpoint_concurrency: config.delivery.endpoint_concurrency,
@@ -138,6 +138,8 @@ impl Node {
             announcer: self.announcer.clone(),
             clock: self.clock,
             targets: Arc::clone(&self.targets),
+            deployment_keys: Arc::clone(&self.deployment_keys),
+            vault: Arc::clone(&self.vault),
             rules_per_org_max: self.rules_per_org_max,
             passwords: Passwords::new()?,
             post,

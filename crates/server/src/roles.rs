@@ -17,7 +17,7 @@ use crate::{
     dead_letters,
     deliveries::{
         self, failure::Failures, notice::Notices, notice_mail, reconcile::Reconciler,
-        record::Recorder, recover, send::Sender, work::Tools,
+        record::Recorder, recover, secrets, send::Sender, signing::Signing, work::Tools,
     },
     events::{index::Index, retention::Retention},
     exports::{
@@ -30,7 +30,7 @@ use crate::{
     node::Node,
     planes::Appenders,
     routes,
-    snapshots::{Cancels, Endpoints, Rules, Targets},
+    snapshots::{Cancels, Endpoints, Rules, Secrets, Targets},
 };
 
 /// One thing a process does.
@@ -110,6 +110,8 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
         let mailing = notice_mail::sweep(control.clone(), post.clone(), stopping.clone());
         tasks.spawn("mail notices of endpoints", mailing);
     }
+    let telling = secrets::tell::sweep(control.clone(), stopping.clone());
+    tasks.spawn("tell the trail of signing secrets", telling);
     routes::api(&node.data_plane(events), &control)
 }
 
@@ -199,14 +201,19 @@ fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
     let endpoints = Endpoints::new(journal.clone());
     let targets = Targets::new(journal.clone());
     let cancels = Cancels::new(journal.clone());
+    let secrets = Secrets::new(journal.clone(), Arc::clone(&node.vault));
     let following = endpoints.clone().follow(stopping.clone());
     tasks.spawn("follow endpoints", following);
     tasks.spawn("follow targets", targets.clone().follow(stopping.clone()));
     tasks.spawn("follow cancels", cancels.clone().follow(stopping.clone()));
+    let following = secrets.clone().follow(stopping.clone());
+    tasks.spawn("follow signing secrets", following);
     let events = Appenders::start(journal, Log::Events, tasks);
+    let signing = Signing::new(Arc::clone(&node.deployment_keys), secrets);
+    let allowed = Arc::clone(&node.targets);
     let tools = Tools {
         journal: journal.clone(),
-        sender: Sender::new(Arc::clone(&node.targets), node.signing.clone())?,
+        sender: Sender::new(allowed, &node.nameservers, signing.clone())?,
         outcomes: Appenders::start(journal, Log::Outcomes, tasks),
         failures: Failures::new(events.clone(), node.retention),
         notices: Notices::new(events, node.retention),
@@ -217,6 +224,10 @@ fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
     };
     let (slots, per_endpoint) = (node.delivery_concurrency, node.endpoint_concurrency);
     let worker = deliveries::work::Worker::new(tools, slots, per_endpoint, stopping.clone());
-    tasks.spawn("deliver", worker.run());
+    let stopping = stopping.clone();
+    tasks.spawn("deliver", async move {
+        signing.load(&stopping).await;
+        worker.run().await
+    });
     Ok(())
 }

@@ -24,7 +24,8 @@ use crate::{
     alerts::{backtest::ask as backtest, rules, suggest, trial, trigger, versions},
     decisions::decide,
     deliveries::{
-        balance, cancel, endpoints, list as deliveries, recover::ask as recover, resend, show,
+        balance, cancel, endpoints, list as deliveries, rebuild, recover::ask as recover, resend,
+        secrets::manage as secrets, show,
     },
     edge::{
         Problem,
@@ -119,6 +120,19 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         .route("/v1/endpoints/{id}", get(endpoints::show))
         .route("/v1/endpoints/{id}/pause", post(endpoints::pause))
         .route("/v1/endpoints/{id}/resume", post(endpoints::resume))
+        .route(
+            "/v1/deliveries/{id}/attempts/{attempt_id}/request",
+            get(rebuild::rebuild),
+        )
+        .route(
+            "/v1/signing-secrets",
+            per_key(KeyWrite, post(secrets::stage)).get(secrets::list),
+        )
+        .route("/v1/signing-secrets/{id}", delete(secrets::drop))
+        .route(
+            "/v1/signing-secrets/{id}/promote",
+            per_key(KeyWrite, post(secrets::promote)),
+        )
         .route(
             "/v1/api-keys",
             per_key(KeyWrite, post(api_keys::create)).get(api_keys::list),

@@ -201,14 +201,18 @@ impl Store {
 
     /// Forgets notices from before then, and endpoints that have been well since.
     pub async fn forget_endpoints(&self, before: Timestamp) -> Result<(), Error> {
-        sqlx::query("DELETE FROM endpoint_notices WHERE at < $1")
-            .bind(to_database(before))
-            .execute(&self.pool)
-            .await?;
-        sqlx::query("DELETE FROM endpoints WHERE status = 'active' AND noticed_at < $1")
-            .bind(to_database(before))
-            .execute(&self.pool)
-            .await?;
+        self.forget_in_slices(
+            "DELETE FROM endpoint_notices WHERE ctid = ANY (ARRAY (
+                 SELECT ctid FROM endpoint_notices WHERE at < $1 LIMIT $2))",
+            before,
+        )
+        .await?;
+        self.forget_in_slices(
+            "DELETE FROM endpoints WHERE ctid = ANY (ARRAY (
+                 SELECT ctid FROM endpoints WHERE status = 'active' AND noticed_at < $1 LIMIT $2))",
+            before,
+        )
+        .await?;
         Ok(())
     }
 }

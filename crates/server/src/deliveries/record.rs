@@ -193,10 +193,6 @@ fn standing(stood: &Stood) -> Standing {
 
 fn attempt(attempted: Attempted) -> Attempt {
     let timings = attempted.timings;
-    let secret = |used: &SecretUsed| match used {
-        SecretUsed::Deployment => "deployment".to_owned(),
-        SecretUsed::Own(id) => id.to_string(),
-    };
     Attempt {
         org: attempted.org,
         delivery: attempted.delivery,
@@ -245,4 +241,11 @@ fn notice(noticed: EndpointNoticed) -> EndpointNotice {
 
 fn text(reason: Option<Reason>) -> Option<String> {
     reason.map(|reason| reason.as_str().to_owned())
+}
+
+fn secret(used: &SecretUsed) -> String {
+    match used {
+        SecretUsed::Deployment => "deployment".to_owned(),
+        SecretUsed::Own(id) => id.to_string(),
+    }
 }

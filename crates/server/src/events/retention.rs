@@ -77,6 +77,8 @@ impl Retention {
         tracing::debug!(forgotten, "forgot old counts of deliveries");
         self.store.forget_endpoints(matched_before).await?;
         self.store.forget_recoveries(matched_before).await?;
+        let forgotten = self.store.forget_signing_secrets(matched_before).await?;
+        tracing::debug!(forgotten, "forgot signing secrets that ended long ago");
         Ok(())
     }
 

@@ -15,8 +15,6 @@ use crate::{
     times::to_database,
 };
 
-/// How many rows are forgotten in one statement.
-const FORGET_AT_ONCE: i64 = 10_000;
 /// The span of a bucket.
 pub const HOUR: Duration = Duration::from_hours(1);
 /// How long the look at an hour of all organisations may take: one with tens of millions of deliveries.
@@ -146,21 +144,12 @@ impl Store {
 
     /// Forgets what was counted before then; how many rows that were.
     pub async fn forget_delivery_counts(&self, before: Timestamp) -> Result<u64, Error> {
-        let mut forgotten = 0;
-        loop {
-            let slice = sqlx::query(
-                "DELETE FROM delivery_counts WHERE ctid = ANY (ARRAY (
-                     SELECT ctid FROM delivery_counts WHERE bucket < $1 LIMIT $2))",
-            )
-            .bind(to_database(before))
-            .bind(FORGET_AT_ONCE)
-            .execute(&self.pool)
-            .await?;
-            if slice.rows_affected() == 0 {
-                return Ok(forgotten);
-            }
-            forgotten += slice.rows_affected();
-        }
+        self.forget_in_slices(
+            "DELETE FROM delivery_counts WHERE ctid = ANY (ARRAY (
+                 SELECT ctid FROM delivery_counts WHERE bucket < $1 LIMIT $2))",
+            before,
+        )
+        .await
     }
 }
 

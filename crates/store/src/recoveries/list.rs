@@ -162,10 +162,12 @@ impl Store {
 
     /// Forgets recoveries that ended and were asked for before then.
     pub async fn forget_recoveries(&self, before: Timestamp) -> Result<(), Error> {
-        sqlx::query("DELETE FROM recoveries WHERE created_at < $1 AND state <> 'running'")
-            .bind(to_database(before))
-            .execute(&self.pool)
-            .await?;
+        self.forget_in_slices(
+            "DELETE FROM recoveries WHERE ctid = ANY (ARRAY (
+                 SELECT ctid FROM recoveries WHERE created_at < $1 AND state <> 'running' LIMIT $2))",
+            before,
+        )
+        .await?;
         Ok(())
     }
 }

@@ -196,6 +196,7 @@ pub enum Notice {
     BreakerOpened,
     BreakerClosed,
     /// It has failed for 15 minutes, an hour, a day.
+    #[serde(rename = "failing_for_15_minutes")]
     FailingFor15Minutes,
     FailingForAnHour,
     FailingForADay,

@@ -69,7 +69,7 @@ impl Worker {
                 job.held = Some(reason);
                 stood(job, State::Held, reason, until, now)
             });
-            let frames = Frames::from_iter(stood);
+            let frames: Frames = stood.collect();
             if frames.count() > 0 {
                 self.outcomes.of(lane.org).append_patiently(frames).await?;
             }
@@ -97,7 +97,7 @@ impl Worker {
             .iter()
             .map(|ended| stood(&ended.job, ended.state, ended.reason, None, now));
         let outcomes = self.outcomes.of(first.job.matched.org);
-        outcomes.append_patiently(Frames::from_iter(stood)).await?;
+        outcomes.append_patiently(stood.collect()).await?;
         for ended in ended {
             if ended.reason == Reason::Expired {
                 self.tell_of_expiry(&ended.job, now).await?;

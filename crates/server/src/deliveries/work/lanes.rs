@@ -10,7 +10,7 @@ use journal::queue::{Lane, Source};
 use metrics::gauge;
 use tokio::{
     sync::Notify,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 use super::Worker;
@@ -18,6 +18,8 @@ use crate::{retry::Retries, telemetry::metrics as names};
 
 /// How often lanes are looked for that other workers filled, or this one before it was started again.
 const FIND_EVERY: Duration = Duration::from_secs(5);
+/// Where there are so many that looking takes long, it is done for one part in so many of the time.
+const FIND_SHARE: u32 = 20;
 /// A lane that gives nothing for this long is empty.
 const EMPTY_AFTER: Duration = Duration::from_millis(500);
 /// Messages taken at a time that are only put on record as held.
@@ -29,9 +31,14 @@ impl Worker {
     /// Looks for lanes in which something stands, until stopped.
     pub(super) async fn find_lanes(self) {
         let mut retries = Retries::new("find lanes", &self.0.stopping);
-        while retries.again(self.find().await).await {
+        loop {
+            let began = Instant::now();
+            if !retries.again(self.find().await).await {
+                return;
+            }
+            let pause = FIND_EVERY.max(began.elapsed() * FIND_SHARE);
             tokio::select! {
-                () = sleep(FIND_EVERY) => {}
+                () = sleep(pause) => {}
                 () = self.0.stopping.cancelled() => {}
             }
         }

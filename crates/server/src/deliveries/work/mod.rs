@@ -91,22 +91,27 @@ impl Worker {
                 return Ok(());
             }
         }
+        // What is in hand must be kept until the last of it is dealt with.
+        tokio::select! {
+            () = self.work() => {}
+            () = self.stay_at_it() => {}
+        }
+        Ok(())
+    }
+
+    async fn work(&self) {
         let taking = TaskTracker::new();
         for partition in self.journal.partitions().all() {
             taking.spawn(self.clone().take_due(partition));
         }
         taking.spawn(self.clone().find_lanes());
         taking.spawn(self.clone().hear_of_endpoints());
-        let busy = self.clone().stay_at_it();
-        let busy = tokio::spawn(busy);
         self.dispatch().await;
         taking.close();
         taking.wait().await;
         self.hand_back_all().await;
         self.0.busy.close();
         self.0.busy.wait().await;
-        busy.abort();
-        Ok(())
     }
 
     /// Nothing is sent before it is known what must not be.
@@ -130,7 +135,7 @@ impl Worker {
     }
 
     /// Tells the queue now and then that we still have what we have.
-    async fn stay_at_it(self) {
+    async fn stay_at_it(&self) {
         let mut every = interval(STILL_AT_IT_EVERY);
         loop {
             every.tick().await;
