@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Journal,
-    config::{Change, from_json, to_json},
-    follow::{Entry, Follower},
+    config::{Change, Changes, from_json, to_json},
+    follow::Entry,
     streams::Bucket,
 };
 
@@ -34,9 +34,6 @@ pub struct SecretsChange {
     pub value: Result<Option<SealedSecrets>, Error>,
 }
 
-/// Reads the secrets of every organisation, then every change.
-pub struct SecretChanges(Follower);
-
 impl Change {
     pub fn secrets_saved(org: OrgId, secrets: &SealedSecrets) -> Self {
         Self {
@@ -48,27 +45,9 @@ impl Change {
 }
 
 impl Journal {
-    pub fn secret_changes(&self) -> SecretChanges {
-        SecretChanges(self.follow_bucket(Bucket::Secrets, 0))
-    }
-
-    /// The sequence of the newest change of secrets there is.
-    pub async fn newest_secret_change(&self) -> Result<u64, Error> {
-        self.newest_change(Bucket::Secrets).await
-    }
-}
-
-impl SecretChanges {
-    /// Waits for changes.
-    pub async fn next(&mut self) -> Result<Vec<SecretsChange>, Error> {
-        const CHANGES_MAX: usize = 1_000;
-        let entries = self.0.next(CHANGES_MAX).await?;
-        Ok(entries.iter().filter_map(change).collect())
-    }
-
-    /// The sequence up to which every change has been returned.
-    pub fn position(&self) -> u64 {
-        self.0.position()
+    /// The secrets of every organisation, then every change.
+    pub fn secret_changes(&self) -> Changes<SecretsChange> {
+        self.changes(Bucket::Secrets, 0, change)
     }
 }
 

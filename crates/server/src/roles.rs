@@ -16,7 +16,8 @@ use crate::{
     apply::{Applier, Sink},
     dead_letters,
     deliveries::{
-        self, failure::Failures, record::Recorder, secrets, send::Sender, signing::Signing,
+        self, failure::Failures, notice::Notices, notice_mail, reconcile::Reconciler,
+        record::Recorder, recover, secrets, send::Sender, signing::Signing, work::Tools,
     },
     events::{index::Index, retention::Retention},
     exports::{
@@ -29,7 +30,7 @@ use crate::{
     node::Node,
     planes::Appenders,
     routes,
-    snapshots::{Rules, Secrets},
+    snapshots::{Cancels, Endpoints, Rules, Secrets, Targets},
 };
 
 /// One thing a process does.
@@ -105,6 +106,10 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     let control = node.control_plane(events.clone(), tasks)?;
     let telling = history::sweep(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of rules", telling);
+    if let Some(post) = &control.post {
+        let mailing = notice_mail::sweep(control.clone(), post.clone(), stopping.clone());
+        tasks.spawn("mail notices of endpoints", mailing);
+    }
     let telling = secrets::tell::sweep(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of signing secrets", telling);
     routes::api(&node.data_plane(events), &control)
@@ -125,9 +130,28 @@ fn fill_the_store(node: &Node, tasks: &Tasks) {
         archive: node.archive.clone(),
     };
     tasks.spawn("retention", retention.run(tasks.stopping().clone()));
+    see_to_deliveries(node, tasks);
     if let Some(files) = &node.files {
         make_exports(node, files, tasks);
     }
+}
+
+/// Here and not beside the deliverer, which goes on without PostgreSQL.
+fn see_to_deliveries(node: &Node, tasks: &Tasks) {
+    let worker = recover::work::Worker {
+        store: node.store.clone(),
+        journal: node.journal.clone(),
+        outcomes: Appenders::start(&node.journal, Log::Outcomes, tasks),
+        clock: node.clock,
+    };
+    tasks.spawn("recover deliveries", worker.run(tasks.stopping().clone()));
+    let reconciler = Reconciler {
+        store: node.store.clone(),
+        clock: node.clock,
+        kept: node.delivery_retention,
+    };
+    let reconciling = reconciler.run(tasks.stopping().clone());
+    tasks.spawn("reconcile deliveries", reconciling);
 }
 
 /// Here and not beside the API: it is work without anybody waiting, on what this role reads and writes.
@@ -173,21 +197,37 @@ fn judge_events(node: &Node, tasks: &Tasks) {
 }
 
 fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
-    let outcomes = Appenders::start(&node.journal, Log::Outcomes, tasks);
-    let events = Appenders::start(&node.journal, Log::Events, tasks);
-    let failures = Failures::new(events, node.retention);
-    let secrets = Secrets::new(node.journal.clone(), Arc::clone(&node.vault));
-    let following = secrets.clone().follow(tasks.stopping().clone());
+    let (journal, stopping) = (&node.journal, tasks.stopping());
+    let endpoints = Endpoints::new(journal.clone());
+    let targets = Targets::new(journal.clone());
+    let cancels = Cancels::new(journal.clone());
+    let secrets = Secrets::new(journal.clone(), Arc::clone(&node.vault));
+    let following = endpoints.clone().follow(stopping.clone());
+    tasks.spawn("follow endpoints", following);
+    tasks.spawn("follow targets", targets.clone().follow(stopping.clone()));
+    tasks.spawn("follow cancels", cancels.clone().follow(stopping.clone()));
+    let following = secrets.clone().follow(stopping.clone());
     tasks.spawn("follow signing secrets", following);
+    let events = Appenders::start(journal, Log::Events, tasks);
     let signing = Signing::new(Arc::clone(&node.deployment_keys), secrets);
-    let targets = Arc::clone(&node.targets);
-    let sender = Sender::new(targets, &node.nameservers, signing.clone())?;
-    let journal = node.journal.clone();
-    let worker = deliveries::work::Worker::new(journal, sender, outcomes, failures, node.clock);
-    let (concurrency, stopping) = (node.delivery_concurrency, tasks.stopping().clone());
+    let allowed = Arc::clone(&node.targets);
+    let tools = Tools {
+        journal: journal.clone(),
+        sender: Sender::new(allowed, &node.nameservers, signing.clone())?,
+        outcomes: Appenders::start(journal, Log::Outcomes, tasks),
+        failures: Failures::new(events.clone(), node.retention),
+        notices: Notices::new(events, node.retention),
+        endpoints,
+        targets,
+        cancels,
+        clock: node.clock,
+    };
+    let (slots, per_endpoint) = (node.delivery_concurrency, node.endpoint_concurrency);
+    let worker = deliveries::work::Worker::new(tools, slots, per_endpoint, stopping.clone());
+    let stopping = stopping.clone();
     tasks.spawn("deliver", async move {
         signing.load(&stopping).await;
-        worker.run(concurrency, stopping).await
+        worker.run().await
     });
     Ok(())
 }

@@ -33,6 +33,3 @@ CREATE TABLE signing_secret_changes (
 
 -- Serves telling the trail what it was not told yet.
 CREATE INDEX signing_secret_changes_to_tell ON signing_secret_changes (made_at);
-
--- The secrets an attempt was signed with, the main one first, a JSON array: `deployment` or a secret's id.
-ALTER TABLE delivery_attempts ADD COLUMN IF NOT EXISTS secrets text NOT NULL DEFAULT '[]';

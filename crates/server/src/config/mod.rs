@@ -130,6 +130,7 @@ pub struct Delivery {
     #[serde(deserialize_with = "load::list")]
     pub nameservers: Vec<SocketAddr>,
     pub concurrency: usize,
+    pub endpoint_concurrency: u32,
     pub retention_days: u32,
 }
 
@@ -308,6 +309,7 @@ impl Default for Delivery {
             allow_cidrs: Vec::new(),
             nameservers: Vec::new(),
             concurrency: 1_024,
+            endpoint_concurrency: 8,
             retention_days: 30,
         }
     }
@@ -400,6 +402,10 @@ impl Config {
         anyhow::ensure!(
             self.delivery.concurrency > 0,
             "delivery.concurrency must be at least 1"
+        );
+        anyhow::ensure!(
+            (1..=64).contains(&self.delivery.endpoint_concurrency),
+            "delivery.endpoint_concurrency must be 1 to 64"
         );
         anyhow::ensure!(
             (1..=10_000).contains(&self.redis.timeout_ms),

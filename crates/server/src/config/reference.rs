@@ -202,6 +202,11 @@ pub const SETTINGS: &[Setting] = &[
         "Sends one process has in flight at most.",
     ),
     setting(
+        "delivery.endpoint_concurrency",
+        "8",
+        "Sends one process has in flight to one endpoint at most, 1 to 64. Fewer while the endpoint is slow or asks for a slower pace.",
+    ),
+    setting(
         "delivery.retention_days",
         "30",
         "How many days deliveries and their attempts can be looked at.",

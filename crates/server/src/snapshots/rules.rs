@@ -9,14 +9,10 @@ use domain::{
     OrgId, RuleId,
     rule::{Rule, RuleSet},
 };
-use journal::{
-    Journal,
-    config::{RuleChange, RuleChanges},
-};
+use journal::{Journal, config::RuleChange, streams::Bucket};
 use tokio_util::sync::CancellationToken;
 
-use super::progress::Progress;
-use crate::retry::Retries;
+use super::mirror::Mirror;
 
 /// A rule to be put into a set, or taken out of it.
 type Change = (RuleId, Option<Arc<Rule>>);
@@ -26,15 +22,15 @@ type Change = (RuleId, Option<Arc<Rule>>);
 pub struct Rules {
     journal: Journal,
     sets: Arc<RwLock<HashMap<OrgId, Arc<RuleSet>>>>,
-    progress: Progress,
+    mirror: Mirror,
 }
 
 impl Rules {
     pub fn new(journal: Journal) -> Self {
         Self {
+            mirror: Mirror::new(journal.clone(), Bucket::Rules),
             journal,
             sets: Arc::default(),
-            progress: Progress::new(),
         }
     }
 
@@ -50,35 +46,14 @@ impl Rules {
     /// Returns once everything decided before the call is in the snapshot: a rule whose create call
     /// has returned judges every event accepted after that.
     pub async fn catch_up(&self) -> Result<(), journal::Error> {
-        let newest = self.journal.newest_rule_change().await?;
-        self.progress.wait_for("the rules", newest).await
+        self.mirror.catch_up().await
     }
 
     /// Reads every rule, then every change, until stopped.
     pub async fn follow(self, stopping: CancellationToken) -> anyhow::Result<()> {
-        let mut changes = self.journal.rule_changes();
-        let mut retries = Retries::new("follow alert rules", &stopping);
-        while retries
-            .again(self.apply_changes(&mut changes, &stopping).await)
-            .await
-        {}
-        Ok(())
-    }
-
-    async fn apply_changes(
-        &self,
-        changes: &mut RuleChanges,
-        stopping: &CancellationToken,
-    ) -> Result<(), journal::Error> {
-        loop {
-            tokio::select! {
-                changed = changes.next() => {
-                    self.apply(changed?);
-                    self.progress.applied(changes.position());
-                }
-                () = stopping.cancelled() => return Ok(()),
-            }
-        }
+        let changes = self.journal.rule_changes();
+        let apply = |changes| self.apply(changes);
+        self.mirror.follow(changes, apply, stopping).await
     }
 
     /// Each organisation's set is made from the one before, and replaced whole.

@@ -14,11 +14,12 @@ use domain::{
 };
 use journal::{
     Journal,
-    secrets::{SealedSecrets, SecretChanges, SecretsChange},
+    secrets::{SealedSecrets, SecretsChange},
+    streams::Bucket,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::progress::Progress;
+use super::mirror::Mirror;
 use crate::{
     deliveries::{
         secrets::seal::{Unsealable, Vault},
@@ -34,7 +35,7 @@ pub struct Secrets {
     journal: Journal,
     vault: Arc<Vault>,
     held: Arc<RwLock<HashMap<OrgId, Held>>>,
-    progress: Progress,
+    mirror: Mirror,
     is_loaded: Arc<AtomicBool>,
 }
 
@@ -60,10 +61,10 @@ pub enum Unknown {
 impl Secrets {
     pub fn new(journal: Journal, vault: Arc<Vault>) -> Self {
         Self {
+            mirror: Mirror::new(journal.clone(), Bucket::Secrets),
             journal,
             vault,
             held: Arc::default(),
-            progress: Progress::new(),
             is_loaded: Arc::default(),
         }
     }
@@ -86,7 +87,7 @@ impl Secrets {
     pub async fn load(&self, stopping: &CancellationToken) {
         let mut retries = Retries::new("read the signing secrets", stopping);
         loop {
-            let caught_up = self.catch_up().await;
+            let caught_up = self.mirror.catch_up().await;
             if caught_up.is_ok() {
                 return self.is_loaded.store(true, Ordering::Release);
             }
@@ -96,38 +97,15 @@ impl Secrets {
         }
     }
 
-    async fn catch_up(&self) -> Result<(), journal::Error> {
-        let newest = self.journal.newest_secret_change().await?;
-        self.progress.wait_for("the signing secrets", newest).await
-    }
-
     /// Reads every secret, then every change, until stopped.
     pub async fn follow(self, stopping: CancellationToken) -> anyhow::Result<()> {
-        let mut changes = self.journal.secret_changes();
-        let mut retries = Retries::new("follow signing secrets", &stopping);
-        while retries
-            .again(self.apply_changes(&mut changes, &stopping).await)
-            .await
-        {}
-        Ok(())
-    }
-
-    async fn apply_changes(
-        &self,
-        changes: &mut SecretChanges,
-        stopping: &CancellationToken,
-    ) -> Result<(), journal::Error> {
-        loop {
-            tokio::select! {
-                changed = changes.next() => {
-                    for change in changed? {
-                        self.apply(change);
-                    }
-                    self.progress.applied(changes.position());
-                }
-                () = stopping.cancelled() => return Ok(()),
+        let changes = self.journal.secret_changes();
+        let apply = |changes: Vec<SecretsChange>| {
+            for change in changes {
+                self.apply(change);
             }
-        }
+        };
+        self.mirror.follow(changes, apply, stopping).await
     }
 
     fn apply(&self, change: SecretsChange) {

@@ -6,6 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Answer, Received, Receiver, eventually};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use webhook_signature::{Refusal, Verifier, standard};
 
 use crate::deployment::{Customer, DEADLINE, Deployment, SECRET, event, http, ok};
@@ -343,7 +344,8 @@ async fn not_one_delivery_is_refused_while_the_secret_is_rotated_under_load() {
     office.receiver.clear();
     let (stopped, stop) = watch::channel(false);
     let customer = office.customer.clone();
-    let load = tokio::spawn(async move {
+    let mut load = JoinSet::new();
+    load.spawn(async move {
         let mut sent = 0;
         while !*stop.borrow() {
             customer.ingest(&event("agent-1")).await;
@@ -370,7 +372,7 @@ async fn not_one_delivery_is_refused_while_the_secret_is_rotated_under_load() {
     office.drop(&old).await;
     more().await;
     stopped.send_replace(true);
-    let sent: usize = load.await.expect("it ended");
+    let sent: usize = load.join_all().await.into_iter().sum();
     let received = office.receiver.wait_for(sent, DEADLINE).await;
     assert_eq!(received.len(), sent, "each came once");
     let refused = received.iter().filter(|one| one.answered != 200).count();

@@ -14,7 +14,10 @@ mod probe;
 use serde::{Deserialize, Serialize};
 
 use super::Reason;
-use crate::{EndpointId, OrgId, Timestamp};
+use crate::{
+    EndpointId, OrgId, Timestamp,
+    id::{Tail, derived},
+};
 
 /// One URL of an organisation, and how it does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -193,6 +196,7 @@ pub enum Notice {
     BreakerOpened,
     BreakerClosed,
     /// It has failed for 15 minutes, an hour, a day.
+    #[serde(rename = "failing_for_15_minutes")]
     FailingFor15Minutes,
     FailingForAnHour,
     FailingForADay,
@@ -204,4 +208,12 @@ pub enum Notice {
     Paused,
     /// Somebody ended a pause, or enabled it again.
     Resumed,
+}
+
+/// The `event_type` of the audit event that a notice is.
+pub const EVENT_TYPE: &str = "endpoint_change";
+
+/// What makes its id beside its time: told again it is the same event.
+pub fn event_tail(endpoint: EndpointId, notice: Notice) -> Tail {
+    Tail::Derived(derived(endpoint.uuid().as_bytes(), &[notice as u8]))
 }

@@ -248,9 +248,12 @@ pub async fn drop(
         // One whose overlap is over has ended by itself; now its text goes too.
         let ended = rows.iter().find(|row| row.secret.id == id);
         let secret = dropped.or(ended.map(|row| row.secret));
-        let changed = with_texts(rows, secret.into_iter().collect());
+        let mut changed = with_texts(rows, secret.into_iter().collect());
+        for row in &mut changed {
+            row.sealed = None;
+        }
         Ok(Decided {
-            changed: changed.into_iter().map(without_text).collect(),
+            changed,
             told: dropped.map(|_| told(&member, id, What::Dropped, now)),
         })
     };
@@ -329,13 +332,6 @@ fn with_texts(rows: &[SecretRow], secrets: Vec<Secret>) -> Vec<SecretRow> {
         })
     };
     secrets.into_iter().filter_map(with_text).collect()
-}
-
-fn without_text(row: SecretRow) -> SecretRow {
-    SecretRow {
-        sealed: None,
-        ..row
-    }
 }
 
 fn not_configured() -> Problem {
