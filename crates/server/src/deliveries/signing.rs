@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn which_secret_signed_for_which_header_follows_from_their_order() {
-        let at = |millis| Timestamp::from_unix_millis(1_794_735_000_000 + millis);
+        let at = |millis: i64| Timestamp::from_unix_millis(1_794_735_000_000 + millis);
         let own = |millis| SecretUsed::Own(SecretId::new(at(millis), [0; 10]));
         let (deployment, old, current, new) = (SecretUsed::Deployment, own(1), own(2), own(3));
         let cases = [
