@@ -9,6 +9,10 @@
 //! [`resolve`] found and vetted, [`connection`] remembers how it was made, [`answer`] keeps some of what
 //! came back, and [`trouble`] says why nothing did.
 //!
+//! What people see and do: [`list`] and [`show`], whose words are in [`explain`]; [`resend`], [`recover`] (by [`again`]) and
+//! [`cancel`]; [`endpoints`], of whose troubles [`notice_mail`] tells by mail and [`notice`] in the trail. [`balance`] and
+//! [`reconcile`] see that none is lost.
+//!
 //! Guaranteed: every match is sent at least once or ends in a state that says why not, and every
 //! attempt is on record before the delivery is settled. Not guaranteed: exactly one send. If this
 //! process dies between a send and its record, the delivery is sent again; the receiver tells them

@@ -139,7 +139,7 @@ async fn owners_are_mailed_of_lasting_trouble_once_and_not_without_end() {
 
     let many = (1..=30).map(|number| noticed(number, Notice::Disabled));
     appender
-        .append(Frames::from_iter(many))
+        .append(many.collect::<Frames>())
         .await
         .expect("appended");
     eventually(DEADLINE, "all are seen to", async || {

@@ -20,7 +20,7 @@ pub const HOUR: Duration = Duration::from_hours(1);
 /// How long the look at an hour of all organisations may take: one with tens of millions of deliveries.
 const LOOK_PATIENCE: &str = "SET statement_timeout = '60s'";
 /// Held by the process that reconciles ("wbrecon" in ASCII).
-const RECONCILING: i64 = 0x7762_7265_636f_6e;
+const RECONCILING: i64 = 0x0077_6272_6563_6f6e;
 
 /// A delivery that was decided on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -170,7 +170,7 @@ impl Worker {
             let records = jobs.iter().map(again::begins);
             let appender = self.outcomes.of(job.org);
             appender
-                .append_patiently(Frames::from_iter(records))
+                .append_patiently(records.collect::<Frames>())
                 .await?;
             self.journal.deliver_all(&jobs).await?;
         }
