@@ -82,7 +82,7 @@ fn answer(mood: Mood) -> BoxedStrategy<Answer> {
         ]
         .boxed(),
         Mood::Busy => (
-            prop::sample::select(vec![429, 429, 503]),
+            prop::sample::select(vec![429, 429, 500, 503]),
             prop::option::of(0u64..100_000),
         )
             .prop_map(|(code, seconds)| status(code, seconds))

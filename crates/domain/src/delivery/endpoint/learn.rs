@@ -315,7 +315,6 @@ mod tests {
             (HOURS, vec![Notice::FailingForAnHour]),
             (24 * HOURS, vec![Notice::FailingForADay]),
             (71 * HOURS, vec![]),
-            (72 * HOURS, vec![]),
         ] {
             assert_eq!(
                 endpoint.learn(&status(500), HOLDS, at(seconds)),
@@ -323,13 +322,13 @@ mod tests {
                 "{seconds}"
             );
         }
-        for _ in 9..20 {
-            assert_eq!(endpoint.learn(&status(500), HOLDS, at(73 * HOURS)), []);
+        for _ in 7..19 {
+            assert_eq!(endpoint.learn(&status(500), HOLDS, at(72 * HOURS)), []);
         }
-        let last = endpoint.learn(&status(500), TRIPS, at(73 * HOURS));
+        let last = endpoint.learn(&status(500), TRIPS, at(72 * HOURS));
         assert_eq!(last, [Notice::Disabled]);
         assert_eq!(
-            endpoint.learn(&status(200), HOLDS, at(73 * HOURS)),
+            endpoint.learn(&status(200), HOLDS, at(72 * HOURS)),
             [],
             "it came late"
         );
