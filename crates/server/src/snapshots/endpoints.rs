@@ -1,7 +1,7 @@
 //! Endpoints in trouble: the same for every worker, changed by whoever learns something.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, PoisonError, RwLock},
 };
 
@@ -63,6 +63,12 @@ impl Endpoints {
         endpoint.map_or(Gate::Open, |endpoint| endpoint.gate(now))
     }
 
+    pub fn has_open_breaker(&self, id: EndpointId) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let endpoint = known.get(&id).and_then(|known| known.ours.as_ref());
+        endpoint.is_some_and(|endpoint| endpoint.breaker.is_some())
+    }
+
     /// Endpoints as they change.
     pub fn news(&self) -> broadcast::Receiver<EndpointId> {
         self.news.subscribe()
@@ -121,7 +127,7 @@ impl Endpoints {
             let outcome = change(&mut endpoint);
             let shared = &known.shared;
             if !endpoint.differs_in_substance(&shared.value.clone().unwrap_or_else(plain)) {
-                self.keep(id, shared.revision, &endpoint);
+                self.keep(shared, endpoint.clone());
                 return Ok((endpoint, outcome));
             }
             let set = self.journal.set_endpoint(&endpoint, shared.revision);
@@ -166,12 +172,23 @@ impl Endpoints {
     }
 
     /// Keeps what need not be shared, unless there is news.
-    fn keep(&self, id: EndpointId, revision: u64, endpoint: &Endpoint) {
+    fn keep(&self, shared: &EndpointEntry, endpoint: Endpoint) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.get_mut(&id)
-            && known.shared.revision == revision
-        {
-            known.ours = Some(endpoint.clone());
+        let was_never_shared = shared.revision == 0;
+        let place = known.entry(shared.id);
+        match place {
+            Entry::Occupied(place) if place.get().shared.revision != shared.revision => {}
+            Entry::Occupied(place) if was_never_shared && endpoint.is_plain() => {
+                place.remove();
+            }
+            Entry::Occupied(mut place) => place.get_mut().ours = Some(endpoint),
+            Entry::Vacant(place) if was_never_shared && !endpoint.is_plain() => {
+                place.insert(Known {
+                    shared: shared.clone(),
+                    ours: Some(endpoint),
+                });
+            }
+            Entry::Vacant(_) => {}
         }
     }
 

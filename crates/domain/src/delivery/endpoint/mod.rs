@@ -49,6 +49,9 @@ pub enum Gate {
     },
 }
 
+/// A run of so many failures is a run.
+const SHARED_FROM: u32 = 4;
+
 impl Endpoint {
     /// One of which nothing is known, and so nothing bad.
     pub fn new(org_id: OrgId, url: impl Into<String>) -> Self {
@@ -114,28 +117,29 @@ impl Endpoint {
 
     /// Whether this tells other workers or people something that `shared`, an older value, does not.
     ///
-    /// If only a count moved on it does so at 1, 2, 3, 4, 8, 16 and so on: a receiver that refuses a
-    /// thousand deliveries a second should not make us write a thousand times. Until then a worker
-    /// keeps the value to itself and goes on counting from it; a count that somebody else writes over
-    /// is lost, so attempts may have been more than they say, never fewer.
+    /// A failure or two between successes is nobody's business: an endpoint that fails now and then would
+    /// be written for every one of them. If only a count moved on, it is told at 4, 8, 16 and so on: a
+    /// receiver that refuses a thousand deliveries a second should not make us write a thousand times.
+    /// Until then a worker keeps the value to itself and goes on counting from it; a count that somebody
+    /// else writes over is lost, so attempts may have been more than they say, never fewer.
     pub fn differs_in_substance(&self, shared: &Self) -> bool {
-        let without_counts = |endpoint: &Self| Self {
-            failing: endpoint.failing.map(|failing| Failing {
-                attempts: milestone(failing.attempts),
-                rejected: 0,
-                ..failing
-            }),
+        let in_substance = |endpoint: &Self| Self {
+            failing: endpoint.failing.and_then(Failing::in_substance),
             ..endpoint.clone()
         };
-        without_counts(self) != without_counts(shared)
+        in_substance(self) != in_substance(shared)
     }
 }
 
-/// The last of 1, 2, 3, 4, 8, 16.. that was reached.
-fn milestone(attempts: u32) -> u32 {
-    match attempts {
-        0..=3 => attempts,
-        _ => 1 << attempts.ilog2(),
+impl Failing {
+    /// What of it has to be shared.
+    fn in_substance(self) -> Option<Self> {
+        let was_told = self.notices > 0 || self.told_rejecting || self.told_redirecting;
+        (was_told || self.attempts >= SHARED_FROM).then(|| Self {
+            attempts: self.attempts.checked_ilog2().unwrap_or(0),
+            rejected: 0,
+            ..self
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use domain::{
     AttemptId, Timestamp,
     delivery::{
         Answer, Reason, State, Trigger,
-        endpoint::{Gate, Notice},
+        endpoint::Gate,
         schedule::{self, Next},
     },
 };
@@ -78,14 +78,10 @@ impl Worker {
     ) -> Option<Learned> {
         let whose = (job.matched.org, job.matched.url.as_str());
         let learned = self.endpoints.learn(whose, answer, trips, now).await;
-        let learned = learned.unwrap_or_else(|error| {
+        learned.unwrap_or_else(|error| {
             tracing::warn!(error = chain(&error), "an endpoint's state was not noted");
             None
-        })?;
-        if learned.notices.contains(&Notice::BreakerClosed) {
-            self.0.board.ramp(learned.endpoint.id);
-        }
-        Some(learned)
+        })
     }
 
     async fn conclude(

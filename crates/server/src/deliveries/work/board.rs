@@ -50,6 +50,7 @@ struct Desk {
     pulse: Pulse,
     in_flight: u32,
     parcels: usize,
+    has_open_breaker: bool,
     /// Wakes whoever takes from its lane, if somebody does.
     lane: Option<Arc<Notify>>,
 }
@@ -201,13 +202,6 @@ impl Board {
         inner.parcels.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// The endpoint's breaker closed: it is sent to slowly at first.
-    pub(super) fn ramp(&self, endpoint: EndpointId) {
-        let mut inner = self.lock();
-        inner.desk(endpoint, self.per_endpoint).pulse.ramp();
-        inner.block_if_full(endpoint);
-    }
-
     /// Begins to take from a lane, unless somebody here does already.
     pub(super) fn begin_lane(&self, endpoint: EndpointId) -> Option<Arc<Notify>> {
         let mut inner = self.lock();
@@ -225,16 +219,21 @@ impl Board {
         inner.desk(endpoint, self.per_endpoint).lane = None;
     }
 
-    /// Wakes whoever takes from a lane.
-    pub(super) fn wake_lane(&self, endpoint: EndpointId) {
-        let inner = self.lock();
-        if let Some(lane) = inner
-            .desks
-            .get(&endpoint)
-            .and_then(|desk| desk.lane.as_ref())
-        {
+    /// Something about an endpoint changed. When its breaker closes, whoever closed it, it is sent to
+    /// slowly at first.
+    pub(super) fn heard(&self, endpoint: EndpointId, has_open_breaker: bool) {
+        let mut inner = self.lock();
+        let Some(desk) = inner.desks.get_mut(&endpoint) else {
+            return;
+        };
+        let had = std::mem::replace(&mut desk.has_open_breaker, has_open_breaker);
+        if had && !has_open_breaker {
+            desk.pulse.ramp();
+        }
+        if let Some(lane) = &desk.lane {
             lane.notify_one();
         }
+        inner.block_if_full(endpoint);
     }
 
     pub(super) fn wake_all_lanes(&self) {
@@ -251,6 +250,7 @@ impl Inner {
             pulse: Pulse::new(per_endpoint),
             in_flight: 0,
             parcels: 0,
+            has_open_breaker: false,
             lane: None,
         })
     }

@@ -162,7 +162,10 @@ impl Worker {
                 () = self.0.stopping.cancelled() => return,
             };
             match heard {
-                Ok(endpoint) => self.0.board.wake_lane(endpoint),
+                Ok(endpoint) => {
+                    let is_open = self.endpoints.has_open_breaker(endpoint);
+                    self.0.board.heard(endpoint, is_open);
+                }
                 Err(RecvError::Lagged(_)) => self.0.board.wake_all_lanes(),
                 Err(RecvError::Closed) => return,
             }
