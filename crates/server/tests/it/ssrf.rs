@@ -295,7 +295,8 @@ async fn a_redirect_into_the_network_leads_nowhere() {
         let answer = Answer::status(status).header("location", &location);
         receiver.answer_at(&format!("/{status}"), answer);
         let url = receiver.url_of(&format!("/{status}"));
-        customer.rule(json!({}), &url).await;
+        // Not of what is told of endpoints that redirect.
+        customer.rule(json!({"agent_id": ["agent-1"]}), &url).await;
     }
     customer.ingest(&event("agent-1")).await;
     eventually(DEADLINE, "each is to be tried again", async || {
