@@ -39,7 +39,6 @@ fn arrived(received: &Received) -> BTreeMap<String, String> {
         "accept",
         "accept-encoding",
         "content-length",
-        "traceparent",
     ];
     received
         .headers
