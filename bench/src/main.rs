@@ -12,6 +12,7 @@ mod lanes;
 mod limits;
 mod load;
 mod process;
+mod queue;
 mod rounds;
 mod rule_mix;
 mod rules;
@@ -48,6 +49,9 @@ struct Arguments {
     /// How many alert rules at most; for `rules`.
     #[arg(long, default_value_t = 100_000)]
     rules: usize,
+    /// How many deliveries wait at the same time; for `queue` and `later`.
+    #[arg(long, default_value_t = 1_000_000)]
+    pending: usize,
     /// How long PostgreSQL is stopped; for `index`.
     #[arg(long, default_value_t = 60)]
     outage_s: u64,
@@ -76,6 +80,8 @@ enum Profile {
     Limits,
     /// Events judged at 10, 1,000 and 100,000 alert rules, beside trying every rule.
     Rules,
+    /// The bare journal as a queue of deliveries, in one stream and in eight.
+    Queue,
 }
 
 #[tokio::main]
@@ -86,6 +92,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         Profile::Index => index::measure(&arguments).await?,
         Profile::Trail => trail::measure(&arguments).await?,
         Profile::Rules => rules::measure(arguments.rules, Duration::from_secs(arguments.seconds))?,
+        Profile::Queue => queue::measure(&arguments).await?,
         Profile::Backtest => backtest::measure(&arguments).await?,
         Profile::Limits => {
             limits::measure(Duration::from_secs(arguments.seconds)).await?;
