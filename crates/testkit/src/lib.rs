@@ -10,7 +10,7 @@
 //! | `shared` | the engines of this test run |
 //! | `database`, `namespace` | a corner of them for one test |
 //! | `own` | engines for one test alone |
-//! | `receiver` | a webhook receiver that keeps what arrives and answers as told |
+//! | `receiver`, `answer`, `received` | a webhook receiver that answers, or misbehaves, as told; what it keeps |
 //! | `mail` | a mail server that keeps what it is sent |
 //! | `s3` | an S3-compatible server that keeps files |
 //! | `process` | the real `watchbell` program |
@@ -20,6 +20,7 @@
 //!
 //! Nothing waits for a duration: every wait is for a condition and has a deadline.
 
+pub mod answer;
 pub mod database;
 pub mod dice;
 pub mod environment;
@@ -29,10 +30,12 @@ pub mod mail;
 pub mod namespace;
 pub mod own;
 pub mod process;
+pub mod received;
 pub mod receiver;
 pub mod s3;
 pub mod shared;
 
+pub use answer::Answer;
 pub use database::Database;
 pub use dice::Dice;
 pub use engines::{Engines, Signal};
@@ -41,6 +44,7 @@ pub use mail::{Mail, MailSink};
 pub use namespace::namespace;
 pub use own::Own;
 pub use process::Watchbell;
-pub use receiver::{Answer, Received, Receiver};
+pub use received::{Arrival, Received};
+pub use receiver::Receiver;
 pub use s3::S3Server;
 pub use shared::{Shared, shared};

@@ -1,49 +1,29 @@
-//! A webhook receiver that keeps every delivery as it came and answers as the test says.
+//! A webhook receiver that keeps every delivery as it came and answers, or misbehaves, as the test says.
 //!
 //! It runs on a thread of its own, so it answers whatever the test is doing, and it verifies
 //! nothing: what to expect of a delivery is the test's business.
 
-use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
-use anyhow::Context;
-use axum::Router;
-use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
-use axum::response::Response;
-use bytes::Bytes;
-use tokio::sync::{oneshot, watch};
+use anyhow::Context as _;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use crate::answer::{Answer, AnswerBody};
+use crate::received::{Arrival, Keeps, Kept, Log, Received};
 
 /// Far above the largest delivery; a body beyond it is a fault that should show.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
-
-/// One request, exactly as received.
-#[derive(Debug)]
-pub struct Received {
-    pub method: Method,
-    pub uri: Uri,
-    pub headers: HeaderMap,
-    /// The bytes that were signed.
-    pub body: Bytes,
-    /// When the whole body was there.
-    pub arrived: Instant,
-    pub arrived_at: SystemTime,
-    /// The status that it was, or will be, answered with.
-    pub answered: StatusCode,
-}
-
-/// How to answer one request.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    status: StatusCode,
-    headers: Vec<(String, String)>,
-    body: Bytes,
-    delay: Duration,
-}
 
 /// A running receiver. Dropping it closes its port and its connections.
 #[derive(Debug)]
@@ -54,33 +34,6 @@ pub struct Receiver {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread that answers and the test share.
-#[derive(Debug)]
-struct Log {
-    kept: Mutex<Kept>,
-    /// How many have been received, for who waits.
-    count: watch::Sender<usize>,
-}
-
-#[derive(Debug)]
-struct Kept {
-    received: Vec<Arc<Received>>,
-    script: Script,
-}
-
-struct Script {
-    /// Used up first, one by one.
-    next: VecDeque<Answer>,
-    otherwise: Otherwise,
-}
-
-type Chooser = Box<dyn FnMut(&Received) -> Answer + Send>;
-
-enum Otherwise {
-    Always(Answer),
-    By(Chooser),
-}
-
 impl Receiver {
     /// Starts one on a free port; it answers 200 until told otherwise.
     pub fn start() -> anyhow::Result<Self> {
@@ -89,36 +42,35 @@ impl Receiver {
 
     /// Starts one at this address, for instance where another one was before.
     pub fn start_at(address: SocketAddr) -> anyhow::Result<Self> {
+        Self::run(address, Keeps::Everything)
+    }
+
+    /// Starts one for a load: it keeps an [`Arrival`] of each request, and neither headers nor body.
+    pub fn start_light() -> anyhow::Result<Self> {
+        Self::run(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Keeps::Arrivals)
+    }
+
+    fn run(address: SocketAddr, keeps: Keeps) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(address).with_context(|| format!("bind {address}"))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let log = Arc::new(Log {
-            kept: Mutex::new(Kept {
-                received: Vec::new(),
-                script: Script::default(),
-            }),
-            count: watch::Sender::new(0),
-        });
+        let log = Arc::new(Log::new(keeps));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
         let (stop, stopped) = oneshot::channel();
-        let app = Router::new()
-            .fallback(keep_and_answer)
-            .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-            .with_state(Arc::clone(&log));
-        let serve = async move {
-            let listener = tokio::net::TcpListener::from_std(listener)
-                .expect("the listener is fit for a runtime: it does not block");
-            tokio::select! {
-                _ = stopped => {}
-                ended = axum::serve(listener, app) => ended.expect("axum serves until it is dropped"),
-            }
-        };
+        let serving = serve(listener, Arc::clone(&log));
         let thread = std::thread::Builder::new()
             .name("receiver".to_owned())
             // Dropping the runtime ends the connections too, even those that wait for an answer.
-            .spawn(move || runtime.block_on(serve))?;
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        _ = stopped => {}
+                        () = serving => {}
+                    }
+                });
+            })?;
         Ok(Self {
             address,
             log,
@@ -133,7 +85,12 @@ impl Receiver {
 
     /// The address to give to a rule. Any path below it is received as well.
     pub fn url(&self) -> String {
-        format!("http://{}/hook", self.address)
+        self.url_of("/hook")
+    }
+
+    /// The same with a path of the test's choice, for [`Receiver::answer_at`].
+    pub fn url_of(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
     }
 
     /// Answers everything from now on with this status.
@@ -143,30 +100,49 @@ impl Receiver {
 
     /// Answers everything from now on like this.
     pub fn answer_always(&self, answer: Answer) {
-        self.lock().script = Script::from(Otherwise::Always(answer));
+        self.lock().script.always(answer);
     }
 
     /// Answers the next requests with these statuses, one each, and 200 after that.
     pub fn answer_sequence(&self, statuses: impl IntoIterator<Item = u16>) {
-        let next = statuses.into_iter().map(Answer::status).collect();
-        self.lock().script = Script {
-            next,
-            ..Script::default()
-        };
+        let answers = statuses.into_iter().map(Answer::status);
+        self.lock().script.sequence(answers);
     }
 
     /// Lets the test choose the answer by looking at the request.
     pub fn answer_by(&self, choose: impl FnMut(&Received) -> Answer + Send + 'static) {
-        self.lock().script = Script::from(Otherwise::By(Box::new(choose)));
+        self.lock().script.by(Box::new(choose));
+    }
+
+    /// Answers what comes to this path from now on like this, whatever is said about the others.
+    pub fn answer_at(&self, path: &str, answer: Answer) {
+        self.lock().script.at(path, answer);
     }
 
     /// Everything so far, in the order of arrival.
     pub fn received(&self) -> Vec<Arc<Received>> {
+        assert_eq!(self.log.keeps, Keeps::Everything, "it keeps arrivals only");
         self.lock().received.clone()
     }
 
+    /// What is kept of everything so far by a light receiver as well, in the order of arrival.
+    pub fn arrivals(&self) -> Vec<Arrival> {
+        self.lock().arrivals.clone()
+    }
+
+    /// How many requests arrived.
     pub fn count(&self) -> usize {
         *self.log.count.borrow()
+    }
+
+    /// How many connections were accepted.
+    pub fn connections(&self) -> usize {
+        self.log.connections.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes of trickled and endless answers the network took.
+    pub fn bytes_handed_over(&self) -> u64 {
+        self.log.handed_over.load(Ordering::Relaxed)
     }
 
     /// Those that `is_meant` picks, for instance by [`Received::delivery_id`].
@@ -180,20 +156,26 @@ impl Receiver {
     /// Waits until at least `count` requests have arrived and returns all that have; panics when
     /// they have not within `deadline`.
     pub async fn wait_for(&self, count: usize, deadline: Duration) -> Vec<Arc<Received>> {
+        self.wait_for_count(count, deadline).await;
+        self.received()
+    }
+
+    /// The same for a light receiver.
+    pub async fn wait_for_count(&self, count: usize, deadline: Duration) {
         let mut counted = self.log.count.subscribe();
         let waited = tokio::time::timeout(deadline, counted.wait_for(|now| *now >= count)).await;
-        let arrived = self.received();
         assert!(
             waited.is_ok(),
             "{} of {count} deliveries arrived within {deadline:?}",
-            arrived.len()
+            self.count()
         );
-        arrived
     }
 
     /// Forgets what has been received.
     pub fn clear(&self) {
-        self.lock().received.clear();
+        let mut kept = self.lock();
+        kept.received.clear();
+        kept.arrivals.clear();
         self.log.count.send_replace(0);
     }
 
@@ -212,146 +194,54 @@ impl Drop for Receiver {
     }
 }
 
-impl Received {
-    /// The value of a header, if it is there once and is text.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let mut values = self.headers.get_all(name).iter();
-        let first = values.next()?.to_str().ok()?;
-        values.next().is_none().then_some(first)
-    }
-
-    /// The same for all attempts of one delivery.
-    pub fn delivery_id(&self) -> Option<&str> {
-        self.header("x-service-delivery-id")
-    }
-
-    /// The body as JSON; `Null` when it is not.
-    pub fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.body).unwrap_or_default()
-    }
-
-    pub fn rule_id(&self) -> Option<String> {
-        Some(self.json()["rule_id"].as_str()?.to_owned())
-    }
-
-    pub fn event_id(&self) -> Option<String> {
-        Some(self.json()["event"]["id"].as_str()?.to_owned())
+async fn serve(listener: TcpListener, log: Arc<Log>) {
+    let listener = tokio::net::TcpListener::from_std(listener)
+        .expect("the listener is fit for a runtime: it does not block");
+    let mut conversations = JoinSet::new();
+    loop {
+        while conversations.try_join_next().is_some() {}
+        // What fails here is one connection that was gone already, or a lack of file handles.
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::task::yield_now().await;
+            continue;
+        };
+        log.connections.fetch_add(1, Ordering::Relaxed);
+        let _ = stream.set_nodelay(true);
+        conversations.spawn(converse(TokioIo::new(stream), Arc::clone(&log)));
     }
 }
 
-impl Answer {
-    /// An empty answer with this status.
-    pub fn status(status: u16) -> Self {
-        Self {
-            status: StatusCode::from_u16(status).expect("a test answers with a real status"),
-            headers: Vec::new(),
-            body: Bytes::new(),
-            delay: Duration::ZERO,
-        }
-    }
-
-    pub fn header(mut self, name: &str, value: &str) -> Self {
-        self.headers.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
-        self.body = body.into();
-        self
-    }
-
-    /// Answers this long after the request has arrived.
-    pub fn after(mut self, delay: Duration) -> Self {
-        self.delay = delay;
-        self
-    }
+/// Answers the requests of one connection until either side closes it.
+async fn converse<S>(stream: S, log: Arc<Log>)
+where
+    S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
+{
+    let service = service_fn(|request| keep_and_answer(&log, request));
+    // A client that goes away is no news here.
+    let _ = http1::Builder::new()
+        .serve_connection(stream, service)
+        .await;
 }
 
 async fn keep_and_answer(
-    State(log): State<Arc<Log>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    let answer = log.keep(method, uri, headers, body);
-    if !answer.delay.is_zero() {
-        tokio::time::sleep(answer.delay).await;
-    }
-    let mut response = Response::builder().status(answer.status);
-    for (name, value) in &answer.headers {
-        response = response.header(name, value);
-    }
-    response
-        .body(Body::from(answer.body))
-        .expect("a test answers with headers that are valid")
+    log: &Log,
+    request: Request<Incoming>,
+) -> Result<Response<AnswerBody>, HungUp> {
+    let (head, body) = request.into_parts();
+    let body = Limited::new(body, BODY_BYTES_MAX).collect().await;
+    let body = body.map_err(|_| HungUp)?.to_bytes();
+    let answer = log.keep(head, body);
+    answer.give(&log.handed_over).await.ok_or(HungUp)
 }
 
-impl Log {
-    fn keep(&self, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Answer {
-        let mut received = Received {
-            method,
-            uri,
-            headers,
-            body,
-            arrived: Instant::now(),
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "it is compared with signed times"
-            )]
-            arrived_at: SystemTime::now(),
-            answered: StatusCode::OK,
-        };
-        let mut kept = self.lock();
-        let answer = kept.script.next(&received);
-        received.answered = answer.status;
-        kept.received.push(Arc::new(received));
-        let count = kept.received.len();
-        drop(kept);
-        // Requests are handled on one thread, so counts are published in order.
-        self.count.send_replace(count);
-        answer
-    }
+/// The connection is closed without an answer.
+#[derive(Debug)]
+struct HungUp;
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept
-            .lock()
-            .expect("the chooser of the test panicked; its message is above")
-    }
-}
-
-impl Script {
-    fn next(&mut self, received: &Received) -> Answer {
-        if let Some(answer) = self.next.pop_front() {
-            return answer;
-        }
-        match &mut self.otherwise {
-            Otherwise::Always(answer) => answer.clone(),
-            Otherwise::By(choose) => choose(received),
-        }
-    }
-}
-
-impl Default for Script {
-    fn default() -> Self {
-        Self::from(Otherwise::Always(Answer::status(200)))
-    }
-}
-
-impl From<Otherwise> for Script {
-    fn from(otherwise: Otherwise) -> Self {
-        Self {
-            next: VecDeque::new(),
-            otherwise,
-        }
-    }
-}
-
-impl std::fmt::Debug for Script {
+impl std::fmt::Display for HungUp {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Script")
-            .field("next", &self.next)
-            .finish_non_exhaustive()
+        formatter.write_str("the receiver hung up")
     }
 }
+
+impl std::error::Error for HungUp {}

@@ -84,6 +84,53 @@ async fn the_receiver_keeps_bytes_and_headers_and_answers_as_scripted() {
 }
 
 #[tokio::test]
+async fn a_light_receiver_misbehaves_by_path_and_keeps_who_came_when() {
+    let receiver = Receiver::start_light().expect("it starts");
+    let brief = Duration::from_millis(10);
+    receiver.answer_at("/hang", Answer::never());
+    receiver.answer_at("/close", Answer::hang_up());
+    receiver.answer_at("/trickle", Answer::status(200).trickled(brief));
+    receiver.answer_at("/endless", Answer::status(200).endless(1 << 30));
+    receiver.answer_at("/busy", Answer::status(429).header("retry-after", "7"));
+    let read = |path: &str, bytes: usize| {
+        let mut stream = TcpStream::connect(receiver.address()).expect("it listens");
+        stream
+            .set_read_timeout(Some(brief * 20))
+            .expect("a timeout");
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: a\r\nX-Service-Delivery-Id: dlv_1\r\n\
+             X-Service-Attempt: 2\r\nContent-Length: 2\r\n\r\n{{}}"
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut answer = vec![0; bytes];
+        stream.read_exact(&mut answer).map(|()| answer)
+    };
+    let too_slow = read("/hang", 1).expect_err("no answer");
+    assert_eq!(too_slow.kind(), std::io::ErrorKind::WouldBlock);
+    let closed = read("/close", 1).expect_err("no answer");
+    assert_eq!(closed.kind(), std::io::ErrorKind::UnexpectedEof);
+    let trickled = read("/trickle", 150).expect("some of it");
+    let trickled = String::from_utf8(trickled).expect("text");
+    assert!(
+        trickled.contains("1\r\n.\r\n1\r\n.\r\n"),
+        "a byte at a time: {trickled}"
+    );
+    read("/endless", 1 << 20).expect("some of it");
+    assert!(receiver.bytes_handed_over() >= 1 << 20);
+    let busy = read("/busy", 40).expect("an answer");
+    assert!(busy.starts_with(b"HTTP/1.1 429"));
+
+    let arrivals = receiver.arrivals();
+    assert_eq!((receiver.connections(), receiver.count()), (5, 5));
+    assert_eq!(&*arrivals[4].delivery_id, "dlv_1");
+    assert_eq!(
+        (arrivals[4].attempt, arrivals[4].answered.as_u16()),
+        (2, 429)
+    );
+    assert!(arrivals[0].at <= arrivals[4].at);
+}
+
+#[tokio::test]
 async fn the_receiver_keeps_up_with_tens_of_thousands_of_deliveries() {
     const CONNECTIONS: usize = 4;
     const EACH: usize = 5_000;
