@@ -4,8 +4,11 @@
 
 mod backtest;
 mod bare_journal;
+mod bare_post;
 mod bare_postgres;
+mod deliver;
 mod events;
+mod fleet;
 mod index;
 mod ingest;
 mod lanes;
@@ -52,6 +55,9 @@ struct Arguments {
     /// How many deliveries wait at the same time; for `queue` and `later`.
     #[arg(long, default_value_t = 1_000_000)]
     pending: usize,
+    /// How many deliveries in each round; for `deliver`.
+    #[arg(long, default_value_t = 20_000)]
+    deliveries: usize,
     /// How long PostgreSQL is stopped; for `index`.
     #[arg(long, default_value_t = 60)]
     outage_s: u64,
@@ -82,6 +88,8 @@ enum Profile {
     Rules,
     /// The bare journal as a queue of deliveries, in one stream and in eight.
     Queue,
+    /// Deliveries per second to healthy endpoints, beside bare signed POSTs.
+    Deliver,
 }
 
 #[tokio::main]
@@ -93,6 +101,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         Profile::Trail => trail::measure(&arguments).await?,
         Profile::Rules => rules::measure(arguments.rules, Duration::from_secs(arguments.seconds))?,
         Profile::Queue => queue::measure(&arguments).await?,
+        Profile::Deliver => deliver::measure(&arguments).await?,
         Profile::Backtest => backtest::measure(&arguments).await?,
         Profile::Limits => {
             limits::measure(Duration::from_secs(arguments.seconds)).await?;

@@ -18,8 +18,9 @@ use crate::{Verdict, events, process};
 
 /// Published at the same time, whatever the layout.
 const IN_FLIGHT: usize = 512;
-/// After this long without one, those that are missing are lost.
-const LOST: Duration = Duration::from_secs(30);
+/// After this long without one, those that are missing are lost. A server that was killed with a million
+/// of them needs half a minute to come back.
+const LOST: Duration = Duration::from_secs(180);
 const HOUR_MS: i64 = 3_600_000;
 
 pub(super) async fn measure(
