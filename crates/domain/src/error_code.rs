@@ -93,6 +93,9 @@ error_codes! {
     Internal, "INTERNAL", 500, "Something went wrong on our side",
         "The server met an error it did not expect; it is in the server's log under the `request_id`.",
         "Send the request again. If it keeps failing, give the `request_id` to whoever runs the server.";
+    NotConfigured, "NOT_CONFIGURED", 501, "This is not set up here",
+        "The operation needs a setting that this deployment does not have.",
+        "Ask whoever runs the server to set what `detail` names, then send the request again.";
     JournalUnavailable, "JOURNAL_UNAVAILABLE", 503, "The journal cannot be reached",
         "The durable log did not acknowledge in time, so nothing was promised: what you sent may or may not have been kept.",
         "Send the request again after `Retry-After`. An event with a `client_event_id` is listed once however often it is sent.";

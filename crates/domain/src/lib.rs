@@ -18,6 +18,7 @@ pub mod idempotency;
 pub mod limit;
 pub mod partition;
 pub mod rule;
+pub mod secret;
 pub mod timestamp;
 
 pub use day::Day;

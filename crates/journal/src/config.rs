@@ -101,11 +101,11 @@ pub struct RuleChange {
     pub value: Option<Rule>,
 }
 
-/// Reads every rule there is, then every change.
-pub struct RuleChanges(Follower);
-
-/// Reads which keys have changed, from the moment of asking.
-pub struct KeyChanges(Follower);
+/// Reads the values of a bucket, then every change.
+pub struct Changes<T> {
+    follower: Follower,
+    read: fn(&Entry) -> Option<T>,
+}
 
 impl Journal {
     /// Makes a change known; returns when it is durable. `number` tells the changes of one thing
@@ -142,25 +142,38 @@ impl Journal {
         .await
     }
 
-    pub fn rule_changes(&self) -> RuleChanges {
-        RuleChanges(self.follow_bucket(Bucket::Rules, 0))
+    /// Every rule there is, then every change.
+    pub fn rule_changes(&self) -> Changes<RuleChange> {
+        self.changes(Bucket::Rules, 0, rule_change)
     }
 
-    /// Starts at the newest change: the keys there are already are looked up when they are used.
-    pub async fn key_changes(&self) -> Result<KeyChanges, Error> {
+    /// Which keys have changed. Starts at the newest change: the keys there are already are looked up
+    /// when they are used.
+    pub async fn key_changes(&self) -> Result<Changes<KeyHash>, Error> {
         let newest = self
             .stream_state(self.names.bucket_stream(Bucket::Keys))
             .await?
             .last_sequence;
-        Ok(KeyChanges(self.follow_bucket(Bucket::Keys, newest)))
+        let hash = |entry: &Entry| entry.subject.rsplit('.').next().map(KeyHash::from_text);
+        Ok(self.changes(Bucket::Keys, newest, hash))
     }
 
-    /// The sequence of the newest rule change there is: what a snapshot must have applied to be
-    /// current. A bucket that was emptied by hand has none, whatever its last sequence.
-    pub async fn newest_rule_change(&self) -> Result<u64, Error> {
-        let state = self
-            .stream_state(self.names.bucket_stream(Bucket::Rules))
-            .await?;
+    pub(crate) fn changes<T>(
+        &self,
+        bucket: Bucket,
+        position: u64,
+        read: fn(&Entry) -> Option<T>,
+    ) -> Changes<T> {
+        Changes {
+            follower: self.follow_bucket(bucket, position),
+            read,
+        }
+    }
+
+    /// The sequence of the newest change there is: what a snapshot must have applied to be current. A
+    /// bucket that was emptied by hand has none, whatever its last sequence.
+    pub async fn newest_change(&self, bucket: Bucket) -> Result<u64, Error> {
+        let state = self.stream_state(self.names.bucket_stream(bucket)).await?;
         Ok(if state.messages == 0 {
             0
         } else {
@@ -169,28 +182,18 @@ impl Journal {
     }
 }
 
-impl RuleChanges {
-    /// Waits for changes. One that cannot be read is logged and skipped: an old node must go on
-    /// matching the rules it understands.
-    pub async fn next(&mut self) -> Result<Vec<RuleChange>, Error> {
+impl<T> Changes<T> {
+    /// Waits for changes. One that cannot be read is skipped: an old node must go on with what it
+    /// understands.
+    pub async fn next(&mut self) -> Result<Vec<T>, Error> {
         const CHANGES_MAX: usize = 1_000;
-        let entries = self.0.next(CHANGES_MAX).await?;
-        Ok(entries.iter().filter_map(rule_change).collect())
+        let entries = self.follower.next(CHANGES_MAX).await?;
+        Ok(entries.iter().filter_map(self.read).collect())
     }
 
     /// The sequence up to which every change has been returned.
     pub fn position(&self) -> u64 {
-        self.0.position()
-    }
-}
-
-impl KeyChanges {
-    /// Waits for keys that changed.
-    pub async fn next(&mut self) -> Result<Vec<KeyHash>, Error> {
-        const CHANGES_MAX: usize = 1_000;
-        let entries = self.0.next(CHANGES_MAX).await?;
-        let hash = |entry: &Entry| entry.subject.rsplit('.').next().map(KeyHash::from_text);
-        Ok(entries.iter().filter_map(hash).collect())
+        self.follower.position()
     }
 }
 

@@ -9,10 +9,14 @@
 //!   next; a lone request waits for nobody.
 //! - [`follow`]: reads a stream in order from a position the reader keeps itself.
 //! - [`judged`]: what the matcher has judged, and how far it is.
-//! - [`work`]: deliveries to be sent, each handed to one worker until it is settled, and whose turn it is
-//!   to judge; a delivery that waits is [`later`], and holds nobody's slot.
+//! - [`queue`]: deliveries to be sent: due, for [`later`], or in the lane of an endpoint that cannot take
+//!   them now.
+//! - [`work`]: messages that are each handed to one worker until it settles them: those of the queue, and
+//!   whose turn it is to judge.
+//! - [`endpoints`]: endpoints in trouble, as every worker sees them, and deliveries that were canceled.
 //! - [`dead`]: records that could not be applied, until a person has seen to them.
 //! - [`config`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
+//! - [`secrets`]: signing secrets as last values, sealed.
 //! - [`once`]: marks that only the first writer makes: requests with a name, alerts that went out.
 //!
 //! Every read and write here may happen twice; ids derived from causes make that harmless.
@@ -20,6 +24,7 @@
 pub mod append;
 pub mod config;
 pub mod dead;
+pub mod endpoints;
 mod error;
 pub mod follow;
 pub mod frames;
@@ -27,7 +32,9 @@ pub mod judged;
 pub mod later;
 pub mod once;
 mod persist;
+pub mod queue;
 pub mod record;
+pub mod secrets;
 pub mod streams;
 pub mod work;
 

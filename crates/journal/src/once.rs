@@ -18,8 +18,8 @@ use crate::{
     Error, Journal,
     config::{from_json, to_json},
     persist::persist,
+    queue::QUEUE_AT_ONCE,
     streams::Marks,
-    work::QUEUE_AT_ONCE,
 };
 
 /// How long a mark is tried: a client that waits 10 s for its request is answered.

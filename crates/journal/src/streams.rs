@@ -6,7 +6,11 @@
 use std::{collections::HashMap, time::Duration};
 
 use async_nats::jetstream::{ErrorCode, context::GetStreamErrorKind, kv, stream};
-use domain::partition::{Partition, Partitions};
+use domain::{
+    EndpointId, OrgId,
+    delivery::schedule::EXPIRY,
+    partition::{Partition, Partitions},
+};
 
 use crate::{Error, Journal, dead::Place};
 
@@ -24,6 +28,10 @@ const APPEND_DEDUPE: Duration = Duration::from_secs(60);
 /// Within this a delivery queued again is recognised; covers a matcher's crash and restart. Longer
 /// costs the server memory for every id.
 const DELIVERY_DEDUPE: Duration = Duration::from_secs(2 * 60);
+/// How many lanes of a partition may be taken from; the server's own default is a thousand.
+const LANES_MAX: i32 = 1_000_000;
+/// What a delivery that expired may still be on its way.
+const CANCELS_SPARE: Duration = Duration::from_secs(3600);
 /// How many records that could not be applied there may be; they wait for a person however long it takes.
 /// Beyond it none is taken, so that their logs wait: so many mean that something is wrong with the store
 /// and not with the records. A number and not bytes, as for the marks.
@@ -47,6 +55,12 @@ pub enum Bucket {
     Keys,
     /// Alert rules by organisation and id.
     Rules,
+    /// Endpoints in trouble by organisation and id.
+    Endpoints,
+    /// Deliveries that nobody wants any more, for as long as one may be on its way.
+    Cancels,
+    /// Signing secrets, sealed, by organisation.
+    Secrets,
 }
 
 /// A set of marks that are made once and run out.
@@ -78,12 +92,29 @@ pub(crate) struct Names {
 }
 
 impl Bucket {
-    pub const ALL: [Self; 2] = [Self::Keys, Self::Rules];
+    pub const ALL: [Self; 5] = [
+        Self::Keys,
+        Self::Rules,
+        Self::Endpoints,
+        Self::Cancels,
+        Self::Secrets,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Keys => "keys",
             Self::Rules => "rules",
+            Self::Endpoints => "endpoints",
+            Self::Cancels => "cancels",
+            Self::Secrets => "secrets",
+        }
+    }
+
+    /// How long a value is kept; for ever, if it is zero.
+    fn keep(self) -> Duration {
+        match self {
+            Self::Keys | Self::Rules | Self::Endpoints | Self::Secrets => Duration::ZERO,
+            Self::Cancels => EXPIRY + CANCELS_SPARE,
         }
     }
 }
@@ -135,17 +166,31 @@ impl Names {
         format!("{}.turn.{partition}", self.namespace)
     }
 
-    pub(crate) fn deliveries_stream(&self) -> String {
-        format!("{}_DELIVERIES", self.namespace)
+    pub(crate) fn deliveries_stream(&self, partition: Partition) -> String {
+        format!("{}_DELIVERIES_{}", self.namespace, partition.index())
     }
 
-    pub(crate) fn due_subject(&self) -> String {
-        format!("{}.dl.due", self.namespace)
+    pub(crate) fn due_subject(&self, partition: Partition) -> String {
+        format!("{}.dl.{}.due", self.namespace, partition.index())
     }
 
     /// One subject per delivery: a delivery has at most one next attempt.
-    pub(crate) fn later_subject(&self, delivery: &str) -> String {
-        format!("{}.dl.later.{delivery}", self.namespace)
+    pub(crate) fn later_subject(&self, partition: Partition, delivery: &str) -> String {
+        format!(
+            "{}.dl.{}.later.{delivery}",
+            self.namespace,
+            partition.index()
+        )
+    }
+
+    /// One subject per endpoint that cannot take its deliveries now.
+    pub(crate) fn lane_subject(&self, org: OrgId, endpoint: EndpointId) -> String {
+        let partition = self.partitions.of(org).index();
+        format!("{}.dl.{partition}.lane.{org}.{endpoint}", self.namespace)
+    }
+
+    pub(crate) fn lane_subjects(&self, partition: Partition) -> String {
+        format!("{}.dl.{}.lane.*.*", self.namespace, partition.index())
     }
 
     pub(crate) fn marks_stream(&self, marks: Marks) -> String {
@@ -225,8 +270,9 @@ impl Journal {
             for log in [Log::Events(partition), Log::Outcomes(partition)] {
                 self.ensure_stream(self.log_config(log)).await?;
             }
+            self.ensure_stream(self.deliveries_config(partition))
+                .await?;
         }
-        self.ensure_stream(self.deliveries_config()).await?;
         self.ensure_stream(self.turns_config()).await?;
         for marks in Marks::ALL {
             self.ensure_stream(self.marks_config(marks)).await?;
@@ -249,11 +295,16 @@ impl Journal {
         }
     }
 
-    fn deliveries_config(&self) -> stream::Config {
+    fn deliveries_config(&self, partition: Partition) -> stream::Config {
         stream::Config {
-            name: self.names.deliveries_stream(),
-            subjects: vec![self.names.due_subject(), self.names.later_subject("*")],
+            name: self.names.deliveries_stream(partition),
+            subjects: vec![
+                self.names.due_subject(partition),
+                self.names.later_subject(partition, "*"),
+                self.names.lane_subjects(partition),
+            ],
             retention: stream::RetentionPolicy::WorkQueue,
+            max_consumers: LANES_MAX,
             duplicate_window: DELIVERY_DEDUPE,
             allow_message_schedules: true,
             allow_message_ttl: true,
@@ -330,6 +381,7 @@ impl Journal {
         let config = kv::Config {
             bucket: self.names.bucket(bucket),
             history: 1,
+            max_age: bucket.keep(),
             storage: stream::StorageType::File,
             num_replicas: self.replicas,
             ..kv::Config::default()

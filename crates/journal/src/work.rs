@@ -1,7 +1,7 @@
 //! Messages that are each handed to one worker until it settles them.
 //!
-//! Two queues work like this: the deliveries that are due, and the turns of the matchers, which are
-//! never settled: a turn is handed back, or handed out again when whoever had it died.
+//! Two things work like this: the [queue](crate::queue) of deliveries, and the turns of the matchers, which
+//! are never settled: a turn is handed back, or handed out again when whoever had it died.
 
 use std::time::Duration;
 
@@ -16,14 +16,9 @@ use async_nats::{
 };
 use bytes::Bytes;
 use domain::partition::Partition;
-use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, StreamExt};
 
-use crate::{
-    Error, Journal,
-    append::APPEND_DEADLINE,
-    persist::persist,
-    record::{self, Job},
-};
+use crate::{Error, Journal, append::APPEND_DEADLINE, persist::persist};
 
 /// A silent server is noticed after two of these.
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -31,19 +26,10 @@ const PULL_EXPIRES: Duration = Duration::from_secs(5);
 /// A matcher says every second that it is still there ([`Task::still_at_it`]); one that is silent for this
 /// long is dead, and another takes its turn.
 const TURN_SETTLE: Duration = Duration::from_secs(3);
-/// A send takes at most 10 s; the record of it asks for as much again ([`Task::still_at_it`]). A
-/// worker that died costs its deliveries this delay, so it is no longer than it must be.
-const DELIVER_SETTLE: Duration = Duration::from_secs(16);
-/// How many deliveries wait in a worker for a free slot; few, because their time to be settled runs.
-const DELIVER_PULL_MAX: usize = 64;
 /// How long a worker tries to settle. What it cannot settle is done again by whoever is next.
 const SETTLE_DEADLINE: Duration = Duration::from_secs(10);
 /// How soon a message that we could not deal with is handed out again.
 const HAND_BACK_PAUSE: Duration = Duration::from_secs(1);
-/// How many deliveries of one batch are queued at the same time.
-pub(crate) const QUEUE_AT_ONCE: usize = 64;
-/// Deliveries that all workers together may have open.
-const DELIVER_OPEN_MAX: i64 = 16 * 1024;
 
 /// A stream of messages to be settled one by one.
 pub struct Work {
@@ -53,7 +39,7 @@ pub struct Work {
 
 /// One message to be settled. Dropped unsettled it comes back, to this or another worker.
 pub struct Task {
-    message: jetstream::Message,
+    pub(crate) message: jetstream::Message,
 }
 
 impl Journal {
@@ -89,32 +75,6 @@ impl Journal {
         .await
     }
 
-    /// This node's share of the deliveries that are due, at most `open_max` at a time.
-    pub async fn deliveries_due(&self, open_max: usize) -> Result<Work, Error> {
-        let config = pull::Config {
-            durable_name: Some("deliver".to_owned()),
-            filter_subject: self.names.due_subject(),
-            ack_policy: AckPolicy::Explicit,
-            ack_wait: DELIVER_SETTLE,
-            max_ack_pending: DELIVER_OPEN_MAX,
-            ..pull::Config::default()
-        };
-        let batch = open_max.min(DELIVER_PULL_MAX);
-        self.work(self.names.deliveries_stream(), config, batch)
-            .await
-    }
-
-    /// Queues deliveries that are due now. One queued again is recognised.
-    pub async fn deliver_all(&self, jobs: &[Job]) -> Result<(), Error> {
-        let subject = self.names.due_subject();
-        let messages: Vec<PublishMessage> = jobs.iter().map(message).collect();
-        stream::iter(messages.into_iter().map(Ok))
-            .try_for_each_concurrent(QUEUE_AT_ONCE, |message| {
-                self.publish(&subject, message, APPEND_DEADLINE)
-            })
-            .await
-    }
-
     /// Makes or updates the durable consumer, then pulls from it. A consumer that was lost is made
     /// again by the next call, never waited for.
     async fn work(
@@ -143,13 +103,6 @@ impl Journal {
     }
 }
 
-/// The message of a job. Its id is the attempt's, so that a crash cannot queue one twice.
-pub(crate) fn message(job: &Job) -> PublishMessage {
-    PublishMessage::build()
-        .payload(Bytes::from(record::message(job)))
-        .message_id(format!("{}-{}", job.matched.delivery, job.attempt))
-}
-
 impl Work {
     /// Waits for the next message. After an error, ask the journal for the work again.
     pub async fn next(&mut self) -> Result<Task, Error> {
@@ -159,9 +112,7 @@ impl Work {
             None => Err(Error::timed_out(&self.doing)),
         }
     }
-}
 
-impl Work {
     /// Hands back what was pulled and not taken, so that nobody waits for it to time out.
     pub async fn hand_back_rest(mut self) {
         while let Some(Some(Ok(message))) = self.messages.next().now_or_never() {

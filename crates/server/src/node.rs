@@ -16,7 +16,7 @@ use crate::{
     alerts::backtest::BACKTESTS,
     announce::Announcer,
     config::{Config, PublicUrl},
-    deliveries::{signing::Signing, target::TargetPolicy},
+    deliveries::{secrets::seal::Vault, signing::DeploymentKeys, target::TargetPolicy},
     edge::{
         client_address::ProxyTrust, identity::Door, rate_limit::Quotas,
         session_cookie::SessionCookie,
@@ -44,9 +44,11 @@ pub struct Node {
     pub announcer: Announcer,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
-    pub signing: Option<Arc<Signing>>,
+    pub deployment_keys: Arc<DeploymentKeys>,
+    pub vault: Arc<Vault>,
     pub rules_per_org_max: u32,
     pub delivery_concurrency: usize,
+    pub endpoint_concurrency: u32,
     pub retention: Duration,
     pub delivery_retention: Duration,
     pub request_timeout: Duration,
@@ -89,13 +91,11 @@ impl Node {
                 config.delivery.allow_http,
                 config.delivery.allow_cidrs.clone(),
             )),
-            signing: config
-                .delivery
-                .signing_secret
-                .as_ref()
-                .map(|secret| Arc::new(Signing::new(secret))),
+            deployment_keys: Arc::new(DeploymentKeys::read(&config.delivery)),
+            vault: Arc::new(Vault::open(&config.secrets)?),
             rules_per_org_max: config.alerts.rules_per_org_max,
             delivery_concurrency: config.delivery.concurrency,
+            endpoint_concurrency: config.delivery.endpoint_concurrency,
             retention: config.retention(),
             delivery_retention: config.delivery_retention(),
             request_timeout: Duration::from_secs(config.http.request_timeout_s),
@@ -136,6 +136,8 @@ impl Node {
             announcer: self.announcer.clone(),
             clock: self.clock,
             targets: Arc::clone(&self.targets),
+            deployment_keys: Arc::clone(&self.deployment_keys),
+            vault: Arc::clone(&self.vault),
             rules_per_org_max: self.rules_per_org_max,
             passwords: Passwords::new()?,
             post,

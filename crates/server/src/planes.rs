@@ -27,7 +27,7 @@ use crate::{
     announce::Announcer,
     chance,
     config::PublicUrl,
-    deliveries::target::TargetPolicy,
+    deliveries::{secrets::seal::Vault, signing::DeploymentKeys, target::TargetPolicy},
     edge::{
         Problem,
         client_address::ProxyTrust,
@@ -65,6 +65,8 @@ pub struct ControlPlane {
     pub announcer: Announcer,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
+    pub deployment_keys: Arc<DeploymentKeys>,
+    pub vault: Arc<Vault>,
     pub rules_per_org_max: u32,
     pub passwords: Passwords,
     /// `None`: there is no mail server.

@@ -15,7 +15,10 @@ use crate::{
     alerts::{history, matching::Matcher},
     apply::{Applier, Sink},
     dead_letters,
-    deliveries::{self, failure::Failures, record::Recorder, send::Sender},
+    deliveries::{
+        self, failure::Failures, notice::Notices, record::Recorder, secrets, send::Sender,
+        signing::Signing, work::Tools,
+    },
     events::{index::Index, retention::Retention},
     exports::{
         sweep,
@@ -27,7 +30,7 @@ use crate::{
     node::Node,
     planes::Appenders,
     routes,
-    snapshots::Rules,
+    snapshots::{Cancels, Endpoints, Rules, Secrets, Targets},
 };
 
 /// One thing a process does.
@@ -103,6 +106,8 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     let control = node.control_plane(events.clone(), tasks)?;
     let telling = history::sweep(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of rules", telling);
+    let telling = secrets::tell::sweep(control.clone(), stopping.clone());
+    tasks.spawn("tell the trail of signing secrets", telling);
     routes::api(&node.data_plane(events), &control)
 }
 
@@ -169,13 +174,36 @@ fn judge_events(node: &Node, tasks: &Tasks) {
 }
 
 fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
-    let outcomes = Appenders::start(&node.journal, Log::Outcomes, tasks);
-    let events = Appenders::start(&node.journal, Log::Events, tasks);
-    let failures = Failures::new(events, node.retention);
-    let sender = Sender::new(Arc::clone(&node.targets), node.signing.clone())?;
-    let journal = node.journal.clone();
-    let worker = deliveries::work::Worker::new(journal, sender, outcomes, failures, node.clock);
-    let task = worker.run(node.delivery_concurrency, tasks.stopping().clone());
-    tasks.spawn("deliver", task);
+    let (journal, stopping) = (&node.journal, tasks.stopping());
+    let endpoints = Endpoints::new(journal.clone());
+    let targets = Targets::new(journal.clone());
+    let cancels = Cancels::new(journal.clone());
+    let secrets = Secrets::new(journal.clone(), Arc::clone(&node.vault));
+    let following = endpoints.clone().follow(stopping.clone());
+    tasks.spawn("follow endpoints", following);
+    tasks.spawn("follow targets", targets.clone().follow(stopping.clone()));
+    tasks.spawn("follow cancels", cancels.clone().follow(stopping.clone()));
+    let following = secrets.clone().follow(stopping.clone());
+    tasks.spawn("follow signing secrets", following);
+    let events = Appenders::start(journal, Log::Events, tasks);
+    let signing = Signing::new(Arc::clone(&node.deployment_keys), secrets);
+    let tools = Tools {
+        journal: journal.clone(),
+        sender: Sender::new(Arc::clone(&node.targets), signing.clone())?,
+        outcomes: Appenders::start(journal, Log::Outcomes, tasks),
+        failures: Failures::new(events.clone(), node.retention),
+        notices: Notices::new(events, node.retention),
+        endpoints,
+        targets,
+        cancels,
+        clock: node.clock,
+    };
+    let (slots, per_endpoint) = (node.delivery_concurrency, node.endpoint_concurrency);
+    let worker = deliveries::work::Worker::new(tools, slots, per_endpoint, stopping.clone());
+    let stopping = stopping.clone();
+    tasks.spawn("deliver", async move {
+        signing.load(&stopping).await;
+        worker.run().await
+    });
     Ok(())
 }

@@ -23,7 +23,7 @@ use crate::{
     },
     alerts::{backtest::ask as backtest, rules, suggest, trial, trigger, versions},
     decisions::decide,
-    deliveries::show as deliveries,
+    deliveries::{rebuild, secrets::manage as secrets, show as deliveries},
     edge::{
         Problem,
         cross_site::{self, CrossSite},
@@ -106,6 +106,19 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         )
         .route("/v1/deliveries", get(deliveries::list))
         .route("/v1/deliveries/{id}", get(deliveries::show))
+        .route(
+            "/v1/deliveries/{id}/attempts/{attempt_id}/request",
+            get(rebuild::rebuild),
+        )
+        .route(
+            "/v1/signing-secrets",
+            per_key(KeyWrite, post(secrets::stage)).get(secrets::list),
+        )
+        .route("/v1/signing-secrets/{id}", delete(secrets::drop))
+        .route(
+            "/v1/signing-secrets/{id}/promote",
+            per_key(KeyWrite, post(secrets::promote)),
+        )
         .route(
             "/v1/api-keys",
             per_key(KeyWrite, post(api_keys::create)).get(api_keys::list),

@@ -47,6 +47,8 @@ pub struct Attempt {
     pub started_at: Timestamp,
     pub finished_at: Timestamp,
     pub signed_at: Timestamp,
+    /// The secrets it was signed with: `deployment`, or ids.
+    pub secrets: Vec<String>,
     pub url: String,
     pub remote_address: Option<String>,
     pub body_sha256: String,
@@ -143,7 +145,7 @@ impl Store {
         const ATTEMPTS_MAX: i64 = 1_000;
         let rows: Vec<AttemptDbRow> = sqlx::query_as(
             "SELECT org_id, delivery_id, id, number, trigger, due_at, started_at, finished_at, signed_at,
-                    url, remote_address, body_sha256, body_bytes, status, outcome, error, answer
+                    url, remote_address, body_sha256, body_bytes, status, outcome, error, answer, secrets
              FROM delivery_attempts WHERE org_id = $1 AND delivery_id = $2 ORDER BY id LIMIT $3",
         )
         .bind(org.uuid())
@@ -287,6 +289,9 @@ async fn insert_attempts(
     let maybe = |value: fn(&Attempt) -> &Option<String>| {
         attempts.iter().map(value).cloned().collect::<Vec<_>>()
     };
+    let secrets = attempts
+        .iter()
+        .map(|attempt| serde_json::to_string(&attempt.secrets).expect("texts always encode"));
     let numbers = |value: fn(&Attempt) -> u32| {
         attempts
             .iter()
@@ -302,10 +307,10 @@ async fn insert_attempts(
     sqlx::query(
         "INSERT INTO delivery_attempts (org_id, delivery_id, id, number, trigger, due_at, started_at,
              finished_at, signed_at, url, remote_address, body_sha256, body_bytes, status, outcome,
-             error, answer)
+             error, answer, secrets)
          SELECT * FROM UNNEST($1::uuid[], $2::uuid[], $3::uuid[], $4::int[], $5::text[],
              $6::timestamptz[], $7::timestamptz[], $8::timestamptz[], $9::timestamptz[], $10::text[],
-             $11::text[], $12::text[], $13::int[], $14::int[], $15::text[], $16::text[], $17::text[])
+             $11::text[], $12::text[], $13::int[], $14::int[], $15::text[], $16::text[], $17::text[], $18::text[])
          ON CONFLICT DO NOTHING",
     )
     .bind(uuids(|attempt| attempt.org.uuid()))
@@ -325,6 +330,7 @@ async fn insert_attempts(
     .bind(texts(|attempt| &attempt.outcome))
     .bind(maybe(|attempt| &attempt.error))
     .bind(texts(|attempt| &attempt.answer))
+    .bind(secrets.collect::<Vec<_>>())
     .execute(&mut **transaction)
     .await?;
     Ok(())
@@ -415,6 +421,7 @@ struct AttemptDbRow {
     outcome: String,
     error: Option<String>,
     answer: String,
+    secrets: String,
 }
 
 impl From<AttemptDbRow> for Attempt {
@@ -429,6 +436,7 @@ impl From<AttemptDbRow> for Attempt {
             started_at: from_database(row.started_at),
             finished_at: from_database(row.finished_at),
             signed_at: from_database(row.signed_at),
+            secrets: serde_json::from_str(&row.secrets).unwrap_or_default(),
             url: row.url,
             remote_address: row.remote_address,
             body_sha256: row.body_sha256,

@@ -24,6 +24,7 @@ pub mod registrations;
 pub mod rule_counts;
 pub mod rules;
 pub mod sessions;
+pub mod signing_secrets;
 mod times;
 pub mod watermark;
 pub mod writer;

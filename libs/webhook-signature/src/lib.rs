@@ -45,8 +45,11 @@ pub const TIMESTAMP_HEADER: &str = "x-service-timestamp";
 /// `sha256=<hex>`. On every delivery of a deployment that has a signing secret.
 pub const SIGNATURE_HEADER: &str = "x-service-signature";
 
-/// The same, made with the secret that is being replaced. Reserved: the server does not send it yet.
+/// The same, made with the secret that was replaced, for the time that it goes on beside the current one.
 pub const PREVIOUS_SIGNATURE_HEADER: &str = "x-service-signature-previous";
+
+/// The same, made with the secret that is going to replace the current one.
+pub const NEXT_SIGNATURE_HEADER: &str = "x-service-signature-next";
 
 /// The type of the matched event, so that a receiver can route before it parses.
 pub const EVENT_HEADER: &str = "x-service-event";

@@ -1,8 +1,9 @@
 //! A delivery: one matched event on its way to one rule's endpoint.
 //!
 //! Each send is an attempt. [`body`] writes the bytes that are signed and sent, [`outcome`] reads
-//! the answer, [`schedule`] says when to try again, [`endpoint`] what the answers say about the
-//! receiver. A delivery is `pending` until it is `delivered`, `scheduled` for another try, `held` until
+//! the answer, [`schedule`] says when to try again, [`endpoint`]
+//! what the answers say about the receiver. One worker keeps a [`pulse`] of each receiver, and a
+//! [`rota`] of what it could send next. A delivery is `pending` until it is `delivered`, `scheduled` for another try, `held` until
 //! its endpoint may be sent to, `canceled`, or `failed` for good; a [`Reason`] says why. An alert that its
 //! rule does not send is on record as `suppressed`, `snoozed` or `shadow`, and stays so.
 
@@ -10,13 +11,18 @@ pub mod body;
 pub mod endpoint;
 pub mod failure;
 pub mod outcome;
+pub mod pulse;
 mod reason;
+pub mod rota;
 pub mod schedule;
 
 use serde::{Deserialize, Serialize};
 
+pub use endpoint::{Endpoint, Gate, Notice};
 pub use outcome::{Answer, Outcome};
+pub use pulse::Pulse;
 pub use reason::Reason;
+pub use rota::Rota;
 
 /// Where a delivery stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

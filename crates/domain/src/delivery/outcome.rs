@@ -16,6 +16,27 @@ pub struct Answer {
     pub timed_out: bool,
 }
 
+/// No receiver can quiet us for longer at a time: a slip of a digit should not silence alerts for weeks.
+pub const QUIET_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Answer {
+    /// How long nothing should be sent to this receiver. Those who are overloaded or broken (429, 5xx)
+    /// may ask for that; on any other answer `Retry-After` means nothing.
+    pub fn quiet(&self) -> Option<Duration> {
+        let asked = self.retry_after.filter(|asked| !asked.is_zero())?;
+        match self.status {
+            Some(429 | 500..=599) => Some(asked.min(QUIET_MAX)),
+            _ => None,
+        }
+    }
+
+    /// Whether it uses up a step of the schedule. A receiver that answers 429 is alive and asks for
+    /// pace; a fault of ours is not the delivery's.
+    pub fn is_charged(&self) -> bool {
+        self.status != Some(429) && self.outcome != Outcome::OurFault
+    }
+}
+
 /// The class of an attempt's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

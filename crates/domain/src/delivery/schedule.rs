@@ -29,8 +29,12 @@ pub const WAITS: [Duration; 13] = [
     minutes(20 * 60),
 ];
 
-/// No attempt is scheduled for later than this after the match.
+/// No attempt starts later than this after the match.
 pub const EXPIRY: Duration = minutes(72 * 60);
+
+/// An attempt that is not charged is repeated after this share of the delivery's age at the least, so
+/// that 72 hours of them are some 130 attempts on record, and not one for each second.
+const AGE_SHARE: u32 = 10;
 
 /// What becomes of a delivery after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +83,23 @@ pub struct Round {
     pub since: Timestamp,
 }
 
+impl Round {
+    fn expires_at(self) -> Timestamp {
+        self.since.plus(EXPIRY)
+    }
+}
+
+/// Whether a delivery is too old for another attempt to start.
+pub fn is_expired(round: Round, now: Timestamp) -> bool {
+    now > round.expires_at()
+}
+
 /// What follows attempt `number` (counted from 1) of a delivery, given how it ended.
+///
+/// The receiver can put off the next attempt (`Retry-After`) but can neither bring it forward nor move
+/// the expiry. Where our own wait ends after the expiry, the delivery has failed now, because nothing
+/// can come of waiting. Where only the receiver's does, it is due at the expiry: by then somebody may
+/// have resumed the endpoint; if not, it expires there.
 pub fn next(
     (delivery, number): (DeliveryId, u32),
     round: Round,
@@ -87,27 +107,41 @@ pub fn next(
     finished_at: Timestamp,
 ) -> Next {
     match answer.outcome {
-        Outcome::Delivered => Next::Done,
-        Outcome::Permanent => Next::Failed(Reason::Permanent),
-        Outcome::Blocked => Next::Held(Reason::Blocked),
+        Outcome::Delivered => return Next::Done,
+        Outcome::Permanent => return Next::Failed(Reason::Permanent),
+        Outcome::Blocked => return Next::Held(Reason::Blocked),
         Outcome::Transient
         | Outcome::Rejected
         | Outcome::Redirect
         | Outcome::Gone
-        | Outcome::OurFault => {
-            let index = usize::try_from(round.step).unwrap_or(usize::MAX);
-            let Some(wait) = WAITS.get(index) else {
-                return Next::Failed(Reason::Exhausted);
-            };
-            let due = finished_at.plus(*wait + jitter(delivery, number, *wait));
-            if due > round.since.plus(EXPIRY) {
-                Next::Failed(Reason::Expired)
-            } else {
-                let step = round.step + 1;
-                Next::At { due, step }
-            }
-        }
+        | Outcome::OurFault => {}
     }
+    let (wait, step) = if answer.is_charged() {
+        match wait_of(round.step) {
+            Some(wait) => (wait, round.step + 1),
+            None => return Next::Failed(Reason::Exhausted),
+        }
+    } else {
+        (uncharged_wait(round, finished_at), round.step)
+    };
+    let ours = finished_at.plus(wait + jitter(delivery, number, wait));
+    if ours > round.expires_at() {
+        return Next::Failed(Reason::Expired);
+    }
+    let theirs = finished_at.plus(answer.quiet().unwrap_or_default());
+    let due = ours.max(theirs).min(round.expires_at());
+    Next::At { due, step }
+}
+
+fn wait_of(step: u32) -> Option<Duration> {
+    WAITS.get(usize::try_from(step).ok()?).copied()
+}
+
+/// The wait before an attempt that the last one did not use up: that of the current step, but longer
+/// as the delivery ages. Behind the last step there is only the age.
+fn uncharged_wait(round: Round, finished_at: Timestamp) -> Duration {
+    let age = finished_at.since(round.since);
+    wait_of(round.step).unwrap_or(WAITS[0]).max(age / AGE_SHARE)
 }
 
 /// Up to a tenth of the wait, from the delivery and the attempt: predictable, the same after a

@@ -10,7 +10,7 @@ use journal::{
 };
 use tokio::time::timeout;
 
-use crate::{DEADLINE, job, journal, now};
+use crate::{DEADLINE, journal, now, queue::job};
 
 #[tokio::test]
 async fn a_turn_is_one_matchers_until_it_is_handed_back_or_not_heard_of() {
@@ -78,7 +78,7 @@ async fn a_judgement_goes_behind_the_last_one_or_its_writer_was_overtaken() {
     // What others write to the log is not of the chain.
     let (appender, task) = journal.appender(Log::Outcomes(partition), "a");
     let appends = async {
-        let matched = OutcomeRecord::Matched(job(now()).matched);
+        let matched = OutcomeRecord::Matched(job(2, now()).matched);
         let frames = Frames::from_iter([matched]);
         appender.append(frames).await.expect("acknowledged");
         drop(appender);

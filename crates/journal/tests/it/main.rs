@@ -1,13 +1,14 @@
 //! The journal on a real NATS server.
 
+mod endpoints;
 mod judged;
+mod queue;
 
 use std::time::Duration;
 
 use domain::{
-    DeliveryId, EventId, OrgId, RuleId, Timestamp,
+    DeliveryId, EventId, OrgId, Timestamp,
     account::{ApiKey, Scope},
-    delivery::Cause,
     idempotency::RequestName,
     partition::Partitions,
 };
@@ -18,7 +19,7 @@ use journal::{
     dead::Place,
     frames::Frames,
     once::{AlertMark, RequestMark},
-    record::{self, EventRecord, Job, Matched},
+    record::{self, EventRecord},
     streams::Log,
 };
 use testkit::{namespace, shared};
@@ -57,21 +58,6 @@ fn event(number: u128, json: &str) -> EventRecord<'_> {
 
 fn frame(number: u128, json: &str) -> Frames {
     Frames::from_iter([event(number, json)])
-}
-
-fn job(due_at: Timestamp) -> Job {
-    let matched = Matched {
-        org: OrgId::from_uuid(Uuid::from_u128(1)),
-        delivery: DeliveryId::from_uuid(Uuid::from_u128(2)),
-        event: EventId::from_uuid(Uuid::from_u128(3)),
-        rule: RuleId::from_uuid(Uuid::from_u128(4)),
-        rule_name: String::from("r"),
-        event_type: String::from("tool_call"),
-        url: String::from("https://example.com"),
-        matched_at: due_at,
-        cause: Cause::Match,
-    };
-    Job::first(matched, String::from("{}"))
 }
 
 /// The real time, which scheduled messages go by.
@@ -223,61 +209,6 @@ async fn a_follower_goes_on_where_it_is_told() {
 }
 
 #[tokio::test]
-async fn a_delivery_queued_twice_is_handed_out_once_and_comes_back_until_settled() {
-    let journal = journal().await;
-    let job = job(now());
-    journal
-        .deliver_all(&[job.clone(), job.clone()])
-        .await
-        .expect("queued");
-    journal
-        .deliver_all(std::slice::from_ref(&job))
-        .await
-        .expect("queued");
-    let mut work = journal.deliveries_due(10).await.expect("work");
-    let task = timeout(DEADLINE, work.next())
-        .await
-        .expect("in time")
-        .expect("a task");
-    assert_eq!(record::jobs(task.payload()).expect("a job"), [job]);
-    task.hand_back().await.expect("handed back");
-    let again = timeout(DEADLINE, work.next())
-        .await
-        .expect("in time")
-        .expect("a task");
-    again.settle().await.expect("settled");
-    let more = timeout(Duration::from_millis(500), work.next()).await;
-    assert!(more.is_err(), "nothing is left");
-}
-
-#[tokio::test]
-async fn a_delivery_for_later_comes_when_it_is_due_and_not_before() {
-    let journal = journal().await;
-    let due_at = now().plus(Duration::from_secs(2));
-    let later = job(due_at);
-    journal.deliver_later(&later).await.expect("scheduled");
-    // Scheduled again, as after a crash before settling.
-    journal.deliver_later(&later).await.expect("scheduled");
-    let mut work = journal.deliveries_due(10).await.expect("work");
-    let task = loop {
-        match timeout(DEADLINE, work.next()).await.expect("in time") {
-            Ok(task) => break task,
-            Err(error) => println!("{error}"),
-        }
-    };
-    let came_at = now();
-    assert!(came_at >= due_at, "came at {came_at:?}, due at {due_at:?}");
-    assert!(
-        came_at < due_at.plus(Duration::from_secs(3)),
-        "came at {came_at:?}, due at {due_at:?}"
-    );
-    assert_eq!(record::jobs(task.payload()).expect("a job"), [later]);
-    task.settle().await.expect("settled");
-    let more = timeout(Duration::from_secs(1), work.next()).await;
-    assert!(more.is_err(), "nothing is left");
-}
-
-#[tokio::test]
 async fn a_key_is_found_the_moment_it_is_announced_and_not_once_it_is_gone() {
     let journal = journal().await;
     let hash = ApiKey::new([1; 20]).hash();
@@ -378,35 +309,6 @@ async fn streams_are_made_once_and_another_number_of_partitions_is_refused() {
         error.contains("installed with 2 partitions") && error.contains('3'),
         "{error}"
     );
-}
-
-#[tokio::test]
-async fn a_lost_consumer_is_noticed_and_made_again_by_asking_for_the_work_again() {
-    let journal = journal().await;
-    let mut work = journal.deliveries_due(8).await.expect("work");
-    let client = async_nats::connect(&shared().nats_url)
-        .await
-        .expect("NATS runs");
-    let events = journal.log_name(events_log(&journal));
-    let stream = async_nats::jetstream::new(client)
-        .get_stream(events.replace("EVENTS_0", "DELIVERIES"))
-        .await
-        .expect("the stream");
-    stream.delete_consumer("deliver").await.expect("deleted");
-
-    let noticed = timeout(DEADLINE, work.next()).await.expect("in time");
-    assert!(
-        noticed.is_err(),
-        "a worker is told that its consumer is gone"
-    );
-
-    let job = job(now());
-    let queued = journal.deliver_all(std::slice::from_ref(&job));
-    queued.await.expect("queued");
-    let mut work = journal.deliveries_due(8).await.expect("work again");
-    let task = timeout(DEADLINE, work.next()).await.expect("in time");
-    let task = task.expect("a task");
-    assert_eq!(record::jobs(task.payload()).expect("readable"), [job]);
 }
 
 #[tokio::test]

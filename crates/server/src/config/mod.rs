@@ -20,7 +20,7 @@ use ipnet::IpNet;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
-use crate::mail;
+use crate::{deliveries::secrets::seal::Vault, mail};
 
 pub use load::{home, load, otel_is_configured, search_path, standard_variable};
 pub use public_url::PublicUrl;
@@ -40,6 +40,7 @@ pub struct Config {
     pub events: Events,
     pub alerts: Alerts,
     pub delivery: Delivery,
+    pub secrets: Secrets,
     pub mail: Mail,
     pub files: Files,
     pub log: Log,
@@ -121,11 +122,24 @@ pub struct Alerts {
 pub struct Delivery {
     #[serde(serialize_with = "hidden_option")]
     pub signing_secret: Option<SecretString>,
+    #[serde(serialize_with = "hidden_option")]
+    pub previous_signing_secret: Option<SecretString>,
     pub allow_http: bool,
     #[serde(deserialize_with = "load::list")]
     pub allow_cidrs: Vec<IpNet>,
     pub concurrency: usize,
+    pub endpoint_concurrency: u32,
     pub retention_days: u32,
+}
+
+/// Keys that seal what customers' secrets are at rest.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Secrets {
+    #[serde(serialize_with = "hidden_option")]
+    pub key: Option<SecretString>,
+    #[serde(serialize_with = "hidden_option")]
+    pub previous_key: Option<SecretString>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -288,9 +302,11 @@ impl Default for Delivery {
     fn default() -> Self {
         Self {
             signing_secret: None,
+            previous_signing_secret: None,
             allow_http: false,
             allow_cidrs: Vec::new(),
             concurrency: 1_024,
+            endpoint_concurrency: 8,
             retention_days: 30,
         }
     }
@@ -385,6 +401,10 @@ impl Config {
             "delivery.concurrency must be at least 1"
         );
         anyhow::ensure!(
+            (1..=64).contains(&self.delivery.endpoint_concurrency),
+            "delivery.endpoint_concurrency must be 1 to 64"
+        );
+        anyhow::ensure!(
             (1..=10_000).contains(&self.redis.timeout_ms),
             "redis.timeout_ms must be between 1 and 10000"
         );
@@ -411,6 +431,18 @@ impl Config {
                 "delivery.signing_secret is empty; leave it out to send unsigned webhooks"
             );
         }
+        if let Some(previous) = &self.delivery.previous_signing_secret {
+            anyhow::ensure!(
+                self.delivery.signing_secret.is_some() && !previous.expose_secret().is_empty(),
+                "delivery.previous_signing_secret is what delivery.signing_secret was before; it is set \
+                 beside that one, and is not empty"
+            );
+        }
+        Vault::open(&self.secrets)?;
+        anyhow::ensure!(
+            self.secrets.key.is_some() || self.secrets.previous_key.is_none(),
+            "secrets.previous_key is what secrets.key was before; it is set beside that one"
+        );
         Ok(())
     }
 }

@@ -174,7 +174,12 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "delivery.signing_secret",
         "none",
-        "Signs every webhook; without it the signature header is absent. A secret of the form `whsec_<base64>` also signs in the Standard Webhooks form. Secret: prefer `WATCHBELL__DELIVERY__SIGNING_SECRET_FILE`.",
+        "Signs every webhook of organisations that have no signing secret of their own; without it the signature header is absent. A secret of the form `whsec_<base64>` also signs in the Standard Webhooks form. Secret: prefer `WATCHBELL__DELIVERY__SIGNING_SECRET_FILE`.",
+    ),
+    setting(
+        "delivery.previous_signing_secret",
+        "none",
+        "What `delivery.signing_secret` was before. While it is set, webhooks carry its signature too (`X-Service-Signature-Previous`), so that receivers can be changed over one by one. Secret: prefer `WATCHBELL__DELIVERY__PREVIOUS_SIGNING_SECRET_FILE`.",
     ),
     setting(
         "delivery.allow_http",
@@ -192,9 +197,24 @@ pub const SETTINGS: &[Setting] = &[
         "Sends one process has in flight at most.",
     ),
     setting(
+        "delivery.endpoint_concurrency",
+        "8",
+        "Sends one process has in flight to one endpoint at most, 1 to 64. Fewer while the endpoint is slow or asks for a slower pace.",
+    ),
+    setting(
         "delivery.retention_days",
         "30",
         "How many days deliveries and their attempts can be looked at.",
+    ),
+    setting(
+        "secrets.key",
+        "none",
+        "Seals the signing secrets of organisations, which are kept in PostgreSQL and the journal: 32 random bytes in base64 (`openssl rand -base64 32`), the same on every node. Without it organisations cannot have secrets of their own. If it is lost, so are they. Secret: prefer `WATCHBELL__SECRETS__KEY_FILE`.",
+    ),
+    setting(
+        "secrets.previous_key",
+        "none",
+        "What `secrets.key` was before: opens what was sealed by it, and seals nothing. Secret: prefer `WATCHBELL__SECRETS__PREVIOUS_KEY_FILE`.",
     ),
     setting(
         "mail.smtp_url",

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use domain::{
     DeliveryId, EventId, RuleId, Timestamp,
-    delivery::{Cause, State, failure},
+    delivery::{
+        Cause, State,
+        failure::{EVENT_TYPE, event_tail},
+    },
     event::accept::Arrival,
 };
-use journal::record::{Attempted, Job};
+use journal::record::Job;
 use serde::Serialize;
 
 use crate::{
@@ -20,6 +23,15 @@ use crate::{
 pub struct Failures {
     events: Appenders,
     retention: Duration,
+}
+
+/// How a delivery stands, and what came last.
+pub struct Failure {
+    pub state: State,
+    pub attempts: u32,
+    pub status: Option<u16>,
+    pub error: Option<String>,
+    pub at: Timestamp,
 }
 
 #[derive(Serialize)]
@@ -51,8 +63,8 @@ impl Failures {
 
     /// Records that no further attempt will be made, if that is so. Recorded again, after a crash, it is
     /// the same event.
-    pub async fn tell(&self, job: &Job, attempted: &Attempted) -> Result<(), Unrecorded> {
-        let action = match attempted.state {
+    pub async fn tell(&self, job: &Job, failure: Failure) -> Result<(), Unrecorded> {
+        let action = match failure.state {
             State::Failed => "deliveries.fail",
             State::Held => "deliveries.hold",
             _ => return Ok(()),
@@ -60,11 +72,11 @@ impl Failures {
         let matched = &job.matched;
         // A test tells whoever asked for it. And the alert of a failure that fails is not told in turn: a
         // rule that watches for everything would never come to rest.
-        if matched.cause == Cause::Test || matched.event_type == failure::EVENT_TYPE {
+        if matched.cause == Cause::Test || matched.event_type == EVENT_TYPE {
             return Ok(());
         }
         let event = FailureEvent {
-            event_type: failure::EVENT_TYPE,
+            event_type: EVENT_TYPE,
             agent_id: "watchbell",
             action,
             result: "error",
@@ -75,17 +87,17 @@ impl Failures {
                 rule_id: matched.rule,
                 rule_name: matched.rule_name.clone(),
                 event_id: matched.event,
-                attempts: attempted.number,
-                status: attempted.status,
-                error: attempted.error.clone(),
+                attempts: failure.attempts,
+                status: failure.status,
+                error: failure.error,
             },
         };
         let arrival = Arrival {
             org: matched.org,
-            received_at: attempted.finished_at,
+            received_at: failure.at,
             retention: self.retention,
         };
-        let tail = failure::event_tail(matched.delivery, attempted.number);
+        let tail = event_tail(matched.delivery, failure.attempts);
         record_patiently(tail, &self.events, &arrival, &event).await?;
         Ok(())
     }

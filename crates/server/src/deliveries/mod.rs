@@ -1,8 +1,9 @@
 //! Deliveries: a matched event on its way to its rule's endpoint.
 //!
 //! The cast: [`work`] takes due deliveries off the queue and settles each; [`target`] says where a
-//! webhook may go; [`send`] makes one attempt, signed by [`signing`]; [`record`] writes what happened
-//! to the store; [`show`] shows it; [`failure`] tells the trail of what is given up. When to try again is decided in `domain::delivery::schedule`.
+//! webhook may go; [`send`] makes one attempt, with the [`head`] and signed by [`signing`] with the deployment's
+//! secret or the organisation's own [`secrets`]; [`record`] writes what happened
+//! to the store; [`show`] shows it, and [`rebuild`] what was sent, to the byte; [`failure`] tells the trail of what is given up. When to try again is decided in `domain::delivery::schedule`.
 //!
 //! Guaranteed: every match is sent at least once or ends in a state that says why not, and every
 //! attempt is on record before the delivery is settled. Not guaranteed: exactly one send. If this
@@ -11,7 +12,11 @@
 
 pub mod address;
 pub mod failure;
+pub mod head;
+pub mod notice;
+pub mod rebuild;
 pub mod record;
+pub mod secrets;
 pub mod send;
 pub mod show;
 pub mod signing;

@@ -1,7 +1,7 @@
 //! Writes what became of deliveries to the store: one task per partition, exactly once.
 
 use domain::{OrgId, RuleId, delivery::State};
-use journal::record::{self, Attempted, Matched, OutcomeRecord, Paced};
+use journal::record::{self, Attempted, Matched, OutcomeRecord, Paced, SecretUsed};
 use store::{
     Store,
     deliveries::{Attempt, Delivery, DeliveryLog, Outcomes, Standing},
@@ -157,6 +157,7 @@ fn attempt(attempted: Attempted) -> Attempt {
         started_at: attempted.started_at,
         finished_at: attempted.finished_at,
         signed_at: attempted.signed_at,
+        secrets: attempted.secrets.iter().map(secret).collect(),
         url: attempted.url,
         remote_address: attempted.remote_address,
         body_sha256: attempted.body_sha256,
@@ -165,5 +166,12 @@ fn attempt(attempted: Attempted) -> Attempt {
         outcome: attempted.outcome.as_str().to_owned(),
         error: attempted.error,
         answer: attempted.answer,
+    }
+}
+
+fn secret(used: &SecretUsed) -> String {
+    match used {
+        SecretUsed::Deployment => "deployment".to_owned(),
+        SecretUsed::Own(id) => id.to_string(),
     }
 }

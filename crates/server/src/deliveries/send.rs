@@ -12,7 +12,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::{
     Request, Response,
     body::{Bytes, Incoming},
-    http::{HeaderName, HeaderValue, header},
+    http::{HeaderMap, header},
 };
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
@@ -27,7 +27,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    signing::Signing,
+    head::Head,
+    signing::{Message, Signing},
     target::{Refusal, ResolveError, TargetPolicy, VettedResolver},
 };
 
@@ -50,7 +51,7 @@ const USER_AGENT: &str = concat!("Watchbell/", env!("CARGO_PKG_VERSION"));
 pub struct Sender {
     client: Client<HttpsConnector<HttpConnector<VettedResolver>>, Full<Bytes>>,
     policy: Arc<TargetPolicy>,
-    signing: Option<Arc<Signing>>,
+    signing: Signing,
 }
 
 /// What one attempt came to.
@@ -74,7 +75,7 @@ pub struct Sent {
 }
 
 impl Sender {
-    pub fn new(policy: Arc<TargetPolicy>, signing: Option<Arc<Signing>>) -> anyhow::Result<Self> {
+    pub fn new(policy: Arc<TargetPolicy>, signing: Signing) -> anyhow::Result<Self> {
         let resolver = TokioResolver::builder_tokio()
             .and_then(ResolverBuilder::build)
             .context("read the system's DNS configuration")?;
@@ -116,11 +117,7 @@ impl Sender {
             remote_address: None,
             tls: None,
             timings: Timings::default(),
-            secrets: self
-                .signing
-                .iter()
-                .map(|_| SecretUsed::Deployment)
-                .collect(),
+            secrets: Vec::new(),
             answer_headers: Vec::new(),
             answer_text: String::new(),
             clock_skew_s: None,
@@ -134,7 +131,23 @@ impl Sender {
             Ok(url) => url.to_string(),
             Err(refusal) => return sent.refused(&refusal),
         };
-        let request = match self.request(&uri, job, signed_at, body) {
+        let mut headers = match head(job, signed_at).headers() {
+            Ok(headers) => headers,
+            Err(error) => return sent.failed(&format!("The request could not be made: {error}.")),
+        };
+        let message = Message {
+            delivery: job.matched.delivery,
+            signed_at,
+            body: &body,
+        };
+        sent.secrets = match self.signing.sign(&mut headers, job.matched.org, message) {
+            Ok(used) => used,
+            // Ours to mend; the snapshot of secrets has logged it.
+            Err(unsigned) => {
+                return sent.failed(&format!("Watchbell could not sign it: {unsigned}."));
+            }
+        };
+        let request = match request(&uri, headers, body) {
             Ok(request) => request,
             Err(error) => return sent.failed(&format!("The request could not be made: {error}.")),
         };
@@ -154,43 +167,33 @@ impl Sender {
             .unwrap_or_default();
         sent
     }
+}
 
-    fn request(
-        &self,
-        uri: &str,
-        job: &Job,
-        signed_at: Timestamp,
-        body: String,
-    ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
-        let mut request = Request::post(uri)
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::USER_AGENT, USER_AGENT)
-            .header(header::ACCEPT_ENCODING, "identity")
-            .header(webhook_signature::EVENT_HEADER, &job.matched.event_type)
-            .header(webhook_signature::TIMESTAMP_HEADER, signed_at.to_string())
-            .header(
-                webhook_signature::DELIVERY_ID_HEADER,
-                job.matched.delivery.to_string(),
-            )
-            .header(
-                HeaderName::from_static("x-service-attempt"),
-                HeaderValue::from(job.attempt),
-            )
-            .header(
-                HeaderName::from_static("x-service-trigger"),
-                job.trigger.as_str(),
-            );
-        if let Cause::Summary { suppressed } = job.matched.cause {
-            request = request.header(
-                HeaderName::from_static("x-service-suppressed"),
-                HeaderValue::from(suppressed),
-            );
-        }
-        if let (Some(signing), Some(headers)) = (&self.signing, request.headers_mut()) {
-            signing.sign(headers, job.matched.delivery, signed_at, &body);
-        }
-        request.body(Full::new(Bytes::from(body)))
+fn head(job: &Job, signed_at: Timestamp) -> Head<'_> {
+    Head {
+        delivery: job.matched.delivery,
+        event_type: &job.matched.event_type,
+        signed_at,
+        attempt: job.attempt,
+        trigger: job.trigger.as_str(),
+        suppressed: match job.matched.cause {
+            Cause::Summary { suppressed } => Some(suppressed),
+            Cause::Match | Cause::Test => None,
+        },
     }
+}
+
+fn request(
+    uri: &str,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+    let mut request = Request::post(uri)
+        .header(header::USER_AGENT, USER_AGENT)
+        .header(header::ACCEPT_ENCODING, "identity")
+        .body(Full::new(Bytes::from(body)))?;
+    request.headers_mut().extend(headers);
+    Ok(request)
 }
 
 impl Sent {

@@ -1,53 +1,234 @@
-//! Signs a delivery: the contract's header, and the Standard Webhooks ones beside it.
+//! Signs a delivery: the contract's header, those of a rotation, and the Standard Webhooks ones beside them.
+//!
+//! An organisation's own secrets come first; without a current one of its own the deployment's is used. What
+//! cannot be signed as it should be is not sent: never with another secret, and never unsigned.
 
-use domain::{DeliveryId, Timestamp};
+use std::sync::Arc;
+
+use domain::{DeliveryId, OrgId, SecretId, Timestamp, secret::State};
 use hyper::http::{HeaderMap, HeaderName, HeaderValue};
+use journal::record::SecretUsed;
 use secrecy::{ExposeSecret as _, SecretString};
-use webhook_signature::{SIGNATURE_HEADER, sign, standard};
+use tokio_util::sync::CancellationToken;
+use webhook_signature::{
+    NEXT_SIGNATURE_HEADER, PREVIOUS_SIGNATURE_HEADER, SIGNATURE_HEADER, sign, standard,
+};
 
-/// The deployment's signing secret, ready for use.
+use super::secrets::seal::Unsealable;
+use crate::{
+    config::Delivery,
+    snapshots::{
+        Secrets,
+        secrets::{Unknown, Wanted},
+    },
+};
+
+/// What this node signs with. Cheap to clone.
+#[derive(Clone)]
 pub struct Signing {
-    secret: SecretString,
+    deployment: Arc<DeploymentKeys>,
+    own: Secrets,
+}
+
+/// The secrets of the configuration.
+#[derive(Debug, Default)]
+pub struct DeploymentKeys {
+    pub current: Option<Key>,
+    pub previous: Option<Key>,
+}
+
+/// A secret, ready for use. Its `Debug` output does not show it.
+#[derive(Clone)]
+pub struct Key {
+    text: SecretString,
     /// Only a secret of the form `whsec_<base64>` can be given to a Standard Webhooks verifier.
     standard: Option<standard::Key>,
 }
 
+/// One message to be signed.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'m> {
+    pub delivery: DeliveryId,
+    pub signed_at: Timestamp,
+    pub body: &'m str,
+}
+
+/// The keys of one message, by the header that each gets.
+#[derive(Clone, Debug, Default)]
+pub struct Keys<T> {
+    pub main: Option<T>,
+    pub previous: Option<T>,
+    pub next: Option<T>,
+}
+
+/// Why a delivery cannot be signed: ours to mend, not the receiver's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsigned {
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
+    #[error("the signing secret {id} cannot be unsealed: {reason}")]
+    Unsealable { id: SecretId, reason: Unsealable },
+}
+
 impl Signing {
-    pub fn new(secret: &SecretString) -> Self {
-        let standard = standard::Key::parse(secret.expose_secret());
-        Self {
-            secret: secret.clone(),
-            standard,
-        }
+    pub fn new(deployment: Arc<DeploymentKeys>, own: Secrets) -> Self {
+        Self { deployment, own }
     }
 
-    /// Adds the signatures over exactly these bytes.
+    /// Returns once it is known what to sign with, or when stopped. Nothing may be sent before.
+    pub async fn load(&self, stopping: &CancellationToken) {
+        self.own.load(stopping).await;
+    }
+
+    /// Adds the signatures over exactly these bytes. Returns which secrets they were made with, the main
+    /// one first; none if there is no secret.
     pub fn sign(
         &self,
         headers: &mut HeaderMap,
-        delivery: DeliveryId,
-        signed_at: Timestamp,
-        body: &str,
-    ) {
-        let secret = self.secret.expose_secret().as_bytes();
-        insert(
-            headers,
-            SIGNATURE_HEADER,
-            &sign(secret, &signed_at.to_string(), body.as_bytes()),
+        org: OrgId,
+        message: Message<'_>,
+    ) -> Result<Vec<SecretUsed>, Unsigned> {
+        let now = message.signed_at;
+        let own = self.own.of(org)?;
+        let own = own.as_deref();
+        let in_state = |state| usable(own.and_then(|own| own.in_state(state, now)));
+        let deployment =
+            |key: &'_ Option<Key>| key.clone().map(|key| (SecretUsed::Deployment, key));
+        let mut keys = match in_state(State::Current)? {
+            Some(current) => Keys {
+                main: Some(current),
+                previous: in_state(State::Previous)?,
+                next: None,
+            },
+            None => Keys {
+                main: deployment(&self.deployment.current),
+                previous: deployment(&self.deployment.previous),
+                next: None,
+            },
+        };
+        if own.is_some_and(|own| own.replaces_deployment(now)) {
+            keys.previous = deployment(&self.deployment.current);
+        }
+        // Nobody depends on it yet, so one that cannot be read holds up nothing. What was not signed
+        // before is signed from the promotion on.
+        keys.next = in_state(State::Staged)
+            .ok()
+            .flatten()
+            .filter(|_| keys.main.is_some());
+        keys.sign(headers, message);
+        Ok(keys.into_used())
+    }
+}
+
+/// The key of a secret that must be signed with, if there is one.
+fn usable(wanted: Wanted<'_>) -> Result<Option<(SecretUsed, Key)>, Unsigned> {
+    match wanted {
+        None => Ok(None),
+        Some((id, Ok(key))) => Ok(Some((SecretUsed::Own(id), key.clone()))),
+        Some((id, Err(reason))) => Err(Unsigned::Unsealable {
+            id,
+            reason: reason.clone(),
+        }),
+    }
+}
+
+impl<T> Keys<T> {
+    pub fn filter_map<U>(self, mut change: impl FnMut(T) -> Option<U>) -> Keys<U> {
+        Keys {
+            main: self.main.and_then(&mut change),
+            previous: self.previous.and_then(&mut change),
+            next: self.next.and_then(&mut change),
+        }
+    }
+
+    /// Each with the header that it gives its signature to, the main one first.
+    pub fn by_header(&self) -> impl Iterator<Item = (&'static str, &T)> {
+        [
+            (SIGNATURE_HEADER, &self.main),
+            (PREVIOUS_SIGNATURE_HEADER, &self.previous),
+            (NEXT_SIGNATURE_HEADER, &self.next),
+        ]
+        .into_iter()
+        .filter_map(|(header, key)| Some((header, key.as_ref()?)))
+    }
+}
+
+impl Keys<(SecretUsed, Key)> {
+    pub fn sign(&self, headers: &mut HeaderMap, message: Message<'_>) {
+        let (timestamp, body) = (message.signed_at.to_string(), message.body.as_bytes());
+        for (header, (_, key)) in self.by_header() {
+            let secret = key.text.expose_secret().as_bytes();
+            insert(headers, header, &sign(secret, &timestamp, body));
+        }
+        let (id, seconds) = (
+            message.delivery.to_string(),
+            message.signed_at.unix_seconds(),
         );
-        if let Some(key) = &self.standard {
-            let (id, seconds) = (delivery.to_string(), signed_at.unix_seconds());
+        let standard: Vec<String> = self
+            .by_header()
+            .filter_map(|(_, (_, key))| key.standard.as_ref())
+            .map(|key| standard::sign(key, &id, seconds, body))
+            .collect();
+        if !standard.is_empty() {
             insert(headers, standard::ID_HEADER, &id);
             insert(headers, standard::TIMESTAMP_HEADER, &seconds.to_string());
-            let signature = standard::sign(key, &id, seconds, body.as_bytes());
-            insert(headers, standard::SIGNATURE_HEADER, &signature);
+            insert(headers, standard::SIGNATURE_HEADER, &standard.join(" "));
+        }
+    }
+
+    fn into_used(self) -> Vec<SecretUsed> {
+        let all = [self.main, self.previous, self.next];
+        all.into_iter().flatten().map(|(used, _)| used).collect()
+    }
+}
+
+/// Which header each of the secrets of an attempt signed for, the main one first. Of two secrets of an
+/// organisation the one with the greater id is the newer, and an organisation replaces the deployment's by
+/// its own.
+pub fn roles(used: &[SecretUsed]) -> Keys<SecretUsed> {
+    let mut keys = Keys {
+        main: used.first().copied(),
+        previous: None,
+        next: None,
+    };
+    for other in used.iter().skip(1).copied() {
+        let is_next = match (used[0], other) {
+            (_, SecretUsed::Deployment) => false,
+            (SecretUsed::Deployment, SecretUsed::Own(_)) => true,
+            (SecretUsed::Own(main), SecretUsed::Own(other)) => other > main,
+        };
+        let place = if is_next {
+            &mut keys.next
+        } else {
+            &mut keys.previous
+        };
+        *place = Some(other);
+    }
+    keys
+}
+
+impl DeploymentKeys {
+    pub fn read(settings: &Delivery) -> Self {
+        Self {
+            current: settings.signing_secret.as_ref().map(Key::new),
+            previous: settings.previous_signing_secret.as_ref().map(Key::new),
         }
     }
 }
 
-impl std::fmt::Debug for Signing {
+impl Key {
+    pub fn new(secret: &SecretString) -> Self {
+        let standard = standard::Key::parse(secret.expose_secret());
+        Self {
+            text: secret.clone(),
+            standard,
+        }
+    }
+}
+
+impl std::fmt::Debug for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Signing(hidden)")
+        f.write_str("Key(hidden)")
     }
 }
 

@@ -3,43 +3,34 @@
 use std::{
     collections::HashMap,
     sync::{Arc, PoisonError, RwLock},
-    time::Duration,
 };
 
 use domain::{
     OrgId, RuleId,
     rule::{Rule, RuleSet},
 };
-use journal::{
-    Journal,
-    config::{RuleChange, RuleChanges},
-};
-use tokio::{sync::watch, time::timeout};
+use journal::{Journal, config::RuleChange, streams::Bucket};
 use tokio_util::sync::CancellationToken;
 
-use crate::retry::Retries;
+use super::mirror::Mirror;
 
 /// A rule to be put into a set, or taken out of it.
 type Change = (RuleId, Option<Arc<Rule>>);
-
-/// A snapshot that is not current by then is a failure that an operator must see.
-const CATCH_UP_MAX: Duration = Duration::from_secs(8);
 
 /// The rules as far as this node has heard. Cheap to clone.
 #[derive(Clone)]
 pub struct Rules {
     journal: Journal,
     sets: Arc<RwLock<HashMap<OrgId, Arc<RuleSet>>>>,
-    /// The sequence of the newest change in `sets`.
-    applied: Arc<watch::Sender<u64>>,
+    mirror: Mirror,
 }
 
 impl Rules {
     pub fn new(journal: Journal) -> Self {
         Self {
+            mirror: Mirror::new(journal.clone(), Bucket::Rules),
             journal,
             sets: Arc::default(),
-            applied: Arc::new(watch::Sender::new(0)),
         }
     }
 
@@ -55,41 +46,14 @@ impl Rules {
     /// Returns once everything decided before the call is in the snapshot: a rule whose create call
     /// has returned judges every event accepted after that.
     pub async fn catch_up(&self) -> Result<(), journal::Error> {
-        let newest = self.journal.newest_rule_change().await?;
-        let mut applied = self.applied.subscribe();
-        // The sender lives as long as `self`.
-        let caught_up = applied.wait_for(|applied| *applied >= newest);
-        match timeout(CATCH_UP_MAX, caught_up).await {
-            Ok(_) => Ok(()),
-            Err(_) => Err(journal::Error::behind("the rules", newest)),
-        }
+        self.mirror.catch_up().await
     }
 
     /// Reads every rule, then every change, until stopped.
     pub async fn follow(self, stopping: CancellationToken) -> anyhow::Result<()> {
-        let mut changes = self.journal.rule_changes();
-        let mut retries = Retries::new("follow alert rules", &stopping);
-        while retries
-            .again(self.apply_changes(&mut changes, &stopping).await)
-            .await
-        {}
-        Ok(())
-    }
-
-    async fn apply_changes(
-        &self,
-        changes: &mut RuleChanges,
-        stopping: &CancellationToken,
-    ) -> Result<(), journal::Error> {
-        loop {
-            tokio::select! {
-                changed = changes.next() => {
-                    self.apply(changed?);
-                    self.applied.send_replace(changes.position());
-                }
-                () = stopping.cancelled() => return Ok(()),
-            }
-        }
+        let changes = self.journal.rule_changes();
+        let apply = |changes| self.apply(changes);
+        self.mirror.follow(changes, apply, stopping).await
     }
 
     /// Each organisation's set is made from the one before, and replaced whole.

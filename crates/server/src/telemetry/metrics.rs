@@ -32,6 +32,9 @@ pub const DELIVERY_ATTEMPT_SECONDS: &str = "watchbell_delivery_attempt_duration_
 pub const DELIVERY_LAG_SECONDS: &str = "watchbell_delivery_lag_seconds";
 /// Sends in flight in this process.
 pub const DELIVERIES_IN_FLIGHT: &str = "watchbell_deliveries_in_flight";
+/// Messages of the queue that this process has in hand, and those that stand in lanes, of all endpoints.
+pub const DELIVERY_MESSAGES_HELD: &str = "watchbell_delivery_messages_held";
+pub const DELIVERY_MESSAGES_PARKED: &str = "watchbell_delivery_messages_parked";
 /// Exports that were sent, by `outcome`: whole or cut off.
 pub const EXPORTS: &str = "watchbell_exports_total";
 /// Events in exports, sent or written to files.
@@ -111,6 +114,14 @@ fn describe() {
         "From due to the start of the attempt"
     );
     describe_gauge!(DELIVERIES_IN_FLIGHT, "Sends in flight in this process");
+    describe_gauge!(
+        DELIVERY_MESSAGES_HELD,
+        "Messages of the queue that this process has in hand"
+    );
+    describe_gauge!(
+        DELIVERY_MESSAGES_PARKED,
+        "Messages of the queue that stand in the lanes of endpoints that cannot take them now"
+    );
     describe_counter!(LOGINS, "Logins tried, by outcome");
     describe_counter!(MAILS, "Mails, by outcome");
     describe_counter!(RECORDS_UNREADABLE, "Records nobody could read");

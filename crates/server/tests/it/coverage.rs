@@ -10,6 +10,7 @@ use testkit::{Receiver, folder::TestFolder};
 use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, http, ok};
 use crate::errors::problem;
 use crate::people::Person;
+use crate::secrets::SEALING_KEY;
 
 /// What anybody may ask. This list may only get shorter: what is added to the API asks who is there.
 const OPEN: [&str; 12] = [
@@ -231,7 +232,9 @@ async fn a_key_may_do_what_its_scopes_say_and_nothing_else_and_is_no_person() {
 async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
     let folder = TestFolder::create().expect("a folder");
     let url = format!("file://{}", folder.path().display());
-    let mut running = Running::start(Deployment::new().with("FILES__URL", &url));
+    let deployment = Deployment::new().with("FILES__URL", &url);
+    let deployment = deployment.with("SECRETS__KEY", SEALING_KEY);
+    let mut running = Running::start(deployment);
     let customer = &running.customer;
     let base_url = customer.base_url.clone();
     let receiver = Receiver::start().expect("a receiver");
@@ -239,12 +242,14 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
     let event = customer.ingest(&event("agent-1")).await;
     let received = receiver.wait_for(1, DEADLINE).await;
     let delivery = received[0].delivery_id().expect("an id").to_owned();
-    customer.delivery_in_state(&delivery, "delivered").await;
+    let shown = customer.delivery_in_state(&delivery, "delivered").await;
+    let attempt = shown["attempt_log"][0]["id"].as_str().expect("an id");
 
     let mine = Person::founder(&base_url).await;
     let text = |value: &Value| value.as_str().expect("an id").to_owned();
     let made = json!({"name": "Mine", "scopes": ["events:read"]});
     let my_key = text(&ok(mine.post("/v1/api-keys", &made).await).await["id"]);
+    let secret = text(&ok(mine.post("/v1/signing-secrets", &json!({})).await).await["id"]);
     let invitation = text(&mine.invite("guest@example.com", "viewer").await["id"]);
     let session = text(&mine.get_json("/v1/auth/sessions").await["data"][0]["id"]);
     let (member, _) = mine.ids().await;
@@ -255,7 +260,13 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
         ("/v1/alert-rules/{id}/trigger", rule.clone()),
         ("/v1/alert-rules/{id}/versions", rule.clone()),
         ("/v1/alert-rules/{id}/versions/{version}", rule),
-        ("/v1/deliveries/{id}", delivery),
+        ("/v1/deliveries/{id}", delivery.clone()),
+        (
+            "/v1/deliveries/{id}/attempts/{attempt_id}/request",
+            delivery,
+        ),
+        ("/v1/signing-secrets/{id}", secret.clone()),
+        ("/v1/signing-secrets/{id}/promote", secret),
         ("/v1/api-keys/{id}", my_key.clone()),
         ("/v1/api-keys/{id}/rotate", my_key),
         ("/v1/invitations/{id}", invitation),
@@ -283,6 +294,7 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
         let id = ids.get(operation.path.as_str());
         let id = id.unwrap_or_else(|| panic!("this test has no id for {}", operation.path));
         let path = operation.path.replace("{id}", id).replace("{version}", "1");
+        let path = path.replace("{attempt_id}", attempt);
         let mut requests = Vec::new();
         if operation.scope.is_some() {
             requests.push(other_customer.request(operation.method.clone(), &path));
@@ -303,15 +315,16 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
             "/v1/invitations/{id}",
             "/v1/auth/sessions/{id}",
             "/v1/members/{id}",
+            "/v1/signing-secrets/{id}",
         ]
         .contains(&path)
-            && !["rotate", "backtest", "trigger"]
+            && !["rotate", "backtest", "trigger", "promote"]
                 .iter()
                 .any(|verb| path.ends_with(verb))
             && !path.ends_with("{name}")
             && !path.ends_with("{version}");
         if reader {
-            let path = path.replace("{id}", &id);
+            let path = path.replace("{id}", &id).replace("{attempt_id}", attempt);
             let by_key = running.customer.get(&path).await.status();
             let by_session = mine.get(&path).await.status();
             assert!(by_key == 200 || by_session == 200, "{path} is untouched");

@@ -161,6 +161,7 @@ fn config(engines: &Engines, demo: &Demo) -> anyhow::Result<Config> {
         allow_cidrs: vec!["127.0.0.0/8".parse()?, "::1/128".parse()?],
         ..Delivery::default()
     };
+    config.secrets.key = Some(demo.secrets_key.clone().into());
     config.log.format = LogFormat::Text;
     config.log.filter = "warn".to_owned();
     Ok(config)

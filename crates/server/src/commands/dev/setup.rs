@@ -62,10 +62,17 @@ pub(super) fn start_engines(folder: &Path) -> anyhow::Result<Engines> {
     Engines::start_with(folder, &found, &engines::Options::default()).context("start the engines")
 }
 
+fn random_base64() -> String {
+    STANDARD.encode(chance::bytes::<32>())
+}
+
 /// The demo organisation, kept beside the engines' data.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Demo {
     pub signing_secret: String,
+    /// Seals the signing secrets of organisations. Folders from before there were any have none yet.
+    #[serde(default = "random_base64")]
+    pub secrets_key: String,
     pub receiver_port: Option<u16>,
     pub api_key: String,
     pub user_email: String,
@@ -85,7 +92,8 @@ impl Demo {
                 serde_json::from_slice(&bytes).with_context(|| format!("read {}", path.display()))
             }
             Err(_) => Ok(Self {
-                signing_secret: format!("whsec_{}", STANDARD.encode(chance::bytes::<32>())),
+                signing_secret: format!("whsec_{}", random_base64()),
+                secrets_key: random_base64(),
                 receiver_port: None,
                 api_key: String::new(),
                 user_email: String::new(),

@@ -1,0 +1,135 @@
+//! A pulse: what one worker knows of one endpoint, which is how much it takes at a time and how many
+//! of its last answers were failures.
+//!
+//! The window is AIMD: it halves when the receiver is too slow or says that it has too much, and grows
+//! by one for each whole window of successes. The tally is that of the breaker. Neither is shared:
+//! each worker finds its own share of what the receiver can take, and sees a dead one by itself.
+
+use super::{Answer, Outcome};
+use crate::Timestamp;
+
+/// So many transient failures in a row open the breaker.
+const FAILURES_IN_A_ROW: u32 = 10;
+
+/// So many attempts in the window of the tally are enough to judge by their share of failures..
+const ATTEMPTS_MIN: u32 = 20;
+
+/// ..and one failure in so many opens the breaker.
+const FAILED_SHARE: u32 = 2;
+
+/// The tally looks back 60 seconds, in buckets, so that its size does not depend on the traffic.
+const BUCKETS: usize = 12;
+const BUCKET_SECONDS: u64 = 5;
+
+/// How one worker gets on with one endpoint.
+#[derive(Clone, Debug)]
+pub struct Pulse {
+    max: u32,
+    limit: u32,
+    /// Successes since the window last changed.
+    credit: u32,
+    /// The breaker has just closed: the window doubles.
+    ramping: bool,
+    failures_in_a_row: u32,
+    buckets: [Bucket; BUCKETS],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Bucket {
+    /// Which 5 seconds since 1970 it counts.
+    period: u64,
+    attempts: u32,
+    failures: u32,
+}
+
+impl Pulse {
+    /// A new endpoint is trusted with all that the setting allows.
+    pub fn new(max: u32) -> Self {
+        let max = max.max(1);
+        Self {
+            max,
+            limit: max,
+            credit: 0,
+            ramping: false,
+            failures_in_a_row: 0,
+            buckets: [Bucket::default(); BUCKETS],
+        }
+    }
+
+    /// How many attempts may be in flight.
+    pub fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// Takes in how one attempt ended, at `now`. Returns whether the breaker should open; only a
+    /// failure says so.
+    pub fn learn(&mut self, answer: &Answer, now: Timestamp) -> bool {
+        if matches!(answer.outcome, Outcome::OurFault | Outcome::Blocked) {
+            return false;
+        }
+        self.size(answer);
+        self.count(answer.outcome == Outcome::Transient, now)
+    }
+
+    /// Begins again with one at a time, because the breaker has closed: 1, 2, 4, 8. What was counted
+    /// before is forgotten, or the next failure would open it again.
+    pub fn ramp(&mut self) {
+        *self = Self {
+            limit: 1,
+            ramping: self.max > 1,
+            ..Self::new(self.max)
+        };
+    }
+
+    fn size(&mut self, answer: &Answer) {
+        let overloaded = answer.timed_out || matches!(answer.status, Some(429 | 502..=504));
+        if answer.outcome != Outcome::Delivered {
+            self.ramping = false;
+            if overloaded {
+                self.limit = (self.limit / 2).max(1);
+                self.credit = 0;
+            }
+        } else if self.ramping {
+            self.limit = self.limit.saturating_mul(2).min(self.max);
+            self.ramping = self.limit < self.max;
+        } else if self.limit < self.max {
+            self.credit += 1;
+            if self.credit >= self.limit {
+                self.limit += 1;
+                self.credit = 0;
+            }
+        }
+    }
+
+    fn count(&mut self, failed: bool, now: Timestamp) -> bool {
+        let period = u64::try_from(now.unix_seconds()).unwrap_or(0) / BUCKET_SECONDS;
+        let place = period % BUCKETS as u64;
+        let bucket = &mut self.buckets[usize::try_from(place).expect("it is below BUCKETS")];
+        if bucket.period != period {
+            *bucket = Bucket {
+                period,
+                ..Bucket::default()
+            };
+        }
+        bucket.attempts += 1;
+        if !failed {
+            self.failures_in_a_row = 0;
+            return false;
+        }
+        bucket.failures += 1;
+        self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
+        self.failures_in_a_row >= FAILURES_IN_A_ROW || self.fails_too_often(period)
+    }
+
+    fn fails_too_often(&self, period: u64) -> bool {
+        let looked_at = (period + 1).saturating_sub(BUCKETS as u64)..=period;
+        let recent = self
+            .buckets
+            .iter()
+            .filter(|bucket| looked_at.contains(&bucket.period));
+        let (attempts, failures) = recent.fold((0, 0), |(attempts, failures), bucket| {
+            (attempts + bucket.attempts, failures + bucket.failures)
+        });
+        attempts >= ATTEMPTS_MIN && failures * FAILED_SHARE >= attempts
+    }
+}

@@ -1,0 +1,237 @@
+//! A rota: whose turn it is among all that could be sent now.
+//!
+//! Round robin over the organisations, then over each one's endpoints, then what was never tried before
+//! what is tried again: nobody gets more by having more endpoints or more waiting. Who has waited
+//! longest for a turn is next; who comes, or comes back, stands at the end. A blocked endpoint stands
+//! nowhere, so that finding the next costs the same however many are blocked.
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+
+use crate::{EndpointId, OrgId};
+
+/// What waits to be sent, in fair order.
+#[derive(Debug)]
+pub struct Rota<T> {
+    /// Endpoints for which something waits.
+    queues: HashMap<EndpointId, Queue<T>>,
+    /// Organisations that have something to send to an endpoint that is not blocked.
+    orgs: HashMap<OrgId, Org>,
+    line: Line<OrgId>,
+    blocked: HashSet<EndpointId>,
+    turns: u64,
+    len: usize,
+}
+
+/// Whether a delivery was tried before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    First,
+    Retry,
+}
+
+#[derive(Debug)]
+struct Queue<T> {
+    org: OrgId,
+    /// Its place in the line; `None`: blocked.
+    turn: Option<u64>,
+    firsts: VecDeque<T>,
+    retries: VecDeque<T>,
+}
+
+#[derive(Debug)]
+struct Org {
+    turn: u64,
+    line: Line<EndpointId>,
+}
+
+/// Those who wait for their turn. Those who have a first attempt waiting stand in two lines, so that
+/// they are found at once when no retry may be sent.
+#[derive(Debug)]
+struct Line<K> {
+    all: BTreeSet<(u64, K)>,
+    with_firsts: BTreeSet<(u64, K)>,
+}
+
+impl<T> Rota<T> {
+    pub fn new() -> Self {
+        Self {
+            queues: HashMap::new(),
+            orgs: HashMap::new(),
+            line: Line::new(),
+            blocked: HashSet::new(),
+            turns: 0,
+            len: 0,
+        }
+    }
+
+    pub fn push(&mut self, org: OrgId, endpoint: EndpointId, kind: Kind, item: T) {
+        let queue = self.queues.entry(endpoint).or_insert_with(|| Queue {
+            org,
+            turn: None,
+            firsts: VecDeque::new(),
+            retries: VecDeque::new(),
+        });
+        match kind {
+            Kind::First => queue.firsts.push_back(item),
+            Kind::Retry => queue.retries.push_back(item),
+        }
+        self.len += 1;
+        self.stand(endpoint);
+    }
+
+    /// The next to be sent; the endpoint that has the turn goes to the end.
+    pub fn pop(&mut self, retries_too: bool) -> Option<(EndpointId, Kind, T)> {
+        let org = self.line.next(retries_too)?;
+        let endpoint = self.orgs.get(&org)?.line.next(retries_too)?;
+        self.leave(endpoint);
+        let queue = self.queues.get_mut(&endpoint)?;
+        let (kind, item) = match queue.firsts.pop_front() {
+            Some(item) => (Kind::First, item),
+            None => (Kind::Retry, queue.retries.pop_front()?),
+        };
+        self.len -= 1;
+        self.move_to_end(org);
+        self.stand(endpoint);
+        Some((endpoint, kind, item))
+    }
+
+    /// Nothing of this endpoint is handed out until it is unblocked.
+    pub fn block(&mut self, endpoint: EndpointId) {
+        if self.blocked.insert(endpoint) {
+            self.leave(endpoint);
+        }
+    }
+
+    pub fn unblock(&mut self, endpoint: EndpointId) {
+        if self.blocked.remove(&endpoint) {
+            self.stand(endpoint);
+        }
+    }
+
+    /// How many wait for this endpoint.
+    pub fn waiting(&self, endpoint: EndpointId) -> usize {
+        self.queues.get(&endpoint).map_or(0, Queue::len)
+    }
+
+    /// Everything that waits for this endpoint, in order, firsts before retries.
+    pub fn take(&mut self, endpoint: EndpointId) -> Vec<T> {
+        self.leave(endpoint);
+        let Some(queue) = self.queues.remove(&endpoint) else {
+            return Vec::new();
+        };
+        self.len -= queue.len();
+        queue.firsts.into_iter().chain(queue.retries).collect()
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Puts an endpoint where it belongs: in the line, at the end unless it stands there already; or,
+    /// if nothing waits for it, nowhere.
+    fn stand(&mut self, endpoint: EndpointId) {
+        if self.blocked.contains(&endpoint) {
+            return;
+        }
+        let Some(queue) = self.queues.get_mut(&endpoint) else {
+            return;
+        };
+        if queue.len() == 0 {
+            self.queues.remove(&endpoint);
+            return;
+        }
+        let next = next_turn(&mut self.turns);
+        let turn = *queue.turn.get_or_insert(next);
+        let org = self.orgs.entry(queue.org).or_insert_with(|| Org {
+            turn: next,
+            line: Line::new(),
+        });
+        org.line.stand(turn, endpoint, !queue.firsts.is_empty());
+        self.line.stand(org.turn, queue.org, org.line.has_firsts());
+    }
+
+    fn leave(&mut self, endpoint: EndpointId) {
+        let Some(queue) = self.queues.get_mut(&endpoint) else {
+            return;
+        };
+        let (Some(turn), Some(org)) = (queue.turn.take(), self.orgs.get_mut(&queue.org)) else {
+            return;
+        };
+        org.line.leave(turn, endpoint);
+        self.line.leave(org.turn, queue.org);
+        if org.line.is_empty() {
+            self.orgs.remove(&queue.org);
+        } else {
+            self.line.stand(org.turn, queue.org, org.line.has_firsts());
+        }
+    }
+
+    fn move_to_end(&mut self, id: OrgId) {
+        if let Some(org) = self.orgs.get_mut(&id) {
+            self.line.leave(org.turn, id);
+            org.turn = next_turn(&mut self.turns);
+            self.line.stand(org.turn, id, org.line.has_firsts());
+        }
+    }
+}
+
+impl<T> Default for Rota<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Queue<T> {
+    fn len(&self) -> usize {
+        self.firsts.len() + self.retries.len()
+    }
+}
+
+impl<K: Copy + Ord> Line<K> {
+    fn new() -> Self {
+        Self {
+            all: BTreeSet::new(),
+            with_firsts: BTreeSet::new(),
+        }
+    }
+
+    fn stand(&mut self, turn: u64, key: K, has_firsts: bool) {
+        self.all.insert((turn, key));
+        if has_firsts {
+            self.with_firsts.insert((turn, key));
+        } else {
+            self.with_firsts.remove(&(turn, key));
+        }
+    }
+
+    fn leave(&mut self, turn: u64, key: K) {
+        self.all.remove(&(turn, key));
+        self.with_firsts.remove(&(turn, key));
+    }
+
+    fn next(&self, retries_too: bool) -> Option<K> {
+        let line = if retries_too {
+            &self.all
+        } else {
+            &self.with_firsts
+        };
+        line.first().map(|(_, key)| *key)
+    }
+
+    fn has_firsts(&self) -> bool {
+        !self.with_firsts.is_empty()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+}
+
+fn next_turn(turns: &mut u64) -> u64 {
+    *turns += 1;
+    *turns
+}

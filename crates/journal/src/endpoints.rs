@@ -1,0 +1,159 @@
+//! Endpoints in trouble as last values, and deliveries that were canceled: what every worker must know.
+//!
+//! An endpoint is changed by comparing and setting it, by whichever worker learned something. One that is
+//! well again has an empty value, as if it never had one.
+
+use std::time::Duration;
+
+use async_nats::jetstream::{
+    context::PublishErrorKind, message::PublishMessage, stream::LastRawMessageErrorKind,
+};
+use bytes::Bytes;
+use domain::{DeliveryId, EndpointId, OrgId, delivery::endpoint::Endpoint};
+
+use crate::{
+    Error, Journal,
+    config::{Changes, from_json, to_json},
+    follow::Entry,
+    persist::persist,
+    streams::Bucket,
+};
+
+/// How long a change is tried.
+const CHANGE_DEADLINE: Duration = Duration::from_secs(8);
+
+/// An endpoint as the journal has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointEntry {
+    pub org: OrgId,
+    pub id: EndpointId,
+    /// `None`: it is well.
+    pub value: Option<Endpoint>,
+    /// What it must be to be changed.
+    pub revision: u64,
+}
+
+impl EndpointEntry {
+    /// The same with another value.
+    pub fn holding(&self, endpoint: &Endpoint, revision: u64) -> Self {
+        Self {
+            value: (!endpoint.is_plain()).then(|| endpoint.clone()),
+            revision,
+            ..*self
+        }
+    }
+}
+
+impl Journal {
+    /// An endpoint as it is now; `None` if it never was in trouble.
+    pub async fn endpoint(
+        &self,
+        org: OrgId,
+        id: EndpointId,
+    ) -> Result<Option<EndpointEntry>, Error> {
+        let doing = "look up an endpoint";
+        persist(CHANGE_DEADLINE, doing, || async {
+            let stream = self
+                .context
+                .get_stream_no_info(self.names.bucket_stream(Bucket::Endpoints))
+                .await
+                .map_err(|source| Error::unavailable(doing, source))?;
+            let subject = self.endpoint_subject(org, id);
+            match stream.get_last_raw_message_by_subject(&subject).await {
+                Ok(message) => Ok(Some(EndpointEntry {
+                    org,
+                    id,
+                    value: read_endpoint(&message.payload)?,
+                    revision: message.sequence,
+                })),
+                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+                Err(source) => Err(Error::unavailable(doing, source)),
+            }
+        })
+        .await
+    }
+
+    /// Sets an endpoint if it still is as it was at `revision` (0: it never was in trouble); `None` if
+    /// somebody else changed it meanwhile.
+    pub async fn set_endpoint(
+        &self,
+        endpoint: &Endpoint,
+        revision: u64,
+    ) -> Result<Option<u64>, Error> {
+        let doing = "change an endpoint";
+        let subject = self.endpoint_subject(endpoint.org_id, endpoint.id);
+        let value = if endpoint.is_plain() {
+            String::new()
+        } else {
+            to_json(endpoint)
+        };
+        // A try whose answer got lost is told that somebody else was faster, and looks again.
+        persist(CHANGE_DEADLINE, doing, || async {
+            let message = PublishMessage::build()
+                .payload(Bytes::from(value.clone()))
+                .expected_last_subject_sequence(revision);
+            match self.publish_once(&subject, message).await {
+                Ok(acknowledged) => Ok(Some(acknowledged.sequence)),
+                Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(None),
+                Err(error) => Err(Error::unavailable(doing, error)),
+            }
+        })
+        .await
+    }
+
+    /// Every endpoint in trouble, then every change.
+    pub fn endpoint_changes(&self) -> Changes<EndpointEntry> {
+        self.changes(Bucket::Endpoints, 0, endpoint_entry)
+    }
+
+    /// Makes known that nobody wants a delivery any more.
+    pub async fn cancel(&self, delivery: DeliveryId) -> Result<(), Error> {
+        let name = delivery.to_string();
+        let message = PublishMessage::build().payload(Bytes::from_static(b"{}"));
+        let subject = self.names.bucket_subject(Bucket::Cancels, &name);
+        self.publish(&subject, message, CHANGE_DEADLINE).await
+    }
+
+    /// Makes known that a delivery is wanted again.
+    pub async fn want_again(&self, delivery: DeliveryId) -> Result<(), Error> {
+        let name = delivery.to_string();
+        let subject = self.names.bucket_subject(Bucket::Cancels, &name);
+        self.publish(&subject, PublishMessage::build(), CHANGE_DEADLINE)
+            .await
+    }
+
+    /// Deliveries, and of each whether it is canceled.
+    pub fn cancels(&self) -> Changes<(DeliveryId, bool)> {
+        self.changes(Bucket::Cancels, 0, |entry| {
+            let id = entry.subject.rsplit('.').next()?.parse().ok()?;
+            Some((id, !entry.payload.is_empty()))
+        })
+    }
+
+    fn endpoint_subject(&self, org: OrgId, id: EndpointId) -> String {
+        self.names
+            .bucket_subject(Bucket::Endpoints, &format!("{org}.{id}"))
+    }
+}
+
+fn endpoint_entry(entry: &Entry) -> Option<EndpointEntry> {
+    let mut key = entry.subject.rsplit('.');
+    let (id, org) = (key.next()?.parse().ok()?, key.next()?.parse().ok()?);
+    match read_endpoint(&entry.payload) {
+        Ok(value) => Some(EndpointEntry {
+            org,
+            id,
+            value,
+            revision: entry.sequence,
+        }),
+        Err(error) => {
+            tracing::error!(endpoint.id = %id, org.id = %org, %error, "an endpoint cannot be read, skipped");
+            None
+        }
+    }
+}
+
+/// An endpoint's value as written; `None` if it is well.
+pub fn read_endpoint(json: &[u8]) -> Result<Option<Endpoint>, Error> {
+    from_json("endpoint", json)
+}

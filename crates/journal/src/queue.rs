@@ -1,0 +1,354 @@
+//! The queue of deliveries: one stream for each partition, and three ways to wait in it.
+//!
+//! A delivery is *due* and handed to the next worker; it is for [later](crate::later), and becomes due
+//! when its time comes; or it stands in the *lane* of its endpoint, because that cannot take it now. In a
+//! lane it holds no worker's slot and nothing un-acknowledged, however many stand there, and nobody
+//! behind it waits. Workers take from a lane when its endpoint can be sent to.
+//!
+//! A message is a bundle: deliveries of one rule that came up together, because every message costs the
+//! server one write to its disk. Deliveries part when they are tried again.
+
+use std::{collections::HashMap, time::Duration};
+
+use async_nats::jetstream::{
+    self,
+    consumer::{AckPolicy, Consumer, pull},
+    message::PublishMessage,
+};
+use bytes::Bytes;
+use domain::{EndpointId, OrgId, RuleId, partition::Partition};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    Error, Journal,
+    append::APPEND_DEADLINE,
+    record::{self, Job},
+    work::Task,
+};
+
+/// Deliveries in one message, and their bytes: together they are taken, held and handed back, and a worker
+/// that dies repeats those of a bundle that it had sent.
+const BUNDLE_JOBS_MAX: usize = 32;
+const BUNDLE_BYTES_MAX: usize = 128 * 1024;
+/// A worker says every few seconds which messages it still has ([`Task::still_at_it`]); those of one that
+/// is silent for this long are handed to another.
+const SETTLE: Duration = Duration::from_secs(16);
+/// Messages that all workers together may have open, of what is due in a partition, and of one lane.
+const DUE_OPEN_MAX: i64 = 16 * 1024;
+const LANE_OPEN_MAX: i64 = 256;
+/// A lane that nobody takes from is forgotten as such; what stands there stays.
+const LANE_FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+/// How many messages are queued, or marks made, at the same time.
+pub(crate) const QUEUE_AT_ONCE: usize = 64;
+
+/// Where messages are taken from: what is due in a partition, or a lane.
+pub struct Source {
+    context: jetstream::Context,
+    consumer: Consumer<pull::Config>,
+    doing: String,
+}
+
+/// Messages as they come, for a while.
+pub struct Taking {
+    batch: pull::Batch,
+    doing: String,
+}
+
+/// The lane of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lane {
+    pub org: OrgId,
+    pub endpoint: EndpointId,
+}
+
+impl Journal {
+    /// Queues deliveries that are due now. One queued again is recognised.
+    pub async fn deliver_all(&self, jobs: &[Job]) -> Result<(), Error> {
+        self.queue_bundles(jobs, |org| self.due_subject_of(org), "")
+            .await
+    }
+
+    /// Puts deliveries of a message that was taken back among those that are due.
+    pub async fn put_back(&self, from: &Task, jobs: &[Job]) -> Result<(), Error> {
+        let subject = |org| self.due_subject_of(org);
+        self.queue_bundles(jobs, subject, &moved(from)?).await
+    }
+
+    /// Puts deliveries of a message that was taken into the lane of an endpoint.
+    pub async fn park(&self, from: &Task, lane: Lane, jobs: &[Job]) -> Result<(), Error> {
+        let subject = |org| self.names.lane_subject(org, lane.endpoint);
+        self.queue_bundles(jobs, subject, &moved(from)?).await
+    }
+
+    fn due_subject_of(&self, org: OrgId) -> String {
+        self.names.due_subject(self.partitions().of(org))
+    }
+
+    async fn queue_bundles(
+        &self,
+        jobs: &[Job],
+        subject: impl Fn(OrgId) -> String,
+        name: &str,
+    ) -> Result<(), Error> {
+        let publish = async |bundle: Vec<&Job>| {
+            let subject = subject(bundle[0].matched.org);
+            let message = PublishMessage::build()
+                .message_id(format!("{name}{}", id(&bundle)))
+                .payload(Bytes::from(record::message_of(bundle)));
+            self.publish(&subject, message, APPEND_DEADLINE).await
+        };
+        stream::iter(bundles(jobs).into_iter().map(Ok))
+            .try_for_each_concurrent(QUEUE_AT_ONCE, publish)
+            .await
+    }
+
+    /// What is due in a partition.
+    pub async fn due(&self, partition: Partition) -> Result<Source, Error> {
+        let config = pull::Config {
+            durable_name: Some("deliver".to_owned()),
+            filter_subject: self.names.due_subject(partition),
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: SETTLE,
+            max_ack_pending: DUE_OPEN_MAX,
+            ..pull::Config::default()
+        };
+        self.source(partition, config).await
+    }
+
+    /// What stands in a lane.
+    pub async fn lane(&self, lane: Lane) -> Result<Source, Error> {
+        let config = pull::Config {
+            durable_name: Some(format!("lane_{}", lane.endpoint)),
+            filter_subject: self.names.lane_subject(lane.org, lane.endpoint),
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: SETTLE,
+            max_ack_pending: LANE_OPEN_MAX,
+            inactive_threshold: LANE_FORGOTTEN_AFTER,
+            memory_storage: true,
+            ..pull::Config::default()
+        };
+        self.source(self.partitions().of(lane.org), config).await
+    }
+
+    /// A consumer that was lost is made again by the next call, never waited for.
+    async fn source(&self, partition: Partition, config: pull::Config) -> Result<Source, Error> {
+        let doing = format!("take from {}", config.filter_subject);
+        let consumer = self
+            .context
+            .create_consumer_on_stream(config, self.names.deliveries_stream(partition))
+            .await
+            .map_err(|source| Error::unavailable(&doing, source))?;
+        Ok(Source {
+            context: self.context.clone(),
+            consumer,
+            doing,
+        })
+    }
+
+    /// The lanes of a partition in which something stands, and how many messages.
+    pub async fn lanes(&self, partition: Partition) -> Result<Vec<(Lane, usize)>, Error> {
+        let doing = "ask for the lanes";
+        let stream = self
+            .context
+            .get_stream_no_info(self.names.deliveries_stream(partition))
+            .await
+            .map_err(|source| Error::unavailable(doing, source))?;
+        let subjects = stream
+            .info_with_subjects(self.names.lane_subjects(partition))
+            .await
+            .map_err(|source| Error::unavailable(doing, source))?;
+        subjects
+            .map_err(|source| Error::unavailable(doing, source))
+            .try_filter_map(|(subject, messages)| async move {
+                Ok(lane_of(&subject).map(|lane| (lane, messages)))
+            })
+            .try_collect()
+            .await
+    }
+}
+
+fn lane_of(subject: &str) -> Option<Lane> {
+    let mut parts = subject.rsplit('.');
+    let (endpoint, org) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    Some(Lane { org, endpoint })
+}
+
+/// Deliveries of the same rule together, in their order.
+fn bundles(jobs: &[Job]) -> Vec<Vec<&Job>> {
+    let mut done = Vec::new();
+    let mut open: HashMap<RuleId, (Vec<&Job>, usize)> = HashMap::new();
+    for job in jobs {
+        let (bundle, bytes) = open.entry(job.matched.rule).or_default();
+        let is_full = bundle.len() >= BUNDLE_JOBS_MAX || *bytes + job.json.len() > BUNDLE_BYTES_MAX;
+        if is_full && !bundle.is_empty() {
+            done.push(std::mem::take(bundle));
+            *bytes = 0;
+        }
+        bundle.push(job);
+        *bytes += job.json.len();
+    }
+    done.extend(open.into_values().map(|(bundle, _)| bundle));
+    done
+}
+
+/// What is moved on from one message has a name of its own: moved again, after a crash, it is recognised;
+/// but the same deliveries may come the same way again from another message, and are not lost then.
+fn moved(from: &Task) -> Result<String, Error> {
+    let info = from
+        .message
+        .info()
+        .map_err(|source| Error::unavailable("read where a message was", source))?;
+    Ok(format!("{}-", info.stream_sequence))
+}
+
+/// What makes a message of these attempts the same message.
+fn id(bundle: &[&Job]) -> String {
+    match bundle {
+        [job] => attempt_id(job),
+        _ => {
+            let hash = bundle.iter().fold(Sha256::new(), |hash, job| {
+                hash.chain_update(attempt_id(job)).chain_update([0])
+            });
+            hex::encode(&hash.finalize()[..16])
+        }
+    }
+}
+
+/// An attempt in its round: asked for again it is another one, although the attempt before may never have
+/// been made.
+pub(crate) fn attempt_id(job: &Job) -> String {
+    let (delivery, round) = (job.matched.delivery, job.since.unix_millis());
+    format!("{delivery}-{}-{round}", job.attempt)
+}
+
+impl Source {
+    /// Takes at most `most` messages, as they come, until then or for as long as `patience`.
+    pub async fn take(&self, most: usize, patience: Duration) -> Result<Taking, Error> {
+        // No heartbeats: the library forgets to look again after one.
+        let batch = self.consumer.batch().max_messages(most).expires(patience);
+        let batch = batch
+            .messages()
+            .await
+            .map_err(|source| Error::unavailable(&self.doing, source))?;
+        Ok(Taking {
+            batch,
+            doing: self.doing.clone(),
+        })
+    }
+
+    /// Takes what is there, at most `most` messages.
+    pub async fn take_now(&self, most: usize) -> Result<Taking, Error> {
+        let batch = self.consumer.fetch().max_messages(most);
+        let batch = batch
+            .messages()
+            .await
+            .map_err(|source| Error::unavailable(&self.doing, source))?;
+        Ok(Taking {
+            batch,
+            doing: self.doing.clone(),
+        })
+    }
+}
+
+impl Source {
+    /// Lets the server forget a lane from which nothing is taken for a while, unless somebody has
+    /// something of it in hand: each costs the server memory.
+    pub async fn forget(self) -> Result<(), Error> {
+        let failed = |source: Box<dyn std::error::Error + Send + Sync>| {
+            Error::unavailable(&self.doing, source)
+        };
+        let mut consumer = self.consumer;
+        let info = consumer
+            .info()
+            .await
+            .map_err(|source| failed(source.into()))?;
+        if info.num_ack_pending == 0 {
+            let (stream, name) = (info.stream_name.clone(), info.name.clone());
+            let context = &self.context;
+            context
+                .delete_consumer_from_stream(&name, &stream)
+                .await
+                .map_err(|source| failed(source.into()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Taking {
+    /// The next message; `None` when no more will come.
+    pub async fn next(&mut self) -> Result<Option<Task>, Error> {
+        match self.batch.next().await {
+            Some(Ok(message)) => Ok(Some(Task { message })),
+            Some(Err(source)) => Err(Error::unavailable(&self.doing, source)),
+            None => Ok(None),
+        }
+    }
+
+    /// Hands back what arrived and was not taken, so that nobody waits for it to time out.
+    pub async fn hand_back_rest(mut self) {
+        while let Some(Some(Ok(message))) = self.batch.next().now_or_never() {
+            let _ = Task { message }.hand_back().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::{DeliveryId, EventId, Timestamp, delivery::Cause};
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::record::Matched;
+
+    fn job(number: u128, rule: u128, bytes: usize) -> Job {
+        let matched = Matched {
+            org: OrgId::from_uuid(Uuid::from_u128(1)),
+            delivery: DeliveryId::from_uuid(Uuid::from_u128(number)),
+            event: EventId::from_uuid(Uuid::from_u128(number)),
+            rule: RuleId::from_uuid(Uuid::from_u128(rule)),
+            rule_name: String::new(),
+            event_type: String::new(),
+            url: String::new(),
+            matched_at: Timestamp::default(),
+            cause: Cause::Match,
+        };
+        Job::first(matched, "x".repeat(bytes))
+    }
+
+    proptest! {
+        #[test]
+        fn bundling_loses_nothing_keeps_the_order_of_a_rule_and_the_bounds(
+            given in prop::collection::vec((0u128..4, 0usize..40_000), 0..200),
+        ) {
+            let jobs: Vec<Job> = given.iter().zip(1..).map(|((rule, bytes), number)| job(number, *rule, *bytes)).collect();
+            let bundles = bundles(&jobs);
+            let mut seen: HashMap<RuleId, Vec<DeliveryId>> = HashMap::new();
+            for bundle in &bundles {
+                prop_assert!(bundle.len() <= BUNDLE_JOBS_MAX);
+                let bytes: usize = bundle.iter().map(|job| job.json.len()).sum();
+                prop_assert!(bytes <= BUNDLE_BYTES_MAX || bundle.len() == 1);
+                prop_assert!(bundle.iter().all(|job| job.matched.rule == bundle[0].matched.rule));
+                seen.entry(bundle[0].matched.rule).or_default().extend(bundle.iter().map(|job| job.matched.delivery));
+            }
+            let mut wanted: HashMap<RuleId, Vec<DeliveryId>> = HashMap::new();
+            for job in &jobs {
+                wanted.entry(job.matched.rule).or_default().push(job.matched.delivery);
+            }
+            // Each bundle of a rule is done before its next is begun.
+            prop_assert_eq!(seen, wanted);
+        }
+    }
+
+    #[test]
+    fn the_same_attempts_have_the_same_name_and_no_others() {
+        let [first, second, third] = [job(1, 1, 0), job(2, 1, 0), job(3, 1, 0)];
+        assert_eq!(id(&[&first, &second]), id(&[&first, &second]));
+        assert_ne!(id(&[&first, &second]), id(&[&first, &third]));
+        assert_ne!(id(&[&first]), id(&[&second]));
+        let mut again = first.clone();
+        again.since = Timestamp::from_unix_millis(1);
+        assert_ne!(id(&[&first]), id(&[&again]), "asked for again");
+    }
+}

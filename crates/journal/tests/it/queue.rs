@@ -1,0 +1,200 @@
+//! The queue of deliveries: due, for later, and in lanes.
+
+use std::time::Duration;
+
+use domain::{DeliveryId, EndpointId, EventId, OrgId, RuleId, Timestamp, delivery::Cause};
+use journal::{
+    Journal,
+    queue::{Lane, Source},
+    record::{self, Job, Matched},
+    work::Task,
+};
+use testkit::shared;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use crate::{DEADLINE, events_log, journal, now};
+
+fn org() -> OrgId {
+    OrgId::from_uuid(Uuid::from_u128(1))
+}
+
+pub(crate) fn job(number: u128, due_at: Timestamp) -> Job {
+    let matched = Matched {
+        org: org(),
+        delivery: DeliveryId::from_uuid(Uuid::from_u128(number)),
+        event: EventId::from_uuid(Uuid::from_u128(3)),
+        rule: RuleId::from_uuid(Uuid::from_u128(4)),
+        rule_name: String::from("r"),
+        event_type: String::from("tool_call"),
+        url: String::from("https://example.com"),
+        matched_at: due_at,
+        cause: Cause::Match,
+    };
+    Job::first(matched, String::from("{}"))
+}
+
+async fn due(journal: &Journal) -> Source {
+    let partition = journal.partitions().of(org());
+    journal.due(partition).await.expect("a source")
+}
+
+/// The next message, if one comes within the time.
+async fn next(source: &Source, within: Duration) -> Option<Task> {
+    let mut taking = source.take(1, within).await.expect("a pull");
+    timeout(DEADLINE, taking.next())
+        .await
+        .expect("in time")
+        .expect("no error")
+}
+
+async fn one(source: &Source) -> Task {
+    next(source, DEADLINE).await.expect("a message")
+}
+
+async fn assert_nothing_is_left(source: &Source) {
+    let more = next(source, Duration::from_secs(1)).await;
+    assert!(more.is_none(), "nothing is left");
+}
+
+fn jobs(task: &Task) -> Vec<Job> {
+    record::jobs(task.payload()).expect("readable")
+}
+
+#[tokio::test]
+async fn a_delivery_queued_twice_is_handed_out_once_and_comes_back_until_settled() {
+    let journal = journal().await;
+    let job = job(2, now());
+    for _ in 0..2 {
+        let queued = journal.deliver_all(std::slice::from_ref(&job));
+        queued.await.expect("queued");
+    }
+    let source = due(&journal).await;
+    let task = one(&source).await;
+    assert_eq!(jobs(&task), [job]);
+    task.hand_back().await.expect("handed back");
+    one(&source).await.settle().await.expect("settled");
+    assert_nothing_is_left(&source).await;
+}
+
+#[tokio::test]
+async fn deliveries_of_a_rule_travel_together() {
+    let journal = journal().await;
+    let all: Vec<Job> = (10..20).map(|number| job(number, now())).collect();
+    journal.deliver_all(&all).await.expect("queued");
+    let source = due(&journal).await;
+    let task = one(&source).await;
+    assert_eq!(jobs(&task), all);
+    task.settle().await.expect("settled");
+    assert_nothing_is_left(&source).await;
+}
+
+#[tokio::test]
+async fn a_delivery_for_later_comes_when_it_is_due_and_not_before() {
+    let journal = journal().await;
+    let due_at = now().plus(Duration::from_secs(2));
+    let later = job(2, due_at);
+    journal.deliver_later(&later).await.expect("scheduled");
+    // Scheduled again, as after a crash before settling.
+    journal.deliver_later(&later).await.expect("scheduled");
+    let source = due(&journal).await;
+    let task = one(&source).await;
+    let came_at = now();
+    assert!(came_at >= due_at, "came at {came_at:?}, due at {due_at:?}");
+    assert!(
+        came_at < due_at.plus(Duration::from_secs(3)),
+        "came at {came_at:?}, due at {due_at:?}"
+    );
+    assert_eq!(jobs(&task), [later]);
+    task.settle().await.expect("settled");
+    assert_nothing_is_left(&source).await;
+}
+
+#[tokio::test]
+async fn a_lost_consumer_is_noticed_and_made_again_by_asking_for_it_again() {
+    let journal = journal().await;
+    let source = due(&journal).await;
+    let mut taking = source.take(1, DEADLINE).await.expect("a pull");
+    let client = async_nats::connect(&shared().nats_url)
+        .await
+        .expect("NATS runs");
+    let events = journal.log_name(events_log(&journal));
+    let stream = async_nats::jetstream::new(client)
+        .get_stream(events.replace("EVENTS", "DELIVERIES"))
+        .await
+        .expect("the stream");
+    stream.delete_consumer("deliver").await.expect("deleted");
+
+    let noticed = timeout(DEADLINE, taking.next()).await.expect("in time");
+    assert!(
+        noticed.is_err(),
+        "a worker is told that its consumer is gone"
+    );
+
+    let job = job(2, now());
+    let queued = journal.deliver_all(std::slice::from_ref(&job));
+    queued.await.expect("queued");
+    assert_eq!(jobs(&one(&due(&journal).await).await), [job]);
+}
+
+#[tokio::test]
+async fn what_stands_in_a_lane_is_seen_and_taken_there_and_nowhere_else() {
+    let journal = journal().await;
+    let partition = journal.partitions().of(org());
+    let lane = Lane {
+        org: org(),
+        endpoint: EndpointId::of(org(), "https://example.com"),
+    };
+    assert_eq!(journal.lanes(partition).await.expect("lanes"), []);
+    let all: Vec<Job> = (10..13).map(|number| job(number, now())).collect();
+    journal.deliver_all(&all).await.expect("queued");
+    let source = due(&journal).await;
+    let task = one(&source).await;
+    journal.park(&task, lane, &all).await.expect("parked");
+    // Again, as after a crash before settling.
+    journal.park(&task, lane, &all).await.expect("parked");
+    task.settle().await.expect("settled");
+
+    assert_nothing_is_left(&source).await;
+    assert_eq!(journal.lanes(partition).await.expect("lanes"), [(lane, 1)]);
+    let queue = journal.lane(lane).await.expect("the lane");
+    let task = one(&queue).await;
+    assert_eq!(jobs(&task), all);
+
+    // Put back into the same lane from there, they are not taken for what was put there before.
+    journal.park(&task, lane, &all).await.expect("parked");
+    task.settle().await.expect("settled");
+    let task = one(&queue).await;
+    assert_eq!(jobs(&task), all);
+    // One of them was sent; the others are due again.
+    journal.put_back(&task, &all[1..]).await.expect("put back");
+    task.settle().await.expect("settled");
+    assert_eq!(journal.lanes(partition).await.expect("lanes"), []);
+    assert_eq!(jobs(&one(&source).await), all[1..]);
+}
+
+#[tokio::test]
+async fn a_lane_that_was_forgotten_still_has_what_stands_there() {
+    let journal = journal().await;
+    let lane = Lane {
+        org: org(),
+        endpoint: EndpointId::of(org(), "https://example.com"),
+    };
+    let both = [job(1, now()), job(2, now())];
+    journal.deliver_all(&both).await.expect("queued");
+    let task = one(&due(&journal).await).await;
+    journal.park(&task, lane, &both[..1]).await.expect("parked");
+    journal.park(&task, lane, &both[1..]).await.expect("parked");
+    task.settle().await.expect("settled");
+
+    let queue = journal.lane(lane).await.expect("the lane");
+    let task = one(&queue).await;
+    queue.forget().await.expect("no error");
+    task.settle()
+        .await
+        .expect("it was in hand, so nothing was forgotten");
+    let queue = journal.lane(lane).await.expect("the lane");
+    queue.forget().await.expect("forgotten");
+    let queue = journal.lane(lane).await.expect("the lane");
+    assert_eq!(jobs(&one(&queue).await), both[1..]);
+}

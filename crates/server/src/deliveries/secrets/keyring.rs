@@ -1,0 +1,65 @@
+//! The secrets that an attempt of the past was signed with, as far as they are still there.
+
+use domain::{OrgId, SecretId};
+use journal::record::SecretUsed;
+use store::signing_secrets::SecretRow;
+
+use super::seal::{Unsealable, Vault};
+use crate::deliveries::signing::{self, DeploymentKeys, Key, Keys};
+
+/// All secrets that are known of an organisation, and the deployment's.
+pub struct Keyring<'k> {
+    pub deployment: &'k DeploymentKeys,
+    pub vault: &'k Vault,
+    pub org: OrgId,
+    pub own: &'k [SecretRow],
+}
+
+/// A secret that made a signature.
+#[derive(Clone, Debug)]
+pub struct Past {
+    pub used: SecretUsed,
+    pub key: Result<Key, Gone>,
+}
+
+/// Why a secret is not there any more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Gone {
+    #[error("The deployment's signing secret is not configured any more.")]
+    Deployment,
+    #[error("The signing secret {0} was dropped.")]
+    Dropped(SecretId),
+    #[error("The signing secret {id} cannot be unsealed: {reason}.")]
+    Unsealable { id: SecretId, reason: Unsealable },
+}
+
+impl Keyring<'_> {
+    /// The keys of an attempt by the header that each gave its signature to.
+    pub fn keys_of(&self, used: &[SecretUsed]) -> Keys<Past> {
+        let roles = signing::roles(used);
+        let is_deployments = roles.main == Some(SecretUsed::Deployment);
+        let mut keys = roles.filter_map(|used| Some(self.past(used)));
+        // Beside its own the deployment's is the one before; beside another it is the one it has now.
+        if let Some(previous) = keys.previous.as_mut().filter(|_| is_deployments) {
+            previous.key = self.deployment.previous.clone().ok_or(Gone::Deployment);
+        }
+        keys
+    }
+
+    fn past(&self, used: SecretUsed) -> Past {
+        let key = match used {
+            SecretUsed::Deployment => self.deployment.current.clone().ok_or(Gone::Deployment),
+            SecretUsed::Own(id) => self.own_key(id),
+        };
+        Past { used, key }
+    }
+
+    fn own_key(&self, id: SecretId) -> Result<Key, Gone> {
+        let row = self.own.iter().find(|row| row.secret.id == id);
+        let sealed = row.and_then(|row| row.sealed.as_ref());
+        let sealed = sealed.ok_or(Gone::Dropped(id))?;
+        let text = self.vault.unseal(self.org, id, sealed);
+        let text = text.map_err(|reason| Gone::Unsealable { id, reason })?;
+        Ok(Key::new(&text))
+    }
+}

@@ -1,0 +1,400 @@
+//! `/v1/signing-secrets`: an organisation's secrets are staged, promoted and dropped by people; a secret's
+//! text is shown once.
+
+use std::time::Duration;
+
+use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use domain::{
+    OrgId, SecretId, Timestamp, UserId,
+    error_code::ErrorCode,
+    fault::Fault,
+    secret::{self, OVERLAP_DEFAULT, OVERLAP_MAX, Refused, Secret, Secrets, What},
+};
+use journal::{
+    config::Change,
+    secrets::{SealedSecret, SealedSecrets},
+};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
+use store::{
+    outbox::OutboxEntry,
+    signing_secrets::{Decided, NotChanged, SecretRow, Told},
+};
+use utoipa::ToSchema;
+
+use super::tell;
+use crate::{
+    announce, chance,
+    edge::{
+        Problem,
+        caller::{Admin, Anybody, Member},
+        problem::Refusals,
+        read::{IdInPath, Json},
+    },
+    planes::ControlPlane,
+};
+
+/// How a secret is promoted.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Promotion {
+    /// Seconds that the secret before goes on signing beside it; 0 ends it at once. At most 7 days.
+    #[serde(default = "a_day")]
+    #[schema(default = 86_400)]
+    overlap_s: u64,
+}
+
+fn a_day() -> u64 {
+    OVERLAP_DEFAULT.as_secs()
+}
+
+/// A signing secret, without its text.
+#[derive(Serialize, ToSchema)]
+pub struct SecretBody {
+    #[schema(value_type = String, example = "sec_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    id: SecretId,
+    /// `staged`, `current`, `previous` or `dropped`.
+    state: &'static str,
+    /// Who made it.
+    #[schema(value_type = Option<String>)]
+    created_by: Option<UserId>,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    promoted_at: Option<Timestamp>,
+    /// Since when, or from when on, nothing is signed with it.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    ends_at: Option<Timestamp>,
+}
+
+/// A secret that was just made: the only answer that carries its text.
+#[derive(Serialize, ToSchema)]
+pub struct MadeSecret {
+    #[serde(flatten)]
+    about: SecretBody,
+    /// The secret. It cannot be shown again.
+    #[schema(example = "whsec_...")]
+    secret: String,
+}
+
+/// All secrets of an organisation, newest first.
+#[derive(Serialize, ToSchema)]
+pub struct SecretList {
+    data: Vec<SecretBody>,
+    /// What the deployment's secret does for the organisation; null if the deployment has none.
+    deployment: Option<DeploymentBody>,
+}
+
+/// The secret that all organisations without one of their own share.
+#[derive(Serialize, ToSchema)]
+pub struct DeploymentBody {
+    /// `current`; `previous`, beside the organisation's first; or `dropped`, as the organisation has its own.
+    state: &'static str,
+    /// Until when it signs beside the organisation's first.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    ends_at: Option<Timestamp>,
+}
+
+/// Stages a signing secret.
+///
+/// The answer is the only one that carries the secret. Give it to your receivers beside the one they have;
+/// then promote it. Until then deliveries carry its signature as `X-Service-Signature-Next`.
+#[utoipa::path(
+    post, path = "/v1/signing-secrets", tag = "signing secrets", security(("session" = [])),
+    responses(
+        (status = 201, description = "Made, and staged", body = MadeSecret),
+        Refusals,
+    ),
+)]
+pub async fn stage(
+    State(plane): State<ControlPlane>,
+    member: Member<Admin>,
+) -> Result<(StatusCode, JsonAnswer<MadeSecret>), Problem> {
+    let now = plane.clock.now();
+    let text = format!("whsec_{}", STANDARD.encode(chance::bytes::<32>()));
+    let text = SecretString::from(text);
+    let (org, by) = (member.org, member.user);
+    if plane.vault.is_empty() {
+        return Err(not_configured());
+    }
+    let decide = |rows: &[SecretRow]| {
+        let secret = lives(rows).stage(now, chance::bytes())?;
+        let row = SecretRow {
+            secret,
+            sealed: plane.vault.seal(org, secret.id, &text),
+            created_by: Some(by),
+        };
+        Ok(decided(
+            vec![row],
+            told(&member, secret.id, What::Staged, now),
+        ))
+    };
+    let made = change(&plane, &member, decide).await?;
+    let row = made.changed.into_iter().next().expect("one was staged");
+    let id = row.secret.id;
+    let lost = || {
+        format!(
+            "The secret {id} was saved, but the journal is away and its text cannot be shown later. Drop it \
+             (DELETE /v1/signing-secrets/{id}) and stage another."
+        )
+    };
+    plane.announce(lost).await?;
+    tell_of(&plane, made.told).await;
+    let made = MadeSecret {
+        about: SecretBody::new(&row, now),
+        secret: text.expose_secret().to_owned(),
+    };
+    Ok((StatusCode::CREATED, JsonAnswer(made)))
+}
+
+/// Lists signing secrets, newest first, dropped ones too.
+#[utoipa::path(
+    get, path = "/v1/signing-secrets", tag = "signing secrets", security(("session" = [])),
+    responses(
+        (status = 200, description = "All of them", body = SecretList),
+        Refusals,
+    ),
+)]
+pub async fn list(
+    State(plane): State<ControlPlane>,
+    member: Member<Anybody>,
+) -> Result<JsonAnswer<SecretList>, Problem> {
+    let now = plane.clock.now();
+    let rows = plane.store.signing_secrets(member.org).await?;
+    let has_own = lives(&rows).in_state(secret::State::Current, now).is_some();
+    let ends_at = lives(&rows).deployment_until(now);
+    let state = match (has_own, ends_at) {
+        (false, _) => secret::State::Current,
+        (true, Some(_)) => secret::State::Previous,
+        (true, None) => secret::State::Dropped,
+    };
+    let deployment = plane.deployment_keys.current.as_ref();
+    Ok(JsonAnswer(SecretList {
+        data: rows.iter().map(|row| SecretBody::new(row, now)).collect(),
+        deployment: deployment.map(|_| DeploymentBody {
+            state: state.as_str(),
+            ends_at,
+        }),
+    }))
+}
+
+/// Promotes a staged signing secret.
+///
+/// From now on it makes `X-Service-Signature`. The one before goes on for `overlap_s` seconds as
+/// `X-Service-Signature-Previous`: the organisation's own or, before its first, the deployment's.
+#[utoipa::path(
+    post, path = "/v1/signing-secrets/{id}/promote", tag = "signing secrets", security(("session" = [])),
+    params(("id" = String, Path, description = "The secret's id")),
+    request_body = Promotion,
+    responses(
+        (status = 200, description = "The secret that signs now", body = SecretBody),
+        Refusals,
+    ),
+)]
+pub async fn promote(
+    State(plane): State<ControlPlane>,
+    member: Member<Admin>,
+    IdInPath(id): IdInPath<SecretId>,
+    Json(promotion): Json<Promotion>,
+) -> Result<JsonAnswer<SecretBody>, Problem> {
+    let overlap = Duration::from_secs(promotion.overlap_s);
+    if overlap > OVERLAP_MAX {
+        let most = OVERLAP_MAX.as_secs();
+        let detail = format!("`overlap_s` is at most {most}, which is 7 days.");
+        return Err(Problem::invalid(vec![Fault::invalid("/overlap_s", detail)]));
+    }
+    let now = plane.clock.now();
+    let decide = |rows: &[SecretRow]| {
+        let changed = lives(rows).promote(id, overlap, now)?;
+        let mut told = told(&member, id, What::Promoted, now);
+        told.until = Some(now.plus(overlap));
+        Ok(decided(with_texts(rows, changed), told))
+    };
+    let made = change(&plane, &member, decide).await?;
+    let saved = || {
+        format!(
+            "The secret {id} is promoted, and signs once the journal is back. Do not send it again; GET \
+             /v1/signing-secrets shows it."
+        )
+    };
+    plane.announce(saved).await?;
+    tell_of(&plane, made.told).await;
+    let promoted = made.changed.iter().find(|row| row.secret.id == id);
+    let promoted = promoted.expect("it is among what changed");
+    Ok(JsonAnswer(SecretBody::new(promoted, now)))
+}
+
+/// Drops a signing secret.
+///
+/// Nothing is signed with it any more, and its text is gone. One that is dropped already stays so. The current
+/// one cannot be dropped: promote another first.
+#[utoipa::path(
+    delete, path = "/v1/signing-secrets/{id}", tag = "signing secrets", security(("session" = [])),
+    params(("id" = String, Path, description = "The secret's id")),
+    responses(
+        (status = 204, description = "Dropped"),
+        Refusals,
+    ),
+)]
+pub async fn drop(
+    State(plane): State<ControlPlane>,
+    member: Member<Admin>,
+    IdInPath(id): IdInPath<SecretId>,
+) -> Result<StatusCode, Problem> {
+    let now = plane.clock.now();
+    let decide = |rows: &[SecretRow]| {
+        let dropped = lives(rows).drop(id, now)?;
+        // One whose overlap is over has ended by itself; now its text goes too.
+        let ended = rows.iter().find(|row| row.secret.id == id);
+        let secret = dropped.or(ended.map(|row| row.secret));
+        let changed = with_texts(rows, secret.into_iter().collect());
+        Ok(Decided {
+            changed: changed.into_iter().map(without_text).collect(),
+            told: dropped.map(|_| told(&member, id, What::Dropped, now)),
+        })
+    };
+    let made = change(&plane, &member, decide).await?;
+    let saved =
+        || format!("The secret {id} is dropped, but goes on signing until the journal is back.");
+    plane.announce(saved).await?;
+    tell_of(&plane, made.told).await;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn change(
+    plane: &ControlPlane,
+    member: &Member<Admin>,
+    decide: impl FnOnce(&[SecretRow]) -> Result<Decided, Refused>,
+) -> Result<Decided, Problem> {
+    let (org, now) = (member.org, plane.clock.now());
+    let announcement = |rows: &[SecretRow]| announced(org, rows, now);
+    let changed = plane
+        .store
+        .change_signing_secrets(org, member.user, decide, announcement)
+        .await?;
+    changed.map_err(refusal)
+}
+
+/// What every node is told: all that is signed with, or is going to be.
+fn announced(org: OrgId, rows: &[SecretRow], now: Timestamp) -> OutboxEntry {
+    let live = rows
+        .iter()
+        .filter(|row| row.secret.state(now) != secret::State::Dropped);
+    let sealed = |row: &SecretRow| {
+        Some(SealedSecret {
+            secret: row.secret,
+            sealed: row.sealed.clone()?,
+        })
+    };
+    let secrets = live.filter_map(sealed).collect();
+    announce::entry(Change::secrets_saved(org, &SealedSecrets { secrets }))
+}
+
+async fn tell_of(plane: &ControlPlane, told: Option<Told>) {
+    if let Some(told) = told {
+        tell::tell(plane, &told).await;
+    }
+}
+
+fn decided(changed: Vec<SecretRow>, told: Told) -> Decided {
+    Decided {
+        changed,
+        told: Some(told),
+    }
+}
+
+fn told(member: &Member<Admin>, secret: SecretId, what: What, at: Timestamp) -> Told {
+    Told {
+        org: member.org,
+        secret,
+        what,
+        by: member.user,
+        at,
+        until: None,
+    }
+}
+
+fn lives(rows: &[SecretRow]) -> Secrets {
+    Secrets(rows.iter().map(|row| row.secret).collect())
+}
+
+/// The secrets as they are to be saved, with the texts they have.
+fn with_texts(rows: &[SecretRow], secrets: Vec<Secret>) -> Vec<SecretRow> {
+    let with_text = |secret: Secret| {
+        let row = rows.iter().find(|row| row.secret.id == secret.id)?;
+        Some(SecretRow {
+            secret,
+            ..row.clone()
+        })
+    };
+    secrets.into_iter().filter_map(with_text).collect()
+}
+
+fn without_text(row: SecretRow) -> SecretRow {
+    SecretRow {
+        sealed: None,
+        ..row
+    }
+}
+
+fn not_configured() -> Problem {
+    Problem::new(
+        ErrorCode::NotConfigured,
+        "Signing secrets are kept sealed, and there is no key to seal them with: whoever runs Watchbell has to \
+         set `secrets.key` on every node.",
+    )
+}
+
+fn refusal(not_changed: NotChanged) -> Problem {
+    let refused = match not_changed {
+        NotChanged::NotAllowed => {
+            let detail = "You may not change signing secrets any more.";
+            return Problem::new(ErrorCode::Forbidden, detail);
+        }
+        NotChanged::Refused(refused) => refused,
+    };
+    let detail = match refused {
+        Refused::NoSuchSecret => return Problem::not_found("signing secret"),
+        Refused::Staged(id) => format!(
+            "{id} is staged already. Promote it (POST /v1/signing-secrets/{id}/promote) or, if its text was \
+             lost, drop it (DELETE /v1/signing-secrets/{id})."
+        ),
+        Refused::NotStaged(state) => {
+            let state = state.as_str();
+            format!("Only a staged secret can be promoted; this one is {state}. Stage another.")
+        }
+        Refused::Overlapping {
+            id: Some(id),
+            until,
+        } => format!(
+            "The rotation before this one is not over: {id} goes on signing until {until}. Wait until then; or \
+             drop it (DELETE /v1/signing-secrets/{id}) if no receiver depends on it any more; or promote with \
+             `overlap_s` 0, which ends the current secret at once."
+        ),
+        Refused::Overlapping { id: None, until } => format!(
+            "The rotation before this one is not over: the deployment's secret goes on signing until {until}. \
+             Wait until then, or promote with `overlap_s` 0, which ends the current secret at once."
+        ),
+        Refused::Current => {
+            "This secret makes the signatures. Stage and promote another; then this one is \
+                             previous, and can be dropped."
+                .to_owned()
+        }
+    };
+    Problem::new(ErrorCode::Conflict, detail)
+}
+
+impl SecretBody {
+    fn new(row: &SecretRow, now: Timestamp) -> Self {
+        let secret = &row.secret;
+        Self {
+            id: secret.id,
+            state: secret.state(now).as_str(),
+            created_by: row.created_by,
+            created_at: secret.created_at,
+            promoted_at: secret.promoted_at,
+            ends_at: secret.ends_at,
+        }
+    }
+}
