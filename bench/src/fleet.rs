@@ -68,10 +68,6 @@ impl Fleet {
         })
     }
 
-    pub(crate) fn customers(&self) -> impl Iterator<Item = &Customer> {
-        self.members.iter().map(|member| &member.customer)
-    }
-
     /// Sends at least this many events as fast as they are taken, `per_request` at a time.
     pub(crate) async fn send(&self, events: usize, per_request: usize) -> anyhow::Result<usize> {
         let requests = events.div_ceil(per_request);

@@ -8,10 +8,12 @@ mod bare_post;
 mod bare_postgres;
 mod deliver;
 mod events;
+mod fairness;
 mod fleet;
 mod index;
 mod ingest;
 mod lanes;
+mod later;
 mod limits;
 mod load;
 mod process;
@@ -90,6 +92,10 @@ enum Profile {
     Queue,
     /// Deliveries per second to healthy endpoints, beside bare signed POSTs.
     Deliver,
+    /// Alerts to healthy endpoints, alone and beside five endpoints in trouble.
+    Fairness,
+    /// A million retries that wait: memory, lateness, and a crash.
+    Later,
 }
 
 #[tokio::main]
@@ -102,6 +108,8 @@ async fn main() -> anyhow::Result<ExitCode> {
         Profile::Rules => rules::measure(arguments.rules, Duration::from_secs(arguments.seconds))?,
         Profile::Queue => queue::measure(&arguments).await?,
         Profile::Deliver => deliver::measure(&arguments).await?,
+        Profile::Fairness => fairness::measure(&arguments).await?,
+        Profile::Later => later::measure(&arguments).await?,
         Profile::Backtest => backtest::measure(&arguments).await?,
         Profile::Limits => {
             limits::measure(Duration::from_secs(arguments.seconds)).await?;

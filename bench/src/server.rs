@@ -121,7 +121,7 @@ impl Server {
     }
 
     /// Ends the process as a power cut would.
-    pub(crate) fn kill(mut self) {
+    pub(crate) fn kill(&mut self) {
         self.process.kill();
     }
 

@@ -9,9 +9,8 @@ use anyhow::{Context as _, ensure};
 use async_nats::jetstream::Message;
 use bytes::Bytes;
 use domain::Timestamp;
-use engines::Nats;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use testkit::{Own, own};
+use testkit::{Nats, Own, own};
 
 use super::{flow, streams::Streams};
 use crate::{Verdict, events, process};

@@ -38,7 +38,7 @@ pub mod shared;
 pub use answer::Answer;
 pub use database::Database;
 pub use dice::Dice;
-pub use engines::{Engines, Signal};
+pub use engines::{Engines, Nats, Signal};
 pub use eventually::{eventually, eventually_blocking};
 pub use mail::{Mail, MailSink};
 pub use namespace::namespace;
