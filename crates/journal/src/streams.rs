@@ -470,6 +470,7 @@ fn differs(existing: &stream::Config, wanted: &stream::Config) -> bool {
         || existing.num_replicas != wanted.num_replicas
         || existing.max_age != wanted.max_age
         || (wanted.max_messages > 0 && existing.max_messages != wanted.max_messages)
-        || existing.duplicate_window != wanted.duplicate_window
+        || (!wanted.duplicate_window.is_zero()
+            && existing.duplicate_window != wanted.duplicate_window)
         || existing.allow_message_schedules != wanted.allow_message_schedules
 }

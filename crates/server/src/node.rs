@@ -1,6 +1,6 @@
 //! What every role of a process shares: its connections and its settings.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use archive::Bucket;
@@ -44,6 +44,7 @@ pub struct Node {
     pub announcer: Announcer,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
+    pub nameservers: Vec<SocketAddr>,
     pub deployment_keys: Arc<DeploymentKeys>,
     pub vault: Arc<Vault>,
     pub rules_per_org_max: u32,
@@ -91,6 +92,7 @@ impl Node {
                 config.delivery.allow_http,
                 config.delivery.allow_cidrs.clone(),
             )),
+            nameservers: config.delivery.nameservers.clone(),
             deployment_keys: Arc::new(DeploymentKeys::read(&config.delivery)),
             vault: Arc::new(Vault::open(&config.secrets)?),
             rules_per_org_max: config.alerts.rules_per_org_max,

@@ -187,9 +187,10 @@ fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
     tasks.spawn("follow signing secrets", following);
     let events = Appenders::start(journal, Log::Events, tasks);
     let signing = Signing::new(Arc::clone(&node.deployment_keys), secrets);
+    let allowed = Arc::clone(&node.targets);
     let tools = Tools {
         journal: journal.clone(),
-        sender: Sender::new(Arc::clone(&node.targets), signing.clone())?,
+        sender: Sender::new(allowed, &node.nameservers, signing.clone())?,
         outcomes: Appenders::start(journal, Log::Outcomes, tasks),
         failures: Failures::new(events.clone(), node.retention),
         notices: Notices::new(events, node.retention),

@@ -11,6 +11,8 @@
 //! | `database`, `namespace` | a corner of them for one test |
 //! | `own` | engines for one test alone |
 //! | `receiver`, `answer`, `received` | a webhook receiver that answers, or misbehaves, as told; what it keeps |
+//! | `certificates` | an authority of the test's own |
+//! | `names` | a name server that answers as told |
 //! | `mail` | a mail server that keeps what it is sent |
 //! | `s3` | an S3-compatible server that keeps files |
 //! | `process` | the real `watchbell` program |
@@ -21,12 +23,14 @@
 //! Nothing waits for a duration: every wait is for a condition and has a deadline.
 
 pub mod answer;
+pub mod certificates;
 pub mod database;
 pub mod dice;
 pub mod environment;
 pub mod eventually;
 pub mod folder;
 pub mod mail;
+pub mod names;
 pub mod namespace;
 pub mod own;
 pub mod process;
@@ -36,11 +40,13 @@ pub mod s3;
 pub mod shared;
 
 pub use answer::Answer;
+pub use certificates::{Authority, Identity};
 pub use database::Database;
 pub use dice::Dice;
 pub use engines::{Engines, Nats, Signal};
 pub use eventually::{eventually, eventually_blocking};
 pub use mail::{Mail, MailSink};
+pub use names::NameServer;
 pub use namespace::namespace;
 pub use own::Own;
 pub use process::Watchbell;

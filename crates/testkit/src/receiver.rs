@@ -18,8 +18,10 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 use crate::answer::{Answer, AnswerBody};
+use crate::certificates::Identity;
 use crate::received::{Arrival, Keeps, Kept, Log, Received};
 
 /// Far above the largest delivery; a body beyond it is a fault that should show.
@@ -42,15 +44,22 @@ impl Receiver {
 
     /// Starts one at this address, for instance where another one was before.
     pub fn start_at(address: SocketAddr) -> anyhow::Result<Self> {
-        Self::run(address, Keeps::Everything)
+        Self::run(address, None, Keeps::Everything)
+    }
+
+    /// Starts one that speaks TLS.
+    pub fn start_secured(identity: Identity) -> anyhow::Result<Self> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Self::run(address, Some(identity), Keeps::Everything)
     }
 
     /// Starts one for a load: it keeps an [`Arrival`] of each request, and neither headers nor body.
     pub fn start_light() -> anyhow::Result<Self> {
-        Self::run(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Keeps::Arrivals)
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Self::run(address, None, Keeps::Arrivals)
     }
 
-    fn run(address: SocketAddr, keeps: Keeps) -> anyhow::Result<Self> {
+    fn run(address: SocketAddr, identity: Option<Identity>, keeps: Keeps) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(address).with_context(|| format!("bind {address}"))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -59,7 +68,7 @@ impl Receiver {
             .enable_all()
             .build()?;
         let (stop, stopped) = oneshot::channel();
-        let serving = serve(listener, Arc::clone(&log));
+        let serving = serve(listener, identity, Arc::clone(&log));
         let thread = std::thread::Builder::new()
             .name("receiver".to_owned())
             // Dropping the runtime ends the connections too, even those that wait for an answer.
@@ -194,7 +203,7 @@ impl Drop for Receiver {
     }
 }
 
-async fn serve(listener: TcpListener, log: Arc<Log>) {
+async fn serve(listener: TcpListener, identity: Option<Identity>, log: Arc<Log>) {
     let listener = tokio::net::TcpListener::from_std(listener)
         .expect("the listener is fit for a runtime: it does not block");
     let mut conversations = JoinSet::new();
@@ -207,7 +216,16 @@ async fn serve(listener: TcpListener, log: Arc<Log>) {
         };
         log.connections.fetch_add(1, Ordering::Relaxed);
         let _ = stream.set_nodelay(true);
-        conversations.spawn(converse(TokioIo::new(stream), Arc::clone(&log)));
+        let (identity, log) = (identity.clone(), Arc::clone(&log));
+        conversations.spawn(async move {
+            let Some(Identity(config)) = identity else {
+                return converse(TokioIo::new(stream), log).await;
+            };
+            // A client that does not believe us is no news either.
+            if let Ok(stream) = TlsAcceptor::from(config).accept(stream).await {
+                converse(TokioIo::new(stream), log).await;
+            }
+        });
     }
 }
 

@@ -1,13 +1,14 @@
 //! A delivery: one matched event on its way to one rule's endpoint.
 //!
 //! Each send is an attempt. [`body`] writes the bytes that are signed and sent, [`outcome`] reads
-//! the answer, [`schedule`] says when to try again, [`endpoint`]
+//! the answer, [`diagnosis`] explains it to people, [`schedule`] says when to try again, [`endpoint`]
 //! what the answers say about the receiver. One worker keeps a [`pulse`] of each receiver, and a
 //! [`rota`] of what it could send next. A delivery is `pending` until it is `delivered`, `scheduled` for another try, `held` until
 //! its endpoint may be sent to, `canceled`, or `failed` for good; a [`Reason`] says why. An alert that its
 //! rule does not send is on record as `suppressed`, `snoozed` or `shadow`, and stays so.
 
 pub mod body;
+pub mod diagnosis;
 pub mod endpoint;
 pub mod failure;
 pub mod outcome;

@@ -133,3 +133,154 @@ impl Pulse {
         attempts >= ATTEMPTS_MIN && failures * FAILED_SHARE >= attempts
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const START: Timestamp = Timestamp::from_unix_millis(1_763_200_000_000);
+
+    fn status(status: u16) -> Answer {
+        Answer {
+            outcome: Outcome::of_status(status),
+            status: Some(status),
+            retry_after: None,
+            timed_out: false,
+        }
+    }
+
+    fn no_answer(outcome: Outcome, timed_out: bool) -> Answer {
+        Answer {
+            outcome,
+            status: None,
+            retry_after: None,
+            timed_out,
+        }
+    }
+
+    fn after_seconds(seconds: u64) -> Timestamp {
+        START.plus(std::time::Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn the_window_halves_on_overload_and_nothing_else() {
+        let slow = no_answer(Outcome::Transient, true);
+        let refused = no_answer(Outcome::Transient, false);
+        let ours = no_answer(Outcome::OurFault, true);
+        for (answer, limit) in [
+            (slow, 4),
+            (status(429), 4),
+            (status(502), 4),
+            (status(503), 4),
+            (status(504), 4),
+            (status(500), 8),
+            (status(404), 8),
+            (status(301), 8),
+            (refused, 8),
+            (ours, 8),
+        ] {
+            let mut pulse = Pulse::new(8);
+            pulse.learn(&answer, START);
+            assert_eq!(pulse.limit(), limit, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn the_window_grows_by_one_for_each_window_of_successes() {
+        let mut pulse = Pulse::new(4);
+        for _ in 0..9 {
+            pulse.learn(&status(503), START);
+        }
+        assert_eq!(pulse.limit(), 1);
+        let limits: Vec<u32> = (0..8)
+            .map(|_| {
+                pulse.learn(&status(200), START);
+                pulse.limit()
+            })
+            .collect();
+        assert_eq!(limits, [2, 2, 3, 3, 3, 4, 4, 4]);
+    }
+
+    #[test]
+    fn after_the_breaker_closed_the_window_doubles_with_each_success() {
+        let mut pulse = Pulse::new(8);
+        pulse.ramp();
+        let mut limits = vec![pulse.limit()];
+        for _ in 0..4 {
+            pulse.learn(&status(200), START);
+            limits.push(pulse.limit());
+        }
+        assert_eq!(limits, [1, 2, 4, 8, 8]);
+        pulse.ramp();
+        for answer in [status(200), status(500), status(200)] {
+            pulse.learn(&answer, START);
+        }
+        assert_eq!(pulse.limit(), 2, "a failure ends the doubling");
+    }
+
+    #[test]
+    fn ten_failures_in_a_row_open_the_breaker_however_long_they_take() {
+        let mut pulse = Pulse::new(8);
+        for number in 1..=9 {
+            assert!(!pulse.learn(&status(500), after_seconds(number * 3_600)));
+        }
+        assert!(pulse.clone().learn(&status(500), after_seconds(36_000)));
+        assert!(
+            !pulse
+                .clone()
+                .learn(&no_answer(Outcome::OurFault, false), after_seconds(36_000))
+        );
+        pulse.learn(&status(404), after_seconds(36_000));
+        assert!(
+            !pulse.learn(&status(500), after_seconds(36_000)),
+            "the row was broken"
+        );
+    }
+
+    #[test]
+    fn half_of_twenty_within_a_minute_open_the_breaker() {
+        let trips = |attempts: u64, apart: u64| {
+            let mut pulse = Pulse::new(8);
+            let answers = (1..=attempts).map(|number| {
+                let answer = if number % 2 == 0 { 500 } else { 200 };
+                pulse.learn(&status(answer), after_seconds(number * apart))
+            });
+            answers.collect::<Vec<_>>()
+        };
+        assert!(!trips(19, 1).contains(&true));
+        assert!(trips(20, 1)[19]);
+        assert!(
+            !trips(100, 5).contains(&true),
+            "twelve a minute are too few"
+        );
+    }
+
+    #[test]
+    fn a_ramp_forgets_what_was_counted() {
+        let mut pulse = Pulse::new(8);
+        for _ in 0..30 {
+            pulse.learn(&status(500), START);
+        }
+        pulse.ramp();
+        assert!(!pulse.learn(&status(500), START));
+    }
+
+    proptest! {
+        #[test]
+        fn the_window_is_never_empty_and_never_larger_than_the_setting(
+            max in 0u32..70,
+            answers in prop::collection::vec((100u16..600, any::<bool>()), 0..200),
+        ) {
+            let mut pulse = Pulse::new(max);
+            for (code, ramp) in answers {
+                pulse.learn(&status(code), START);
+                if ramp {
+                    pulse.ramp();
+                }
+                prop_assert!((1..=max.max(1)).contains(&pulse.limit()));
+            }
+        }
+    }
+}

@@ -177,9 +177,21 @@ mod tests {
         }
     }
 
+    fn throttled(status: u16, seconds: u64) -> Answer {
+        Answer {
+            status: Some(status),
+            retry_after: Some(Duration::from_secs(seconds)),
+            ..answer(Outcome::of_status(status))
+        }
+    }
+
     fn after(id: u128, step: u32, outcome: Outcome, at: Timestamp) -> Next {
+        answered(id, step, &answer(outcome), at)
+    }
+
+    fn answered(id: u128, step: u32, answer: &Answer, at: Timestamp) -> Next {
         let round = Round { step, since: START };
-        next((delivery(id), step + 1), round, &answer(outcome), at)
+        next((delivery(id), step + 1), round, answer, at)
     }
 
     proptest! {
@@ -203,6 +215,75 @@ mod tests {
             }
             prop_assert_eq!(after(id, 13, Outcome::Transient, at), Next::Failed(Reason::Exhausted));
         }
+
+        #[test]
+        fn a_receiver_can_put_off_the_next_attempt_and_not_bring_it_forward(
+            id: u128, step in 0u32..13, seconds in 0u64..200_000, aged_s in 0u64..259_200,
+        ) {
+            let at = START.plus(Duration::from_secs(aged_s));
+            let plain = after(id, step, Outcome::Transient, at);
+            let asked = answered(id, step, &throttled(503, seconds), at);
+            prop_assert_eq!(plain.state(), asked.state());
+            if let (Some(plain), Some(asked)) = (plain.due(), asked.due()) {
+                let theirs = at.plus(Duration::from_secs(seconds.min(86_400)));
+                prop_assert_eq!(asked, plain.max(theirs).min(START.plus(EXPIRY)));
+            }
+        }
+
+        /// Each wait is at least a tenth of the age, so a hundred and a few dozen reach the expiry.
+        #[test]
+        fn what_is_not_charged_ends_at_the_expiry_after_a_bounded_number_of_attempts(
+            id: u128, step in 0u32..14, ours: bool,
+        ) {
+            let answer = if ours { answer(Outcome::OurFault) } else { throttled(429, 0) };
+            let mut at = START;
+            for number in 1..140 {
+                let round = Round { step, since: START };
+                match next((delivery(id), number), round, &answer, at) {
+                    Next::At { due, step: after_it } => {
+                        prop_assert_eq!(after_it, step);
+                        prop_assert!(due > at);
+                        prop_assert!(!is_expired(round, due));
+                        at = due;
+                    }
+                    ended => {
+                        prop_assert_eq!(ended, Next::Failed(Reason::Expired));
+                        return Ok(());
+                    }
+                }
+            }
+            prop_assert!(false, "it did not end");
+        }
+    }
+
+    #[test]
+    fn only_the_overloaded_and_the_broken_may_ask_for_a_wait() {
+        let hour = 3_600;
+        for (status, put_off) in [
+            (429, true),
+            (500, true),
+            (503, true),
+            (599, true),
+            (408, false),
+            (425, false),
+            (404, false),
+            (301, false),
+        ] {
+            let due = answered(1, 0, &throttled(status, hour), START).due();
+            let asked = START.plus(Duration::from_secs(hour));
+            assert_eq!(due == Some(asked), put_off, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_wait_beyond_the_expiry_is_cut_if_the_receiver_asked_and_is_the_end_if_it_is_ours() {
+        let expiry = START.plus(EXPIRY);
+        let at = expiry.minus(minutes(60));
+        let asked = answered(1, 0, &throttled(503, 7_200), at);
+        let (due, step) = (expiry, 1);
+        assert_eq!(asked, Next::At { due, step });
+        let ours = answered(1, 7, &throttled(503, 60), at);
+        assert_eq!(ours, Next::Failed(Reason::Expired));
     }
 
     #[test]
@@ -210,6 +291,12 @@ mod tests {
         let late = START.plus(EXPIRY);
         let next = after(1, 0, Outcome::Transient, late);
         assert_eq!(next, Next::Failed(Reason::Expired));
+        let round = Round {
+            step: 0,
+            since: START,
+        };
+        assert!(!is_expired(round, late));
+        assert!(is_expired(round, late.plus(Duration::from_millis(1))));
     }
 
     #[test]

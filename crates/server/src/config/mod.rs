@@ -127,6 +127,8 @@ pub struct Delivery {
     pub allow_http: bool,
     #[serde(deserialize_with = "load::list")]
     pub allow_cidrs: Vec<IpNet>,
+    #[serde(deserialize_with = "load::list")]
+    pub nameservers: Vec<SocketAddr>,
     pub concurrency: usize,
     pub endpoint_concurrency: u32,
     pub retention_days: u32,
@@ -305,6 +307,7 @@ impl Default for Delivery {
             previous_signing_secret: None,
             allow_http: false,
             allow_cidrs: Vec::new(),
+            nameservers: Vec::new(),
             concurrency: 1_024,
             endpoint_concurrency: 8,
             retention_days: 30,

@@ -192,6 +192,11 @@ pub const SETTINGS: &[Setting] = &[
         "Networks webhooks may be sent to although they are not public, such as `10.1.0.0/16`; in the environment separated by commas.",
     ),
     setting(
+        "delivery.nameservers",
+        "none",
+        "The name servers that endpoints are looked up with, such as `10.0.0.2:53`; in the environment separated by commas. Without them: those of this machine (`/etc/resolv.conf`). Its hosts file and search domains are never used.",
+    ),
+    setting(
         "delivery.concurrency",
         "1024",
         "Sends one process has in flight at most.",

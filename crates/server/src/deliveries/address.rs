@@ -36,7 +36,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    let [first, second, ..] = address.segments();
+    let [first, second, third, _, fifth, sixth, ..] = address.segments();
     // Only 2000::/3 is global unicast; v4-mapped, NAT64, unique-local, link-local, site-local and
     // multicast all lie outside it.
     let global_unicast = first & 0xe000 == 0x2000;
@@ -46,7 +46,10 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
             | (0x2002, _)                   // 6to4: an IPv4 address in disguise
             | (0x3fff, 0x0000..=0x0fff) // documentation
     );
-    global_unicast && !special
+    let as112 = (first, second, third) == (0x2620, 0x004f, 0x8000);
+    // Within any network: an IPv4 address behind a tunnel.
+    let isatap = matches!((fifth, sixth), (0x0000 | 0x0200, 0x5efe));
+    global_unicast && !special && !as112 && !isatap
 }
 
 #[cfg(test)]
@@ -77,10 +80,12 @@ mod tests {
             "127.0.0.1",
             "127.255.255.255",
             "168.63.129.16",
+            "100.100.100.200",
             "169.254.169.254",
             "172.16.0.1",
             "172.31.255.255",
             "192.0.0.8",
+            "192.0.0.192",
             "192.0.2.1",
             "192.88.99.1",
             "192.168.1.1",
@@ -102,6 +107,9 @@ mod tests {
             "2001::1",
             "2001:db8::1",
             "2002:7f00:1::",
+            "2606:4700::5efe:a00:1",
+            "2606:4700::200:5efe:a00:1",
+            "2620:4f:8000::1",
             "3fff::1",
             "5f00::1",
             "fc00::1",

@@ -6,11 +6,13 @@ use hyper::http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{self, InvalidHeaderValue},
 };
+use sha2::{Digest as _, Sha256};
 use webhook_signature::{DELIVERY_ID_HEADER, EVENT_HEADER, TIMESTAMP_HEADER};
 
 const ATTEMPT_HEADER: &str = "x-service-attempt";
 const TRIGGER_HEADER: &str = "x-service-trigger";
 const SUPPRESSED_HEADER: &str = "x-service-suppressed";
+const TRACE_HEADER: &str = "traceparent";
 
 /// What the headers of one attempt say.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +41,7 @@ impl Head<'_> {
             ),
             (ATTEMPT_HEADER, HeaderValue::from(self.attempt)),
             (TRIGGER_HEADER, HeaderValue::from_str(self.trigger)?),
+            (TRACE_HEADER, HeaderValue::from_str(&self.traceparent())?),
         ];
         let suppressed = suppressed.map(|value| (SUPPRESSED_HEADER, value));
         let mut headers: HeaderMap = named
@@ -51,5 +54,45 @@ impl Head<'_> {
             HeaderValue::from_static("application/json"),
         );
         Ok(headers)
+    }
+    /// W3C trace context: the delivery is the trace and the attempt a span of it, so that whoever looks
+    /// at the receiver's traces finds ours, and all attempts of a delivery together. It says `sampled`,
+    /// because every attempt is on record here.
+    fn traceparent(&self) -> String {
+        let uuid = self.delivery.uuid();
+        let digest = Sha256::new()
+            .chain_update(uuid.as_bytes())
+            .chain_update(self.attempt.to_be_bytes())
+            .finalize();
+        format!("00-{}-{}-01", uuid.simple(), hex::encode(&digest[..8]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn the_trace_is_the_delivery_and_each_attempt_a_span_of_it() {
+        let trace = |attempt| {
+            let head = Head {
+                delivery: DeliveryId::from_uuid(Uuid::from_u128(0x0198_c0de)),
+                event_type: "tool_call",
+                signed_at: Timestamp::default(),
+                attempt,
+                trigger: "match",
+                suppressed: None,
+            };
+            head.traceparent()
+        };
+        let (first, second) = (trace(1), trace(2));
+        let (before, span) = first.split_at(36);
+        assert_eq!(before, "00-0000000000000000000000000198c0de-");
+        assert_eq!((span.len(), &span[16..]), (19, "-01"));
+        assert_eq!(first, trace(1));
+        assert!(second.starts_with(before));
+        assert_ne!(second, first);
     }
 }

@@ -5,20 +5,30 @@
 //! secret or the organisation's own [`secrets`]; [`record`] writes what happened
 //! to the store; [`show`] shows it, and [`rebuild`] what was sent, to the byte; [`failure`] tells the trail of what is given up. When to try again is decided in `domain::delivery::schedule`.
 //!
+//! One attempt: [`mod@request`] puts head, signatures and body together, [`connect`] makes a connection to an address that
+//! [`resolve`] found and vetted, [`connection`] remembers how it was made, [`answer`] keeps some of what
+//! came back, and [`trouble`] says why nothing did.
+//!
 //! Guaranteed: every match is sent at least once or ends in a state that says why not, and every
 //! attempt is on record before the delivery is settled. Not guaranteed: exactly one send. If this
 //! process dies between a send and its record, the delivery is sent again; the receiver tells them
 //! apart by `X-Service-Delivery-Id`.
 
 pub mod address;
+mod answer;
+mod connect;
+mod connection;
 pub mod failure;
 pub mod head;
 pub mod notice;
 pub mod rebuild;
 pub mod record;
+mod request;
+mod resolve;
 pub mod secrets;
 pub mod send;
 pub mod show;
 pub mod signing;
 pub mod target;
+mod trouble;
 pub mod work;

@@ -1,27 +1,22 @@
 //! Where a webhook may go: the URL is checked when a rule is made and again at every send, and the
 //! address behind its name is checked for every new connection.
 
-use std::{
-    future::Future,
-    net::{IpAddr, SocketAddr},
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use domain::rule::definition::URL_MAX;
-use hickory_resolver::TokioResolver;
-use hyper_util::client::legacy::connect::dns::Name;
+use hyper::Uri;
 use ipnet::IpNet;
-use tokio::time::timeout;
-use tower::Service;
 use url::{Host, Url};
 
 use super::address::is_public;
 
-/// How long a name may take to resolve.
-const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Names that mean the machine itself, wherever they are asked for; so does everything below the first.
+const OWN_NAMES: [&str; 4] = [
+    "localhost",
+    "localhost.localdomain",
+    "ip6-localhost",
+    "ip6-loopback",
+];
 
 /// What the operator allows beyond public https.
 #[derive(Debug, Default)]
@@ -45,6 +40,10 @@ pub enum Refusal {
         "{0} is not a public address, so nothing is sent there; the operator can allow its network by delivery.allow_cidrs."
     )]
     Forbidden(IpAddr),
+    #[error(
+        "{0} means the server itself, so nothing is sent there; the operator can allow 127.0.0.1 and ::1 by delivery.allow_cidrs."
+    )]
+    Ourselves(String),
 }
 
 impl TargetPolicy {
@@ -55,15 +54,16 @@ impl TargetPolicy {
         }
     }
 
-    /// The URL, if a webhook may go there as far as its text tells. The parser also sees through
-    /// decimal, octal and hexadecimal spellings of an address.
-    pub fn parse(&self, text: &str) -> Result<Url, Refusal> {
+    /// The address to send to, if a webhook may go there as far as the text tells. The parser also sees
+    /// through decimal, octal and hexadecimal spellings of an address, and through encoded ones.
+    pub fn parse(&self, text: &str) -> Result<Uri, Refusal> {
         if text.len() > URL_MAX {
             return Err(Refusal::TooLong);
         }
-        // The parser drops them, and what is stored must be what is checked.
-        if text.contains(char::is_control) {
-            return Err(Refusal::NotAUrl("it has control characters".to_owned()));
+        // The parser drops or rewrites them, and what is stored must be what is checked.
+        if text.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\') {
+            let what = "it has spaces, backslashes or control characters";
+            return Err(Refusal::NotAUrl(what.to_owned()));
         }
         let url = Url::parse(text).map_err(|error| Refusal::NotAUrl(error.to_string()))?;
         let scheme_allowed = url.scheme() == "https" || (url.scheme() == "http" && self.allow_http);
@@ -76,15 +76,35 @@ impl TargetPolicy {
         match url.host() {
             Some(Host::Ipv4(address)) => self.vet(IpAddr::V4(address))?,
             Some(Host::Ipv6(address)) => self.vet(IpAddr::V6(address))?,
-            Some(Host::Domain(name)) if !name.is_empty() => {}
+            Some(Host::Domain(name)) if !name.is_empty() => self.vet_name(name)?,
             Some(Host::Domain(_)) | None => {
                 return Err(Refusal::NotAUrl("it names no host".to_owned()));
             }
         }
-        Ok(url)
+        Uri::try_from(url.as_str()).map_err(|error| Refusal::NotAUrl(error.to_string()))
     }
 
-    fn vet(&self, address: IpAddr) -> Result<(), Refusal> {
+    /// A name is vetted by its addresses when it is sent to. Those that mean this machine are known
+    /// without asking, and whoever makes the rule is told at once.
+    fn vet_name(&self, name: &str) -> Result<(), Refusal> {
+        let name = name.trim_end_matches('.');
+        let is_own = OWN_NAMES.contains(&name) || name.ends_with(".localhost");
+        let loopback = [
+            IpAddr::V4(Ipv4Addr::LOCALHOST),
+            IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ];
+        if is_own
+            && loopback
+                .into_iter()
+                .any(|address| self.vet(address).is_err())
+        {
+            return Err(Refusal::Ourselves(name.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Whether an address may be sent to.
+    pub fn vet(&self, address: IpAddr) -> Result<(), Refusal> {
         if is_public(address)
             || self
                 .allow_cidrs
@@ -95,64 +115,6 @@ impl TargetPolicy {
         } else {
             Err(Refusal::Forbidden(address))
         }
-    }
-}
-
-/// Resolves names for the HTTP client and hands it vetted addresses only. The client skips it for
-/// addresses written as such; [`TargetPolicy::parse`] has seen those.
-#[derive(Clone)]
-pub struct VettedResolver {
-    resolver: Arc<TokioResolver>,
-    policy: Arc<TargetPolicy>,
-}
-
-impl VettedResolver {
-    pub fn new(resolver: Arc<TokioResolver>, policy: Arc<TargetPolicy>) -> Self {
-        Self { resolver, policy }
-    }
-
-    async fn resolve(self, name: Name) -> Result<std::vec::IntoIter<SocketAddr>, ResolveError> {
-        // Absolute: a search domain of this machine must not turn a public name into a local one.
-        let absolute = format!("{}.", name.as_str().trim_end_matches('.'));
-        let found = timeout(RESOLVE_TIMEOUT, self.resolver.lookup_ip(absolute))
-            .await
-            .map_err(|_| ResolveError::TooSlow)?
-            .map_err(|error| ResolveError::Failed(error.to_string()))?;
-        let mut addresses = Vec::new();
-        for address in found.iter() {
-            // One forbidden address is enough: whoever answers so is not to be trusted.
-            self.policy.vet(address)?;
-            addresses.push(SocketAddr::new(address, 0));
-        }
-        if addresses.is_empty() {
-            return Err(ResolveError::Failed("the name has no address".to_owned()));
-        }
-        Ok(addresses.into_iter())
-    }
-}
-
-/// Why a name gave no address to connect to.
-#[derive(Debug, thiserror::Error)]
-pub enum ResolveError {
-    #[error("the name did not resolve within 2 s")]
-    TooSlow,
-    #[error("the name did not resolve: {0}")]
-    Failed(String),
-    #[error(transparent)]
-    Forbidden(#[from] Refusal),
-}
-
-impl Service<Name> for VettedResolver {
-    type Response = std::vec::IntoIter<SocketAddr>;
-    type Error = ResolveError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ResolveError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ResolveError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, name: Name) -> Self::Future {
-        Box::pin(self.clone().resolve(name))
     }
 }
 

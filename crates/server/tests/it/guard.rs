@@ -1,10 +1,11 @@
 //! Where a webhook may not go: nobody reaches into the network that Watchbell runs in.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Receiver, Watchbell, eventually};
+use testkit::{NameServer, Receiver, Watchbell, eventually};
 
 use crate::deployment::{BINARY, Customer, DEADLINE, Deployment, Running, event};
 
@@ -94,18 +95,41 @@ async fn plain_http_is_refused_unless_the_operator_allows_it() {
     assert_eq!(status, StatusCode::CREATED, "{answer}");
 }
 
+#[tokio::test]
+async fn whoever_names_the_server_itself_is_told_so_unless_the_operator_allows_all_of_it() {
+    // `localhost` is 127.0.0.1 and ::1; one of them forbidden is enough.
+    let running = Running::start(Deployment::new());
+    let (status, problem) = make(&running.customer, "http://localhost:9000/").await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    let message = problem["errors"][0].to_string();
+    assert!(message.contains("means the server itself"), "{message}");
+    assert!(message.contains("delivery.allow_cidrs"), "{message}");
+
+    let receiver = Receiver::start().expect("a receiver");
+    let deployment = Deployment::new().with("DELIVERY__ALLOW_CIDRS", "127.0.0.0/8, ::1/128");
+    let running = Running::start(deployment);
+    let host = format!("localhost:{}", receiver.address().port());
+    let url = format!("http://{host}/by-name");
+    running.customer.rule(json!({}), &url).await;
+    running.customer.ingest(&event("agent-1")).await;
+    let received = receiver.wait_for(1, DEADLINE).await;
+    assert_eq!(received[0].header("host"), Some(host.as_str()));
+}
+
 /// The rules are made where loopback is allowed and sent where it is not, as after a change of the
 /// operator's mind; a name that resolves to loopback looks public until it is resolved.
 #[tokio::test]
 async fn an_address_that_is_forbidden_when_it_is_time_to_send_gets_nothing_and_the_delivery_is_held()
  {
-    let deployment = Deployment::new();
+    let names = NameServer::start().expect("a name server");
+    names.answer("inside.test", &[Ipv4Addr::LOCALHOST.into()]);
+    let deployment = Deployment::new().with("DELIVERY__NAMESERVERS", &names.address().to_string());
     let mut lenient = deployment.serve("api,index,match");
     let customer = deployment.customer(&mut lenient);
     let receiver = Receiver::start().expect("a receiver");
     let port = receiver.address().port();
     customer
-        .rule(json!({}), &format!("http://localhost:{port}/by-name"))
+        .rule(json!({}), &format!("http://inside.test:{port}/by-name"))
         .await;
     customer
         .rule(json!({}), &format!("http://127.0.0.1:{port}/by-address"))
@@ -133,10 +157,16 @@ async fn an_address_that_is_forbidden_when_it_is_time_to_send_gets_nothing_and_t
 #[tokio::test]
 async fn a_name_is_delivered_to_only_if_every_address_behind_it_is_allowed() {
     let receiver = Receiver::start().expect("a receiver");
-    let host = format!("localhost:{}", receiver.address().port());
+    let names = NameServer::start().expect("a name server");
+    let both = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    names.answer("both.test", &both);
+    let host = format!("both.test:{}", receiver.address().port());
     let url = format!("http://{host}/by-name");
-    // `localhost` is 127.0.0.1 and ::1; one of them forbidden is enough.
-    let running = Running::start(Deployment::new());
+    let deployment = || {
+        let address = names.address().to_string();
+        Deployment::new().with("DELIVERY__NAMESERVERS", &address)
+    };
+    let running = Running::start(deployment());
     let customer = &running.customer;
     customer.rule(json!({}), &url).await;
     customer.ingest(&event("agent-1")).await;
@@ -148,8 +178,8 @@ async fn a_name_is_delivered_to_only_if_every_address_behind_it_is_allowed() {
     assert!(error.starts_with("::1 is not a public address"), "{error}");
     assert_eq!(receiver.count(), 0);
 
-    let deployment = Deployment::new().with("DELIVERY__ALLOW_CIDRS", "127.0.0.0/8, ::1/128");
-    let running = Running::start(deployment);
+    let allowed = deployment().with("DELIVERY__ALLOW_CIDRS", "127.0.0.0/8, ::1/128");
+    let running = Running::start(allowed);
     running.customer.rule(json!({}), &url).await;
     running.customer.ingest(&event("agent-1")).await;
     let received = receiver.wait_for(1, DEADLINE).await;

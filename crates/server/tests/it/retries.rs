@@ -220,7 +220,7 @@ async fn a_receiver_that_comes_up_late_gets_its_delivery() {
 }
 
 /// Accepts connections and hands each request to `answer` once its body has been read.
-fn raw_receiver(answer: impl Fn(&mut dyn Write) + Send + 'static) -> SocketAddr {
+pub(crate) fn raw_receiver(answer: impl Fn(&mut dyn Write) + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {

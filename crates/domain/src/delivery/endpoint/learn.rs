@@ -153,3 +153,254 @@ impl Failing {
         now.since(self.since) >= DISABLED_AFTER && self.attempts >= DISABLED_AFTER_ATTEMPTS
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::{
+        OrgId,
+        delivery::{Gate, Reason},
+    };
+
+    const START: Timestamp = Timestamp::from_unix_millis(1_763_200_000_000);
+
+    fn endpoint() -> Endpoint {
+        Endpoint::new(
+            OrgId::from_uuid(Uuid::from_u128(1)),
+            "https://hooks.example.com",
+        )
+    }
+
+    fn at(seconds: u64) -> Timestamp {
+        START.plus(Duration::from_secs(seconds))
+    }
+
+    fn status(status: u16) -> Answer {
+        Answer {
+            outcome: Outcome::of_status(status),
+            status: Some(status),
+            retry_after: None,
+            timed_out: false,
+        }
+    }
+
+    fn asking(code: u16, seconds: u64) -> Answer {
+        Answer {
+            retry_after: Some(Duration::from_secs(seconds)),
+            ..status(code)
+        }
+    }
+
+    fn no_answer(outcome: Outcome) -> Answer {
+        Answer {
+            outcome,
+            status: None,
+            retry_after: None,
+            timed_out: false,
+        }
+    }
+
+    const TRIPS: bool = true;
+    const HOLDS: bool = false;
+
+    #[test]
+    fn a_success_says_nothing_about_an_endpoint_that_is_well() {
+        let mut endpoint = endpoint();
+        assert_eq!(endpoint.learn(&status(200), HOLDS, START), []);
+        assert!(endpoint.is_plain());
+    }
+
+    #[test]
+    fn what_is_not_the_receivers_changes_nothing() {
+        let mut endpoint = endpoint();
+        for outcome in [Outcome::OurFault, Outcome::Blocked] {
+            assert_eq!(endpoint.learn(&no_answer(outcome), TRIPS, START), []);
+        }
+        assert!(endpoint.is_plain());
+    }
+
+    #[test]
+    fn a_breaker_opens_once_lets_probes_through_and_closes_with_a_success() {
+        let mut endpoint = endpoint();
+        assert_eq!(
+            endpoint.learn(&status(500), TRIPS, at(0)),
+            [Notice::BreakerOpened]
+        );
+        assert_eq!(endpoint.learn(&status(500), TRIPS, at(1)), []);
+        let shut = |seconds| Gate::Shut {
+            reason: Reason::Breaker,
+            until: Some(at(seconds)),
+        };
+        assert_eq!(endpoint.gate(at(4)), shut(5));
+        assert_eq!(endpoint.gate(at(5)), Gate::Probe);
+        endpoint.start_probe(at(6));
+        assert_eq!(endpoint.gate(at(6)), shut(16));
+        assert_eq!(
+            endpoint.learn(&status(200), HOLDS, at(7)),
+            [Notice::BreakerClosed]
+        );
+        assert_eq!(endpoint.gate(at(7)), Gate::Open);
+        assert!(endpoint.is_plain());
+    }
+
+    #[test]
+    fn a_refusal_opens_no_breaker() {
+        let mut endpoint = endpoint();
+        endpoint.learn(&status(404), TRIPS, START);
+        assert_eq!(endpoint.breaker, None);
+    }
+
+    #[test]
+    fn a_quiet_that_was_asked_for_lasts_whatever_comes_late() {
+        let mut endpoint = endpoint();
+        endpoint.learn(&asking(429, 600), HOLDS, at(0));
+        endpoint.learn(&asking(503, 5), HOLDS, at(1));
+        endpoint.learn(&status(200), HOLDS, at(2));
+        let shut = |until| Gate::Shut {
+            reason: Reason::RetryAfter,
+            until: Some(until),
+        };
+        assert_eq!(endpoint.gate(at(599)), shut(at(600)));
+        assert_eq!(endpoint.gate(at(600)), Gate::Open);
+        endpoint.learn(&status(200), HOLDS, at(600));
+        assert!(endpoint.is_plain());
+        endpoint.learn(&asking(500, 1_000_000), HOLDS, at(700));
+        assert_eq!(endpoint.gate(at(701)), shut(at(700 + 86_400)));
+        endpoint.resume();
+        assert_eq!(endpoint.gate(at(701)), Gate::Open);
+    }
+
+    #[test]
+    fn gone_is_said_twice_a_minute_apart_with_no_other_answer_between() {
+        let gone = status(410);
+        for (between, last, disabled) in [
+            (None, 59, false),
+            (None, 60, true),
+            (Some(gone), 60, true),
+            (Some(no_answer(Outcome::Transient)), 60, true),
+            (Some(no_answer(Outcome::OurFault)), 60, true),
+            (Some(status(200)), 60, false),
+            (Some(status(404)), 60, false),
+            (Some(status(503)), 60, false),
+        ] {
+            let mut endpoint = endpoint();
+            endpoint.learn(&gone, HOLDS, at(0));
+            if let Some(between) = between {
+                endpoint.learn(&between, HOLDS, at(30));
+            }
+            let notices = endpoint.learn(&gone, HOLDS, at(last));
+            assert_eq!(
+                notices == [Notice::Disabled],
+                disabled,
+                "{between:?} {last}"
+            );
+            let (since, why) = (at(last), Why::Gone);
+            let expected = Status::Disabled { since, why };
+            assert_eq!(endpoint.status == expected, disabled);
+        }
+    }
+
+    #[test]
+    fn a_long_failure_is_told_at_15_minutes_an_hour_and_a_day_and_ends_after_three() {
+        const MINUTES: u64 = 60;
+        const HOURS: u64 = 60 * MINUTES;
+        let mut endpoint = endpoint();
+        for (seconds, notices) in [
+            (0, vec![]),
+            (15 * MINUTES - 1, vec![]),
+            (15 * MINUTES, vec![Notice::FailingFor15Minutes]),
+            (16 * MINUTES, vec![]),
+            (HOURS, vec![Notice::FailingForAnHour]),
+            (24 * HOURS, vec![Notice::FailingForADay]),
+            (71 * HOURS, vec![]),
+            (72 * HOURS, vec![]),
+        ] {
+            assert_eq!(
+                endpoint.learn(&status(500), HOLDS, at(seconds)),
+                notices,
+                "{seconds}"
+            );
+        }
+        for _ in 9..20 {
+            assert_eq!(endpoint.learn(&status(500), HOLDS, at(73 * HOURS)), []);
+        }
+        let last = endpoint.learn(&status(500), TRIPS, at(73 * HOURS));
+        assert_eq!(last, [Notice::Disabled]);
+        assert_eq!(
+            endpoint.learn(&status(200), HOLDS, at(73 * HOURS)),
+            [],
+            "it came late"
+        );
+        assert!(matches!(
+            endpoint.gate(at(80 * HOURS)),
+            Gate::Shut { until: None, .. }
+        ));
+    }
+
+    #[test]
+    fn of_several_notices_that_are_due_the_longest_is_given() {
+        let mut endpoint = endpoint();
+        endpoint.learn(&status(500), HOLDS, at(0));
+        let notices = endpoint.learn(&status(500), HOLDS, at(100_000));
+        assert_eq!(notices, [Notice::FailingForADay]);
+        assert_eq!(endpoint.learn(&status(500), HOLDS, at(100_001)), []);
+    }
+
+    #[test]
+    fn three_refusals_in_a_row_and_the_first_redirect_are_told_once_for_a_run() {
+        let mut endpoint = endpoint();
+        let mut told = |codes: &[u16]| -> Vec<Notice> {
+            let notices = codes
+                .iter()
+                .map(|code| endpoint.learn(&status(*code), HOLDS, START));
+            notices.flatten().collect()
+        };
+        assert_eq!(told(&[401, 401, 500, 401, 401]), []);
+        assert_eq!(told(&[401]), [Notice::Rejecting]);
+        assert_eq!(told(&[401, 500, 404, 404, 404]), []);
+        assert_eq!(told(&[302, 302]), [Notice::Redirecting]);
+        assert_eq!(
+            told(&[200, 404, 404, 404, 307]),
+            [Notice::Rejecting, Notice::Redirecting]
+        );
+    }
+
+    #[test]
+    fn nothing_is_learned_while_somebody_wants_quiet_and_all_is_forgotten_afterwards() {
+        let mut endpoint = endpoint();
+        endpoint.learn(&status(500), TRIPS, at(0));
+        assert_eq!(endpoint.pause(at(1)), Some(Notice::Paused));
+        assert_eq!(endpoint.pause(at(2)), None);
+        let paused = endpoint.clone();
+        for late in [status(200), status(500), asking(429, 60), status(410)] {
+            assert_eq!(endpoint.learn(&late, TRIPS, at(100)), []);
+        }
+        assert_eq!(endpoint, paused);
+        assert_eq!(endpoint.resume(), Some(Notice::Resumed));
+        assert_eq!(endpoint.resume(), None);
+        assert!(endpoint.is_plain());
+    }
+
+    #[test]
+    fn counting_alone_is_shared_at_each_doubling() {
+        let mut endpoint = endpoint();
+        let mut shared = endpoint.clone();
+        let mut written = Vec::new();
+        for number in 1..=1_000 {
+            endpoint.learn(&status(500), HOLDS, START);
+            if endpoint.differs_in_substance(&shared) {
+                shared = endpoint.clone();
+                written.push(number);
+            }
+        }
+        assert_eq!(written, [1, 2, 3, 4, 8, 16, 32, 64, 128, 256, 512]);
+        for change in [asking(503, 5), status(410), status(302), status(200)] {
+            endpoint.learn(&change, HOLDS, START);
+            assert!(endpoint.differs_in_substance(&shared), "{change:?}");
+            shared = endpoint.clone();
+        }
+        assert!(!endpoint.differs_in_substance(&shared));
+    }
+}
