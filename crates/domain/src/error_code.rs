@@ -63,12 +63,18 @@ error_codes! {
     Conflict, "CONFLICT", 409, "It was changed meanwhile",
         "Somebody else changed the same thing between your reading and your writing; nothing was written.",
         "Read it again, apply your change to what you find, and send that.";
+    StateConflict, "STATE_CONFLICT", 409, "Not as it stands",
+        "The thing is in a state in which this cannot be done; nothing was changed.",
+        "Read `detail`: it says how it stands and what can be done.";
     LastOwner, "LAST_OWNER", 409, "An organisation always has an owner",
         "The member is the organisation's only owner, so they can neither leave nor get another role.",
         "Make somebody else an owner first.";
     LimitReached, "LIMIT_REACHED", 409, "There can be no more of these",
         "Your organisation has as many of these as it may have.",
         "Delete or revoke some that are not needed, then send the request again.";
+    Gone, "GONE", 410, "It is not kept any more",
+        "What this needs was kept for a time and is not there any more.",
+        "Read `detail`: it says what is gone. It cannot be had back.";
     PreconditionFailed, "PRECONDITION_FAILED", 412, "It is not the version you named",
         "The thing has another version by now than `If-Match` names; nothing was written.",
         "Read it again, apply your change to what you find, and send that with the `ETag` of what you read as `If-Match`.";

@@ -6,7 +6,7 @@
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    DeliveryId, OrgId, RuleId, Timestamp,
+    DeliveryId, OrgId, RecoveryId, RuleId, Timestamp,
     batch::Form,
     id::{Tail, derived},
 };
@@ -54,6 +54,11 @@ impl RequestName {
     /// The id of the delivery that the request asks for, likewise.
     pub fn delivery_id(&self, at: Timestamp) -> DeliveryId {
         DeliveryId::new(at, derived(&self.0, b"delivery"))
+    }
+
+    /// The id of the recovery that the request asks for, likewise.
+    pub fn recovery_id(&self, at: Timestamp) -> RecoveryId {
+        RecoveryId::new(at, derived(&self.0, b"recovery"))
     }
 }
 

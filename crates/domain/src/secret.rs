@@ -30,7 +30,8 @@ pub struct Secret {
     pub promoted_at: Option<Timestamp>,
     /// Since when, or from when on, nothing is signed with it.
     pub ends_at: Option<Timestamp>,
-    /// Of an organisation's first: until when the deployment's secret goes on beside it.
+    /// Until when the deployment's secret goes on beside it: of an organisation's first, and of one that
+    /// followed it at once.
     pub deployment_ends_at: Option<Timestamp>,
 }
 
@@ -134,23 +135,21 @@ impl Secrets {
             self.check_that_nothing_overlaps(now)?;
         }
         let ends_at = Some(now.plus(overlap));
+        let current = self.in_state(State::Current, now);
         let promoted = Secret {
             promoted_at: Some(now),
+            // The current one always says so: the others are forgotten first.
+            deployment_ends_at: match current {
+                None => ends_at,
+                Some(_) => self.deployment_until(now),
+            },
             ..*secret
         };
-        Ok(match self.in_state(State::Current, now) {
-            Some(current) => vec![
-                promoted,
-                Secret {
-                    ends_at,
-                    ..*current
-                },
-            ],
-            None => vec![Secret {
-                deployment_ends_at: ends_at,
-                ..promoted
-            }],
-        })
+        let ended = current.map(|current| Secret {
+            ends_at,
+            ..*current
+        });
+        Ok([Some(promoted), ended].into_iter().flatten().collect())
     }
 
     /// The secret without its use; `None` if it has none already.
@@ -257,6 +256,12 @@ mod tests {
         assert_eq!(secrets.deployment_until(at(2)), Some(at(3_602)));
         assert_eq!(secrets.deployment_until(at(3_602)), None);
         assert_eq!(secrets.drop(staged.id, at(3)), Err(Refused::Current));
+        let second = secrets.stage(at(4), [2; 10]).expect("staged");
+        put(&mut secrets, [second]);
+        let promoted = secrets.promote(second.id, Duration::ZERO, at(5));
+        put(&mut secrets, promoted.expect("promoted"));
+        secrets.0.retain(|one| one.state(at(5)) != State::Dropped);
+        assert_eq!(secrets.deployment_until(at(5)), Some(at(3_602)));
     }
 
     #[test]

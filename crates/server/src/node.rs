@@ -148,6 +148,7 @@ impl Node {
             events,
             outcomes: Appenders::start(&self.journal, Log::Outcomes, tasks),
             retention: self.retention,
+            delivery_retention: self.delivery_retention,
             files: self.files.clone(),
             exports: Slots::new(EXPORTS),
             backtests: Slots::new(BACKTESTS),

@@ -16,7 +16,10 @@ use crate::{
     },
     alerts::{backtest, rules, suggest, trial, trigger, versions},
     decisions::decide,
-    deliveries::{rebuild, secrets::manage as secrets, show},
+    deliveries::{
+        balance, cancel, endpoints, list as deliveries, rebuild, recover::ask as recover, resend,
+        secrets::manage as secrets, show,
+    },
     edge::problem::{FaultBody, ProblemBody},
     events, exports, health,
 };
@@ -43,7 +46,10 @@ use crate::{
         members::list, members::change, members::remove,
         invitations::create, invitations::list, invitations::revoke, invitations::accept,
         api_keys::create, api_keys::list, api_keys::show, api_keys::rotate, api_keys::revoke,
-        show::list, show::show, rebuild::rebuild,
+        deliveries::list, show::show, resend::resend, cancel::cancel, balance::balance,
+        recover::recover, recover::list, recover::show, recover::cancel,
+        endpoints::list, endpoints::show, endpoints::pause, endpoints::resume,
+        rebuild::rebuild,
         secrets::stage, secrets::list, secrets::promote, secrets::drop,
         health::live, health::ready, health::metrics,
         serve,

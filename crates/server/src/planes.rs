@@ -78,6 +78,7 @@ pub struct ControlPlane {
     /// For deliveries that somebody asks for.
     pub outcomes: Appenders,
     pub retention: Duration,
+    pub delivery_retention: Duration,
     /// `None`: `files.url` is not set.
     pub files: Option<Bucket>,
     pub exports: Slots,

@@ -16,8 +16,8 @@ use crate::{
     apply::{Applier, Sink},
     dead_letters,
     deliveries::{
-        self, failure::Failures, notice::Notices, record::Recorder, secrets, send::Sender,
-        signing::Signing, work::Tools,
+        self, failure::Failures, notice::Notices, notice_mail, reconcile::Reconciler,
+        record::Recorder, recover, secrets, send::Sender, signing::Signing, work::Tools,
     },
     events::{index::Index, retention::Retention},
     exports::{
@@ -106,6 +106,10 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     let control = node.control_plane(events.clone(), tasks)?;
     let telling = history::sweep(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of rules", telling);
+    if let Some(post) = &control.post {
+        let mailing = notice_mail::sweep(control.clone(), post.clone(), stopping.clone());
+        tasks.spawn("mail notices of endpoints", mailing);
+    }
     let telling = secrets::tell::sweep(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of signing secrets", telling);
     routes::api(&node.data_plane(events), &control)
@@ -126,9 +130,28 @@ fn fill_the_store(node: &Node, tasks: &Tasks) {
         archive: node.archive.clone(),
     };
     tasks.spawn("retention", retention.run(tasks.stopping().clone()));
+    see_to_deliveries(node, tasks);
     if let Some(files) = &node.files {
         make_exports(node, files, tasks);
     }
+}
+
+/// Here and not beside the deliverer, which goes on without PostgreSQL.
+fn see_to_deliveries(node: &Node, tasks: &Tasks) {
+    let worker = recover::work::Worker {
+        store: node.store.clone(),
+        journal: node.journal.clone(),
+        outcomes: Appenders::start(&node.journal, Log::Outcomes, tasks),
+        clock: node.clock,
+    };
+    tasks.spawn("recover deliveries", worker.run(tasks.stopping().clone()));
+    let reconciler = Reconciler {
+        store: node.store.clone(),
+        clock: node.clock,
+        kept: node.delivery_retention,
+    };
+    let reconciling = reconciler.run(tasks.stopping().clone());
+    tasks.spawn("reconcile deliveries", reconciling);
 }
 
 /// Here and not beside the API: it is work without anybody waiting, on what this role reads and writes.

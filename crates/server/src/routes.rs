@@ -23,7 +23,10 @@ use crate::{
     },
     alerts::{backtest::ask as backtest, rules, suggest, trial, trigger, versions},
     decisions::decide,
-    deliveries::{rebuild, secrets::manage as secrets, show as deliveries},
+    deliveries::{
+        balance, cancel, endpoints, list as deliveries, rebuild, recover::ask as recover, resend,
+        secrets::manage as secrets, show,
+    },
     edge::{
         Problem,
         cross_site::{self, CrossSite},
@@ -105,7 +108,18 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             get(versions::show),
         )
         .route("/v1/deliveries", get(deliveries::list))
-        .route("/v1/deliveries/{id}", get(deliveries::show))
+        .route("/v1/deliveries/{id}", get(show::show))
+        .route("/v1/deliveries/{id}/resend", post(resend::resend))
+        .route("/v1/deliveries/{id}/cancel", post(cancel::cancel))
+        .route("/v1/alert-rules/{id}/recover", post(recover::recover))
+        .route("/v1/alert-rules/{id}/balance", get(balance::balance))
+        .route("/v1/recoveries", get(recover::list))
+        .route("/v1/recoveries/{id}", get(recover::show))
+        .route("/v1/recoveries/{id}/cancel", post(recover::cancel))
+        .route("/v1/endpoints", get(endpoints::list))
+        .route("/v1/endpoints/{id}", get(endpoints::show))
+        .route("/v1/endpoints/{id}/pause", post(endpoints::pause))
+        .route("/v1/endpoints/{id}/resume", post(endpoints::resume))
         .route(
             "/v1/deliveries/{id}/attempts/{attempt_id}/request",
             get(rebuild::rebuild),

@@ -8,7 +8,7 @@ CREATE TABLE signing_secrets (
     created_at         timestamptz NOT NULL,
     promoted_at        timestamptz,
     ends_at            timestamptz,
-    -- Of the first: until when the deployment's secret signs beside it.
+    -- Until when the deployment's secret signs beside it.
     deployment_ends_at timestamptz,
     -- Serves the list (newest first) and one secret by id.
     PRIMARY KEY (org_id, id)

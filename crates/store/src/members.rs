@@ -133,6 +133,19 @@ impl Store {
         row.map(Member::try_from).transpose()
     }
 
+    /// The addresses of an organisation's owners and admins, who can do something about its troubles.
+    pub async fn managers(&self, org: OrgId) -> Result<Vec<String>, Error> {
+        /// More people than need to be told.
+        const MANAGERS_MAX: i64 = 20;
+        Ok(sqlx::query_scalar(
+            "SELECT email FROM users WHERE org_id = $1 AND role IN ('owner', 'admin') ORDER BY id LIMIT $2",
+        )
+        .bind(org.uuid())
+        .bind(MANAGERS_MAX)
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
     /// An organisation's members, newest first, from below `before` on.
     pub async fn list_members(
         &self,

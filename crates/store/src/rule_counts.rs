@@ -17,9 +17,6 @@ use crate::{
 /// What is shown beside a rule reaches back so far: the hour that is now and the 23 before it.
 const SHOWN: Duration = Duration::from_hours(23);
 
-/// How many rows are forgotten in one statement.
-const FORGET_AT_ONCE: i64 = 10_000;
-
 /// What became of one match of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleMatch {
@@ -111,21 +108,12 @@ impl Store {
 impl Store {
     /// Forgets what was counted before then; how many rows that were.
     pub async fn forget_rule_counts(&self, before: Timestamp) -> Result<u64, Error> {
-        let mut forgotten = 0;
-        loop {
-            let slice = sqlx::query(
-                "DELETE FROM rule_counts WHERE ctid = ANY (ARRAY (
-                     SELECT ctid FROM rule_counts WHERE bucket < $1 LIMIT $2))",
-            )
-            .bind(to_database(before))
-            .bind(FORGET_AT_ONCE)
-            .execute(&self.pool)
-            .await?;
-            if slice.rows_affected() == 0 {
-                return Ok(forgotten);
-            }
-            forgotten += slice.rows_affected();
-        }
+        self.forget_in_slices(
+            "DELETE FROM rule_counts WHERE ctid = ANY (ARRAY (
+                 SELECT ctid FROM rule_counts WHERE bucket < $1 LIMIT $2))",
+            before,
+        )
+        .await
     }
 }
 
@@ -190,7 +178,8 @@ pub(crate) async fn add(connection: &mut PgConnection, matches: &[RuleMatch]) ->
     Ok(())
 }
 
-fn start_of_hour(at: Timestamp) -> Timestamp {
+/// The hour that a time is in.
+pub fn start_of_hour(at: Timestamp) -> Timestamp {
     const HOUR_MILLIS: i64 = 3_600_000;
     Timestamp::from_unix_millis(at.unix_millis().div_euclid(HOUR_MILLIS) * HOUR_MILLIS)
 }

@@ -19,8 +19,8 @@ use axum::routing::post;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use webhook_signature::{
-    DELIVERY_ID_HEADER, EVENT_HEADER, PREVIOUS_SIGNATURE_HEADER, SIGNATURE_HEADER,
-    TIMESTAMP_HEADER, Verifier,
+    DELIVERY_ID_HEADER, EVENT_HEADER, NEXT_SIGNATURE_HEADER, PREVIOUS_SIGNATURE_HEADER,
+    SIGNATURE_HEADER, TIMESTAMP_HEADER, Verifier,
 };
 
 /// Deliveries that are acknowledged and not yet processed. When this many wait, the next is answered
@@ -97,8 +97,13 @@ async fn receive(
 ) -> (StatusCode, String) {
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
 
-    // Both signatures, so that a secret can be rotated at the sender first or at the receiver first.
-    let signatures = [header(SIGNATURE_HEADER), header(PREVIOUS_SIGNATURE_HEADER)];
+    // Every signature, so that a secret can be rotated at the sender first or at the receiver first.
+    let signatures = [
+        SIGNATURE_HEADER,
+        PREVIOUS_SIGNATURE_HEADER,
+        NEXT_SIGNATURE_HEADER,
+    ]
+    .map(header);
     let now = (receiver.clock)();
     let verified = receiver
         .verifier

@@ -50,9 +50,10 @@ impl Verifier {
 
     /// Like [`verify`](Self::verify), and accepts when any one of several signature headers matches.
     ///
-    /// For a receiver that still has only the old secret while the sender rotates: pass the values
-    /// of both [`SIGNATURE_HEADER`](crate::SIGNATURE_HEADER) and
-    /// [`PREVIOUS_SIGNATURE_HEADER`](crate::PREVIOUS_SIGNATURE_HEADER).
+    /// For a receiver that has only one of the secrets while the sender rotates: pass the values of
+    /// [`SIGNATURE_HEADER`](crate::SIGNATURE_HEADER),
+    /// [`PREVIOUS_SIGNATURE_HEADER`](crate::PREVIOUS_SIGNATURE_HEADER) and
+    /// [`NEXT_SIGNATURE_HEADER`](crate::NEXT_SIGNATURE_HEADER).
     pub fn verify_any(
         &self,
         timestamp: Option<&str>,

@@ -34,7 +34,7 @@ pub(super) async fn rule(
 }
 
 /// The organisation's rule of this id.
-pub(super) async fn saved(plane: &ControlPlane, org: OrgId, id: RuleId) -> Result<Rule, Problem> {
+pub(crate) async fn saved(plane: &ControlPlane, org: OrgId, id: RuleId) -> Result<Rule, Problem> {
     Ok(change::found(plane, org, id).await?.rule)
 }
 

@@ -9,7 +9,7 @@
 pub mod backtest;
 mod body;
 mod change;
-mod given;
+pub(crate) mod given;
 pub mod history;
 pub mod matching;
 pub mod rules;

@@ -258,7 +258,7 @@ fn answer(stored: StoredRule, stats: Option<RuleStats>) -> Answer {
 
 /// When a request with a name came first, which is the same however often it is sent; and whether it came
 /// before.
-pub(super) async fn first_asked(
+pub(crate) async fn first_asked(
     plane: &ControlPlane,
     name: &RequestName,
     said: &str,

@@ -15,15 +15,25 @@
 //! apart by `X-Service-Delivery-Id`.
 
 pub mod address;
+mod again;
 mod answer;
+pub mod balance;
+pub mod cancel;
 mod connect;
 mod connection;
+pub mod endpoints;
+mod explain;
 pub mod failure;
 pub mod head;
+pub mod list;
 pub mod notice;
+pub mod notice_mail;
 pub mod rebuild;
+pub mod reconcile;
 pub mod record;
+pub mod recover;
 mod request;
+pub mod resend;
 mod resolve;
 pub mod secrets;
 pub mod send;

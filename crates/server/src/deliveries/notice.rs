@@ -25,7 +25,7 @@ pub struct Notices {
 #[derive(Serialize)]
 struct EndpointEvent<'a> {
     event_type: &'static str,
-    agent_id: &'static str,
+    agent_id: &'a str,
     action: &'static str,
     result: &'static str,
     occurred_at: Timestamp,
@@ -49,6 +49,11 @@ impl Notices {
 
     /// Recorded again, after a crash, it is the same event.
     pub async fn tell(&self, noticed: &EndpointNoticed) -> Result<(), Unrecorded> {
+        self.tell_of(noticed, "watchbell").await
+    }
+
+    /// The same of what somebody did.
+    pub async fn tell_of(&self, noticed: &EndpointNoticed, by: &str) -> Result<(), Unrecorded> {
         let (action, result) = match noticed.notice {
             Notice::BreakerOpened => ("endpoints.open", "error"),
             Notice::BreakerClosed => ("endpoints.close", "success"),
@@ -64,7 +69,7 @@ impl Notices {
         let endpoint = &noticed.endpoint;
         let event = EndpointEvent {
             event_type: EVENT_TYPE,
-            agent_id: "watchbell",
+            agent_id: by,
             action,
             result,
             occurred_at: noticed.at,

@@ -1,15 +1,25 @@
 //! Writes what became of deliveries to the store: one task per partition, exactly once.
 
-use domain::{OrgId, RuleId, delivery::State};
-use journal::record::{self, Attempted, Matched, OutcomeRecord, Paced, SecretUsed};
+use domain::{
+    OrgId, RuleId,
+    delivery::{Reason, State},
+};
+use journal::record::{
+    self, Attempted, EndpointNoticed, Matched, OutcomeRecord, Paced, SecretUsed, Stood,
+};
 use store::{
     Store,
-    deliveries::{Attempt, Delivery, DeliveryLog, Outcomes, Standing},
+    deliveries::{
+        Attempt, Delivery, DeliveryLog, Outcomes, Phases, Standing, Word,
+        balance::{Decided, What},
+    },
+    endpoints::EndpointNotice,
     rule_counts::{MatchFate, RuleMatch},
     watermark::{Applied, Source, Span},
     writer::Writer,
 };
 
+use super::notice_mail;
 use crate::{apply::Sink, dead_letters::Unfit};
 
 /// Writes the outcomes of a log to the delivery log.
@@ -84,6 +94,8 @@ fn outcomes(records: &[OutcomeRecord]) -> Outcomes {
                 let (org, rule) = (alerted.matched.org, alerted.matched.rule);
                 let counted = rule_match(org, rule, &alerted.paced, fate);
                 outcomes.matches.push(counted);
+                let what = What::of(fate).map(|what| decided(&alerted.matched, what));
+                outcomes.decided.extend(what);
                 let delivery = delivery(alerted.matched, alerted.state);
                 outcomes.matched.push(delivery);
             }
@@ -93,16 +105,18 @@ fn outcomes(records: &[OutcomeRecord]) -> Outcomes {
                 outcomes.matches.push(counted);
             }
             OutcomeRecord::Ended(ended) => {
-                let summary = ended.summary;
-                outcomes
-                    .matched
-                    .extend(summary.map(|matched| delivery(matched, State::Pending)));
+                if let Some(matched) = ended.summary {
+                    outcomes.decided.push(decided(&matched, What::Summary));
+                    outcomes.matched.push(delivery(matched, State::Pending));
+                }
             }
-            OutcomeRecord::Judged(_) | OutcomeRecord::Stood(_) | OutcomeRecord::Endpoint(_) => {}
+            OutcomeRecord::Judged(_) => {}
             OutcomeRecord::Attempted(attempted) => {
-                outcomes.standings.push(standing(&attempted));
+                outcomes.standings.push(standing_after(&attempted));
                 outcomes.attempts.push(attempt(*attempted));
             }
+            OutcomeRecord::Stood(stood) => outcomes.standings.push(standing(&stood)),
+            OutcomeRecord::Endpoint(noticed) => outcomes.notices.push(notice(*noticed)),
         }
     }
     outcomes
@@ -118,6 +132,15 @@ fn rule_match(org: OrgId, rule: RuleId, paced: &Paced, fate: MatchFate) -> RuleM
     }
 }
 
+fn decided(matched: &Matched, what: What) -> Decided {
+    Decided {
+        org: matched.org,
+        rule: matched.rule,
+        delivery: matched.delivery,
+        what,
+    }
+}
+
 fn delivery(matched: Matched, state: State) -> Delivery {
     Delivery {
         org: matched.org,
@@ -128,25 +151,48 @@ fn delivery(matched: Matched, state: State) -> Delivery {
         event_type: matched.event_type,
         url: matched.url,
         state: state.as_str().to_owned(),
+        reason: None,
         attempts: 0,
         matched_at: matched.matched_at,
         next_at: None,
         cause: matched.cause.as_str().to_owned(),
         suppressed: matched.cause.suppressed(),
+        round: None,
     }
 }
 
-fn standing(attempted: &Attempted) -> Standing {
+fn standing_after(attempted: &Attempted) -> Standing {
     Standing {
         org: attempted.org,
         delivery: attempted.delivery,
-        attempts: attempted.number,
         state: attempted.state.as_str().to_owned(),
+        reason: text(attempted.reason),
         next_at: attempted.next_at,
+        by: Word::Attempt {
+            number: attempted.number,
+            due_at: attempted.due_at,
+        },
+    }
+}
+
+/// A delivery that is pending and has a time was asked for again ([`super::again`]).
+fn standing(stood: &Stood) -> Standing {
+    let by = match (stood.state, stood.next_at) {
+        (State::Pending, Some(at)) => Word::Again { at },
+        _ => Word::Change,
+    };
+    Standing {
+        org: stood.org,
+        delivery: stood.delivery,
+        state: stood.state.as_str().to_owned(),
+        reason: text(stood.reason),
+        next_at: stood.next_at,
+        by,
     }
 }
 
 fn attempt(attempted: Attempted) -> Attempt {
+    let timings = attempted.timings;
     Attempt {
         org: attempted.org,
         delivery: attempted.delivery,
@@ -156,17 +202,45 @@ fn attempt(attempted: Attempted) -> Attempt {
         due_at: attempted.due_at,
         started_at: attempted.started_at,
         finished_at: attempted.finished_at,
+        phases: Phases {
+            resolved_us: timings.resolved_us,
+            connected_us: timings.connected_us,
+            secured_us: timings.secured_us,
+            sent_us: timings.sent_us,
+            answered_us: timings.answered_us,
+        },
         signed_at: attempted.signed_at,
         secrets: attempted.secrets.iter().map(secret).collect(),
         url: attempted.url,
         remote_address: attempted.remote_address,
+        tls: attempted.tls,
         body_sha256: attempted.body_sha256,
         body_bytes: attempted.body_bytes,
         status: attempted.status,
         outcome: attempted.outcome.as_str().to_owned(),
         error: attempted.error,
+        answer_headers: attempted.answer_headers,
         answer: attempted.answer,
+        clock_skew_s: attempted.clock_skew_s,
+        retry_after_s: attempted.retry_after_s,
+        state: Some(attempted.state.as_str().to_owned()),
+        reason: text(attempted.reason),
+        next_at: attempted.next_at,
     }
+}
+
+fn notice(noticed: EndpointNoticed) -> EndpointNotice {
+    EndpointNotice {
+        endpoint: noticed.endpoint,
+        notice: notice_mail::name(noticed.notice).to_owned(),
+        error: noticed.error,
+        at: noticed.at,
+        is_mailed: notice_mail::is_mailed(noticed.notice),
+    }
+}
+
+fn text(reason: Option<Reason>) -> Option<String> {
+    reason.map(|reason| reason.as_str().to_owned())
 }
 
 fn secret(used: &SecretUsed) -> String {

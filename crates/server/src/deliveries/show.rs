@@ -1,19 +1,18 @@
-//! `/v1/deliveries`: where each delivery stands and every attempt that was made.
+//! `GET /v1/deliveries/{id}`: where a delivery stands and why, and every attempt that was made.
 
 use axum::{Json, extract::State};
-use domain::{AttemptId, DeliveryId, EventId, RuleId, Timestamp};
+use domain::{
+    AttemptId, DeliveryId, EndpointId, EventId, OrgId, RuleId, Timestamp,
+    delivery::endpoint::Endpoint,
+};
 use journal::streams::Log;
 use serde::Serialize;
 use store::deliveries::{Attempt, Delivery};
 use utoipa::ToSchema;
 
+use super::explain::explanation;
 use crate::{
-    edge::{
-        Caller, Problem,
-        caller::DeliveriesRead,
-        problem::Refusals,
-        read::{IdInPath, PageParams, PageWanted, cursor},
-    },
+    edge::{Caller, Problem, caller::DeliveriesRead, problem::Refusals, read::IdInPath},
     planes::ControlPlane,
 };
 
@@ -28,14 +27,21 @@ pub struct DeliveryBody {
     rule_id: RuleId,
     rule_name: String,
     event_type: String,
+    /// Where it was to go when the event matched; its attempts say where they went.
     url: String,
+    /// The endpoint of this URL: `GET /v1/endpoints/{id}`.
+    #[schema(value_type = String)]
+    endpoint_id: EndpointId,
     /// `match`; `test`, if somebody tried out the rule; or `summary`, of alerts that were suppressed.
     cause: String,
     /// How many alerts a summary stands for.
     suppressed: u32,
-    /// `pending`, `scheduled`, `delivered`, `held` or `failed`; `suppressed`, `snoozed` or `shadow` if the rule
-    /// does not send it.
+    /// `pending`, `scheduled`, `delivered`, `held`, `failed` or `canceled`; `suppressed`, `snoozed` or `shadow` if
+    /// the rule does not send it.
     state: String,
+    /// Why it is held (`paused`, `disabled`, `breaker`, `retry_after`, `blocked`), failed (`exhausted`, `expired`,
+    /// `permanent`) or canceled (`user`, `rule_deleted`).
+    reason: Option<String>,
     /// How many attempts have been made.
     attempts: u32,
     #[schema(value_type = String, format = DateTime)]
@@ -50,6 +56,8 @@ pub struct DeliveryBody {
 pub struct DeliveryDetail {
     #[serde(flatten)]
     delivery: DeliveryBody,
+    /// Why it is where it is and what happens next, in plain words.
+    explanation: String,
     attempt_log: Vec<AttemptBody>,
     /// False if what happened last may be missing, because the record is behind.
     fresh: bool,
@@ -62,7 +70,7 @@ pub struct AttemptBody {
     id: AttemptId,
     /// From 1. Two attempts share a number if a worker died between a send and its record.
     number: u32,
-    /// `match`, `retry`, `test` or `summary`.
+    /// `match`, `retry`, `test`, `summary`, `resend` or `recover`.
     trigger: String,
     #[schema(value_type = String, format = DateTime)]
     due_at: Timestamp,
@@ -70,58 +78,68 @@ pub struct AttemptBody {
     started_at: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     finished_at: Timestamp,
+    /// How long after it was due it was started.
+    queued_ms: u64,
+    timings: TimingsBody,
     /// `X-Service-Timestamp` of this attempt.
     #[schema(value_type = String, format = DateTime)]
     signed_at: Timestamp,
+    /// What it was signed with: `deployment`, or the ids of secrets; the first gave the main signature.
+    secrets: Vec<String>,
     url: String,
     /// The address the attempt reached.
     remote_address: Option<String>,
+    /// The version of TLS.
+    tls: Option<String>,
     /// SHA-256 of the body as sent.
     body_sha256: String,
     body_bytes: u32,
     /// The receiver's status, if it answered.
     status: Option<u16>,
-    /// `delivered`, `transient`, `rejected`, `redirect`, `permanent` or `blocked`.
+    /// `delivered`, `transient`, `rejected`, `redirect`, `permanent`, `gone`, `blocked` or `our_fault`.
     outcome: String,
     /// What went wrong, in plain words.
     error: Option<String>,
+    answer_headers: Vec<HeaderBody>,
     /// The first 8 KiB of the answer.
     answer: String,
+    /// How many seconds the receiver's clock is ahead of ours, by its `Date` header.
+    clock_skew_s: Option<i32>,
+    /// How long the receiver asked us to wait.
+    retry_after_s: Option<u32>,
+    /// What was decided on it; null for attempts from before this was kept.
+    decision: Option<DecisionBody>,
 }
 
-/// One page of deliveries.
+/// When the phases of an attempt were over, in microseconds from its start. The first three are of a new
+/// connection only.
 #[derive(Serialize, ToSchema)]
-pub struct DeliveryPage {
-    data: Vec<DeliveryBody>,
-    next_cursor: Option<String>,
-    fresh: bool,
+#[schema(as = AttemptTimings)]
+pub struct TimingsBody {
+    resolved_us: Option<u32>,
+    connected_us: Option<u32>,
+    secured_us: Option<u32>,
+    sent_us: Option<u32>,
+    /// When the headers of the answer were there.
+    answered_us: Option<u32>,
 }
 
-/// Lists deliveries, newest event first.
-#[utoipa::path(
-    get, path = "/v1/deliveries", tag = "deliveries", security(("api_key" = ["deliveries:read"]), ("session" = [])),
-    params(PageParams),
-    responses(
-        (status = 200, description = "One page", body = DeliveryPage),
-        Refusals,
-    ),
-)]
-pub async fn list(
-    State(plane): State<ControlPlane>,
-    caller: Caller<DeliveriesRead>,
-    page: PageWanted<DeliveryId>,
-) -> Result<Json<DeliveryPage>, Problem> {
-    let fresh = plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
-    let page = plane
-        .store
-        .list_deliveries(caller.org, page.before, page.limit)
-        .await?;
-    let data = page.rows.into_iter().map(DeliveryBody::from).collect();
-    Ok(Json(DeliveryPage {
-        data,
-        next_cursor: page.next.as_ref().map(cursor),
-        fresh,
-    }))
+/// A header of the receiver's answer.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AnswerHeader)]
+pub struct HeaderBody {
+    name: String,
+    value: String,
+}
+
+/// Where the delivery stood after an attempt.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AttemptDecision)]
+pub struct DecisionBody {
+    state: String,
+    reason: Option<String>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    next_at: Option<Timestamp>,
 }
 
 /// Shows one delivery with every attempt.
@@ -145,12 +163,26 @@ pub async fn show(
         .await?
         .ok_or_else(|| Problem::not_found("delivery"))?;
     let attempts = plane.store.attempts(caller.org, id).await?;
+    let endpoint_id = EndpointId::of(caller.org, &delivery.url);
+    let endpoint = match delivery.state.as_str() {
+        "held" => in_trouble(&plane, caller.org, endpoint_id).await,
+        _ => None,
+    };
+    let now = plane.clock.now();
+    let explanation = explanation(&delivery, &attempts, endpoint.as_ref(), now);
     let attempt_log = attempts.into_iter().map(AttemptBody::from).collect();
     Ok(Json(DeliveryDetail {
         delivery: DeliveryBody::from(delivery),
+        explanation,
         attempt_log,
         fresh,
     }))
+}
+
+/// An endpoint that is in trouble. Without the journal the explanation says less.
+async fn in_trouble(plane: &ControlPlane, org: OrgId, id: EndpointId) -> Option<Endpoint> {
+    let entry = plane.journal.endpoint(org, id).await;
+    entry.ok().flatten().and_then(|entry| entry.value)
 }
 
 impl From<Delivery> for DeliveryBody {
@@ -161,10 +193,12 @@ impl From<Delivery> for DeliveryBody {
             rule_id: delivery.rule,
             rule_name: delivery.rule_name,
             event_type: delivery.event_type,
+            endpoint_id: EndpointId::of(delivery.org, &delivery.url),
             url: delivery.url,
             cause: delivery.cause,
             suppressed: delivery.suppressed,
             state: delivery.state,
+            reason: delivery.reason,
             attempts: delivery.attempts,
             matched_at: delivery.matched_at,
             next_at: delivery.next_at,
@@ -174,6 +208,10 @@ impl From<Delivery> for DeliveryBody {
 
 impl From<Attempt> for AttemptBody {
     fn from(attempt: Attempt) -> Self {
+        let queued = attempt.started_at.since(attempt.due_at);
+        let phases = attempt.phases;
+        let headers = attempt.answer_headers.into_iter();
+        let (reason, next_at) = (attempt.reason, attempt.next_at);
         Self {
             id: attempt.id,
             number: attempt.number,
@@ -181,15 +219,35 @@ impl From<Attempt> for AttemptBody {
             due_at: attempt.due_at,
             started_at: attempt.started_at,
             finished_at: attempt.finished_at,
+            queued_ms: u64::try_from(queued.as_millis()).unwrap_or(u64::MAX),
+            timings: TimingsBody {
+                resolved_us: phases.resolved_us,
+                connected_us: phases.connected_us,
+                secured_us: phases.secured_us,
+                sent_us: phases.sent_us,
+                answered_us: phases.answered_us,
+            },
             signed_at: attempt.signed_at,
+            secrets: attempt.secrets,
             url: attempt.url,
             remote_address: attempt.remote_address,
+            tls: attempt.tls,
             body_sha256: attempt.body_sha256,
             body_bytes: attempt.body_bytes,
             status: attempt.status,
             outcome: attempt.outcome,
             error: attempt.error,
+            answer_headers: headers
+                .map(|(name, value)| HeaderBody { name, value })
+                .collect(),
             answer: attempt.answer,
+            clock_skew_s: attempt.clock_skew_s,
+            retry_after_s: attempt.retry_after_s,
+            decision: attempt.state.map(|state| DecisionBody {
+                state,
+                reason,
+                next_at,
+            }),
         }
     }
 }

@@ -236,3 +236,42 @@ fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
     let value = HeaderValue::from_str(value).expect("ids, numbers, hex and base64 are plain ASCII");
     headers.insert(HeaderName::from_static(name), value);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn which_secret_signed_for_which_header_follows_from_their_order() {
+        let at = |millis: i64| Timestamp::from_unix_millis(1_794_735_000_000 + millis);
+        let own = |millis| SecretUsed::Own(SecretId::new(at(millis), [0; 10]));
+        let (deployment, old, current, new) = (SecretUsed::Deployment, own(1), own(2), own(3));
+        let cases = [
+            (vec![], [None, None, None]),
+            (vec![deployment], [Some(deployment), None, None]),
+            (
+                vec![deployment, deployment],
+                [Some(deployment), Some(deployment), None],
+            ),
+            (
+                vec![deployment, deployment, new],
+                [Some(deployment), Some(deployment), Some(new)],
+            ),
+            (vec![deployment, new], [Some(deployment), None, Some(new)]),
+            (
+                vec![current, deployment],
+                [Some(current), Some(deployment), None],
+            ),
+            (vec![current, old], [Some(current), Some(old), None]),
+            (vec![current, new], [Some(current), None, Some(new)]),
+            (
+                vec![current, old, new],
+                [Some(current), Some(old), Some(new)],
+            ),
+        ];
+        for (used, expected) in cases {
+            let keys = roles(&used);
+            assert_eq!([keys.main, keys.previous, keys.next], expected, "{used:?}");
+        }
+    }
+}

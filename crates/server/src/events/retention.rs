@@ -73,6 +73,10 @@ impl Retention {
         let matched_before = now.minus(self.deliveries_kept);
         let forgotten = self.store.forget_rule_counts(matched_before).await?;
         tracing::debug!(forgotten, "forgot old counts of rules");
+        let forgotten = self.store.forget_delivery_counts(matched_before).await?;
+        tracing::debug!(forgotten, "forgot old counts of deliveries");
+        self.store.forget_endpoints(matched_before).await?;
+        self.store.forget_recoveries(matched_before).await?;
         let forgotten = self.store.forget_signing_secrets(matched_before).await?;
         tracing::debug!(forgotten, "forgot signing secrets that ended long ago");
         Ok(())

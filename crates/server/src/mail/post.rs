@@ -48,6 +48,12 @@ pub enum Letter {
         role: Role,
         token: SecretToken,
     },
+    /// An endpoint is in lasting trouble.
+    EndpointNotice {
+        email: EmailAddress,
+        subject: String,
+        body: String,
+    },
 }
 
 impl Letter {
@@ -56,7 +62,8 @@ impl Letter {
         match self {
             Self::Registration { email, .. }
             | Self::PasswordReset { email }
-            | Self::Invitation { email, .. } => email,
+            | Self::Invitation { email, .. }
+            | Self::EndpointNotice { email, .. } => email,
         }
     }
 }

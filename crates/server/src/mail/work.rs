@@ -187,6 +187,14 @@ impl Worker {
                 };
                 (email, text)
             }
+            Letter::EndpointNotice {
+                email,
+                subject,
+                body,
+            } => {
+                let (subject, body) = (subject.clone(), body.clone());
+                (email, Text { subject, body })
+            }
         };
         self.addressed(email, text).map(Some)
     }

@@ -32,6 +32,12 @@ pub const DELIVERY_ATTEMPT_SECONDS: &str = "watchbell_delivery_attempt_duration_
 pub const DELIVERY_LAG_SECONDS: &str = "watchbell_delivery_lag_seconds";
 /// Sends in flight in this process.
 pub const DELIVERIES_IN_FLIGHT: &str = "watchbell_deliveries_in_flight";
+/// Deliveries under way, by `state`: pending, scheduled or held. Of all organisations; one process says so.
+pub const DELIVERIES: &str = "watchbell_deliveries";
+/// Rules whose deliveries of an hour do not add up; each is also an error in the log.
+pub const DELIVERIES_UNBALANCED: &str = "watchbell_deliveries_unbalanced";
+/// For how long the delivery has been due that has been due for longest, of those whose endpoint may be sent to.
+pub const DELIVERY_OLDEST_DUE_SECONDS: &str = "watchbell_delivery_oldest_due_seconds";
 /// Messages of the queue that this process has in hand, and those that stand in lanes, of all endpoints.
 pub const DELIVERY_MESSAGES_HELD: &str = "watchbell_delivery_messages_held";
 pub const DELIVERY_MESSAGES_PARKED: &str = "watchbell_delivery_messages_parked";
@@ -114,6 +120,16 @@ fn describe() {
         "From due to the start of the attempt"
     );
     describe_gauge!(DELIVERIES_IN_FLIGHT, "Sends in flight in this process");
+    describe_gauge!(DELIVERIES, "Deliveries under way, by state");
+    describe_gauge!(
+        DELIVERIES_UNBALANCED,
+        "Rules whose deliveries of an hour do not add up"
+    );
+    describe_gauge!(
+        DELIVERY_OLDEST_DUE_SECONDS,
+        Unit::Seconds,
+        "For how long the longest overdue delivery has been due"
+    );
     describe_gauge!(
         DELIVERY_MESSAGES_HELD,
         "Messages of the queue that this process has in hand"

@@ -1,8 +1,12 @@
 //! A listener that nothing may connect to, on every address of this machine at once.
 
-use std::net::{Ipv6Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use testkit::eventually;
+
+use crate::deployment::DEADLINE;
 
 /// Counts who connects. It hangs up on everybody.
 pub(crate) struct Canary {
@@ -26,6 +30,18 @@ impl Canary {
             }
         });
         Self { port, connections }
+    }
+
+    /// Says that a connection would have been heard: it makes two.
+    pub(crate) async fn assert_hears(&self) {
+        let before = self.connections();
+        for address in [IpAddr::V4(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
+            TcpStream::connect((address, self.port)).expect("somebody listens");
+        }
+        eventually(DEADLINE, "both are heard", async || {
+            (self.connections() == before + 2).then_some(())
+        })
+        .await;
     }
 
     pub(crate) fn connections(&self) -> usize {

@@ -78,6 +78,7 @@ fn body(operation: &Operation) -> Value {
         }
         "/v1/alert-rules/{id}" => json!({"name": "Taken"}),
         "/v1/members/{id}" => json!({"role": "viewer"}),
+        "/v1/alert-rules/{id}/recover" => json!({"since": "2020-01-01T00:00:00Z"}),
         _ => json!({}),
     }
 }
@@ -243,6 +244,11 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
     let received = receiver.wait_for(1, DEADLINE).await;
     let delivery = received[0].delivery_id().expect("an id").to_owned();
     let shown = customer.delivery_in_state(&delivery, "delivered").await;
+    let endpoint = shown["endpoint_id"].as_str().expect("an id").to_owned();
+    let asked = json!({"since": "2020-01-01T00:00:00Z"});
+    let recover = format!("/v1/alert-rules/{rule}/recover");
+    let recovery = ok(customer.post(&recover, &asked).await).await;
+    let recovery = recovery["id"].as_str().expect("an id").to_owned();
     let attempt = shown["attempt_log"][0]["id"].as_str().expect("an id");
 
     let mine = Person::founder(&base_url).await;
@@ -258,9 +264,18 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
         ("/v1/alert-rules/{id}", rule.clone()),
         ("/v1/alert-rules/{id}/backtest", rule.clone()),
         ("/v1/alert-rules/{id}/trigger", rule.clone()),
+        ("/v1/alert-rules/{id}/recover", rule.clone()),
+        ("/v1/alert-rules/{id}/balance", rule.clone()),
         ("/v1/alert-rules/{id}/versions", rule.clone()),
         ("/v1/alert-rules/{id}/versions/{version}", rule),
         ("/v1/deliveries/{id}", delivery.clone()),
+        ("/v1/deliveries/{id}/resend", delivery.clone()),
+        ("/v1/deliveries/{id}/cancel", delivery.clone()),
+        ("/v1/recoveries/{id}", recovery.clone()),
+        ("/v1/recoveries/{id}/cancel", recovery),
+        ("/v1/endpoints/{id}", endpoint.clone()),
+        ("/v1/endpoints/{id}/pause", endpoint.clone()),
+        ("/v1/endpoints/{id}/resume", endpoint),
         (
             "/v1/deliveries/{id}/attempts/{attempt_id}/request",
             delivery,
@@ -318,9 +333,12 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
             "/v1/signing-secrets/{id}",
         ]
         .contains(&path)
-            && !["rotate", "backtest", "trigger", "promote"]
-                .iter()
-                .any(|verb| path.ends_with(verb))
+            && ![
+                "rotate", "backtest", "trigger", "recover", "resend", "cancel", "pause", "resume",
+                "promote",
+            ]
+            .iter()
+            .any(|verb| path.ends_with(verb))
             && !path.ends_with("{name}")
             && !path.ends_with("{version}");
         if reader {

@@ -87,7 +87,7 @@ async fn what_waits_for_a_dead_endpoint_outlives_the_worker() {
     let receiver = Receiver::start().expect("a receiver");
     receiver.answer_always(Answer::status(500));
     rule_for(customer, "agent-1", &receiver.url()).await;
-    let worker = deployment.serve("deliver");
+    let mut worker = deployment.serve("deliver");
     ingest_many(customer, "agent-1", EVENTS).await;
     notice(customer, "endpoints.open").await;
     worker.kill();

@@ -1,6 +1,7 @@
 //! The store on a real PostgreSQL, a database of its own for each test.
 
 mod counts;
+mod deliveries;
 mod export;
 mod export_jobs;
 mod index;

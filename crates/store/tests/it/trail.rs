@@ -3,7 +3,7 @@
 use domain::{AttemptId, DeliveryId, EventId, OrgId, RuleId, event::Filter};
 use store::{
     Store,
-    deliveries::{Attempt, Delivery, Outcomes, Standing},
+    deliveries::{Attempt, Delivery, Outcomes, Phases, Standing, Word},
     events::{EventRow, EventsWanted, Order},
     outbox::OutboxEntry,
     watermark::{Applied, Source, Span},
@@ -228,11 +228,13 @@ fn delivery() -> Delivery {
         event_type: String::from("tool_call"),
         url: String::from("https://example.com"),
         state: String::from("pending"),
+        reason: None,
         attempts: 0,
         matched_at: NOW,
         next_at: None,
         cause: String::from("match"),
         suppressed: 0,
+        round: None,
     }
 }
 
@@ -255,6 +257,18 @@ fn attempt(number: u32) -> Attempt {
         outcome: String::from("transient"),
         error: None,
         answer: String::new(),
+        phases: Phases {
+            sent_us: Some(7),
+            ..Phases::default()
+        },
+        secrets: vec![String::from("deployment")],
+        tls: Some(String::from("TLSv1.3")),
+        answer_headers: vec![(String::from("date"), String::from("today"))],
+        clock_skew_s: Some(-3),
+        retry_after_s: Some(60),
+        state: Some(String::from("scheduled")),
+        reason: None,
+        next_at: Some(NOW),
     }
 }
 
@@ -263,9 +277,13 @@ fn standing(attempts: u32, state: &str) -> Standing {
     Standing {
         org,
         delivery,
-        attempts,
         state: state.to_owned(),
+        reason: None,
         next_at: None,
+        by: Word::Attempt {
+            number: attempts,
+            due_at: NOW,
+        },
     }
 }
 
@@ -281,7 +299,7 @@ async fn the_last_word_about_a_delivery_wins_but_delivered_stays_delivered() {
             standing(2, "delivered"),
             standing(2, "scheduled"),
         ],
-        matches: Vec::new(),
+        ..Outcomes::default()
     };
     log.apply(&source(), Span { from: 0, to: 1 }, &outcomes)
         .await

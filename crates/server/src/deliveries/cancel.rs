@@ -1,0 +1,76 @@
+//! `POST /v1/deliveries/{id}/cancel`: a delivery that nobody wants any more.
+
+use axum::{Json, extract::State};
+use domain::{
+    DeliveryId,
+    delivery::{self, Reason},
+    error_code::ErrorCode,
+};
+use journal::{
+    frames::Frames,
+    record::{OutcomeRecord, Stood},
+    streams::Log,
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{
+    edge::{Caller, Problem, caller::RulesWrite, problem::Refusals, read::IdInPath},
+    planes::ControlPlane,
+};
+
+/// A delivery that is not sent any more.
+#[derive(Serialize, ToSchema)]
+#[schema(as = DeliveryCanceled)]
+pub struct CancelAnswer {
+    #[schema(value_type = String, example = "dlv_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    delivery_id: DeliveryId,
+    /// `canceled`.
+    state: &'static str,
+}
+
+/// Cancels a delivery that is pending, scheduled or held.
+///
+/// An attempt that is being made right now is not called back: if the receiver takes it, the delivery is
+/// `delivered` all the same. A canceled delivery can be resent.
+#[utoipa::path(
+    post, path = "/v1/deliveries/{id}/cancel", tag = "deliveries",
+    security(("api_key" = ["rules:write"]), ("session" = [])),
+    params(("id" = String, Path, description = "The delivery's id")),
+    responses((status = 200, description = "Canceled", body = CancelAnswer), Refusals),
+)]
+pub async fn cancel(
+    State(plane): State<ControlPlane>,
+    caller: Caller<RulesWrite>,
+    IdInPath(id): IdInPath<DeliveryId>,
+) -> Result<Json<CancelAnswer>, Problem> {
+    plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
+    let delivery = plane.store.delivery(caller.org, id).await?;
+    let delivery = delivery.ok_or_else(|| Problem::not_found("delivery"))?;
+    let answer = CancelAnswer {
+        delivery_id: id,
+        state: delivery::State::Canceled.as_str(),
+    };
+    match delivery.state.as_str() {
+        "pending" | "scheduled" | "held" => {}
+        "canceled" => return Ok(Json(answer)),
+        state => {
+            let detail =
+                format!("It is `{state}`: nothing more is sent, so there is nothing to cancel.");
+            return Err(Problem::new(ErrorCode::StateConflict, detail));
+        }
+    }
+    // The workers first: what is on record as canceled is not sent.
+    plane.journal.cancel(id).await?;
+    let canceled = OutcomeRecord::Stood(Stood {
+        org: caller.org,
+        delivery: id,
+        state: delivery::State::Canceled,
+        reason: Some(Reason::User),
+        next_at: None,
+        at: plane.clock.now(),
+    });
+    let outcomes = plane.outcomes.of(caller.org);
+    outcomes.append(Frames::from_iter([canceled])).await?;
+    Ok(Json(answer))
+}

@@ -1,0 +1,255 @@
+//! `GET /v1/deliveries`: what is on its way, by filters.
+
+use std::{fmt, str::FromStr};
+
+use axum::{
+    Json,
+    extract::{FromRequestParts, State},
+    http::request::Parts,
+};
+use domain::{DeliveryId, Timestamp};
+use journal::streams::Log;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use store::deliveries::list::DeliveryFilter;
+use utoipa::ToSchema;
+
+use super::show::DeliveryBody;
+use crate::{
+    edge::{
+        Caller, Problem,
+        caller::DeliveriesRead,
+        problem::Refusals,
+        read::{self, cursor, read_cursor, read_limit},
+    },
+    planes::ControlPlane,
+};
+
+/// The states that a delivery can be in.
+const STATES: [&str; 9] = [
+    "pending",
+    "scheduled",
+    "delivered",
+    "held",
+    "failed",
+    "canceled",
+    "suppressed",
+    "snoozed",
+    "shadow",
+];
+/// The parameters, for whoever misspells one.
+const KNOWN: [&str; 11] = [
+    "from",
+    "to",
+    "rule_id",
+    "event_id",
+    "state",
+    "reason",
+    "event_type",
+    "url",
+    "cause",
+    "limit",
+    "cursor",
+];
+
+/// Which deliveries: all that is given must hold.
+#[derive(Debug, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes parameters that are read one by one")]
+pub struct DeliveryParams {
+    /// Deliveries of events that occurred then or later (RFC 3339).
+    #[param(format = DateTime)]
+    from: Option<String>,
+    /// Deliveries of events that occurred before (RFC 3339).
+    #[param(format = DateTime)]
+    to: Option<String>,
+    /// Of this rule.
+    rule_id: Option<String>,
+    /// Of this event.
+    event_id: Option<String>,
+    /// In this state; given several times, in one of them.
+    state: Option<Vec<String>>,
+    /// Held, failed or canceled for this reason.
+    reason: Option<String>,
+    /// Of events of this type.
+    event_type: Option<String>,
+    /// To this URL, as it was when the event matched.
+    url: Option<String>,
+    /// `match`, `summary` or `test`.
+    cause: Option<String>,
+    /// How many to return, 1 to 1,000 (100).
+    limit: Option<String>,
+    /// `next_cursor` of the page before, with the filters of that page.
+    cursor: Option<String>,
+}
+
+/// One page of deliveries.
+#[derive(Serialize, ToSchema)]
+pub struct DeliveryPage {
+    data: Vec<DeliveryBody>,
+    next_cursor: Option<String>,
+    /// False if what happened last may be missing, because the record is behind.
+    fresh: bool,
+}
+
+/// Lists deliveries by filters, newest event first.
+///
+/// `rule_id`, `event_id`, and `state` (but for `delivered`) are found quickly; of the others narrow the search by
+/// `from` and `to`, if it is refused as too expensive.
+#[utoipa::path(
+    get, path = "/v1/deliveries", tag = "deliveries", security(("api_key" = ["deliveries:read"]), ("session" = [])),
+    params(DeliveryParams),
+    responses(
+        (status = 200, description = "One page", body = DeliveryPage),
+        Refusals,
+    ),
+)]
+pub async fn list(
+    State(plane): State<ControlPlane>,
+    caller: Caller<DeliveriesRead>,
+    wanted: DeliveriesWanted,
+) -> Result<Json<DeliveryPage>, Problem> {
+    let fresh = plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
+    let page = plane
+        .store
+        .list_deliveries(caller.org, &wanted.filter, wanted.before, wanted.limit)
+        .await?;
+    let next = page.next.map(|after| DeliveryCursor {
+        list: digest(&wanted.filter),
+        after,
+    });
+    Ok(Json(DeliveryPage {
+        data: page.rows.into_iter().map(DeliveryBody::from).collect(),
+        next_cursor: next.as_ref().map(cursor),
+        fresh,
+    }))
+}
+
+/// The page, already checked.
+#[derive(Debug)]
+pub struct DeliveriesWanted {
+    filter: DeliveryFilter,
+    before: Option<DeliveryId>,
+    limit: u32,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for DeliveriesWanted {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let mut filter = DeliveryFilter::default();
+        let (mut from, mut to, mut rule, mut event) = (None, None, None, None);
+        let (mut limit, mut cursor) = (None, None);
+        for (name, value) in read::pairs(parts, state).await? {
+            match name.as_str() {
+                "from" => read::once(&name, &mut from, value)?,
+                "to" => read::once(&name, &mut to, value)?,
+                "rule_id" => read::once(&name, &mut rule, value)?,
+                "event_id" => read::once(&name, &mut event, value)?,
+                "reason" => read::once(&name, &mut filter.reason, value)?,
+                "event_type" => read::once(&name, &mut filter.event_type, value)?,
+                "url" => read::once(&name, &mut filter.url, value)?,
+                "cause" => read::once(&name, &mut filter.cause, value)?,
+                "limit" => read::once(&name, &mut limit, value)?,
+                "cursor" => read::once(&name, &mut cursor, value)?,
+                "state" => add_state(&mut filter.states, value)?,
+                _ => return Err(read::unknown_parameter(&name, &KNOWN)),
+            }
+        }
+        let texts = [
+            &filter.reason,
+            &filter.event_type,
+            &filter.url,
+            &filter.cause,
+        ];
+        if texts.into_iter().flatten().any(|text| text.contains('\0')) {
+            let detail = "A parameter cannot contain NUL.";
+            return Err(Problem::parameter("url", detail));
+        }
+        filter.from = time("from", from)?;
+        filter.to = time("to", to)?;
+        filter.rule = id("rule_id", rule)?;
+        filter.event = id("event_id", event)?;
+        filter.states.sort_unstable();
+        filter.states.dedup();
+        let before = match cursor {
+            Some(text) => Some(DeliveryCursor::read(&text, &filter)?.after),
+            None => None,
+        };
+        Ok(Self {
+            filter,
+            before,
+            limit: read_limit(limit.as_deref())?,
+        })
+    }
+}
+
+fn add_state(states: &mut Vec<String>, state: String) -> Result<(), Problem> {
+    if !STATES.contains(&state.as_str()) {
+        let detail = format!("`state` must be one of {}.", STATES.join(", "));
+        return Err(Problem::parameter("state", detail));
+    }
+    states.push(state);
+    Ok(())
+}
+
+/// A time in a parameter.
+pub(super) fn time(name: &str, text: Option<String>) -> Result<Option<Timestamp>, Problem> {
+    let read = |text: String| {
+        let detail = format!("`{name}` must be a time such as 2026-11-15T12:00:00Z.");
+        Timestamp::parse(&text).ok_or_else(|| Problem::parameter(name, detail))
+    };
+    text.map(read).transpose()
+}
+
+/// An id in a parameter.
+fn id<I: FromStr>(name: &str, text: Option<String>) -> Result<Option<I>, Problem> {
+    let read = |text: String| {
+        let detail = format!("`{name}` is not an id of that kind.");
+        text.parse().map_err(|_| Problem::parameter(name, detail))
+    };
+    text.map(read).transpose()
+}
+
+/// Where a page ended, and of which list: with other filters it would leave deliveries out and nobody would
+/// notice.
+struct DeliveryCursor {
+    list: String,
+    after: DeliveryId,
+}
+
+/// Tells lists apart.
+fn digest(filter: &DeliveryFilter) -> String {
+    let digest = Sha256::digest(format!("{filter:?}"));
+    hex::encode(&digest[..8])
+}
+
+impl DeliveryCursor {
+    fn read(text: &str, filter: &DeliveryFilter) -> Result<Self, Problem> {
+        let cursor: Self = read_cursor(text)?;
+        if cursor.list != digest(filter) {
+            let detail = "This `cursor` belongs to a list with other filters. Send it with those it was made with, \
+                          or leave it out to start a new list.";
+            return Err(Problem::parameter("cursor", detail));
+        }
+        Ok(cursor)
+    }
+}
+
+impl fmt::Display for DeliveryCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.list, self.after)
+    }
+}
+
+impl FromStr for DeliveryCursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (list, after) = text.split_once('/').ok_or(())?;
+        Ok(Self {
+            list: list.to_owned(),
+            after: after.parse().map_err(|_| ())?,
+        })
+    }
+}

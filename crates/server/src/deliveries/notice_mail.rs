@@ -1,0 +1,139 @@
+//! Tells owners and admins by mail of endpoints in lasting trouble, at most once for each notice.
+
+use std::time::Duration;
+
+use domain::{account::EmailAddress, delivery::endpoint::Notice};
+use store::endpoints::NoticeToMail;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    mail::{Letter, Post},
+    planes::ControlPlane,
+    retry::Retries,
+};
+
+/// How often it is looked for notices that wait.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// The mails of an organisation's notices in the time below: an organisation whose network is down hears of some
+/// of its endpoints, and looks at the list for the rest.
+const PER_ORG_MAX: u32 = 10;
+/// That time. What has waited for so long is no news any more and is not mailed.
+const WINDOW: Duration = Duration::from_hours(1);
+/// How many are taken in one round; the rest is for the next.
+const ROUND_MAX: u32 = 100;
+
+/// What a notice is called.
+pub(super) fn name(notice: Notice) -> &'static str {
+    match notice {
+        Notice::BreakerOpened => "breaker_opened",
+        Notice::BreakerClosed => "breaker_closed",
+        Notice::FailingFor15Minutes => "failing_15_minutes",
+        Notice::FailingForAnHour => "failing_1_hour",
+        Notice::FailingForADay => "failing_1_day",
+        Notice::Rejecting => "rejecting",
+        Notice::Redirecting => "redirecting",
+        Notice::Disabled => "disabled",
+        Notice::Paused => "paused",
+        Notice::Resumed => "resumed",
+    }
+}
+
+/// Whether people are mailed of it: of what lasts and needs somebody, not of each breaker that opens.
+pub(super) fn is_mailed(notice: Notice) -> bool {
+    match notice {
+        Notice::FailingFor15Minutes
+        | Notice::FailingForAnHour
+        | Notice::FailingForADay
+        | Notice::Rejecting
+        | Notice::Redirecting
+        | Notice::Disabled => true,
+        Notice::BreakerOpened | Notice::BreakerClosed | Notice::Paused | Notice::Resumed => false,
+    }
+}
+
+/// Mails what waits, until stopped.
+pub async fn sweep(
+    plane: ControlPlane,
+    post: Post,
+    stopping: CancellationToken,
+) -> anyhow::Result<()> {
+    let mut retries = Retries::new("mail notices of endpoints", &stopping);
+    loop {
+        tokio::select! {
+            () = sleep(LOOK_EVERY) => {}
+            () = stopping.cancelled() => return Ok(()),
+        }
+        retries.again(mail_all(&plane, &post).await).await;
+    }
+}
+
+/// Taken before it is handed in: a crash in between loses a mail, and repeats none.
+async fn mail_all(plane: &ControlPlane, post: &Post) -> Result<(), store::Error> {
+    let now = plane.clock.now();
+    let taken = plane
+        .store
+        .take_notices_to_mail(now, WINDOW, PER_ORG_MAX, ROUND_MAX);
+    for notice in taken.await? {
+        for email in plane.store.managers(notice.org).await? {
+            if let Some(email) = EmailAddress::parse(&email) {
+                post.hand_in(letter(email, &notice));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn letter(email: EmailAddress, notice: &NoticeToMail) -> Letter {
+    Letter::EndpointNotice {
+        email,
+        subject: subject(&notice.notice).to_owned(),
+        body: body(notice),
+    }
+}
+
+fn subject(notice: &str) -> &'static str {
+    match notice {
+        "failing_15_minutes" => "A webhook endpoint has failed for 15 minutes",
+        "failing_1_hour" => "A webhook endpoint has failed for an hour",
+        "failing_1_day" => "A webhook endpoint has failed for a day",
+        "rejecting" => "A webhook endpoint refuses deliveries",
+        "redirecting" => "A webhook endpoint redirects",
+        _ => "A webhook endpoint was disabled",
+    }
+}
+
+fn body(notice: &NoticeToMail) -> String {
+    let (url, at, id) = (&notice.url, notice.at, notice.endpoint);
+    let what = match notice.notice.as_str() {
+        "failing_15_minutes" => {
+            "It has taken no delivery for 15 minutes. Nothing is lost: each delivery is tried again for up to 72 hours."
+        }
+        "failing_1_hour" => {
+            "It has taken no delivery for an hour. Nothing is lost: each delivery is tried again for up to 72 hours."
+        }
+        "failing_1_day" => {
+            "It has taken no delivery for a day. After three days it is disabled, and deliveries are then held until \
+             somebody resumes it."
+        }
+        "rejecting" => {
+            "It answered several deliveries in a row with a refusal (a status from 400 to 499). Look at what it says: \
+             400 is often a wrong clock, 401 a wrong signing secret, 404 a wrong path."
+        }
+        "redirecting" => {
+            "It answers with a redirect, which is never followed. Give the rules that name it the new URL."
+        }
+        _ => {
+            "Nothing is sent to it any more, because it failed for days or said twice that it is gone. Deliveries are \
+             held, none is lost. Once it is well again, resume it and recover what was held."
+        }
+    };
+    let error = notice.error.as_ref();
+    let error = error.map_or_else(String::new, |error| format!("The last error: {error}\n\n"));
+    format!(
+        "This is about the endpoint {url}, at {at}.\n\n{what}\n\n{error}\
+         See it: GET /v1/endpoints/{id}\n\
+         Resume it: POST /v1/endpoints/{id}/resume\n\
+         Send again what was held or failed: POST /v1/alert-rules/{{id}}/recover\n"
+    )
+}

@@ -1,0 +1,285 @@
+//! `POST /v1/alert-rules/{id}/recover` and `/v1/recoveries`: asks for a recovery, and shows how far it is.
+
+use std::collections::BTreeMap;
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse as _, Response},
+};
+use domain::{RecoveryId, RuleId, Timestamp, error_code::ErrorCode, fault::Fault};
+use journal::streams::Log;
+use serde::{Deserialize, Serialize};
+use store::{
+    deliveries::recover::Recoverable,
+    recoveries::{NewRecovery, RecoveryRow},
+};
+use utoipa::ToSchema;
+
+use crate::{
+    alerts::{given, rules::first_asked},
+    chance,
+    edge::{
+        Caller, Problem,
+        caller::{DeliveriesRead, RulesWrite},
+        idempotency_key::IdempotencyKey,
+        problem::Refusals,
+        read::{IdInPath, PageParams, PageWanted, cursor},
+        rule_body::RuleJson,
+    },
+    planes::ControlPlane,
+};
+
+/// Recoveries of one organisation at a time; each sends again all that there is, so more would not be faster.
+const RUNNING_MAX: u32 = 5;
+/// What can be sent again, and what is unless asked otherwise.
+const STATES: [&str; 4] = ["held", "failed", "canceled", "delivered"];
+const STATES_DEFAULT: [&str; 2] = ["held", "failed"];
+
+/// Which deliveries are to be sent again.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RuleRecover)]
+pub struct RecoverBody {
+    /// Those that were matched from then on (RFC 3339).
+    #[schema(format = DateTime)]
+    since: String,
+    /// And before then; now, unless given.
+    #[schema(format = DateTime)]
+    until: Option<String>,
+    /// In one of these states: `held`, `failed`, `canceled`, `delivered`; the first two, unless given. What is held
+    /// by an open breaker or at the receiver's wish goes on by itself and is left alone.
+    states: Option<Vec<String>>,
+    /// Only count them.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// What a recovery would send again.
+#[derive(Serialize, ToSchema)]
+pub struct RecoverCount {
+    count: u64,
+    by_state: BTreeMap<String, u64>,
+}
+
+/// A recovery.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Recovery)]
+pub struct RecoveryBody {
+    #[schema(value_type = String, example = "rcv_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    id: RecoveryId,
+    #[schema(value_type = String)]
+    rule_id: RuleId,
+    /// `running`, `done`, `canceled` or `failed`.
+    state: String,
+    #[schema(value_type = String, format = DateTime)]
+    since: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    until: Timestamp,
+    states: Vec<String>,
+    /// The key or the person that asked for it.
+    asked_by: String,
+    /// How many deliveries there were when it was asked for; what was sent or given up meanwhile may differ.
+    total: u64,
+    /// Sent again.
+    done: u64,
+    /// Not sent again: their events are not kept any more, or they are on their way already.
+    skipped: u64,
+    /// Why it failed, or why it is tried again.
+    error: Option<String>,
+    #[schema(value_type = String, format = DateTime)]
+    started_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    finished_at: Option<Timestamp>,
+}
+
+/// One page of recoveries, newest first.
+#[derive(Serialize, ToSchema)]
+pub struct RecoveryPage {
+    data: Vec<RecoveryBody>,
+    next_cursor: Option<String>,
+}
+
+/// Sends a rule's deliveries of a time again, or counts them (`dry_run`).
+///
+/// It goes on in the background, however many there are: `GET /v1/recoveries/{id}` says how far it is. Each keeps
+/// its id, gets a fresh schedule, and goes to where the rule sends now. Of a rule that was deleted nothing can be
+/// recovered.
+#[utoipa::path(
+    post, path = "/v1/alert-rules/{id}/recover", tag = "deliveries",
+    security(("api_key" = ["rules:write"]), ("session" = [])),
+    params(
+        ("id" = String, Path, description = "The rule's id"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Names the request: sent again with the same key within 24 hours it makes no second recovery"),
+    ),
+    request_body = RecoverBody,
+    responses(
+        (status = 200, description = "A dry run: how many there are", body = RecoverCount),
+        (status = 202, description = "Begun", body = RecoveryBody),
+        Refusals,
+    ),
+)]
+pub async fn recover(
+    State(plane): State<ControlPlane>,
+    caller: Caller<RulesWrite>,
+    IdInPath(rule): IdInPath<RuleId>,
+    key: IdempotencyKey,
+    RuleJson(body): RuleJson<RecoverBody>,
+) -> Result<Response, Problem> {
+    given::saved(&plane, caller.org, rule).await?;
+    let now = plane.clock.now();
+    let name = key.name(&caller)?;
+    let said = format!("{rule} {body:?}");
+    let is_dry = body.dry_run;
+    let (id, at) = match name.filter(|_| !is_dry) {
+        None => (RecoveryId::new(now, chance::bytes()), now),
+        Some(name) => {
+            let (at, _) = first_asked(&plane, &name, &said, now).await?;
+            (name.recovery_id(at), at)
+        }
+    };
+    let wanted = read(rule, body, at).map_err(Problem::invalid)?;
+    plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
+    let by_state = plane.store.count_recoverable(caller.org, &wanted).await?;
+    let count = by_state.iter().map(|(_, count)| count).sum();
+    if is_dry {
+        let by_state = by_state.into_iter().collect();
+        return Ok(Json(RecoverCount { count, by_state }).into_response());
+    }
+    let recovery = NewRecovery {
+        org: caller.org,
+        id,
+        asked_by: caller.identity.counted_as(),
+        wanted,
+        total: count,
+        created_at: at,
+    };
+    if !plane.store.insert_recovery(&recovery, RUNNING_MAX).await? {
+        let detail = format!(
+            "Your organisation has {RUNNING_MAX} recoveries that are running. Wait for one, or cancel one."
+        );
+        return Err(Problem::new(ErrorCode::LimitReached, detail));
+    }
+    let made = found(&plane, caller.org, id).await?;
+    let location = HeaderValue::from_str(&format!("/v1/recoveries/{id}"));
+    let location = location.expect("an id is plain ASCII");
+    let answer = Json(RecoveryBody::from(made));
+    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], answer).into_response())
+}
+
+/// Lists recoveries, newest first.
+#[utoipa::path(
+    get, path = "/v1/recoveries", tag = "deliveries",
+    security(("api_key" = ["deliveries:read"]), ("session" = [])),
+    params(PageParams),
+    responses((status = 200, description = "One page", body = RecoveryPage), Refusals),
+)]
+pub async fn list(
+    State(plane): State<ControlPlane>,
+    caller: Caller<DeliveriesRead>,
+    wanted: PageWanted<RecoveryId>,
+) -> Result<Json<RecoveryPage>, Problem> {
+    let page = plane
+        .store
+        .list_recoveries(caller.org, wanted.before, wanted.limit)
+        .await?;
+    Ok(Json(RecoveryPage {
+        next_cursor: page.next.as_ref().map(cursor),
+        data: page.rows.into_iter().map(RecoveryBody::from).collect(),
+    }))
+}
+
+/// Shows how far a recovery is.
+#[utoipa::path(
+    get, path = "/v1/recoveries/{id}", tag = "deliveries",
+    security(("api_key" = ["deliveries:read"]), ("session" = [])),
+    params(("id" = String, Path, description = "`rcv_...`")),
+    responses((status = 200, description = "The recovery", body = RecoveryBody), Refusals),
+)]
+pub async fn show(
+    State(plane): State<ControlPlane>,
+    caller: Caller<DeliveriesRead>,
+    IdInPath(id): IdInPath<RecoveryId>,
+) -> Result<Json<RecoveryBody>, Problem> {
+    let row = found(&plane, caller.org, id).await?;
+    Ok(Json(RecoveryBody::from(row)))
+}
+
+/// Stops a recovery. What it has sent again so far goes on.
+#[utoipa::path(
+    post, path = "/v1/recoveries/{id}/cancel", tag = "deliveries",
+    security(("api_key" = ["rules:write"]), ("session" = [])),
+    params(("id" = String, Path, description = "`rcv_...`")),
+    responses((status = 200, description = "Canceled, or over before", body = RecoveryBody), Refusals),
+)]
+pub async fn cancel(
+    State(plane): State<ControlPlane>,
+    caller: Caller<RulesWrite>,
+    IdInPath(id): IdInPath<RecoveryId>,
+) -> Result<Json<RecoveryBody>, Problem> {
+    let now = plane.clock.now();
+    plane.store.cancel_recovery(caller.org, id, now).await?;
+    let row = found(&plane, caller.org, id).await?;
+    Ok(Json(RecoveryBody::from(row)))
+}
+
+async fn found(
+    plane: &ControlPlane,
+    org: domain::OrgId,
+    id: RecoveryId,
+) -> Result<RecoveryRow, Problem> {
+    let row = plane.store.recovery(org, id).await?;
+    row.ok_or_else(|| Problem::not_found("recovery"))
+}
+
+/// What is asked for, as of `now`: what matches later is not in it.
+fn read(rule: RuleId, body: RecoverBody, now: Timestamp) -> Result<Recoverable, Vec<Fault>> {
+    let time = |field: &str, text: &str| {
+        let detail = format!("`{field}` must be a time such as 2026-11-15T12:00:00Z.");
+        Timestamp::parse(text).ok_or_else(|| vec![Fault::invalid(format!("/{field}"), detail)])
+    };
+    let since = time("since", &body.since)?;
+    let until = body.until.as_deref().map(|text| time("until", text));
+    let until = until.transpose()?.unwrap_or(now).min(now);
+    if since >= until {
+        let detail = "`since` must be before `until`, and in the past.";
+        return Err(vec![Fault::invalid("/since", detail)]);
+    }
+    let mut states = body
+        .states
+        .unwrap_or_else(|| STATES_DEFAULT.map(str::to_owned).to_vec());
+    let is_unknown = |state: &String| !STATES.contains(&state.as_str());
+    if states.is_empty() || states.iter().any(is_unknown) {
+        let detail = format!("`states` must be some of {}.", STATES.join(", "));
+        return Err(vec![Fault::invalid("/states", detail)]);
+    }
+    states.sort_unstable();
+    states.dedup();
+    Ok(Recoverable {
+        rule,
+        since,
+        until,
+        states,
+    })
+}
+
+impl From<RecoveryRow> for RecoveryBody {
+    fn from(row: RecoveryRow) -> Self {
+        Self {
+            id: row.id,
+            rule_id: row.wanted.rule,
+            state: row.state,
+            since: row.wanted.since,
+            until: row.wanted.until,
+            states: row.wanted.states,
+            asked_by: row.asked_by,
+            total: row.total,
+            done: row.done,
+            skipped: row.skipped,
+            error: row.error,
+            started_at: row.created_at,
+            finished_at: row.finished_at,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Recover: a rule's deliveries of a time once more, as a durable job.
+//!
+//! A job is asked for and looked at ([`ask`]), and worked on by the `index` role ([`work`]): page by page, so that
+//! no number of deliveries is too many and matches of today need not wait behind those of the past. A worker that
+//! dies is followed by another, which begins with the page that was under way: each delivery is sent again at
+//! least once, and rarely twice.
+
+pub mod ask;
+pub mod work;

@@ -1,0 +1,214 @@
+//! Works on recoveries: takes a job, sends its deliveries again page by page, goes on where another stopped.
+
+use std::{collections::HashMap, time::Duration};
+
+use domain::{
+    EventId,
+    clock::Clock,
+    delivery::{State, Trigger},
+};
+use journal::{Journal, frames::Frames, record::Job};
+use store::{
+    Store,
+    deliveries::Delivery,
+    recoveries::{ClaimedRecovery, RecoveryPage},
+};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::super::again;
+use crate::{chance, error_chain::chain, planes::Appenders, retry::Retries};
+
+/// Deliveries of one page. With their events, which have up to 32 KiB, some megabytes at the most.
+const PAGE_MAX: u32 = 200;
+/// The pause between two pages: 2,000 deliveries a second leave room for those of today.
+const PAGE_PAUSE: Duration = Duration::from_millis(100);
+/// How long a job is a worker's without a word from it. A page takes milliseconds.
+const LEASE: Duration = Duration::from_secs(15);
+/// How often jobs are looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// A job that failed this often, or was lost with its worker, with no page done in between, is given up.
+const TRIES_MAX: u32 = 10;
+/// The pause after the first failure; it doubles. The last try is some minutes after the first.
+const PAUSE: Duration = Duration::from_millis(500);
+/// How long one page may take before it has failed: less than the lease.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What recovering takes. Cheap to clone.
+#[derive(Clone)]
+pub struct Worker {
+    pub store: Store,
+    pub journal: Journal,
+    pub outcomes: Appenders,
+    pub clock: Clock,
+}
+
+/// Why a job did not go on.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+    #[error("a page took too long")]
+    Slow,
+    #[error("the rule was deleted")]
+    RuleDeleted,
+    /// Canceled, or taken by another.
+    #[error("the job is not ours any more")]
+    Lost,
+}
+
+impl Worker {
+    /// Works until stopped.
+    pub async fn run(self, stopping: CancellationToken) -> anyhow::Result<()> {
+        let mut retries = Retries::new("recover deliveries", &stopping);
+        while retries.again(self.work(&stopping).await).await {}
+        Ok(())
+    }
+
+    async fn work(&self, stopping: &CancellationToken) -> Result<(), store::Error> {
+        while !stopping.is_cancelled() {
+            let lease = Uuid::from_bytes(chance::bytes());
+            if let Some(job) = self.store.claim_recovery(lease, LEASE).await? {
+                self.take_on(job, stopping).await?;
+                continue;
+            }
+            tokio::select! {
+                () = sleep(LOOK_EVERY) => {}
+                () = stopping.cancelled() => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends again until the job is done, fails, is not ours any more, or we stop.
+    async fn take_on(
+        &self,
+        mut job: ClaimedRecovery,
+        stopping: &CancellationToken,
+    ) -> Result<(), store::Error> {
+        tracing::info!(recovery.id = %job.id, "recovering deliveries");
+        let outcome = loop {
+            match tokio::time::timeout(PAGE_TIMEOUT, self.turn_page(&mut job)).await {
+                Ok(Ok(true)) => {}
+                Ok(Ok(false)) => break Ok(()),
+                Ok(Err(error)) => break Err(error),
+                Err(_) => break Err(Error::Slow),
+            }
+            tokio::select! {
+                () = sleep(PAGE_PAUSE) => {}
+                () = stopping.cancelled() => {
+                    return self.store.release_recovery(&job, Duration::ZERO, None).await;
+                }
+            }
+        };
+        self.settle(&job, outcome).await
+    }
+
+    async fn settle(
+        &self,
+        job: &ClaimedRecovery,
+        outcome: Result<(), Error>,
+    ) -> Result<(), store::Error> {
+        let now = self.clock.now();
+        let error = match outcome {
+            Ok(()) => {
+                tracing::info!(recovery.id = %job.id, "recovered deliveries");
+                return self.store.end_recovery(job, None, now).await;
+            }
+            Err(Error::Lost) => {
+                tracing::info!(recovery.id = %job.id, "a recovery was canceled, or another goes on with it");
+                return Ok(());
+            }
+            Err(Error::RuleDeleted) => {
+                let told = "The rule was deleted meanwhile, so there is nowhere to send the rest.";
+                return self.store.end_recovery(job, Some(told), now).await;
+            }
+            Err(error) => error,
+        };
+        if job.tries >= TRIES_MAX {
+            tracing::error!(error = chain(&error), recovery.id = %job.id, "a recovery was given up");
+            let told = "Deliveries could not be queued, however often it was tried; whoever runs Watchbell finds \
+                        why in its log.";
+            return self.store.end_recovery(job, Some(told), now).await;
+        }
+        tracing::warn!(error = chain(&error), recovery.id = %job.id, "a recovery failed, it is tried again");
+        let pause = PAUSE * 2_u32.pow(job.tries.saturating_sub(1));
+        let told = "Deliveries could not be queued; it is tried again.";
+        self.store.release_recovery(job, pause, Some(told)).await
+    }
+
+    /// Does the page that was under way, or the next; `false` if there is none.
+    async fn turn_page(&self, job: &mut ClaimedRecovery) -> Result<bool, Error> {
+        let page = match job.page.take() {
+            Some(page) => page,
+            None => {
+                let begun = self
+                    .store
+                    .begin_recovery_page(job, PAGE_MAX, self.clock.now());
+                begun.await?.ok_or(Error::Lost)?
+            }
+        };
+        let Some(last) = page.deliveries.last().copied() else {
+            return Ok(false);
+        };
+        let jobs = self.jobs(job, &page).await?;
+        let skipped = page.deliveries.len() - jobs.len();
+        if job
+            .wanted
+            .states
+            .iter()
+            .any(|state| state == State::Canceled.as_str())
+        {
+            for job in &jobs {
+                self.journal.want_again(job.matched.delivery).await?;
+            }
+        }
+        if !jobs.is_empty() {
+            let records = jobs.iter().map(again::begins);
+            let appender = self.outcomes.of(job.org);
+            appender
+                .append_patiently(Frames::from_iter(records))
+                .await?;
+            self.journal.deliver_all(&jobs).await?;
+        }
+        let is_ours = self
+            .store
+            .finish_recovery_page(job, &page, skipped as u64, LEASE)
+            .await?;
+        job.after = last;
+        job.tries = 1;
+        if is_ours { Ok(true) } else { Err(Error::Lost) }
+    }
+
+    /// The jobs of a page: of what is still to be sent again and whose event is there.
+    async fn jobs(&self, job: &ClaimedRecovery, page: &RecoveryPage) -> Result<Vec<Job>, Error> {
+        let rule = self.store.rule(job.org, job.wanted.rule).await?;
+        let rule = rule.ok_or(Error::RuleDeleted)?.rule;
+        let mut deliveries = self.store.deliveries(job.org, &page.deliveries).await?;
+        deliveries.retain(|delivery| is_to_be_sent(job, page, delivery));
+        let ids: Vec<EventId> = deliveries.iter().map(|delivery| delivery.event).collect();
+        let events = self.store.events(job.org, &ids).await?;
+        let events: HashMap<EventId, String> = events
+            .into_iter()
+            .map(|event| (event.id, event.json))
+            .collect();
+        let made = deliveries.into_iter().filter_map(|delivery| {
+            let json = events.get(&delivery.event)?.clone();
+            Some(again::job(delivery, &rule, json, Trigger::Recover, page.at))
+        });
+        Ok(made.collect())
+    }
+}
+
+/// Whether a delivery is as it was asked for, or is pending because this page, the first time, got so far as to
+/// put it on record.
+fn is_to_be_sent(job: &ClaimedRecovery, page: &RecoveryPage, delivery: &Delivery) -> bool {
+    let was_begun = delivery.round.is_some_and(|round| round.at == page.at);
+    if was_begun {
+        return !delivery.was_attempted();
+    }
+    job.wanted.states.contains(&delivery.state)
+}

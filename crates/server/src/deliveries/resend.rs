@@ -1,0 +1,142 @@
+//! `POST /v1/deliveries/{id}/resend`: one delivery once more, whatever became of it.
+
+use std::time::Duration;
+
+use axum::{Json, extract::State, http::StatusCode};
+use domain::{
+    DeliveryId, Timestamp,
+    delivery::{Reason, Trigger},
+    error_code::ErrorCode,
+};
+use journal::{frames::Frames, streams::Log};
+use serde::Serialize;
+use store::deliveries::Delivery;
+use utoipa::ToSchema;
+
+use super::again;
+use crate::{
+    alerts::rules::first_asked,
+    edge::{
+        Caller, Problem, caller::RulesWrite, idempotency_key::IdempotencyKey, problem::Refusals,
+        read::IdInPath,
+    },
+    planes::ControlPlane,
+};
+
+/// A delivery that has been due for so long without an attempt may not be in the queue: whoever asked for it
+/// died before it was. Longer than any send takes.
+const LOST_AFTER: Duration = Duration::from_mins(10);
+
+/// A delivery that is on its way again.
+#[derive(Serialize, ToSchema)]
+#[schema(as = DeliveryResent)]
+pub struct ResendAnswer {
+    #[schema(value_type = String, example = "dlv_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    delivery_id: DeliveryId,
+    /// The number of its next attempt.
+    attempt: u32,
+    /// Where it goes: the rule's URL as it is now.
+    url: String,
+}
+
+/// Sends a delivery again.
+///
+/// It keeps its id, so a receiver that has it already recognises it, and gets a fresh schedule. It goes to where
+/// its rule sends now. A delivery that is on its way is refused (409), and one whose event is not kept any more
+/// (410).
+#[utoipa::path(
+    post, path = "/v1/deliveries/{id}/resend", tag = "deliveries",
+    security(("api_key" = ["rules:write"]), ("session" = [])),
+    params(
+        ("id" = String, Path, description = "The delivery's id"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Names the request: sent again with the same key within 24 hours it resends nothing"),
+    ),
+    responses((status = 202, description = "Queued", body = ResendAnswer), Refusals),
+)]
+pub async fn resend(
+    State(plane): State<ControlPlane>,
+    caller: Caller<RulesWrite>,
+    IdInPath(id): IdInPath<DeliveryId>,
+    key: IdempotencyKey,
+) -> Result<(StatusCode, Json<ResendAnswer>), Problem> {
+    plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
+    let delivery = plane.store.delivery(caller.org, id).await?;
+    let delivery = delivery.ok_or_else(|| Problem::not_found("delivery"))?;
+    let now = plane.clock.now();
+    let (at, came_before) = match key.name(&caller)? {
+        None => (now, false),
+        Some(name) => first_asked(&plane, &name, &format!("resend {id}"), now).await?,
+    };
+    let was_begun = came_before && delivery.round.is_some_and(|round| round.at >= at);
+    let rule = plane.store.rule(caller.org, delivery.rule).await?;
+    let rule = rule.ok_or_else(rule_deleted)?.rule;
+    if was_begun && delivery.was_attempted() {
+        let answer = ResendAnswer {
+            delivery_id: id,
+            attempt: delivery.attempts,
+            url: rule.definition.url,
+        };
+        return Ok((StatusCode::ACCEPTED, Json(answer)));
+    }
+    if !was_begun {
+        refuse_unless_resendable(&delivery, now)?;
+    }
+    let event = plane.store.event(caller.org, delivery.event).await?;
+    let json = event.ok_or_else(event_gone)?.json;
+    let at = delivery
+        .round
+        .filter(|_| was_begun)
+        .map_or(at, |round| round.at);
+    let job = again::job(delivery, &rule, json, Trigger::Resend, at);
+    let answer = ResendAnswer {
+        delivery_id: id,
+        attempt: job.attempt,
+        url: job.matched.url.clone(),
+    };
+    plane.journal.want_again(id).await?;
+    let outcomes = plane.outcomes.of(caller.org);
+    outcomes
+        .append(Frames::from_iter([again::begins(&job)]))
+        .await?;
+    plane.journal.deliver_all(&[job]).await?;
+    Ok((StatusCode::ACCEPTED, Json(answer)))
+}
+
+fn refuse_unless_resendable(delivery: &Delivery, now: Timestamp) -> Result<(), Problem> {
+    let goes_on = [Reason::Breaker, Reason::RetryAfter].map(Reason::as_str);
+    let is_in_queue = delivery
+        .reason
+        .as_deref()
+        .is_some_and(|reason| goes_on.contains(&reason));
+    let due_at = delivery.next_at.unwrap_or(delivery.matched_at);
+    let detail = match delivery.state.as_str() {
+        "delivered" | "failed" | "canceled" => return Ok(()),
+        "held" if !is_in_queue => return Ok(()),
+        "held" => "It is held until its endpoint may be sent to again, and then goes on by itself."
+            .to_owned(),
+        "pending" if now.since(due_at) > LOST_AFTER => return Ok(()),
+        "pending" => "It is on its way: its next attempt is about to be made.".to_owned(),
+        "scheduled" => {
+            format!(
+                "It is on its way: its next attempt is due at {due_at}. Cancel it first to send it now."
+            )
+        }
+        state => format!(
+            "It was never sent: it is `{state}`, by its rule's wish. To send its event, use \
+             POST /v1/alert-rules/{}/trigger with `event_id`.",
+            delivery.rule
+        ),
+    };
+    Err(Problem::new(ErrorCode::StateConflict, detail))
+}
+
+fn rule_deleted() -> Problem {
+    let detail = "The rule of this delivery was deleted, so there is nowhere to send it.";
+    Problem::new(ErrorCode::StateConflict, detail)
+}
+
+fn event_gone() -> Problem {
+    let detail = "The event of this delivery is not in the database any more (or never was, if this is a test): \
+                  it is older than events are kept. There is nothing to send.";
+    Problem::new(ErrorCode::Gone, detail)
+}

@@ -1,0 +1,150 @@
+//! Where deliveries stand: the log's last word wins, within a round.
+//!
+//! A delivery that somebody asks for again begins a round. An attempt of an earlier round may still be put on
+//! record (its worker died before it could, and another sent it again); it is shown, but does not say where the
+//! delivery stands. Within a round what was delivered stays delivered: a send repeated after a crash may fail,
+//! but the receiver has the first.
+
+use std::collections::HashMap;
+
+use domain::{DeliveryId, OrgId, Timestamp};
+use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
+
+use super::to_int;
+use crate::{Error, times::to_database};
+
+/// What a record says of where a delivery stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub org: OrgId,
+    pub delivery: DeliveryId,
+    pub state: String,
+    pub reason: Option<String>,
+    pub next_at: Option<Timestamp>,
+    pub by: Word,
+}
+
+/// Whose word it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// An attempt's.
+    Attempt { number: u32, due_at: Timestamp },
+    /// Somebody asked for the delivery again: it is due from then on.
+    Again { at: Timestamp },
+    /// Anything else.
+    Change,
+}
+
+/// Writes standings in their order. Of one delivery there is rarely more than one in a span, so nearly always
+/// this is one statement.
+pub(super) async fn update(
+    transaction: &mut Transaction<'_, Postgres>,
+    standings: &[Standing],
+) -> Result<(), Error> {
+    for wave in waves(standings) {
+        let is_again = |standing: &&Standing| matches!(standing.by, Word::Again { .. });
+        let (again, others): (Vec<_>, Vec<_>) = wave.into_iter().partition(is_again);
+        begin_rounds(transaction, &again).await?;
+        go_on(transaction, &others).await?;
+    }
+    Ok(())
+}
+
+/// The first standing of each delivery, then the second of each, and so on.
+fn waves(standings: &[Standing]) -> Vec<Vec<&Standing>> {
+    let mut seen: HashMap<DeliveryId, usize> = HashMap::new();
+    let mut waves: Vec<Vec<&Standing>> = Vec::new();
+    for standing in standings {
+        let count = seen.entry(standing.delivery).or_default();
+        if waves.len() == *count {
+            waves.push(Vec::new());
+        }
+        waves[*count].push(standing);
+        *count += 1;
+    }
+    waves
+}
+
+/// Said again it begins no other round.
+async fn begin_rounds(
+    transaction: &mut Transaction<'_, Postgres>,
+    standings: &[&Standing],
+) -> Result<(), Error> {
+    let Some((first, last)) = bounds(standings) else {
+        return Ok(());
+    };
+    let at = |standing: &&Standing| match standing.by {
+        Word::Again { at } => Some(to_database(at)),
+        Word::Attempt { .. } | Word::Change => None,
+    };
+    sqlx::query(
+        "UPDATE deliveries AS delivery
+         SET state = word.state, reason = word.reason, next_at = word.next_at, round_at = word.at,
+             round_from = delivery.attempts + 1
+         FROM UNNEST($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[])
+              AS word (org_id, id, state, reason, next_at, at)
+         WHERE delivery.org_id = word.org_id AND delivery.id = word.id AND delivery.id BETWEEN $7 AND $8
+           AND (delivery.round_at IS NULL OR delivery.round_at < word.at)",
+    )
+    .bind(column(standings, |standing| standing.org.uuid()))
+    .bind(column(standings, |standing| standing.delivery.uuid()))
+    .bind(column(standings, |standing| standing.state.as_str()))
+    .bind(column(standings, |standing| standing.reason.as_deref()))
+    .bind(column(standings, |standing| standing.next_at.map(to_database)))
+    .bind(standings.iter().map(at).collect::<Vec<_>>())
+    .bind(first)
+    .bind(last)
+    .execute(&mut **transaction)
+    .await?;
+    Ok(())
+}
+
+/// An attempt is of the present round if its number is one of the round's or it was due in it: the number may
+/// be too low if the round was begun while an attempt was under way, and the time too early if clocks differ.
+async fn go_on(
+    transaction: &mut Transaction<'_, Postgres>,
+    standings: &[&Standing],
+) -> Result<(), Error> {
+    let Some((first, last)) = bounds(standings) else {
+        return Ok(());
+    };
+    let attempt = |standing: &&Standing| match standing.by {
+        Word::Attempt { number, due_at } => (Some(to_int(number)), Some(to_database(due_at))),
+        Word::Again { .. } | Word::Change => (None, None),
+    };
+    let (numbers, due): (Vec<_>, Vec<_>) = standings.iter().map(attempt).unzip();
+    sqlx::query(
+        "UPDATE deliveries AS delivery
+         SET state = word.state, reason = word.reason, next_at = word.next_at,
+             attempts = GREATEST(delivery.attempts, word.number)
+         FROM UNNEST($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::int[],
+                     $7::timestamptz[])
+              AS word (org_id, id, state, reason, next_at, number, due_at)
+         WHERE delivery.org_id = word.org_id AND delivery.id = word.id AND delivery.id BETWEEN $8 AND $9
+           AND delivery.state <> 'delivered'
+           AND (word.number IS NULL OR word.number >= delivery.round_from OR word.due_at >= delivery.round_at)",
+    )
+    .bind(column(standings, |standing| standing.org.uuid()))
+    .bind(column(standings, |standing| standing.delivery.uuid()))
+    .bind(column(standings, |standing| standing.state.as_str()))
+    .bind(column(standings, |standing| standing.reason.as_deref()))
+    .bind(column(standings, |standing| standing.next_at.map(to_database)))
+    .bind(numbers)
+    .bind(due)
+    .bind(first)
+    .bind(last)
+    .execute(&mut **transaction)
+    .await?;
+    Ok(())
+}
+
+/// The lowest and the highest id, which let PostgreSQL leave out all other days.
+fn bounds(standings: &[&Standing]) -> Option<(Uuid, Uuid)> {
+    let ids = || standings.iter().map(|standing| standing.delivery.uuid());
+    ids().min().zip(ids().max())
+}
+
+fn column<'s, T>(standings: &[&'s Standing], value: impl Fn(&'s Standing) -> T) -> Vec<T> {
+    standings.iter().map(|standing| value(standing)).collect()
+}
