@@ -38,7 +38,7 @@ async fn kill_9_of_workers_matchers_journal_and_database_at_random_loses_nothing
     let receiver = Receiver::start().expect("a receiver");
     // Slow enough that some sends are always in flight.
     receiver.answer_always(Answer::status(200).after(Duration::from_millis(30)));
-    customer
+    let rule = customer
         .rule(json!({"result": ["denied"]}), &receiver.url())
         .await;
 
@@ -69,6 +69,11 @@ async fn kill_9_of_workers_matchers_journal_and_database_at_random_loses_nothing
     let ledger = load.stop().await;
 
     let arrived = assert_nothing_lost(&customer, &receiver, &ledger).await;
+    let balance = customer
+        .get_json(&format!("/v1/alert-rules/{rule}/balance"))
+        .await;
+    assert_eq!(balance["balanced"], true, "{balance}");
+    assert_eq!(balance["delivered"], arrived.len(), "{balance}");
     let (deliveries, again) = (arrived.len(), duplicates(&arrived));
     println!(
         "{kills:?} killed in {:?} under {} accepted events ({} sent again by clients)",
