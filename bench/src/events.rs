@@ -113,7 +113,8 @@ pub(crate) fn days_ago(days: i64) -> Timestamp {
     clippy::disallowed_methods,
     reason = "events are sent now, to a server that knows what time it is"
 )]
-fn now() -> i64 {
+/// Milliseconds since 1970.
+pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(0))
 }

@@ -4,14 +4,20 @@
 
 mod backtest;
 mod bare_journal;
+mod bare_post;
 mod bare_postgres;
+mod deliver;
 mod events;
+mod fairness;
+mod fleet;
 mod index;
 mod ingest;
 mod lanes;
+mod later;
 mod limits;
 mod load;
 mod process;
+mod queue;
 mod rounds;
 mod rule_mix;
 mod rules;
@@ -48,6 +54,12 @@ struct Arguments {
     /// How many alert rules at most; for `rules`.
     #[arg(long, default_value_t = 100_000)]
     rules: usize,
+    /// How many deliveries wait at the same time; for `queue` and `later`.
+    #[arg(long, default_value_t = 1_000_000)]
+    pending: usize,
+    /// How many deliveries in each round; for `deliver`.
+    #[arg(long, default_value_t = 20_000)]
+    deliveries: usize,
     /// How long PostgreSQL is stopped; for `index`.
     #[arg(long, default_value_t = 60)]
     outage_s: u64,
@@ -76,6 +88,14 @@ enum Profile {
     Limits,
     /// Events judged at 10, 1,000 and 100,000 alert rules, beside trying every rule.
     Rules,
+    /// The bare journal as a queue of deliveries, in one stream and in eight.
+    Queue,
+    /// Deliveries per second to healthy endpoints, beside bare signed POSTs.
+    Deliver,
+    /// Alerts to healthy endpoints, alone and beside five endpoints in trouble.
+    Fairness,
+    /// A million retries that wait: memory, lateness, and a crash.
+    Later,
 }
 
 #[tokio::main]
@@ -86,6 +106,10 @@ async fn main() -> anyhow::Result<ExitCode> {
         Profile::Index => index::measure(&arguments).await?,
         Profile::Trail => trail::measure(&arguments).await?,
         Profile::Rules => rules::measure(arguments.rules, Duration::from_secs(arguments.seconds))?,
+        Profile::Queue => queue::measure(&arguments).await?,
+        Profile::Deliver => deliver::measure(&arguments).await?,
+        Profile::Fairness => fairness::measure(&arguments).await?,
+        Profile::Later => later::measure(&arguments).await?,
         Profile::Backtest => backtest::measure(&arguments).await?,
         Profile::Limits => {
             limits::measure(Duration::from_secs(arguments.seconds)).await?;

@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
+use domain::{EventId, RuleId};
 use reqwest::{Client, Response, header};
 use serde_json::Value;
 use testkit::{Own, Watchbell, eventually};
@@ -15,6 +16,9 @@ use testkit::{Own, Watchbell, eventually};
 const DEADLINE: Duration = Duration::from_secs(3600);
 /// A process that does not start in time never does.
 const START: Duration = Duration::from_secs(60);
+
+/// Signs every webhook, and the bare ones beside them.
+pub(crate) const SECRET: &str = "whsec_dGhpcyBpcyBhIHNlY3JldCBmb3IgdGVzdHMgb25seSE=";
 
 /// What every process is started with.
 pub(crate) struct Settings {
@@ -87,6 +91,11 @@ impl Settings {
             ("WATCHBELL__LIMITS__LIST", ENOUGH),
             ("WATCHBELL__LIMITS__EXPORT", ENOUGH),
             ("WATCHBELL__LIMITS__RULE_TRIES", ENOUGH),
+            ("WATCHBELL__LIMITS__RULE_WRITES", ENOUGH),
+            // Receivers of a benchmark are on this machine.
+            ("WATCHBELL__DELIVERY__ALLOW_HTTP", "true"),
+            ("WATCHBELL__DELIVERY__ALLOW_CIDRS", "127.0.0.0/8"),
+            ("WATCHBELL__DELIVERY__SIGNING_SECRET", SECRET),
         ];
         Watchbell::spawn(&self.binary, arguments, variables)
     }
@@ -99,6 +108,21 @@ impl Server {
 
     pub(crate) async fn ingested(&self) -> anyhow::Result<f64> {
         self.counter("watchbell_events_ingested_total").await
+    }
+
+    pub(crate) async fn matched(&self) -> anyhow::Result<f64> {
+        self.counter("watchbell_deliveries_matched_total").await
+    }
+
+    /// Ends the process as an operator would.
+    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
+        ensure!(self.process.terminate(START).success(), "it ends well");
+        Ok(())
+    }
+
+    /// Ends the process as a power cut would.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill();
     }
 
     pub(crate) async fn indexed(&self) -> anyhow::Result<f64> {
@@ -125,6 +149,31 @@ impl Server {
 }
 
 impl Customer {
+    /// Sends events, and returns the ids that they were given.
+    pub(crate) async fn ingest_ids(&self, body: Bytes) -> anyhow::Result<Vec<EventId>> {
+        let accepted = self.answer_to("/v1/audit/events", body, 202).await?;
+        let events = accepted["events"].as_array().context("events")?;
+        let ids = events
+            .iter()
+            .map(|event| event["id"].as_str()?.parse().ok());
+        ids.collect::<Option<_>>().context("ids")
+    }
+
+    /// Makes a rule, and returns its id.
+    pub(crate) async fn rule(&self, rule: &Value) -> anyhow::Result<RuleId> {
+        let body = Bytes::from(rule.to_string());
+        let made = self.answer_to("/v1/alert-rules", body, 201).await?;
+        let id = made["id"].as_str().context("an id")?;
+        Ok(id.parse()?)
+    }
+
+    async fn answer_to(&self, path: &str, body: Bytes, wanted: u16) -> anyhow::Result<Value> {
+        let response = self.post(path, body).await?;
+        let (status, text) = (response.status(), response.text().await?);
+        ensure!(status == wanted, "{path}: {status}: {text}");
+        Ok(serde_json::from_str(&text)?)
+    }
+
     pub(crate) async fn ingest(&self, body: Bytes) -> anyhow::Result<()> {
         let response = self.post("/v1/audit/events", body).await?;
         let (status, text) = (response.status(), response.text().await?);

@@ -7,6 +7,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
 use engines::{Binaries, Search, install};
@@ -45,6 +46,17 @@ fn cache() -> anyhow::Result<PathBuf> {
         .map(PathBuf::from)
         .or_else(home);
     cache.context("neither XDG_CACHE_HOME nor HOME is set")
+}
+
+/// How long a test that kills at random goes on, if somebody wants it longer than in CI.
+pub fn chaos_lasts() -> Option<Duration> {
+    let seconds = text("WATCHBELL_TEST_CHAOS_S")?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// Whether scenarios last as long as they did for others, and not only as long as CI has time.
+pub fn is_full_length() -> bool {
+    text("WATCHBELL_TEST_FULL").is_some()
 }
 
 pub(crate) fn text(name: &str) -> Option<String> {

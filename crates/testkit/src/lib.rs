@@ -43,7 +43,7 @@ pub use answer::Answer;
 pub use certificates::{Authority, Identity};
 pub use database::Database;
 pub use dice::Dice;
-pub use engines::{Engines, Signal};
+pub use engines::{Engines, Nats, Signal};
 pub use eventually::{eventually, eventually_blocking};
 pub use mail::{Mail, MailSink};
 pub use names::NameServer;

@@ -13,6 +13,10 @@ pub fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
             .current_dir(root);
         cargo
     };
+    // These are tests, which also run in CI, at full length.
+    if let Some(scenario @ ("chaos" | "peers")) = arguments.first().map(String::as_str) {
+        return run_scenario(root, scenario, arguments.get(1));
+    }
     // Rules are judged in memory; everything else is measured through the server.
     if arguments.first().is_none_or(|profile| profile != "rules") {
         let built = cargo("build", "server").status().context("run cargo")?;
@@ -21,4 +25,21 @@ pub fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
     let mut measuring = cargo("run", "bench");
     let ran = measuring.arg("--").args(arguments).status();
     Ok(ran.context("run cargo")?.success())
+}
+
+/// Runs tests as long as it takes to believe them; `seconds` is for `chaos`, which goes on for ten minutes
+/// unless told otherwise.
+fn run_scenario(root: &Path, scenario: &str, seconds: Option<&String>) -> anyhow::Result<bool> {
+    let mut tests = Command::new(env!("CARGO"));
+    tests
+        .args(["nextest", "run", "--locked", "--cargo-profile", "fast"])
+        .args(["--profile", "full", "--no-capture"])
+        .args(["-p", "server", "--test", "it", &format!("{scenario}::")])
+        .env("WATCHBELL_TEST_FULL", "1")
+        .env(
+            "WATCHBELL_TEST_CHAOS_S",
+            seconds.map_or("600", String::as_str),
+        )
+        .current_dir(root);
+    Ok(tests.status().context("run cargo")?.success())
 }

@@ -28,7 +28,7 @@ enum Task {
     },
     /// Check the rules that rustc, clippy and cargo-deny cannot express.
     Tidy,
-    /// Measure Watchbell beside the bare engines: ingest, index, trail, backtest or limits (bench/README.md).
+    /// Measure Watchbell beside the bare engines, or run a scenario at full length (bench/README.md).
     Bench {
         /// The profile and its options.
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
