@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     apply::{Error, Sink},
-    deliveries::record::Recorder,
+    deliveries::log::record::Recorder,
     error_chain::chain,
     events::index::Index,
     telemetry::metrics as names,

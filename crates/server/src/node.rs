@@ -16,7 +16,10 @@ use crate::{
     alerts::backtest::BACKTESTS,
     announce::Announcer,
     config::{Config, PublicUrl},
-    deliveries::{secrets::seal::Vault, signing::DeploymentKeys, target::TargetPolicy},
+    deliveries::{
+        secrets::seal::Vault,
+        send::{signing::DeploymentKeys, target::TargetPolicy},
+    },
     edge::{
         client_address::ProxyTrust, identity::Door, rate_limit::Quotas,
         session_cookie::SessionCookie,

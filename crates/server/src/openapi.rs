@@ -17,8 +17,10 @@ use crate::{
     alerts::{backtest, rules, suggest, trial, trigger, versions},
     decisions::decide,
     deliveries::{
-        balance, cancel, endpoints, list as deliveries, rebuild, recover::ask as recover, resend,
-        secrets::manage as secrets, show,
+        asked::{cancel, recover::ask as recover, resend},
+        endpoints::manage as endpoints,
+        log::{balance, list as deliveries, rebuild, show},
+        secrets::manage as secrets,
     },
     edge::problem::{FaultBody, ProblemBody},
     events, exports, health,

@@ -27,7 +27,10 @@ use crate::{
     announce::Announcer,
     chance,
     config::PublicUrl,
-    deliveries::{secrets::seal::Vault, signing::DeploymentKeys, target::TargetPolicy},
+    deliveries::{
+        secrets::seal::Vault,
+        send::{signing::DeploymentKeys, target::TargetPolicy},
+    },
     edge::{
         Problem,
         client_address::ProxyTrust,

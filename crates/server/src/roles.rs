@@ -16,8 +16,14 @@ use crate::{
     apply::{Applier, Sink},
     dead_letters,
     deliveries::{
-        self, failure::Failures, notice::Notices, notice_mail, reconcile::Reconciler,
-        record::Recorder, recover, secrets, send::Sender, signing::Signing, work::Tools,
+        self,
+        asked::recover,
+        endpoints::{mail as notice_mail, notice::Notices},
+        failure::Failures,
+        log::{reconcile::Reconciler, record::Recorder},
+        secrets,
+        send::{Sender, signing::Signing},
+        work::Tools,
     },
     events::{index::Index, retention::Retention},
     exports::{

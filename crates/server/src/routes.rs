@@ -24,8 +24,10 @@ use crate::{
     alerts::{backtest::ask as backtest, rules, suggest, trial, trigger, versions},
     decisions::decide,
     deliveries::{
-        balance, cancel, endpoints, list as deliveries, rebuild, recover::ask as recover, resend,
-        secrets::manage as secrets, show,
+        asked::{cancel, recover::ask as recover, resend},
+        endpoints::manage as endpoints,
+        log::{balance, list as deliveries, rebuild, show},
+        secrets::manage as secrets,
     },
     edge::{
         Problem,

@@ -23,7 +23,7 @@ use super::mirror::Mirror;
 use crate::{
     deliveries::{
         secrets::seal::{Unsealable, Vault},
-        signing::Key,
+        send::signing::Key,
     },
     error_chain::chain,
     retry::Retries,

@@ -200,9 +200,11 @@ pub enum Notice {
     BreakerOpened,
     BreakerClosed,
     /// It has failed for 15 minutes, an hour, a day.
-    #[serde(rename = "failing_for_15_minutes")]
+    #[serde(rename = "failing_15_minutes")]
     FailingFor15Minutes,
+    #[serde(rename = "failing_1_hour")]
     FailingForAnHour,
+    #[serde(rename = "failing_1_day")]
     FailingForADay,
     /// It refused three deliveries in a row.
     Rejecting,
@@ -212,6 +214,23 @@ pub enum Notice {
     Paused,
     /// Somebody ended a pause, or enabled it again.
     Resumed,
+}
+
+impl Notice {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BreakerOpened => "breaker_opened",
+            Self::BreakerClosed => "breaker_closed",
+            Self::FailingFor15Minutes => "failing_15_minutes",
+            Self::FailingForAnHour => "failing_1_hour",
+            Self::FailingForADay => "failing_1_day",
+            Self::Rejecting => "rejecting",
+            Self::Redirecting => "redirecting",
+            Self::Disabled => "disabled",
+            Self::Paused => "paused",
+            Self::Resumed => "resumed",
+        }
+    }
 }
 
 /// The `event_type` of the audit event that a notice is.

@@ -5,7 +5,7 @@ use journal::record::SecretUsed;
 use store::signing_secrets::SecretRow;
 
 use super::seal::{Unsealable, Vault};
-use crate::deliveries::signing::{self, DeploymentKeys, Key, Keys};
+use crate::deliveries::send::signing::{self, DeploymentKeys, Key, Keys};
 
 /// All secrets that are known of an organisation, and the deployment's.
 pub struct Keyring<'k> {

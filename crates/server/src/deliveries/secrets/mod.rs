@@ -4,7 +4,7 @@
 //! secret's text with a key of the configuration; [`tell`] tells the trail; [`keyring`]
 //! finds the secrets of the past. A change is announced as keys and
 //! rules are, one value for each organisation; `snapshots::secrets` holds them on every node that delivers,
-//! and `deliveries::signing` signs with them. Why it is so: docs/adr/0017.
+//! and `deliveries::send::signing` signs with them. Why it is so: docs/adr/0017.
 
 pub mod keyring;
 pub mod manage;

@@ -28,7 +28,7 @@ use self::{
     board::Board,
     parcel::{End, Parcel},
 };
-use super::{failure::Failures, notice::Notices, send::Sender};
+use super::{endpoints::notice::Notices, failure::Failures, send::Sender};
 use crate::{
     error_chain::chain,
     planes::Appenders,

@@ -19,8 +19,7 @@ use store::{
     writer::Writer,
 };
 
-use super::notice_mail;
-use crate::{apply::Sink, dead_letters::Unfit};
+use crate::{apply::Sink, dead_letters::Unfit, deliveries::endpoints::mail::is_mailed};
 
 /// Writes the outcomes of a log to the delivery log.
 pub(crate) struct Recorder(DeliveryLog);
@@ -175,7 +174,7 @@ fn standing_after(attempted: &Attempted) -> Standing {
     }
 }
 
-/// A delivery that is pending and has a time was asked for again ([`super::again`]).
+/// A delivery that is pending and has a time was asked for again ([`crate::deliveries::asked`]).
 fn standing(stood: &Stood) -> Standing {
     let by = match (stood.state, stood.next_at) {
         (State::Pending, Some(at)) => Word::Again { at },
@@ -232,10 +231,10 @@ fn attempt(attempted: Attempted) -> Attempt {
 fn notice(noticed: EndpointNoticed) -> EndpointNotice {
     EndpointNotice {
         endpoint: noticed.endpoint,
-        notice: notice_mail::name(noticed.notice).to_owned(),
+        notice: noticed.notice.as_str().to_owned(),
         error: noticed.error,
         at: noticed.at,
-        is_mailed: notice_mail::is_mailed(noticed.notice),
+        is_mailed: is_mailed(noticed.notice),
     }
 }
 

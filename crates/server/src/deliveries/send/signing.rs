@@ -14,7 +14,7 @@ use webhook_signature::{
     NEXT_SIGNATURE_HEADER, PREVIOUS_SIGNATURE_HEADER, SIGNATURE_HEADER, sign, standard,
 };
 
-use super::secrets::seal::Unsealable;
+use crate::deliveries::secrets::seal::Unsealable;
 use crate::{
     config::Delivery,
     snapshots::{

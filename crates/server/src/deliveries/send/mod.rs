@@ -1,5 +1,16 @@
 //! Makes one attempt: one POST, signed over exactly the bytes that are sent, within one deadline.
 
+pub mod address;
+mod answer;
+mod connect;
+mod connection;
+pub mod head;
+mod request;
+mod resolve;
+pub mod signing;
+pub mod target;
+mod trouble;
+
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use domain::{
@@ -29,8 +40,7 @@ use journal::record::{Job, SecretUsed, Timings};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout_at};
 
-use super::{
-    answer,
+use self::{
     connect::Connector,
     connection::{Facts, micros},
     head::Head,
@@ -38,7 +48,6 @@ use super::{
     resolve::Resolver,
     signing::{Message, Signing, Unsigned},
     target::TargetPolicy,
-    trouble,
 };
 
 /// Everything, from resolving the name to the last byte read of the answer.

@@ -23,24 +23,8 @@ const WINDOW: Duration = Duration::from_hours(1);
 /// How many are taken in one round; the rest is for the next.
 const ROUND_MAX: u32 = 100;
 
-/// What a notice is called.
-pub(super) fn name(notice: Notice) -> &'static str {
-    match notice {
-        Notice::BreakerOpened => "breaker_opened",
-        Notice::BreakerClosed => "breaker_closed",
-        Notice::FailingFor15Minutes => "failing_15_minutes",
-        Notice::FailingForAnHour => "failing_1_hour",
-        Notice::FailingForADay => "failing_1_day",
-        Notice::Rejecting => "rejecting",
-        Notice::Redirecting => "redirecting",
-        Notice::Disabled => "disabled",
-        Notice::Paused => "paused",
-        Notice::Resumed => "resumed",
-    }
-}
-
 /// Whether people are mailed of it: of what lasts and needs somebody, not of each breaker that opens.
-pub(super) fn is_mailed(notice: Notice) -> bool {
+pub(in crate::deliveries) fn is_mailed(notice: Notice) -> bool {
     match notice {
         Notice::FailingFor15Minutes
         | Notice::FailingForAnHour

@@ -17,12 +17,14 @@ use store::deliveries::{Attempt, Delivery};
 use utoipa::ToSchema;
 use webhook_signature::standard;
 
-use super::{
-    head::Head,
-    secrets::keyring::{Keyring, Past},
-    signing::{Keys, Message},
-};
 use crate::{
+    deliveries::{
+        secrets::keyring::{Keyring, Past},
+        send::{
+            head::Head,
+            signing::{Keys, Message},
+        },
+    },
     edge::{Caller, Problem, caller::DeliveriesRead, problem::Refusals},
     planes::ControlPlane,
 };
