@@ -246,6 +246,7 @@ async fn t8_six_senders_are_kept_up_with() {
     assert!(lags.p99 < DEADLINE / 2, "{lags}");
 }
 
+#[expect(clippy::print_stdout, reason = "a figure is what it prints")]
 fn figures(scenario: &str, theirs: &str, ours: &str) {
     println!("| {scenario} | Svix: {theirs} | ours: {ours} |");
 }
@@ -298,8 +299,14 @@ async fn lose_consumers(port: u16, monitor: &str) -> usize {
         }
         for consumer in stream["consumer_detail"].as_array().into_iter().flatten() {
             let consumer = consumer["name"].as_str().expect("a name");
-            let subject = format!("$JS.API.CONSUMER.DELETE.{name}.{consumer}");
-            requests.push_str(&format!("PUB {subject} gone 0\r\n\r\n"));
+            let ask = [
+                "PUB $JS.API.CONSUMER.DELETE.",
+                name,
+                ".",
+                consumer,
+                " gone 0\r\n\r\n",
+            ];
+            requests.extend(ask);
             lost += 1;
         }
     }
