@@ -82,11 +82,7 @@ impl Journal {
     ) -> Result<Option<u64>, Error> {
         let doing = "change an endpoint";
         let subject = self.endpoint_subject(endpoint.org_id, endpoint.id);
-        let value = if endpoint.is_plain() {
-            String::new()
-        } else {
-            to_json(endpoint)
-        };
+        let value = endpoint_value(endpoint);
         // A try whose answer got lost is told that somebody else was faster, and looks again.
         persist(CHANGE_DEADLINE, doing, || async {
             let message = PublishMessage::build()
@@ -150,6 +146,15 @@ fn endpoint_entry(entry: &Entry) -> Option<EndpointEntry> {
             tracing::error!(endpoint.id = %id, org.id = %org, %error, "an endpoint cannot be read, skipped");
             None
         }
+    }
+}
+
+/// An endpoint's value as it is written: nothing, if it is well.
+pub fn endpoint_value(endpoint: &Endpoint) -> String {
+    if endpoint.is_plain() {
+        String::new()
+    } else {
+        to_json(endpoint)
     }
 }
 

@@ -2,9 +2,12 @@
 //! exist. A file here is never changed; a new shape is a new version and a new file.
 
 use domain::{
-    AttemptId, DeliveryId, EventId, KeyId, OrgId, RuleId, Timestamp,
+    AttemptId, DeliveryId, EventId, KeyId, OrgId, RuleId, SecretId, Timestamp,
     account::Scope,
-    delivery::{Cause, Outcome, State, Trigger},
+    delivery::{
+        Cause, Outcome, Reason, State, Trigger,
+        endpoint::{Endpoint, Failing, Notice, OpenBreaker, Status, Why},
+    },
     rule::{
         Definition, Pattern, Rule,
         pace::{Group, Groups},
@@ -13,10 +16,11 @@ use domain::{
 use journal::{
     Error,
     config::{Change, KeyEntry, read_key, read_rule},
+    endpoints::{endpoint_value, read_endpoint},
     frames::Frames,
     record::{
-        self, Alerted, Attempted, Counted, DeadLetter, Ended, EventRecord, Job, Judged, Matched,
-        OutcomeRecord, Paced, Position, Timings,
+        self, Alerted, Attempted, Counted, DeadLetter, Ended, EndpointNoticed, EventRecord, Job,
+        Judged, Matched, OutcomeRecord, Paced, Position, SecretUsed, Stood, Timings,
     },
 };
 use serde_json::json;
@@ -30,6 +34,11 @@ const EVENTS_V2: &[u8] = include_bytes!("../golden/events.v2.bin");
 const OUTCOMES_V2: &[u8] = include_bytes!("../golden/outcomes.v2.bin");
 const JOB_V2: &[u8] = include_bytes!("../golden/job.v2.bin");
 const DEAD_LETTER_V2: &[u8] = include_bytes!("../golden/dead-letter.v2.bin");
+const EVENTS_V3: &[u8] = include_bytes!("../golden/events.v3.bin");
+const OUTCOMES_V3: &[u8] = include_bytes!("../golden/outcomes.v3.bin");
+const JOBS_V3: &[u8] = include_bytes!("../golden/jobs.v3.bin");
+const DEAD_LETTER_V3: &[u8] = include_bytes!("../golden/dead-letter.v3.bin");
+const ENDPOINT_V1: &[u8] = include_bytes!("../golden/endpoint.v1.json");
 const KEY_V1: &[u8] = include_bytes!("../golden/key.v1.json");
 const RULE_V1: &[u8] = include_bytes!("../golden/rule.v1.json");
 
@@ -169,6 +178,91 @@ fn job(cause: Cause) -> Job {
     }
 }
 
+/// What version 3 says beside that.
+fn deliveries() -> Vec<OutcomeRecord> {
+    let Matched { org, delivery, .. } = matched(Cause::Match);
+    let Some(OutcomeRecord::Attempted(attempted)) = outcomes().pop() else {
+        panic!("an attempt is last");
+    };
+    let attempted = Attempted {
+        number: 3,
+        trigger: Trigger::Recover,
+        timings: Timings {
+            resolved_us: Some(1_100),
+            connected_us: Some(2_200),
+            secured_us: Some(9_300),
+            sent_us: Some(9_400),
+            answered_us: Some(18_500),
+        },
+        secrets: vec![
+            SecretUsed::Own(SecretId::from_uuid(uuid(60))),
+            SecretUsed::Deployment,
+        ],
+        tls: Some(String::from("TLSv1.3")),
+        status: Some(410),
+        outcome: Outcome::Gone,
+        answer_headers: vec![(String::from("retry-after"), String::from("30"))],
+        clock_skew_s: Some(-12),
+        retry_after_s: Some(30),
+        state: State::Held,
+        reason: Some(Reason::Disabled),
+        next_at: None,
+        ..*attempted
+    };
+    vec![
+        OutcomeRecord::Attempted(Box::new(attempted)),
+        OutcomeRecord::Stood(Stood {
+            org,
+            delivery,
+            state: State::Canceled,
+            reason: Some(Reason::User),
+            next_at: None,
+            at: at(2_000),
+        }),
+        OutcomeRecord::Endpoint(Box::new(EndpointNoticed {
+            endpoint: endpoint(),
+            notice: Notice::FailingForAnHour,
+            error: Some(String::from("The receiver answered 503.")),
+            at: at(3_000),
+        })),
+    ]
+}
+
+fn endpoint() -> Endpoint {
+    Endpoint {
+        status: Status::Disabled {
+            since: at(7),
+            why: Why::Gone,
+        },
+        breaker: Some(OpenBreaker {
+            since: at(1),
+            probes: 3,
+            probe_at: at(40_000),
+        }),
+        quiet_until: Some(at(30_000)),
+        gone_at: Some(at(5)),
+        failing: Some(Failing {
+            since: at(0),
+            attempts: 20,
+            notices: 2,
+            rejected: 1,
+            told_rejecting: true,
+            told_redirecting: false,
+        }),
+        ..Endpoint::new(OrgId::from_uuid(uuid(1)), "https://example.com/hooks")
+    }
+}
+
+/// A bundle of two.
+fn jobs() -> Vec<Job> {
+    let held = Job {
+        trigger: Trigger::Resend,
+        held: Some(Reason::Breaker),
+        ..job(Cause::Match)
+    };
+    vec![job(Cause::Summary { suppressed: 3 }), held]
+}
+
 fn dead_letter() -> DeadLetter {
     DeadLetter {
         log: String::from("watchbell_EVENTS_3"),
@@ -205,7 +299,6 @@ fn rule() -> Rule {
     }
 }
 
-#[expect(dead_code, reason = "for what version 3 writes")]
 fn message(frames: Frames) -> Vec<u8> {
     let mut messages = frames.into_messages();
     assert_eq!(messages.len(), 1, "small enough for one");
@@ -237,7 +330,24 @@ fn records_written_by_version_2_decode() {
 }
 
 #[test]
+fn what_is_written_today_is_version_3_to_the_byte_and_decodes() {
+    let outcomes = [outcomes(), judgement(), deliveries()].concat();
+    assert_eq!(message(events().iter().collect()), EVENTS_V3);
+    assert_eq!(message(outcomes.iter().collect()), OUTCOMES_V3);
+    assert_eq!(record::message_of(&jobs()), JOBS_V3);
+    assert_eq!(record::message(&dead_letter()), DEAD_LETTER_V3);
+    assert_eq!(record::events(EVENTS_V3).expect("events"), events());
+    assert_eq!(record::outcomes(OUTCOMES_V3).expect("outcomes"), outcomes);
+    assert_eq!(record::jobs(JOBS_V3).expect("jobs"), jobs());
+    let dead = record::dead_letter(DEAD_LETTER_V3);
+    assert_eq!(dead.expect("dead letter"), dead_letter());
+}
+
+#[test]
 fn the_values_written_today_are_version_1_to_the_byte() {
+    assert_eq!(endpoint_value(&endpoint()).as_bytes(), ENDPOINT_V1);
+    let read = read_endpoint(ENDPOINT_V1).expect("an endpoint");
+    assert_eq!(read, Some(endpoint()));
     let hash = domain::account::ApiKey::new([7; 20]).hash();
     assert_eq!(
         Change::key_made(&hash, &key())

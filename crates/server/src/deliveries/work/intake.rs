@@ -49,7 +49,7 @@ impl Worker {
         let source = self.journal.due(partition).await?;
         loop {
             let mut places = tokio::select! {
-                places = reserve(room) => places,
+                places = reserve(room, PULL_MAX) => places,
                 () = self.0.stopping.cancelled() => return Ok(()),
             };
             let mut taking = source.take(places.len(), PULL_PATIENCE).await?;
@@ -94,8 +94,8 @@ impl Worker {
     }
 
     /// Sends one delivery of a message although the breaker is open, and puts the others back.
-    pub(super) async fn place_probe(&self, task: Task) {
-        let Some((parcel, mut jobs)) = self.open(task, None).await else {
+    pub(super) async fn place_probe(&self, task: Task, room: Option<OwnedSemaphorePermit>) {
+        let Some((parcel, mut jobs)) = self.open(task, room).await else {
             return;
         };
         let now = self.clock.now();
@@ -205,11 +205,11 @@ fn items(parcel: &Arc<Parcel>, jobs: Vec<Job>) -> Vec<Item> {
         .collect()
 }
 
-/// Room for at least one message, and for as many as there is.
-async fn reserve(room: &Arc<Semaphore>) -> Vec<OwnedSemaphorePermit> {
+/// Room for at least one message, and for as many as there is, at most `most`.
+pub(super) async fn reserve(room: &Arc<Semaphore>, most: usize) -> Vec<OwnedSemaphorePermit> {
     let first = Arc::clone(room).acquire_owned().await;
     let mut places: Vec<_> = first.into_iter().collect();
-    while places.len() < PULL_MAX {
+    while places.len() < most {
         let Ok(place) = Arc::clone(room).try_acquire_owned() else {
             break;
         };

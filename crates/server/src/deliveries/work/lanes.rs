@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::Worker;
+use super::{Worker, intake::reserve};
 use crate::{retry::Retries, telemetry::metrics as names};
 
 /// How often lanes are looked for that other workers filled, or this one before it was started again.
@@ -22,8 +22,10 @@ const FIND_EVERY: Duration = Duration::from_secs(5);
 const FIND_SHARE: u32 = 20;
 /// A lane that gives nothing for this long is empty.
 const EMPTY_AFTER: Duration = Duration::from_millis(500);
-/// Messages taken at a time that are only put on record as held.
-const HOLD_AT_ONCE: usize = 64;
+/// Messages taken from a lane at a time; and those of all lanes that a worker has at a time: enough for a
+/// thousand endpoints that are back at once.
+const TAKE_AT_ONCE: usize = 4;
+pub(super) const MESSAGES_MAX: usize = 4_096;
 /// However long an endpoint stays shut, it is looked at again after this.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(60);
 
@@ -84,7 +86,10 @@ impl Worker {
         while !self.0.stopping.is_cancelled() {
             let now = self.clock.now();
             let (most, is_probe) = match self.endpoints.gate(lane.endpoint, now) {
-                Gate::Open => (self.0.board.room(lane.endpoint), false),
+                Gate::Open => {
+                    let room = self.0.board.room(lane.endpoint);
+                    (room.min(TAKE_AT_ONCE), false)
+                }
                 Gate::Probe => {
                     let whose = (lane.org, lane.endpoint);
                     let ours = self.endpoints.take_probe(whose, now).await?;
@@ -93,7 +98,7 @@ impl Worker {
                 Gate::Shut {
                     reason: Reason::Paused | Reason::Disabled,
                     ..
-                } => (HOLD_AT_ONCE, false),
+                } => (TAKE_AT_ONCE, false),
                 Gate::Shut { until, .. } => {
                     if let Some(source) = source.take() {
                         Source::forget(source).await?;
@@ -123,14 +128,15 @@ impl Worker {
         most: usize,
         is_probe: bool,
     ) -> Result<usize, journal::Error> {
-        let mut taking = source.take(most, EMPTY_AFTER).await?;
+        let mut places = reserve(&self.0.lane_room, most).await;
+        let mut taking = source.take(places.len(), EMPTY_AFTER).await?;
         let mut taken = 0;
         while let Some(task) = taking.next().await? {
             taken += 1;
             if is_probe {
-                self.place_probe(task).await;
+                self.place_probe(task, places.pop()).await;
             } else {
-                self.place(task, None, true).await;
+                self.place(task, places.pop(), true).await;
             }
         }
         Ok(taken)

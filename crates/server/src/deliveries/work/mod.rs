@@ -21,7 +21,10 @@ use std::{sync::Arc, time::Duration};
 use domain::clock::Clock;
 use journal::Journal;
 use metrics::gauge;
-use tokio::{sync::broadcast::error::RecvError, time::interval};
+use tokio::{
+    sync::{Semaphore, broadcast::error::RecvError},
+    time::interval,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
@@ -60,6 +63,8 @@ pub struct Worker(Arc<Inner>);
 struct Inner {
     tools: Tools,
     board: Board,
+    /// Room for messages from lanes.
+    lane_room: Arc<Semaphore>,
     busy: TaskTracker,
     stopping: CancellationToken,
 }
@@ -78,6 +83,7 @@ impl Worker {
         Self(Arc::new(Inner {
             tools,
             board: Board::new(slots, per_endpoint),
+            lane_room: Arc::new(Semaphore::new(lanes::MESSAGES_MAX)),
             busy: TaskTracker::new(),
             stopping,
         }))
