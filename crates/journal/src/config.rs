@@ -1,4 +1,5 @@
-//! Keys and rules as last values: what the control plane decides, where every node can read it.
+//! Last values: what the control plane decides, where every node can read it. Keys and rules are here,
+//! [endpoints](crate::endpoints) and [secrets](crate::secrets) in files of their own.
 //!
 //! A value is JSON with its version in front (`{"v":1,...}`), so that an operator can read it. An
 //! empty value means that the thing is gone.

@@ -30,7 +30,7 @@ const APPEND_DEDUPE: Duration = Duration::from_secs(60);
 const DELIVERY_DEDUPE: Duration = Duration::from_secs(2 * 60);
 /// How many lanes of a partition may be taken from; the server's own default is a thousand.
 const LANES_MAX: i32 = 1_000_000;
-/// What a delivery that expired may still be on its way.
+/// How long a delivery that has expired may still be on its way.
 const CANCELS_SPARE: Duration = Duration::from_secs(3600);
 /// How many records that could not be applied there may be; they wait for a person however long it takes.
 /// Beyond it none is taken, so that their logs wait: so many mean that something is wrong with the store

@@ -49,7 +49,7 @@ pub enum Gate {
     },
 }
 
-/// A run of so many failures is a run.
+/// From so many failures in a row on, other workers are told.
 const SHARED_FROM: u32 = 4;
 
 impl Endpoint {
@@ -238,5 +238,8 @@ pub const EVENT_TYPE: &str = "endpoint_change";
 
 /// What makes its id beside its time: told again it is the same event.
 pub fn event_tail(endpoint: EndpointId, notice: Notice) -> Tail {
-    Tail::Derived(derived(endpoint.uuid().as_bytes(), &[notice as u8]))
+    Tail::Derived(derived(
+        endpoint.uuid().as_bytes(),
+        notice.as_str().as_bytes(),
+    ))
 }

@@ -178,7 +178,8 @@ impl Worker {
         }
     }
 
-    /// So many deliveries of a message are dealt with, or could not be.
+    /// Some deliveries of a message are dealt with, or could not be; with the last of them the message is
+    /// settled or handed back.
     async fn done(&self, parcel: &Arc<Parcel>, jobs: usize, worked: Result<(), journal::Error>) {
         if let Err(error) = &worked {
             // Sent or not, it is not on record or not settled: it comes back.
