@@ -144,7 +144,9 @@ impl Waiting {
         });
         let jobs: Vec<Job> = jobs.collect::<anyhow::Result<_>>()?;
         stream::iter(jobs.iter().map(Ok))
-            .try_for_each_concurrent(PUBLISHED_AT_ONCE, |job| self.journal.deliver_later(job))
+            .try_for_each_concurrent(PUBLISHED_AT_ONCE, |job| {
+                self.journal.deliver_later(None, job)
+            })
             .await?;
         let due = |job: &Job| (job.matched.delivery.to_string(), job.due_at.unix_millis());
         Ok(jobs.iter().map(due).collect())

@@ -74,8 +74,24 @@ impl Journal {
     }
 
     /// Sets an endpoint if it still is as it was at `revision` (0: it never was in trouble); `None` if
-    /// somebody else changed it meanwhile.
+    /// somebody else changed it meanwhile. Should somebody else have made the very same change, it counts as ours.
     pub async fn set_endpoint(
+        &self,
+        endpoint: &Endpoint,
+        revision: u64,
+    ) -> Result<Option<u64>, Error> {
+        if let Some(set) = self.claim_endpoint(endpoint, revision).await? {
+            return Ok(Some(set));
+        }
+        // An earlier try of it may have worked, and the answer got lost.
+        let now = self.endpoint(endpoint.org_id, endpoint.id).await?;
+        let ours = (!endpoint.is_plain()).then_some(endpoint);
+        let is_ours = |now: &EndpointEntry| now.value.as_ref() == ours && now.revision > revision;
+        Ok(now.filter(is_ours).map(|now| now.revision))
+    }
+
+    /// The same for what only one may do: if it is not sure that it was us, it was not.
+    pub async fn claim_endpoint(
         &self,
         endpoint: &Endpoint,
         revision: u64,
@@ -83,7 +99,6 @@ impl Journal {
         let doing = "change an endpoint";
         let subject = self.endpoint_subject(endpoint.org_id, endpoint.id);
         let value = endpoint_value(endpoint);
-        // A try whose answer got lost is told that somebody else was faster, and looks again.
         persist(CHANGE_DEADLINE, doing, || async {
             let message = PublishMessage::build()
                 .payload(Bytes::from(value.clone()))

@@ -6,19 +6,23 @@ use bytes::Bytes;
 use crate::{
     Error, Journal,
     append::APPEND_DEADLINE,
-    queue::attempt_id,
+    queue::{attempt_id, moved},
     record::{self, Job},
+    work::Task,
 };
 
 impl Journal {
-    /// Queues a delivery for `job.due_at`; the server puts it among the due ones then. Queued again
-    /// (a worker died before settling) it is recognised.
-    pub async fn deliver_later(&self, job: &Job) -> Result<(), Error> {
+    /// Queues a delivery for `job.due_at`, of a message that was taken or a new one; the server puts it among
+    /// the due ones then. Queued again (a worker died before settling) it is recognised. What waited for the same
+    /// delivery is replaced, so the name is that of the message it comes from: a name that was used for what
+    /// was replaced would be taken for a repetition, and nothing would wait.
+    pub async fn deliver_later(&self, from: Option<&Task>, job: &Job) -> Result<(), Error> {
         let partition = self.partitions().of(job.matched.org);
+        let from = from.map(moved).transpose()?.unwrap_or_default();
         let target = self.names.due_subject(partition);
         let message = PublishMessage::build()
             .payload(Bytes::from(record::message(job)))
-            .message_id(attempt_id(job))
+            .message_id(format!("{from}{}", attempt_id(job)))
             .header("Nats-Schedule", format!("@at {}", job.due_at).as_str())
             .header("Nats-Schedule-Target", target.as_str());
         let delivery = job.matched.delivery.to_string();

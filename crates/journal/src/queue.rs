@@ -11,7 +11,6 @@
 use std::{collections::HashMap, time::Duration};
 
 use async_nats::jetstream::{
-    self,
     consumer::{AckPolicy, Consumer, pull},
     message::PublishMessage,
 };
@@ -37,14 +36,14 @@ const SETTLE: Duration = Duration::from_secs(16);
 /// Messages that all workers together may have open, of what is due in a partition, and of one lane.
 const DUE_OPEN_MAX: i64 = 16 * 1024;
 const LANE_OPEN_MAX: i64 = 256;
-/// A lane that nobody takes from is forgotten as such; what stands there stays.
-const LANE_FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+/// A lane that nobody takes from, and of which nobody has anything in hand, is forgotten as such, because it
+/// costs the server memory; what stands there stays.
+const LANE_FORGOTTEN_AFTER: Duration = Duration::from_secs(20);
 /// How many messages are queued, or marks made, at the same time.
 pub(crate) const QUEUE_AT_ONCE: usize = 64;
 
 /// Where messages are taken from: what is due in a partition, or a lane.
 pub struct Source {
-    context: jetstream::Context,
     consumer: Consumer<pull::Config>,
     doing: String,
 }
@@ -139,11 +138,7 @@ impl Journal {
             .create_consumer_on_stream(config, self.names.deliveries_stream(partition))
             .await
             .map_err(|source| Error::unavailable(&doing, source))?;
-        Ok(Source {
-            context: self.context.clone(),
-            consumer,
-            doing,
-        })
+        Ok(Source { consumer, doing })
     }
 
     /// The lanes of a partition in which something stands, and how many messages.
@@ -194,7 +189,7 @@ fn bundles(jobs: &[Job]) -> Vec<Vec<&Job>> {
 
 /// What is moved on from one message has a name of its own: moved again, after a crash, it is recognised;
 /// but the same deliveries may come the same way again from another message, and are not lost then.
-fn moved(from: &Task) -> Result<String, Error> {
+pub(crate) fn moved(from: &Task) -> Result<String, Error> {
     let info = from
         .message
         .info()
@@ -235,43 +230,6 @@ impl Source {
             batch,
             doing: self.doing.clone(),
         })
-    }
-
-    /// Takes what is there, at most `most` messages.
-    pub async fn take_now(&self, most: usize) -> Result<Taking, Error> {
-        let batch = self.consumer.fetch().max_messages(most);
-        let batch = batch
-            .messages()
-            .await
-            .map_err(|source| Error::unavailable(&self.doing, source))?;
-        Ok(Taking {
-            batch,
-            doing: self.doing.clone(),
-        })
-    }
-}
-
-impl Source {
-    /// Lets the server forget a lane from which nothing is taken for a while, unless somebody has
-    /// something of it in hand: each costs the server memory.
-    pub async fn forget(self) -> Result<(), Error> {
-        let failed = |source: Box<dyn std::error::Error + Send + Sync>| {
-            Error::unavailable(&self.doing, source)
-        };
-        let mut consumer = self.consumer;
-        let info = consumer
-            .info()
-            .await
-            .map_err(|source| failed(source.into()))?;
-        if info.num_ack_pending == 0 {
-            let (stream, name) = (info.stream_name.clone(), info.name.clone());
-            let context = &self.context;
-            context
-                .delete_consumer_from_stream(&name, &stream)
-                .await
-                .map_err(|source| failed(source.into()))?;
-        }
-        Ok(())
     }
 }
 

@@ -126,6 +126,11 @@ impl Task {
         &self.message.payload
     }
 
+    /// Where it is in its stream: the same message, handed out again, is there too.
+    pub fn sequence(&self) -> Option<u64> {
+        self.message.info().ok().map(|info| info.stream_sequence)
+    }
+
     /// The message is dealt with for good; returns when the server knows.
     pub async fn settle(&self) -> Result<(), Error> {
         let doing = "settle a message";

@@ -29,6 +29,11 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Whether only a person can end it: what is held for it leaves the queue.
+    pub fn needs_a_person(self) -> bool {
+        matches!(self, Self::Paused | Self::Disabled | Self::Blocked)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Exhausted => "exhausted",

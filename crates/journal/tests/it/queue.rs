@@ -94,9 +94,15 @@ async fn a_delivery_for_later_comes_when_it_is_due_and_not_before() {
     let journal = journal().await;
     let due_at = now().plus(Duration::from_secs(2));
     let later = job(2, due_at);
-    journal.deliver_later(&later).await.expect("scheduled");
+    journal
+        .deliver_later(None, &later)
+        .await
+        .expect("scheduled");
     // Scheduled again, as after a crash before settling.
-    journal.deliver_later(&later).await.expect("scheduled");
+    journal
+        .deliver_later(None, &later)
+        .await
+        .expect("scheduled");
     let source = due(&journal).await;
     let task = one(&source).await;
     let came_at = now();
@@ -173,28 +179,30 @@ async fn what_stands_in_a_lane_is_seen_and_taken_there_and_nowhere_else() {
     assert_eq!(jobs(&one(&source).await), all[1..]);
 }
 
+/// Two chains of attempts of one delivery, as after a crash: neither may swallow what waits of the other.
 #[tokio::test]
-async fn a_lane_that_was_forgotten_still_has_what_stands_there() {
+async fn what_waits_is_replaced_and_never_taken_for_a_repetition_of_what_was_replaced() {
     let journal = journal().await;
-    let lane = Lane {
-        org: org(),
-        endpoint: EndpointId::of(org(), "https://example.com"),
-    };
-    let both = [job(1, now()), job(2, now())];
+    let due_at = now().plus(Duration::from_secs(3));
+    let [third, fourth] = [3, 4].map(|attempt| Job {
+        attempt,
+        due_at,
+        ..job(2, now())
+    });
+    journal.deliver_all(&[job(7, now())]).await.expect("queued");
+    let source = due(&journal).await;
+    let one_chain = one(&source).await;
+    let both = [job(8, now()), job(9, now())];
     journal.deliver_all(&both).await.expect("queued");
-    let task = one(&due(&journal).await).await;
-    journal.park(&task, lane, &both[..1]).await.expect("parked");
-    journal.park(&task, lane, &both[1..]).await.expect("parked");
-    task.settle().await.expect("settled");
-
-    let queue = journal.lane(lane).await.expect("the lane");
-    let task = one(&queue).await;
-    queue.forget().await.expect("no error");
-    task.settle()
-        .await
-        .expect("it was in hand, so nothing was forgotten");
-    let queue = journal.lane(lane).await.expect("the lane");
-    queue.forget().await.expect("forgotten");
-    let queue = journal.lane(lane).await.expect("the lane");
-    assert_eq!(jobs(&one(&queue).await), both[1..]);
+    let other_chain = one(&source).await;
+    for (chain, job) in [
+        (&one_chain, &fourth),
+        (&other_chain, &third),
+        (&other_chain, &fourth),
+    ] {
+        let later = journal.deliver_later(Some(chain), job);
+        later.await.expect("scheduled");
+    }
+    let task = one(&source).await;
+    assert_eq!(jobs(&task), [fourth], "the last word");
 }

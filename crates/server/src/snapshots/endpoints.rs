@@ -75,23 +75,28 @@ impl Endpoints {
     }
 
     /// Whether the caller may send the one probe that is due.
-    pub async fn take_probe(
-        &self,
-        (org, id): (OrgId, EndpointId),
-        now: Timestamp,
-    ) -> Result<bool, journal::Error> {
-        let Some(url) = self.url(id) else {
+    pub async fn take_probe(&self, id: EndpointId, now: Timestamp) -> Result<bool, journal::Error> {
+        let Some(Known {
+            shared,
+            ours: Some(mut endpoint),
+        }) = self.known(id)
+        else {
             return Ok(false);
         };
-        let take = |endpoint: &mut Endpoint| {
-            let is_due = endpoint.gate(now) == Gate::Probe;
-            if is_due {
-                endpoint.start_probe(now);
+        if endpoint.gate(now) != Gate::Probe {
+            return Ok(false);
+        }
+        endpoint.start_probe(now);
+        let claimed = self.journal.claim_endpoint(&endpoint, shared.revision);
+        match claimed.await? {
+            Some(revision) => self.apply(vec![shared.holding(&endpoint, revision)]),
+            None => {
+                let now = self.journal.endpoint(shared.org, id).await?;
+                self.apply(now.into_iter().collect());
+                return Ok(false);
             }
-            is_due
-        };
-        let (_, taken) = self.change(org, &url, take).await?;
-        Ok(taken)
+        }
+        Ok(true)
     }
 
     /// Takes note of an answer; `None` if there is nothing to be noted.
@@ -138,10 +143,6 @@ impl Endpoints {
             let now = self.journal.endpoint(org, id).await?;
             let now = now.unwrap_or_else(|| never(org, id).shared);
             self.apply(vec![now.clone()]);
-            // Ours, if an earlier try of it worked and the answer got lost.
-            if now.value == shared.holding(&endpoint, 0).value && now.revision > shared.revision {
-                return Ok((endpoint, outcome));
-            }
             known = Known::from(now);
         }
         let what = format!("changes of endpoint {id}");

@@ -102,6 +102,8 @@ async fn begin_rounds(
 
 /// An attempt is of the present round if its number is one of the round's or it was due in it: the number may
 /// be too low if the round was begun while an attempt was under way, and the time too early if clocks differ.
+/// One made again after a crash, when a later one has been made already, has the last word only if it was
+/// delivered by it.
 async fn go_on(
     transaction: &mut Transaction<'_, Postgres>,
     standings: &[&Standing],
@@ -123,7 +125,8 @@ async fn go_on(
               AS word (org_id, id, state, reason, next_at, number, due_at)
          WHERE delivery.org_id = word.org_id AND delivery.id = word.id AND delivery.id BETWEEN $8 AND $9
            AND delivery.state <> 'delivered'
-           AND (word.number IS NULL OR word.number >= delivery.round_from OR word.due_at >= delivery.round_at)",
+           AND (word.number IS NULL OR word.number >= delivery.round_from OR word.due_at >= delivery.round_at)
+           AND (word.number IS NULL OR word.number >= delivery.attempts OR word.state = 'delivered')",
     )
     .bind(column(standings, |standing| standing.org.uuid()))
     .bind(column(standings, |standing| standing.delivery.uuid()))

@@ -13,6 +13,7 @@ use domain::{
 use journal::{
     frames::Frames,
     record::{Attempted, EndpointNoticed, Job, OutcomeRecord},
+    work::Task,
 };
 use metrics::{counter, gauge, histogram};
 
@@ -32,7 +33,11 @@ impl Worker {
         let (endpoint, now) = (slot.item.parcel.endpoint, self.clock.now());
         let shut = match self.endpoints.gate(endpoint, now) {
             Gate::Open => None,
-            _ if slot.item.is_probe => None,
+            Gate::Probe
+            | Gate::Shut {
+                reason: Reason::Breaker,
+                ..
+            } if slot.item.is_probe => None,
             Gate::Probe => Some((Reason::Breaker, Some(now))),
             Gate::Shut { reason, until } => Some((reason, until)),
         };
@@ -41,6 +46,7 @@ impl Worker {
             self.clear(slot.item, shut);
             return;
         }
+        slot.item.parcel.touch();
         let worker = self.clone();
         self.0.busy.spawn(async move {
             gauge!(names::DELIVERIES_IN_FLIGHT).increment(1.0);
@@ -51,7 +57,6 @@ impl Worker {
 
     async fn attempt(&self, slot: Slot) {
         let (item, started_at) = (slot.item, self.clock.now());
-        item.parcel.touch();
         let sent = self.sender.send(&item.job, started_at).await;
         let finished_at = self.clock.now();
         let (answer, endpoint) = (sent.answer(), item.parcel.endpoint);
@@ -63,7 +68,9 @@ impl Worker {
         let learned = self.learn(&item.job, &answer, trips, finished_at).await;
         let delivery = item.job.matched.delivery;
         let times = (started_at, finished_at);
-        let concluded = self.conclude(item.job, sent, times, learned).await;
+        let concluded = self
+            .conclude(&item.parcel.task, item.job, sent, times, learned)
+            .await;
         self.done(&item.parcel, 1, concluded).await;
         self.0.board.let_go(std::iter::once(delivery));
     }
@@ -86,6 +93,7 @@ impl Worker {
 
     async fn conclude(
         &self,
+        task: &Task,
         job: Job,
         sent: Sent,
         (started_at, finished_at): (Timestamp, Timestamp),
@@ -122,7 +130,7 @@ impl Worker {
                 held: None,
                 ..job
             };
-            self.journal.deliver_later(&again).await?;
+            self.journal.deliver_later(Some(task), &again).await?;
         }
         Ok(())
     }
@@ -148,13 +156,9 @@ impl Worker {
 fn unless_shut(next: Next, learned: Option<&Learned>, now: Timestamp) -> Next {
     let gate = learned.map_or(Gate::Open, |learned| learned.endpoint.gate(now));
     match (next, gate) {
-        (
-            Next::At { .. },
-            Gate::Shut {
-                reason: reason @ (Reason::Paused | Reason::Disabled),
-                ..
-            },
-        ) => Next::Held(reason),
+        (Next::At { .. }, Gate::Shut { reason, .. }) if reason.needs_a_person() => {
+            Next::Held(reason)
+        }
         _ => next,
     }
 }

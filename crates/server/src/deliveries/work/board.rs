@@ -1,7 +1,7 @@
 //! Who is next: what waits in this worker, in fair order, and how many sends each endpoint may have.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
@@ -41,7 +41,8 @@ struct Inner {
     desks: HashMap<EndpointId, Desk>,
     in_flight: usize,
     retries_in_flight: usize,
-    in_hand: HashSet<DeliveryId>,
+    /// With the sequence of the message it is of.
+    in_hand: HashMap<DeliveryId, Option<u64>>,
     parcels: Vec<Weak<Parcel>>,
 }
 
@@ -51,6 +52,8 @@ struct Desk {
     in_flight: u32,
     parcels: usize,
     has_open_breaker: bool,
+    /// The lane had less than there was room for: what is due need not stand in line any more.
+    is_drained: bool,
     /// Wakes whoever takes from its lane, if somebody does.
     lane: Option<Arc<Notify>>,
 }
@@ -75,11 +78,14 @@ impl Board {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether any of these is in our hands already: its message came again, because the server heard
-    /// nothing of it.
-    pub(super) fn has_any(&self, mut deliveries: impl Iterator<Item = DeliveryId>) -> bool {
+    /// The message of which one of these is in our hands already, if one is: it came again, because the
+    /// server heard nothing of it, or another message carries the same delivery.
+    pub(super) fn in_hand(
+        &self,
+        mut deliveries: impl Iterator<Item = DeliveryId>,
+    ) -> Option<Option<u64>> {
         let inner = self.lock();
-        deliveries.any(|delivery| inner.in_hand.contains(&delivery))
+        deliveries.find_map(|delivery| inner.in_hand.get(&delivery).copied())
     }
 
     /// Takes a message's deliveries in, unless the endpoint has enough here or stands in line already;
@@ -90,12 +96,13 @@ impl Board {
             return Ok(());
         };
         let (parcel, org) = (Arc::clone(&first.parcel), first.job.matched.org);
-        let endpoint = parcel.endpoint;
+        let (endpoint, sequence) = (parcel.endpoint, parcel.task.sequence());
         let jobs = inner.jobs(endpoint) + items.len();
         let desk = inner.desk(endpoint, self.per_endpoint);
-        let is_full = desk.parcels >= PARCELS_PER_ENDPOINT_MAX
-            || (jobs > JOBS_PER_ENDPOINT_MAX && desk.parcels > 0);
-        if is_full || (desk.lane.is_some() && !past_the_lane) {
+        // Who takes from a lane has asked for room; a message may be a little more than that.
+        let is_too_much = jobs > JOBS_PER_ENDPOINT_MAX && desk.parcels > 0 && !past_the_lane;
+        let stands_in_line = desk.lane.is_some() && !desk.is_drained && !past_the_lane;
+        if desk.parcels >= PARCELS_PER_ENDPOINT_MAX || is_too_much || stands_in_line {
             return Err(items);
         }
         desk.parcels += 1;
@@ -105,7 +112,7 @@ impl Board {
                 Trigger::Retry => Kind::Retry,
                 _ => Kind::First,
             };
-            inner.in_hand.insert(item.job.matched.delivery);
+            inner.in_hand.insert(item.job.matched.delivery, sequence);
             inner.rota.push(org, endpoint, kind, item);
         }
         inner.parcels.push(Arc::downgrade(&parcel));
@@ -202,16 +209,27 @@ impl Board {
         inner.parcels.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Begins to take from a lane, unless somebody here does already.
-    pub(super) fn begin_lane(&self, endpoint: EndpointId) -> Option<Arc<Notify>> {
+    /// Begins to take from a lane, in which something stands, unless somebody here does already.
+    pub(super) fn begin_lane(
+        &self,
+        endpoint: EndpointId,
+        has_open_breaker: bool,
+    ) -> Option<Arc<Notify>> {
         let mut inner = self.lock();
         let desk = inner.desk(endpoint, self.per_endpoint);
+        desk.is_drained = false;
+        desk.has_open_breaker |= has_open_breaker;
         if desk.lane.is_some() {
             return None;
         }
         let wake = Arc::new(Notify::new());
         desk.lane = Some(Arc::clone(&wake));
         Some(wake)
+    }
+
+    pub(super) fn lane_is_drained(&self, endpoint: EndpointId) {
+        let mut inner = self.lock();
+        inner.desk(endpoint, self.per_endpoint).is_drained = true;
     }
 
     pub(super) fn end_lane(&self, endpoint: EndpointId) {
@@ -251,6 +269,7 @@ impl Inner {
             in_flight: 0,
             parcels: 0,
             has_open_breaker: false,
+            is_drained: false,
             lane: None,
         })
     }

@@ -31,7 +31,7 @@ impl Worker {
     /// can change that nothing is sent there.
     pub(super) fn put(&self, parcel: Arc<Parcel>, jobs: Vec<Job>, shut: Option<Shut>) {
         match shut {
-            Some((reason @ (Reason::Paused | Reason::Disabled), _)) => {
+            Some((reason, _)) if reason.needs_a_person() => {
                 let hold = |job| Ended {
                     job,
                     state: State::Held,

@@ -25,9 +25,9 @@ use crate::{
     telemetry::{self},
 };
 
-/// Messages of what is due in a partition that a worker has at a time. An endpoint may have a few of them,
-/// so hundreds of slow ones fit beside each other before anybody waits.
-const MESSAGES_MAX: usize = 512;
+/// Messages of what is due in a partition that a worker has at a time. An endpoint may have sixteen of them,
+/// so 64 that answer slowly and never fail fit beside each other before anybody waits.
+const MESSAGES_MAX: usize = 1_024;
 /// Messages asked for at a time, and for how long.
 const PULL_MAX: usize = 64;
 const PULL_PATIENCE: Duration = Duration::from_secs(5);
@@ -93,28 +93,35 @@ impl Worker {
         }
     }
 
-    /// Sends one delivery of a message although the breaker is open, and puts the others back.
-    pub(super) async fn place_probe(&self, task: Task, room: Option<OwnedSemaphorePermit>) {
+    /// Sends one delivery of a message to the lane's endpoint although its breaker is open, and puts the
+    /// others back; says whether it did. Nothing may be left of a message, or its rule may go elsewhere now.
+    pub(super) async fn place_probe(
+        &self,
+        endpoint: EndpointId,
+        task: Task,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> bool {
         let Some((parcel, mut jobs)) = self.open(task, room).await else {
-            return;
+            return false;
         };
         let now = self.clock.now();
+        if parcel.endpoint != endpoint {
+            self.put(parcel, jobs, None);
+            return false;
+        }
         let rest = jobs.split_off(1);
         let mut items = items(&parcel, jobs);
         for item in &mut items {
             item.is_probe = true;
         }
-        if let Err(items) = self.0.board.admit(items, true) {
-            let jobs = items.into_iter().map(|item| item.job).collect();
-            self.put(
-                Arc::clone(&parcel),
-                jobs,
-                Some((Reason::Breaker, Some(now))),
-            );
-        }
+        let refused = self.0.board.admit(items, true).err();
+        let was_placed = refused.is_none();
+        let refused = refused.into_iter().flatten().map(|item| item.job);
+        let rest: Vec<Job> = refused.chain(rest).collect();
         if !rest.is_empty() {
             self.put(parcel, rest, Some((Reason::Breaker, Some(now))));
         }
+        was_placed
     }
 
     /// Reads a message, and deals with those of its deliveries that end without another attempt; `None`
@@ -141,12 +148,17 @@ impl Worker {
                 return None;
             }
         };
-        if self
+        if let Some(of) = self
             .0
             .board
-            .has_any(jobs.iter().map(|job| job.matched.delivery))
+            .in_hand(jobs.iter().map(|job| job.matched.delivery))
         {
-            let _ = task.hand_back_later().await;
+            // The same message came again: it is ours. Another waits until we are done.
+            let _ = if of == task.sequence() {
+                task.still_at_it().await
+            } else {
+                task.hand_back_later().await
+            };
             return None;
         }
         let target = self.targets.of(jobs[0].matched.rule);

@@ -2,14 +2,11 @@
 
 use std::time::Duration;
 
-use domain::{
-    Timestamp,
-    delivery::{Reason, endpoint::Gate},
-};
+use domain::{Timestamp, delivery::endpoint::Gate};
 use journal::queue::{Lane, Source};
 use metrics::gauge;
 use tokio::{
-    sync::Notify,
+    sync::{Notify, OwnedSemaphorePermit},
     time::{Instant, sleep, timeout},
 };
 
@@ -22,8 +19,8 @@ const FIND_EVERY: Duration = Duration::from_secs(5);
 const FIND_SHARE: u32 = 20;
 /// A lane that gives nothing for this long is empty.
 const EMPTY_AFTER: Duration = Duration::from_millis(500);
-/// Messages taken from a lane at a time; and those of all lanes that a worker has at a time: enough for a
-/// thousand endpoints that are back at once.
+/// Messages taken from a lane at a time; and those of all lanes that a worker has at a time, of which an
+/// endpoint may have sixteen.
 const TAKE_AT_ONCE: usize = 4;
 pub(super) const MESSAGES_MAX: usize = 4_096;
 /// However long an endpoint stays shut, it is looked at again after this.
@@ -47,15 +44,21 @@ impl Worker {
     }
 
     async fn find(&self) -> Result<(), journal::Error> {
-        let mut messages = 0;
+        let (mut messages, mut found) = (0, Ok(()));
         for partition in self.journal.partitions().all() {
-            for (lane, waiting) in self.journal.lanes(partition).await? {
-                messages += waiting;
-                self.ensure_lane(lane);
+            match self.journal.lanes(partition).await {
+                Ok(lanes) => {
+                    for (lane, waiting) in lanes {
+                        messages += waiting;
+                        self.ensure_lane(lane);
+                    }
+                }
+                // The others' lanes are looked for all the same.
+                Err(error) => found = Err(error),
             }
         }
         gauge!(names::DELIVERY_MESSAGES_PARKED).set(u32::try_from(messages).unwrap_or(u32::MAX));
-        Ok(())
+        found
     }
 
     /// Takes from a lane until it is empty, unless this worker does already.
@@ -63,9 +66,11 @@ impl Worker {
         if self.0.stopping.is_cancelled() {
             return;
         }
-        if let Some(wake) = self.0.board.begin_lane(lane.endpoint) {
+        let has_open_breaker = self.endpoints.has_open_breaker(lane.endpoint);
+        let begun = self.0.board.begin_lane(lane.endpoint, has_open_breaker);
+        if let Some(wake) = begun {
             let worker = self.clone();
-            self.0.busy.spawn(async move {
+            self.0.lanes.spawn(async move {
                 let what = format!("take from the lane of {}", lane.endpoint);
                 let mut retries = Retries::new(what, &worker.0.stopping);
                 loop {
@@ -91,18 +96,11 @@ impl Worker {
                     (room.min(TAKE_AT_ONCE), false)
                 }
                 Gate::Probe => {
-                    let whose = (lane.org, lane.endpoint);
-                    let ours = self.endpoints.take_probe(whose, now).await?;
+                    let ours = self.endpoints.take_probe(lane.endpoint, now).await?;
                     (usize::from(ours), true)
                 }
-                Gate::Shut {
-                    reason: Reason::Paused | Reason::Disabled,
-                    ..
-                } => (TAKE_AT_ONCE, false),
+                Gate::Shut { reason, .. } if reason.needs_a_person() => (TAKE_AT_ONCE, false),
                 Gate::Shut { until, .. } => {
-                    if let Some(source) = source.take() {
-                        Source::forget(source).await?;
-                    }
                     self.wait(until, wake).await;
                     continue;
                 }
@@ -115,31 +113,60 @@ impl Worker {
                 Some(source) => source,
                 None => source.insert(self.journal.lane(lane).await?),
             };
-            if self.take(source, most, is_probe).await? == 0 {
+            let is_empty = if is_probe {
+                self.probe(lane, source).await?
+            } else {
+                let taken = self.take(source, most).await?;
+                if taken < most {
+                    self.0.board.lane_is_drained(lane.endpoint);
+                }
+                taken == 0
+            };
+            if is_empty {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    async fn take(
-        &self,
-        source: &Source,
-        most: usize,
-        is_probe: bool,
-    ) -> Result<usize, journal::Error> {
-        let mut places = reserve(&self.0.lane_room, most).await;
+    /// Takes messages until one of them gave a probe; whether the lane is empty.
+    async fn probe(&self, lane: Lane, source: &Source) -> Result<bool, journal::Error> {
+        while let Some(mut places) = self.lane_room(1).await {
+            let mut taking = source.take(1, EMPTY_AFTER).await?;
+            let Some(task) = taking.next().await? else {
+                return Ok(true);
+            };
+            if self.place_probe(lane.endpoint, task, places.pop()).await {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes at most so many messages; says how many.
+    async fn take(&self, source: &Source, most: usize) -> Result<usize, journal::Error> {
+        let Some(mut places) = self.lane_room(most).await else {
+            return Ok(0);
+        };
         let mut taking = source.take(places.len(), EMPTY_AFTER).await?;
         let mut taken = 0;
         while let Some(task) = taking.next().await? {
             taken += 1;
-            if is_probe {
-                self.place_probe(task, places.pop()).await;
+            if self.0.stopping.is_cancelled() {
+                let _ = task.hand_back().await;
             } else {
                 self.place(task, places.pop(), true).await;
             }
         }
         Ok(taken)
+    }
+
+    /// Room for messages from lanes; `None` if we are stopping.
+    async fn lane_room(&self, most: usize) -> Option<Vec<OwnedSemaphorePermit>> {
+        tokio::select! {
+            places = reserve(&self.0.lane_room, most) => Some(places),
+            () = self.0.stopping.cancelled() => None,
+        }
     }
 
     /// Until then, or until something about the endpoint changed.

@@ -19,7 +19,8 @@ mod parcel;
 use std::{sync::Arc, time::Duration};
 
 use domain::clock::Clock;
-use journal::Journal;
+use futures::{StreamExt as _, stream};
+use journal::{Journal, record::Job};
 use metrics::gauge;
 use tokio::{
     sync::{Semaphore, broadcast::error::RecvError},
@@ -43,6 +44,9 @@ use crate::{
 /// How often the queue hears which messages we still have: four times before it gives them to another.
 const STILL_AT_IT_EVERY: Duration = Duration::from_secs(4);
 
+/// Messages that are handed back at the same time when a worker stops.
+const HAND_BACK_AT_ONCE: usize = 64;
+
 /// What a worker works with.
 pub struct Tools {
     pub journal: Journal,
@@ -65,6 +69,8 @@ struct Inner {
     board: Board,
     /// Room for messages from lanes.
     lane_room: Arc<Semaphore>,
+    /// Who takes from lanes, and whoever is dealing with a delivery.
+    lanes: TaskTracker,
     busy: TaskTracker,
     stopping: CancellationToken,
 }
@@ -84,6 +90,7 @@ impl Worker {
             tools,
             board: Board::new(slots, per_endpoint),
             lane_room: Arc::new(Semaphore::new(lanes::MESSAGES_MAX)),
+            lanes: TaskTracker::new(),
             busy: TaskTracker::new(),
             stopping,
         }))
@@ -115,6 +122,8 @@ impl Worker {
         self.dispatch().await;
         taking.close();
         taking.wait().await;
+        self.0.lanes.close();
+        self.0.lanes.wait().await;
         self.hand_back_all().await;
         self.0.busy.close();
         self.0.busy.wait().await;
@@ -208,7 +217,8 @@ impl Worker {
 
     /// Nothing that waits here is sent any more.
     async fn hand_back_all(&self) {
-        for (parcel, jobs) in elsewhere::by_parcel(self.0.board.take_all()) {
+        let parcels = elsewhere::by_parcel(self.0.board.take_all());
+        let hand_back = async |(parcel, jobs): (Arc<Parcel>, Vec<Job>)| {
             if parcel.is_touched() {
                 let worked = self.journal.put_back(&parcel.task, &jobs).await;
                 self.done(&parcel, jobs.len(), worked).await;
@@ -216,6 +226,9 @@ impl Worker {
                 // Nothing of it was sent: it goes back as it is.
                 let _ = parcel.task.hand_back().await;
             }
-        }
+        };
+        stream::iter(parcels)
+            .for_each_concurrent(HAND_BACK_AT_ONCE, hand_back)
+            .await;
     }
 }
