@@ -23,8 +23,9 @@ use super::{
 
 const START: Timestamp = Timestamp::from_unix_millis(1_763_200_000_000);
 
-/// Enough that every state is reached many times over, in a few seconds.
+/// Enough that nearly every state is reached, in a few seconds; the rarest need another round now and then.
 const STORIES: u32 = 400;
+const ROUNDS_MAX: u32 = 10;
 
 /// Everything that must have happened in some story, or the test shows nothing.
 const REACHED: [&str; 26] = [
@@ -61,6 +62,20 @@ type Checked = Result<(), TestCaseError>;
 #[test]
 fn every_story_ends_in_documented_states_and_agrees_with_the_model() {
     let reached = RefCell::new(BTreeSet::new());
+    let missed = || {
+        let reached = reached.borrow();
+        let missed = REACHED.into_iter().filter(|what| !reached.contains(*what));
+        missed.collect::<Vec<_>>()
+    };
+    let mut rounds = 0;
+    while rounds == 0 || (!missed().is_empty() && rounds < ROUNDS_MAX) {
+        rounds += 1;
+        tell_stories(&reached);
+    }
+    assert_eq!(missed(), Vec::<&str>::new(), "no story came to these");
+}
+
+fn tell_stories(reached: &RefCell<BTreeSet<String>>) {
     let config = Config {
         cases: STORIES,
         failure_persistence: None,
@@ -78,12 +93,6 @@ fn every_story_ends_in_documented_states_and_agrees_with_the_model() {
     if let Err(error) = result {
         panic!("{error}");
     }
-    let reached = reached.into_inner();
-    let missed: Vec<_> = REACHED
-        .iter()
-        .filter(|what| !reached.contains(**what))
-        .collect();
-    assert!(missed.is_empty(), "no story came to {missed:?}");
 }
 
 struct Machine {

@@ -21,8 +21,14 @@ async fn of_two_who_change_an_endpoint_one_is_told_to_look_again() {
 
     let first = journal.set_endpoint(&paused, 0).await.expect("an answer");
     assert!(first.is_some());
-    let second = journal.set_endpoint(&paused, 0).await.expect("an answer");
-    assert_eq!(second, None, "somebody was faster");
+    let second = journal.claim_endpoint(&paused, 0).await;
+    assert_eq!(second.expect("an answer"), None, "somebody was faster");
+    let the_same = journal.set_endpoint(&paused, 0).await;
+    assert_eq!(the_same.expect("an answer"), first, "it may have been us");
+    let mut gone = paused.clone();
+    gone.gone_at = Some(at);
+    let third = journal.set_endpoint(&gone, 0).await;
+    assert_eq!(third.expect("an answer"), None, "it was not");
     let mut changes = journal.endpoint_changes();
     let seen = timeout(DEADLINE, changes.next()).await.expect("in time");
     let seen = seen.expect("changes").remove(0);
