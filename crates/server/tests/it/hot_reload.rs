@@ -166,7 +166,8 @@ impl Town {
         tally
     }
 
-    /// The delivery log of an organisation, once each event is judged and each delivery sent.
+    /// The delivery log of an organisation, once each event is judged and each delivery sent, or canceled
+    /// because its rule was deleted meanwhile.
     async fn read_log(&self, org: usize, notes: &Notes, log: &mut Log) {
         let (customer, witness) = (&self.customers[org], self.witnesses[org].as_str());
         let sent = notes.events.iter().filter(|event| event.org == org);
@@ -177,7 +178,7 @@ impl Town {
             for delivery in &deliveries {
                 if delivery["rule_id"] == witness {
                     missing.remove(delivery["event_id"].as_str()?);
-                } else if delivery["state"] != "delivered" {
+                } else if delivery["state"] != "delivered" && delivery["reason"] != "rule_deleted" {
                     open += 1;
                 }
             }
