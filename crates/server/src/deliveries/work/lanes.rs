@@ -101,6 +101,8 @@ impl Worker {
                 }
                 Gate::Shut { reason, .. } if reason.needs_a_person() => (TAKE_AT_ONCE, false),
                 Gate::Shut { until, .. } => {
+                    // The server may have forgotten it by then.
+                    source = None;
                     self.wait(until, wake).await;
                     continue;
                 }
@@ -116,8 +118,8 @@ impl Worker {
             let is_empty = if is_probe {
                 self.probe(lane, source).await?
             } else {
-                let taken = self.take(source, most).await?;
-                if taken < most {
+                let (taken, wanted) = self.take(source, most).await?;
+                if taken < wanted {
                     self.0.board.lane_is_drained(lane.endpoint);
                 }
                 taken == 0
@@ -143,12 +145,13 @@ impl Worker {
         Ok(true)
     }
 
-    /// Takes at most so many messages; says how many.
-    async fn take(&self, source: &Source, most: usize) -> Result<usize, journal::Error> {
+    /// Takes at most so many messages; says how many, and for how many there was room.
+    async fn take(&self, source: &Source, most: usize) -> Result<(usize, usize), journal::Error> {
         let Some(mut places) = self.lane_room(most).await else {
-            return Ok(0);
+            return Ok((0, most));
         };
-        let mut taking = source.take(places.len(), EMPTY_AFTER).await?;
+        let wanted = places.len();
+        let mut taking = source.take(wanted, EMPTY_AFTER).await?;
         let mut taken = 0;
         while let Some(task) = taking.next().await? {
             taken += 1;
@@ -158,7 +161,7 @@ impl Worker {
                 self.place(task, places.pop(), true).await;
             }
         }
-        Ok(taken)
+        Ok((taken, wanted))
     }
 
     /// Room for messages from lanes; `None` if we are stopping.
