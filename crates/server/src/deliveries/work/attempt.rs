@@ -11,12 +11,13 @@ use domain::{
     },
 };
 use journal::{
+    cancels::Void,
     frames::Frames,
     record::{Attempted, EndpointNoticed, Job, OutcomeRecord},
 };
 use metrics::{counter, gauge, histogram};
 
-use super::{Worker, board::Slot};
+use super::{Worker, board::Slot, elsewhere::Ended, parcel::Item};
 use crate::{
     chance,
     deliveries::{failure::Failure, send::Sent},
@@ -27,9 +28,14 @@ use crate::{
 };
 
 impl Worker {
-    /// Sends what has a slot, unless its endpoint is shut since it was admitted.
+    /// Sends what has a slot, unless its endpoint is shut or nobody wants it since it was admitted.
     pub(super) fn start(&self, slot: Slot) {
         let (endpoint, now) = (slot.item.parcel.endpoint, self.clock.now());
+        if let Some(void) = self.cancels.of(&slot.item.job) {
+            self.0.board.free(endpoint, slot.kind, None);
+            self.leave(slot.item, void);
+            return;
+        }
         let shut = match self.endpoints.gate(endpoint, now) {
             Gate::Open => None,
             _ if slot.item.is_probe => None,
@@ -47,6 +53,29 @@ impl Worker {
             worker.attempt(slot).await;
             gauge!(names::DELIVERIES_IN_FLIGHT).decrement(1.0);
         });
+    }
+
+    /// Leaves a delivery unsent that nobody wants any more.
+    fn leave(&self, item: Item, void: Void) {
+        match void {
+            Void::Canceled => {
+                let ended = Ended {
+                    job: item.job,
+                    state: State::Canceled,
+                    reason: Reason::User,
+                };
+                self.end(item.parcel, vec![ended]);
+            }
+            // Where it stands is for the round to say that it is in now.
+            Void::Superseded => {
+                let worker = self.clone();
+                self.0.busy.spawn(async move {
+                    worker.done(&item.parcel, 1, Ok(())).await;
+                    let delivery = item.job.matched.delivery;
+                    worker.0.board.let_go(std::iter::once(delivery));
+                });
+            }
+        }
     }
 
     async fn attempt(&self, slot: Slot) {
