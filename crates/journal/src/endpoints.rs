@@ -1,4 +1,4 @@
-//! Endpoints in trouble as last values, and deliveries that were canceled: what every worker must know.
+//! Endpoints in trouble as last values: what every worker must know.
 //!
 //! An endpoint is changed by comparing and setting it, by whichever worker learned something. One that is
 //! well again has an empty value, as if it never had one.
@@ -9,7 +9,7 @@ use async_nats::jetstream::{
     context::PublishErrorKind, message::PublishMessage, stream::LastRawMessageErrorKind,
 };
 use bytes::Bytes;
-use domain::{DeliveryId, EndpointId, OrgId, delivery::endpoint::Endpoint};
+use domain::{EndpointId, OrgId, delivery::endpoint::Endpoint};
 
 use crate::{
     Error, Journal,
@@ -115,30 +115,6 @@ impl Journal {
     /// Every endpoint in trouble, then every change.
     pub fn endpoint_changes(&self) -> Changes<EndpointEntry> {
         self.changes(Bucket::Endpoints, 0, endpoint_entry)
-    }
-
-    /// Makes known that nobody wants a delivery any more.
-    pub async fn cancel(&self, delivery: DeliveryId) -> Result<(), Error> {
-        let name = delivery.to_string();
-        let message = PublishMessage::build().payload(Bytes::from_static(b"{}"));
-        let subject = self.names.bucket_subject(Bucket::Cancels, &name);
-        self.publish(&subject, message, CHANGE_DEADLINE).await
-    }
-
-    /// Makes known that a delivery is wanted again.
-    pub async fn want_again(&self, delivery: DeliveryId) -> Result<(), Error> {
-        let name = delivery.to_string();
-        let subject = self.names.bucket_subject(Bucket::Cancels, &name);
-        self.publish(&subject, PublishMessage::build(), CHANGE_DEADLINE)
-            .await
-    }
-
-    /// Deliveries, and of each whether it is canceled.
-    pub fn cancels(&self) -> Changes<(DeliveryId, bool)> {
-        self.changes(Bucket::Cancels, 0, |entry| {
-            let id = entry.subject.rsplit('.').next()?.parse().ok()?;
-            Some((id, !entry.payload.is_empty()))
-        })
     }
 
     fn endpoint_subject(&self, org: OrgId, id: EndpointId) -> String {

@@ -22,6 +22,7 @@
 //! Every read and write here may happen twice; ids derived from causes make that harmless.
 
 pub mod append;
+pub mod cancels;
 pub mod config;
 pub mod dead;
 pub mod endpoints;

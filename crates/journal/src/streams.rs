@@ -57,7 +57,7 @@ pub enum Bucket {
     Rules,
     /// Endpoints in trouble by organisation and id.
     Endpoints,
-    /// Deliveries that nobody wants any more, for as long as one may be on its way.
+    /// Rounds of deliveries that nobody wants any more, for as long as one may be on its way.
     Cancels,
     /// Signing secrets, sealed, by organisation.
     Secrets,
@@ -111,7 +111,7 @@ impl Bucket {
     }
 
     /// How long a value is kept; for ever, if it is zero.
-    fn keep(self) -> Duration {
+    pub fn keep(self) -> Duration {
         match self {
             Self::Keys | Self::Rules | Self::Endpoints | Self::Secrets => Duration::ZERO,
             Self::Cancels => EXPIRY + CANCELS_SPARE,

@@ -4,6 +4,7 @@ use domain::{
     DeliveryId, EndpointId, OrgId, Timestamp,
     delivery::endpoint::{Endpoint, Gate},
 };
+use journal::cancels::{Void, Voided};
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -45,14 +46,32 @@ async fn of_two_who_change_an_endpoint_one_is_told_to_look_again() {
 }
 
 #[tokio::test]
-async fn a_delivery_is_canceled_until_it_is_wanted_again() {
+async fn a_canceled_delivery_is_void_and_a_round_that_begins_later_is_not() {
     let journal = journal().await;
     let delivery = DeliveryId::from_uuid(Uuid::from_u128(7));
+    let at = Timestamp::from_unix_millis;
     let mut cancels = journal.cancels();
-    journal.cancel(delivery).await.expect("canceled");
-    let heard = timeout(DEADLINE, cancels.next()).await.expect("in time");
-    assert_eq!(heard.expect("changes"), [(delivery, true)]);
-    journal.want_again(delivery).await.expect("wanted");
-    let heard = timeout(DEADLINE, cancels.next()).await.expect("in time");
-    assert_eq!(heard.expect("changes"), [(delivery, false)]);
+    let mut heard = async || {
+        let heard = timeout(DEADLINE, cancels.next()).await.expect("in time");
+        heard.expect("changes").remove(0)
+    };
+    let voided = |until, why| {
+        let until = at(until);
+        (delivery, Voided { until, why })
+    };
+    journal.cancel(delivery, at(10)).await.expect("canceled");
+    assert_eq!(heard().await, voided(10, Void::Canceled));
+    let begun = journal.want_again(delivery, at(20)).await.expect("wanted");
+    assert_eq!(begun, at(20));
+    assert_eq!(heard().await, voided(19, Void::Superseded));
+
+    // Of two who want it at the same time, by clocks that differ, one round is begun.
+    let begun = journal.want_again(delivery, at(15)).await.expect("wanted");
+    assert_eq!(begun, at(20));
+    // By a clock that is behind the round that it is about.
+    journal.cancel(delivery, at(5)).await.expect("canceled");
+    assert_eq!(heard().await, voided(20, Void::Canceled));
+    let begun = journal.want_again(delivery, at(15)).await.expect("wanted");
+    assert_eq!(begun, at(21));
+    assert_eq!(heard().await, voided(20, Void::Superseded));
 }

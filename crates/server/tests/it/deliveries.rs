@@ -246,3 +246,31 @@ async fn a_canceled_delivery_is_not_sent_until_somebody_wants_it_after_all() {
     let refused = problem(customer.post(&cancel, &json!({})).await, 409).await;
     assert_eq!(refused["code"], "STATE_CONFLICT");
 }
+
+#[tokio::test]
+async fn a_delivery_that_is_canceled_and_resent_is_sent_once_and_not_by_its_old_schedule_too() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let receiver = Receiver::start().expect("a receiver");
+    receiver.answer_with(500);
+    let rule = customer.rule(json!({}), &receiver.url()).await;
+    let waits = delivered(customer, &rule, "agent-1", "scheduled").await;
+    let attempts = |receiver: &Receiver| {
+        let mine = receiver.received_where(|one| one.delivery_id() == waits["id"].as_str());
+        mine.len()
+    };
+    let before = attempts(&receiver);
+    receiver.answer_with(200);
+    for ask in ["cancel", "resend"] {
+        let path = format!("/v1/deliveries/{}/{ask}", id(&waits));
+        ok(customer.post(&path, &json!({})).await).await;
+    }
+    customer.delivery_in_state(id(&waits), "delivered").await;
+
+    // What fails after that and is delivered when it is tried again shows that the old schedule's time came.
+    receiver.answer_sequence([500]);
+    delivered(customer, &rule, "agent-2", "delivered").await;
+    assert_eq!(attempts(&receiver), before + 1);
+    let after = customer.delivery_in_state(id(&waits), "delivered").await;
+    assert_eq!(after["attempts"], before + 1);
+}

@@ -61,14 +61,17 @@ pub async fn cancel(
         }
     }
     // The workers first: what is on record as canceled is not sent.
-    plane.journal.cancel(id).await?;
+    let now = plane.clock.now();
+    // It may have begun by a clock that is ahead of ours.
+    let until = now.max(delivery.matched_at);
+    plane.journal.cancel(id, until).await?;
     let canceled = OutcomeRecord::Stood(Stood {
         org: caller.org,
         delivery: id,
         state: delivery::State::Canceled,
         reason: Some(Reason::User),
         next_at: None,
-        at: plane.clock.now(),
+        at: now,
     });
     let outcomes = plane.outcomes.of(caller.org);
     outcomes.append(Frames::from_iter([canceled])).await?;

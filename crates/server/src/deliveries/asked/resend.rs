@@ -87,13 +87,14 @@ pub async fn resend(
         .round
         .filter(|_| was_begun)
         .map_or(at, |round| round.at);
-    let job = again::job(delivery, &rule, json, Trigger::Resend, at);
+    let mut job = again::job(delivery, &rule, json, Trigger::Resend, at);
+    // The workers first: whatever is still in the queue of it is not sent beside the new round.
+    job.since = plane.journal.want_again(id, job.since).await?;
     let answer = ResendAnswer {
         delivery_id: id,
         attempt: job.attempt,
         url: job.matched.url.clone(),
     };
-    plane.journal.want_again(id).await?;
     let outcomes = plane.outcomes.of(caller.org);
     outcomes
         .append(Frames::from_iter([again::begins(&job)]))

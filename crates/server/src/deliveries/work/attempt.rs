@@ -11,26 +11,48 @@ use domain::{
     },
 };
 use journal::{
+    cancels::Void,
     frames::Frames,
     record::{Attempted, EndpointNoticed, Job, OutcomeRecord},
     work::Task,
 };
 use metrics::{counter, gauge, histogram};
 
-use super::{Worker, board::Slot};
+use super::{Worker, board::Slot, elsewhere::Ended, parcel::Item};
 use crate::{
     chance,
     deliveries::{failure::Failure, send::Sent},
     error_chain::chain,
     events::own::Unrecorded,
-    snapshots::Learned,
+    snapshots::{Learned, Target},
     telemetry::metrics as names,
 };
 
 impl Worker {
-    /// Sends what has a slot, unless its endpoint is shut since it was admitted.
+    /// Sends what has a slot, unless something changed since it was admitted: its endpoint is shut, its rule
+    /// goes elsewhere, it is too old, or nobody wants it.
     pub(super) fn start(&self, slot: Slot) {
         let (endpoint, now) = (slot.item.parcel.endpoint, self.clock.now());
+        if let Some(void) = self.cancels.of(&slot.item.job) {
+            self.0.board.free(endpoint, slot.kind, None);
+            self.leave(slot.item, void);
+            return;
+        }
+        let target = self.targets.of(slot.item.job.matched.rule);
+        if let Some((state, reason)) = self.end_of(&slot.item.job, target.as_ref()) {
+            self.0.board.free(endpoint, slot.kind, None);
+            let job = slot.item.job;
+            let ended = Ended { job, state, reason };
+            self.end(slot.item.parcel, vec![ended]);
+            return;
+        }
+        if let Some(Target::Url(url)) = &target
+            && **url != *slot.item.job.matched.url
+        {
+            self.0.board.free(endpoint, slot.kind, None);
+            self.put(slot.item.parcel, vec![slot.item.job], None);
+            return;
+        }
         let shut = match self.endpoints.gate(endpoint, now) {
             Gate::Open => None,
             Gate::Probe
@@ -53,6 +75,29 @@ impl Worker {
             worker.attempt(slot).await;
             gauge!(names::DELIVERIES_IN_FLIGHT).decrement(1.0);
         });
+    }
+
+    /// Leaves a delivery unsent that nobody wants any more.
+    fn leave(&self, item: Item, void: Void) {
+        match void {
+            Void::Canceled => {
+                let ended = Ended {
+                    job: item.job,
+                    state: State::Canceled,
+                    reason: Reason::User,
+                };
+                self.end(item.parcel, vec![ended]);
+            }
+            // Where it stands is for the round to say that it is in now.
+            Void::Superseded => {
+                let worker = self.clone();
+                self.0.busy.spawn(async move {
+                    worker.done(&item.parcel, 1, Ok(())).await;
+                    let delivery = item.job.matched.delivery;
+                    worker.0.board.let_go(std::iter::once(delivery));
+                });
+            }
+        }
     }
 
     async fn attempt(&self, slot: Slot) {

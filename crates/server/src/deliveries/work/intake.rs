@@ -8,6 +8,7 @@ use domain::{
     partition::Partition,
 };
 use journal::{
+    cancels::Void,
     queue::Lane,
     record::{self, Job},
     work::Task,
@@ -148,6 +149,12 @@ impl Worker {
                 return None;
             }
         };
+        jobs.retain(|job| self.cancels.of(job) != Some(Void::Superseded));
+        if jobs.is_empty() {
+            // Where its deliveries stand is for the round to say that they are in now.
+            let _ = task.settle().await;
+            return None;
+        }
         if let Some(of) = self
             .0
             .board
@@ -186,8 +193,9 @@ impl Worker {
     }
 
     /// Whether a delivery ends here.
-    fn end_of(&self, job: &Job, target: Option<&Target>) -> Option<(State, Reason)> {
-        if self.cancels.contains(job.matched.delivery) {
+    pub(super) fn end_of(&self, job: &Job, target: Option<&Target>) -> Option<(State, Reason)> {
+        // On record already, unless an attempt that was under way has put something else there since.
+        if self.cancels.of(job) == Some(Void::Canceled) {
             return Some((State::Canceled, Reason::User));
         }
         if target == Some(&Target::Gone) {

@@ -154,7 +154,7 @@ impl Worker {
         let Some(last) = page.deliveries.last().copied() else {
             return Ok(false);
         };
-        let jobs = self.jobs(job, &page).await?;
+        let mut jobs = self.jobs(job, &page).await?;
         let skipped = page.deliveries.len() - jobs.len();
         if job
             .wanted
@@ -162,8 +162,9 @@ impl Worker {
             .iter()
             .any(|state| state == State::Canceled.as_str())
         {
-            for job in &jobs {
-                self.journal.want_again(job.matched.delivery).await?;
+            for job in &mut jobs {
+                let delivery = job.matched.delivery;
+                job.since = self.journal.want_again(delivery, job.since).await?;
             }
         }
         if !jobs.is_empty() {

@@ -1,0 +1,151 @@
+//! Which rounds of a delivery are void: canceled, or superseded by a new one.
+//!
+//! A delivery may be in the queue more than once: what was scheduled when it was canceled is still there when
+//! somebody asks for it again. So a worker is told up to when rounds are void, not whether a delivery is
+//! wanted, and a round that begins later is sent whatever the worker has heard so far. The time only grows:
+//! it is changed by comparing and setting it.
+
+use std::time::Duration;
+
+use async_nats::jetstream::{
+    context::PublishErrorKind, message::PublishMessage, stream::LastRawMessageErrorKind,
+};
+use bytes::Bytes;
+use domain::{DeliveryId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Journal,
+    config::{Changes, from_json, to_json},
+    follow::Entry,
+    persist::persist,
+    streams::Bucket,
+};
+
+/// How long a change is tried: a client that waits 10 s is answered.
+const CHANGE_DEADLINE: Duration = Duration::from_secs(8);
+/// The least that two times differ.
+const TICK: Duration = Duration::from_millis(1);
+
+/// Up to when rounds of a delivery are void, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Voided {
+    /// The latest begin of a round ([`crate::record::Job::since`]) that is void.
+    pub until: Timestamp,
+    pub why: Void,
+}
+
+/// Why a round is not sent any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Void {
+    /// Nobody wants the delivery.
+    Canceled,
+    /// The delivery is in another round.
+    Superseded,
+}
+
+impl Voided {
+    fn canceled(was: Option<Self>, now: Timestamp) -> Self {
+        // The present round may have begun by a clock that is ahead of ours.
+        let present = was.map_or(now, |was| was.until.plus(TICK));
+        Self {
+            until: now.max(present),
+            why: Void::Canceled,
+        }
+    }
+
+    fn superseded(was: Option<Self>, now: Timestamp) -> Self {
+        let before = now.minus(TICK);
+        Self {
+            until: was.map_or(before, |was| was.until.max(before)),
+            why: Void::Superseded,
+        }
+    }
+}
+
+impl Journal {
+    /// Makes known that nobody wants what is on its way of a delivery.
+    pub async fn cancel(&self, delivery: DeliveryId, now: Timestamp) -> Result<(), Error> {
+        let cancel = |was| Voided::canceled(was, now);
+        self.void(delivery, cancel).await.map(drop)
+    }
+
+    /// Makes known that a new round of a delivery begins, and what is on its way of it is void; when the round
+    /// begins: at `now`, or just after what is void already. Of two who begin one at the same time both get
+    /// the same, or the first one's is void.
+    pub async fn want_again(
+        &self,
+        delivery: DeliveryId,
+        now: Timestamp,
+    ) -> Result<Timestamp, Error> {
+        let supersede = |was| Voided::superseded(was, now);
+        let voided = self.void(delivery, supersede).await?;
+        Ok(voided.until.plus(TICK))
+    }
+
+    /// Every delivery with rounds that are void, then every change.
+    pub fn cancels(&self) -> Changes<(DeliveryId, Voided)> {
+        self.changes(Bucket::Cancels, 0, |entry: &Entry| {
+            let id: DeliveryId = entry.subject.rsplit('.').next()?.parse().ok()?;
+            match read(&entry.payload) {
+                Ok(voided) => Some((id, voided?)),
+                Err(error) => {
+                    tracing::error!(delivery.id = %id, %error, "a cancel cannot be read, skipped");
+                    None
+                }
+            }
+        })
+    }
+
+    /// A try whose answer got lost finds what it wrote, and goes on from there.
+    async fn void(
+        &self,
+        delivery: DeliveryId,
+        change: impl Fn(Option<Voided>) -> Voided,
+    ) -> Result<Voided, Error> {
+        let doing = "void what is on its way of a delivery";
+        let subject = &self
+            .names
+            .bucket_subject(Bucket::Cancels, &delivery.to_string());
+        let change = &change;
+        persist(CHANGE_DEADLINE, doing, || async move {
+            loop {
+                let (was, revision) = self.voided(subject).await?;
+                let voided = change(was);
+                if was == Some(voided) {
+                    return Ok(voided);
+                }
+                let message = PublishMessage::build()
+                    .payload(Bytes::from(to_json(voided)))
+                    .expected_last_subject_sequence(revision);
+                match self.publish_once(subject, message).await {
+                    Ok(_) => return Ok(voided),
+                    // Somebody was faster: look again.
+                    Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => {}
+                    Err(error) => return Err(Error::unavailable(doing, error)),
+                }
+            }
+        })
+        .await
+    }
+
+    /// What is void already, and what it must be to be changed.
+    async fn voided(&self, subject: &str) -> Result<(Option<Voided>, u64), Error> {
+        let doing = "look up what is void of a delivery";
+        let stream = self
+            .context
+            .get_stream_no_info(self.names.bucket_stream(Bucket::Cancels))
+            .await
+            .map_err(|source| Error::unavailable(doing, source))?;
+        match stream.get_last_raw_message_by_subject(subject).await {
+            Ok(message) => Ok((read(&message.payload)?, message.sequence)),
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok((None, 0)),
+            Err(source) => Err(Error::unavailable(doing, source)),
+        }
+    }
+}
+
+fn read(json: &[u8]) -> Result<Option<Voided>, Error> {
+    from_json("cancel", json)
+}
