@@ -248,6 +248,27 @@ async fn a_promotion_lasts_as_long_as_asked_and_no_longer_than_a_week() {
 }
 
 #[tokio::test]
+async fn what_signs_goes_on_however_many_secrets_are_staged_and_dropped_after_it() {
+    let deployment = with_key();
+    let mut server = deployment.serve_all();
+    let office = Office::open(&server.url(DEADLINE)).await;
+    let (first, first_text) = office.stage().await;
+    office.promote(&first, 0).await;
+    let (second, second_text) = office.stage().await;
+    office.promote(&second, 3_600).await;
+    // One more than are kept after they ended.
+    for _ in 0..101 {
+        let (id, _) = office.stage().await;
+        office.drop(&id).await;
+    }
+    let (_, next_text) = office.stage().await;
+    let all = [&second_text, &first_text, &next_text].map(|text| Some(text.as_str()));
+    office.signed(all).await;
+    let list = office.person.get_json("/v1/signing-secrets").await;
+    assert_eq!(list["data"].as_array().expect("a list").len(), 3 + 100);
+}
+
+#[tokio::test]
 async fn an_api_key_and_a_stranger_to_the_organisation_can_do_nothing_with_secrets() {
     let deployment = with_key();
     let mut server = deployment.serve("api,index");

@@ -111,7 +111,7 @@ pub async fn rebuild(
         deployment: &plane.deployment_keys,
         vault: &plane.vault,
         org,
-        own: &plane.store.signing_secrets(org).await?,
+        own: &plane.store.signing_secrets(org, plane.clock.now()).await?,
     };
     let keys = keyring.keys_of(&used(&attempt));
     let json = event.as_ref().map(|event| event.json.as_str());

@@ -161,7 +161,7 @@ pub async fn list(
     member: Member<Anybody>,
 ) -> Result<JsonAnswer<SecretList>, Problem> {
     let now = plane.clock.now();
-    let rows = plane.store.signing_secrets(member.org).await?;
+    let rows = plane.store.signing_secrets(member.org, now).await?;
     let has_own = lives(&rows).in_state(secret::State::Current, now).is_some();
     let ends_at = lives(&rows).deployment_until(now);
     let state = match (has_own, ends_at) {
@@ -274,7 +274,7 @@ async fn change(
     let announcement = |rows: &[SecretRow]| announced(org, rows, now);
     let changed = plane
         .store
-        .change_signing_secrets(org, member.user, decide, announcement)
+        .change_signing_secrets(org, member.user, now, decide, announcement)
         .await?;
     changed.map_err(refusal)
 }
