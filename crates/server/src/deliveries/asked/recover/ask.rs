@@ -141,7 +141,9 @@ pub async fn recover(
     };
     let wanted = read(rule, body, at).map_err(Problem::invalid)?;
     plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
-    let by_state = plane.store.count_recoverable(caller.org, &wanted).await?;
+    let (store, asked) = (plane.store.clone(), wanted.clone());
+    let query = async move { store.count_recoverable(caller.org, &asked).await };
+    let by_state = plane.turns.run(caller.org, query).await?;
     let count = by_state.iter().map(|(_, count)| count).sum();
     if is_dry {
         let by_state = by_state.into_iter().collect();
