@@ -206,7 +206,16 @@ pub async fn promote(
     }
     let now = plane.clock.now();
     let decide = |rows: &[SecretRow]| {
-        let changed = lives(rows).promote(id, overlap, now)?;
+        let has_deployment = plane.deployment_keys.current.is_some();
+        let changed = lives(rows).promote(id, overlap, has_deployment, now)?;
+        if changed.is_empty() {
+            // It is current already, and is answered as it is.
+            let as_it_is = rows.iter().filter(|row| row.secret.id == id);
+            return Ok(Decided {
+                changed: as_it_is.cloned().collect(),
+                told: None,
+            });
+        }
         let mut told = told(&member, id, What::Promoted, now);
         told.until = Some(now.plus(overlap));
         Ok(decided(with_texts(rows, changed), told))
@@ -378,7 +387,7 @@ fn refusal(not_changed: NotChanged) -> Problem {
                 .to_owned()
         }
     };
-    Problem::new(ErrorCode::Conflict, detail)
+    Problem::new(ErrorCode::StateConflict, detail)
 }
 
 impl SecretBody {
