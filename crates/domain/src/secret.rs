@@ -118,16 +118,19 @@ impl Secrets {
         })
     }
 
-    /// The secrets as they are when `id` is the current one; only those that change.
+    /// The secrets as they are when `id` is the current one; only those that change, so none if it is already.
+    /// The deployment's goes on beside a first one if there is one (`has_deployment`).
     pub fn promote(
         &self,
         id: SecretId,
         overlap: Duration,
+        has_deployment: bool,
         now: Timestamp,
     ) -> Result<Vec<Secret>, Refused> {
         let secret = self.find(id)?;
         match secret.state(now) {
             State::Staged => {}
+            State::Current => return Ok(Vec::new()),
             state => return Err(Refused::NotStaged(state)),
         }
         // Two cannot go on beside a third. One that ends the current secret at once makes no second.
@@ -140,7 +143,7 @@ impl Secrets {
             promoted_at: Some(now),
             // The current one always says so: the others are forgotten first.
             deployment_ends_at: match current {
-                None => ends_at,
+                None => ends_at.filter(|_| has_deployment),
                 Some(_) => self.deployment_until(now),
             },
             ..*secret
@@ -250,18 +253,31 @@ mod tests {
             secrets.stage(at(1), [2; 10]),
             Err(Refused::Staged(staged.id))
         );
-        let promoted = secrets.promote(staged.id, HOUR, at(2));
+        let promoted = secrets.promote(staged.id, HOUR, true, at(2));
         put(&mut secrets, promoted.expect("promoted"));
         assert_eq!(secrets.0[0].state(at(2)), State::Current);
         assert_eq!(secrets.deployment_until(at(2)), Some(at(3_602)));
         assert_eq!(secrets.deployment_until(at(3_602)), None);
+        assert_eq!(secrets.promote(staged.id, HOUR, true, at(3)), Ok(vec![]));
         assert_eq!(secrets.drop(staged.id, at(3)), Err(Refused::Current));
         let second = secrets.stage(at(4), [2; 10]).expect("staged");
         put(&mut secrets, [second]);
-        let promoted = secrets.promote(second.id, Duration::ZERO, at(5));
+        let promoted = secrets.promote(second.id, Duration::ZERO, true, at(5));
         put(&mut secrets, promoted.expect("promoted"));
         secrets.0.retain(|one| one.state(at(5)) != State::Dropped);
         assert_eq!(secrets.deployment_until(at(5)), Some(at(3_602)));
+    }
+
+    #[test]
+    fn where_the_deployment_has_no_secret_a_first_one_overlaps_with_nothing() {
+        let mut secrets = Secrets::default();
+        for (second, byte) in [(0, 1), (10, 2)] {
+            let staged = secrets.stage(at(second), [byte; 10]).expect("staged");
+            put(&mut secrets, [staged]);
+            let promoted = secrets.promote(staged.id, HOUR, false, at(second + 1));
+            put(&mut secrets, promoted.expect("promoted"));
+            assert_eq!(secrets.deployment_until(at(second + 1)), None);
+        }
     }
 
     #[test]
@@ -270,7 +286,7 @@ mod tests {
         for (second, overlap) in [(0, Duration::ZERO), (10, HOUR)] {
             let staged = secrets.stage(at(second), [3; 10]).expect("staged");
             put(&mut secrets, [staged]);
-            let changed = secrets.promote(staged.id, overlap, at(second + 1));
+            let changed = secrets.promote(staged.id, overlap, true, at(second + 1));
             put(&mut secrets, changed.expect("promoted"));
         }
         let staged = secrets.stage(at(20), [4; 10]).expect("staged");
@@ -280,12 +296,12 @@ mod tests {
             id: Some(first),
             until: at(11 + 3_600),
         };
-        assert_eq!(secrets.promote(staged.id, HOUR, at(21)), Err(refused));
-        let at_once = secrets.promote(staged.id, Duration::ZERO, at(21));
+        assert_eq!(secrets.promote(staged.id, HOUR, true, at(21)), Err(refused));
+        let at_once = secrets.promote(staged.id, Duration::ZERO, true, at(21));
         assert_eq!(at_once.map(|changed| changed[1].ends_at), Ok(Some(at(21))));
         let dropped = secrets.drop(first, at(22)).expect("dropped");
         put(&mut secrets, dropped);
-        assert!(secrets.promote(staged.id, HOUR, at(23)).is_ok());
+        assert!(secrets.promote(staged.id, HOUR, true, at(23)).is_ok());
         assert_eq!(secrets.drop(first, at(24)), Ok(None));
     }
 
@@ -305,7 +321,7 @@ mod tests {
                         let byte = u8::try_from(number).unwrap_or(0);
                         secrets.stage(now, [byte; 10]).map(|staged| vec![staged])
                     }
-                    (1, Some(id)) => secrets.promote(id, Duration::from_secs(overlap), now),
+                    (1, Some(id)) => secrets.promote(id, Duration::from_secs(overlap), true, now),
                     (_, Some(id)) => secrets.drop(id, now).map(Vec::from_iter),
                 };
                 put(&mut secrets, changed.unwrap_or_default());

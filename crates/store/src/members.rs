@@ -66,6 +66,9 @@ struct CredentialsRow {
     member: MemberRow,
 }
 
+/// The most people of an organisation that are told of something: more than need to be.
+pub const MANAGERS_MAX: u32 = 20;
+
 impl Store {
     /// What a login with this address is checked against. Starts from the address, because that is
     /// all that somebody who logs in gives.
@@ -135,13 +138,11 @@ impl Store {
 
     /// The addresses of an organisation's owners and admins, who can do something about its troubles.
     pub async fn managers(&self, org: OrgId) -> Result<Vec<String>, Error> {
-        /// More people than need to be told.
-        const MANAGERS_MAX: i64 = 20;
         Ok(sqlx::query_scalar(
             "SELECT email FROM users WHERE org_id = $1 AND role IN ('owner', 'admin') ORDER BY id LIMIT $2",
         )
         .bind(org.uuid())
-        .bind(MANAGERS_MAX)
+        .bind(i64::from(MANAGERS_MAX))
         .fetch_all(&self.pool)
         .await?)
     }

@@ -16,9 +16,9 @@ use crate::{
     times::{from_database, to_database},
 };
 
-/// How many secrets of an organisation are kept, dropped ones too: years of rotations, and few enough to be
-/// read at once.
-const KEPT_MAX: i64 = 100;
+/// How many secrets of an organisation are kept after they ended: years of rotations, and few enough to be read
+/// at once. Those that have not ended are not counted; the rules of rotation allow three.
+const ENDED_KEPT_MAX: i64 = 100;
 
 /// A secret as it is saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,10 +65,14 @@ macro_rules! columns {
 }
 
 impl Store {
-    /// An organisation's secrets, newest first, dropped ones too.
-    pub async fn signing_secrets(&self, org: OrgId) -> Result<Vec<SecretRow>, Error> {
+    /// An organisation's secrets as of `now`, newest first, dropped ones too.
+    pub async fn signing_secrets(
+        &self,
+        org: OrgId,
+        now: Timestamp,
+    ) -> Result<Vec<SecretRow>, Error> {
         let mut transaction = self.pool.begin().await?;
-        read(&mut transaction, org).await
+        read(&mut transaction, org, now).await
     }
 
     /// Changes an organisation's secrets as `decide` says, by what they are. One change happens after the
@@ -77,6 +81,7 @@ impl Store {
         &self,
         org: OrgId,
         by: UserId,
+        now: Timestamp,
         decide: impl FnOnce(&[SecretRow]) -> Result<Decided, Refused>,
         announcement: impl FnOnce(&[SecretRow]) -> OutboxEntry,
     ) -> Result<Result<Decided, NotChanged>, Error> {
@@ -85,17 +90,18 @@ impl Store {
         if !role.is_some_and(Role::may_manage) {
             return Ok(Err(NotChanged::NotAllowed));
         }
-        let decided = match decide(&read(&mut transaction, org).await?) {
+        let decided = match decide(&read(&mut transaction, org, now).await?) {
             Ok(decided) => decided,
             Err(refused) => return Ok(Err(NotChanged::Refused(refused))),
         };
         for row in &decided.changed {
             write(&mut transaction, org, row).await?;
         }
+        prune(&mut transaction, org, now).await?;
         if let Some(told) = &decided.told {
             to_be_told(&mut transaction, told).await?;
         }
-        let after = read(&mut transaction, org).await?;
+        let after = read(&mut transaction, org, now).await?;
         outbox::enqueue(&mut transaction, &announcement(&after)).await?;
         transaction.commit().await?;
         Ok(Ok(decided))
@@ -141,23 +147,30 @@ impl Store {
     }
 }
 
+/// All that have not ended, however many ended after them: nodes sign with what is read here.
 async fn read(
     transaction: &mut Transaction<'_, Postgres>,
     org: OrgId,
+    now: Timestamp,
 ) -> Result<Vec<SecretRow>, Error> {
     let rows: Vec<Row> = sqlx::query_as(concat!(
         "SELECT ",
         columns!(),
-        " FROM signing_secrets WHERE org_id = $1 ORDER BY id DESC LIMIT $2",
+        " FROM signing_secrets
+          WHERE org_id = $1
+            AND (ends_at IS NULL OR ends_at > $2
+                 OR id IN (SELECT id FROM signing_secrets WHERE org_id = $1 AND ends_at <= $2
+                           ORDER BY id DESC LIMIT $3))
+          ORDER BY id DESC",
     ))
     .bind(org.uuid())
-    .bind(KEPT_MAX)
+    .bind(to_database(now))
+    .bind(ENDED_KEPT_MAX)
     .fetch_all(&mut **transaction)
     .await?;
     Ok(rows.into_iter().map(SecretRow::from).collect())
 }
 
-/// The ones that are too many are the oldest, and have ended: at most three of an organisation have not.
 async fn write(
     transaction: &mut Transaction<'_, Postgres>,
     org: OrgId,
@@ -181,12 +194,23 @@ async fn write(
     .bind(secret.deployment_ends_at.map(to_database))
     .execute(&mut **transaction)
     .await?;
+    Ok(())
+}
+
+/// Forgets the oldest of those that ended, if they are too many.
+async fn prune(
+    transaction: &mut Transaction<'_, Postgres>,
+    org: OrgId,
+    now: Timestamp,
+) -> Result<(), Error> {
     sqlx::query(
-        "DELETE FROM signing_secrets WHERE org_id = $1 AND ends_at IS NOT NULL AND id <=
-             (SELECT id FROM signing_secrets WHERE org_id = $1 ORDER BY id DESC OFFSET $2 LIMIT 1)",
+        "DELETE FROM signing_secrets WHERE org_id = $1 AND ends_at <= $2 AND id <=
+             (SELECT id FROM signing_secrets WHERE org_id = $1 AND ends_at <= $2
+              ORDER BY id DESC OFFSET $3 LIMIT 1)",
     )
     .bind(org.uuid())
-    .bind(KEPT_MAX)
+    .bind(to_database(now))
+    .bind(ENDED_KEPT_MAX)
     .execute(&mut **transaction)
     .await?;
     Ok(())

@@ -140,6 +140,12 @@ impl Post {
         Self { letters }
     }
 
+    /// How many letters may be handed in until half of the queue is full: the rest of it is for letters that
+    /// somebody waits for.
+    pub fn room_for_notices(&self) -> usize {
+        self.letters.capacity().saturating_sub(WAITING_MAX / 2)
+    }
+
     /// Hands a letter in. A full queue drops it: who asked is answered the same.
     pub fn hand_in(&self, letter: Letter) {
         if self.letters.try_send(letter).is_err() {

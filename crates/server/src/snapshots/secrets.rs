@@ -128,7 +128,7 @@ impl Secrets {
             let id = one.secret.id;
             let key = self.vault.unseal(org, id, &one.sealed);
             if let Err(error) = &key {
-                tracing::error!(org.id = %org, secret.id = %id, %error, "a signing secret cannot be unsealed");
+                tracing::error!(org.id = %org, secret.id = %id, ?error, "a signing secret cannot be unsealed");
             }
             lives.push(one.secret);
             keys.insert(id, key.map(|text| Key::new(&text)));

@@ -153,16 +153,18 @@ async fn a_secret_is_staged_promoted_and_dropped_and_its_text_is_shown_once() {
     assert!(first_text.starts_with("whsec_") && first_text.len() == 50);
     office.signed([Some(SECRET), None, Some(&first_text)]).await;
     let second = person.request(Method::POST, "/v1/signing-secrets");
-    let problem = refused(second, 409, "CONFLICT").await;
+    let problem = refused(second, 409, "STATE_CONFLICT").await;
     assert!(problem["detail"].as_str().expect("a text").contains(&first));
 
     let promoted = office.promote(&first, 3_600).await;
     assert_eq!(promoted["state"], "current");
+    // Sent again it changes nothing.
+    assert_eq!(office.promote(&first, 0).await, promoted);
     office.signed([Some(&first_text), Some(SECRET), None]).await;
     let list = person.get_json("/v1/signing-secrets").await;
     assert_eq!(list["deployment"]["state"], "previous");
     let path = format!("/v1/signing-secrets/{first}");
-    let problem = refused(person.request(Method::DELETE, &path), 409, "CONFLICT").await;
+    let problem = refused(person.request(Method::DELETE, &path), 409, "STATE_CONFLICT").await;
     let detail = problem["detail"].as_str().expect("a text");
     assert!(detail.contains("Stage and promote another"), "{detail}");
 
@@ -170,7 +172,7 @@ async fn a_secret_is_staged_promoted_and_dropped_and_its_text_is_shown_once() {
     let (second, second_text) = office.stage().await;
     let path = format!("/v1/signing-secrets/{second}/promote");
     let request = person.request(Method::POST, &path).json(&json!({}));
-    refused(request, 409, "CONFLICT").await;
+    refused(request, 409, "STATE_CONFLICT").await;
     office.promote(&second, 0).await;
     office
         .signed([Some(&second_text), Some(SECRET), None])
@@ -245,6 +247,27 @@ async fn a_promotion_lasts_as_long_as_asked_and_no_longer_than_a_week() {
     let list = office.person.get_json("/v1/signing-secrets").await;
     assert_eq!(list["data"][1]["state"], "dropped");
     assert_eq!(list["deployment"]["state"], "dropped");
+}
+
+#[tokio::test]
+async fn what_signs_goes_on_however_many_secrets_are_staged_and_dropped_after_it() {
+    let deployment = with_key();
+    let mut server = deployment.serve_all();
+    let office = Office::open(&server.url(DEADLINE)).await;
+    let (first, first_text) = office.stage().await;
+    office.promote(&first, 0).await;
+    let (second, second_text) = office.stage().await;
+    office.promote(&second, 3_600).await;
+    // One more than are kept after they ended.
+    for _ in 0..101 {
+        let (id, _) = office.stage().await;
+        office.drop(&id).await;
+    }
+    let (_, next_text) = office.stage().await;
+    let all = [&second_text, &first_text, &next_text].map(|text| Some(text.as_str()));
+    office.signed(all).await;
+    let list = office.person.get_json("/v1/signing-secrets").await;
+    assert_eq!(list["data"].as_array().expect("a list").len(), 3 + 100);
 }
 
 #[tokio::test]

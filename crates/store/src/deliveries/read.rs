@@ -16,6 +16,18 @@ macro_rules! delivery_columns {
 }
 pub(super) use delivery_columns;
 
+macro_rules! attempt_columns {
+    () => {
+        "org_id, delivery_id, id, number, trigger, due_at, started_at, finished_at, signed_at, url, remote_address, \
+         body_sha256, body_bytes, status, outcome, error, answer, resolved_us, connected_us, secured_us, sent_us, \
+         answered_us, tls, secrets, answer_headers, clock_skew_s, retry_after_s, state, reason, next_at"
+    };
+}
+
+/// The attempts that are read of one delivery: more than a schedule has, and with answers of 8 KiB each still less
+/// than a megabyte. A delivery that is resent for ever shows its last ones.
+const ATTEMPTS_MAX: i64 = 100;
+
 impl Store {
     pub async fn delivery(&self, org: OrgId, id: DeliveryId) -> Result<Option<Delivery>, Error> {
         let row: Option<DeliveryDbRow> = sqlx::query_as(concat!(
@@ -30,23 +42,39 @@ impl Store {
         Ok(row.map(Delivery::from))
     }
 
-    /// The attempts of a delivery, oldest first.
+    /// The newest attempts of a delivery, at most [`ATTEMPTS_MAX`], oldest first.
     pub async fn attempts(&self, org: OrgId, delivery: DeliveryId) -> Result<Vec<Attempt>, Error> {
-        /// More attempts than a schedule has; a delivery resent for ever still answers.
-        const ATTEMPTS_MAX: i64 = 1_000;
-        let rows: Vec<AttemptDbRow> = sqlx::query_as(
-            "SELECT org_id, delivery_id, id, number, trigger, due_at, started_at, finished_at, signed_at, url,
-                    remote_address, body_sha256, body_bytes, status, outcome, error, answer, resolved_us,
-                    connected_us, secured_us, sent_us, answered_us, tls, secrets, answer_headers, clock_skew_s,
-                    retry_after_s, state, reason, next_at
-             FROM delivery_attempts WHERE org_id = $1 AND delivery_id = $2 ORDER BY id LIMIT $3",
-        )
+        let rows: Vec<AttemptDbRow> = sqlx::query_as(concat!(
+            "SELECT ",
+            attempt_columns!(),
+            " FROM delivery_attempts WHERE org_id = $1 AND delivery_id = $2 ORDER BY id DESC LIMIT $3"
+        ))
         .bind(org.uuid())
         .bind(delivery.uuid())
         .bind(ATTEMPTS_MAX)
         .fetch_all(&self.pool)
         .await?;
-        rows.into_iter().map(Attempt::try_from).collect()
+        rows.into_iter().rev().map(Attempt::try_from).collect()
+    }
+
+    /// One attempt of a delivery.
+    pub async fn attempt(
+        &self,
+        org: OrgId,
+        delivery: DeliveryId,
+        id: AttemptId,
+    ) -> Result<Option<Attempt>, Error> {
+        let row: Option<AttemptDbRow> = sqlx::query_as(concat!(
+            "SELECT ",
+            attempt_columns!(),
+            " FROM delivery_attempts WHERE org_id = $1 AND delivery_id = $2 AND id = $3"
+        ))
+        .bind(org.uuid())
+        .bind(delivery.uuid())
+        .bind(id.uuid())
+        .fetch_optional(&self.pool)
+        .await?;
+        row.map(Attempt::try_from).transpose()
     }
 }
 

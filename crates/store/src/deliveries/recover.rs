@@ -1,6 +1,9 @@
 //! Finds the deliveries of a rule that are to be sent again.
 
-use domain::{DeliveryId, OrgId, RuleId, Timestamp};
+use std::time::Duration;
+
+use domain::{DeliveryId, EventId, OrgId, RuleId, Timestamp};
+use sqlx::{Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::{
@@ -19,14 +22,10 @@ pub struct Recoverable {
     pub states: Vec<String>,
 }
 
-/// What is held by the breaker or at the receiver's wish goes on by itself: it is in the queue, and sent again
-/// it would be sent twice.
-macro_rules! is_recoverable {
-    () => {
-        "org_id = $1 AND rule_id = $2 AND matched_at >= $3 AND matched_at < $4 AND state = ANY ($5)
-         AND (state <> 'held' OR reason IS DISTINCT FROM 'breaker' AND reason IS DISTINCT FROM 'retry_after')"
-    };
-}
+/// How much later than it was matched a delivery's event can have occurred: agents' clocks may be 5 minutes ahead,
+/// and the rest is for those of our nodes. How much earlier is not bounded, as events may arrive late by as long
+/// as they are kept.
+const AHEAD_MAX: Duration = Duration::from_hours(24);
 
 impl Store {
     /// How many there are in each state.
@@ -35,18 +34,11 @@ impl Store {
         org: OrgId,
         wanted: &Recoverable,
     ) -> Result<Vec<(String, u64)>, Error> {
-        let rows: Vec<(String, i64)> = sqlx::query_as(concat!(
-            "SELECT state, count(*) FROM deliveries WHERE ",
-            is_recoverable!(),
-            " GROUP BY state ORDER BY state"
-        ))
-        .bind(org.uuid())
-        .bind(wanted.rule.uuid())
-        .bind(to_database(wanted.since))
-        .bind(to_database(wanted.until))
-        .bind(&wanted.states)
-        .fetch_all(&self.pool)
-        .await?;
+        let mut query = QueryBuilder::new("SELECT state, count(*) FROM deliveries WHERE org_id = ");
+        query.push_bind(org.uuid());
+        add(&mut query, wanted);
+        query.push(" GROUP BY state ORDER BY state");
+        let rows: Vec<(String, i64)> = query.build_query_as().fetch_all(&self.pool).await?;
         let counts = rows.into_iter();
         Ok(counts
             .map(|(state, count)| (state, count.unsigned_abs()))
@@ -61,20 +53,14 @@ impl Store {
         after: DeliveryId,
         limit: u32,
     ) -> Result<Vec<Uuid>, Error> {
-        Ok(sqlx::query_scalar(concat!(
-            "SELECT id FROM deliveries WHERE ",
-            is_recoverable!(),
-            " AND id > $6 ORDER BY id LIMIT $7"
-        ))
-        .bind(org.uuid())
-        .bind(wanted.rule.uuid())
-        .bind(to_database(wanted.since))
-        .bind(to_database(wanted.until))
-        .bind(&wanted.states)
-        .bind(after.uuid())
-        .bind(i64::from(limit))
-        .fetch_all(&self.pool)
-        .await?)
+        let mut query = QueryBuilder::new("SELECT id FROM deliveries WHERE org_id = ");
+        query.push_bind(org.uuid());
+        add(&mut query, wanted);
+        query.push(" AND id > ").push_bind(after.uuid());
+        query
+            .push(" ORDER BY id LIMIT ")
+            .push_bind(i64::from(limit));
+        Ok(query.build_query_scalar().fetch_all(&self.pool).await?)
     }
 
     /// The deliveries of these ids that are there.
@@ -96,5 +82,29 @@ impl Store {
         .fetch_all(&self.pool)
         .await?;
         Ok(rows.into_iter().map(Delivery::from).collect())
+    }
+}
+
+/// What is held by the breaker or at the receiver's wish goes on by itself: it is in the queue, and sent again
+/// it would be sent twice.
+fn add(query: &mut QueryBuilder<Postgres>, wanted: &Recoverable) {
+    query.push(" AND rule_id = ").push_bind(wanted.rule.uuid());
+    query
+        .push(" AND matched_at >= ")
+        .push_bind(to_database(wanted.since));
+    query
+        .push(" AND matched_at < ")
+        .push_bind(to_database(wanted.until));
+    let last = EventId::first_at(wanted.until.plus(AHEAD_MAX));
+    query.push(" AND id < ").push_bind(last.uuid());
+    query
+        .push(" AND state = ANY (")
+        .push_bind(wanted.states.clone());
+    query.push(
+        ") AND (state <> 'held' OR reason IS DISTINCT FROM 'breaker' AND reason IS DISTINCT FROM 'retry_after')",
+    );
+    // Said so that PostgreSQL sees that the index of those that are not delivered has them all.
+    if wanted.states.iter().all(|state| state != "delivered") {
+        query.push(" AND state <> 'delivered'");
     }
 }

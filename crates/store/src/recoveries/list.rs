@@ -17,8 +17,8 @@ pub struct NewRecovery {
     pub id: RecoveryId,
     pub asked_by: String,
     pub wanted: Recoverable,
-    /// How many deliveries there were when it was asked for.
-    pub total: u64,
+    /// How many deliveries there were when it was asked for; `None` if they were too many to be counted.
+    pub total: Option<u64>,
     pub created_at: Timestamp,
 }
 
@@ -29,7 +29,7 @@ pub struct RecoveryRow {
     pub asked_by: String,
     pub wanted: Recoverable,
     pub state: String,
-    pub total: u64,
+    pub total: Option<u64>,
     pub done: u64,
     pub skipped: u64,
     pub error: Option<String>,
@@ -46,7 +46,7 @@ struct Row {
     until: OffsetDateTime,
     states: Vec<String>,
     state: String,
-    total: i64,
+    total: Option<i64>,
     done: i64,
     skipped: i64,
     error: Option<String>,
@@ -73,13 +73,17 @@ impl Store {
             .bind(recovery.org.uuid())
             .execute(&mut *transaction)
             .await?;
-        let running: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM recoveries WHERE org_id = $1 AND state = 'running' AND id <> $2",
+        let (was_made, running): (bool, i64) = sqlx::query_as(
+            "SELECT EXISTS (SELECT FROM recoveries WHERE org_id = $1 AND id = $2),
+                    (SELECT count(*) FROM recoveries WHERE org_id = $1 AND state = 'running')",
         )
         .bind(recovery.org.uuid())
         .bind(recovery.id.uuid())
         .fetch_one(&mut *transaction)
         .await?;
+        if was_made {
+            return Ok(true);
+        }
         if running >= i64::from(running_max) {
             return Ok(false);
         }
@@ -96,7 +100,7 @@ impl Store {
         .bind(to_database(recovery.wanted.since))
         .bind(to_database(recovery.wanted.until))
         .bind(&recovery.wanted.states)
-        .bind(i64::try_from(recovery.total).unwrap_or(i64::MAX))
+        .bind(recovery.total.map(|total| i64::try_from(total).unwrap_or(i64::MAX)))
         .bind(Uuid::nil())
         .bind(to_database(recovery.created_at))
         .execute(&mut *transaction)
@@ -184,7 +188,7 @@ impl From<Row> for RecoveryRow {
                 states: row.states,
             },
             state: row.state,
-            total: row.total.unsigned_abs(),
+            total: row.total.map(i64::unsigned_abs),
             done: row.done.unsigned_abs(),
             skipped: row.skipped.unsigned_abs(),
             error: row.error,

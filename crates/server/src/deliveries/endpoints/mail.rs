@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::{account::EmailAddress, delivery::endpoint::Notice};
-use store::endpoints::NoticeToMail;
+use store::{endpoints::NoticeToMail, members::MANAGERS_MAX};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +15,7 @@ use crate::{
 
 /// How often it is looked for notices that wait.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// The mails of an organisation's notices in the time below: an organisation whose network is down hears of some
+/// The notices of an organisation that are mailed in the time below, each to all its managers: an organisation whose network is down hears of some
 /// of its endpoints, and looks at the list for the rest.
 const PER_ORG_MAX: u32 = 10;
 /// That time. What has waited for so long is no news any more and is not mailed.
@@ -52,12 +52,18 @@ pub async fn sweep(
     }
 }
 
-/// Taken before it is handed in: a crash in between loses a mail, and repeats none.
+/// Taken before it is handed in: a crash in between loses a mail, and repeats none. No more are taken than half of
+/// the mail queue has room for, as each may be for all managers of an organisation; the others wait.
 async fn mail_all(plane: &ControlPlane, post: &Post) -> Result<(), store::Error> {
     let now = plane.clock.now();
+    let room = u32::try_from(post.room_for_notices()).unwrap_or(u32::MAX) / MANAGERS_MAX;
+    if room == 0 {
+        return Ok(());
+    }
+    let limit = ROUND_MAX.min(room);
     let taken = plane
         .store
-        .take_notices_to_mail(now, WINDOW, PER_ORG_MAX, ROUND_MAX);
+        .take_notices_to_mail(now, WINDOW, PER_ORG_MAX, limit);
     for notice in taken.await? {
         for email in plane.store.managers(notice.org).await? {
             if let Some(email) = EmailAddress::parse(&email) {

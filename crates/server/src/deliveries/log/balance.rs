@@ -103,7 +103,9 @@ pub async fn balance(
 ) -> Result<Json<BalanceBody>, Problem> {
     let fresh = plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
     let (from, to) = wanted.hours(plane.clock.now(), plane.delivery_retention)?;
-    let (counts, held) = plane.store.balance(caller.org, rule, from, to).await?;
+    let store = plane.store.clone();
+    let query = async move { store.balance(caller.org, rule, from, to).await };
+    let (counts, held) = plane.turns.run(caller.org, query).await?;
     let is_known = counts != Counts::default() || !held.is_empty();
     if !is_known && plane.store.rule(caller.org, rule).await?.is_none() {
         return Err(Problem::not_found("alert rule"));

@@ -110,14 +110,15 @@ pub async fn list(
     wanted: DeliveriesWanted,
 ) -> Result<Json<DeliveryPage>, Problem> {
     let fresh = plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
-    let page = plane
-        .store
-        .list_deliveries(caller.org, &wanted.filter, wanted.before, wanted.limit)
-        .await?;
-    let next = page.next.map(|after| DeliveryCursor {
-        list: digest(&wanted.filter),
-        after,
-    });
+    let list = digest(&wanted.filter);
+    let store = plane.store.clone();
+    let query = async move {
+        store
+            .list_deliveries(caller.org, &wanted.filter, wanted.before, wanted.limit)
+            .await
+    };
+    let page = plane.turns.run(caller.org, query).await?;
+    let next = page.next.map(|after| DeliveryCursor { list, after });
     Ok(Json(DeliveryPage {
         data: page.rows.into_iter().map(DeliveryBody::from).collect(),
         next_cursor: next.as_ref().map(cursor),

@@ -4,11 +4,13 @@
 //! the record of the attempt, the signatures from its secrets. The proof is the hash of the body, which was
 //! recorded when it was sent.
 
+use std::time::Duration;
+
 use axum::{
     Json,
     extract::{Path, State},
 };
-use domain::{AttemptId, DeliveryId, delivery::body::body};
+use domain::{AttemptId, DeliveryId, Timestamp, account::Scope, delivery::body::body};
 use hyper::http::{HeaderMap, HeaderName, HeaderValue};
 use journal::{record::SecretUsed, streams::Log};
 use serde::Serialize;
@@ -31,6 +33,9 @@ use crate::{
 
 /// What the deployment's secret is called in the record.
 const DEPLOYMENT: &str = "deployment";
+/// How old a signature is before it is shown. `X-Service-Signature` does not cover the delivery's id, so while
+/// receivers take it, which is for 300 seconds, it would pass under another id too. The rest is for their clocks.
+const SHOWN_AFTER: Duration = Duration::from_secs(600);
 
 /// What an attempt sent, made again from the record.
 #[derive(Serialize, ToSchema)]
@@ -40,10 +45,12 @@ pub struct RebuiltRequest {
     #[schema(example = "POST")]
     method: &'static str,
     url: String,
-    /// Names and values of the headers that say what it is, and of the signatures that could be made again. What
-    /// only carries it (`Host`, `User-Agent`, `Content-Length` and the like) is not among them.
+    /// Names and values of the headers that say what it is, and of the signatures that could be made again and are
+    /// older than 10 minutes. What only carries it (`Host`, `User-Agent`, `Content-Length` and the like) is not
+    /// among them.
     headers: Vec<HeaderBody>,
-    /// The bytes of the body, which are UTF-8; null if the event is not there any more.
+    /// The bytes of the body, which are UTF-8; null if the event is not there any more, or if you may not read
+    /// events (`events:read`).
     body: Option<String>,
     /// SHA-256 of that body.
     body_sha256: Option<String>,
@@ -53,7 +60,7 @@ pub struct RebuiltRequest {
     proven: bool,
     /// Which secret made which signature, the main one first; empty if it was sent unsigned.
     signatures: Vec<SignatureBody>,
-    /// What is missing or wrong, in plain words; empty if nothing is.
+    /// What is missing or wrong or to be known, in plain words; empty if nothing is.
     notes: Vec<String>,
 }
 
@@ -77,8 +84,9 @@ pub struct SignatureBody {
 
 /// Rebuilds what an attempt sent.
 ///
-/// Signatures are shown: each is over these very bytes and their time, which a receiver takes for 300 seconds
-/// only and tells from the first by `X-Service-Delivery-Id`.
+/// The scope `deliveries:read` shows all but the body, which is the event; for that `events:read` is needed too.
+/// Signatures are shown from 10 minutes after they were made: receivers take them for 300 seconds, and until then
+/// whoever sees one could send the same bytes once more.
 #[utoipa::path(
     get, path = "/v1/deliveries/{id}/attempts/{attempt_id}/request", tag = "deliveries",
     security(("api_key" = ["deliveries:read"]), ("session" = [])),
@@ -103,19 +111,25 @@ pub async fn rebuild(
     plane.wait_until_fresh(org, Log::Outcomes).await?;
     let delivery = plane.store.delivery(org, id).await?;
     let delivery = delivery.ok_or_else(not_found)?;
-    let mut attempts = plane.store.attempts(org, id).await?.into_iter();
-    let attempt = attempts.find(|one| one.id == attempt);
+    let attempt = plane.store.attempt(org, id, attempt).await?;
     let attempt = attempt.ok_or_else(not_found)?;
     let event = plane.store.event(org, delivery.event).await?;
+    let now = plane.clock.now();
     let keyring = Keyring {
         deployment: &plane.deployment_keys,
         vault: &plane.vault,
         org,
-        own: &plane.store.signing_secrets(org).await?,
+        own: &plane.store.signing_secrets(org, now).await?,
     };
     let keys = keyring.keys_of(&used(&attempt));
     let json = event.as_ref().map(|event| event.json.as_str());
-    Ok(Json(rebuilt(&delivery, &attempt, json, keys)))
+    let mut rebuilt = rebuilt(&delivery, &attempt, json, keys, now);
+    if rebuilt.body.is_some() && !caller.identity.allows(Scope::EventsRead) {
+        rebuilt.body = None;
+        let note = "The body is the event, and to see it the scope `events:read` is needed.";
+        rebuilt.notes.push(note.to_owned());
+    }
+    Ok(Json(rebuilt))
 }
 
 /// The request as it follows from the records.
@@ -124,6 +138,7 @@ fn rebuilt(
     attempt: &Attempt,
     event: Option<&str>,
     keys: Keys<Past>,
+    now: Timestamp,
 ) -> RebuiltRequest {
     let at = attempt.signed_at;
     let body = event.map(|event| body(delivery.rule, &delivery.rule_name, event, at));
@@ -134,16 +149,18 @@ fn rebuilt(
         .filter_map(|(_, past)| Some(past.key.as_ref().err()?.to_string()))
         .collect();
     notes.extend(what_is_wrong(delivery, event, proven));
+    notes.extend(what_is_to_be_known(&keys, at, now));
+    let shown = proven && are_shown(at, now);
     let mut headers = head(delivery, attempt).headers().unwrap_or_default();
     let signatures = keys
         .by_header()
         .map(|(header, past)| SignatureBody {
             header,
             secret: name(past.used),
-            rebuilt: proven && past.key.is_ok(),
+            rebuilt: shown && past.key.is_ok(),
         })
         .collect();
-    if let Some(body) = body.as_deref().filter(|_| proven) {
+    if let Some(body) = body.as_deref().filter(|_| shown) {
         let message = Message {
             delivery: delivery.id,
             signed_at: at,
@@ -202,6 +219,28 @@ fn what_is_wrong(delivery: &Delivery, event: Option<&str>, proven: bool) -> Opti
     Some(note.to_owned())
 }
 
+/// Whether signatures of then may be seen by now: no receiver takes them any more.
+fn are_shown(signed_at: Timestamp, now: Timestamp) -> bool {
+    now >= signed_at.plus(SHOWN_AFTER)
+}
+
+/// What to know of the signatures.
+fn what_is_to_be_known(keys: &Keys<Past>, signed_at: Timestamp, now: Timestamp) -> Option<String> {
+    let mut there = keys.by_header().filter(|(_, past)| past.key.is_ok());
+    if !are_shown(signed_at, now) {
+        let from = signed_at.plus(SHOWN_AFTER);
+        let note = || {
+            format!("Signatures are shown from {from} on: until then a receiver might take them.")
+        };
+        return there.next().map(|_| note());
+    }
+    let by_deployment = there.find(|(_, past)| past.used == SecretUsed::Deployment);
+    by_deployment.map(|_| {
+        "The deployment's secret has no id: its signature was made again with the one that is configured now."
+            .to_owned()
+    })
+}
+
 /// The secrets of an attempt, as the record names them.
 fn used(attempt: &Attempt) -> Vec<SecretUsed> {
     let named = |name: &String| match name.as_str() {
@@ -224,5 +263,18 @@ impl From<(&HeaderName, &HeaderValue)> for HeaderBody {
             name: name.to_string(),
             value: String::from_utf8_lossy(value.as_bytes()).into_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_shown_once_no_receiver_takes_it_whatever_its_clock() {
+        let at = Timestamp::from_unix_millis(1_794_735_000_000);
+        let after = |seconds| are_shown(at, at.plus(Duration::from_secs(seconds)));
+        assert_eq!([0, 300, 599, 600].map(after), [false, false, false, true]);
+        assert!(!are_shown(at, at.minus(Duration::from_secs(1))));
     }
 }

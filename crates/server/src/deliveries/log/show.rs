@@ -1,4 +1,4 @@
-//! `GET /v1/deliveries/{id}`: where a delivery stands and why, and every attempt that was made.
+//! `GET /v1/deliveries/{id}`: where a delivery stands and why, and the attempts that were made.
 
 use axum::{Json, extract::State};
 use domain::{
@@ -58,6 +58,7 @@ pub struct DeliveryDetail {
     delivery: DeliveryBody,
     /// Why it is where it is and what happens next, in plain words.
     explanation: String,
+    /// The newest 100 attempts, oldest first; `attempts` says how many there were.
     attempt_log: Vec<AttemptBody>,
     /// False if what happened last may be missing, because the record is behind.
     fresh: bool,
@@ -142,7 +143,7 @@ pub struct DecisionBody {
     next_at: Option<Timestamp>,
 }
 
-/// Shows one delivery with every attempt.
+/// Shows one delivery with its attempts, of which the newest 100.
 #[utoipa::path(
     get, path = "/v1/deliveries/{id}", tag = "deliveries", security(("api_key" = ["deliveries:read"]), ("session" = [])),
     params(("id" = String, Path, description = "The delivery's id, as in `X-Service-Delivery-Id`")),

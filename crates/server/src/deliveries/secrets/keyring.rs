@@ -4,7 +4,7 @@ use domain::{OrgId, SecretId};
 use journal::record::SecretUsed;
 use store::signing_secrets::SecretRow;
 
-use super::seal::{Unsealable, Vault};
+use super::seal::Vault;
 use crate::deliveries::send::signing::{self, DeploymentKeys, Key, Keys};
 
 /// All secrets that are known of an organisation, and the deployment's.
@@ -29,8 +29,10 @@ pub enum Gone {
     Deployment,
     #[error("The signing secret {0} was dropped.")]
     Dropped(SecretId),
-    #[error("The signing secret {id} cannot be unsealed: {reason}.")]
-    Unsealable { id: SecretId, reason: Unsealable },
+    #[error(
+        "The signing secret {0} cannot be unsealed; whoever runs Watchbell finds why in its log."
+    )]
+    Unsealable(SecretId),
 }
 
 impl Keyring<'_> {
@@ -59,7 +61,10 @@ impl Keyring<'_> {
         let sealed = row.and_then(|row| row.sealed.as_ref());
         let sealed = sealed.ok_or(Gone::Dropped(id))?;
         let text = self.vault.unseal(self.org, id, sealed);
-        let text = text.map_err(|reason| Gone::Unsealable { id, reason })?;
+        let text = text.map_err(|reason| {
+            tracing::warn!(?reason, secret.id = %id, org.id = %self.org, "a signing secret cannot be unsealed");
+            Gone::Unsealable(id)
+        })?;
         Ok(Key::new(&text))
     }
 }

@@ -161,7 +161,7 @@ pub async fn list(
     member: Member<Anybody>,
 ) -> Result<JsonAnswer<SecretList>, Problem> {
     let now = plane.clock.now();
-    let rows = plane.store.signing_secrets(member.org).await?;
+    let rows = plane.store.signing_secrets(member.org, now).await?;
     let has_own = lives(&rows).in_state(secret::State::Current, now).is_some();
     let ends_at = lives(&rows).deployment_until(now);
     let state = match (has_own, ends_at) {
@@ -206,7 +206,16 @@ pub async fn promote(
     }
     let now = plane.clock.now();
     let decide = |rows: &[SecretRow]| {
-        let changed = lives(rows).promote(id, overlap, now)?;
+        let has_deployment = plane.deployment_keys.current.is_some();
+        let changed = lives(rows).promote(id, overlap, has_deployment, now)?;
+        if changed.is_empty() {
+            // It is current already, and is answered as it is.
+            let as_it_is = rows.iter().filter(|row| row.secret.id == id);
+            return Ok(Decided {
+                changed: as_it_is.cloned().collect(),
+                told: None,
+            });
+        }
         let mut told = told(&member, id, What::Promoted, now);
         told.until = Some(now.plus(overlap));
         Ok(decided(with_texts(rows, changed), told))
@@ -274,7 +283,7 @@ async fn change(
     let announcement = |rows: &[SecretRow]| announced(org, rows, now);
     let changed = plane
         .store
-        .change_signing_secrets(org, member.user, decide, announcement)
+        .change_signing_secrets(org, member.user, now, decide, announcement)
         .await?;
     changed.map_err(refusal)
 }
@@ -378,7 +387,7 @@ fn refusal(not_changed: NotChanged) -> Problem {
                 .to_owned()
         }
     };
-    Problem::new(ErrorCode::Conflict, detail)
+    Problem::new(ErrorCode::StateConflict, detail)
 }
 
 impl SecretBody {

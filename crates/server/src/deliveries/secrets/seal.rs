@@ -29,14 +29,13 @@ struct Key {
     key: LessSafeKey,
 }
 
-/// Why a sealed text cannot be read. For operators: it names no secret and no key.
+/// Why a sealed text cannot be read. Customers may see it: it names no secret and no key. Which key it was is for
+/// the log (`Debug`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsealable {
-    #[error("`secrets.key` is not set")]
+    #[error("no key is configured")]
     NoKey,
-    #[error(
-        "it was sealed by the key {0}, which is neither `secrets.key` nor `secrets.previous_key`"
-    )]
+    #[error("it was sealed by a key that is not configured")]
     OtherKey(String),
     #[error("it is not what was sealed for this organisation and this secret")]
     Damaged,

@@ -80,8 +80,9 @@ pub struct RecoveryBody {
     states: Vec<String>,
     /// The key or the person that asked for it.
     asked_by: String,
-    /// How many deliveries there were when it was asked for; what was sent or given up meanwhile may differ.
-    total: u64,
+    /// How many deliveries there were when it was asked for; what was sent or given up meanwhile may differ. Null if
+    /// they were too many to be counted.
+    total: Option<u64>,
     /// Sent again.
     done: u64,
     /// Not sent again: their events are not kept any more, or they are on their way already.
@@ -141,18 +142,28 @@ pub async fn recover(
     };
     let wanted = read(rule, body, at).map_err(Problem::invalid)?;
     plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
-    let by_state = plane.store.count_recoverable(caller.org, &wanted).await?;
-    let count = by_state.iter().map(|(_, count)| count).sum();
+    let (store, asked) = (plane.store.clone(), wanted.clone());
+    let query = async move { store.count_recoverable(caller.org, &asked).await };
+    let counted = plane.turns.run(caller.org, query).await;
+    let sum = |by_state: &[(String, u64)]| by_state.iter().map(|(_, count)| count).sum();
     if is_dry {
+        let by_state = counted?;
+        let count = sum(&by_state);
         let by_state = by_state.into_iter().collect();
         return Ok(Json(RecoverCount { count, by_state }).into_response());
     }
+    // A job goes through them page by page, also if they are too many to be counted at once.
+    let total = match counted {
+        Ok(by_state) => Some(sum(&by_state)),
+        Err(problem) if problem.code() == ErrorCode::TooExpensive => None,
+        Err(problem) => return Err(problem),
+    };
     let recovery = NewRecovery {
         org: caller.org,
         id,
         asked_by: caller.identity.counted_as(),
         wanted,
-        total: count,
+        total,
         created_at: at,
     };
     if !plane.store.insert_recovery(&recovery, RUNNING_MAX).await? {

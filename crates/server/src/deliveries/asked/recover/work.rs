@@ -7,6 +7,7 @@ use domain::{
     clock::Clock,
     delivery::{State, Trigger},
 };
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use journal::{Journal, frames::Frames, record::Job};
 use store::{
     Store,
@@ -24,6 +25,10 @@ use crate::{chance, error_chain::chain, planes::Appenders, retry::Retries};
 const PAGE_MAX: u32 = 200;
 /// The pause between two pages: 2,000 deliveries a second leave room for those of today.
 const PAGE_PAUSE: Duration = Duration::from_millis(100);
+/// Pages of one job before others have their turn: a job of millions must not keep one of ten waiting for hours.
+const PAGES_A_TURN: u32 = 50;
+/// Cancelations that are taken back at once: a page of them takes milliseconds, not seconds.
+const TAKEN_BACK_AT_ONCE: usize = 16;
 /// How long a job is a worker's without a word from it. A page takes milliseconds.
 const LEASE: Duration = Duration::from_secs(15);
 /// How often jobs are looked for.
@@ -83,19 +88,27 @@ impl Worker {
         Ok(())
     }
 
-    /// Sends again until the job is done, fails, is not ours any more, or we stop.
+    /// Sends again until the job is done, fails, is not ours any more, its turn is over, or we stop.
     async fn take_on(
         &self,
         mut job: ClaimedRecovery,
         stopping: &CancellationToken,
     ) -> Result<(), store::Error> {
         tracing::info!(recovery.id = %job.id, "recovering deliveries");
+        let mut pages = 0;
         let outcome = loop {
             match tokio::time::timeout(PAGE_TIMEOUT, self.turn_page(&mut job)).await {
                 Ok(Ok(true)) => {}
                 Ok(Ok(false)) => break Ok(()),
                 Ok(Err(error)) => break Err(error),
                 Err(_) => break Err(Error::Slow),
+            }
+            pages += 1;
+            if pages == PAGES_A_TURN {
+                return self
+                    .store
+                    .release_recovery(&job, Duration::ZERO, None)
+                    .await;
             }
             tokio::select! {
                 () = sleep(PAGE_PAUSE) => {}
@@ -162,9 +175,16 @@ impl Worker {
             .iter()
             .any(|state| state == State::Canceled.as_str())
         {
-            for job in &mut jobs {
-                let delivery = job.matched.delivery;
-                job.since = self.journal.want_again(delivery, job.since).await?;
+            let wanted: Vec<_> = jobs
+                .iter()
+                .map(|job| self.journal.want_again(job.matched.delivery, job.since))
+                .collect();
+            let since: Vec<_> = stream::iter(wanted)
+                .buffered(TAKEN_BACK_AT_ONCE)
+                .try_collect()
+                .await?;
+            for (job, since) in jobs.iter_mut().zip(since) {
+                job.since = since;
             }
         }
         if !jobs.is_empty() {
