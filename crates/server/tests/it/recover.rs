@@ -121,6 +121,38 @@ async fn what_makes_no_recovery_says_why() {
 }
 
 #[tokio::test]
+async fn a_repeated_request_is_answered_although_no_other_recovery_may_begin() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let rule = customer.rule(json!({}), "https://example.com/hook").await;
+    let recover = format!("/v1/alert-rules/{rule}/recover");
+    let asked = json!({"since": EVER});
+    let (first, _) = answered(customer.named(&recover, "once", &asked)).await;
+    let id = first["id"].as_str().expect("an id");
+    recovery_in_state(customer, id, "done").await;
+    // Five that nobody gets to.
+    running.deployment.sql(
+        "INSERT INTO recoveries (org_id, id, rule_id, asked_by, since, until, states, state, done, skipped, after,
+                                 page, tries, created_at, leased_until)
+         SELECT org_id, gen_random_uuid(), rule_id, asked_by, since, until, states, 'running', 0, 0, after, '{}', 0,
+                created_at, now() + interval '1 day'
+         FROM recoveries, generate_series(1, 5)",
+    );
+    let refused = problem(customer.post(&recover, &asked).await, 409).await;
+    assert_eq!(refused["code"], "LIMIT_REACHED");
+    let (again, _) = answered(customer.named(&recover, "once", &asked)).await;
+    assert_eq!(
+        (&again["id"], &again["state"]),
+        (&first["id"], &json!("done"))
+    );
+    // They were too many to be counted.
+    let list = customer.get_json("/v1/recoveries").await;
+    let uncounted = |one: &&Value| one["total"].is_null();
+    let data = list["data"].as_array().expect("data");
+    assert_eq!(data.iter().filter(uncounted).count(), 5);
+}
+
+#[tokio::test]
 async fn kill_9_of_the_worker_in_the_middle_of_a_recovery_leaves_nothing_behind() {
     const DELIVERIES: usize = 1_200;
     let deployment = Deployment::new();
