@@ -93,13 +93,15 @@ impl Resolver {
 
     /// Every address behind a host of a URL, all of them allowed.
     pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, ResolveError> {
-        let found = match literal(host) {
-            Some(address) => vec![address],
-            None => self.look_up(host).await?,
-        };
-        for address in &found {
-            // One forbidden address is enough: whoever answers so is not to be trusted.
-            self.policy.vet(*address)?;
+        if let Some(address) = literal(host) {
+            self.policy.vet(address)?;
+            return Ok(vec![address]);
+        }
+        let found = self.look_up(host).await?;
+        // One forbidden address is enough: whoever answers so is not to be trusted.
+        if let Some(address) = found.iter().find(|found| self.policy.vet(**found).is_err()) {
+            tracing::debug!(%host, %address, "a name resolves to an address that is not public");
+            return Err(Refusal::ForbiddenName.into());
         }
         Ok(found)
     }
