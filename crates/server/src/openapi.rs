@@ -109,7 +109,7 @@ struct Webhook {
         ("X-Service-Signature-Next" = Option<String>, Header, description = "The same with the secret that is staged"),
         ("X-Service-Delivery-Id" = String, Header, description = "The same for every attempt"),
         ("X-Service-Attempt" = u32, Header, description = "Counts the attempts, from 1"),
-        ("X-Service-Trigger" = String, Header, description = "Of the first attempt why there is a delivery: `match`, `summary` or `test`; of those that follow, `retry`"),
+        ("X-Service-Trigger" = String, Header, description = "Of the first attempt why there is a delivery: `match`, `summary` or `test`; of those that follow, `retry`, or if somebody asked for it again, `resend` or `recover`"),
         ("X-Service-Suppressed" = Option<u32>, Header, description = "Of a summary, on every attempt: how many alerts were kept back"),
     ),
     responses((status = "2XX", description = "Received; not sent again")),

@@ -59,6 +59,7 @@ fn every_trouble_drives_the_documented_state_and_says_what_to_do() {
             host: host.clone(),
             detail: detail.clone(),
         },
+        Trouble::NameTimeout(host.clone()),
         Trouble::Refused(address),
         Trouble::ConnectTimeout(address),
         Trouble::Unreachable {

@@ -27,6 +27,8 @@ pub use public_url::PublicUrl;
 
 /// The most that `alerts.rules_per_org_max` may be: matching is measured and tested up to here.
 const RULES_PER_ORG_MOST: u32 = 10_000;
+/// The most that `delivery.endpoint_concurrency` may be, and so the idle connections kept to one receiver.
+pub const ENDPOINT_CONCURRENCY_MOST: u32 = 64;
 
 /// Everything that can be set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -404,8 +406,8 @@ impl Config {
             "delivery.concurrency must be at least 1"
         );
         anyhow::ensure!(
-            (1..=64).contains(&self.delivery.endpoint_concurrency),
-            "delivery.endpoint_concurrency must be 1 to 64"
+            (1..=ENDPOINT_CONCURRENCY_MOST).contains(&self.delivery.endpoint_concurrency),
+            "delivery.endpoint_concurrency must be 1 to {ENDPOINT_CONCURRENCY_MOST}"
         );
         anyhow::ensure!(
             (1..=10_000).contains(&self.redis.timeout_ms),

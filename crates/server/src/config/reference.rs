@@ -194,7 +194,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "delivery.nameservers",
         "none",
-        "The name servers that endpoints are looked up with, such as `10.0.0.2:53`; in the environment separated by commas. Without them: those of this machine (`/etc/resolv.conf`). Its hosts file and search domains are never used.",
+        "The name servers that endpoints are looked up with, such as `10.0.0.2:53`; in the environment separated by commas. Without them: those of this machine (`/etc/resolv.conf`). Its hosts file and search domains are never used. Public resolvers are best, or others that know no internal names: what becomes of a webhook tells whoever made the rule whether a name exists.",
     ),
     setting(
         "delivery.concurrency",

@@ -250,7 +250,7 @@ async fn why_there_was_no_answer_is_told_apart() {
         (
             "http://silent.test/".to_owned(),
             "silent.test",
-            Outcome::OurFault,
+            Outcome::Transient,
         ),
         (
             format!("http://refusing.test:{port}/"),

@@ -19,6 +19,8 @@ pub enum Trouble {
     NoAddress(String),
     #[error("The name servers of {host} failed. ({detail})")]
     Name { host: String, detail: String },
+    #[error("The name servers of {0} did not answer within 2 s.")]
+    NameTimeout(String),
     #[error("No connection to the receiver: {0} refused it.")]
     Refused(SocketAddr),
     #[error("No connection to the receiver: {0} did not accept one within 3 s.")]
@@ -68,6 +70,7 @@ impl Trouble {
             Self::NoSuchName(_)
             | Self::NoAddress(_)
             | Self::Name { .. }
+            | Self::NameTimeout(_)
             | Self::Refused(_)
             | Self::ConnectTimeout(_)
             | Self::Unreachable { .. }
@@ -90,7 +93,11 @@ impl Trouble {
     pub fn is_timeout(&self) -> bool {
         matches!(
             self,
-            Self::ConnectTimeout(_) | Self::TlsTimeout | Self::NoAnswer | Self::NotSent
+            Self::NameTimeout(_)
+                | Self::ConnectTimeout(_)
+                | Self::TlsTimeout
+                | Self::NoAnswer
+                | Self::NotSent
         )
     }
 
@@ -106,6 +113,7 @@ impl Trouble {
             }
             Self::NoSuchName(_) => "Correct the rule's URL, or create the name in your DNS.",
             Self::NoAddress(_) => "Add an A or AAAA record for it to your DNS.",
+            Self::NameTimeout(_) => "Check that your domain's name servers run and can be reached.",
             Self::Name { .. } => "Check your domain's name servers and its DNSSEC signatures.",
             Self::Refused(_) => {
                 "Check that the receiver runs and listens on that port, and that the rule's URL names \

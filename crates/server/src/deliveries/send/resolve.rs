@@ -2,11 +2,16 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
-    sync::Arc,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use anyhow::Context as _;
+use futures::FutureExt as _;
 use hickory_resolver::{
     TokioResolver,
     config::{
@@ -15,7 +20,7 @@ use hickory_resolver::{
     },
     net::{DnsError, NetError, runtime::TokioRuntimeProvider},
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::target::{Refusal, TargetPolicy};
 
@@ -24,6 +29,9 @@ const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
 /// A question may get lost on its way, so it is asked twice within that time.
 const QUESTION_TIMEOUT: Duration = Duration::from_millis(900);
 const QUESTION_REPEATS: usize = 1;
+/// Name servers that answered something within this time are there; what they do not answer then is the
+/// name's fault. Short, because when ours fail every name is blamed for as long.
+const HEARD_RECENTLY: Duration = Duration::from_secs(30);
 /// How long "there is no such name" is believed: whoever mends it should not have to wait for us.
 const NEGATIVE_TTL_MAX: Duration = Duration::from_secs(5);
 /// Answers kept, each for as long as it says.
@@ -32,7 +40,16 @@ const CACHE_ENTRIES: u64 = 8_192;
 /// Resolves and vets. Asked for every new connection, so an answer that changes is vetted again.
 pub struct Resolver {
     names: TokioResolver,
+    heard: Heard,
     policy: Arc<TargetPolicy>,
+}
+
+/// When our name servers were heard last. A name whose own servers are silent must not pass for our fault,
+/// which is held against nobody.
+struct Heard {
+    began: Instant,
+    /// Milliseconds from the beginning; 0 if never.
+    last_ms: AtomicU64,
 }
 
 /// Why a host gave no address to connect to.
@@ -45,7 +62,10 @@ pub enum ResolveError {
     /// A name server answered, and could not say.
     #[error("its name servers failed: {0}")]
     Failed(String),
-    /// Our name servers did not answer.
+    /// Our name servers answer, but not about this name: they wait for its own.
+    #[error("its name servers did not answer")]
+    Silent,
+    /// Our name servers answer nothing.
     #[error("our name servers did not answer: {0}")]
     Unanswered(String),
     #[error(transparent)]
@@ -64,18 +84,24 @@ impl Resolver {
         };
         options(builder.options_mut());
         let names = builder.build().context("prepare the resolver")?;
-        Ok(Self { names, policy })
+        Ok(Self {
+            names,
+            heard: Heard::nothing_yet(Instant::now()),
+            policy,
+        })
     }
 
     /// Every address behind a host of a URL, all of them allowed.
     pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, ResolveError> {
-        let found = match literal(host) {
-            Some(address) => vec![address],
-            None => self.look_up(host).await?,
-        };
-        for address in &found {
-            // One forbidden address is enough: whoever answers so is not to be trusted.
-            self.policy.vet(*address)?;
+        if let Some(address) = literal(host) {
+            self.policy.vet(address)?;
+            return Ok(vec![address]);
+        }
+        let found = self.look_up(host).await?;
+        // One forbidden address is enough: whoever answers so is not to be trusted.
+        if let Some(address) = found.iter().find(|found| self.policy.vet(**found).is_err()) {
+            tracing::debug!(%host, %address, "a name resolves to an address that is not public");
+            return Err(Refusal::ForbiddenName.into());
         }
         Ok(found)
     }
@@ -83,15 +109,54 @@ impl Resolver {
     async fn look_up(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
         // Absolute: a search domain of this machine must not turn a public name into a local one.
         let absolute = format!("{}.", name.trim_end_matches('.'));
-        let found = timeout(RESOLVE_TIMEOUT, self.names.lookup_ip(absolute))
-            .await
-            .map_err(|_| ResolveError::Unanswered("no answer within 2 s".to_owned()))?
-            .map_err(|error| ResolveError::from(&error))?;
-        let addresses: Vec<IpAddr> = found.iter().collect();
+        let mut asking = pin!(self.names.lookup_ip(absolute));
+        // What is known at once is from the cache, and no sign that anybody answers.
+        let (found, is_known) = match asking.as_mut().now_or_never() {
+            Some(found) => (Ok(found), true),
+            None => (timeout(RESOLVE_TIMEOUT, asking).await, false),
+        };
+        let found = found
+            .map_err(|_| ResolveError::Unanswered("no answer within 2 s".to_owned()))
+            .and_then(|found| found.map_err(|error| ResolveError::from(&error)));
+        let now = Instant::now();
+        match &found {
+            Err(ResolveError::Unanswered(_)) if self.heard.is_recent(now) => {
+                return Err(ResolveError::Silent);
+            }
+            Err(ResolveError::Unanswered(_)) => {}
+            _ if is_known => {}
+            _ => self.heard.note(now),
+        }
+        let addresses: Vec<IpAddr> = found?.iter().collect();
         if addresses.is_empty() {
             return Err(ResolveError::NoAddress);
         }
         Ok(addresses)
+    }
+}
+
+impl Heard {
+    fn nothing_yet(began: Instant) -> Self {
+        Self {
+            began,
+            last_ms: AtomicU64::new(0),
+        }
+    }
+
+    fn note(&self, now: Instant) {
+        // At least 1, because 0 is never.
+        self.last_ms
+            .fetch_max(self.millis(now).max(1), Ordering::Relaxed);
+    }
+
+    fn is_recent(&self, now: Instant) -> bool {
+        let last = self.last_ms.load(Ordering::Relaxed);
+        let ago = Duration::from_millis(self.millis(now).saturating_sub(last));
+        last > 0 && ago <= HEARD_RECENTLY
+    }
+
+    fn millis(&self, now: Instant) -> u64 {
+        u64::try_from((now - self.began).as_millis()).unwrap_or(u64::MAX)
     }
 }
 
@@ -139,6 +204,22 @@ impl From<&NetError> for ResolveError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn silence_is_ours_only_if_nothing_was_heard_for_a_while() {
+        let began = Instant::now();
+        let at = |seconds| began + Duration::from_secs(seconds);
+        let heard = Heard::nothing_yet(began);
+        assert!(!heard.is_recent(at(0)), "never");
+        heard.note(at(100));
+        assert!(heard.is_recent(at(100)));
+        assert!(heard.is_recent(at(130)), "the name's");
+        assert!(!heard.is_recent(at(131)), "ours");
+        heard.note(at(90));
+        assert!(heard.is_recent(at(130)), "the latest counts");
+        heard.note(at(200));
+        assert!(heard.is_recent(at(201)), "they are back");
+    }
 
     #[test]
     fn an_address_is_told_from_a_name() {

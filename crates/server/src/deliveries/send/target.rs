@@ -40,6 +40,11 @@ pub enum Refusal {
         "{0} is not a public address, so nothing is sent there; the operator can allow its network by delivery.allow_cidrs."
     )]
     Forbidden(IpAddr),
+    /// Which it is, is not for the owner of the rule to know: names of our own network may be asked for.
+    #[error(
+        "The name resolves to an address that is not public, so nothing is sent there; the operator can allow its network by delivery.allow_cidrs."
+    )]
+    ForbiddenName,
     #[error(
         "{0} means the server itself, so nothing is sent there; the operator can allow 127.0.0.1 and ::1 by delivery.allow_cidrs."
     )]

@@ -67,6 +67,7 @@ fn not_resolved(host: String, error: &ResolveError) -> Trouble {
             host,
             detail: detail(said),
         },
+        ResolveError::Silent => Trouble::NameTimeout(host),
         ResolveError::Unanswered(said) => Trouble::NameServers {
             host,
             detail: detail(said),

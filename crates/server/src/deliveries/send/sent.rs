@@ -1,0 +1,135 @@
+//! What one attempt came to: what was sent, over which connection, and what was answered.
+
+use std::{net::SocketAddr, time::Duration};
+
+use domain::{
+    Timestamp,
+    delivery::{
+        Answer, Outcome,
+        diagnosis::{Reply, Trouble, clock_skew, explain, retry_after},
+    },
+};
+use hyper::{
+    Response,
+    body::Incoming,
+    http::{
+        Extensions,
+        header::{DATE, LOCATION, RETRY_AFTER},
+    },
+};
+use hyper_util::client::legacy::connect::CaptureConnection;
+use journal::record::{SecretUsed, Timings};
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+
+use super::{
+    answer,
+    connection::{Facts, micros},
+    request::HandedOver,
+    signing::Unsigned,
+};
+
+/// What one attempt came to.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub body_sha256: String,
+    pub body_bytes: u32,
+    pub status: Option<u16>,
+    pub remote_address: Option<SocketAddr>,
+    pub tls: Option<String>,
+    pub timings: Timings,
+    /// The secrets it was signed with; the first gave the main signature.
+    pub secrets: Vec<SecretUsed>,
+    pub answer_headers: Vec<(String, String)>,
+    pub answer_text: String,
+    pub clock_skew_s: Option<i32>,
+    pub retry_after: Option<Duration>,
+    pub timed_out: bool,
+    pub outcome: Outcome,
+    pub error: Option<String>,
+}
+
+impl Sent {
+    pub fn answer(&self) -> Answer {
+        Answer {
+            outcome: self.outcome,
+            status: self.status,
+            retry_after: self.retry_after,
+            timed_out: self.timed_out,
+        }
+    }
+
+    pub(super) fn nothing_yet(body: &str) -> Self {
+        Self {
+            body_sha256: hex::encode(Sha256::digest(body.as_bytes())),
+            body_bytes: u32::try_from(body.len()).unwrap_or(u32::MAX),
+            status: None,
+            remote_address: None,
+            tls: None,
+            timings: Timings::default(),
+            secrets: Vec::new(),
+            answer_headers: Vec::new(),
+            answer_text: String::new(),
+            clock_skew_s: None,
+            retry_after: None,
+            timed_out: false,
+            outcome: Outcome::Transient,
+            error: None,
+        }
+    }
+
+    /// What is known of the connection, however the attempt ended.
+    pub(super) fn note_connection(
+        &mut self,
+        started: Instant,
+        connection: &CaptureConnection,
+        handed_over: &HandedOver,
+    ) {
+        let mut extensions = Extensions::new();
+        if let Some(connected) = connection.connection_metadata().as_ref() {
+            connected.get_extras(&mut extensions);
+        }
+        if let Some(facts) = extensions.get::<Facts>() {
+            self.remote_address = Some(facts.address());
+            self.tls = facts.tls().map(str::to_owned);
+            self.timings = facts.take_phases(started).unwrap_or_default();
+        }
+        self.timings.sent_us = handed_over.at().map(|at| micros(started, at));
+    }
+
+    /// Ours to mend; the snapshot of secrets has logged it.
+    pub(super) fn unsigned(mut self, unsigned: &Unsigned) -> Self {
+        self.outcome = Outcome::OurFault;
+        self.error = Some(format!("Watchbell could not sign it: {unsigned}."));
+        self
+    }
+
+    pub(super) fn troubled(mut self, trouble: &Trouble) -> Self {
+        self.outcome = trouble.outcome();
+        self.timed_out = trouble.is_timeout();
+        self.error = Some(trouble.explain());
+        self
+    }
+
+    /// Reads the head of an answer that came at this time.
+    pub(super) fn read_head(&mut self, response: &Response<Incoming>, at: Timestamp) {
+        let header = |name| response.headers().get(name)?.to_str().ok();
+        let status = response.status().as_u16();
+        self.status = Some(status);
+        self.outcome = Outcome::of_status(status);
+        self.answer_headers = answer::kept_headers(response.headers());
+        self.retry_after = header(RETRY_AFTER).and_then(|value| retry_after(value, at));
+        self.clock_skew_s = header(DATE).and_then(|value| clock_skew(value, at));
+        let secret = self.secrets.first().map(|secret| match secret {
+            SecretUsed::Deployment => "of the deployment".to_owned(),
+            SecretUsed::Own(id) => id.to_string(),
+        });
+        self.error = explain(&Reply {
+            status,
+            retry_after: self.retry_after,
+            clock_skew_s: self.clock_skew_s,
+            secret: secret.as_deref(),
+            location: header(LOCATION),
+        });
+    }
+}
