@@ -126,9 +126,10 @@ impl Task {
         &self.message.payload
     }
 
-    /// Where it is in its stream: the same message, handed out again, is there too.
-    pub fn sequence(&self) -> Option<u64> {
-        self.message.info().ok().map(|info| info.stream_sequence)
+    /// Where it is in its stream: the same message, handed out again, is there too. Nowhere, 0, if it came
+    /// without saying so.
+    pub fn sequence(&self) -> u64 {
+        self.message.info().map_or(0, |info| info.stream_sequence)
     }
 
     /// The message is dealt with for good; returns when the server knows.

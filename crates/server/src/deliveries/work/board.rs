@@ -42,7 +42,7 @@ struct Inner {
     in_flight: usize,
     retries_in_flight: usize,
     /// With the sequence of the message it is of.
-    in_hand: HashMap<DeliveryId, Option<u64>>,
+    in_hand: HashMap<DeliveryId, u64>,
     parcels: Vec<Weak<Parcel>>,
 }
 
@@ -78,12 +78,9 @@ impl Board {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The message of which one of these is in our hands already, if one is: it came again, because the
-    /// server heard nothing of it, or another message carries the same delivery.
-    pub(super) fn in_hand(
-        &self,
-        mut deliveries: impl Iterator<Item = DeliveryId>,
-    ) -> Option<Option<u64>> {
+    /// The place of the message of which one of these is in our hands already, if one is: it came again,
+    /// because the server heard nothing of it, or another message carries the same delivery.
+    pub(super) fn in_hand(&self, mut deliveries: impl Iterator<Item = DeliveryId>) -> Option<u64> {
         let inner = self.lock();
         deliveries.find_map(|delivery| inner.in_hand.get(&delivery).copied())
     }
