@@ -1,7 +1,7 @@
 //! A pulse: what one worker knows of one endpoint, which is how much it takes at a time and how many
 //! of its last answers were failures.
 //!
-//! The window is AIMD: it halves when the receiver is too slow or says that it has too much, and grows
+//! The window is what TCP has too: it halves when the receiver is too slow or says that it has too much, and grows
 //! by one for each whole window of successes. The tally is that of the breaker. Neither is shared:
 //! each worker finds its own share of what the receiver can take, and sees a dead one by itself.
 

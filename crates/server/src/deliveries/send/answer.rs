@@ -64,10 +64,10 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("server", HeaderValue::from_static("nginx"));
         headers.insert("set-cookie", HeaderValue::from_static("session=secret"));
-        let odd = HeaderValue::from_bytes(b"caf\xe9").expect("bytes are allowed");
+        let odd = HeaderValue::from_bytes(b"na\xefve").expect("bytes are allowed");
         headers.insert("x-odd", odd);
         let kept = kept_headers(&headers);
-        let expected = [("server", "nginx"), ("x-odd", "caf\u{fffd}")];
+        let expected = [("server", "nginx"), ("x-odd", "na\u{fffd}ve")];
         assert_eq!(kept, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
 
         for number in 0..100 {

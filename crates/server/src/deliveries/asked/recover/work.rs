@@ -27,7 +27,7 @@ const PAGE_MAX: u32 = 200;
 const PAGE_PAUSE: Duration = Duration::from_millis(100);
 /// Pages of one job before others have their turn: a job of millions must not keep one of ten waiting for hours.
 const PAGES_A_TURN: u32 = 50;
-/// Cancelations that are taken back at once: a page of them takes milliseconds, not seconds.
+/// Cancellations that are taken back at once: a page of them takes milliseconds, not seconds.
 const TAKEN_BACK_AT_ONCE: usize = 16;
 /// How long a job is a worker's without a word from it. A page takes milliseconds.
 const LEASE: Duration = Duration::from_secs(15);
