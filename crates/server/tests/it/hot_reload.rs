@@ -102,6 +102,8 @@ struct Town {
 struct Logged {
     url: String,
     matched_at: Timestamp,
+    /// Or canceled, because its rule was deleted first.
+    is_sent: bool,
 }
 
 /// Deliveries by event and rule.
@@ -113,7 +115,7 @@ struct Tally {
     must_be: usize,
     must_not_be: usize,
     may_be: usize,
-    /// Deliveries that there are, but for those of the witnesses.
+    /// Deliveries that were sent, but for those of the witnesses.
     sent: usize,
 }
 
@@ -194,6 +196,7 @@ impl Town {
             let logged = Logged {
                 url: text(&delivery, "url"),
                 matched_at: matched_at.expect("a time"),
+                is_sent: delivery["state"] == "delivered",
             };
             let twice = log.insert((event, rule), logged);
             assert!(twice.is_none(), "a second one: {delivery}");
@@ -229,7 +232,7 @@ impl Tally {
         } else if ever.any(|one| one.wants(event.agent)) {
             self.must_not_be += 1;
         }
-        self.sent += usize::from(logged.is_some());
+        self.sent += usize::from(logged.as_ref().is_some_and(|logged| logged.is_sent));
         match logged {
             None if is_sure => Err(format!("missing although it is {possible:?}")),
             Some(_) if wanting.is_empty() => Err(format!("there although it is {possible:?}")),
