@@ -163,8 +163,8 @@ async fn every_request_that_a_receiver_sees_is_an_attempt_on_record() {
     const DELIVERIES: usize = 30;
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
-    // One closes each connection after the answer without a word; the other hangs up on every second
-    // delivery, on a connection that was used before, instead of answering.
+    // One closes each connection after the answer without a word; the other hangs up on every third
+    // delivery, too few for its breaker, on a connection that was used before, instead of answering.
     let seen = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&seen);
     let silent = raw_receiver(move |connection| {
@@ -178,14 +178,16 @@ async fn every_request_that_a_receiver_sees_is_an_attempt_on_record() {
             return Answer::status(200);
         }
         number += 1;
-        if number % 2 == 0 {
+        if number % 3 == 0 {
             Answer::hang_up()
         } else {
             Answer::status(200)
         }
     });
-    customer.rule(json!({}), &format!("http://{silent}/")).await;
-    customer.rule(json!({}), &receiver.url()).await;
+    let wanted = json!({"event_type": ["tool_call"]});
+    let silent = format!("http://{silent}/");
+    customer.rule(wanted.clone(), &silent).await;
+    customer.rule(wanted, &receiver.url()).await;
     for number in 1..=DELIVERIES {
         customer.ingest(&event(&format!("agent-{number}"))).await;
         eventually(DEADLINE, "both are sent", async || {
