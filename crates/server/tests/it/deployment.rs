@@ -257,7 +257,8 @@ impl Customer {
     /// Makes a rule for what a test sends, and returns its id. What becomes of rules and
     /// deliveries is an event too.
     pub(crate) async fn rule(&self, pattern: Value, url: &str) -> String {
-        let except = json!([{"event_type": ["rule_change", "delivery_failure"]}]);
+        let except =
+            json!([{"event_type": ["rule_change", "delivery_failure", "endpoint_change"]}]);
         let body = json!({"name": "Test rule", "match": pattern, "except": except, "url": url});
         self.make_rule(&body).await
     }
