@@ -88,7 +88,8 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
     println!("worker and NATS killed while they fell due, back after {back:.1} s: {again}");
     println!("afterwards: {}", memory(&worker, engines.nats.pid()?)?);
     let kept = waiting.kept().await?;
-    ensure!(kept == held as u64, "{kept} of {held} are still scheduled");
+    // What is not settled yet is there beside them.
+    ensure!(kept >= held as u64, "{kept} of {held} are still scheduled");
     println!("{kept} of {held} are still scheduled");
     let mut verdict = Verdict::default();
     verdict.at_most("retries late, p99 s", spread.p99_s, AIM_S, CEILING_S);
