@@ -60,6 +60,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Whether the receiver, or the way to it, had any part in it.
+    pub fn is_about_the_receiver(self) -> bool {
+        !matches!(self, Self::OurFault | Self::Blocked)
+    }
+
     pub fn of_status(status: u16) -> Self {
         match status {
             200..=299 => Self::Delivered,

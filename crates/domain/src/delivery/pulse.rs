@@ -64,7 +64,7 @@ impl Pulse {
     /// Takes in how one attempt ended, at `now`. Returns whether the breaker should open; only a
     /// failure says so.
     pub fn learn(&mut self, answer: &Answer, now: Timestamp) -> bool {
-        if matches!(answer.outcome, Outcome::OurFault | Outcome::Blocked) {
+        if !answer.outcome.is_about_the_receiver() {
             return false;
         }
         self.size(answer);

@@ -7,30 +7,26 @@ use sha2::{Digest, Sha256};
 use super::{Answer, Outcome, Reason, State};
 use crate::{DeliveryId, Timestamp};
 
-const fn minutes(count: u64) -> Duration {
-    Duration::from_secs(60 * count)
-}
-
 /// The wait after each failed attempt: an alert is worthless late, so five tries in under three
 /// minutes; the tail survives a weekend.
 pub const WAITS: [Duration; 13] = [
     Duration::from_secs(1),
     Duration::from_secs(5),
     Duration::from_secs(30),
-    minutes(2),
-    minutes(10),
-    minutes(30),
-    minutes(60),
-    minutes(2 * 60),
-    minutes(4 * 60),
-    minutes(8 * 60),
-    minutes(12 * 60),
-    minutes(16 * 60),
-    minutes(20 * 60),
+    Duration::from_mins(2),
+    Duration::from_mins(10),
+    Duration::from_mins(30),
+    Duration::from_hours(1),
+    Duration::from_hours(2),
+    Duration::from_hours(4),
+    Duration::from_hours(8),
+    Duration::from_hours(12),
+    Duration::from_hours(16),
+    Duration::from_hours(20),
 ];
 
 /// No attempt starts later than this after the match.
-pub const EXPIRY: Duration = minutes(72 * 60);
+pub const EXPIRY: Duration = Duration::from_hours(72);
 
 /// An attempt that is not charged is repeated after this share of the delivery's age at the least, so
 /// that 72 hours of them are some 130 attempts on record, and not one for each second.
@@ -278,7 +274,7 @@ mod tests {
     #[test]
     fn a_wait_beyond_the_expiry_is_cut_if_the_receiver_asked_and_is_the_end_if_it_is_ours() {
         let expiry = START.plus(EXPIRY);
-        let at = expiry.minus(minutes(60));
+        let at = expiry.minus(Duration::from_hours(1));
         let asked = answered(1, 0, &throttled(503, 7_200), at);
         let (due, step) = (expiry, 1);
         assert_eq!(asked, Next::At { due, step });

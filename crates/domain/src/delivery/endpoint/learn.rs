@@ -20,22 +20,18 @@ use std::time::Duration;
 use super::{Endpoint, Failing, Notice, OpenBreaker, Status, Why};
 use crate::{
     Timestamp,
-    delivery::{Answer, Outcome},
+    delivery::{Answer, Outcome, schedule},
 };
-
-const fn hours(count: u64) -> Duration {
-    Duration::from_secs(60 * 60 * count)
-}
 
 /// How long it has to fail before its owner is told, and told again.
 const FAILING_NOTICES: [(Duration, Notice); 3] = [
-    (Duration::from_secs(15 * 60), Notice::FailingFor15Minutes),
-    (hours(1), Notice::FailingForAnHour),
-    (hours(24), Notice::FailingForADay),
+    (Duration::from_mins(15), Notice::FailingFor15Minutes),
+    (Duration::from_hours(1), Notice::FailingForAnHour),
+    (Duration::from_hours(24), Notice::FailingForADay),
 ];
 
 /// Who has taken nothing for so long will not take the next either: as long as a delivery lives.
-const DISABLED_AFTER: Duration = hours(72);
+const DISABLED_AFTER: Duration = schedule::EXPIRY;
 
 /// Fewer attempts say little, however long ago the first was: a quiet rule may fire once a day.
 const DISABLED_AFTER_ATTEMPTS: u32 = 20;
@@ -50,8 +46,7 @@ impl Endpoint {
     /// Takes in how one attempt ended, at `now`. `trips` says that the worker that made it saw enough
     /// failures for the breaker. Returns what the owner should know.
     pub fn learn(&mut self, answer: &Answer, trips: bool, now: Timestamp) -> Vec<Notice> {
-        let says_nothing = matches!(answer.outcome, Outcome::OurFault | Outcome::Blocked);
-        if says_nothing || self.status != Status::Active {
+        if !answer.outcome.is_about_the_receiver() || self.status != Status::Active {
             return Vec::new();
         }
         if self.quiet_until.is_some_and(|until| until <= now) {

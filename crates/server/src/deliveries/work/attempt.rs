@@ -18,7 +18,12 @@ use journal::{
 };
 use metrics::{counter, gauge, histogram};
 
-use super::{Worker, board::Slot, elsewhere::Ended, parcel::Item};
+use super::{
+    Worker,
+    board::Slot,
+    elsewhere::{Ended, Shut},
+    parcel::Item,
+};
 use crate::{
     chance,
     deliveries::{failure::Failure, send::Sent},
@@ -28,76 +33,77 @@ use crate::{
     telemetry::metrics as names,
 };
 
+/// What becomes of a delivery that is not sent, because something changed since it was admitted.
+enum Instead {
+    /// A later round of it is under way, which says where it stands.
+    Forget,
+    End(State, Reason),
+    /// Its rule goes elsewhere now.
+    Move,
+    /// Its endpoint is shut, for everything that waits for it.
+    Clear(Shut),
+}
+
 impl Worker {
-    /// Sends what has a slot, unless something changed since it was admitted: its endpoint is shut, its rule
-    /// goes elsewhere, it is too old, or nobody wants it.
+    /// Sends what has a slot, unless something changed since it was admitted.
     pub(super) fn start(&self, slot: Slot) {
-        let (endpoint, now) = (slot.item.parcel.endpoint, self.clock.now());
-        if let Some(void) = self.cancels.of(&slot.item.job) {
-            self.0.board.free(endpoint, slot.kind, None);
-            self.leave(slot.item, void);
+        let Some(instead) = self.instead(&slot.item) else {
+            slot.item.parcel.touch();
+            let worker = self.clone();
+            self.0.busy.spawn(async move {
+                gauge!(names::DELIVERIES_IN_FLIGHT).increment(1.0);
+                worker.attempt(slot).await;
+                gauge!(names::DELIVERIES_IN_FLIGHT).decrement(1.0);
+            });
             return;
+        };
+        let Slot { item, kind } = slot;
+        self.0.board.free(item.parcel.endpoint, kind, None);
+        match instead {
+            Instead::Forget => self.forget(item),
+            Instead::End(state, reason) => {
+                let job = item.job;
+                self.end(item.parcel, vec![Ended { job, state, reason }]);
+            }
+            Instead::Move => self.put(item.parcel, vec![item.job], None),
+            Instead::Clear(shut) => self.clear(item, shut),
         }
-        let target = self.targets.of(slot.item.job.matched.rule);
-        if let Some((state, reason)) = self.end_of(&slot.item.job, target.as_ref()) {
-            self.0.board.free(endpoint, slot.kind, None);
-            let job = slot.item.job;
-            let ended = Ended { job, state, reason };
-            self.end(slot.item.parcel, vec![ended]);
-            return;
+    }
+
+    fn instead(&self, item: &Item) -> Option<Instead> {
+        let (job, now) = (&item.job, self.clock.now());
+        if self.cancels.of(job) == Some(Void::Superseded) {
+            return Some(Instead::Forget);
+        }
+        let target = self.targets.of(job.matched.rule);
+        if let Some((state, reason)) = self.end_of(job, target.as_ref()) {
+            return Some(Instead::End(state, reason));
         }
         if let Some(Target::Url(url)) = &target
-            && **url != *slot.item.job.matched.url
+            && **url != *job.matched.url
         {
-            self.0.board.free(endpoint, slot.kind, None);
-            self.put(slot.item.parcel, vec![slot.item.job], None);
-            return;
+            return Some(Instead::Move);
         }
-        let shut = match self.endpoints.gate(endpoint, now) {
+        match self.endpoints.gate(item.parcel.endpoint, now) {
             Gate::Open => None,
             Gate::Probe
             | Gate::Shut {
                 reason: Reason::Breaker,
                 ..
-            } if slot.item.is_probe => None,
-            Gate::Probe => Some((Reason::Breaker, Some(now))),
-            Gate::Shut { reason, until } => Some((reason, until)),
-        };
-        if let Some(shut) = shut {
-            self.0.board.free(endpoint, slot.kind, None);
-            self.clear(slot.item, shut);
-            return;
+            } if item.is_probe => None,
+            Gate::Probe => Some(Instead::Clear((Reason::Breaker, Some(now)))),
+            Gate::Shut { reason, until } => Some(Instead::Clear((reason, until))),
         }
-        slot.item.parcel.touch();
-        let worker = self.clone();
-        self.0.busy.spawn(async move {
-            gauge!(names::DELIVERIES_IN_FLIGHT).increment(1.0);
-            worker.attempt(slot).await;
-            gauge!(names::DELIVERIES_IN_FLIGHT).decrement(1.0);
-        });
     }
 
-    /// Leaves a delivery unsent that nobody wants any more.
-    fn leave(&self, item: Item, void: Void) {
-        match void {
-            Void::Canceled => {
-                let ended = Ended {
-                    job: item.job,
-                    state: State::Canceled,
-                    reason: Reason::User,
-                };
-                self.end(item.parcel, vec![ended]);
-            }
-            // Where it stands is for the round to say that it is in now.
-            Void::Superseded => {
-                let worker = self.clone();
-                self.0.busy.spawn(async move {
-                    worker.done(&item.parcel, 1, Ok(())).await;
-                    let delivery = item.job.matched.delivery;
-                    worker.0.board.let_go(std::iter::once(delivery));
-                });
-            }
-        }
+    /// Nothing is put on record of it.
+    fn forget(&self, item: Item) {
+        let worker = self.clone();
+        self.0.busy.spawn(async move {
+            worker.done(&item.parcel, 1, Ok(())).await;
+            let delivery = item.job.matched.delivery;
+            worker.0.board.let_go(std::iter::once(delivery));
+        });
     }
 
     async fn attempt(&self, slot: Slot) {
