@@ -8,11 +8,12 @@ use axum::Router;
 use clap::ValueEnum;
 use journal::streams::Log;
 use metrics_exporter_prometheus::PrometheusHandle;
+use store::{rules::versions::Told as RuleChange, signing_secrets::Told as SecretChange};
 use tokio::net::TcpListener;
 
 use crate::{
     accounts::{forget, key_uses},
-    alerts::{history, matching::Matcher},
+    alerts::matching::Matcher,
     apply::{Applier, Sink},
     dead_letters,
     deliveries::{
@@ -21,11 +22,10 @@ use crate::{
         endpoints::{mail as notice_mail, notice::Notices},
         failure::Failures,
         log::{reconcile::Reconciler, record::Recorder},
-        secrets,
         send::{Sender, signing::Signing},
         work::Tools,
     },
-    events::{index::Index, retention::Retention},
+    events::{index::Index, retention::Retention, telling},
     exports::{
         sweep,
         work::{AT_A_TIME, Worker},
@@ -110,13 +110,13 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     tasks.spawn("note key uses", uses);
     let events = Appenders::start(&node.journal, Log::Events, tasks);
     let control = node.control_plane(events.clone(), tasks)?;
-    let telling = history::sweep(control.clone(), stopping.clone());
+    let telling = telling::sweep::<RuleChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of rules", telling);
     if let Some(post) = &control.post {
         let mailing = notice_mail::sweep(control.clone(), post.clone(), stopping.clone());
         tasks.spawn("mail notices of endpoints", mailing);
     }
-    let telling = secrets::tell::sweep(control.clone(), stopping.clone());
+    let telling = telling::sweep::<SecretChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of signing secrets", telling);
     routes::api(&node.data_plane(events), &control)
 }

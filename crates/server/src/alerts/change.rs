@@ -17,10 +17,10 @@ use store::rules::{
     versions::Version,
 };
 
-use super::history;
 use crate::{
     announce,
     edge::{Caller, Problem, caller::RulesWrite, if_match::IfMatch},
+    events::telling,
     planes::ControlPlane,
 };
 
@@ -98,7 +98,7 @@ impl<'a> Author<'a> {
             outcome => return Err(self.refusal(outcome)),
         }
         self.announce(rule.id).await?;
-        history::tell(self.plane, &version.told(rule.org_id, rule.id)).await;
+        telling::tell(self.plane, &version.told(rule.org_id, rule.id)).await;
         Ok(Some(StoredRule {
             rule,
             created_by: Some(self.by.clone()),
@@ -148,7 +148,7 @@ impl<'a> Author<'a> {
             outcome => return Err(self.refusal(outcome)),
         }
         self.announce(rule.id).await?;
-        history::tell(self.plane, &version.told(rule.org_id, rule.id)).await;
+        telling::tell(self.plane, &version.told(rule.org_id, rule.id)).await;
         Ok(StoredRule {
             rule,
             updated_by: Some(self.by.clone()),
@@ -182,7 +182,7 @@ impl<'a> Author<'a> {
         let saved =
             || format!("The rule {id} is deleted, but goes on judging until the journal is back.");
         self.plane.announce(saved).await?;
-        history::tell(self.plane, &version.told(rule.org_id, id)).await;
+        telling::tell(self.plane, &version.told(rule.org_id, id)).await;
         Ok(())
     }
 

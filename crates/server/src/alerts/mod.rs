@@ -10,7 +10,7 @@ pub mod backtest;
 mod body;
 mod change;
 pub(crate) mod given;
-pub mod history;
+mod history;
 pub mod matching;
 pub mod rules;
 pub mod suggest;

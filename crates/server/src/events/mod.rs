@@ -1,4 +1,4 @@
-//! Audit events: taken in ([`ingest`], [`judge`]) or made by ourselves ([`own`]), indexed ([`index`]), listed
+//! Audit events: taken in ([`ingest`], [`judge`]) or made by ourselves ([`own`], [`telling`]), indexed ([`index`]), listed
 //! ([`list`]), shown as they come ([`stream`], [`tail`]), counted ([`stats`]), kept for a time ([`retention`])
 //! and moved to files ([`archive`]).
 
@@ -16,5 +16,6 @@ pub mod stats;
 pub mod stream;
 pub mod tail;
 mod tail_queue;
+pub mod telling;
 pub mod turns;
 pub mod wanted;

@@ -23,7 +23,6 @@ use store::{
 };
 use utoipa::ToSchema;
 
-use super::tell;
 use crate::{
     announce, chance,
     edge::{
@@ -32,6 +31,7 @@ use crate::{
         problem::Refusals,
         read::{IdInPath, Json},
     },
+    events::telling,
     planes::ControlPlane,
 };
 
@@ -305,7 +305,7 @@ fn announced(org: OrgId, rows: &[SecretRow], now: Timestamp) -> OutboxEntry {
 
 async fn tell_of(plane: &ControlPlane, told: Option<Told>) {
     if let Some(told) = told {
-        tell::tell(plane, &told).await;
+        telling::tell(plane, &told).await;
     }
 }
 

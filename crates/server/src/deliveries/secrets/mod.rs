@@ -9,4 +9,4 @@
 pub mod keyring;
 pub mod manage;
 pub mod seal;
-pub mod tell;
+mod tell;
