@@ -3,7 +3,7 @@
 //! Time and chance come in as arguments, so every rule here can be tested with a table of cases.
 //! Folders are the nouns of the product: an [`event`] arrives in a [`batch`], a [`rule`] matches
 //! it, a [`delivery`] carries both to the customer; an [`account`] owns all of it
-//! and has its [`limit`]s.
+//! and has its [`limit`]s and its [`guard`].
 
 pub mod account;
 pub mod batch;
@@ -13,6 +13,7 @@ pub mod delivery;
 pub mod error_code;
 pub mod event;
 pub mod fault;
+pub mod guard;
 pub mod id;
 pub mod idempotency;
 pub mod limit;

@@ -7,10 +7,6 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::{
-    context::PublishErrorKind, message::PublishMessage, stream::LastRawMessageErrorKind,
-};
-use bytes::Bytes;
 use domain::{DeliveryId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -105,44 +101,28 @@ impl Journal {
         change: impl Fn(Option<Voided>) -> Voided,
     ) -> Result<Voided, Error> {
         let doing = "void what is on its way of a delivery";
-        let subject = &self
-            .names
-            .bucket_subject(Bucket::Cancels, &delivery.to_string());
+        let key = &delivery.to_string();
         let change = &change;
         persist(CHANGE_DEADLINE, doing, || async move {
             loop {
-                let (was, revision) = self.voided(subject).await?;
+                let found = self.value(Bucket::Cancels, key, doing).await?;
+                let (was, revision) = match found {
+                    Some(found) => (read(&found.json)?, found.revision),
+                    None => (None, 0),
+                };
                 let voided = change(was);
                 if was == Some(voided) {
                     return Ok(voided);
                 }
-                let message = PublishMessage::build()
-                    .payload(Bytes::from(to_json(voided)))
-                    .expected_last_subject_sequence(revision);
-                match self.publish_once(subject, message).await {
-                    Ok(_) => return Ok(voided),
-                    // Somebody was faster: look again.
-                    Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => {}
-                    Err(error) => return Err(Error::unavailable(doing, error)),
+                let json = to_json(voided);
+                let set = self.set_value(Bucket::Cancels, key, json, revision, doing);
+                if set.await?.is_some() {
+                    return Ok(voided);
                 }
+                // Somebody was faster: look again.
             }
         })
         .await
-    }
-
-    /// What is void already, and what it must be to be changed.
-    async fn voided(&self, subject: &str) -> Result<(Option<Voided>, u64), Error> {
-        let doing = "look up what is void of a delivery";
-        let stream = self
-            .context
-            .get_stream_no_info(self.names.bucket_stream(Bucket::Cancels))
-            .await
-            .map_err(|source| Error::unavailable(doing, source))?;
-        match stream.get_last_raw_message_by_subject(subject).await {
-            Ok(message) => Ok((read(&message.payload)?, message.sequence)),
-            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok((None, 0)),
-            Err(source) => Err(Error::unavailable(doing, source)),
-        }
     }
 }
 

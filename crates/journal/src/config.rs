@@ -1,12 +1,12 @@
 //! Last values: what the control plane decides, where every node can read it. Keys and rules are here,
-//! [endpoints](crate::endpoints) and [secrets](crate::secrets) in files of their own.
+//! [endpoints](crate::endpoints), [secrets](crate::secrets) and [guards](crate::guards) in files of their own.
 //!
 //! A value is JSON with its version in front (`{"v":1,...}`), so that an operator can read it. An
 //! empty value means that the thing is gone.
 
 use std::time::Duration;
 
-use async_nats::jetstream::{message::PublishMessage, stream::LastRawMessageErrorKind};
+use async_nats::jetstream::message::PublishMessage;
 use bytes::Bytes;
 use domain::{
     KeyId, OrgId, RuleId, Timestamp,
@@ -128,16 +128,9 @@ impl Journal {
     pub async fn key(&self, hash: &KeyHash) -> Result<Option<KeyEntry>, Error> {
         let doing = "look up an API key";
         persist(LOOK_UP_DEADLINE, doing, || async {
-            let stream = self
-                .context
-                .get_stream_no_info(self.names.bucket_stream(Bucket::Keys))
-                .await
-                .map_err(|source| Error::unavailable(doing, source))?;
-            let subject = self.names.bucket_subject(Bucket::Keys, hash.as_str());
-            match stream.get_last_raw_message_by_subject(&subject).await {
-                Ok(message) => read_key(&message.payload),
-                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-                Err(source) => Err(Error::unavailable(doing, source)),
+            match self.value(Bucket::Keys, hash.as_str(), doing).await? {
+                Some(value) => read_key(&value.json),
+                None => Ok(None),
             }
         })
         .await
@@ -151,10 +144,7 @@ impl Journal {
     /// Which keys have changed. Starts at the newest change: the keys there are already are looked up
     /// when they are used.
     pub async fn key_changes(&self) -> Result<Changes<KeyHash>, Error> {
-        let newest = self
-            .stream_state(self.names.bucket_stream(Bucket::Keys))
-            .await?
-            .last_sequence;
+        let newest = self.newest_change(Bucket::Keys).await?;
         let hash = |entry: &Entry| entry.subject.rsplit('.').next().map(KeyHash::from_text);
         Ok(self.changes(Bucket::Keys, newest, hash))
     }

@@ -5,10 +5,6 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::{
-    context::PublishErrorKind, message::PublishMessage, stream::LastRawMessageErrorKind,
-};
-use bytes::Bytes;
 use domain::{EndpointId, OrgId, delivery::endpoint::Endpoint};
 
 use crate::{
@@ -52,23 +48,17 @@ impl Journal {
         id: EndpointId,
     ) -> Result<Option<EndpointEntry>, Error> {
         let doing = "look up an endpoint";
-        persist(CHANGE_DEADLINE, doing, || async {
-            let stream = self
-                .context
-                .get_stream_no_info(self.names.bucket_stream(Bucket::Endpoints))
-                .await
-                .map_err(|source| Error::unavailable(doing, source))?;
-            let subject = self.endpoint_subject(org, id);
-            match stream.get_last_raw_message_by_subject(&subject).await {
-                Ok(message) => Ok(Some(EndpointEntry {
-                    org,
-                    id,
-                    value: read_endpoint(&message.payload)?,
-                    revision: message.sequence,
-                })),
-                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-                Err(source) => Err(Error::unavailable(doing, source)),
-            }
+        let key = &endpoint_key(org, id);
+        persist(CHANGE_DEADLINE, doing, || async move {
+            let Some(found) = self.value(Bucket::Endpoints, key, doing).await? else {
+                return Ok(None);
+            };
+            Ok(Some(EndpointEntry {
+                org,
+                id,
+                value: read_endpoint(&found.json)?,
+                revision: found.revision,
+            }))
         })
         .await
     }
@@ -97,17 +87,10 @@ impl Journal {
         revision: u64,
     ) -> Result<Option<u64>, Error> {
         let doing = "change an endpoint";
-        let subject = self.endpoint_subject(endpoint.org_id, endpoint.id);
-        let value = endpoint_value(endpoint);
-        persist(CHANGE_DEADLINE, doing, || async {
-            let message = PublishMessage::build()
-                .payload(Bytes::from(value.clone()))
-                .expected_last_subject_sequence(revision);
-            match self.publish_once(&subject, message).await {
-                Ok(acknowledged) => Ok(Some(acknowledged.sequence)),
-                Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(None),
-                Err(error) => Err(Error::unavailable(doing, error)),
-            }
+        let key = &endpoint_key(endpoint.org_id, endpoint.id);
+        persist(CHANGE_DEADLINE, doing, || {
+            let value = endpoint_value(endpoint);
+            self.set_value(Bucket::Endpoints, key, value, revision, doing)
         })
         .await
     }
@@ -116,11 +99,10 @@ impl Journal {
     pub fn endpoint_changes(&self) -> Changes<EndpointEntry> {
         self.changes(Bucket::Endpoints, 0, endpoint_entry)
     }
+}
 
-    fn endpoint_subject(&self, org: OrgId, id: EndpointId) -> String {
-        self.names
-            .bucket_subject(Bucket::Endpoints, &format!("{org}.{id}"))
-    }
+fn endpoint_key(org: OrgId, id: EndpointId) -> String {
+    format!("{org}.{id}")
 }
 
 fn endpoint_entry(entry: &Entry) -> Option<EndpointEntry> {

@@ -17,6 +17,7 @@
 //! - [`dead`]: records that could not be applied, until a person has seen to them.
 //! - [`config`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
 //! - [`secrets`]: signing secrets as last values, sealed.
+//! - [`guards`]: policies as last values.
 //! - [`once`]: marks that only the first writer makes: requests with a name, alerts that went out.
 //!
 //! Every read and write here may happen twice; ids derived from causes make that harmless.
@@ -29,6 +30,7 @@ pub mod endpoints;
 mod error;
 pub mod follow;
 pub mod frames;
+pub mod guards;
 pub mod judged;
 pub mod later;
 pub mod once;
@@ -37,6 +39,7 @@ pub mod queue;
 pub mod record;
 pub mod secrets;
 pub mod streams;
+mod values;
 pub mod work;
 
 use std::time::Duration;

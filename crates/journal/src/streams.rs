@@ -32,6 +32,8 @@ const DELIVERY_DEDUPE: Duration = Duration::from_secs(2 * 60);
 const LANES_MAX: i32 = 1_000_000;
 /// How long a delivery that has expired may still be on its way.
 const CANCELS_SPARE: Duration = Duration::from_secs(3600);
+/// Longer than the longest time to approve something and to act on it (7 days each).
+const APPROVALS_KEEP: Duration = Duration::from_secs(15 * 24 * 3600);
 /// How many records that could not be applied there may be; they wait for a person however long it takes.
 /// Beyond it none is taken, so that their logs wait: so many mean that something is wrong with the store
 /// and not with the records. A number and not bytes, as for the marks.
@@ -61,6 +63,10 @@ pub enum Bucket {
     Cancels,
     /// Signing secrets, sealed, by organisation.
     Secrets,
+    /// Policies and what belongs to them, by organisation.
+    Guards,
+    /// What people were asked to approve, by organisation and decision.
+    Approvals,
 }
 
 /// A set of marks that are made once and run out.
@@ -92,12 +98,14 @@ pub(crate) struct Names {
 }
 
 impl Bucket {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Keys,
         Self::Rules,
         Self::Endpoints,
         Self::Cancels,
         Self::Secrets,
+        Self::Guards,
+        Self::Approvals,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -107,13 +115,18 @@ impl Bucket {
             Self::Endpoints => "endpoints",
             Self::Cancels => "cancels",
             Self::Secrets => "secrets",
+            Self::Guards => "guards",
+            Self::Approvals => "approvals",
         }
     }
 
     /// How long a value is kept; for ever, if it is zero.
     pub fn keep(self) -> Duration {
         match self {
-            Self::Keys | Self::Rules | Self::Endpoints | Self::Secrets => Duration::ZERO,
+            Self::Keys | Self::Rules | Self::Endpoints | Self::Secrets | Self::Guards => {
+                Duration::ZERO
+            }
+            Self::Approvals => APPROVALS_KEEP,
             Self::Cancels => EXPIRY + CANCELS_SPARE,
         }
     }

@@ -33,7 +33,13 @@ impl Role {
     pub fn scopes(self) -> &'static [Scope] {
         match self {
             Self::Owner | Self::Admin => &Scope::ALL,
-            Self::Viewer => &[Scope::EventsRead, Scope::RulesRead, Scope::DeliveriesRead],
+            Self::Viewer => &[
+                Scope::EventsRead,
+                Scope::RulesRead,
+                Scope::DeliveriesRead,
+                Scope::PoliciesRead,
+                Scope::ApprovalsRead,
+            ],
         }
     }
 

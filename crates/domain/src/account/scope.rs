@@ -21,10 +21,18 @@ pub enum Scope {
     RulesRead,
     #[serde(rename = "deliveries:read")]
     DeliveriesRead,
+    #[serde(rename = "policies:write")]
+    PoliciesWrite,
+    #[serde(rename = "policies:read")]
+    PoliciesRead,
+    #[serde(rename = "approvals:write")]
+    ApprovalsWrite,
+    #[serde(rename = "approvals:read")]
+    ApprovalsRead,
 }
 
 impl Scope {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::EventsWrite,
         Self::EventsRead,
         Self::EventsExport,
@@ -32,6 +40,10 @@ impl Scope {
         Self::RulesWrite,
         Self::RulesRead,
         Self::DeliveriesRead,
+        Self::PoliciesWrite,
+        Self::PoliciesRead,
+        Self::ApprovalsWrite,
+        Self::ApprovalsRead,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -43,6 +55,10 @@ impl Scope {
             Self::RulesWrite => "rules:write",
             Self::RulesRead => "rules:read",
             Self::DeliveriesRead => "deliveries:read",
+            Self::PoliciesWrite => "policies:write",
+            Self::PoliciesRead => "policies:read",
+            Self::ApprovalsWrite => "approvals:write",
+            Self::ApprovalsRead => "approvals:read",
         }
     }
 }

@@ -36,6 +36,7 @@ macro_rules! permissions {
 
 permissions! {
     EventsWrite, EventsRead, EventsExport, RulesWrite, RulesRead, DeliveriesRead, DecisionsWrite,
+    PoliciesWrite, PoliciesRead, ApprovalsWrite, ApprovalsRead,
 }
 
 /// An API key or a person that was checked for the permission `P`.
