@@ -30,7 +30,7 @@ use crate::{
     lifecycle::Tasks,
     mail::{self, Post},
     planes::{Appenders, ControlPlane, DataPlane},
-    snapshots::Keys,
+    snapshots::{Guards, Keys},
 };
 
 /// How long a start waits for NATS, so that the order of starts does not matter.
@@ -45,6 +45,7 @@ pub struct Node {
     pub store: Store,
     pub door: Door,
     pub announcer: Announcer,
+    pub guards: Guards,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
     pub nameservers: Vec<SocketAddr>,
@@ -88,6 +89,7 @@ impl Node {
                 cookie: SessionCookie::new(config.http.public_url.is_https()),
             },
             announcer: Announcer::new(store.clone(), journal.clone()),
+            guards: Guards::new(journal.clone()),
             journal,
             store,
             clock,
@@ -117,6 +119,7 @@ impl Node {
             door: self.door.clone(),
             events,
             journal: self.journal.clone(),
+            guards: self.guards.clone(),
             clock: self.clock,
             retention: self.retention,
         }

@@ -42,6 +42,7 @@ use crate::{
     fresh,
     lifecycle::Tasks,
     mail::Post,
+    snapshots::Guards,
     telemetry::metrics as names,
 };
 
@@ -55,6 +56,7 @@ pub struct DataPlane {
     pub door: Door,
     pub events: Appenders,
     pub journal: Journal,
+    pub guards: Guards,
     pub clock: Clock,
     pub retention: Duration,
 }
