@@ -1,5 +1,7 @@
 //! Every version of an organisation's policies, as it was written.
 
+use std::collections::HashMap;
+
 use domain::{
     OrgId, Timestamp,
     guard::PolicyText,
@@ -108,6 +110,26 @@ impl Store {
 
     pub async fn policy_version(&self, org: OrgId, version: u32) -> Result<Option<Version>, Error> {
         find(&self.pool, org, version).await
+    }
+
+    /// The digests of some of an organisation's own versions, by their numbers.
+    pub async fn policy_digests(
+        &self,
+        org: OrgId,
+        versions: &[u32],
+    ) -> Result<HashMap<u32, String>, Error> {
+        let versions: Vec<i32> = versions.iter().copied().map(to_number).collect();
+        let rows: Vec<(i32, String)> = sqlx::query_as(
+            "SELECT version, digest FROM policy_versions WHERE org_id = $1 AND version = ANY ($2)",
+        )
+        .bind(org.uuid())
+        .bind(versions)
+        .fetch_all(&self.pool)
+        .await?;
+        let rows = rows.into_iter();
+        Ok(rows
+            .map(|(version, digest)| (from_number(version), digest))
+            .collect())
     }
 
     /// An organisation's own versions, newest first, from below `before` on.
