@@ -42,6 +42,8 @@ use crate::{
     fresh,
     lifecycle::Tasks,
     mail::Post,
+    policies::checks::Checks,
+    snapshots::Guards,
     telemetry::metrics as names,
 };
 
@@ -55,6 +57,7 @@ pub struct DataPlane {
     pub door: Door,
     pub events: Appenders,
     pub journal: Journal,
+    pub guards: Guards,
     pub clock: Clock,
     pub retention: Duration,
 }
@@ -71,6 +74,8 @@ pub struct ControlPlane {
     pub deployment_keys: Arc<DeploymentKeys>,
     pub vault: Arc<Vault>,
     pub rules_per_org_max: u32,
+    pub policy_versions_max: u32,
+    pub checks: Checks,
     pub passwords: Passwords,
     /// `None`: there is no mail server.
     pub post: Option<Post>,

@@ -9,7 +9,8 @@ use clap::ValueEnum;
 use journal::streams::Log;
 use metrics_exporter_prometheus::PrometheusHandle;
 use store::{
-    integrity::Finding, rules::versions::Told as RuleChange, signing_secrets::Told as SecretChange,
+    integrity::Finding, policies::told::Told as PolicyChange, rules::versions::Told as RuleChange,
+    signing_secrets::Told as SecretChange,
 };
 use tokio::net::TcpListener;
 
@@ -96,6 +97,10 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
         "follow keys",
         node.door.keys.clone().follow(stopping.clone()),
     );
+    tasks.spawn(
+        "follow policies",
+        node.guards.clone().follow(stopping.clone()),
+    );
     let limits = node.door.quotas.used.clone().run(stopping.clone());
     tasks.spawn("limits", async move {
         limits.await;
@@ -122,6 +127,8 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     tasks.spawn("tell the trail of signing secrets", telling);
     let telling = telling::sweep::<Finding>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of decisions not obeyed", telling);
+    let telling = telling::sweep::<PolicyChange>(control.clone(), stopping.clone());
+    tasks.spawn("tell the trail of policies", telling);
     routes::api(&node.data_plane(events), &control)
 }
 

@@ -11,8 +11,8 @@ use axum::{
 use domain::{
     error_code::ErrorCode,
     limit::Operation::{
-        Confirm, Decide, Export, Ingest, KeyWrite, List, Login, PasswordReset, Register, RuleTry,
-        RuleWrite,
+        Confirm, Decide, Export, Ingest, KeyWrite, List, Login, PasswordReset, PolicyTry,
+        PolicyWrite, Register, RuleTry, RuleWrite,
     },
 };
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
@@ -41,6 +41,10 @@ use crate::{
     health::{self, Health},
     openapi,
     planes::{ControlPlane, DataPlane},
+    policies::{
+        backtest as policy_backtest, shadow, standing, trial as policy_trial, validate,
+        versions as policy_versions,
+    },
 };
 
 /// How long the control plane may take. Its waits for the journal are bounded (8 s for a key, 8 s for
@@ -147,6 +151,7 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             "/v1/api-keys/{id}/rotate",
             per_key(KeyWrite, post(api_keys::rotate)),
         )
+        .merge(policies(control))
         .merge(accounts(control))
         .layer(middleware::from_fn_with_state(
             cross_site,
@@ -162,6 +167,52 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         .merge(control)
         .layer(middleware::map_response(no_store));
     Ok(private.merge(document))
+}
+
+/// What agents may do, and which version of that is in force.
+fn policies(control: &ControlPlane) -> Router<ControlPlane> {
+    let per_key = |operation, route| rate_limit::per_key(control, operation, route);
+    Router::new()
+        .route(
+            "/v1/policies",
+            per_key(PolicyWrite, patch(standing::update)).get(standing::show),
+        )
+        .route(
+            "/v1/policies/versions",
+            per_key(PolicyWrite, post(policy_versions::create)).get(policy_versions::list),
+        )
+        .route(
+            "/v1/policies/versions/{version}",
+            get(policy_versions::show),
+        )
+        .route(
+            "/v1/policies/versions/{version}/activate",
+            per_key(PolicyWrite, post(standing::activate)),
+        )
+        .route(
+            "/v1/policies/rollback",
+            per_key(PolicyWrite, post(standing::roll_back)),
+        )
+        .route(
+            "/v1/policies/versions/{version}/shadow",
+            per_key(PolicyWrite, post(shadow::start)),
+        )
+        .route(
+            "/v1/policies/shadow",
+            per_key(PolicyTry, get(shadow::report)).delete(shadow::stop),
+        )
+        .route(
+            "/v1/policies/versions/{version}/backtest",
+            per_key(PolicyTry, post(policy_backtest::backtest)),
+        )
+        .route(
+            "/v1/policies/validate",
+            per_key(PolicyTry, post(validate::validate)),
+        )
+        .route(
+            "/v1/policies/test",
+            per_key(PolicyTry, post(policy_trial::test)),
+        )
 }
 
 /// How people come in, and how they manage who else does.
