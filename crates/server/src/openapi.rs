@@ -15,7 +15,7 @@ use crate::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
     alerts::{backtest, rules, suggest, trial, trigger, versions},
-    decisions::decide,
+    decisions::{authzen, decide, hook},
     deliveries::{
         asked::{cancel, recover::ask as recover, resend},
         endpoints::manage as endpoints,
@@ -39,6 +39,8 @@ use crate::{
         events::ingest::ingest, events::list::list, events::list::show, events::stream::stream, events::stats::stats,
         exports::ask::export, exports::jobs::list, exports::jobs::show, exports::jobs::cancel, exports::links::download,
         decide::decide,
+        authzen::evaluate::evaluate, authzen::batch::evaluate, authzen::metadata::show,
+        hook::before::before, hook::after::after,
         rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
         trial::test, backtest::ask::saved, backtest::ask::unsaved, trigger::trigger, suggest::suggest,
         versions::list, versions::show,

@@ -6,6 +6,7 @@ mod dev;
 mod doctor;
 mod durability;
 mod healthcheck;
+mod hook;
 mod migrate;
 mod partitions;
 mod reference;
@@ -49,6 +50,9 @@ enum Command {
     /// Records that could not be applied to the database: see them, apply them again.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
+    /// Print settings for other programs that ask for decisions.
+    #[command(subcommand)]
+    Hook(hook::Hook),
     /// Print generated reference pages.
     #[command(hide = true)]
     Reference(reference::Reference),
@@ -84,6 +88,7 @@ impl Cli {
                 Command::Admin(admin) => admin.run().await,
                 Command::Partitions(command) => command.run().await,
                 Command::DeadLetters(command) => command.run().await,
+                Command::Hook(hook) => hook.run(),
                 Command::Reference(reference) => reference.run(),
             }
         });
