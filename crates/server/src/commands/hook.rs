@@ -87,8 +87,8 @@ impl ClaudeCode {
         let mut query = url.query_pairs_mut();
         query.append_pair("agent_id", &self.agent_id);
         if is_asked {
-            query.append_pair("on_allow", name(self.on_allow).as_str());
-            query.append_pair("on_error", name(self.on_error).as_str());
+            query.append_pair("on_allow", name(&self.on_allow).as_str());
+            query.append_pair("on_error", name(&self.on_error).as_str());
         }
         drop(query);
         Ok(url)
@@ -108,7 +108,7 @@ impl ClaudeCode {
 }
 
 /// As the command line and the address both spell it.
-fn name(value: impl ValueEnum) -> String {
+fn name(value: &impl ValueEnum) -> String {
     let possible = value.to_possible_value();
     possible.map_or_else(String::new, |value| value.get_name().to_owned())
 }

@@ -413,8 +413,8 @@ async fn only_an_allow_is_a_yes_and_the_trail_has_the_question_whole() {
         (
             ask("export", "1", 10),
             false,
-            "modify",
-            "modified",
+            "deny",
+            "denied",
             json!(["hide-cards"]),
         ),
         (

@@ -33,8 +33,9 @@ pub enum EvaluationContext {
 pub struct Answered {
     #[schema(value_type = String, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
     decision_id: DecisionId,
-    /// `allow`, `deny`, `modify` or `escalate`; of the last two the decision is false, because an enforcement
-    /// point that knows true and false only would do what was asked about.
+    /// `allow`, `deny` or `escalate`. What is allowed with a change only is denied: there is no payload here
+    /// that could be changed, and an enforcement point that knows true and false only would do what it asked
+    /// about.
     #[schema(value_type = String, example = "allow")]
     verdict: Verdict,
     reason: String,

@@ -38,11 +38,10 @@ pub fn name(text: &str) -> String {
 fn fit(value: &Value, depth: usize, is_cut: &mut bool) -> Option<Value> {
     match value {
         Value::Null => None,
-        Value::Bool(_) => Some(value.clone()),
         Value::Number(number) if number.is_i64() => Some(value.clone()),
         Value::Number(number) => Some(Value::String(number.to_string())),
         Value::String(text) if text.len() > TEXT_BYTES_MAX => Some(cut(value, is_cut)),
-        Value::String(_) => Some(value.clone()),
+        Value::Bool(_) | Value::String(_) => Some(value.clone()),
         Value::Array(_) | Value::Object(_) if depth > DEPTH_MAX => Some(cut(value, is_cut)),
         Value::Array(items) => {
             let items = items.iter().filter_map(|item| fit(item, depth + 1, is_cut));
