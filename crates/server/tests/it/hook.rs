@@ -39,7 +39,7 @@ const TOOLS: &str = r#"
 fn before(tool: &str, input: Value) -> Value {
     json!({
         "session_id": "0f5c1a52-3f0e-4a7b-9d51-6f2f3f7f1f10",
-        "transcript_path": "/home/dev/.claude/projects/app/0f5c1a52.jsonl",
+        "transcript_path": "/srv/claude/projects/app/0f5c1a52.jsonl",
         "cwd": "/srv/app", "permission_mode": "default", "hook_event_name": "PreToolUse",
         "tool_name": tool, "tool_input": input, "tool_use_id": "toolu_01A8bJq2Xb4",
     })
