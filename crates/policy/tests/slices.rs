@@ -60,7 +60,9 @@ fn slices_answer_like_the_whole(seed: u8, schema: Option<&str>) {
         ..Config::default()
     };
     let rng = TestRng::from_seed(config.rng_algorithm, &[seed; 32]);
-    let sets = (vec(policy(), 1..24), vec(asking(), QUESTIONS_OF_A_SET));
+    let allow_all = r#"@id("ID") permit (principal, action, resource);"#.to_owned();
+    let policies = vec(prop_oneof![5 => policy(), 1 => Just(allow_all)], 1..16);
+    let sets = (policies, vec(asking(), QUESTIONS_OF_A_SET));
     let seen = RefCell::new(HashMap::<Verdict, u32>::new());
     let failed = Cell::new(0);
     let result = TestRunner::new_with_rng(config, rng).run(&sets, |(policies, askings)| {
@@ -93,7 +95,7 @@ fn slices_answer_like_the_whole(seed: u8, schema: Option<&str>) {
     let (seen, failed) = (seen.into_inner(), failed.get());
     for verdict in Verdict::ALL {
         let times = seen.get(&verdict).copied().unwrap_or_default();
-        assert!(times > 100, "{verdict:?} only {times} times: {seen:?}");
+        assert!(times > 50, "{verdict:?} only {times} times: {seen:?}");
     }
     assert!(failed > 100, "policies failed only {failed} times");
 }
@@ -174,7 +176,7 @@ fn asking() -> impl Strategy<Value = Asking> {
     let principal = (
         select(vec!["Agent", "Agent", "Agent", "User"]),
         select(vec!["a0", "a1", "a2", "a3"]),
-        option::of(select(vec![json!(1), json!(5), json!("high")])),
+        option::of(select(vec![json!(1), json!(5), json!(2), json!("high")])),
     );
     let principal = principal.prop_map(|(kind, id, level)| {
         let mut party = Party::new(kind, id);
@@ -206,10 +208,17 @@ fn asking() -> impl Strategy<Value = Asking> {
             json!(1),
             json!(4),
             json!(9),
+            json!(2),
+            json!(3),
             json!("4"),
             json!(i64::MAX),
         ])),
-        option::of(select(vec![json!("abc"), json!("xyz"), json!(true)])),
+        option::of(select(vec![
+            json!("abc"),
+            json!("xyz"),
+            json!("x"),
+            json!(true),
+        ])),
         option::of(select(vec![json!(["x", "y"]), json!([]), json!({"x": 1})])),
     );
     let context = context.prop_map(|(n, s, tags)| {
@@ -277,20 +286,25 @@ fn policy() -> impl Strategy<Value = String> {
     ];
     let conditions = [
         "",
-        "",
-        "when { context.n > 3 }",
         "when { context has n && context.n > 3 }",
         "unless { context has n && context.n <= 4 }",
-        "when { context.n + 9223372036854775807 > 0 }",
-        r#"when { context.s like "a*" }"#,
         r#"unless { context has s && context.s == "xyz" }"#,
         r#"when { context has tags && context.tags.contains("x") }"#,
-        "when { principal.level > 2 }",
         "when { principal has level && principal.level == 5 }",
         r#"when { action in Action::"pay" }"#,
         r#"unless { action in [Action::"pay.refund", Action::"money"] }"#,
         r#"when { resource == Resource::"unspecified" }"#,
         "when { 1 == 1 } unless { context has s }",
+    ];
+    let conditions_that_may_fail = [
+        "when { context.n > 3 }",
+        "when { context.n + 9223372036854775807 > 0 }",
+        r#"when { context.s like "a*" }"#,
+        "when { principal.level > 2 }",
+    ];
+    let conditions = prop_oneof![
+        12 => select(conditions.to_vec()),
+        1 => select(conditions_that_may_fail.to_vec()),
     ];
     let obligations = [
         "",
@@ -312,7 +326,7 @@ fn policy() -> impl Strategy<Value = String> {
         select(principals.to_vec()),
         select(actions.to_vec()),
         select(resources.to_vec()),
-        select(conditions.to_vec()),
+        conditions,
     );
     parts.prop_map(|((annotation, effect), reason, principal, action, resource, condition)| {
         format!(r#"@id("ID") {annotation} {reason} {effect} ({principal}, {action}, {resource}) {condition};"#)
