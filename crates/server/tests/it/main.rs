@@ -47,6 +47,7 @@ mod pace;
 mod password_resets;
 mod peers;
 mod people;
+mod policies;
 mod reads;
 mod rebuild;
 mod recover;
