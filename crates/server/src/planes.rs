@@ -43,6 +43,7 @@ use crate::{
     lifecycle::Tasks,
     mail::Post,
     policies::checks::Checks,
+    snapshots::Guards,
     telemetry::metrics as names,
 };
 
@@ -56,6 +57,7 @@ pub struct DataPlane {
     pub door: Door,
     pub events: Appenders,
     pub journal: Journal,
+    pub guards: Guards,
     pub clock: Clock,
     pub retention: Duration,
 }
