@@ -1,7 +1,7 @@
 //! `POST /v1/policies/test`: what a version answers to a question, and why; nothing is recorded.
 
 use axum::{Json as JsonAnswer, extract::State};
-use policy::{Asked, Decided, PolicySet, Question, Verdict, verdict};
+use policy::{Asked, Decided, PolicySet, Question, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::versions::text_of;
 use crate::{
     alerts::given::either,
+    decisions::decide::{DecidingPolicy, PolicyError, told},
     edge::{Caller, Problem, caller::PoliciesWrite, problem::Refusals, rule_body::PolicyJson},
     planes::ControlPlane,
 };
@@ -51,12 +52,10 @@ pub struct TrialAnswer {
     #[schema(value_type = String, example = "deny")]
     decision: Verdict,
     reason: String,
-    /// The policies that decided: `id`, `effect` and `annotations` of each.
-    #[schema(value_type = Vec<Object>)]
-    policies: Vec<verdict::Determining>,
-    /// Policies that could not be evaluated: `id` and `error` of each. Then the decision is `deny`.
-    #[schema(value_type = Vec<Object>)]
-    errors: Vec<verdict::Failed>,
+    /// The policies that decided.
+    policies: Vec<DecidingPolicy>,
+    /// Policies that could not be evaluated. Then the decision is `deny`.
+    errors: Vec<PolicyError>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     modified_payload: Option<Value>,
@@ -147,8 +146,8 @@ impl TrialAnswer {
         Self {
             decision: decided.verdict,
             reason: decided.reason,
-            policies: decided.policies,
-            errors: decided.errors,
+            policies: told(decided.policies),
+            errors: decided.errors.into_iter().map(PolicyError::from).collect(),
             modified_payload: decided.modified_payload,
             policy_version,
             policy_digest,
