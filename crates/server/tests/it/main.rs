@@ -50,6 +50,8 @@ mod password_resets;
 mod peers;
 mod people;
 mod policies;
+mod policies_checks;
+mod policies_past;
 mod reads;
 mod rebuild;
 mod recover;
