@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
+use domain::fault::Fault;
 use policy::{PolicySet, check::check, starter, test::Test};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -94,13 +95,13 @@ struct VersionFile {
 
 impl Versions {
     fn read(files: &[PathBuf]) -> anyhow::Result<Self> {
-        let starter = PolicySet::read(starter::POLICIES, None).map_err(told)?;
+        let starter = PolicySet::read(starter::POLICIES, None).map_err(|faults| told(&faults))?;
         let mut sets = HashMap::from([(starter.digest().to_owned(), starter)]);
         for file in files {
             let about = || format!("read {}", file.display());
             let version: VersionFile = serde_json::from_str(&text(file)?).with_context(about)?;
             let set = PolicySet::read(&version.policies, version.schema.as_deref());
-            let set = set.map_err(told).with_context(about)?;
+            let set = set.map_err(|faults| told(&faults)).with_context(about)?;
             ensure!(
                 set.digest() == version.digest,
                 "{}: version {} says that its digest is {}, and it is {}: it is not as it was written",
@@ -293,7 +294,7 @@ fn text(file: &Path) -> anyhow::Result<String> {
     fs::read_to_string(file).with_context(|| format!("read {}", file.display()))
 }
 
-fn told(faults: Vec<domain::fault::Fault>) -> anyhow::Error {
+fn told(faults: &[Fault]) -> anyhow::Error {
     let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
     anyhow::anyhow!("these policies cannot be read: {}", faults.join("; "))
 }

@@ -1,14 +1,14 @@
 //! `POST /v1/policies/test`: what a version answers to a question, and why; nothing is recorded.
 
 use axum::{Json as JsonAnswer, extract::State};
-use policy::{Asked, Decided, PolicySet, Question, Verdict};
+use policy::{Asked, Decided, PolicySet, Verdict, test::TestQuestion};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::versions::text_of;
 use crate::{
-    alerts::given::either,
+    alerts::given::{either, invalid_in},
     decisions::decide::{DecidingPolicy, PolicyError, told},
     edge::{Caller, Problem, caller::PoliciesWrite, problem::Refusals, rule_body::PolicyJson},
     planes::ControlPlane,
@@ -25,17 +25,10 @@ pub struct TrialBody {
     policies: Option<String>,
     /// Their schema.
     schema: Option<String>,
-    #[schema(example = "billing-agent")]
-    agent_id: Option<String>,
-    #[schema(example = "payments.refund")]
-    action: Option<String>,
-    #[schema(example = "invoice:4711")]
-    resource: Option<String>,
-    #[schema(value_type = Option<Object>)]
-    context: Option<Map<String, Value>>,
-    /// A question as it is recorded (`metadata.question` of a decision's event) instead of the four before.
-    #[schema(value_type = Option<Object>)]
-    question: Option<Question>,
+    /// As in the tests of a version: `agent_id`, `action`, `resource` (`type:id`) and `context`; or as it is recorded
+    /// (`metadata.question` of a decision's event).
+    #[schema(value_type = Object, example = json!({"agent_id": "billing-agent", "action": "payments.refund", "resource": "invoice:4711"}))]
+    question: TestQuestion,
     /// What the agent is about to send, any JSON: what `@obligation` changes.
     #[schema(value_type = Option<Object>)]
     payload: Option<Value>,
@@ -98,14 +91,9 @@ pub async fn test(
             ));
         }
     };
-    let question = question(
-        body.question,
-        body.agent_id,
-        body.action,
-        body.resource,
-        body.context,
-    )?;
-    let asked = Asked::new(&question).map_err(Problem::invalid)?;
+    let question = body.question.whole().map_err(|fault| vec![fault]);
+    let asked = question.and_then(|question| Asked::new(&question));
+    let asked = asked.map_err(|faults| invalid_in("/question", faults))?;
     let (payload, is_approved) = (body.payload, body.approved);
     let tried = plane.checks.run(move || {
         let set = PolicySet::read(&policies, schema.as_deref())?;
@@ -118,27 +106,6 @@ pub async fn test(
         version,
         policy_digest,
     )))
-}
-
-/// The question that is given whole, or in the words of an agent.
-fn question(
-    whole: Option<Question>,
-    agent_id: Option<String>,
-    action: Option<String>,
-    resource: Option<String>,
-    context: Option<Map<String, Value>>,
-) -> Result<Question, Problem> {
-    match (whole, agent_id, action) {
-        (Some(question), None, None) if resource.is_none() && context.is_none() => Ok(question),
-        (None, Some(agent_id), Some(action)) => {
-            let (resource, context) = (resource.as_deref(), context.unwrap_or_default());
-            Ok(Question::of_agent(&agent_id, &action, resource, context))
-        }
-        _ => Err(either(
-            "/agent_id",
-            "`agent_id` and `action`, or `question`",
-        )),
-    }
 }
 
 impl TrialAnswer {

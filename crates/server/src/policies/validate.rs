@@ -105,7 +105,7 @@ pub(super) async fn checked(plane: &ControlPlane, new: NewVersion) -> Result<Wri
             let size = u32::try_from(report.policies).unwrap_or(u32::MAX);
             Ok(new.written(&tests, size))
         } else {
-            Err(with_failed_tests(report))
+            Err(with_failed_tests(&report))
         }
     });
     checked.await?.map_err(Problem::invalid)
@@ -175,7 +175,7 @@ impl NewVersion {
 }
 
 /// The errors, or if there are none, what tests expected and did not get.
-fn with_failed_tests(report: Report) -> Vec<Fault> {
+fn with_failed_tests(report: &Report) -> Vec<Fault> {
     let tests = report.tests.iter().enumerate();
     let failed = tests.filter(|(_, test)| !test.passed);
     let failed = failed.map(|(index, test)| {

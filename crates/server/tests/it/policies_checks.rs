@@ -153,7 +153,7 @@ async fn a_question_can_be_tried_on_a_version_or_on_policies_that_are_not_saved(
     let question =
         json!({"agent_id": "billing", "action": "payments.refund", "resource": "invoice:1"});
     let test = async |more: Value| {
-        let mut body = question.clone();
+        let mut body = json!({ "question": question });
         let more = more.as_object().expect("fields").clone();
         body.as_object_mut().expect("fields").extend(more);
         customer.post("/v1/policies/test", &body).await
@@ -184,8 +184,8 @@ async fn a_question_can_be_tried_on_a_version_or_on_policies_that_are_not_saved(
     for wrong in [
         json!({"version": 2, "policies": asks}),
         json!({"version": 2, "schema": SCHEMA}),
-        json!({"question": {"principal": {"type": "Agent", "id": "b"}, "action": "a.b",
-                            "resource": {"type": "Resource", "id": "c"}}}),
+        json!({"question": {"action": "a.b"}}),
+        json!({"question": {"agent_id": "b", "action": "a.b", "context": {"x": null}}}),
         json!({"policies": "permit"}),
     ] {
         problem(test(wrong).await, 422).await;
