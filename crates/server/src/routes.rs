@@ -42,8 +42,8 @@ use crate::{
     openapi,
     planes::{ControlPlane, DataPlane},
     policies::{
-        backtest as policy_backtest, shadow, standing, trial as policy_trial, validate,
-        versions as policy_versions,
+        backtest as policy_backtest, diff, shadow, standing, templates, trial as policy_trial,
+        validate, versions as policy_versions,
     },
 };
 
@@ -185,6 +185,7 @@ fn policies(control: &ControlPlane) -> Router<ControlPlane> {
             "/v1/policies/versions/{version}",
             get(policy_versions::show),
         )
+        .route("/v1/policies/versions/{version}/diff", get(diff::diff))
         .route(
             "/v1/policies/versions/{version}/activate",
             per_key(PolicyWrite, post(standing::activate)),
@@ -213,6 +214,7 @@ fn policies(control: &ControlPlane) -> Router<ControlPlane> {
             "/v1/policies/test",
             per_key(PolicyTry, post(policy_trial::test)),
         )
+        .route("/v1/policies/templates", get(templates::list))
 }
 
 /// How people come in, and how they manage who else does.

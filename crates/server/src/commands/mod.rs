@@ -8,6 +8,7 @@ mod durability;
 mod healthcheck;
 mod migrate;
 mod partitions;
+mod policies;
 mod reference;
 mod serve;
 
@@ -49,6 +50,9 @@ enum Command {
     /// Records that could not be applied to the database: see them, apply them again.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
+    /// Policies without a server: make recorded decisions again, check policies before they are sent.
+    #[command(subcommand)]
+    Policies(policies::Policies),
     /// Print generated reference pages.
     #[command(hide = true)]
     Reference(reference::Reference),
@@ -84,6 +88,7 @@ impl Cli {
                 Command::Admin(admin) => admin.run().await,
                 Command::Partitions(command) => command.run().await,
                 Command::DeadLetters(command) => command.run().await,
+                Command::Policies(command) => command.run(),
                 Command::Reference(reference) => reference.run(),
             }
         });
