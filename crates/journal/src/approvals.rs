@@ -28,15 +28,15 @@ pub struct ApprovalEntry {
 }
 
 impl Journal {
-    /// Puts it to people. Its decision was just made and its id is nobody else's, so one that is there
-    /// already was put there by a try of ours whose answer got lost.
-    pub async fn open_approval(&self, approval: &Approval) -> Result<(), Error> {
+    /// Puts it to people; its revision. Its decision was just made and its id is nobody else's, so one that is
+    /// there already was put there by a try of ours whose answer got lost (`None`).
+    pub async fn open_approval(&self, approval: &Approval) -> Result<Option<u64>, Error> {
         let doing = "open an approval";
         let key = &approval_key(approval.org_id, approval.decision_id);
-        let opened = persist(CHANGE_DEADLINE, doing, || {
+        persist(CHANGE_DEADLINE, doing, || {
             self.set_value(Bucket::Approvals, key, approval_value(approval), 0, doing)
-        });
-        opened.await.map(drop)
+        })
+        .await
     }
 
     /// An approval as it is now, asked of the leader; `None` if the organisation has no such one.

@@ -47,8 +47,10 @@ async fn of_many_who_resolve_and_spend_an_approval_one_is_the_first_and_the_othe
     let approval = asked();
     let (org, id) = (approval.org_id, approval.decision_id);
     assert_eq!(journal.approval(org, id).await.expect("an answer"), None);
-    journal.open_approval(&approval).await.expect("opened");
-    journal.open_approval(&approval).await.expect("it was us");
+    let opened = journal.open_approval(&approval).await.expect("opened");
+    assert!(opened.is_some());
+    let again = journal.open_approval(&approval).await.expect("it was us");
+    assert_eq!(again, None);
 
     let resolution = |user: u128| Resolution {
         approved: true,
