@@ -15,6 +15,7 @@ use crate::{
     accounts::passwords::Passwords,
     alerts::backtest::BACKTESTS,
     announce::Announcer,
+    approvals::{STREAMS, WAITS},
     config::{Config, PublicUrl},
     deliveries::{
         secrets::seal::Vault,
@@ -30,7 +31,7 @@ use crate::{
     lifecycle::Tasks,
     mail::{self, Post},
     planes::{Appenders, ControlPlane, DataPlane},
-    snapshots::Keys,
+    snapshots::{Approvals, Keys},
 };
 
 /// How long a start waits for NATS, so that the order of starts does not matter.
@@ -45,6 +46,7 @@ pub struct Node {
     pub store: Store,
     pub door: Door,
     pub announcer: Announcer,
+    pub approvals: Approvals,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
     pub nameservers: Vec<SocketAddr>,
@@ -88,6 +90,7 @@ impl Node {
                 cookie: SessionCookie::new(config.http.public_url.is_https()),
             },
             announcer: Announcer::new(store.clone(), journal.clone()),
+            approvals: Approvals::new(journal.clone(), clock),
             journal,
             store,
             clock,
@@ -117,6 +120,7 @@ impl Node {
             door: self.door.clone(),
             events,
             journal: self.journal.clone(),
+            approvals: self.approvals.clone(),
             clock: self.clock,
             retention: self.retention,
         }
@@ -156,6 +160,9 @@ impl Node {
             exports: Slots::new(EXPORTS),
             backtests: Slots::new(BACKTESTS),
             turns: Turns::default(),
+            approvals: self.approvals.clone(),
+            waits: Slots::new(WAITS),
+            streams: Slots::new(STREAMS),
         })
     }
 }

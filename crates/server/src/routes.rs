@@ -22,6 +22,7 @@ use crate::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
     alerts::{backtest::ask as backtest, rules, suggest, trial, trigger, versions},
+    approvals::{queue, resolve, show as decisions, stream as approvals},
     decisions::decide,
     deliveries::{
         asked::{cancel, recover::ask as recover, resend},
@@ -147,6 +148,15 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             "/v1/api-keys/{id}/rotate",
             per_key(KeyWrite, post(api_keys::rotate)),
         )
+        .route("/v1/runtime/decisions/{id}", get(decisions::show))
+        .route("/v1/runtime/decisions/{id}/stream", get(approvals::one))
+        .route("/v1/runtime/decisions/{id}/resolve", post(resolve::resolve))
+        .route("/v1/runtime/approvals", per_key(List, get(queue::list)))
+        .route(
+            "/v1/runtime/approvals/stream",
+            per_key(List, get(approvals::all)),
+        )
+        .route("/v1/runtime/approvals/{id}", get(decisions::show_to_people))
         .merge(accounts(control))
         .layer(middleware::from_fn_with_state(
             cross_site,
