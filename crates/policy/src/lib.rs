@@ -1,9 +1,23 @@
 //! What agents may do: policy sets, questions and verdicts. Pure, and the only user of Cedar.
+//!
+//! A *question* ([`Question`]) is put into Cedar's terms once ([`Asked`]) and answered by a *set*
+//! ([`PolicySet`]), which gives a *verdict* with its reasons ([`Decided`]). What we add to Cedar: four
+//! verdicts instead of two, an error that denies, and an index, so that a question meets the policies
+//! that can apply to it and not all of them (`slice.rs`).
 
+mod asked;
+mod decide;
+pub mod obligation;
 pub mod question;
 pub mod set;
+mod slice;
+pub mod starter;
+mod terms;
+mod text;
+mod value;
 pub mod verdict;
 
-pub use question::{Asked, Party, Question};
-pub use set::PolicySet;
-pub use verdict::{Decided, Verdict};
+pub use asked::Asked;
+pub use question::{Party, Question};
+pub use set::{ENGINE, PolicySet};
+pub use verdict::{Decided, Determining, Effect, Failed, Verdict};

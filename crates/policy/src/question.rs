@@ -1,8 +1,23 @@
 //! May this principal do this to that, in these circumstances?
 
-use domain::fault::Fault;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// What a question is about if nobody says: policies can name it like any other resource.
+pub const UNSPECIFIED: &str = "unspecified";
+
+/// The type of resources that say none of their own.
+const RESOURCE: &str = "Resource";
+
+/// The type of the principals that are agents.
+pub(crate) const AGENT: &str = "Agent";
+
+/// The type of actions. Nothing else may have it, or `action in ...` could be answered by a caller.
+pub(crate) const ACTION: &str = "Action";
+
+/// Begins what is hashed, so that the digest of a question is no digest of anything else.
+const DIGEST_DOMAIN: &str = "watchbell.question.v1\n";
 
 /// A question as it was asked, whichever door it came through; recorded with its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,7 +29,8 @@ pub struct Question {
     pub context: Map<String, Value>,
 }
 
-/// Who acts, or what is acted on: a type and an id, which make an entity of Cedar.
+/// Who acts, or what is acted on: a type and an id, which make an entity of Cedar. The properties are
+/// its attributes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Party {
     #[serde(rename = "type")]
@@ -25,22 +41,47 @@ pub struct Party {
 }
 
 impl Question {
-    /// A question of an agent of ours: `resource` is `type:id`.
+    /// A question of an agent of ours: `resource` is `type:id`. What has no type that Cedar could name
+    /// is a `Resource` by its whole text, so that a policy sees all of it.
     pub fn of_agent(
         agent_id: &str,
         action: &str,
         resource: Option<&str>,
         context: Map<String, Value>,
     ) -> Self {
-        let (kind, id) = resource
-            .and_then(|resource| resource.split_once(':'))
-            .unwrap_or(("Resource", resource.unwrap_or_default()));
+        let whole = resource.unwrap_or(UNSPECIFIED);
+        let (kind, id) = whole
+            .split_once(':')
+            .filter(|(kind, _)| is_type(kind))
+            .unwrap_or((RESOURCE, whole));
         Self {
-            principal: Party::new("Agent", agent_id),
+            principal: Party::new(AGENT, agent_id),
             action: action.to_owned(),
             resource: Party::new(kind, id),
             context,
         }
+    }
+
+    /// Names the question and what is to be done (`sha256:` and 64 hexadecimal digits), whatever the
+    /// order of members in their JSON. An approval is bound to it.
+    pub fn digest(&self, payload: Option<&Value>) -> String {
+        let mut hasher = Sha256::new();
+        hasher.update(DIGEST_DOMAIN);
+        for party in [&self.principal, &self.resource] {
+            add_text(&mut hasher, &party.kind);
+            add_text(&mut hasher, &party.id);
+            add_object(&mut hasher, &party.properties);
+        }
+        add_text(&mut hasher, &self.action);
+        add_object(&mut hasher, &self.context);
+        match payload {
+            None => hasher.update("-"),
+            Some(payload) => {
+                hasher.update("+");
+                add_value(&mut hasher, payload);
+            }
+        }
+        format!("sha256:{}", hex::encode(hasher.finalize()))
     }
 }
 
@@ -52,22 +93,70 @@ impl Party {
             properties: Map::new(),
         }
     }
+
+    /// The subject of an AuthZEN request, whose standard spells the type of agents in small letters.
+    pub fn of_subject(kind: &str, id: &str, properties: Map<String, Value>) -> Self {
+        let kind = if kind == "agent" { AGENT } else { kind };
+        Self {
+            properties,
+            ..Self::new(kind, id)
+        }
+    }
 }
 
-/// A question in Cedar's terms, made once however many sets are asked.
-#[derive(Clone, Debug)]
-pub struct Asked {
-    pub(crate) principal: cedar_policy::EntityUid,
-    pub(crate) action: cedar_policy::EntityUid,
-    pub(crate) resource: cedar_policy::EntityUid,
-    pub(crate) context: cedar_policy::Context,
+/// Whether a party may have this type: an identifier of Cedar that has no other meaning.
+pub(crate) fn is_type(text: &str) -> bool {
+    /// Words of Cedar's grammar, and what is kept for its own use.
+    const KEPT: [&str; 10] = [
+        "true", "false", "if", "then", "else", "in", "is", "like", "has", "__cedar",
+    ];
+    let mut bytes = text.bytes();
+    let is_first = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+    bytes.next().is_some_and(is_first)
+        && bytes.all(|byte| is_first(byte) || byte.is_ascii_digit())
+        && text.len() <= TYPE_BYTES_MAX
+        && text != ACTION
+        && !KEPT.contains(&text)
 }
 
-impl Asked {
-    /// What has no meaning in Cedar is refused, never left out: a policy must not be passed because
-    /// something was dropped. The pointers of faults are those of a [`Question`].
-    pub fn new(question: &Question) -> Result<Self, Vec<Fault>> {
-        let _ = question;
-        Err(vec![Fault::invalid("", "not yet")])
+/// Longer than any name of a type that somebody would write in a policy.
+pub(crate) const TYPE_BYTES_MAX: usize = 128;
+
+/// Texts carry their length, so that two of them cannot be mistaken for two others.
+fn add_text(hasher: &mut Sha256, text: &str) {
+    hasher.update(format!("{}:", text.len()));
+    hasher.update(text);
+}
+
+fn add_object(hasher: &mut Sha256, object: &Map<String, Value>) {
+    let mut members: Vec<_> = object.iter().collect();
+    members.sort_unstable_by_key(|(name, _)| *name);
+    hasher.update(format!("{{{}:", members.len()));
+    for (name, value) in members {
+        add_text(hasher, name);
+        add_value(hasher, value);
+    }
+}
+
+fn add_value(hasher: &mut Sha256, value: &Value) {
+    match value {
+        Value::Null => hasher.update("n"),
+        Value::Bool(true) => hasher.update("t"),
+        Value::Bool(false) => hasher.update("f"),
+        Value::Number(number) => {
+            hasher.update("#");
+            add_text(hasher, &number.to_string());
+        }
+        Value::String(text) => {
+            hasher.update("\"");
+            add_text(hasher, text);
+        }
+        Value::Array(values) => {
+            hasher.update(format!("[{}:", values.len()));
+            for value in values {
+                add_value(hasher, value);
+            }
+        }
+        Value::Object(object) => add_object(hasher, object),
     }
 }

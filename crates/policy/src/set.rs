@@ -1,24 +1,103 @@
 //! A version of an organisation's policies, ready to be asked.
 
-use domain::fault::Fault;
-use serde_json::Value;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::LazyLock,
+};
+
+use cedar_policy::{Entity, EntityUid, Policy, PolicyId, Schema, ffi::DetailedError};
+use domain::fault::{Fault, FaultCode, pointer_to};
+use sha2::{Digest, Sha256};
 
 use crate::{
-    question::Asked,
-    verdict::{Decided, Verdict},
+    slice::{Slices, is_unsliceable},
+    terms::Terms,
+    text,
 };
+
+/// What answers, as it is recorded with every decision.
+pub static ENGINE: LazyLock<String> = LazyLock::new(|| {
+    let (sdk, language) = (
+        cedar_policy::get_sdk_version(),
+        cedar_policy::get_lang_version(),
+    );
+    format!(
+        "cedar {sdk} (language {}.{})",
+        language.major, language.minor
+    )
+});
+
+/// How many policies may name neither an action nor a principal: each of them costs every question
+/// one to ten microseconds.
+pub const UNSLICEABLE_MAX: usize = 200;
+
+/// How many faults of a text are told at a time.
+pub const FAULTS_MAX: usize = 50;
+
+/// Begins what is hashed, so that the digest of a set is no digest of anything else.
+const DIGEST_DOMAIN: &str = "watchbell.policies.v1\n";
 
 /// Policies, read and indexed.
 #[derive(Debug)]
 pub struct PolicySet {
     digest: String,
+    pub(crate) slices: Slices,
+    /// By id, which orders what is told.
+    pub(crate) terms: BTreeMap<String, Terms>,
+    pub(crate) vocabulary: Option<Vocabulary>,
+}
+
+/// What a schema says that questions may be about.
+#[derive(Debug)]
+pub(crate) struct Vocabulary {
+    pub schema: Schema,
+    /// The actions, each with the groups that it is in.
+    pub actions: HashMap<EntityUid, InGroups>,
+}
+
+#[derive(Debug)]
+pub(crate) struct InGroups {
+    pub entity: Entity,
+    /// The action itself, and all its groups.
+    pub names: Vec<EntityUid>,
+}
+
+/// Policies as Cedar read them, under the ids that they were given.
+pub(crate) struct Parsed {
+    pub policies: Vec<(Policy, Terms)>,
+    pub schema: Option<Schema>,
 }
 
 impl PolicySet {
     /// Reads texts that were checked when they were saved.
     pub fn read(policies: &str, schema: Option<&str>) -> Result<Self, Vec<Fault>> {
+        Self::index(policies, schema, Slices::add)
+    }
+
+    /// The same without an index: every question meets every policy. It is there to prove that the
+    /// index changes no answer.
+    pub fn read_whole(policies: &str, schema: Option<&str>) -> Result<Self, Vec<Fault>> {
+        Self::index(policies, schema, Slices::add_unsliced)
+    }
+
+    fn index(
+        policies: &str,
+        schema: Option<&str>,
+        add: impl Fn(&mut Slices, &Policy),
+    ) -> Result<Self, Vec<Fault>> {
+        let parsed = Parsed::read(policies, schema)?;
+        let mut slices = Slices::default();
+        let mut terms = BTreeMap::new();
+        for (policy, own) in parsed.policies {
+            add(&mut slices, &policy);
+            terms.insert(own.id().to_owned(), own);
+        }
+        let vocabulary = parsed.schema.map(Vocabulary::new).transpose()?;
         Ok(Self {
             digest: digest(policies, schema),
+            slices,
+            terms,
+            vocabulary,
         })
     }
 
@@ -28,30 +107,166 @@ impl PolicySet {
 
     /// How many policies there are.
     pub fn len(&self) -> usize {
-        0
+        self.terms.len()
     }
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
 
-    /// Answers. `is_approved`: a person has approved this very question, so policies that only ask for
-    /// that are satisfied.
-    pub fn decide(&self, asked: &Asked, payload: Option<&Value>, is_approved: bool) -> Decided {
-        let _ = (asked, payload, is_approved);
-        Decided {
-            verdict: Verdict::Deny,
-            reason: String::new(),
-            policies: Vec::new(),
-            errors: Vec::new(),
-            modified_payload: None,
+impl Vocabulary {
+    fn new(schema: Schema) -> Result<Self, Vec<Fault>> {
+        let entities = schema.action_entities().map_err(|error| {
+            vec![Fault::invalid(
+                "/schema",
+                format!("The actions are not in order: {error}."),
+            )]
+        })?;
+        let actions = entities.iter().map(|entity| {
+            let uid = entity.uid();
+            let groups = entities.ancestors(&uid).into_iter().flatten().cloned();
+            let names = std::iter::once(uid.clone()).chain(groups).collect();
+            (
+                uid,
+                InGroups {
+                    entity: entity.clone(),
+                    names,
+                },
+            )
+        });
+        let actions = actions.collect();
+        Ok(Self { schema, actions })
+    }
+}
+
+impl Parsed {
+    pub fn read(policies: &str, schema: Option<&str>) -> Result<Self, Vec<Fault>> {
+        let faults = text::faults(policies, schema);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let mut faults = Vec::new();
+        let schema = schema.and_then(|text| match Schema::from_cedarschema_str(text) {
+            Ok((schema, _warnings)) => Some(schema),
+            Err(error) => {
+                faults.extend(faults_of(&DetailedError::from(&error), "/schema", text));
+                None
+            }
+        });
+        let policies = match policies.parse::<cedar_policy::PolicySet>() {
+            Ok(parsed) => named(&parsed, policies, &mut faults),
+            Err(error) => {
+                faults.extend(faults_of(
+                    &DetailedError::from(&error),
+                    "/policies",
+                    policies,
+                ));
+                Vec::new()
+            }
+        };
+        if !faults.is_empty() {
+            faults.truncate(FAULTS_MAX);
+            return Err(faults);
+        }
+        Ok(Self { policies, schema })
+    }
+}
+
+/// The policies under their own ids, in the order of the text.
+fn named(
+    parsed: &cedar_policy::PolicySet,
+    text: &str,
+    faults: &mut Vec<Fault>,
+) -> Vec<(Policy, Terms)> {
+    if let Some(template) = parsed.templates().next() {
+        let name = template.annotation("id").unwrap_or("one without an id");
+        let detail = format!(
+            "Slots like ?principal cannot be filled here ({name}). Name the principal or resource."
+        );
+        faults.push(Fault::invalid("/policies", detail));
+    }
+    // Cedar numbers the policies of a text: `policy0`, `policy1` and so on.
+    let number = |policy: &Policy| {
+        let id: &str = policy.id().as_ref();
+        id.trim_start_matches("policy")
+            .parse()
+            .unwrap_or(usize::MAX)
+    };
+    let mut numbered: Vec<(usize, &Policy)> = parsed
+        .policies()
+        .map(|policy| (number(policy), policy))
+        .collect();
+    numbered.sort_by_key(|(number, _)| *number);
+    let mut seen = std::collections::HashSet::new();
+    let mut policies = Vec::with_capacity(numbered.len());
+    let mut unsliceable = 0;
+    let mut from = 0;
+    for (number, policy) in numbered {
+        let source = policy.to_cedar().unwrap_or_default();
+        let at = text[from..]
+            .find(&source)
+            .map_or(from, |offset| from + offset);
+        from = at;
+        match Terms::read(policy, number, &text::line_and_column(text, at)) {
+            Err(fault) => faults.push(fault),
+            Ok(terms) if !seen.insert(terms.id().to_owned()) => {
+                let pointer = format!("/policies{}", pointer_to(terms.id()));
+                let detail = format!(
+                    "Two policies have this id; the second is at {}. Give it another.",
+                    text::line_and_column(text, at)
+                );
+                faults.push(Fault::new(FaultCode::FieldDuplicated, pointer, detail));
+            }
+            Ok(terms) => {
+                unsliceable += usize::from(is_unsliceable(policy));
+                policies.push((policy.new_id(PolicyId::new(terms.id())), terms));
+            }
         }
     }
+    if unsliceable > UNSLICEABLE_MAX {
+        let detail = format!(
+            "{unsliceable} policies name neither an action nor a principal, and {UNSLICEABLE_MAX} may: \
+             every question has to be put to each of them. Write `action == Action::\"...\"`, \
+             `action in [...]` or `principal == Agent::\"...\"` into the scope of the others."
+        );
+        faults.push(Fault::invalid("/policies", detail));
+    }
+    policies
+}
+
+/// What Cedar says is wrong, each with its place in the text.
+pub(crate) fn faults_of(error: &DetailedError, pointer: &str, text: &str) -> Vec<Fault> {
+    std::iter::once(error)
+        .chain(&error.related)
+        .map(|error| Fault::invalid(pointer, told(error, text)))
+        .collect()
+}
+
+/// What Cedar says, where in the text, and what it advises.
+pub(crate) fn told(error: &DetailedError, text: &str) -> String {
+    let place = error.source_locations.first();
+    let place = place.map(|label| format!(" ({})", text::line_and_column(text, label.loc.start)));
+    let help = error.help.as_ref().map(|help| format!(" {help}."));
+    let told = format!(
+        "{}{}.{}",
+        error.message,
+        place.unwrap_or_default(),
+        help.unwrap_or_default()
+    );
+    crate::verdict::shorten(&told)
 }
 
 /// Names the texts of a version: `sha256:` and 64 hexadecimal digits. Two versions with the same digest
 /// answer every question alike.
 pub fn digest(policies: &str, schema: Option<&str>) -> String {
-    let _ = (policies, schema);
-    String::new()
+    let mut hasher = Sha256::new();
+    hasher.update(DIGEST_DOMAIN);
+    hasher.update(format!("{}:", policies.len()));
+    hasher.update(policies);
+    if let Some(schema) = schema {
+        hasher.update(format!("{}:", schema.len()));
+        hasher.update(schema);
+    }
+    format!("sha256:{}", hex::encode(hasher.finalize()))
 }

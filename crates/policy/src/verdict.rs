@@ -5,6 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::terms::Terms;
+
+/// How many policies and how many errors are told of one decision; of the rest, how many there are.
+pub const TOLD_MAX: usize = 20;
+
+/// How long an error's text may be.
+pub const ERROR_CHARS_MAX: usize = 500;
+
 /// The four answers there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -23,10 +31,15 @@ pub struct Decided {
     pub verdict: Verdict,
     /// For people: the `@reason` of a policy that decided, or ours.
     pub reason: String,
-    /// The policies that decided, by id.
+    /// The policies that decided, by id; of `deny` none if nothing permits.
     pub policies: Vec<Determining>,
-    /// Policies that could not be evaluated; then the verdict is `deny`.
+    /// How many more decided.
+    pub policies_left_out: usize,
+    /// Policies that could not be evaluated, by id, or what about the question does not fit the schema;
+    /// then the verdict is `deny`.
     pub errors: Vec<Failed>,
+    /// How many more failed.
+    pub errors_left_out: usize,
     /// Of `modify`: the payload as it may be used.
     pub modified_payload: Option<Value>,
 }
@@ -36,6 +49,7 @@ pub struct Decided {
 pub struct Determining {
     pub id: String,
     pub effect: Effect,
+    /// All but `@id`, which is above, and `@obligation`, which was carried out.
     pub annotations: BTreeMap<String, String>,
 }
 
@@ -50,6 +64,8 @@ pub enum Effect {
 /// A policy that could not be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Failed {
+    /// Empty if no policy failed but the question does not fit the schema.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub id: String,
     pub error: String,
 }
@@ -64,5 +80,35 @@ impl Verdict {
             Self::Escalate => "escalate",
             Self::Deny => "deny",
         }
+    }
+}
+
+impl Decided {
+    /// Denied without a policy that says so.
+    pub(crate) fn deny(reason: &str) -> Self {
+        Self::by(Verdict::Deny, &[], reason)
+    }
+
+    /// Decided by these policies; `otherwise` is the reason if none of them gives one.
+    pub(crate) fn by(verdict: Verdict, policies: &[&Terms], otherwise: &str) -> Self {
+        let reason = policies.iter().find_map(|terms| terms.reason());
+        let told = policies.iter().take(TOLD_MAX);
+        Self {
+            verdict,
+            reason: reason.unwrap_or(otherwise).to_owned(),
+            policies: told.map(|terms| terms.told.clone()).collect(),
+            policies_left_out: policies.len().saturating_sub(TOLD_MAX),
+            errors: Vec::new(),
+            errors_left_out: 0,
+            modified_payload: None,
+        }
+    }
+}
+
+/// A text for people, cut where it is too long.
+pub(crate) fn shorten(text: &str) -> String {
+    match text.char_indices().nth(ERROR_CHARS_MAX) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", &text[..end]),
     }
 }

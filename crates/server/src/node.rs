@@ -31,7 +31,7 @@ use crate::{
     lifecycle::Tasks,
     mail::{self, Post},
     planes::{Appenders, ControlPlane, DataPlane},
-    snapshots::{Approvals, Keys},
+    snapshots::{Approvals, Guards, Keys},
 };
 
 /// How long a start waits for NATS, so that the order of starts does not matter.
@@ -46,6 +46,7 @@ pub struct Node {
     pub store: Store,
     pub door: Door,
     pub announcer: Announcer,
+    pub guards: Guards,
     pub approvals: Approvals,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
@@ -90,6 +91,7 @@ impl Node {
                 cookie: SessionCookie::new(config.http.public_url.is_https()),
             },
             announcer: Announcer::new(store.clone(), journal.clone()),
+            guards: Guards::new(journal.clone()),
             approvals: Approvals::new(journal.clone(), clock),
             journal,
             store,
@@ -120,6 +122,7 @@ impl Node {
             door: self.door.clone(),
             events,
             journal: self.journal.clone(),
+            guards: self.guards.clone(),
             approvals: self.approvals.clone(),
             clock: self.clock,
             retention: self.retention,

@@ -43,7 +43,7 @@ use crate::{
     fresh,
     lifecycle::Tasks,
     mail::Post,
-    snapshots::Approvals,
+    snapshots::{Approvals, Guards},
     telemetry::metrics as names,
 };
 
@@ -57,6 +57,7 @@ pub struct DataPlane {
     pub door: Door,
     pub events: Appenders,
     pub journal: Journal,
+    pub guards: Guards,
     pub approvals: Approvals,
     pub clock: Clock,
     pub retention: Duration,

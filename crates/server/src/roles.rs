@@ -94,6 +94,10 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
         "follow keys",
         node.door.keys.clone().follow(stopping.clone()),
     );
+    tasks.spawn(
+        "follow policies",
+        node.guards.clone().follow(stopping.clone()),
+    );
     let limits = node.door.quotas.used.clone().run(stopping.clone());
     tasks.spawn("limits", async move {
         limits.await;

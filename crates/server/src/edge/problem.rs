@@ -18,7 +18,7 @@ use utoipa::{
     openapi::{ContentBuilder, Ref, RefOr, Response as Described, ResponseBuilder},
 };
 
-use crate::error_chain::chain;
+use crate::{error_chain::chain, snapshots::guards::Unknown};
 
 /// How long a client should wait before it asks a server again that lacks a dependency.
 const RETRY_AFTER_S: u64 = 2;
@@ -220,6 +220,19 @@ impl From<journal::Error> for Problem {
             "a request failed on the journal"
         );
         Self::new(code, code.summary())
+    }
+}
+
+impl From<Unknown> for Problem {
+    fn from(unknown: Unknown) -> Self {
+        match unknown {
+            Unknown::Journal(error) => error.into(),
+            Unknown::Unreadable { .. } => {
+                let error = chain(&unknown);
+                tracing::error!(error, "nothing is answered by policies that cannot be read");
+                Self::new(ErrorCode::Internal, ErrorCode::Internal.summary())
+            }
+        }
     }
 }
 

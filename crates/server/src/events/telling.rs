@@ -107,7 +107,7 @@ async fn record<C: Change>(plane: &ControlPlane, change: &C) -> Result<(), Error
     match record_as(change.tail(), &plane.events, &arrival, &change.event()).await {
         Ok(_) => {}
         // Ours are always valid. Should one not be, it must not hold up the others for ever.
-        Err(error @ (Unrecorded::Invalid(_) | Unrecorded::Unwritable(_))) => {
+        Err(error @ Unrecorded::Invalid(_)) => {
             let (error, of, id) = (chain(&error), C::OF, change.id());
             tracing::error!(error, of, id, "a change cannot be recorded");
         }

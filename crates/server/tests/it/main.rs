@@ -16,6 +16,8 @@ mod conservation;
 mod coverage;
 mod crashes;
 mod dead_letters;
+mod decisions;
+mod decisions_outages;
 mod deliveries;
 mod deployment;
 mod dev;

@@ -1,0 +1,213 @@
+//! From what Cedar says of each policy to one verdict.
+//!
+//! In this order: a policy that fails denies, because we cannot know what it would have said. A forbid
+//! denies. Without one, what no permit allows is denied. What is left is allowed, with the changes that
+//! permits oblige to (`modify`), or, if a forbid asks for a person, `escalate`: but only if it would be
+//! allowed with approval, so that nobody is asked in vain.
+
+use cedar_policy::{AuthorizationError, Entities, Request};
+use serde_json::Value;
+
+use crate::{
+    asked::Asked,
+    obligation,
+    set::PolicySet,
+    terms::Terms,
+    verdict::{Decided, Effect, Failed, TOLD_MAX, Verdict, shorten},
+};
+
+impl PolicySet {
+    /// Answers. `is_approved`: a person has approved this very question, so policies that only ask for
+    /// that are satisfied.
+    pub fn decide(&self, asked: &Asked, payload: Option<&Value>, is_approved: bool) -> Decided {
+        match self.ask(asked) {
+            Ok(said) => said.judge(payload, is_approved),
+            Err(error) => Decided {
+                errors: vec![Failed {
+                    id: String::new(),
+                    error: shorten(&error),
+                }],
+                ..Decided::deny(
+                    "The question does not fit the schema of these policies; see `errors`.",
+                )
+            },
+        }
+    }
+
+    /// What the policies say, or why the question is none that they could be asked.
+    fn ask(&self, asked: &Asked) -> Result<Said<'_>, String> {
+        let mut said = Said::default();
+        let answer = |response: &cedar_policy::Response| {
+            let diagnostics = response.diagnostics();
+            said.satisfied.extend(
+                diagnostics
+                    .reason()
+                    .filter_map(|id| self.terms.get(id.as_ref() as &str)),
+            );
+            said.failed.extend(diagnostics.errors().map(failed));
+        };
+        match &self.vocabulary {
+            None => {
+                let request = request(asked, None)?;
+                self.slices
+                    .ask(&request, &asked.actions, &asked.entities, answer);
+            }
+            Some(vocabulary) => {
+                let request = request(asked, Some(&vocabulary.schema))?;
+                let action = vocabulary
+                    .actions
+                    .get(&asked.action)
+                    .ok_or("The schema does not know this action.")?;
+                if !asked.parties.is_empty() {
+                    Entities::from_entities(
+                        asked.parties.iter().cloned(),
+                        Some(&vocabulary.schema),
+                    )
+                    .map_err(|error| with_sources(&error))?;
+                }
+                let known = asked.parties.iter().chain([&action.entity]).cloned();
+                let entities =
+                    Entities::from_entities(known, None).map_err(|error| with_sources(&error))?;
+                self.slices.ask(&request, &action.names, &entities, answer);
+            }
+        }
+        said.satisfied.sort_by_key(|terms| terms.id());
+        said.satisfied.dedup_by_key(|terms| terms.id());
+        said.failed.sort_by(|one, other| one.id.cmp(&other.id));
+        said.failed.dedup_by(|one, other| one.id == other.id);
+        Ok(said)
+    }
+}
+
+/// The policies that apply and those that failed, each by id and once.
+#[derive(Default)]
+struct Said<'a> {
+    satisfied: Vec<&'a Terms>,
+    failed: Vec<Failed>,
+}
+
+impl Said<'_> {
+    fn judge(self, payload: Option<&Value>, is_approved: bool) -> Decided {
+        let forbids = |is_escalating| {
+            let forbids = self.satisfied.iter().copied();
+            forbids.filter(move |terms| {
+                terms.told.effect == Effect::Forbid && terms.is_escalating == is_escalating
+            })
+        };
+        let plain: Vec<&Terms> = forbids(false).collect();
+        let asking: Vec<&Terms> = forbids(true).filter(|_| !is_approved).collect();
+        let mut decided = if !plain.is_empty() {
+            Decided::by(Verdict::Deny, &plain, "A policy forbids this.")
+        } else if !self.failed.is_empty() {
+            Decided::deny("A policy could not be evaluated, so this is denied; see `errors`.")
+        } else {
+            let permitted = self.permitted(payload);
+            match (permitted.verdict, asking.is_empty()) {
+                (_, true) => permitted,
+                (Verdict::Deny, false) => Decided {
+                    reason: format!("{} Nobody is asked to approve it.", permitted.reason),
+                    ..permitted
+                },
+                _ => Decided::by(
+                    Verdict::Escalate,
+                    &asking,
+                    "A policy asks for a person's approval.",
+                ),
+            }
+        };
+        decided.errors_left_out = self.failed.len().saturating_sub(TOLD_MAX);
+        decided.errors = self.failed;
+        decided.errors.truncate(TOLD_MAX);
+        decided
+    }
+
+    /// What would be answered if nothing forbade.
+    fn permitted(&self, payload: Option<&Value>) -> Decided {
+        let permits = self.satisfied.iter().copied();
+        let permits: Vec<&Terms> = permits
+            .filter(|terms| terms.told.effect == Effect::Permit)
+            .collect();
+        if permits.is_empty() {
+            return Decided::deny("No policy permits this.");
+        }
+        let obliging: Vec<&Terms> = permits
+            .iter()
+            .copied()
+            .filter(|terms| terms.obligation.is_some())
+            .collect();
+        if obliging.is_empty() {
+            return Decided::by(Verdict::Allow, &permits, "A policy permits this.");
+        }
+        match modified(&obliging, payload) {
+            Ok(modified) => Decided {
+                modified_payload: Some(modified),
+                ..Decided::by(
+                    Verdict::Modify,
+                    &obliging,
+                    "A policy permits this with another payload.",
+                )
+            },
+            Err(reason) => Decided {
+                reason,
+                ..Decided::by(Verdict::Deny, &obliging, "")
+            },
+        }
+    }
+}
+
+/// The payload with the changes of all policies, in the order of their ids.
+fn modified(obliging: &[&Terms], payload: Option<&Value>) -> Result<Value, String> {
+    let Some(payload) = payload else {
+        return Err("This is permitted with a change of its payload only, and there is none. Send `payload`.".to_owned());
+    };
+    let mut modified = payload.clone();
+    for terms in obliging {
+        let Some(obligation) = &terms.obligation else {
+            continue;
+        };
+        obligation.apply(&mut modified).map_err(|error| {
+            shorten(&format!(
+                "The payload cannot be changed as the policy `{}` asks: {error}.",
+                terms.id()
+            ))
+        })?;
+    }
+    if obligation::fits(&modified) {
+        Ok(modified)
+    } else {
+        Err(format!(
+            "The changed payload would be longer than {} bytes.",
+            obligation::MODIFIED_BYTES_MAX
+        ))
+    }
+}
+
+fn request(asked: &Asked, schema: Option<&cedar_policy::Schema>) -> Result<Request, String> {
+    Request::new(
+        asked.principal.clone(),
+        asked.action.clone(),
+        asked.resource.clone(),
+        asked.context.clone(),
+        schema,
+    )
+    .map_err(|error| with_sources(&error))
+}
+
+fn failed(error: &AuthorizationError) -> Failed {
+    let AuthorizationError::PolicyEvaluationError(error) = error;
+    Failed {
+        id: error.policy_id().to_string(),
+        error: shorten(&error.inner().to_string()),
+    }
+}
+
+/// An error with what caused it, in a line.
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut told = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        told = format!("{told}: {error}");
+        source = error.source();
+    }
+    told
+}

@@ -1,0 +1,126 @@
+//! The policies of a set that can apply to a question: found by its action and its principal, which
+//! most policies name in their scope.
+//!
+//! A policy is filed in a bucket for what its scope names. A question is put to the buckets of its own
+//! names and to those of policies that name none; what is left out could neither apply nor fail,
+//! because Cedar looks at the scope before anything else. Every bucket is ready to be asked, so there
+//! is nothing to make and nothing to lock when a question comes, and no more buckets than names in the
+//! policies.
+
+use std::collections::HashMap;
+
+use cedar_policy::{
+    ActionConstraint, Authorizer, Effect, Entities, EntityUid, Policy, PrincipalConstraint,
+    Request, Response,
+};
+
+/// All policies of a set, filed.
+#[derive(Debug, Default)]
+pub(crate) struct Slices {
+    anybody: ByAction,
+    /// Policies about one principal.
+    somebody: HashMap<EntityUid, ByAction>,
+}
+
+#[derive(Debug, Default)]
+struct ByAction {
+    anything: Bucket,
+    /// By an action, or a group of them.
+    something: HashMap<EntityUid, Bucket>,
+}
+
+/// Cedar tells the policies that decided and no others: not what is permitted if something forbids.
+/// We must know both, so permits and forbids are asked apart.
+#[derive(Debug, Default)]
+struct Bucket {
+    permits: Option<cedar_policy::PolicySet>,
+    forbids: Option<cedar_policy::PolicySet>,
+}
+
+impl Slices {
+    /// Files a policy. Its id must be new.
+    pub fn add(&mut self, policy: &Policy) {
+        let by_action = match principal_of(policy) {
+            Some(principal) => self.somebody.entry(principal).or_default(),
+            None => &mut self.anybody,
+        };
+        match actions_of(policy) {
+            None => by_action.anything.add(policy),
+            Some(actions) => {
+                for action in actions {
+                    by_action.something.entry(action).or_default().add(policy);
+                }
+            }
+        }
+    }
+
+    /// Files a policy as if it could apply to everything.
+    pub fn add_unsliced(&mut self, policy: &Policy) {
+        self.anybody.anything.add(policy);
+    }
+
+    /// What Cedar says of the policies that can apply. `actions` is the action and all groups that it
+    /// is in.
+    pub fn ask(
+        &self,
+        request: &Request,
+        actions: &[EntityUid],
+        entities: &Entities,
+        mut answer: impl FnMut(&Response),
+    ) {
+        let authorizer = Authorizer::new();
+        let principal = request
+            .principal()
+            .and_then(|principal| self.somebody.get(principal));
+        for by_action in [Some(&self.anybody), principal].into_iter().flatten() {
+            let named = actions
+                .iter()
+                .filter_map(|action| by_action.something.get(action));
+            for bucket in std::iter::once(&by_action.anything).chain(named) {
+                for policies in [&bucket.permits, &bucket.forbids].into_iter().flatten() {
+                    answer(&authorizer.is_authorized(request, policies, entities));
+                }
+            }
+        }
+    }
+}
+
+impl Bucket {
+    fn add(&mut self, policy: &Policy) {
+        let policies = match policy.effect() {
+            Effect::Permit => &mut self.permits,
+            Effect::Forbid => &mut self.forbids,
+        };
+        let policies = policies.get_or_insert_default();
+        // A scope may name an action twice; a policy that is there already need not be added.
+        if policies.policy(policy.id()).is_none() {
+            let added = policies.add(policy.clone());
+            added.expect("a policy without slots, whose id is not there yet");
+        }
+    }
+}
+
+/// Whether a policy names neither a principal nor an action, so that every question meets it.
+pub(crate) fn is_unsliceable(policy: &Policy) -> bool {
+    principal_of(policy).is_none() && actions_of(policy).is_none()
+}
+
+/// The one principal that a policy is about. No principal of ours is in a group, so to be in one is to
+/// be it.
+fn principal_of(policy: &Policy) -> Option<EntityUid> {
+    match policy.principal_constraint() {
+        PrincipalConstraint::Eq(principal)
+        | PrincipalConstraint::In(principal)
+        | PrincipalConstraint::IsIn(_, principal) => Some(principal),
+        PrincipalConstraint::Any | PrincipalConstraint::Is(_) => None,
+    }
+}
+
+/// The actions and groups that a policy is about.
+fn actions_of(policy: &Policy) -> Option<Vec<EntityUid>> {
+    match policy.action_constraint() {
+        ActionConstraint::Any => None,
+        ActionConstraint::In(actions) => Some(actions),
+        ActionConstraint::Eq(action) => Some(vec![action]),
+    }
+}
