@@ -19,6 +19,7 @@ pub mod id;
 pub mod idempotency;
 pub mod limit;
 pub mod partition;
+pub mod policies;
 pub mod rule;
 pub mod secret;
 pub mod timestamp;

@@ -26,6 +26,7 @@ mod mail;
 mod node;
 mod openapi;
 mod planes;
+mod policies;
 mod retry;
 mod roles;
 mod routes;

@@ -31,6 +31,7 @@ use crate::{
     lifecycle::Tasks,
     mail::{self, Post},
     planes::{Appenders, ControlPlane, DataPlane},
+    policies::checks::Checks,
     snapshots::{Approvals, Guards, Keys},
 };
 
@@ -54,6 +55,7 @@ pub struct Node {
     pub deployment_keys: Arc<DeploymentKeys>,
     pub vault: Arc<Vault>,
     pub rules_per_org_max: u32,
+    pub policy_versions_max: u32,
     pub delivery_concurrency: usize,
     pub endpoint_concurrency: u32,
     pub retention: Duration,
@@ -104,6 +106,7 @@ impl Node {
             deployment_keys: Arc::new(DeploymentKeys::read(&config.delivery)),
             vault: Arc::new(Vault::open(&config.secrets)?),
             rules_per_org_max: config.alerts.rules_per_org_max,
+            policy_versions_max: config.policies.versions_per_org_max,
             delivery_concurrency: config.delivery.concurrency,
             endpoint_concurrency: config.delivery.endpoint_concurrency,
             retention: config.retention(),
@@ -151,6 +154,8 @@ impl Node {
             deployment_keys: Arc::clone(&self.deployment_keys),
             vault: Arc::clone(&self.vault),
             rules_per_org_max: self.rules_per_org_max,
+            policy_versions_max: self.policy_versions_max,
+            checks: Checks::new(),
             passwords: Passwords::new()?,
             post,
             public_url: Arc::clone(&self.public_url),

@@ -24,7 +24,7 @@ use crate::{
         secrets::manage as secrets,
     },
     edge::problem::{FaultBody, ProblemBody},
-    events, exports, health,
+    events, exports, health, policies,
 };
 
 #[derive(OpenApi)]
@@ -56,6 +56,11 @@ use crate::{
         endpoints::list, endpoints::show, endpoints::pause, endpoints::resume,
         rebuild::rebuild,
         secrets::stage, secrets::list, secrets::promote, secrets::drop,
+        policies::standing::show, policies::standing::update, policies::standing::activate,
+        policies::standing::roll_back, policies::versions::create, policies::versions::list,
+        policies::versions::show, policies::shadow::start, policies::shadow::stop,
+        policies::shadow::report, policies::backtest::backtest, policies::validate::validate,
+        policies::trial::test,
         health::live, health::ready, health::metrics,
         serve,
         alert,

@@ -43,6 +43,7 @@ use crate::{
     fresh,
     lifecycle::Tasks,
     mail::Post,
+    policies::checks::Checks,
     snapshots::{Approvals, Guards},
     telemetry::metrics as names,
 };
@@ -75,6 +76,8 @@ pub struct ControlPlane {
     pub deployment_keys: Arc<DeploymentKeys>,
     pub vault: Arc<Vault>,
     pub rules_per_org_max: u32,
+    pub policy_versions_max: u32,
+    pub checks: Checks,
     pub passwords: Passwords,
     /// `None`: there is no mail server.
     pub post: Option<Post>,

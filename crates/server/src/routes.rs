@@ -11,8 +11,8 @@ use axum::{
 use domain::{
     error_code::ErrorCode,
     limit::Operation::{
-        Confirm, Decide, Export, Ingest, KeyWrite, List, Login, PasswordReset, Register, RuleTry,
-        RuleWrite,
+        Confirm, Decide, Export, Ingest, KeyWrite, List, Login, PasswordReset, PolicyTry,
+        PolicyWrite, Register, RuleTry, RuleWrite,
     },
 };
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
@@ -22,7 +22,7 @@ use crate::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
     alerts::{backtest::ask as backtest, rules, suggest, trial, trigger, versions},
-    approvals::{queue, resolve, show as decisions, stream as approvals},
+    approvals::{queue, resolve, show as decision, stream as approval_stream},
     decisions::decide,
     deliveries::{
         asked::{cancel, recover::ask as recover, resend},
@@ -42,6 +42,10 @@ use crate::{
     health::{self, Health},
     openapi,
     planes::{ControlPlane, DataPlane},
+    policies::{
+        backtest as policy_backtest, shadow, standing, trial as policy_trial, validate,
+        versions as policy_versions,
+    },
 };
 
 /// How long the control plane may take. Its waits for the journal are bounded (8 s for a key, 8 s for
@@ -148,15 +152,8 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             "/v1/api-keys/{id}/rotate",
             per_key(KeyWrite, post(api_keys::rotate)),
         )
-        .route("/v1/runtime/decisions/{id}", get(decisions::show))
-        .route("/v1/runtime/decisions/{id}/stream", get(approvals::one))
-        .route("/v1/runtime/decisions/{id}/resolve", post(resolve::resolve))
-        .route("/v1/runtime/approvals", per_key(List, get(queue::list)))
-        .route(
-            "/v1/runtime/approvals/stream",
-            per_key(List, get(approvals::all)),
-        )
-        .route("/v1/runtime/approvals/{id}", get(decisions::show_to_people))
+        .merge(policies(control))
+        .merge(approvals(control))
         .merge(accounts(control))
         .layer(middleware::from_fn_with_state(
             cross_site,
@@ -172,6 +169,70 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         .merge(control)
         .layer(middleware::map_response(no_store));
     Ok(private.merge(document))
+}
+
+/// What agents may do, and which version of that is in force.
+fn policies(control: &ControlPlane) -> Router<ControlPlane> {
+    let per_key = |operation, route| rate_limit::per_key(control, operation, route);
+    Router::new()
+        .route(
+            "/v1/policies",
+            per_key(PolicyWrite, patch(standing::update)).get(standing::show),
+        )
+        .route(
+            "/v1/policies/versions",
+            per_key(PolicyWrite, post(policy_versions::create)).get(policy_versions::list),
+        )
+        .route(
+            "/v1/policies/versions/{version}",
+            get(policy_versions::show),
+        )
+        .route(
+            "/v1/policies/versions/{version}/activate",
+            per_key(PolicyWrite, post(standing::activate)),
+        )
+        .route(
+            "/v1/policies/rollback",
+            per_key(PolicyWrite, post(standing::roll_back)),
+        )
+        .route(
+            "/v1/policies/versions/{version}/shadow",
+            per_key(PolicyWrite, post(shadow::start)),
+        )
+        .route(
+            "/v1/policies/shadow",
+            per_key(PolicyTry, get(shadow::report)).delete(shadow::stop),
+        )
+        .route(
+            "/v1/policies/versions/{version}/backtest",
+            per_key(PolicyTry, post(policy_backtest::backtest)),
+        )
+        .route(
+            "/v1/policies/validate",
+            per_key(PolicyTry, post(validate::validate)),
+        )
+        .route(
+            "/v1/policies/test",
+            per_key(PolicyTry, post(policy_trial::test)),
+        )
+}
+
+/// What became of decisions, and what waits for people.
+fn approvals(control: &ControlPlane) -> Router<ControlPlane> {
+    let per_key = |operation, route| rate_limit::per_key(control, operation, route);
+    Router::new()
+        .route("/v1/runtime/decisions/{id}", get(decision::show))
+        .route(
+            "/v1/runtime/decisions/{id}/stream",
+            get(approval_stream::one),
+        )
+        .route("/v1/runtime/decisions/{id}/resolve", post(resolve::resolve))
+        .route("/v1/runtime/approvals", per_key(List, get(queue::list)))
+        .route(
+            "/v1/runtime/approvals/stream",
+            per_key(List, get(approval_stream::all)),
+        )
+        .route("/v1/runtime/approvals/{id}", get(decision::show_to_people))
 }
 
 /// How people come in, and how they manage who else does.

@@ -22,6 +22,7 @@ pub mod outbox;
 pub mod page;
 pub mod partitions;
 pub mod password_resets;
+pub mod policies;
 pub mod recoveries;
 pub mod registrations;
 pub mod rule_counts;

@@ -98,7 +98,7 @@ fn readable(json: &str) -> Result<String, Problem> {
 }
 
 /// The fault of a body that has both of two fields, or none.
-pub(super) fn either(pointer: &str, names: &str) -> Problem {
+pub(crate) fn either(pointer: &str, names: &str) -> Problem {
     let detail = format!("Give either {names}.");
     Problem::invalid(vec![Fault::new(FaultCode::FieldRequired, pointer, detail)])
 }
