@@ -12,6 +12,7 @@ use crate::{edge::Problem, planes::ControlPlane};
 /// The event of a decision, as far as it is shown.
 #[derive(Deserialize)]
 struct DecisionEvent {
+    decision_id: Option<String>,
     agent_id: String,
     action: String,
     resource: Option<String>,
@@ -61,8 +62,14 @@ pub async fn decision(
         .event(org, EventId::from_uuid(id.uuid()))
         .await?;
     let event = event.ok_or_else(not_found)?;
-    // Anybody may send events, and so one that is none of ours.
     let event: DecisionEvent = serde_json::from_str(&event.json).map_err(|_| not_found())?;
+    // Anybody may send events; only ours can know the id that they are given.
+    if event
+        .decision_id
+        .is_none_or(|named| named.parse() != Ok(id))
+    {
+        return Err(not_found());
+    }
     let said = event.metadata.decision.ok_or_else(not_found)?;
     let mut decision = DecisionDetail {
         summary: ApprovalBody {

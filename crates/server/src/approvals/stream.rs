@@ -38,8 +38,8 @@ const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Streams what waits for a person, and how it ends.
 ///
-/// Server-sent events: an `approval` for each decision that is pending, then `ready`, then an `approval` for each
-/// that is escalated and each that ends. A client that reads too slowly is let go, and begins anew.
+/// Server-sent events: `ready` first, then an `approval` for each decision that is pending, for each that is
+/// escalated and for each that ends. A client that reads too slowly is let go, and begins anew.
 #[utoipa::path(
     get, path = "/v1/runtime/approvals/stream", tag = "approvals",
     security(("api_key" = ["approvals:read"]), ("session" = [])),
@@ -59,9 +59,9 @@ pub async fn all(
     let caught_up = timeout(CATCH_UP_TIMEOUT, plane.approvals.catch_up()).await;
     caught_up.unwrap_or(Ok(()))?;
     let pending = plane.approvals.pending(caller.org, None, usize::MAX);
+    let ready = [Bytes::from_static(sse::READY)].into_iter();
     let frames = pending.iter().map(|approval| frame(&plane, approval));
-    let ready = Bytes::from_static(sse::READY);
-    let unsent = frames.chain([ready]).collect();
+    let unsent = ready.chain(frames).collect();
     let org = caller.org;
     Ok(streamed(
         plane,
@@ -74,8 +74,8 @@ pub async fn all(
 
 /// Follows one decision until it has ended.
 ///
-/// Server-sent events: an `approval` as the decision stands, then `ready`, and another when it has ended, which is
-/// the last.
+/// Server-sent events: `ready` first, then an `approval` as the decision stands, and another when it has ended, which
+/// is the last.
 #[utoipa::path(
     get, path = "/v1/runtime/decisions/{id}/stream", tag = "decisions",
     security(("api_key" = ["decisions:write"]), ("session" = [])),
@@ -99,7 +99,7 @@ pub async fn one(
             (written(&decision.summary), Source::Ended)
         }
     };
-    let unsent = VecDeque::from([first, Bytes::from_static(sse::READY)]);
+    let unsent = VecDeque::from([Bytes::from_static(sse::READY), first]);
     Ok(streamed(plane, standing, slot, unsent, source))
 }
 
@@ -122,7 +122,7 @@ impl Source {
         }
     }
 
-    /// The next news, and whether it is the last; `None` if there will be no more. Nothing is lost if the wait
+    /// The next news; `None` if there will be no more. Nothing is lost if the wait
     /// is given up.
     async fn next(&mut self, plane: &ControlPlane) -> Option<Bytes> {
         loop {
