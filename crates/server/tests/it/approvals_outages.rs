@@ -1,7 +1,9 @@
 //! Something goes away while people are asked: agents and people go on, and nothing is told twice or never.
 
+use std::time::Duration;
+
 use domain::{
-    DecisionId, Timestamp, UserId,
+    DecisionId, UserId,
     approval::{Refused, Resolution, Resolver},
 };
 use futures::{StreamExt as _, stream};
@@ -67,7 +69,7 @@ async fn what_was_resolved_by_a_node_that_died_before_it_told_is_told_by_another
     let resolution = Resolution {
         approved: true,
         by: Resolver::User(UserId::from_uuid(Uuid::from_u128(1))),
-        at: now(),
+        at: entry.approval.asked_at.plus(Duration::from_millis(1)),
         note: None,
     };
     let (org, decision): (_, DecisionId) = (entry.approval.org_id, entry.approval.decision_id);
@@ -133,10 +135,4 @@ async fn the_thousand_and_first_that_waits_is_denied_until_one_is_resolved() {
         .resolve(&listed[0], &json!({"approve": false}))
         .await;
     customer.escalate(&refund()).await;
-}
-
-fn now() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let millis = since.expect("after 1970").as_millis();
-    Timestamp::from_unix_millis(i64::try_from(millis).expect("before 292 million"))
 }
