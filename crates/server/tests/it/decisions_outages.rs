@@ -9,6 +9,7 @@ use crate::{
     decisions::PAYMENTS,
     deployment::{Customer, DEADLINE, Deployment},
     errors::problem,
+    outages::patient,
 };
 
 fn refund(amount: u32) -> Value {
@@ -67,7 +68,8 @@ async fn without_the_journal_nothing_is_answered_unless_the_organisation_fails_o
     let mut nats = own::nats().expect("NATS");
     let deployment = Deployment::on_journal(&nats.url());
     let mut server = deployment.serve_all();
-    let closed = deployment.customer(&mut server);
+    let mut closed = deployment.customer(&mut server);
+    closed.http = patient();
     let open = deployment.customer(&mut server);
     for customer in [&closed, &open] {
         customer.put_in_force(PAYMENTS).await;
@@ -77,7 +79,6 @@ async fn without_the_journal_nothing_is_answered_unless_the_organisation_fails_o
     for customer in [&closed, &open] {
         assert_eq!(customer.decide(&refund(1)).await["fallback"], false);
     }
-    // The node has heard of the fail mode once it answers by it.
     nats.kill();
 
     let started = Instant::now();
