@@ -15,6 +15,7 @@ use crate::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
     alerts::{backtest, rules, suggest, trial, trigger, versions},
+    approvals,
     decisions::decide,
     deliveries::{
         asked::{cancel, recover::ask as recover, resend},
@@ -39,6 +40,8 @@ use crate::{
         events::ingest::ingest, events::list::list, events::list::show, events::stream::stream, events::stats::stats,
         exports::ask::export, exports::jobs::list, exports::jobs::show, exports::jobs::cancel, exports::links::download,
         decide::decide,
+        approvals::show::show, approvals::show::show_to_people, approvals::queue::list, approvals::resolve::resolve,
+        approvals::stream::all, approvals::stream::one,
         rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
         trial::test, backtest::ask::saved, backtest::ask::unsaved, trigger::trigger, suggest::suggest,
         versions::list, versions::show,

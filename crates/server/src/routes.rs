@@ -22,6 +22,7 @@ use crate::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
     alerts::{backtest::ask as backtest, rules, suggest, trial, trigger, versions},
+    approvals::{queue, resolve, show as decision, stream as approval_stream},
     decisions::decide,
     deliveries::{
         asked::{cancel, recover::ask as recover, resend},
@@ -152,6 +153,7 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             per_key(KeyWrite, post(api_keys::rotate)),
         )
         .merge(policies(control))
+        .merge(approvals(control))
         .merge(accounts(control))
         .layer(middleware::from_fn_with_state(
             cross_site,
@@ -215,6 +217,24 @@ fn policies(control: &ControlPlane) -> Router<ControlPlane> {
             per_key(PolicyTry, post(policy_trial::test)),
         )
         .route("/v1/policies/templates", get(templates::list))
+}
+
+/// What became of decisions, and what waits for people.
+fn approvals(control: &ControlPlane) -> Router<ControlPlane> {
+    let per_key = |operation, route| rate_limit::per_key(control, operation, route);
+    Router::new()
+        .route("/v1/runtime/decisions/{id}", get(decision::show))
+        .route(
+            "/v1/runtime/decisions/{id}/stream",
+            get(approval_stream::one),
+        )
+        .route("/v1/runtime/decisions/{id}/resolve", post(resolve::resolve))
+        .route("/v1/runtime/approvals", per_key(List, get(queue::list)))
+        .route(
+            "/v1/runtime/approvals/stream",
+            per_key(List, get(approval_stream::all)),
+        )
+        .route("/v1/runtime/approvals/{id}", get(decision::show_to_people))
 }
 
 /// How people come in, and how they manage who else does.

@@ -7,4 +7,5 @@
 pub mod answer;
 pub mod ask;
 pub mod decide;
+mod escalate;
 pub mod record;

@@ -2,7 +2,7 @@
 
 use domain::{DecisionId, EventId};
 use policy::{Asked, Decided, PolicySet, Question, Verdict};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 
 /// A recorded decision.
 #[derive(Debug)]
@@ -69,6 +69,8 @@ struct Metadata {
     mode: Mode,
     shadow: Option<Said>,
     approval: Option<String>,
+    /// The policies asked for a person, and nobody could be asked or the approval was no good.
+    refused: Option<IgnoredAny>,
 }
 
 #[derive(Default, PartialEq, Eq, Deserialize)]
@@ -91,6 +93,7 @@ impl Recorded {
         }
         // In shadow mode it is the active version whose word is told beside the answer.
         let (said, shadow) = match (metadata.mode, metadata.shadow) {
+            (Mode::Enforce, shadow) if metadata.refused.is_some() => (Verdict::Escalate, shadow),
             (Mode::Enforce, shadow) => (metadata.decision, shadow),
             (Mode::Shadow, Some(said)) if said.policy_version == metadata.policy_version => {
                 (said.decision, None)

@@ -6,6 +6,9 @@
 mod access;
 mod accounts;
 mod api_keys;
+mod approvals;
+mod approvals_outages;
+mod approvals_streams;
 mod archive;
 mod backtest;
 mod canary;
