@@ -123,6 +123,10 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
         let mailing = notice_mail::sweep(control.clone(), post.clone(), stopping.clone());
         tasks.spawn("mail notices of endpoints", mailing);
     }
+    let following = node.approvals.clone().follow(stopping.clone());
+    tasks.spawn("follow approvals", following);
+    let telling = control.teller().sweep(stopping.clone());
+    tasks.spawn("tell the trail of approvals", telling);
     let telling = telling::sweep::<SecretChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of signing secrets", telling);
     let telling = telling::sweep::<Finding>(control.clone(), stopping.clone());

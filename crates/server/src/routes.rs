@@ -22,6 +22,7 @@ use crate::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
     alerts::{backtest::ask as backtest, rules, suggest, trial, trigger, versions},
+    approvals::{queue, resolve, show as decision, stream as approval_stream},
     decisions::{authzen, decide, hook},
     deliveries::{
         asked::{cancel, recover::ask as recover, resend},
@@ -42,8 +43,8 @@ use crate::{
     openapi,
     planes::{ControlPlane, DataPlane},
     policies::{
-        backtest as policy_backtest, shadow, standing, trial as policy_trial, validate,
-        versions as policy_versions,
+        backtest as policy_backtest, diff, shadow, standing, templates, trial as policy_trial,
+        validate, versions as policy_versions,
     },
 };
 
@@ -163,6 +164,7 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             per_key(KeyWrite, post(api_keys::rotate)),
         )
         .merge(policies(control))
+        .merge(approvals(control))
         .merge(accounts(control))
         .layer(middleware::from_fn_with_state(
             cross_site,
@@ -217,6 +219,7 @@ fn policies(control: &ControlPlane) -> Router<ControlPlane> {
             "/v1/policies/versions/{version}",
             get(policy_versions::show),
         )
+        .route("/v1/policies/versions/{version}/diff", get(diff::diff))
         .route(
             "/v1/policies/versions/{version}/activate",
             per_key(PolicyWrite, post(standing::activate)),
@@ -245,6 +248,25 @@ fn policies(control: &ControlPlane) -> Router<ControlPlane> {
             "/v1/policies/test",
             per_key(PolicyTry, post(policy_trial::test)),
         )
+        .route("/v1/policies/templates", get(templates::list))
+}
+
+/// What became of decisions, and what waits for people.
+fn approvals(control: &ControlPlane) -> Router<ControlPlane> {
+    let per_key = |operation, route| rate_limit::per_key(control, operation, route);
+    Router::new()
+        .route("/v1/runtime/decisions/{id}", get(decision::show))
+        .route(
+            "/v1/runtime/decisions/{id}/stream",
+            get(approval_stream::one),
+        )
+        .route("/v1/runtime/decisions/{id}/resolve", post(resolve::resolve))
+        .route("/v1/runtime/approvals", per_key(List, get(queue::list)))
+        .route(
+            "/v1/runtime/approvals/stream",
+            per_key(List, get(approval_stream::all)),
+        )
+        .route("/v1/runtime/approvals/{id}", get(decision::show_to_people))
 }
 
 /// How people come in, and how they manage who else does.

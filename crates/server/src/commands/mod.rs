@@ -9,6 +9,7 @@ mod healthcheck;
 mod hook;
 mod migrate;
 mod partitions;
+mod policies;
 mod reference;
 mod serve;
 
@@ -53,6 +54,9 @@ enum Command {
     /// Print settings for other programs that ask for decisions.
     #[command(subcommand)]
     Hook(hook::Hook),
+    /// Policies without a server: make recorded decisions again, check policies before they are sent.
+    #[command(subcommand)]
+    Policies(policies::Policies),
     /// Print generated reference pages.
     #[command(hide = true)]
     Reference(reference::Reference),
@@ -89,6 +93,7 @@ impl Cli {
                 Command::Partitions(command) => command.run().await,
                 Command::DeadLetters(command) => command.run().await,
                 Command::Hook(hook) => hook.run(),
+                Command::Policies(command) => command.run(),
                 Command::Reference(reference) => reference.run(),
             }
         });

@@ -8,5 +8,6 @@ pub mod answer;
 pub mod ask;
 pub mod authzen;
 pub mod decide;
+mod escalate;
 pub mod hook;
 pub mod record;
