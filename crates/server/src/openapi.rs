@@ -16,7 +16,7 @@ use crate::{
     },
     alerts::{backtest, rules, suggest, trial, trigger, versions},
     approvals,
-    decisions::decide,
+    decisions::{authzen, decide, hook},
     deliveries::{
         asked::{cancel, recover::ask as recover, resend},
         endpoints::manage as endpoints,
@@ -42,6 +42,8 @@ use crate::{
         decide::decide,
         approvals::show::show, approvals::show::show_to_people, approvals::queue::list, approvals::resolve::resolve,
         approvals::stream::all, approvals::stream::one,
+        authzen::evaluate::evaluate, authzen::batch::evaluate, authzen::metadata::show,
+        hook::before::before, hook::after::after,
         rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
         trial::test, backtest::ask::saved, backtest::ask::unsaved, trigger::trigger, suggest::suggest,
         versions::list, versions::show,
