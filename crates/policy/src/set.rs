@@ -168,7 +168,7 @@ fn named(
         let at = text[from..]
             .find(&source)
             .map_or(from, |offset| from + offset);
-        from = at;
+        from = at + source.len();
         match Terms::read(policy, number, &text::line_and_column(text, at)) {
             Err(fault) => faults.push(fault),
             Ok(terms) if !seen.insert(terms.id().to_owned()) => {
