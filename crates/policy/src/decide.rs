@@ -202,8 +202,9 @@ fn request(asked: &Asked, schema: Option<&cedar_policy::Schema>) -> Result<Reque
 
 fn failed(error: &AuthorizationError) -> Failed {
     let AuthorizationError::PolicyEvaluationError(error) = error;
+    let id: &str = error.policy_id().as_ref();
     Failed {
-        id: error.policy_id().to_string(),
+        id: id.to_owned(),
         error: shorten(&error.inner().to_string()),
     }
 }

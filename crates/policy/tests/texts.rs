@@ -144,6 +144,21 @@ fn texts_are_bounded() {
         "{detail}"
     );
 
+    let named: Vec<String> = (0..2001).map(|n| format!("Action::\"{n}\"")).collect();
+    let named: Vec<String> = named.chunks(400).map(|chunk| chunk.join(",")).collect();
+    let named: Vec<String> = (0..5)
+        .flat_map(|part| named.iter().map(move |actions| (part, actions)))
+        .enumerate()
+        .map(|(n, (_, actions))| {
+            format!("@id(\"p{n}\") permit (principal, action in [{actions}], resource);")
+        })
+        .collect();
+    let detail = first(&named.join("\n"), None);
+    assert!(
+        detail.starts_with("The scopes name 10005 actions"),
+        "{detail}"
+    );
+
     let long = format!(
         "@id(\"a\") permit (principal, action, resource) when {{ \"{}\" == \"\" }};",
         "x".repeat(10_000)
