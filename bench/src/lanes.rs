@@ -1,8 +1,9 @@
-//! Runs the same request again and again in a number of lanes, for a fixed time, and sums up.
+//! Runs the same request again and again in a number of lanes, for a fixed time, as fast as it goes or at a
+//! steady rate, and sums up.
 
 use std::time::{Duration, Instant};
 
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time};
 
 /// What a measurement came to.
 pub(crate) struct Figures {
@@ -42,6 +43,48 @@ where
         took.extend(lane??);
     }
     Ok(figures(took, events, started.elapsed()))
+}
+
+/// The same at a steady rate. A request that has to wait for its lane took that long as well.
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+pub(crate) async fn run_at<R, F>(
+    per_s: f64,
+    lanes: usize,
+    duration: Duration,
+    request: R,
+) -> anyhow::Result<Figures>
+where
+    R: Fn() -> F + Clone + Send + 'static,
+    F: Future<Output = anyhow::Result<()>> + Send,
+{
+    let started = Instant::now();
+    let mut set = JoinSet::new();
+    for lane in 0..lanes {
+        let request = request.clone();
+        set.spawn(async move {
+            let mut took = Vec::new();
+            for number in (lane..).step_by(lanes) {
+                let due = Duration::from_secs_f64(number as f64 / per_s);
+                if due >= duration {
+                    break;
+                }
+                let mut began = started + due;
+                if Instant::now() < began {
+                    time::sleep_until(began.into()).await;
+                    // A timer that is late is not the request's fault.
+                    began = Instant::now();
+                }
+                request().await?;
+                took.push(began.elapsed());
+            }
+            anyhow::Ok(took)
+        });
+    }
+    let mut took = Vec::new();
+    while let Some(lane) = set.join_next().await {
+        took.extend(lane??);
+    }
+    Ok(figures(took, 1, started.elapsed()))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]

@@ -3,9 +3,11 @@
 #![allow(clippy::print_stdout, reason = "a benchmark is what it prints")]
 
 mod backtest;
+mod bare_http;
 mod bare_journal;
 mod bare_post;
 mod bare_postgres;
+mod decide;
 mod deliver;
 mod events;
 mod fairness;
@@ -92,6 +94,8 @@ enum Profile {
     Queue,
     /// Deliveries per second to healthy endpoints, beside bare signed POSTs.
     Deliver,
+    /// Decisions through HTTP at 10, 100 and 1,000 policies, beside a bare echo and the bare journal.
+    Decide,
     /// Alerts to healthy endpoints, alone and beside five endpoints in trouble.
     Fairness,
     /// A million retries that wait: memory, lateness, and a crash.
@@ -108,6 +112,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         Profile::Rules => rules::measure(arguments.rules, Duration::from_secs(arguments.seconds))?,
         Profile::Queue => queue::measure(&arguments).await?,
         Profile::Deliver => deliver::measure(&arguments).await?,
+        Profile::Decide => decide::measure(&arguments).await?,
         Profile::Fairness => fairness::measure(&arguments).await?,
         Profile::Later => later::measure(&arguments).await?,
         Profile::Backtest => backtest::measure(&arguments).await?,

@@ -87,6 +87,7 @@ impl Settings {
             ("WATCHBELL__HTTP__LISTEN", "127.0.0.1:0"),
             ("WATCHBELL__POSTGRES__URL", &self.postgres),
             ("WATCHBELL__JOURNAL__URL", &self.nats),
+            ("WATCHBELL__LIMITS__DECISIONS", ENOUGH),
             ("WATCHBELL__LIMITS__INGEST", ENOUGH),
             ("WATCHBELL__LIMITS__LIST", ENOUGH),
             ("WATCHBELL__LIMITS__EXPORT", ENOUGH),
@@ -179,6 +180,22 @@ impl Customer {
         let (status, text) = (response.status(), response.text().await?);
         ensure!(status == 202, "{status}: {text}");
         Ok(())
+    }
+
+    /// Puts policies in force.
+    pub(crate) async fn policies(&self, text: &str) -> anyhow::Result<()> {
+        let body = Bytes::from(serde_json::json!({"policies": text}).to_string());
+        let made = self.answer_to("/v1/policies/versions", body, 201).await?;
+        let path = format!("/v1/policies/versions/{}/activate", made["version"]);
+        self.answer_to(&path, Bytes::from_static(b"{}"), 200)
+            .await?;
+        Ok(())
+    }
+
+    /// Asks for a decision.
+    pub(crate) async fn decide(&self, question: String) -> anyhow::Result<Value> {
+        let body = Bytes::from(question);
+        self.answer_to("/v1/runtime/decisions", body, 200).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {

@@ -28,6 +28,8 @@ pub struct Report {
     pub warnings: Vec<Warning>,
     /// What became of each test; none was run if there are errors.
     pub tests: Vec<TestResult>,
+    /// How many policies there are.
+    pub policies: usize,
     /// How many policies every question meets, because they name neither an action nor a principal.
     pub unsliceable: usize,
 }
@@ -61,6 +63,7 @@ pub fn check(policies: &str, schema: Option<&str>, tests: &[Test]) -> Report {
     let unsliceable = |(policy, _): &&(cedar_policy::Policy, _)| is_unsliceable(policy);
     let mut report = Report {
         errors: test::faults(tests),
+        policies: parsed.policies.len(),
         unsliceable: parsed.policies.iter().filter(unsliceable).count(),
         ..Report::default()
     };

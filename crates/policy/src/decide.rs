@@ -20,6 +20,16 @@ impl PolicySet {
     /// Answers. `is_approved`: a person has approved this very question, so policies that only ask for
     /// that are satisfied.
     pub fn decide(&self, asked: &Asked, payload: Option<&Value>, is_approved: bool) -> Decided {
+        self.judged(asked, Payload::Known(payload), is_approved)
+    }
+
+    /// Answers a question that was asked before and whose payload is not known any more: what must be
+    /// changed in it counts as changed.
+    pub fn decide_again(&self, asked: &Asked, is_approved: bool) -> Decided {
+        self.judged(asked, Payload::Unknown, is_approved)
+    }
+
+    fn judged(&self, asked: &Asked, payload: Payload<'_>, is_approved: bool) -> Decided {
         match self.ask(asked) {
             Ok(said) => said.judge(payload, is_approved),
             Err(error) => Decided {
@@ -79,6 +89,13 @@ impl PolicySet {
     }
 }
 
+/// What an agent is about to send.
+#[derive(Clone, Copy)]
+enum Payload<'p> {
+    Known(Option<&'p Value>),
+    Unknown,
+}
+
 /// The policies that apply and those that failed, each by id and once.
 #[derive(Default)]
 struct Said<'a> {
@@ -87,7 +104,7 @@ struct Said<'a> {
 }
 
 impl Said<'_> {
-    fn judge(self, payload: Option<&Value>, is_approved: bool) -> Decided {
+    fn judge(self, payload: Payload<'_>, is_approved: bool) -> Decided {
         let forbids = |is_escalating| {
             let forbids = self.satisfied.iter().copied();
             forbids.filter(move |terms| {
@@ -122,7 +139,7 @@ impl Said<'_> {
     }
 
     /// What would be answered if nothing forbade.
-    fn permitted(&self, payload: Option<&Value>) -> Decided {
+    fn permitted(&self, payload: Payload<'_>) -> Decided {
         let permits = self.satisfied.iter().copied();
         let permits: Vec<&Terms> = permits
             .filter(|terms| terms.told.effect == Effect::Permit)
@@ -138,9 +155,13 @@ impl Said<'_> {
         if obliging.is_empty() {
             return Decided::by(Verdict::Allow, &permits, "A policy permits this.");
         }
-        match modified(&obliging, payload) {
-            Ok(modified) => Decided {
-                modified_payload: Some(modified),
+        let modified = match payload {
+            Payload::Known(payload) => modified(&obliging, payload).map(Some),
+            Payload::Unknown => Ok(None),
+        };
+        match modified {
+            Ok(modified_payload) => Decided {
+                modified_payload,
                 ..Decided::by(
                     Verdict::Modify,
                     &obliging,

@@ -15,6 +15,7 @@ use crate::{
     accounts::passwords::Passwords,
     alerts::backtest::BACKTESTS,
     announce::Announcer,
+    approvals::{STREAMS, WAITS},
     config::{Config, PublicUrl},
     deliveries::{
         secrets::seal::Vault,
@@ -30,7 +31,8 @@ use crate::{
     lifecycle::Tasks,
     mail::{self, Post},
     planes::{Appenders, ControlPlane, DataPlane},
-    snapshots::Keys,
+    policies::checks::Checks,
+    snapshots::{Approvals, Guards, Keys},
 };
 
 /// How long a start waits for NATS, so that the order of starts does not matter.
@@ -45,12 +47,15 @@ pub struct Node {
     pub store: Store,
     pub door: Door,
     pub announcer: Announcer,
+    pub guards: Guards,
+    pub approvals: Approvals,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
     pub nameservers: Vec<SocketAddr>,
     pub deployment_keys: Arc<DeploymentKeys>,
     pub vault: Arc<Vault>,
     pub rules_per_org_max: u32,
+    pub policy_versions_max: u32,
     pub delivery_concurrency: usize,
     pub endpoint_concurrency: u32,
     pub retention: Duration,
@@ -88,6 +93,8 @@ impl Node {
                 cookie: SessionCookie::new(config.http.public_url.is_https()),
             },
             announcer: Announcer::new(store.clone(), journal.clone()),
+            guards: Guards::new(journal.clone()),
+            approvals: Approvals::new(journal.clone(), clock),
             journal,
             store,
             clock,
@@ -99,6 +106,7 @@ impl Node {
             deployment_keys: Arc::new(DeploymentKeys::read(&config.delivery)),
             vault: Arc::new(Vault::open(&config.secrets)?),
             rules_per_org_max: config.alerts.rules_per_org_max,
+            policy_versions_max: config.policies.versions_per_org_max,
             delivery_concurrency: config.delivery.concurrency,
             endpoint_concurrency: config.delivery.endpoint_concurrency,
             retention: config.retention(),
@@ -117,6 +125,8 @@ impl Node {
             door: self.door.clone(),
             events,
             journal: self.journal.clone(),
+            guards: self.guards.clone(),
+            approvals: self.approvals.clone(),
             clock: self.clock,
             retention: self.retention,
         }
@@ -144,6 +154,8 @@ impl Node {
             deployment_keys: Arc::clone(&self.deployment_keys),
             vault: Arc::clone(&self.vault),
             rules_per_org_max: self.rules_per_org_max,
+            policy_versions_max: self.policy_versions_max,
+            checks: Checks::new(),
             passwords: Passwords::new()?,
             post,
             public_url: Arc::clone(&self.public_url),
@@ -156,6 +168,9 @@ impl Node {
             exports: Slots::new(EXPORTS),
             backtests: Slots::new(BACKTESTS),
             turns: Turns::default(),
+            approvals: self.approvals.clone(),
+            waits: Slots::new(WAITS),
+            streams: Slots::new(STREAMS),
         })
     }
 }

@@ -15,7 +15,8 @@ use crate::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
     alerts::{backtest, rules, suggest, trial, trigger, versions},
-    decisions::decide,
+    approvals,
+    decisions::{authzen, decide, hook},
     deliveries::{
         asked::{cancel, recover::ask as recover, resend},
         endpoints::manage as endpoints,
@@ -23,7 +24,7 @@ use crate::{
         secrets::manage as secrets,
     },
     edge::problem::{FaultBody, ProblemBody},
-    events, exports, health,
+    events, exports, health, policies,
 };
 
 #[derive(OpenApi)]
@@ -39,6 +40,10 @@ use crate::{
         events::ingest::ingest, events::list::list, events::list::show, events::stream::stream, events::stats::stats,
         exports::ask::export, exports::jobs::list, exports::jobs::show, exports::jobs::cancel, exports::links::download,
         decide::decide,
+        approvals::show::show, approvals::show::show_to_people, approvals::queue::list, approvals::resolve::resolve,
+        approvals::stream::all, approvals::stream::one,
+        authzen::evaluate::evaluate, authzen::batch::evaluate, authzen::metadata::show,
+        hook::before::before, hook::after::after,
         rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
         trial::test, backtest::ask::saved, backtest::ask::unsaved, trigger::trigger, suggest::suggest,
         versions::list, versions::show,
@@ -53,6 +58,11 @@ use crate::{
         endpoints::list, endpoints::show, endpoints::pause, endpoints::resume,
         rebuild::rebuild,
         secrets::stage, secrets::list, secrets::promote, secrets::drop,
+        policies::standing::show, policies::standing::update, policies::standing::activate,
+        policies::standing::roll_back, policies::versions::create, policies::versions::list,
+        policies::versions::show, policies::diff::diff, policies::shadow::start, policies::shadow::stop,
+        policies::shadow::report, policies::backtest::backtest, policies::validate::validate,
+        policies::trial::test, policies::templates::list,
         health::live, health::ready, health::metrics,
         serve,
         alert,

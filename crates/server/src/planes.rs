@@ -25,6 +25,7 @@ use tokio::time::timeout;
 use crate::{
     accounts::passwords::Passwords,
     announce::Announcer,
+    approvals::tell::Teller,
     chance,
     config::PublicUrl,
     deliveries::{
@@ -42,6 +43,8 @@ use crate::{
     fresh,
     lifecycle::Tasks,
     mail::Post,
+    policies::checks::Checks,
+    snapshots::{Approvals, Guards},
     telemetry::metrics as names,
 };
 
@@ -55,6 +58,8 @@ pub struct DataPlane {
     pub door: Door,
     pub events: Appenders,
     pub journal: Journal,
+    pub guards: Guards,
+    pub approvals: Approvals,
     pub clock: Clock,
     pub retention: Duration,
 }
@@ -71,6 +76,8 @@ pub struct ControlPlane {
     pub deployment_keys: Arc<DeploymentKeys>,
     pub vault: Arc<Vault>,
     pub rules_per_org_max: u32,
+    pub policy_versions_max: u32,
+    pub checks: Checks,
     pub passwords: Passwords,
     /// `None`: there is no mail server.
     pub post: Option<Post>,
@@ -87,6 +94,10 @@ pub struct ControlPlane {
     pub exports: Slots,
     pub backtests: Slots,
     pub turns: Turns,
+    pub approvals: Approvals,
+    /// Requests that wait for the end of a decision, and streams of approvals.
+    pub waits: Slots,
+    pub streams: Slots,
 }
 
 impl DataPlane {
@@ -105,6 +116,16 @@ impl ControlPlane {
     ) -> Result<bool, store::Error> {
         let log = log(self.journal.partitions().of(org));
         fresh::wait(&self.journal, &self.store, log).await
+    }
+
+    /// Tells the trail how approvals end.
+    pub fn teller(&self) -> Teller {
+        Teller {
+            approvals: self.approvals.clone(),
+            events: self.events.clone(),
+            clock: self.clock,
+            retention: self.retention,
+        }
     }
 
     /// Makes what was just saved known to every node. If that takes too long it is made known later,

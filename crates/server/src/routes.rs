@@ -1,6 +1,6 @@
 //! Every route on one page.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -11,8 +11,8 @@ use axum::{
 use domain::{
     error_code::ErrorCode,
     limit::Operation::{
-        Confirm, Decide, Export, Ingest, KeyWrite, List, Login, PasswordReset, Register, RuleTry,
-        RuleWrite,
+        Confirm, Decide, Export, Ingest, KeyWrite, List, Login, PasswordReset, PolicyTry,
+        PolicyWrite, Register, RuleTry, RuleWrite,
     },
 };
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
@@ -22,7 +22,8 @@ use crate::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
     alerts::{backtest::ask as backtest, rules, suggest, trial, trigger, versions},
-    decisions::decide,
+    approvals::{queue, resolve, show as decision, stream as approval_stream},
+    decisions::{authzen, decide, hook},
     deliveries::{
         asked::{cancel, recover::ask as recover, resend},
         endpoints::manage as endpoints,
@@ -41,6 +42,10 @@ use crate::{
     health::{self, Health},
     openapi,
     planes::{ControlPlane, DataPlane},
+    policies::{
+        backtest as policy_backtest, diff, shadow, standing, templates, trial as policy_trial,
+        validate, versions as policy_versions,
+    },
 };
 
 /// How long the control plane may take. Its waits for the journal are bounded (8 s for a key, 8 s for
@@ -52,6 +57,7 @@ const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
 /// `per_address` for each client address; docs/reference/limits.md lists them.
 pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
     let cross_site = CrossSite::new(&control.public_url)?;
+    let public_url = Arc::clone(&control.public_url);
     let per_key = |operation, route| rate_limit::per_key(data, operation, route);
     let data = Router::new()
         .route("/v1/audit/events", per_key(Ingest, post(ingest::ingest)))
@@ -59,6 +65,16 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             "/v1/runtime/decisions",
             per_key(Decide, post(decide::decide)),
         )
+        .route(
+            "/v1/hooks/claude-code/pre-tool-use",
+            per_key(Decide, post(hook::before::before))
+                .route_layer(middleware::from_fn(hook::on_error::answered)),
+        )
+        .route(
+            "/v1/hooks/claude-code/post-tool-use",
+            per_key(Ingest, post(hook::after::after)),
+        )
+        .merge(authzen_doors(data))
         .with_state(data.clone());
 
     let per_key = |operation, route| rate_limit::per_key(control, operation, route);
@@ -147,6 +163,8 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             "/v1/api-keys/{id}/rotate",
             per_key(KeyWrite, post(api_keys::rotate)),
         )
+        .merge(policies(control))
+        .merge(approvals(control))
         .merge(accounts(control))
         .layer(middleware::from_fn_with_state(
             cross_site,
@@ -157,11 +175,98 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             CONTROL_TIMEOUT,
         ))
         .with_state(control.clone());
-    let document = Router::new().route("/openapi.json", get(openapi::serve));
+    let documents = Router::new()
+        .route("/openapi.json", get(openapi::serve))
+        .route(
+            "/.well-known/authzen-configuration",
+            get(authzen::metadata::show),
+        )
+        .with_state(public_url);
     let private = data
         .merge(control)
         .layer(middleware::map_response(no_store));
-    Ok(private.merge(document))
+    Ok(private.merge(documents))
+}
+
+/// Decisions in the words of AuthZEN.
+fn authzen_doors(data: &DataPlane) -> Router<DataPlane> {
+    let per_key = |operation, route| rate_limit::per_key(data, operation, route);
+    Router::new()
+        .route(
+            "/access/v1/evaluation",
+            per_key(Decide, post(authzen::evaluate::evaluate)),
+        )
+        .route(
+            "/access/v1/evaluations",
+            per_key(Decide, post(authzen::batch::evaluate)),
+        )
+        .layer(middleware::from_fn(authzen::request_id::echo))
+}
+
+/// What agents may do, and which version of that is in force.
+fn policies(control: &ControlPlane) -> Router<ControlPlane> {
+    let per_key = |operation, route| rate_limit::per_key(control, operation, route);
+    Router::new()
+        .route(
+            "/v1/policies",
+            per_key(PolicyWrite, patch(standing::update)).get(standing::show),
+        )
+        .route(
+            "/v1/policies/versions",
+            per_key(PolicyWrite, post(policy_versions::create)).get(policy_versions::list),
+        )
+        .route(
+            "/v1/policies/versions/{version}",
+            get(policy_versions::show),
+        )
+        .route("/v1/policies/versions/{version}/diff", get(diff::diff))
+        .route(
+            "/v1/policies/versions/{version}/activate",
+            per_key(PolicyWrite, post(standing::activate)),
+        )
+        .route(
+            "/v1/policies/rollback",
+            per_key(PolicyWrite, post(standing::roll_back)),
+        )
+        .route(
+            "/v1/policies/versions/{version}/shadow",
+            per_key(PolicyWrite, post(shadow::start)),
+        )
+        .route(
+            "/v1/policies/shadow",
+            per_key(PolicyTry, get(shadow::report)).delete(shadow::stop),
+        )
+        .route(
+            "/v1/policies/versions/{version}/backtest",
+            per_key(PolicyTry, post(policy_backtest::backtest)),
+        )
+        .route(
+            "/v1/policies/validate",
+            per_key(PolicyTry, post(validate::validate)),
+        )
+        .route(
+            "/v1/policies/test",
+            per_key(PolicyTry, post(policy_trial::test)),
+        )
+        .route("/v1/policies/templates", get(templates::list))
+}
+
+/// What became of decisions, and what waits for people.
+fn approvals(control: &ControlPlane) -> Router<ControlPlane> {
+    let per_key = |operation, route| rate_limit::per_key(control, operation, route);
+    Router::new()
+        .route("/v1/runtime/decisions/{id}", get(decision::show))
+        .route(
+            "/v1/runtime/decisions/{id}/stream",
+            get(approval_stream::one),
+        )
+        .route("/v1/runtime/decisions/{id}/resolve", post(resolve::resolve))
+        .route("/v1/runtime/approvals", per_key(List, get(queue::list)))
+        .route(
+            "/v1/runtime/approvals/stream",
+            per_key(List, get(approval_stream::all)),
+        )
+        .route("/v1/runtime/approvals/{id}", get(decision::show_to_people))
 }
 
 /// How people come in, and how they manage who else does.

@@ -35,6 +35,10 @@ pub enum Operation {
     KeyWrite,
     /// Trying rules: test, backtest, trigger and suggest, per API key or person.
     RuleTry,
+    /// Writing versions of policies and putting them in force, per API key or person.
+    PolicyWrite,
+    /// Trying policies: validate, test, backtest and the report of a shadow, per API key or person.
+    PolicyTry,
 }
 
 /// What a node does with an operation's limit while it cannot reach the others.
@@ -50,7 +54,7 @@ pub enum WhenAlone {
 }
 
 impl Operation {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Ingest,
         Self::List,
         Self::Export,
@@ -65,6 +69,8 @@ impl Operation {
         Self::MailTo,
         Self::KeyWrite,
         Self::RuleTry,
+        Self::PolicyWrite,
+        Self::PolicyTry,
     ];
 
     /// The policy's name, in headers, settings and Redis keys.
@@ -84,6 +90,8 @@ impl Operation {
             Self::MailTo => "mails",
             Self::KeyWrite => "key_writes",
             Self::RuleTry => "rule_tries",
+            Self::PolicyWrite => "policy_writes",
+            Self::PolicyTry => "policy_tries",
         }
     }
 
@@ -104,22 +112,26 @@ impl Operation {
             Self::MailTo => "mail to this address",
             Self::KeyWrite => "making and rotating API keys",
             Self::RuleTry => "trying alert rules",
+            Self::PolicyWrite => "writing policies and putting them in force",
+            Self::PolicyTry => "trying policies",
         }
     }
 
-    /// The default: section 8 of the specification. The last six are ours. A one-time token cannot
+    /// The default: section 8 of the specification. The last eight are ours. A one-time token cannot
     /// be guessed, so `confirm` only bounds the noise; `key_lookups` bounds what inventing keys costs
     /// the journal and the database. `invitations` and `mails` bound the mail that somebody with an
     /// account, or without, can have us send: more than a team makes in a day, and more than a person
     /// asks for. `key_writes` bounds the keys that somebody leaves behind, and `rule_tries` what reads
-    /// the whole trail or sends something.
+    /// the whole trail or sends something; `policy_writes` and `policy_tries` do the same for policies.
     pub const fn quota(self) -> Quota {
         match self {
             Self::Ingest => quota(600, MINUTE),
             Self::List => quota(120, MINUTE),
             Self::Export => quota(10, MINUTE),
             Self::Decide => quota(5_000, MINUTE),
-            Self::RuleWrite | Self::RuleTry => quota(20, MINUTE),
+            Self::RuleWrite | Self::RuleTry | Self::PolicyWrite | Self::PolicyTry => {
+                quota(20, MINUTE)
+            }
             Self::Login => quota(10, 15 * MINUTE),
             Self::Register | Self::PasswordReset => quota(3, 60 * MINUTE),
             Self::Confirm => quota(30, 15 * MINUTE),
@@ -148,7 +160,9 @@ impl Operation {
             | Self::Invite
             | Self::MailTo
             | Self::KeyWrite
-            | Self::RuleTry => WhenAlone::Share,
+            | Self::RuleTry
+            | Self::PolicyWrite
+            | Self::PolicyTry => WhenAlone::Share,
         }
     }
 }
@@ -190,6 +204,8 @@ mod tests {
                 "mails 10/24h",
                 "key_writes 60/60s",
                 "rule_tries 20/60s",
+                "policy_writes 20/60s",
+                "policy_tries 20/60s",
             ]
         );
     }

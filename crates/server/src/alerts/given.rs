@@ -98,12 +98,12 @@ fn readable(json: &str) -> Result<String, Problem> {
 }
 
 /// The fault of a body that has both of two fields, or none.
-pub(super) fn either(pointer: &str, names: &str) -> Problem {
+pub(crate) fn either(pointer: &str, names: &str) -> Problem {
     let detail = format!("Give either {names}.");
     Problem::invalid(vec![Fault::new(FaultCode::FieldRequired, pointer, detail)])
 }
 
 /// Faults of something that is a part of the body.
-pub(super) fn invalid_in(part: &str, faults: Vec<Fault>) -> Problem {
+pub(crate) fn invalid_in(part: &str, faults: Vec<Fault>) -> Problem {
     Problem::invalid(faults.into_iter().map(|fault| fault.under(part)).collect())
 }

@@ -27,6 +27,8 @@ pub use public_url::PublicUrl;
 
 /// The most that `alerts.rules_per_org_max` may be: matching is measured and tested up to here.
 const RULES_PER_ORG_MOST: u32 = 10_000;
+/// The most that `policies.versions_per_org_max` may be: a version a quarter of an hour, for three years.
+const POLICY_VERSIONS_MOST: u32 = 100_000;
 /// The most that `delivery.endpoint_concurrency` may be, and so the idle connections kept to one receiver.
 pub const ENDPOINT_CONCURRENCY_MOST: u32 = 64;
 
@@ -41,6 +43,7 @@ pub struct Config {
     pub limits: Limits,
     pub events: Events,
     pub alerts: Alerts,
+    pub policies: Policies,
     pub delivery: Delivery,
     pub secrets: Secrets,
     pub mail: Mail,
@@ -105,6 +108,8 @@ pub struct Limits {
     pub mails: Quota,
     pub key_writes: Quota,
     pub rule_tries: Quota,
+    pub policy_writes: Quota,
+    pub policy_tries: Quota,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -117,6 +122,12 @@ pub struct Events {
 #[serde(default, deny_unknown_fields)]
 pub struct Alerts {
     pub rules_per_org_max: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Policies {
+    pub versions_per_org_max: u32,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -261,6 +272,8 @@ impl Default for Limits {
             mails: Operation::MailTo.quota(),
             key_writes: Operation::KeyWrite.quota(),
             rule_tries: Operation::RuleTry.quota(),
+            policy_writes: Operation::PolicyWrite.quota(),
+            policy_tries: Operation::PolicyTry.quota(),
         }
     }
 }
@@ -282,6 +295,8 @@ impl Limits {
             Operation::MailTo => self.mails,
             Operation::KeyWrite => self.key_writes,
             Operation::RuleTry => self.rule_tries,
+            Operation::PolicyWrite => self.policy_writes,
+            Operation::PolicyTry => self.policy_tries,
         }
     }
 }
@@ -298,6 +313,14 @@ impl Default for Alerts {
     fn default() -> Self {
         Self {
             rules_per_org_max: 500,
+        }
+    }
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Self {
+            versions_per_org_max: 1_000,
         }
     }
 }
@@ -400,6 +423,10 @@ impl Config {
         anyhow::ensure!(
             (1..=RULES_PER_ORG_MOST).contains(&self.alerts.rules_per_org_max),
             "alerts.rules_per_org_max must be between 1 and {RULES_PER_ORG_MOST}"
+        );
+        anyhow::ensure!(
+            (1..=POLICY_VERSIONS_MOST).contains(&self.policies.versions_per_org_max),
+            "policies.versions_per_org_max must be between 1 and {POLICY_VERSIONS_MOST}"
         );
         anyhow::ensure!(
             self.delivery.concurrency > 0,

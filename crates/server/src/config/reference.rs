@@ -162,6 +162,16 @@ pub const SETTINGS: &[Setting] = &[
         "Alert rules tried (`test`, `suggest`, `backtest` and `trigger`), together, per API key or person.",
     ),
     setting(
+        "limits.policy_writes",
+        "20/60s",
+        "Changes of policies (versions written, activated, rolled back, watched, settings), together, per API key or person.",
+    ),
+    setting(
+        "limits.policy_tries",
+        "20/60s",
+        "Policies tried (`validate`, `test`, `backtest` and the report of a shadow), together, per API key or person.",
+    ),
+    setting(
         "events.retention_days",
         "183",
         "How many days events are kept, by when they occurred. An event that is older is refused; a day that is older is dropped whole.",
@@ -170,6 +180,11 @@ pub const SETTINGS: &[Setting] = &[
         "alerts.rules_per_org_max",
         "500",
         "How many alert rules an organisation may have, 1 to 10000. Every process that matches holds all of them in memory.",
+    ),
+    setting(
+        "policies.versions_per_org_max",
+        "1000",
+        "How many versions of its policies an organisation may have, 1 to 100000, the starter counted. None is ever deleted: decisions name the version that made them.",
     ),
     setting(
         "delivery.signing_secret",

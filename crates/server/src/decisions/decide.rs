@@ -1,39 +1,53 @@
 //! `POST /v1/runtime/decisions`: answers, once the journal has the decision.
 
+use std::collections::BTreeMap;
+
 use axum::{Json as JsonAnswer, extract::State};
-use domain::{DecisionId, error_code::ErrorCode, event::accept::Arrival, fault::Fault};
+use domain::{DecisionId, Timestamp, fault::Fault};
+use policy::{
+    Question, Verdict,
+    verdict::{Determining, Failed},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::{
-    chance,
-    edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, read::Json},
-    events::own::{Unrecorded, record},
-    planes::DataPlane,
-    telemetry::metrics as names,
+use super::{
+    answer::{Answer, Shadow, answer},
+    ask::{Ask, Mode, Named},
 };
-
-/// The policy every organisation starts with.
-const ALLOW_ALL: &str = "allow-all";
+use crate::{
+    edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, read::Json},
+    planes::DataPlane,
+};
 
 /// What an agent wants to do.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
-    /// 1 to 128 characters.
+pub struct DecisionRequest {
+    /// 1 to 128 characters; `Agent::"<agent_id>"` in policies.
     #[schema(example = "billing-agent")]
     agent_id: String,
-    /// A dotted name of two or more segments, at most 128 characters.
+    /// A dotted name of two or more segments, at most 128 characters; `Action::"<action>"` in policies.
     #[schema(example = "payments.refund")]
     action: String,
-    /// At most 256 characters.
+    /// `type:id`, at most 256 characters; `<type>::"<id>"` in policies.
     #[schema(example = "invoice:4711")]
     resource: Option<String>,
-    /// What a policy may look at; with what we add, at most 16 KiB. It is recorded.
+    /// What policies may look at; with what we add, at most 16 KiB. It is recorded.
     #[serde(default)]
     #[schema(value_type = Object)]
     context: Map<String, Value>,
+    /// What the agent is about to send. Policies do not see it, but may have it changed
+    /// (`modified_payload`), and an approval is good for this one only. Not recorded but for its digest.
+    #[schema(value_type = Option<Object>)]
+    payload: Option<Value>,
+    #[serde(default)]
+    mode: Mode,
+    /// Of a decision that was escalated and approved: its id. Everything else must be as it was asked then; an
+    /// approval is good for one decision.
+    #[schema(value_type = Option<String>, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    approval: Option<DecisionId>,
 }
 
 /// What was decided.
@@ -41,49 +55,69 @@ pub struct Question {
 pub struct Decision {
     #[schema(value_type = String, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
     decision_id: DecisionId,
-    #[schema(example = "allow")]
-    decision: &'static str,
-    reason: &'static str,
+    /// `allow`, `deny`, `modify` or `escalate`.
+    #[schema(value_type = String, example = "allow")]
+    decision: Verdict,
+    reason: String,
     /// The policies that decided.
     policies: Vec<DecidingPolicy>,
-    /// True if the answer was given without a policy being asked.
+    /// Policies that could not be evaluated; the decision is `deny` then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<PolicyError>,
+    #[schema(example = 3)]
+    policy_version: u32,
+    #[schema(example = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
+    policy_digest: String,
+    /// Of `modify`: what to send instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    modified_payload: Option<Value>,
+    /// Of `escalate`: what nobody resolves by then is denied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Timestamp>,
+    /// True if the answer was given without being sure of its record (`fail_mode` `open`).
     fallback: bool,
+    /// What would have been decided by a version that is not obeyed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shadow: Option<ShadowDecision>,
+    /// How long it took us, in microseconds.
+    latency_us: u64,
 }
 
 #[derive(Serialize, ToSchema)]
 pub struct DecidingPolicy {
     #[schema(example = "allow-all")]
-    id: &'static str,
-    #[schema(example = "permit")]
-    effect: &'static str,
+    id: String,
+    /// `permit` or `forbid`.
+    #[schema(value_type = String, example = "permit")]
+    effect: policy::verdict::Effect,
+    annotations: BTreeMap<String, String>,
 }
 
-/// The audit event that a decision is.
-#[derive(Serialize)]
-struct DecisionEvent<'a> {
-    event_type: &'static str,
-    agent_id: &'a str,
-    action: &'a str,
-    result: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    resource: Option<&'a str>,
-    decision_id: DecisionId,
-    metadata: DecisionMetadata<'a>,
+#[derive(Serialize, ToSchema)]
+pub struct PolicyError {
+    id: String,
+    error: String,
 }
 
-#[derive(Serialize)]
-struct DecisionMetadata<'a> {
-    policies: [&'static str; 1],
-    context: &'a Map<String, Value>,
+#[derive(Serialize, ToSchema)]
+pub struct ShadowDecision {
+    #[schema(value_type = String, example = "deny")]
+    decision: Verdict,
+    reason: String,
+    policies: Vec<DecidingPolicy>,
+    policy_version: u32,
+    policy_digest: String,
 }
 
 /// Asks whether an agent may do something.
 ///
-/// The decision is an audit event (`event_type` `decision`), durable before it is answered, so alert
-/// rules can watch for it. Only the policy `allow-all` exists today.
+/// A `deny` is an answer, not an error. The decision is an audit event (`event_type` `decision`), durable
+/// before it is answered, so alert rules can watch for it.
 #[utoipa::path(
     post, path = "/v1/runtime/decisions", tag = "decisions", security(("api_key" = ["decisions:write"])),
-    request_body = Question,
+    request_body = DecisionRequest,
     responses(
         (status = 200, description = "Decided and recorded", body = Decision),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
@@ -93,58 +127,95 @@ struct DecisionMetadata<'a> {
 pub async fn decide(
     State(plane): State<DataPlane>,
     caller: Caller<DecisionsWrite>,
-    Json(question): Json<Question>,
+    Json(request): Json<DecisionRequest>,
 ) -> Result<JsonAnswer<Decision>, Problem> {
-    let received_at = plane.clock.now();
-    let decision_id = DecisionId::new(received_at, chance::bytes());
-    let event = DecisionEvent {
-        event_type: "decision",
-        agent_id: &question.agent_id,
-        action: &question.action,
-        result: "allowed",
-        resource: question.resource.as_deref(),
-        decision_id,
-        metadata: DecisionMetadata {
-            policies: [ALLOW_ALL],
-            context: &question.context,
-        },
-    };
-    let arrival = Arrival {
-        org: caller.org,
-        received_at,
-        retention: plane.retention,
-    };
-    record(&plane.events, &arrival, &event)
-        .await
-        .map_err(|unrecorded| match unrecorded {
-            Unrecorded::Unwritable(error) => Problem::new(
-                ErrorCode::InvalidBody,
-                format!("This cannot be recorded: {error}."),
-            ),
-            Unrecorded::Invalid(fault) => Problem::invalid(vec![in_question(fault)]),
-            Unrecorded::Journal(error) => error.into(),
-        })?;
-    metrics::counter!(names::DECISIONS, "decision" => "allow").increment(1);
-    Ok(JsonAnswer(Decision {
-        decision_id,
-        decision: "allow",
-        reason: "No policy of your own is in force; `allow-all` permits everything.",
-        policies: vec![DecidingPolicy {
-            id: ALLOW_ALL,
-            effect: "permit",
-        }],
-        fallback: false,
-    }))
+    let ask = request
+        .into_ask()
+        .map_err(|faults| Problem::invalid(faults.into_iter().map(in_request).collect()))?;
+    let answer = answer(&plane, caller.org, &ask).await;
+    let answer = answer.map_err(|unanswered| unanswered.in_words(in_request))?;
+    Ok(JsonAnswer(answer.into()))
 }
 
-/// A fault of the event, told in the words of the question.
-fn in_question(fault: Fault) -> Fault {
-    if fault.pointer.starts_with("/metadata") {
-        return Fault {
-            pointer: "/context".to_owned(),
-            detail: fault.detail.replace("metadata", "context"),
-            ..fault
+impl DecisionRequest {
+    fn into_ask(self) -> Result<Ask, Vec<Fault>> {
+        let resource = self.resource.as_deref();
+        let question = Question::of_agent(&self.agent_id, &self.action, resource, self.context);
+        let named = Named {
+            agent_id: self.agent_id,
+            action: self.action,
+            resource: self.resource,
+            session_id: None,
         };
+        let mut ask = Ask::new(question, named)?;
+        ask.payload = self.payload;
+        ask.mode = self.mode;
+        ask.approval = self.approval;
+        Ok(ask)
     }
-    fault
+}
+
+/// A fault of the question or of its event, told in the words of the request.
+fn in_request(fault: Fault) -> Fault {
+    let pointer = fault.pointer.as_str();
+    let pointer = match pointer.strip_prefix("/principal") {
+        Some(_) => "/agent_id",
+        None if pointer.starts_with("/resource") => "/resource",
+        // What is too large for the record is the context.
+        None if pointer.starts_with("/metadata") => "/context",
+        None => return fault,
+    };
+    Fault {
+        pointer: pointer.to_owned(),
+        detail: fault.detail.replace("metadata", "context"),
+        ..fault
+    }
+}
+
+impl From<Answer> for Decision {
+    fn from(answer: Answer) -> Self {
+        let is_obeyed = answer.verdict == answer.decided.verdict;
+        let decided = answer.decided;
+        Self {
+            decision_id: answer.decision_id,
+            decision: answer.verdict,
+            reason: decided.reason,
+            policies: told(decided.policies),
+            errors: decided.errors.into_iter().map(PolicyError::from).collect(),
+            policy_version: answer.policy_version,
+            policy_digest: answer.policy_digest,
+            modified_payload: decided.modified_payload.filter(|_| is_obeyed),
+            expires_at: answer.expires_at,
+            fallback: answer.is_fallback,
+            shadow: answer.shadow.map(ShadowDecision::from),
+            latency_us: u64::try_from(answer.took.as_micros()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+impl From<Shadow> for ShadowDecision {
+    fn from(shadow: Shadow) -> Self {
+        Self {
+            decision: shadow.decided.verdict,
+            reason: shadow.decided.reason,
+            policies: told(shadow.decided.policies),
+            policy_version: shadow.policy_version,
+            policy_digest: shadow.policy_digest,
+        }
+    }
+}
+
+impl From<Failed> for PolicyError {
+    fn from(Failed { id, error }: Failed) -> Self {
+        Self { id, error }
+    }
+}
+
+pub fn told(policies: Vec<Determining>) -> Vec<DecidingPolicy> {
+    let told = |one: Determining| DecidingPolicy {
+        id: one.id,
+        effect: one.effect,
+        annotations: one.annotations,
+    };
+    policies.into_iter().map(told).collect()
 }

@@ -1,7 +1,13 @@
 //! Decisions: may this agent do this? Asked before it acts, recorded before it is answered.
 //!
-//! Every organisation starts with the policy `allow-all`, so that agents are not stopped on the day
-//! they are connected. Policies of one's own do not exist yet: today every answer is this one's, and
-//! what it buys is the record.
+//! A question comes through a door ([`decide`], [`authzen`], [`hook`]), becomes an [`ask`] that can be answered, is evaluated by the
+//! organisation's policies from memory and put on [`record`], and then is told ([`answer`]). Nothing here
+//! needs PostgreSQL.
 
+pub mod answer;
+pub mod ask;
+pub mod authzen;
 pub mod decide;
+mod escalate;
+pub mod hook;
+pub mod record;

@@ -18,7 +18,7 @@ use utoipa::{
     openapi::{ContentBuilder, Ref, RefOr, Response as Described, ResponseBuilder},
 };
 
-use crate::error_chain::chain;
+use crate::{error_chain::chain, snapshots::guards::Unknown};
 
 /// How long a client should wait before it asks a server again that lacks a dependency.
 const RETRY_AFTER_S: u64 = 2;
@@ -131,6 +131,15 @@ impl Problem {
         self.code
     }
 
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The same under another code, where a standard says which status it has.
+    pub fn told_as(self, code: ErrorCode) -> Self {
+        Self { code, ..self }
+    }
+
     pub fn not_found(what: &str) -> Self {
         Self::new(
             ErrorCode::NotFound,
@@ -220,6 +229,19 @@ impl From<journal::Error> for Problem {
             "a request failed on the journal"
         );
         Self::new(code, code.summary())
+    }
+}
+
+impl From<Unknown> for Problem {
+    fn from(unknown: Unknown) -> Self {
+        match unknown {
+            Unknown::Journal(error) => error.into(),
+            Unknown::Unreadable { .. } => {
+                let error = chain(&unknown);
+                tracing::error!(error, "nothing is answered by policies that cannot be read");
+                Self::new(ErrorCode::Internal, ErrorCode::Internal.summary())
+            }
+        }
     }
 }
 

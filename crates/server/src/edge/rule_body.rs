@@ -1,4 +1,4 @@
-//! Reads the JSON body of a request about a rule: small, and nothing said twice.
+//! Reads the JSON body of a request about a rule or about policies: small, and nothing said twice.
 
 use std::{collections::HashSet, fmt};
 
@@ -13,6 +13,8 @@ use super::{Problem, read::small_json};
 
 /// The largest body: a rule (64 KiB) and an event (32 KiB), written with many spaces.
 const BODY_BYTES_MAX: usize = 256 * 1024;
+/// The same about policies: their texts (384 KiB), which JSON may double, and as much again of tests.
+const POLICY_BODY_BYTES_MAX: usize = 1536 * 1024;
 /// How much of a parser's complaint is passed on: it may quote all that it complains about.
 const REASON_CHARS_MAX: usize = 200;
 
@@ -25,18 +27,34 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for RuleJson<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        let bytes = small_json(request, BODY_BYTES_MAX).await?;
-        if let Some(pointer) = repeated(&bytes) {
-            let detail = "This field is given twice; leave one of them out.";
-            let fault = Fault::new(FaultCode::FieldDuplicated, pointer, detail);
-            return Err(Problem::invalid(vec![fault]));
-        }
-        serde_json::from_slice(&bytes).map(Self).map_err(|error| {
-            let reason: String = error.to_string().chars().take(REASON_CHARS_MAX).collect();
-            let detail = format!("The body could not be read: {reason}.");
-            Problem::new(ErrorCode::InvalidBody, detail)
-        })
+        read(request, BODY_BYTES_MAX).await.map(Self)
     }
+}
+
+/// The same for what is said of policies, which is longer.
+#[derive(Debug)]
+pub struct PolicyJson<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for PolicyJson<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        read(request, POLICY_BODY_BYTES_MAX).await.map(Self)
+    }
+}
+
+async fn read<T: DeserializeOwned>(request: Request, bytes_max: usize) -> Result<T, Problem> {
+    let bytes = small_json(request, bytes_max).await?;
+    if let Some(pointer) = repeated(&bytes) {
+        let detail = "This field is given twice; leave one of them out.";
+        let fault = Fault::new(FaultCode::FieldDuplicated, pointer, detail);
+        return Err(Problem::invalid(vec![fault]));
+    }
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let reason: String = error.to_string().chars().take(REASON_CHARS_MAX).collect();
+        let detail = format!("The body could not be read: {reason}.");
+        Problem::new(ErrorCode::InvalidBody, detail)
+    })
 }
 
 /// Where a key stands that its object has already, if there is one. What is not JSON is left to others.

@@ -15,11 +15,9 @@ use crate::{chance, planes::Appenders};
 /// Why an event was not recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum Unrecorded {
-    #[error("write the event")]
-    Unwritable(#[from] serde_json::Error),
     /// It is not an event that we would take from a client.
-    #[error("{}: {}", .0.pointer, .0.detail)]
-    Invalid(Fault),
+    #[error(transparent)]
+    Invalid(#[from] Fault),
     #[error(transparent)]
     Journal(#[from] journal::Error),
 }
@@ -40,7 +38,8 @@ pub async fn record_as(
     arrival: &Arrival,
     event: &impl Serialize,
 ) -> Result<EventId, Unrecorded> {
-    let (id, frames) = written(tail, arrival, event)?;
+    let mut frames = Frames::default();
+    let id = write(&mut frames, tail, arrival, event)?;
     events.append_events(arrival.org, frames).await?;
     Ok(id)
 }
@@ -52,27 +51,30 @@ pub async fn record_patiently(
     arrival: &Arrival,
     event: &impl Serialize,
 ) -> Result<EventId, Unrecorded> {
-    let (id, frames) = written(tail, arrival, event)?;
+    let mut frames = Frames::default();
+    let id = write(&mut frames, tail, arrival, event)?;
     let appender = events.of(arrival.org);
     appender.append_patiently(frames).await?;
     Ok(id)
 }
 
-/// An event as the journal has it, by the checks that every event passes.
-fn written(
+/// Adds an event as the journal has it, by the checks that every event passes.
+pub fn write(
+    frames: &mut Frames,
     tail: Tail,
     arrival: &Arrival,
     event: &impl Serialize,
-) -> Result<(EventId, Frames), Unrecorded> {
-    let raw = to_raw_value(event)?;
+) -> Result<EventId, Fault> {
+    let raw = to_raw_value(event)
+        .map_err(|error| Fault::invalid("", format!("This cannot be recorded: {error}.")))?;
     let sent = Sent::bare(raw.get());
     let mut json = String::new();
-    let id = event::accept(&sent, arrival, tail, &mut json).map_err(Unrecorded::Invalid)?;
-    let record = EventRecord {
+    let id = event::accept(&sent, arrival, tail, &mut json)?;
+    frames.push(&EventRecord {
         org: arrival.org,
         id,
         received_at: arrival.received_at,
         json: &json,
-    };
-    Ok((id, Frames::from_iter([record])))
+    });
+    Ok(id)
 }

@@ -20,7 +20,6 @@ use crate::{
     edge::{
         Caller, Problem, caller::EventsExport, problem::ProblemBody, read::Json, standing::Standing,
     },
-    error_chain::chain,
     events::own::{Unrecorded, record},
     planes::ControlPlane,
 };
@@ -130,10 +129,6 @@ pub(super) async fn note(
         Unrecorded::Invalid(fault) => {
             let detail = format!("This filter is too large to be recorded: {}", fault.detail);
             Problem::new(ErrorCode::InvalidBody, detail)
-        }
-        error @ Unrecorded::Unwritable(_) => {
-            tracing::error!(error = chain(&error), "an export was not recorded");
-            Problem::new(ErrorCode::Internal, ErrorCode::Internal.summary())
         }
     })
 }

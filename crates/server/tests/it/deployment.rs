@@ -16,7 +16,7 @@ pub(crate) const SECRET: &str = "whsec_dGhpcyBpcyBhIHNlY3JldCBmb3IgdGVzdHMgb25se
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The settings of the limits of spec section 8, and of our own.
-pub(crate) const LIMITS: [&str; 14] = [
+pub(crate) const LIMITS: [&str; 16] = [
     "LIMITS__INGEST",
     "LIMITS__LIST",
     "LIMITS__EXPORT",
@@ -31,6 +31,8 @@ pub(crate) const LIMITS: [&str; 14] = [
     "LIMITS__MAILS",
     "LIMITS__KEY_WRITES",
     "LIMITS__RULE_TRIES",
+    "LIMITS__POLICY_WRITES",
+    "LIMITS__POLICY_TRIES",
 ];
 
 /// What a deployment is made of before any process runs.

@@ -279,7 +279,7 @@ async fn wait_for_readiness(server: &mut Watchbell, wanted: StatusCode) {
 }
 
 /// A client that waits longer than an append may take.
-fn patient() -> reqwest::Client {
+pub(crate) fn patient() -> reqwest::Client {
     reqwest::Client::builder()
         .timeout(PATIENCE)
         .no_proxy()

@@ -28,7 +28,7 @@ async fn a_decision_is_recorded_before_it_is_answered_and_rules_see_it() {
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0]["decision_id"], decision["decision_id"]);
     assert_eq!(listed[0]["result"], "allowed");
-    assert_eq!(listed[0]["metadata"]["context"]["amount"], 250);
+    assert_eq!(listed[0]["metadata"]["question"]["context"]["amount"], 250);
     let received = receiver.wait_for(1, DEADLINE).await;
     assert_eq!(received[0].json()["event"], listed[0]);
 }

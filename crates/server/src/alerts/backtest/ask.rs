@@ -133,7 +133,11 @@ async fn begin(
     ))
 }
 
-async fn plan(plane: &ControlPlane, org: OrgId, filter: Filter) -> Result<Plan, Problem> {
+pub(crate) async fn plan(
+    plane: &ControlPlane,
+    org: OrgId,
+    filter: Filter,
+) -> Result<Plan, Problem> {
     if !plane.wait_until_fresh(org, Log::Events).await? {
         let detail = "The index is behind the journal, so a backtest would miss events. Ask again.";
         return Err(Problem::new(ErrorCode::StoreUnavailable, detail));
@@ -142,7 +146,7 @@ async fn plan(plane: &ControlPlane, org: OrgId, filter: Filter) -> Result<Plan, 
 }
 
 /// From when, and until when if that was said.
-fn bounds(
+pub(crate) fn bounds(
     range: &RangeBody,
     now: Timestamp,
     retention: Duration,

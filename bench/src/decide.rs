@@ -1,0 +1,219 @@
+//! Decisions through HTTP at 10, 100 and 1,000 policies, beside a bare HTTP echo and a bare journal.
+
+use std::{
+    fmt::Write as _,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::ensure;
+use bytes::Bytes;
+use reqwest::Client;
+use serde_json::json;
+use testkit::own;
+
+use crate::{
+    Arguments, Verdict, bare_http, bare_journal,
+    lanes::{self, Figures},
+    process,
+    rounds::{Rounds, median},
+    server::{Customer, Settings},
+};
+
+/// Everything is measured so often, in turn.
+const ROUNDS: u32 = 3;
+const SIZES: [usize; 3] = [10, 100, 1_000];
+/// How many policies of a set no scope keeps away from a question.
+const GENERAL: usize = 5;
+/// A decision at 1,000 policies beside one at 10, at half of what saturates it (issue 7).
+const GROWTH_AIM: f64 = 1.5;
+/// A decision beside a bare echo and a bare acknowledgement (issue 7).
+const WHOLE_AIM: f64 = 1.5;
+/// Beyond these something is broken, however slow the build and the machine.
+const GROWTH_CEILING: f64 = 5.0;
+const WHOLE_CEILING: f64 = 60.0;
+
+/// An organisation and how many policies it has.
+struct Asker {
+    policies: usize,
+    customer: Customer,
+    turn: Arc<AtomicUsize>,
+}
+
+/// What the rounds of one size came to.
+#[derive(Default)]
+struct Measured {
+    saturated: Vec<f64>,
+    p50: Vec<f64>,
+    p99: Vec<f64>,
+    /// Beside echo and acknowledgement.
+    whole: Rounds,
+    cpu_us: Vec<f64>,
+}
+
+pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
+    let engines = own::durable_engines()?;
+    let settings = Settings::prepare(&arguments.binary()?, &engines)?;
+    let api = settings.serve("api")?;
+    let each = Duration::from_secs(arguments.seconds) / ROUNDS;
+    let (echo, client) = (bare_http::start()?, Client::builder().no_proxy().build()?);
+    let mut askers = Vec::new();
+    for policies in SIZES {
+        let customer = settings.customer(&format!("bench{policies}"), &api)?;
+        customer.policies(&texts(policies)).await?;
+        let turn = Arc::default();
+        askers.push(Asker {
+            policies,
+            customer,
+            turn,
+        });
+    }
+    let mut measured = SIZES.map(|_| Measured::default());
+    let (mut echoes, mut acknowledged, mut rates) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let mut slowest = f64::INFINITY;
+        for (asker, measured) in askers.iter().zip(&mut measured) {
+            let before = process::cpu(api.pid())?;
+            let saturated = asker.saturate(arguments.lanes, each).await?;
+            let used = process::cpu(api.pid())?.saturating_sub(before);
+            let cpu_us = used.as_secs_f64() * 1e6 / (saturated.events_per_s * each.as_secs_f64());
+            measured.cpu_us.push(cpu_us);
+            measured.saturated.push(saturated.events_per_s);
+            slowest = slowest.min(saturated.events_per_s);
+        }
+        let rate = slowest / 2.0;
+        rates.push(rate);
+        let body = Bytes::from(question(0, SIZES[2]));
+        let (client, url) = (client.clone(), format!("http://{echo}/"));
+        let bare = lanes::run_at(rate, arguments.lanes, each, move || {
+            let asking = client.post(&url).body(body.clone()).send();
+            async move {
+                ensure!(asking.await?.bytes().await?.len() > 2, "it says it back");
+                Ok(())
+            }
+        });
+        let bare = bare.await?;
+        // One at a time: what an acknowledgement takes if nobody else wants one.
+        let payload = Bytes::from(vec![b'x'; RECORD_BYTES]);
+        let journal = bare_journal::publish(&engines.nats.url(), payload, 1, 1, each).await?;
+        echoes.push(bare.p50_ms);
+        acknowledged.push(journal.p50_ms);
+        for (asker, measured) in askers.iter().zip(&mut measured) {
+            let ours = asker.ask_at(rate, arguments.lanes, each).await?;
+            measured.p50.push(ours.p50_ms);
+            measured.p99.push(ours.p99_ms);
+            measured
+                .whole
+                .add(bare.p50_ms + journal.p50_ms, ours.p50_ms);
+        }
+    }
+    println!(
+        "bare echo p50 {:.2} ms at {:.0}/s, bare acknowledgement p50 {:.2} ms, one at a time",
+        median(&echoes),
+        median(&rates),
+        median(&acknowledged),
+    );
+    Ok(told(&askers, &measured, median(&rates)))
+}
+
+/// About what the record of a decision is.
+const RECORD_BYTES: usize = 900;
+
+fn told(askers: &[Asker], measured: &[Measured], rate: f64) -> Verdict {
+    println!(
+        "\n{:<10} {:>12} {:>9} {:>12} {:>9} {:>9} {:>22}",
+        "policies", "most/s", "us CPU", "at /s", "p50 ms", "p99 ms", "echo + ack"
+    );
+    for (asker, one) in askers.iter().zip(measured) {
+        println!(
+            "{:<10} {:>12.0} {:>9.1} {rate:>12.0} {:>9.2} {:>9.2} {:>22}",
+            asker.policies,
+            median(&one.saturated),
+            median(&one.cpu_us),
+            median(&one.p50),
+            median(&one.p99),
+            one.whole.ratio().to_string(),
+        );
+    }
+    let (least, most) = (&measured[0], &measured[measured.len() - 1]);
+    let mut growth = Rounds::default();
+    for (bare, ours) in least.p50.iter().zip(&most.p50) {
+        growth.add(*bare, *ours);
+    }
+    println!("\np50 at 1,000 policies beside 10: {}", growth.ratio());
+    let mut verdict = Verdict::default();
+    let growth = growth.ratio().median;
+    verdict.at_most(
+        "p50, 1,000 policies beside 10",
+        growth,
+        GROWTH_AIM,
+        GROWTH_CEILING,
+    );
+    let whole = most.whole.ratio().median;
+    verdict.at_most(
+        "p50 beside echo + acknowledgement",
+        whole,
+        WHOLE_AIM,
+        WHOLE_CEILING,
+    );
+    verdict
+}
+
+impl Asker {
+    async fn saturate(&self, lanes: usize, lasting: Duration) -> anyhow::Result<Figures> {
+        lanes::run(lanes, lasting, 1, self.request()).await
+    }
+
+    async fn ask_at(&self, per_s: f64, lanes: usize, lasting: Duration) -> anyhow::Result<Figures> {
+        lanes::run_at(per_s, lanes, lasting, self.request()).await
+    }
+
+    /// Each question is about another agent's action.
+    fn request(
+        &self,
+    ) -> impl Fn() -> std::pin::Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>> + Clone + 'static
+    {
+        let (customer, turn, policies) =
+            (self.customer.clone(), Arc::clone(&self.turn), self.policies);
+        move || {
+            let (customer, number) = (customer.clone(), turn.fetch_add(1, Ordering::Relaxed));
+            Box::pin(async move {
+                let decision = customer.decide(question(number, policies)).await?;
+                ensure!(decision["decision"] == "allow", "{decision}");
+                Ok(())
+            })
+        }
+    }
+}
+
+/// Policies for agents that may each do one thing, and some that look at every question.
+fn texts(policies: usize) -> String {
+    let mut text = String::new();
+    for number in 0..GENERAL {
+        let _ = writeln!(
+            text,
+            "@id(\"general-{number}\")\nforbid (principal, action, resource) when {{ context.amount > {} }};",
+            1_000_000 + number
+        );
+    }
+    for number in 0..policies - GENERAL {
+        let _ = writeln!(
+            text,
+            "@id(\"agent-{number}\")\npermit (principal == Agent::\"agent-{number}\", action == Action::\"area{number}.pay\", resource)\nwhen {{ context.amount <= 1000 && context.region == \"eu\" && [\"EUR\", \"CHF\"].contains(context.currency) }};"
+        );
+    }
+    text
+}
+
+fn question(number: usize, policies: usize) -> String {
+    let agent = number % (policies - GENERAL);
+    json!({
+        "agent_id": format!("agent-{agent}"), "action": format!("area{agent}.pay"),
+        "resource": format!("invoice:{number}"),
+        "context": {"amount": 250, "region": "eu", "currency": "EUR", "ip": "203.0.113.9", "trusted": true},
+    })
+    .to_string()
+}

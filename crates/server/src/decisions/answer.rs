@@ -1,0 +1,215 @@
+//! Answers a question: evaluated from memory, recorded in the journal, then told.
+
+use std::time::{Duration, Instant};
+
+use domain::{
+    DecisionId, OrgId, Timestamp, event::accept::Arrival, fault::Fault, guard::FailMode, id::Tail,
+};
+use journal::frames::Frames;
+use policy::{Decided, Verdict};
+use tokio::time::timeout;
+
+use super::{
+    ask::{Ask, Mode},
+    escalate::{self, Refused},
+    record::Recorded,
+};
+use crate::{
+    chance,
+    edge::Problem,
+    error_chain::chain,
+    events::own,
+    planes::DataPlane,
+    snapshots::{Guarded, Version},
+    telemetry::metrics as names,
+};
+
+/// How long an organisation that would rather be answered than recorded waits for the record. The record is
+/// not given up with it.
+const OPEN_PATIENCE: Duration = Duration::from_millis(250);
+
+/// An escalation that could not be recorded.
+const NOBODY_TO_ASK: &str = "This needs a person's approval, and just now nobody can be asked.";
+
+/// What is answered.
+#[derive(Debug)]
+pub struct Answer {
+    pub decision_id: DecisionId,
+    pub verdict: Verdict,
+    /// What the active version says; the verdict is another in shadow mode.
+    pub decided: Decided,
+    pub policy_version: u32,
+    pub policy_digest: String,
+    pub shadow: Option<Shadow>,
+    /// The approval that it was allowed by, which is used up.
+    pub approval: Option<DecisionId>,
+    /// Why it was denied though a person might have approved it.
+    pub refused: Option<Refused>,
+    /// Of an escalation: what nobody resolves by then is denied.
+    pub expires_at: Option<Timestamp>,
+    /// It may not be on record.
+    pub is_fallback: bool,
+    pub took: Duration,
+}
+
+/// What another version says, or would say were it obeyed.
+#[derive(Debug)]
+pub struct Shadow {
+    pub decided: Decided,
+    pub policy_version: u32,
+    pub policy_digest: String,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Unanswered {
+    /// The question cannot be recorded for what is in it. The pointer is that of the audit event.
+    Unrecordable(Fault),
+    Problem(Problem),
+}
+
+impl Unanswered {
+    /// The problem as the client is told, its fault in the words of the request.
+    pub fn in_words(self, of_request: impl Fn(Fault) -> Fault) -> Problem {
+        match self {
+            Self::Unrecordable(fault) => Problem::invalid(vec![of_request(fault)]),
+            Self::Problem(problem) => problem,
+        }
+    }
+}
+
+impl<P: Into<Problem>> From<P> for Unanswered {
+    fn from(problem: P) -> Self {
+        Self::Problem(problem.into())
+    }
+}
+
+/// Answers one question.
+pub async fn answer(plane: &DataPlane, org: OrgId, ask: &Ask) -> Result<Answer, Unanswered> {
+    let answers = answer_all(plane, org, std::slice::from_ref(ask), |_| true).await?;
+    Ok(answers
+        .into_iter()
+        .next()
+        .expect("one question has one answer"))
+}
+
+/// Answers questions in order, as long as `goes_on` says so of each verdict; all are recorded together.
+pub async fn answer_all(
+    plane: &DataPlane,
+    org: OrgId,
+    asks: &[Ask],
+    goes_on: impl Fn(Verdict) -> bool,
+) -> Result<Vec<Answer>, Unanswered> {
+    let started = Instant::now();
+    let guarded = plane.guards.of(org).await?;
+    let arrival = Arrival {
+        org,
+        received_at: plane.clock.now(),
+        retention: plane.retention,
+    };
+    let mut frames = Frames::default();
+    let mut answers: Vec<Answer> = Vec::new();
+    for ask in asks {
+        let random = chance::bytes();
+        let decision_id = DecisionId::new(arrival.received_at, random);
+        let mut answer = evaluated(&guarded, ask, decision_id, false);
+        if answer.verdict == Verdict::Escalate {
+            answer = escalate::settled(plane, org, &guarded, ask, answer).await?;
+        }
+        // The event's id is the decision's, so that one is found by the other.
+        let tail = Tail::Random(random);
+        let event = Recorded::new(ask, &answer);
+        own::write(&mut frames, tail, &arrival, &event).map_err(Unanswered::Unrecordable)?;
+        let goes_on = goes_on(answer.verdict);
+        answers.push(answer);
+        if !goes_on {
+            break;
+        }
+    }
+    let is_recorded = recorded(plane, org, guarded.settings.fail_mode, frames).await?;
+    for (ask, answer) in asks.iter().zip(&mut answers) {
+        answer.is_fallback = !is_recorded;
+        if answer.is_fallback && answer.verdict == Verdict::Escalate {
+            answer.verdict = Verdict::Deny;
+            answer.decided.reason = NOBODY_TO_ASK.to_owned();
+        }
+        if answer.verdict == Verdict::Escalate {
+            let (settings, asked_at) = (guarded.settings, arrival.received_at);
+            escalate::open(plane, org, settings, ask, answer, asked_at).await?;
+        }
+        answer.took = started.elapsed();
+        metrics::counter!(names::DECISIONS, "decision" => answer.verdict.as_str()).increment(1);
+    }
+    Ok(answers)
+}
+
+/// What the policies say. `is_approved`: a person has approved this very request.
+pub(super) fn evaluated(
+    guarded: &Guarded,
+    ask: &Ask,
+    decision_id: DecisionId,
+    is_approved: bool,
+) -> Answer {
+    let said_by = |version: &Version| {
+        let payload = ask.payload.as_ref();
+        version.policies.decide(ask.asked(), payload, is_approved)
+    };
+    let decided = said_by(&guarded.active);
+    let (verdict, shadow) = match ask.mode {
+        Mode::Enforce => {
+            let shadow = guarded.shadow.as_ref();
+            let shadow = shadow.map(|version| Shadow::new(version, said_by(version)));
+            (decided.verdict, shadow)
+        }
+        Mode::Shadow => {
+            let shadow = Shadow::new(&guarded.active, decided.clone());
+            (Verdict::Allow, Some(shadow))
+        }
+    };
+    Answer {
+        decision_id,
+        verdict,
+        decided,
+        policy_version: guarded.active.number,
+        policy_digest: guarded.active.policies.digest().to_owned(),
+        shadow,
+        approval: None,
+        refused: None,
+        expires_at: None,
+        is_fallback: false,
+        took: Duration::ZERO,
+    }
+}
+
+impl Shadow {
+    fn new(version: &Version, decided: Decided) -> Self {
+        Self {
+            decided,
+            policy_version: version.number,
+            policy_digest: version.policies.digest().to_owned(),
+        }
+    }
+}
+
+/// Whether the journal has it. If it has not, the organisation's fail mode says whether that is an error.
+async fn recorded(
+    plane: &DataPlane,
+    org: OrgId,
+    fail_mode: FailMode,
+    frames: Frames,
+) -> Result<bool, Problem> {
+    let appending = plane.events.append_events(org, frames);
+    let error = match fail_mode {
+        FailMode::Closed => {
+            appending.await?;
+            return Ok(true);
+        }
+        FailMode::Open => match timeout(OPEN_PATIENCE, appending).await {
+            Ok(Ok(())) => return Ok(true),
+            Ok(Err(error)) => chain(&error),
+            Err(_) => "the journal takes its time".to_owned(),
+        },
+    };
+    tracing::warn!(org.id = %org, error, "answered before it was recorded");
+    Ok(false)
+}

@@ -1,0 +1,98 @@
+//! `POST /v1/policies/versions/{version}/backtest`: what a version would have decided.
+
+use axum::{Json as JsonAnswer, extract::State};
+use domain::{Timestamp, error_code::ErrorCode};
+use policy::{Asked, PolicySet};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{
+    flips::{Compared, FlipsBody},
+    recorded::Recorded,
+    versions::text_of,
+    walk::{Look, walk},
+};
+use crate::{
+    alerts::backtest::ask::{RangeBody, bounds},
+    edge::{
+        Caller, Problem, caller::PoliciesWrite, problem::Refusals, read::IdInPath,
+        rule_body::PolicyJson,
+    },
+    planes::ControlPlane,
+};
+
+/// What a version would have decided.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PolicyBacktest)]
+pub struct BacktestAnswer {
+    version: u32,
+    digest: String,
+    #[serde(flatten)]
+    flips: FlipsBody,
+    /// Null if all of the range was looked at. Otherwise time was up, and the decisions of then and later were; ask
+    /// again with this as `to` for those before.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    searched_to: Option<Timestamp>,
+}
+
+/// Tells what a version would have decided.
+///
+/// Decisions that are on record are made again with this version, newest first, and compared with what the
+/// policies said then. Nothing is recorded. What an agent wanted to send is not on record: what `@obligation`
+/// changes counts as changed.
+#[utoipa::path(
+    post, path = "/v1/policies/versions/{version}/backtest", tag = "policies",
+    security(("api_key" = ["policies:write"]), ("session" = [])),
+    params(("version" = u32, Path, description = "The version's number")),
+    request_body = RangeBody,
+    responses((status = 200, description = "What would be other", body = BacktestAnswer), Refusals),
+)]
+pub async fn backtest(
+    State(plane): State<ControlPlane>,
+    caller: Caller<PoliciesWrite>,
+    IdInPath(version): IdInPath<u32>,
+    PolicyJson(range): PolicyJson<RangeBody>,
+) -> Result<JsonAnswer<BacktestAnswer>, Problem> {
+    let range = bounds(&range, plane.clock.now(), plane.retention)?;
+    let text = text_of(&plane, caller.org, version).await?;
+    let slot = plane.backtests.take(caller.org)?;
+    let digest = text.digest.clone();
+    let read = move || PolicySet::read(&text.policies, text.schema.as_deref());
+    let policies = plane.checks.run(read).await?.map_err(|faults| {
+        tracing::error!(version, ?faults, org.id = %caller.org, "a saved version cannot be read");
+        Problem::new(ErrorCode::Internal, ErrorCode::Internal.summary())
+    })?;
+    let look = Anew {
+        policies,
+        compared: Compared::default(),
+    };
+    let (looked, reached) = walk(&plane, caller.org, range, look, slot).await?;
+    Ok(JsonAnswer(BacktestAnswer {
+        version,
+        digest,
+        flips: looked.compared.into(),
+        searched_to: reached.searched_to,
+    }))
+}
+
+/// Makes decisions anew.
+struct Anew {
+    policies: PolicySet,
+    compared: Compared,
+}
+
+impl Look for Anew {
+    fn look_at(&mut self, decision: &Recorded) {
+        let Ok(asked) = Asked::new(&decision.question) else {
+            self.compared.skip();
+            return;
+        };
+        let decided = self.policies.decide_again(&asked, decision.is_approved);
+        self.compared
+            .add(decision, decided.verdict, Some(decided.reason));
+    }
+
+    fn skip(&mut self) {
+        self.compared.skip();
+    }
+}

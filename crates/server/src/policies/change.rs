@@ -1,0 +1,115 @@
+//! Saves what people decide about their policies, makes it known to every node, and tells the trail.
+
+use domain::{
+    OrgId,
+    error_code::ErrorCode,
+    guard::Guard,
+    policies::{Hand, Moved, Refused, Standing},
+};
+use journal::config::Change;
+use store::policies::versions::{Added, Written};
+
+use super::starter;
+use crate::{
+    announce,
+    edge::{Caller, Problem, caller::PoliciesWrite},
+    events::telling,
+    planes::ControlPlane,
+};
+
+/// Who asks for changes.
+pub(super) struct Author<'a> {
+    plane: &'a ControlPlane,
+    org: OrgId,
+    /// The key or the person.
+    by: String,
+}
+
+impl<'a> Author<'a> {
+    pub(super) fn of(plane: &'a ControlPlane, caller: &Caller<PoliciesWrite>) -> Self {
+        Self {
+            plane,
+            org: caller.org,
+            by: caller.identity.counted_as(),
+        }
+    }
+
+    /// Takes a step; returns when every node knows of it.
+    pub(super) async fn change(
+        &self,
+        decide: impl FnOnce(&Standing, Hand<'_>) -> Result<Moved, Refused>,
+    ) -> Result<Standing, Problem> {
+        let (org, hand) = (self.org, self.hand());
+        let announcement = |guard: &Guard| announce::entry(Change::guard_saved(org, guard));
+        let decide = |standing: &Standing| decide(standing, hand);
+        let store = &self.plane.store;
+        let changed = store
+            .change_policies(org, hand, starter::text(), decide, announcement)
+            .await?;
+        let changed = changed.map_err(refusal)?;
+        let saved = || {
+            "The change was saved and takes effect once the journal is back. Do not send it again; GET \
+             /v1/policies shows it."
+                .to_owned()
+        };
+        // Also if nothing changed: whoever sends a change again because they were told to wait may wait here.
+        self.plane.announce(saved).await?;
+        for told in &changed.told {
+            telling::tell(self.plane, told).await;
+        }
+        Ok(changed.standing)
+    }
+
+    /// Keeps a version that was checked.
+    pub(super) async fn write(&self, written: Written) -> Result<Added, Problem> {
+        let most = self.plane.policy_versions_max;
+        let store = &self.plane.store;
+        let added = store
+            .add_policy_version(self.org, self.hand(), &starter::written(), written, most)
+            .await?;
+        match &added {
+            Added::Made(_, told) => telling::tell(self.plane, &**told).await,
+            Added::Same(_) => {}
+            Added::Full => {
+                let detail = format!(
+                    "Your organisation has {most} versions of its policies, and there can be no more: none is \
+                     ever deleted, because decisions name the version that made them. Whoever runs Watchbell can \
+                     raise `policies.versions_per_org_max`."
+                );
+                return Err(Problem::new(ErrorCode::LimitReached, detail));
+            }
+        }
+        Ok(added)
+    }
+
+    fn hand(&self) -> Hand<'_> {
+        Hand {
+            by: &self.by,
+            at: self.plane.clock.now(),
+        }
+    }
+}
+
+/// What a client is told of a version that there is not.
+pub(super) fn no_such_version() -> Problem {
+    Problem::not_found("version of policies")
+}
+
+fn refusal(refused: Refused) -> Problem {
+    let detail = match refused {
+        Refused::NoSuchVersion => return no_such_version(),
+        Refused::Overtaken(active) => format!(
+            "Version {active} is active, and not the one that you expect. Look at what it changes (GET \
+             /v1/policies/versions/{active}), then ask again with `\"expect_active\": {active}`."
+        ),
+        Refused::NothingBefore => {
+            "There is no version to roll back to: nothing was activated since the last time. Activate the one \
+             you want (POST /v1/policies/versions/{version}/activate)."
+                .to_owned()
+        }
+        Refused::Active => {
+            "This version is active, so there is nothing to compare it with. Watch another.".to_owned()
+        }
+    };
+    Problem::new(ErrorCode::StateConflict, detail)
+}

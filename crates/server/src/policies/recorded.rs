@@ -1,0 +1,145 @@
+//! A decision as the trail has it, read so that it can be made again.
+
+use domain::{DecisionId, EventId};
+use policy::{Asked, Decided, PolicySet, Question, Verdict};
+use serde::{Deserialize, de::IgnoredAny};
+
+/// A recorded decision.
+#[derive(Debug)]
+pub struct Recorded {
+    pub id: EventId,
+    pub question: Question,
+    /// What the active policies said. In shadow mode the agent was told to go ahead whatever that was.
+    pub said: Verdict,
+    /// The policies that decided, by id.
+    pub policies: Vec<String>,
+    pub version: u32,
+    pub digest: String,
+    /// A person had approved this very question.
+    pub is_approved: bool,
+    /// What the version said that was watched.
+    pub shadow: Option<Said>,
+}
+
+/// What a version said.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Said {
+    pub decision: Verdict,
+    pub policy_version: u32,
+    pub policy_digest: String,
+}
+
+/// Why an event is no decision that could be made again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotADecision {
+    #[error("its metadata is not that of a decision")]
+    OtherShape,
+    /// Anybody may send events of this type; ours have the decision's id.
+    #[error("its id is not that of its decision, so Watchbell did not record it")]
+    NotOurs,
+    #[error("it was made in shadow mode, and does not say what the policies said")]
+    SaysNothing,
+}
+
+/// How a decision that was made again is not the one on record.
+#[derive(Debug)]
+pub enum Differs {
+    /// The question has no meaning.
+    Unaskable(String),
+    /// This is decided instead.
+    Otherwise(Box<Decided>),
+}
+
+#[derive(Deserialize)]
+struct Event {
+    id: String,
+    decision_id: Option<String>,
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    decision: Verdict,
+    #[serde(default)]
+    policies: Vec<String>,
+    policy_version: u32,
+    policy_digest: String,
+    question: Question,
+    #[serde(default)]
+    mode: Mode,
+    shadow: Option<Said>,
+    approval: Option<String>,
+    /// The policies asked for a person, and nobody could be asked or the approval was no good.
+    refused: Option<IgnoredAny>,
+}
+
+#[derive(Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    #[default]
+    Enforce,
+    Shadow,
+}
+
+impl Recorded {
+    /// Reads a stored event.
+    pub fn read(json: &str) -> Result<Self, NotADecision> {
+        let event: Event = serde_json::from_str(json).map_err(|_| NotADecision::OtherShape)?;
+        let metadata = event.metadata;
+        let id: EventId = event.id.parse().map_err(|_| NotADecision::NotOurs)?;
+        let decision: Option<DecisionId> = event.decision_id.and_then(|id| id.parse().ok());
+        if decision.map(DecisionId::uuid) != Some(id.uuid()) {
+            return Err(NotADecision::NotOurs);
+        }
+        // In shadow mode it is the active version whose word is told beside the answer.
+        let (said, shadow) = match (metadata.mode, metadata.shadow) {
+            (Mode::Enforce, shadow) if metadata.refused.is_some() => (Verdict::Escalate, shadow),
+            (Mode::Enforce, shadow) => (metadata.decision, shadow),
+            (Mode::Shadow, Some(said)) if said.policy_version == metadata.policy_version => {
+                (said.decision, None)
+            }
+            (Mode::Shadow, _) => return Err(NotADecision::SaysNothing),
+        };
+        Ok(Self {
+            id,
+            question: metadata.question,
+            said,
+            policies: metadata.policies,
+            version: metadata.policy_version,
+            digest: metadata.policy_digest,
+            is_approved: metadata.approval.is_some(),
+            shadow,
+        })
+    }
+
+    /// Whether these policies say again what they said then, and by the same policies; otherwise what they say now.
+    pub fn check_again(&self, policies: &PolicySet) -> Result<(), Differs> {
+        let asked = Asked::new(&self.question).map_err(|faults| {
+            let first = faults.first().map(ToString::to_string);
+            Differs::Unaskable(first.unwrap_or_default())
+        })?;
+        let decided = policies.decide_again(&asked, self.is_approved);
+        if decided.verdict == self.said && self.is_by(&decided) {
+            return Ok(());
+        }
+        // What was to be changed in the payload could not be changed, and the payload is not on record.
+        let obliging = policies.decide_again(&asked, true);
+        let is_for_its_payload = self.said == Verdict::Deny
+            && obliging.verdict == Verdict::Modify
+            && self.is_by(&obliging);
+        if is_for_its_payload {
+            return Ok(());
+        }
+        Err(Differs::Otherwise(Box::new(decided)))
+    }
+
+    fn is_by(&self, decided: &Decided) -> bool {
+        self.policies
+            .iter()
+            .eq(decided.policies.iter().map(|policy| &policy.id))
+    }
+
+    pub fn decision_id(&self) -> DecisionId {
+        DecisionId::from_uuid(self.id.uuid())
+    }
+}

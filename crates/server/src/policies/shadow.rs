@@ -1,0 +1,146 @@
+//! Shadow: a version is asked with the active one and not obeyed; the report says how often it disagreed.
+
+use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
+use domain::{Timestamp, policies::Placed};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{
+    body::StandingBody,
+    change::Author,
+    flips::{Compared, FlipsBody},
+    recorded::Recorded,
+    standing::described,
+    versions::text_of,
+    walk::{Look, walk},
+};
+use crate::{
+    edge::{
+        Caller, Problem,
+        caller::{PoliciesRead, PoliciesWrite},
+        problem::Refusals,
+        read::IdInPath,
+    },
+    planes::ControlPlane,
+};
+
+/// What a watched version said to the questions that agents asked.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PolicyShadowReport)]
+pub struct Report {
+    version: u32,
+    digest: String,
+    /// Since when it is watched.
+    #[schema(value_type = String, format = DateTime)]
+    since: Timestamp,
+    #[serde(flatten)]
+    flips: FlipsBody,
+    /// Whether all decisions since then were looked at. If not, `searched_to` says how far back.
+    complete: bool,
+    /// Null if all were looked at; otherwise the decisions of then and later were.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    searched_to: Option<Timestamp>,
+}
+
+/// Has a version watched.
+///
+/// From now on it is asked with the active one, and what it says is told in `shadow` of each decision; the active
+/// one is obeyed. There is one such version at a time: another takes its place.
+#[utoipa::path(
+    post, path = "/v1/policies/versions/{version}/shadow", tag = "policies",
+    security(("api_key" = ["policies:write"]), ("session" = [])),
+    params(("version" = u32, Path, description = "The version's number")),
+    responses((status = 200, description = "Watched", body = StandingBody), Refusals),
+)]
+pub async fn start(
+    State(plane): State<ControlPlane>,
+    caller: Caller<PoliciesWrite>,
+    IdInPath(version): IdInPath<u32>,
+) -> Result<JsonAnswer<StandingBody>, Problem> {
+    let author = Author::of(&plane, &caller);
+    let standing = author
+        .change(|standing, hand| standing.start_shadow(version, hand))
+        .await?;
+    described(&plane, &caller, standing).await
+}
+
+/// Ends watching a version.
+#[utoipa::path(
+    delete, path = "/v1/policies/shadow", tag = "policies",
+    security(("api_key" = ["policies:write"]), ("session" = [])),
+    responses((status = 204, description = "No version is watched"), Refusals),
+)]
+pub async fn stop(
+    State(plane): State<ControlPlane>,
+    caller: Caller<PoliciesWrite>,
+) -> Result<StatusCode, Problem> {
+    let author = Author::of(&plane, &caller);
+    author
+        .change(|standing, _| Ok(standing.stop_shadow()))
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Tells what the watched version would have decided.
+///
+/// Of the decisions since it is watched, newest first: how many it would have made otherwise, how many it would have
+/// denied.
+#[utoipa::path(
+    get, path = "/v1/policies/shadow", tag = "policies",
+    security(("api_key" = ["policies:read"]), ("session" = [])),
+    responses((status = 200, description = "What it said", body = Report), Refusals),
+)]
+pub async fn report(
+    State(plane): State<ControlPlane>,
+    caller: Caller<PoliciesRead>,
+) -> Result<JsonAnswer<Report>, Problem> {
+    let standing = plane.store.policy_standing(caller.org).await?;
+    let watched = standing.shadow.as_ref();
+    let Some((version, since)) = watched.and_then(when) else {
+        return Err(Problem::not_found("version that is watched"));
+    };
+    let digest = text_of(&plane, caller.org, version).await?.digest;
+    let slot = plane.backtests.take(caller.org)?;
+    let look = Beside {
+        version,
+        digest: digest.clone(),
+        compared: Compared::default(),
+    };
+    let (looked, reached) = walk(&plane, caller.org, (since, None), look, slot).await?;
+    Ok(JsonAnswer(Report {
+        version,
+        digest,
+        since,
+        flips: looked.compared.into(),
+        complete: reached.searched_to.is_none(),
+        searched_to: reached.searched_to,
+    }))
+}
+
+fn when(watched: &Placed) -> Option<(u32, Timestamp)> {
+    Some((watched.version, watched.since?))
+}
+
+/// Compares what was said with what the watched version said beside it.
+struct Beside {
+    version: u32,
+    digest: String,
+    compared: Compared,
+}
+
+impl Look for Beside {
+    fn look_at(&mut self, decision: &Recorded) {
+        // A node that had not heard of it yet did not ask it.
+        let said = decision.shadow.as_ref().filter(|said| {
+            said.policy_version == self.version && said.policy_digest == self.digest
+        });
+        match said {
+            Some(said) => self.compared.add(decision, said.decision, None),
+            None => self.compared.skip(),
+        }
+    }
+
+    fn skip(&mut self) {
+        self.compared.skip();
+    }
+}

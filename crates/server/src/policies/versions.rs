@@ -1,0 +1,146 @@
+//! `/v1/policies/versions`: policies as they were written, by whom, and when.
+
+use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
+use domain::{OrgId, fault::Fault, guard::PolicyText, policies::STARTER};
+use store::policies::versions::Added;
+
+use super::{
+    body::{SummaryBody, VersionBody, VersionPage},
+    change::{Author, no_such_version},
+    starter,
+    validate::{NewVersion, checked},
+};
+use crate::{
+    edge::{
+        Caller, Problem,
+        caller::{PoliciesRead, PoliciesWrite},
+        problem::Refusals,
+        read::{IdInPath, PageParams, PageWanted, cursor},
+        rule_body::PolicyJson,
+    },
+    planes::ControlPlane,
+};
+
+/// The longest note.
+const NOTE_CHARS_MAX: usize = 500;
+
+/// Writes a version.
+///
+/// It is checked strictly and has to pass its tests. It is in force nowhere: watch or activate it. What the newest
+/// version says already makes no other, so a request may be sent again.
+#[utoipa::path(
+    post, path = "/v1/policies/versions", tag = "policies",
+    security(("api_key" = ["policies:write"]), ("session" = [])),
+    request_body = NewVersion,
+    responses(
+        (status = 201, description = "Written", body = VersionBody),
+        (status = 200, description = "The newest version says the same already; it is this one", body = VersionBody),
+        Refusals,
+    ),
+)]
+pub async fn create(
+    State(plane): State<ControlPlane>,
+    caller: Caller<PoliciesWrite>,
+    PolicyJson(new): PolicyJson<NewVersion>,
+) -> Result<(StatusCode, JsonAnswer<VersionBody>), Problem> {
+    if let Some(fault) = fault_of_note(new.note.as_deref()) {
+        return Err(Problem::invalid(vec![fault]));
+    }
+    let written = checked(&plane, new).await?;
+    let author = Author::of(&plane, &caller);
+    match author.write(written).await? {
+        Added::Made(version, _) => Ok((StatusCode::CREATED, JsonAnswer((*version).into()))),
+        Added::Same(version) => {
+            let found = found(&plane, &caller, version).await?;
+            Ok((StatusCode::OK, JsonAnswer(found)))
+        }
+        Added::Full => Err(no_such_version()),
+    }
+}
+
+/// Lists versions, newest first.
+///
+/// The last is the starter, which everybody begins with.
+#[utoipa::path(
+    get, path = "/v1/policies/versions", tag = "policies",
+    security(("api_key" = ["policies:read"]), ("session" = [])),
+    params(PageParams),
+    responses((status = 200, description = "One page", body = VersionPage), Refusals),
+)]
+pub async fn list(
+    State(plane): State<ControlPlane>,
+    caller: Caller<PoliciesRead>,
+    wanted: PageWanted<u32>,
+) -> Result<JsonAnswer<VersionPage>, Problem> {
+    let page = plane
+        .store
+        .list_policy_versions(caller.org, wanted.before, wanted.limit)
+        .await?;
+    let has_room = page.rows.len() < wanted.limit as usize;
+    let oldest = page.rows.last().map(|summary| summary.version);
+    let mut data: Vec<SummaryBody> = page.rows.into_iter().map(SummaryBody::from).collect();
+    let is_starter_wanted = wanted.before.is_none_or(|before| before > STARTER);
+    // The starter is no row, and comes after the last.
+    let next = if has_room {
+        data.extend(is_starter_wanted.then(SummaryBody::starter));
+        None
+    } else {
+        oldest
+    };
+    Ok(JsonAnswer(VersionPage {
+        data,
+        next_cursor: next.as_ref().map(cursor),
+    }))
+}
+
+/// Shows a version, whole.
+#[utoipa::path(
+    get, path = "/v1/policies/versions/{version}", tag = "policies",
+    security(("api_key" = ["policies:read"]), ("session" = [])),
+    params(("version" = u32, Path, description = "The version's number")),
+    responses((status = 200, description = "The version", body = VersionBody), Refusals),
+)]
+pub async fn show(
+    State(plane): State<ControlPlane>,
+    caller: Caller<PoliciesRead>,
+    IdInPath(version): IdInPath<u32>,
+) -> Result<JsonAnswer<VersionBody>, Problem> {
+    found(&plane, &caller, version).await.map(JsonAnswer)
+}
+
+async fn found<P: crate::edge::caller::Permission>(
+    plane: &ControlPlane,
+    caller: &Caller<P>,
+    version: u32,
+) -> Result<VersionBody, Problem> {
+    if version == STARTER {
+        return Ok(VersionBody::starter());
+    }
+    let found = plane.store.policy_version(caller.org, version).await?;
+    found.map(VersionBody::from).ok_or_else(no_such_version)
+}
+
+/// What a version says.
+pub(super) async fn text_of(
+    plane: &ControlPlane,
+    org: OrgId,
+    version: u32,
+) -> Result<PolicyText, Problem> {
+    if version == STARTER {
+        return Ok(starter::text().clone());
+    }
+    let found = plane.store.policy_version(org, version).await?;
+    let written = found.ok_or_else(no_such_version)?.written;
+    Ok(PolicyText {
+        version,
+        digest: written.digest,
+        policies: written.policies,
+        schema: written.schema,
+    })
+}
+
+fn fault_of_note(note: Option<&str>) -> Option<Fault> {
+    let is_note = |note: &str| note.chars().count() <= NOTE_CHARS_MAX && !note.contains('\0');
+    let detail = || format!("`note` must be at most {NOTE_CHARS_MAX} characters.");
+    (!note.is_none_or(is_note)).then(|| Fault::invalid("/note", detail()))
+}

@@ -1,0 +1,258 @@
+//! May this agent do this? Asked through HTTP, answered by the policies in force, on record before the answer.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::{
+    deployment::{Customer, Deployment, Running, ok},
+    errors::problem,
+};
+
+/// What an agent may do with payments: four verdicts.
+pub(crate) const PAYMENTS: &str = r#"
+    @id("may-pay") permit (principal, action in Action::"payments", resource);
+    @id("hide-cards")
+    @obligation("[{\"op\":\"remove\",\"path\":\"/card\"}]")
+    permit (principal, action == Action::"payments.export", resource);
+    @id("large")
+    @verdict("escalate")
+    @reason("A person looks at payments above 1000.")
+    forbid (principal, action == Action::"payments.refund", resource) when { context.amount > 1000 };
+    @id("embargo")
+    @reason("Nothing goes to this account.")
+    forbid (principal, action in Action::"payments", resource == account::"blocked");
+"#;
+
+#[tokio::test]
+async fn each_verdict_is_told_with_the_policies_that_decided_and_is_on_record() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let version = customer.put_in_force(PAYMENTS).await;
+    let ask = |action: &str, resource: &str, amount: u32| {
+        json!({
+            "agent_id": "billing", "action": format!("payments.{action}"), "resource": resource,
+            "context": {"amount": amount}, "payload": {"amount": amount, "card": "4111"},
+        })
+    };
+    let cases = [
+        (
+            ask("refund", "account:1", 10),
+            "allow",
+            "allowed",
+            json!(["may-pay"]),
+        ),
+        (
+            ask("export", "account:1", 10),
+            "modify",
+            "modified",
+            json!(["hide-cards"]),
+        ),
+        (
+            ask("refund", "account:1", 2000),
+            "escalate",
+            "escalated",
+            json!(["large"]),
+        ),
+        (
+            ask("refund", "account:blocked", 2000),
+            "deny",
+            "denied",
+            json!(["embargo"]),
+        ),
+        (
+            json!({"agent_id": "billing", "action": "files.read"}),
+            "deny",
+            "denied",
+            json!([]),
+        ),
+    ];
+    for (question, verdict, result, policies) in cases {
+        let decision = customer.decide(&question).await;
+        assert_eq!(decision["decision"], verdict, "{decision}");
+        let ids: Vec<&Value> = decision["policies"]
+            .as_array()
+            .expect("policies")
+            .iter()
+            .map(|one| &one["id"])
+            .collect();
+        assert_eq!(json!(ids), policies);
+        assert_eq!(decision["policy_version"], version);
+        assert_eq!(decision["fallback"], false);
+        let modified = (verdict == "modify").then(|| json!({"amount": 10}));
+        assert_eq!(decision["modified_payload"], json!(modified));
+
+        let event = recorded(customer, &decision).await;
+        assert_eq!(event["event_type"], "decision");
+        assert_eq!(event["result"], result);
+        assert_eq!(event["decision_id"], decision["decision_id"]);
+        assert_eq!(event["metadata"]["decision"], verdict);
+        assert_eq!(event["metadata"]["reason"], decision["reason"]);
+        assert_eq!(event["metadata"]["policies"], policies);
+        assert_eq!(
+            event["metadata"]["policy_digest"],
+            decision["policy_digest"]
+        );
+        assert_eq!(event["metadata"]["question"]["action"], question["action"]);
+        assert!(
+            event["metadata"].get("payload").is_none(),
+            "only its digest"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_organisation_without_policies_of_its_own_is_answered_by_the_starter() {
+    let running = Running::start(Deployment::new());
+    let question = json!({"agent_id": "a", "action": "files.delete", "resource": "no colon"});
+    let decision = running.customer.decide(&question).await;
+    assert_eq!(decision["decision"], "allow");
+    assert_eq!(decision["policies"][0]["id"], "allow-all");
+    assert_eq!(decision["policy_version"], 1);
+    let digest = decision["policy_digest"].as_str().expect("a digest");
+    assert_eq!(digest.len(), "sha256:".len() + 64, "{digest}");
+}
+
+#[tokio::test]
+async fn a_policy_that_cannot_be_evaluated_denies_whatever_the_others_permit() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    customer
+        .put_in_force(
+            r#"@id("all") permit (principal, action, resource);
+               @id("limit") forbid (principal, action, resource) when { context.amount > 100 };"#,
+        )
+        .await;
+    let ask = |context: Value| json!({"agent_id": "a", "action": "pay.out", "context": context});
+    let allowed = customer.decide(&ask(json!({"amount": 100}))).await;
+    assert_eq!(allowed["decision"], "allow");
+    for context in [
+        json!({}),
+        json!({"amount": "99"}),
+        json!({"amount": 99.5}),
+        json!({"amount": [99]}),
+        json!({"amount": {"value": 99}}),
+        json!({"amount": true}),
+        json!({"amoun\u{0442}": 99}),
+    ] {
+        let decision = customer.decide(&ask(context)).await;
+        assert_eq!(decision["decision"], "deny", "{decision}");
+        assert_eq!(decision["errors"][0]["id"], "limit", "{decision}");
+        let event = recorded(customer, &decision).await;
+        assert_eq!(event["metadata"]["errors"][0]["id"], "limit");
+    }
+}
+
+#[tokio::test]
+async fn what_policies_have_no_word_for_is_refused_and_not_left_out() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let mut deep = json!(1);
+    for _ in 0..60 {
+        deep = json!({"d": deep});
+    }
+    let refused = [
+        (r#"{"amount": null}"#.to_owned(), "/context/amount"),
+        (r#"{"a": {"b": [1, null]}}"#.to_owned(), "/context/a/b/1"),
+        (
+            r#"{"amount": 9223372036854775808}"#.to_owned(),
+            "/context/amount",
+        ),
+        (r#"{"amount": 1e300}"#.to_owned(), "/context/amount"),
+        (r#"{"amount": 0.00001}"#.to_owned(), "/context/amount"),
+        (
+            r#"{"ip": {"__extn": {"fn": "ip", "arg": "nowhere"}}}"#.to_owned(),
+            "/context/ip",
+        ),
+        (format!(r#"{{"deep": {deep}}}"#), "/context/deep"),
+    ];
+    for (context, pointer) in refused {
+        let body = format!(r#"{{"agent_id": "a", "action": "a.b", "context": {context}}}"#);
+        let asking = customer.request(reqwest::Method::POST, "/v1/runtime/decisions");
+        let asking = asking.header("content-type", "application/json").body(body);
+        let answer = asking.send().await.expect("an answer");
+        let problem = problem(answer, 422).await;
+        let told = problem["errors"][0]["pointer"].as_str().expect("a pointer");
+        assert!(told.starts_with(pointer), "{problem}");
+    }
+    assert!(
+        customer.all_events().await.is_empty(),
+        "nothing was decided"
+    );
+}
+
+#[tokio::test]
+async fn in_shadow_mode_everything_is_allowed_and_it_is_said_what_would_not_have_been() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let version = customer.put_in_force(PAYMENTS).await;
+    let question = json!({"agent_id": "a", "action": "files.read", "mode": "shadow"});
+    let decision = customer.decide(&question).await;
+    assert_eq!(decision["decision"], "allow");
+    assert_eq!(decision["shadow"]["decision"], "deny");
+    assert_eq!(decision["shadow"]["policy_version"], version);
+    let event = recorded(customer, &decision).await;
+    assert_eq!(event["result"], "allowed");
+    assert_eq!(event["metadata"]["mode"], "shadow");
+    assert_eq!(event["metadata"]["shadow"]["decision"], "deny");
+}
+
+#[tokio::test]
+async fn an_organisation_with_a_thousand_policies_is_answered_by_the_one_that_applies() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let policies: String = (0..1_000)
+        .map(|n| format!("@id(\"p{n}\") permit (principal == Agent::\"a{n}\", action == Action::\"area{n}.do\", resource);\n"))
+        .collect();
+    customer.put_in_force(&policies).await;
+    let own = json!({"agent_id": "a731", "action": "area731.do"});
+    let decision = customer.decide(&own).await;
+    assert_eq!(decision["decision"], "allow");
+    assert_eq!(decision["policies"][0]["id"], "p731");
+    let others = json!({"agent_id": "a731", "action": "area730.do"});
+    assert_eq!(customer.decide(&others).await["decision"], "deny");
+}
+
+#[tokio::test]
+async fn a_decision_of_another_organisation_uses_its_own_policies() {
+    let running = Running::start(Deployment::new());
+    let mut server = running.deployment.serve("api");
+    let other = running.deployment.customer(&mut server);
+    running
+        .customer
+        .put_in_force(r#"@id("none") forbid (principal, action, resource);"#)
+        .await;
+    let question = json!({"agent_id": "a", "action": "files.read"});
+    assert_eq!(running.customer.decide(&question).await["decision"], "deny");
+    assert_eq!(other.decide(&question).await["decision"], "allow");
+}
+
+impl Customer {
+    /// Saves policies as a new version and activates it; its number.
+    pub(crate) async fn put_in_force(&self, policies: &str) -> Value {
+        let body = json!({"policies": policies});
+        let made = self.post("/v1/policies/versions", &body).await;
+        assert_eq!(
+            made.status(),
+            StatusCode::CREATED,
+            "{:?}",
+            made.text().await
+        );
+        let made: Value = made.json().await.expect("JSON");
+        let path = format!("/v1/policies/versions/{}/activate", made["version"]);
+        ok(self.post(&path, &json!({})).await).await;
+        made["version"].clone()
+    }
+
+    pub(crate) async fn decide(&self, question: &Value) -> Value {
+        ok(self.post("/v1/runtime/decisions", question).await).await
+    }
+}
+
+/// The event that a decision is: its id is the decision's.
+pub(crate) async fn recorded(customer: &Customer, decision: &Value) -> Value {
+    let id = decision["decision_id"].as_str().expect("an id");
+    let event = id.replacen("dec_", "evt_", 1);
+    customer
+        .get_json(&format!("/v1/audit/events/{event}"))
+        .await
+}
