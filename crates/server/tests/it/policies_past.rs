@@ -303,6 +303,15 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
         assert!(said.contains("dec_"), "it says which: {said}");
         assert!(said.contains("not as it was exported"), "{said}");
     }
+    let forged = folder.path().join("forged.ndjson");
+    let text_of_forged = text.replacen(r#""result":"denied""#, r#""result":"allowed""#, 1);
+    fs::write(&forged, text_of_forged).expect("written");
+    let (code, said) = replay(&forged.display().to_string(), &versions);
+    assert_eq!(code, Some(1));
+    assert!(
+        said.contains("its result is not that of its decision"),
+        "{said}"
+    );
     let version = fs::read_to_string(&versions[0]).expect("readable");
     let other = folder.path().join("other.json");
     fs::write(&other, version.replace("1000 };", "9000 };")).expect("written");
