@@ -3,9 +3,10 @@
 //! Time and chance come in as arguments, so every rule here can be tested with a table of cases.
 //! Folders are the nouns of the product: an [`event`] arrives in a [`batch`], a [`rule`] matches
 //! it, a [`delivery`] carries both to the customer; an [`account`] owns all of it
-//! and has its [`limit`]s and its [`guard`].
+//! and has its [`limit`]s and its [`guard`], which asks people for an [`approval`].
 
 pub mod account;
+pub mod approval;
 pub mod batch;
 pub mod clock;
 mod day;
@@ -16,6 +17,7 @@ pub mod fault;
 pub mod guard;
 pub mod id;
 pub mod idempotency;
+pub mod integrity;
 pub mod limit;
 pub mod partition;
 pub mod policies;

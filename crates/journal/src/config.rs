@@ -1,5 +1,6 @@
 //! Last values: what the control plane decides, where every node can read it. Keys and rules are here,
-//! [endpoints](crate::endpoints), [secrets](crate::secrets) and [guards](crate::guards) in files of their own.
+//! [endpoints](crate::endpoints), [secrets](crate::secrets), [guards](crate::guards) and
+//! [approvals](crate::approvals) in files of their own.
 //!
 //! A value is JSON with its version in front (`{"v":1,...}`), so that an operator can read it. An
 //! empty value means that the thing is gone.

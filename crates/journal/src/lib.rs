@@ -17,12 +17,13 @@
 //! - [`dead`]: records that could not be applied, until a person has seen to them.
 //! - [`config`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
 //! - [`secrets`]: signing secrets as last values, sealed.
-//! - [`guards`]: policies as last values.
+//! - [`guards`]: policies as last values; [`approvals`]: what people were asked to approve.
 //! - [`once`]: marks that only the first writer makes: requests with a name, alerts that went out.
 //!
 //! Every read and write here may happen twice; ids derived from causes make that harmless.
 
 pub mod append;
+pub mod approvals;
 pub mod cancels;
 pub mod config;
 pub mod dead;

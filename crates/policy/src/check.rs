@@ -14,6 +14,11 @@ use crate::{
     verdict::Effect,
 };
 
+/// How much work a validation may be: bytes of policies, times the combinations of principal, action and
+/// resource that the schema knows, because Cedar looks at every policy for each. Some ten seconds if
+/// every policy could apply to everything; far less if they name actions.
+pub const VALIDATION_MAX: usize = 500_000_000;
+
 /// What there is to say about texts before they are relied on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
@@ -43,7 +48,8 @@ impl Report {
     }
 }
 
-/// Checks texts and runs their tests.
+/// Checks texts and runs their tests. This may take seconds, so it is no work for a thread that serves
+/// others.
 pub fn check(policies: &str, schema: Option<&str>, tests: &[Test]) -> Report {
     let parsed = match Parsed::read(policies, schema) {
         Ok(parsed) => parsed,
@@ -104,6 +110,15 @@ fn validate(parsed: Parsed, text: &str, report: &mut Report) {
         report.warnings.push(warn("/schema".to_owned(), detail));
         return;
     };
+    let combinations = VALIDATION_MAX / text.len().max(1);
+    if schema.request_envs().nth(combinations).is_some() {
+        let detail = format!(
+            "The schema knows more than {combinations} combinations of principal, action and resource, too \
+             many to look at all policies for each. Let actions apply to fewer types."
+        );
+        report.errors.push(Fault::invalid("/schema", detail));
+        return;
+    }
     let policies = parsed.policies.into_iter().map(|(policy, _)| policy);
     let policies = match cedar_policy::PolicySet::from_policies(policies) {
         Ok(policies) => policies,

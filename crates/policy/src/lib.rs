@@ -21,6 +21,7 @@ pub mod test;
 mod text;
 mod value;
 pub mod verdict;
+mod vocabulary;
 
 pub use asked::Asked;
 pub use question::{Party, Question};

@@ -7,6 +7,7 @@ mod accounts;
 mod alerts;
 mod announce;
 mod apply;
+mod approvals;
 mod chance;
 pub mod commands;
 mod config;

@@ -15,6 +15,7 @@ use crate::{
     accounts::passwords::Passwords,
     alerts::backtest::BACKTESTS,
     announce::Announcer,
+    approvals::{STREAMS, WAITS},
     config::{Config, PublicUrl},
     deliveries::{
         secrets::seal::Vault,
@@ -31,7 +32,7 @@ use crate::{
     mail::{self, Post},
     planes::{Appenders, ControlPlane, DataPlane},
     policies::checks::Checks,
-    snapshots::{Guards, Keys},
+    snapshots::{Approvals, Guards, Keys},
 };
 
 /// How long a start waits for NATS, so that the order of starts does not matter.
@@ -47,6 +48,7 @@ pub struct Node {
     pub door: Door,
     pub announcer: Announcer,
     pub guards: Guards,
+    pub approvals: Approvals,
     pub clock: Clock,
     pub targets: Arc<TargetPolicy>,
     pub nameservers: Vec<SocketAddr>,
@@ -92,6 +94,7 @@ impl Node {
             },
             announcer: Announcer::new(store.clone(), journal.clone()),
             guards: Guards::new(journal.clone()),
+            approvals: Approvals::new(journal.clone(), clock),
             journal,
             store,
             clock,
@@ -123,6 +126,7 @@ impl Node {
             events,
             journal: self.journal.clone(),
             guards: self.guards.clone(),
+            approvals: self.approvals.clone(),
             clock: self.clock,
             retention: self.retention,
         }
@@ -164,6 +168,9 @@ impl Node {
             exports: Slots::new(EXPORTS),
             backtests: Slots::new(BACKTESTS),
             turns: Turns::default(),
+            approvals: self.approvals.clone(),
+            waits: Slots::new(WAITS),
+            streams: Slots::new(STREAMS),
         })
     }
 }

@@ -25,6 +25,7 @@ use tokio::time::timeout;
 use crate::{
     accounts::passwords::Passwords,
     announce::Announcer,
+    approvals::tell::Teller,
     chance,
     config::PublicUrl,
     deliveries::{
@@ -43,7 +44,7 @@ use crate::{
     lifecycle::Tasks,
     mail::Post,
     policies::checks::Checks,
-    snapshots::Guards,
+    snapshots::{Approvals, Guards},
     telemetry::metrics as names,
 };
 
@@ -58,6 +59,7 @@ pub struct DataPlane {
     pub events: Appenders,
     pub journal: Journal,
     pub guards: Guards,
+    pub approvals: Approvals,
     pub clock: Clock,
     pub retention: Duration,
 }
@@ -92,6 +94,10 @@ pub struct ControlPlane {
     pub exports: Slots,
     pub backtests: Slots,
     pub turns: Turns,
+    pub approvals: Approvals,
+    /// Requests that wait for the end of a decision, and streams of approvals.
+    pub waits: Slots,
+    pub streams: Slots,
 }
 
 impl DataPlane {
@@ -110,6 +116,16 @@ impl ControlPlane {
     ) -> Result<bool, store::Error> {
         let log = log(self.journal.partitions().of(org));
         fresh::wait(&self.journal, &self.store, log).await
+    }
+
+    /// Tells the trail how approvals end.
+    pub fn teller(&self) -> Teller {
+        Teller {
+            approvals: self.approvals.clone(),
+            events: self.events.clone(),
+            clock: self.clock,
+            retention: self.retention,
+        }
     }
 
     /// Makes what was just saved known to every node. If that takes too long it is made known later,

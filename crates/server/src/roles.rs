@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use journal::streams::Log;
 use metrics_exporter_prometheus::PrometheusHandle;
 use store::{
-    policies::told::Told as PolicyChange, rules::versions::Told as RuleChange,
+    integrity::Finding, policies::told::Told as PolicyChange, rules::versions::Told as RuleChange,
     signing_secrets::Told as SecretChange,
 };
 use tokio::net::TcpListener;
@@ -123,8 +123,14 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
         let mailing = notice_mail::sweep(control.clone(), post.clone(), stopping.clone());
         tasks.spawn("mail notices of endpoints", mailing);
     }
+    let following = node.approvals.clone().follow(stopping.clone());
+    tasks.spawn("follow approvals", following);
+    let telling = control.teller().sweep(stopping.clone());
+    tasks.spawn("tell the trail of approvals", telling);
     let telling = telling::sweep::<SecretChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of signing secrets", telling);
+    let telling = telling::sweep::<Finding>(control.clone(), stopping.clone());
+    tasks.spawn("tell the trail of decisions not obeyed", telling);
     let telling = telling::sweep::<PolicyChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of policies", telling);
     routes::api(&node.data_plane(events), &control)

@@ -1,6 +1,6 @@
 //! Every route on one page.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -22,7 +22,8 @@ use crate::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
     alerts::{backtest::ask as backtest, rules, suggest, trial, trigger, versions},
-    decisions::decide,
+    approvals::{queue, resolve, show as decision, stream as approval_stream},
+    decisions::{authzen, decide, hook},
     deliveries::{
         asked::{cancel, recover::ask as recover, resend},
         endpoints::manage as endpoints,
@@ -56,6 +57,7 @@ const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
 /// `per_address` for each client address; docs/reference/limits.md lists them.
 pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
     let cross_site = CrossSite::new(&control.public_url)?;
+    let public_url = Arc::clone(&control.public_url);
     let per_key = |operation, route| rate_limit::per_key(data, operation, route);
     let data = Router::new()
         .route("/v1/audit/events", per_key(Ingest, post(ingest::ingest)))
@@ -63,6 +65,16 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             "/v1/runtime/decisions",
             per_key(Decide, post(decide::decide)),
         )
+        .route(
+            "/v1/hooks/claude-code/pre-tool-use",
+            per_key(Decide, post(hook::before::before))
+                .route_layer(middleware::from_fn(hook::on_error::answered)),
+        )
+        .route(
+            "/v1/hooks/claude-code/post-tool-use",
+            per_key(Ingest, post(hook::after::after)),
+        )
+        .merge(authzen_doors(data))
         .with_state(data.clone());
 
     let per_key = |operation, route| rate_limit::per_key(control, operation, route);
@@ -152,6 +164,7 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             per_key(KeyWrite, post(api_keys::rotate)),
         )
         .merge(policies(control))
+        .merge(approvals(control))
         .merge(accounts(control))
         .layer(middleware::from_fn_with_state(
             cross_site,
@@ -162,11 +175,32 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             CONTROL_TIMEOUT,
         ))
         .with_state(control.clone());
-    let document = Router::new().route("/openapi.json", get(openapi::serve));
+    let documents = Router::new()
+        .route("/openapi.json", get(openapi::serve))
+        .route(
+            "/.well-known/authzen-configuration",
+            get(authzen::metadata::show),
+        )
+        .with_state(public_url);
     let private = data
         .merge(control)
         .layer(middleware::map_response(no_store));
-    Ok(private.merge(document))
+    Ok(private.merge(documents))
+}
+
+/// Decisions in the words of AuthZEN.
+fn authzen_doors(data: &DataPlane) -> Router<DataPlane> {
+    let per_key = |operation, route| rate_limit::per_key(data, operation, route);
+    Router::new()
+        .route(
+            "/access/v1/evaluation",
+            per_key(Decide, post(authzen::evaluate::evaluate)),
+        )
+        .route(
+            "/access/v1/evaluations",
+            per_key(Decide, post(authzen::batch::evaluate)),
+        )
+        .layer(middleware::from_fn(authzen::request_id::echo))
 }
 
 /// What agents may do, and which version of that is in force.
@@ -215,6 +249,24 @@ fn policies(control: &ControlPlane) -> Router<ControlPlane> {
             per_key(PolicyTry, post(policy_trial::test)),
         )
         .route("/v1/policies/templates", get(templates::list))
+}
+
+/// What became of decisions, and what waits for people.
+fn approvals(control: &ControlPlane) -> Router<ControlPlane> {
+    let per_key = |operation, route| rate_limit::per_key(control, operation, route);
+    Router::new()
+        .route("/v1/runtime/decisions/{id}", get(decision::show))
+        .route(
+            "/v1/runtime/decisions/{id}/stream",
+            get(approval_stream::one),
+        )
+        .route("/v1/runtime/decisions/{id}/resolve", post(resolve::resolve))
+        .route("/v1/runtime/approvals", per_key(List, get(queue::list)))
+        .route(
+            "/v1/runtime/approvals/stream",
+            per_key(List, get(approval_stream::all)),
+        )
+        .route("/v1/runtime/approvals/{id}", get(decision::show_to_people))
 }
 
 /// How people come in, and how they manage who else does.

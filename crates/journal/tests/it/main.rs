@@ -1,5 +1,6 @@
 //! The journal on a real NATS server.
 
+mod approvals;
 mod endpoints;
 mod judged;
 mod queue;

@@ -6,6 +6,7 @@ mod dev;
 mod doctor;
 mod durability;
 mod healthcheck;
+mod hook;
 mod migrate;
 mod partitions;
 mod policies;
@@ -53,6 +54,9 @@ enum Command {
     /// Policies without a server: make recorded decisions again, check policies before they are sent.
     #[command(subcommand)]
     Policies(policies::Policies),
+    /// Print settings for other programs that ask for decisions.
+    #[command(subcommand)]
+    Hook(hook::Hook),
     /// Print generated reference pages.
     #[command(hide = true)]
     Reference(reference::Reference),
@@ -89,6 +93,7 @@ impl Cli {
                 Command::Partitions(command) => command.run().await,
                 Command::DeadLetters(command) => command.run().await,
                 Command::Policies(command) => command.run(),
+                Command::Hook(hook) => hook.run(),
                 Command::Reference(reference) => reference.run(),
             }
         });

@@ -2,13 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use domain::{DecisionId, OrgId, event::accept::Arrival, fault::Fault, guard::FailMode, id::Tail};
+use domain::{
+    DecisionId, OrgId, Timestamp, event::accept::Arrival, fault::Fault, guard::FailMode, id::Tail,
+};
 use journal::frames::Frames;
 use policy::{Decided, Verdict};
 use tokio::time::timeout;
 
 use super::{
     ask::{Ask, Mode},
+    escalate::{self, Refused},
     record::Recorded,
 };
 use crate::{
@@ -38,6 +41,12 @@ pub struct Answer {
     pub policy_version: u32,
     pub policy_digest: String,
     pub shadow: Option<Shadow>,
+    /// The approval that it was allowed by, which is used up.
+    pub approval: Option<DecisionId>,
+    /// Why it was denied though a person might have approved it.
+    pub refused: Option<Refused>,
+    /// Of an escalation: what nobody resolves by then is denied.
+    pub expires_at: Option<Timestamp>,
     /// It may not be on record.
     pub is_fallback: bool,
     pub took: Duration,
@@ -102,7 +111,11 @@ pub async fn answer_all(
     let mut answers: Vec<Answer> = Vec::new();
     for ask in asks {
         let random = chance::bytes();
-        let answer = evaluated(&guarded, ask, DecisionId::new(arrival.received_at, random));
+        let decision_id = DecisionId::new(arrival.received_at, random);
+        let mut answer = evaluated(&guarded, ask, decision_id, false);
+        if answer.verdict == Verdict::Escalate {
+            answer = escalate::settled(plane, org, &guarded, ask, answer).await?;
+        }
         // The event's id is the decision's, so that one is found by the other.
         let tail = Tail::Random(random);
         let event = Recorded::new(ask, &answer);
@@ -114,11 +127,15 @@ pub async fn answer_all(
         }
     }
     let is_recorded = recorded(plane, org, guarded.settings.fail_mode, frames).await?;
-    for answer in &mut answers {
+    for (ask, answer) in asks.iter().zip(&mut answers) {
         answer.is_fallback = !is_recorded;
         if answer.is_fallback && answer.verdict == Verdict::Escalate {
             answer.verdict = Verdict::Deny;
             answer.decided.reason = NOBODY_TO_ASK.to_owned();
+        }
+        if answer.verdict == Verdict::Escalate {
+            let (settings, asked_at) = (guarded.settings, arrival.received_at);
+            escalate::open(plane, org, settings, ask, answer, asked_at).await?;
         }
         answer.took = started.elapsed();
         metrics::counter!(names::DECISIONS, "decision" => answer.verdict.as_str()).increment(1);
@@ -126,10 +143,16 @@ pub async fn answer_all(
     Ok(answers)
 }
 
-fn evaluated(guarded: &Guarded, ask: &Ask, decision_id: DecisionId) -> Answer {
+/// What the policies say. `is_approved`: a person has approved this very request.
+pub(super) fn evaluated(
+    guarded: &Guarded,
+    ask: &Ask,
+    decision_id: DecisionId,
+    is_approved: bool,
+) -> Answer {
     let said_by = |version: &Version| {
         let payload = ask.payload.as_ref();
-        version.policies.decide(ask.asked(), payload, false)
+        version.policies.decide(ask.asked(), payload, is_approved)
     };
     let decided = said_by(&guarded.active);
     let (verdict, shadow) = match ask.mode {
@@ -150,6 +173,9 @@ fn evaluated(guarded: &Guarded, ask: &Ask, decision_id: DecisionId) -> Answer {
         policy_version: guarded.active.number,
         policy_digest: guarded.active.policies.digest().to_owned(),
         shadow,
+        approval: None,
+        refused: None,
+        expires_at: None,
         is_fallback: false,
         took: Duration::ZERO,
     }

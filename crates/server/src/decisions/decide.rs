@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::{Json as JsonAnswer, extract::State};
-use domain::{DecisionId, fault::Fault};
+use domain::{DecisionId, Timestamp, fault::Fault};
 use policy::{
     Question, Verdict,
     verdict::{Determining, Failed},
@@ -44,6 +44,10 @@ pub struct DecisionRequest {
     payload: Option<Value>,
     #[serde(default)]
     mode: Mode,
+    /// Of a decision that was escalated and approved: its id. Everything else must be as it was asked then; an
+    /// approval is good for one decision.
+    #[schema(value_type = Option<String>, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    approval: Option<DecisionId>,
 }
 
 /// What was decided.
@@ -68,6 +72,10 @@ pub struct Decision {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     modified_payload: Option<Value>,
+    /// Of `escalate`: what nobody resolves by then is denied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Timestamp>,
     /// True if the answer was given without being sure of its record (`fail_mode` `open`).
     fallback: bool,
     /// What would have been decided by a version that is not obeyed.
@@ -142,6 +150,7 @@ impl DecisionRequest {
         let mut ask = Ask::new(question, named)?;
         ask.payload = self.payload;
         ask.mode = self.mode;
+        ask.approval = self.approval;
         Ok(ask)
     }
 }
@@ -176,6 +185,7 @@ impl From<Answer> for Decision {
             policy_version: answer.policy_version,
             policy_digest: answer.policy_digest,
             modified_payload: decided.modified_payload.filter(|_| is_obeyed),
+            expires_at: answer.expires_at,
             fallback: answer.is_fallback,
             shadow: answer.shadow.map(ShadowDecision::from),
             latency_us: u64::try_from(answer.took.as_micros()).unwrap_or(u64::MAX),

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{
     answer::Answer,
     ask::{Ask, Mode, Named},
+    escalate::Refused,
 };
 
 pub const EVENT_TYPE: &str = "decision";
@@ -38,8 +39,12 @@ struct Metadata<'a> {
     mode: Mode,
     #[serde(skip_serializing_if = "Option::is_none")]
     shadow: Option<RecordedShadow<'a>>,
+    /// The approval that it was allowed by.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<DecisionId>,
+    /// The policies asked for a person, and it was denied for this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<Refused>,
 }
 
 #[derive(Serialize)]
@@ -72,7 +77,8 @@ impl<'a> Recorded<'a> {
                     policy_version: shadow.policy_version,
                     policy_digest: &shadow.policy_digest,
                 }),
-                approval: ask.approval,
+                approval: answer.approval,
+                refused: answer.refused,
             },
         }
     }

@@ -8,14 +8,21 @@ pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 /// From here on every event that is accepted is told; and how soon to come back when the stream ends.
 pub const READY: &[u8] = b"retry: 2000\nevent: ready\ndata: {}\n\n";
 
-/// An audit event. Its JSON may have line ends between its tokens: each line goes into a field of its
-/// own, and the reader joins them.
+/// An audit event.
 pub fn event(id: EventId, json: &str) -> Bytes {
+    message("event", id.text().as_str(), json)
+}
+
+/// A message of any kind. Its JSON may have line ends between its tokens: each line goes into a field of its
+/// own, and the reader joins them.
+pub fn message(kind: &str, id: &str, json: &str) -> Bytes {
     const NAMES_BYTES: usize = 64;
     let mut frame = String::with_capacity(json.len() + NAMES_BYTES);
     frame.push_str("id: ");
-    frame.push_str(&id.to_string());
-    frame.push_str("\nevent: event\n");
+    frame.push_str(id);
+    frame.push_str("\nevent: ");
+    frame.push_str(kind);
+    frame.push('\n');
     for line in json.split(['\r', '\n']) {
         frame.push_str("data: ");
         frame.push_str(line);

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// A quiet stream says that it is alive; proxies close one that says nothing for 30 s or more.
-const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
+pub const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// Streams audit events as they are accepted, by the filters of the list.
 ///

@@ -2,7 +2,7 @@
 
 use domain::{DecisionId, EventId};
 use policy::{Asked, Decided, PolicySet, Question, Verdict};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 
 use crate::decisions::record::result;
 
@@ -74,6 +74,8 @@ struct Metadata {
     mode: Mode,
     shadow: Option<Said>,
     approval: Option<String>,
+    /// The policies asked for a person, and nobody could be asked or the approval was no good.
+    refused: Option<IgnoredAny>,
 }
 
 #[derive(Default, PartialEq, Eq, Deserialize)]
@@ -99,6 +101,7 @@ impl Recorded {
         }
         // In shadow mode it is the active version whose word is told beside the answer.
         let (said, shadow) = match (metadata.mode, metadata.shadow) {
+            (Mode::Enforce, shadow) if metadata.refused.is_some() => (Verdict::Escalate, shadow),
             (Mode::Enforce, shadow) => (metadata.decision, shadow),
             (Mode::Shadow, Some(said)) if said.policy_version == metadata.policy_version => {
                 (said.decision, None)

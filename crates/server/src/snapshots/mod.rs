@@ -4,6 +4,7 @@
 //! secrets are all held, because any event may match any rule, and so are endpoints in trouble, because a
 //! delivery may be for any of them. None needs PostgreSQL.
 
+pub mod approvals;
 mod cancels;
 mod endpoints;
 pub mod guards;
@@ -13,6 +14,7 @@ mod rules;
 pub mod secrets;
 mod targets;
 
+pub use approvals::Approvals;
 pub use cancels::Cancels;
 pub use endpoints::{Endpoints, Learned};
 pub use guards::{Guarded, Guards, Version};

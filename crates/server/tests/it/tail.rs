@@ -18,20 +18,20 @@ const STREAM: &str = "/v1/audit/events/stream";
 
 /// One message of a stream.
 #[derive(Debug, Default)]
-struct Message {
-    event: String,
-    id: String,
+pub(crate) struct Message {
+    pub(crate) event: String,
+    pub(crate) id: String,
     data: String,
 }
 
 impl Message {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.data).expect("JSON")
     }
 }
 
 /// Reads a stream as a browser would.
-struct Stream {
+pub(crate) struct Stream {
     answer: Response,
     unread: String,
 }
@@ -43,7 +43,7 @@ impl Stream {
         Self::from(patient().get(url).bearer_auth(&customer.api_key)).await
     }
 
-    async fn from(request: RequestBuilder) -> Self {
+    pub(crate) async fn from(request: RequestBuilder) -> Self {
         let answer = request.send().await.expect("an answer");
         assert_eq!(answer.status(), StatusCode::OK);
         assert_eq!(answer.headers()["content-type"], "text/event-stream");
@@ -56,7 +56,7 @@ impl Stream {
     }
 
     /// The next message; `None` when the stream has ended.
-    async fn next(&mut self) -> Option<Message> {
+    pub(crate) async fn next(&mut self) -> Option<Message> {
         timeout(DEADLINE, self.message()).await.expect("in time")
     }
 
@@ -88,7 +88,7 @@ impl Stream {
 }
 
 /// A client that waits for as long as a stream goes on.
-fn patient() -> Client {
+pub(crate) fn patient() -> Client {
     Client::builder().no_proxy().build().expect("a client")
 }
 

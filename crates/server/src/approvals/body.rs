@@ -1,0 +1,116 @@
+//! Decisions and approvals as clients see them.
+
+use domain::{
+    DecisionId, Timestamp,
+    approval::{Approval, Status},
+};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// A decision, in short.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Approval)]
+pub struct ApprovalBody {
+    #[schema(value_type = String, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    pub decision_id: DecisionId,
+    /// How it stands: `escalate` until somebody resolves it or its time is over, then `allow` or `deny`.
+    #[schema(example = "escalate")]
+    pub decision: String,
+    pub reason: String,
+    #[schema(example = "billing-agent")]
+    pub agent_id: String,
+    #[schema(example = "payments.refund")]
+    pub action: String,
+    pub resource: Option<String>,
+    /// The policies that decided, by id.
+    pub policies: Vec<String>,
+    pub policy_version: Option<u32>,
+    pub policy_digest: Option<String>,
+    #[schema(value_type = String, format = DateTime)]
+    pub decided_at: Timestamp,
+    /// What nobody resolves by then is denied. Null: it was not escalated.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub expires_at: Option<Timestamp>,
+    /// Null: nobody has resolved it, or it was not escalated.
+    pub resolution: Option<ResolutionBody>,
+}
+
+/// How an escalated decision ended.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Resolution)]
+pub struct ResolutionBody {
+    /// `approved`, `denied` or `timed_out`.
+    #[schema(example = "approved")]
+    pub outcome: String,
+    /// The person or the API key; null if the time was over.
+    #[schema(example = "usr_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    pub by: Option<String>,
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    pub note: Option<String>,
+}
+
+/// A decision, whole.
+#[derive(Serialize, ToSchema)]
+pub struct DecisionDetail {
+    #[serde(flatten)]
+    pub summary: ApprovalBody,
+    /// What was asked: principal, action, resource and context.
+    #[schema(value_type = Object)]
+    pub question: Value,
+    /// What the agent is about to send; known while the decision is escalated and for some days after.
+    #[schema(value_type = Option<Object>)]
+    pub payload: Option<Value>,
+    /// Names question and payload: an approval is good for these only.
+    pub request_digest: Option<String>,
+    /// The decision that used the approval.
+    #[schema(value_type = Option<String>)]
+    pub spent_by: Option<DecisionId>,
+}
+
+impl ApprovalBody {
+    pub fn new(approval: &Approval, now: Timestamp) -> Self {
+        let status = approval.status(now);
+        let ended_at = approval.ended_at(now);
+        let resolution = ended_at.map(|at| ResolutionBody::new(approval, status, at));
+        Self {
+            decision_id: approval.decision_id,
+            decision: status.decision().to_owned(),
+            reason: approval.reason.clone(),
+            agent_id: approval.agent_id.clone(),
+            action: approval.action.clone(),
+            resource: approval.resource.clone(),
+            policies: approval.policies.clone(),
+            policy_version: Some(approval.policy_version),
+            policy_digest: Some(approval.policy_digest.clone()),
+            decided_at: approval.asked_at,
+            expires_at: Some(approval.expires_at),
+            resolution,
+        }
+    }
+}
+
+impl ResolutionBody {
+    fn new(approval: &Approval, status: Status, at: Timestamp) -> Self {
+        let said = approval.resolution();
+        Self {
+            outcome: status.as_str().to_owned(),
+            by: said.map(|said| said.by.to_string()),
+            at,
+            note: said.and_then(|said| said.note.clone()),
+        }
+    }
+}
+
+impl DecisionDetail {
+    pub fn new(approval: Approval, now: Timestamp) -> Self {
+        Self {
+            summary: ApprovalBody::new(&approval, now),
+            question: approval.question,
+            payload: approval.payload,
+            request_digest: Some(approval.request_digest),
+            spent_by: approval.spent.map(|spent| spent.by),
+        }
+    }
+}

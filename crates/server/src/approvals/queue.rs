@@ -1,0 +1,58 @@
+//! `GET /v1/runtime/approvals`: what waits for a person, oldest first.
+
+use std::time::Duration;
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use tokio::time::timeout;
+use utoipa::ToSchema;
+
+use super::{
+    body::ApprovalBody,
+    wanted::{QueueParams, QueueWanted},
+};
+use crate::{
+    edge::{Caller, Problem, caller::ApprovalsRead, problem::Refusals, read::cursor},
+    planes::ControlPlane,
+};
+
+/// How long a list waits until it has heard of everything that was there before it was asked for.
+const FRESH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// One page of what is pending.
+#[derive(Serialize, ToSchema)]
+pub struct ApprovalPage {
+    data: Vec<ApprovalBody>,
+    next_cursor: Option<String>,
+    /// False if what was asked or resolved last may not be told here, because the node is behind.
+    fresh: bool,
+}
+
+/// Lists the decisions that wait for a person, oldest first.
+#[utoipa::path(
+    get, path = "/v1/runtime/approvals", tag = "approvals",
+    security(("api_key" = ["approvals:read"]), ("session" = [])),
+    params(QueueParams),
+    responses((status = 200, description = "One page", body = ApprovalPage), Refusals),
+)]
+pub async fn list(
+    State(plane): State<ControlPlane>,
+    caller: Caller<ApprovalsRead>,
+    wanted: QueueWanted,
+) -> Result<Json<ApprovalPage>, Problem> {
+    let caught_up = timeout(FRESH_TIMEOUT, plane.approvals.catch_up()).await;
+    let now = plane.clock.now();
+    let QueueWanted { after, limit } = wanted;
+    let mut pending = plane.approvals.pending(caller.org, after, limit + 1);
+    let has_more = pending.len() > limit;
+    pending.truncate(limit);
+    let last = pending.last().filter(|_| has_more);
+    Ok(Json(ApprovalPage {
+        next_cursor: last.map(|last| cursor(&last.decision_id)),
+        data: pending
+            .iter()
+            .map(|approval| ApprovalBody::new(approval, now))
+            .collect(),
+        fresh: matches!(caught_up, Ok(Ok(()))),
+    }))
+}

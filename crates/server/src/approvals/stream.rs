@@ -1,0 +1,224 @@
+//! Approvals as they are asked for and as they end: all of an organisation for people, one for the agent that asked.
+
+use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
+
+use axum::{
+    body::{Body, Bytes},
+    extract::State,
+    http::header,
+    response::{IntoResponse, Response},
+};
+use domain::{
+    DecisionId, OrgId,
+    approval::{Approval, Status},
+};
+use futures::stream;
+use journal::approvals::ApprovalEntry;
+use tokio::{
+    sync::broadcast,
+    time::{Instant, sleep_until, timeout},
+};
+
+use super::{body::ApprovalBody, past, wanted::WAIT_S_MAX};
+use crate::{
+    edge::{
+        Caller, Problem,
+        caller::{ApprovalsRead, DecisionsWrite, Permission},
+        problem::Refusals,
+        read::IdInPath,
+        standing::{ASK_EVERY, Standing},
+    },
+    events::{sse, stream::KEEP_ALIVE_EVERY},
+    exports::slots::Slot,
+    planes::ControlPlane,
+};
+
+/// How long a stream waits until it has heard of everything that was there before it was asked for.
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Streams what waits for a person, and how it ends.
+///
+/// Server-sent events: `ready` first, then an `approval` for each decision that is pending, for each that is
+/// escalated and for each that ends. A client that reads too slowly is let go, and begins anew.
+#[utoipa::path(
+    get, path = "/v1/runtime/approvals/stream", tag = "approvals",
+    security(("api_key" = ["approvals:read"]), ("session" = [])),
+    responses(
+        (status = 200, description = "The stream; it ends when the key is revoked or the session is over", content_type = "text/event-stream", body = String),
+        Refusals,
+    ),
+)]
+pub async fn all(
+    State(plane): State<ControlPlane>,
+    caller: Caller<ApprovalsRead>,
+    standing: Standing<ApprovalsRead>,
+) -> Result<Response, Problem> {
+    let slot = plane.streams.take(caller.org)?;
+    // In this order: what is opened after the list was made is news.
+    let news = plane.approvals.news();
+    let caught_up = timeout(CATCH_UP_TIMEOUT, plane.approvals.catch_up()).await;
+    caught_up.unwrap_or(Ok(()))?;
+    let pending = plane.approvals.pending(caller.org, None, usize::MAX);
+    let ready = [Bytes::from_static(sse::READY)].into_iter();
+    let frames = pending.iter().map(|approval| frame(&plane, approval));
+    let unsent = ready.chain(frames).collect();
+    let org = caller.org;
+    Ok(streamed(
+        plane,
+        standing,
+        slot,
+        unsent,
+        Source::All { org, news },
+    ))
+}
+
+/// Follows one decision until it has ended.
+///
+/// Server-sent events: `ready` first, then an `approval` as the decision stands, and another when it has ended, which
+/// is the last.
+#[utoipa::path(
+    get, path = "/v1/runtime/decisions/{id}/stream", tag = "decisions",
+    security(("api_key" = ["decisions:write"]), ("session" = [])),
+    params(("id" = String, Path, description = "The decision's id")),
+    responses(
+        (status = 200, description = "The stream", content_type = "text/event-stream", body = String),
+        Refusals,
+    ),
+)]
+pub async fn one(
+    State(plane): State<ControlPlane>,
+    caller: Caller<DecisionsWrite>,
+    standing: Standing<DecisionsWrite>,
+    IdInPath(id): IdInPath<DecisionId>,
+) -> Result<Response, Problem> {
+    let slot = plane.streams.take(caller.org)?;
+    let (first, source) = match plane.approvals.find(caller.org, id).await? {
+        Some(found) => (frame(&plane, &found.approval), Source::of(&plane, found)),
+        None => {
+            let decision = past::decision(&plane, caller.org, id).await?;
+            (written(&decision.summary), Source::Ended)
+        }
+    };
+    let unsent = VecDeque::from([Bytes::from_static(sse::READY), first]);
+    Ok(streamed(plane, standing, slot, unsent, source))
+}
+
+/// Where news comes from.
+enum Source {
+    All {
+        org: OrgId,
+        news: broadcast::Receiver<Arc<Approval>>,
+    },
+    One(Box<ApprovalEntry>),
+    Ended,
+}
+
+impl Source {
+    fn of(plane: &ControlPlane, found: ApprovalEntry) -> Self {
+        if found.approval.status(plane.clock.now()) == Status::Pending {
+            Self::One(Box::new(found))
+        } else {
+            Self::Ended
+        }
+    }
+
+    /// The next news; `None` if there will be no more. Nothing is lost if the wait
+    /// is given up.
+    async fn next(&mut self, plane: &ControlPlane) -> Option<Bytes> {
+        loop {
+            match self {
+                Self::All { org, news } => {
+                    // A client that was too slow to hear all of it ends here.
+                    let approval = news.recv().await.ok()?;
+                    if approval.org_id == *org {
+                        return Some(frame(plane, &approval));
+                    }
+                }
+                Self::One(found) => {
+                    let patience = Duration::from_secs(WAIT_S_MAX);
+                    let found = ApprovalEntry::clone(found);
+                    let approval = plane.approvals.wait(found, patience).await;
+                    if approval.status(plane.clock.now()) != Status::Pending {
+                        *self = Self::Ended;
+                        return Some(frame(plane, &approval));
+                    }
+                }
+                Self::Ended => return None,
+            }
+        }
+    }
+}
+
+/// A stream under way.
+struct Streaming<P: Permission> {
+    plane: ControlPlane,
+    standing: Standing<P>,
+    unsent: VecDeque<Bytes>,
+    source: Source,
+    ask_at: Instant,
+    keep_alive_at: Instant,
+    _slot: Slot,
+}
+
+fn streamed<P: Permission + 'static>(
+    plane: ControlPlane,
+    standing: Standing<P>,
+    slot: Slot,
+    unsent: VecDeque<Bytes>,
+    source: Source,
+) -> Response {
+    let now = Instant::now();
+    let streaming = Streaming {
+        plane,
+        standing,
+        unsent,
+        source,
+        ask_at: now + ASK_EVERY,
+        keep_alive_at: now + KEEP_ALIVE_EVERY,
+        _slot: slot,
+    };
+    let body = stream::unfold(streaming, async |mut streaming| {
+        let bytes = streaming.next().await?;
+        Some((Ok::<_, Infallible>(bytes), streaming))
+    });
+    let headers = [
+        (header::CONTENT_TYPE.as_str(), "text/event-stream"),
+        ("x-accel-buffering", "no"),
+    ];
+    (headers, Body::from_stream(body)).into_response()
+}
+
+impl<P: Permission> Streaming<P> {
+    /// The next bytes, or `None` at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(bytes) = self.unsent.pop_front() {
+            return Some(bytes);
+        }
+        loop {
+            if self.ask_at <= Instant::now() {
+                if !self.standing.still_holds().await {
+                    return None;
+                }
+                self.ask_at = Instant::now() + ASK_EVERY;
+            }
+            let bytes = tokio::select! {
+                biased;
+                () = self.plane.tail.stopping().cancelled() => return None,
+                news = self.source.next(&self.plane) => news?,
+                () = sleep_until(self.keep_alive_at) => Bytes::from_static(sse::KEEP_ALIVE),
+                () = sleep_until(self.ask_at) => continue,
+            };
+            self.keep_alive_at = Instant::now() + KEEP_ALIVE_EVERY;
+            return Some(bytes);
+        }
+    }
+}
+
+fn frame(plane: &ControlPlane, approval: &Approval) -> Bytes {
+    written(&ApprovalBody::new(approval, plane.clock.now()))
+}
+
+fn written(approval: &ApprovalBody) -> Bytes {
+    let json = serde_json::to_string(approval).expect("an approval always encodes");
+    sse::message("approval", approval.decision_id.text().as_str(), &json)
+}

@@ -1,0 +1,191 @@
+//! Tells the trail how approvals ended: each is an audit event, so that alert rules can tell others.
+//!
+//! Who resolves one tells of it. Each node looks every second for those that somebody resolved and did not tell of,
+//! and for those whose time is over: this it notes first, and who was first to note it tells. The event follows from
+//! the approval to the byte, and so does its id: told twice, it is listed once and alerts once.
+
+use std::time::Duration;
+
+use domain::{
+    DecisionId, Timestamp,
+    approval::{Approval, EVENT_TYPE, event_tail},
+    clock::Clock,
+    event::accept::Arrival,
+};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use serde::Serialize;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    error_chain::chain,
+    events::own::{Unrecorded, record_as},
+    planes::Appenders,
+    retry::Retries,
+    snapshots::Approvals,
+    telemetry::metrics as names,
+};
+
+/// How often it is looked for what the trail was not told.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// How many are told in one round; the rest is for the next.
+const ROUND_MAX: usize = 1_000;
+/// How many are told at the same time: each waits for the journal three times.
+const AT_A_TIME: usize = 16;
+/// How long somebody who resolves waits for it. It stands either way.
+const TELL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Tells the trail. Cheap to clone.
+#[derive(Clone)]
+pub struct Teller {
+    pub approvals: Approvals,
+    pub events: Appenders,
+    pub clock: Clock,
+    pub retention: Duration,
+}
+
+/// The audit event that the end of an approval is. Agent, action and resource are those of the decision, so that
+/// rules watch for both alike.
+#[derive(Serialize)]
+struct EndEvent<'a> {
+    event_type: &'static str,
+    agent_id: &'a str,
+    action: &'a str,
+    result: &'static str,
+    occurred_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource: Option<&'a str>,
+    decision_id: DecisionId,
+    metadata: EndMetadata<'a>,
+}
+
+#[derive(Serialize)]
+struct EndMetadata<'a> {
+    /// What the decision says by now.
+    decision: &'static str,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
+    asked_at: Timestamp,
+    expires_at: Timestamp,
+    policies: &'a [String],
+    policy_version: u32,
+    policy_digest: &'a str,
+    request_digest: &'a str,
+}
+
+/// The outcome was noted before.
+struct Noted;
+
+impl Teller {
+    /// Tells of an approval that was just resolved. What fails or takes too long is left to the sweep.
+    pub async fn tell(&self, approval: &Approval) {
+        let error = match timeout(TELL_TIMEOUT, self.record(approval)).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => chain(&error),
+            Err(_) => "the journal takes its time".to_owned(),
+        };
+        let id = approval.decision_id;
+        tracing::warn!(error, decision.id = %id, "an approval is not in the trail yet");
+    }
+
+    /// Tells the trail what it was not told, until stopped.
+    pub async fn sweep(self, stopping: CancellationToken) -> anyhow::Result<()> {
+        let mut retries = Retries::new("tell the trail of approvals", &stopping);
+        loop {
+            tokio::select! {
+                () = sleep(SWEEP_EVERY) => {}
+                () = stopping.cancelled() => return Ok(()),
+            }
+            retries.again(self.tell_all().await).await;
+        }
+    }
+
+    async fn tell_all(&self) -> Result<(), journal::Error> {
+        let untold = self.approvals.untold(ROUND_MAX);
+        stream::iter(untold)
+            .map(|approval| async move { self.end(&approval).await })
+            .buffer_unordered(AT_A_TIME)
+            .try_collect::<()>()
+            .await
+    }
+
+    /// Sees to one that has ended: notes that its time is over, if nobody has, and tells of it.
+    async fn end(&self, approval: &Approval) -> Result<(), journal::Error> {
+        if approval.outcome.is_some() {
+            return self.record(approval).await;
+        }
+        let note = |approval: &mut Approval| {
+            if approval.outcome.is_some() {
+                return Err(Noted);
+            }
+            approval.note_time_out(self.clock.now());
+            Ok(())
+        };
+        let (org, id) = (approval.org_id, approval.decision_id);
+        match self.approvals.change(org, id, note).await? {
+            Some(Ok(noted)) if noted.outcome.is_some() => self.record(&noted).await,
+            // It was resolved at the last moment, or another node was first: it is theirs to tell.
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts the end of an approval into the trail, then notes that.
+    async fn record(&self, approval: &Approval) -> Result<(), journal::Error> {
+        let Some(at) = approval.ended_at(self.clock.now()) else {
+            return Ok(());
+        };
+        let arrival = Arrival {
+            org: approval.org_id,
+            received_at: at,
+            retention: self.retention,
+        };
+        let tail = event_tail(approval.decision_id);
+        match record_as(tail, &self.events, &arrival, &event(approval, at)).await {
+            Ok(_) => {}
+            Err(Unrecorded::Journal(error)) => return Err(error),
+            // Ours are always valid. Should one not be, it must not be tried for ever.
+            Err(error) => {
+                let (error, id) = (chain(&error), approval.decision_id);
+                tracing::error!(error, decision.id = %id, "the end of an approval cannot be recorded");
+            }
+        }
+        let outcome = approval.status(at).as_str();
+        metrics::counter!(names::APPROVALS, "outcome" => outcome).increment(1);
+        let told = |approval: &mut Approval| {
+            approval.told = true;
+            Ok::<_, Noted>(())
+        };
+        let (org, id) = (approval.org_id, approval.decision_id);
+        self.approvals.change(org, id, told).await?;
+        Ok(())
+    }
+}
+
+fn event(approval: &Approval, at: Timestamp) -> EndEvent<'_> {
+    let status = approval.status(at);
+    let said = approval.resolution();
+    EndEvent {
+        event_type: EVENT_TYPE,
+        agent_id: &approval.agent_id,
+        action: &approval.action,
+        result: status.as_str(),
+        occurred_at: at,
+        resource: approval.resource.as_deref(),
+        decision_id: approval.decision_id,
+        metadata: EndMetadata {
+            decision: status.decision(),
+            reason: &approval.reason,
+            by: said.map(|said| said.by.to_string()),
+            note: said.and_then(|said| said.note.as_deref()),
+            asked_at: approval.asked_at,
+            expires_at: approval.expires_at,
+            policies: &approval.policies,
+            policy_version: approval.policy_version,
+            policy_digest: &approval.policy_digest,
+            request_digest: &approval.request_digest,
+        },
+    }
+}

@@ -1,0 +1,141 @@
+//! A policy asks for a person: the approval that the agent names is spent, or somebody is asked.
+//!
+//! Spent before it is recorded, so that of two decisions by one approval only one is on record as allowed; whoever
+//! dies in between has used the approval up, and a person is asked again. Put to people after it is recorded, so
+//! that nobody approves what is not on record; whoever dies in between asks again.
+
+use domain::{
+    DecisionId, OrgId, Timestamp,
+    approval::{Approval, NotSpendable},
+    guard::Settings,
+};
+use policy::Verdict;
+use serde::Serialize;
+
+use super::{
+    answer::{Answer, evaluated},
+    ask::Ask,
+};
+use crate::{
+    planes::DataPlane,
+    snapshots::{Guarded, approvals::TooMany},
+};
+
+/// How many bytes of question and payload a person is shown: a value of the journal has to fit a message of NATS,
+/// which has a million bytes at most unless it is set up otherwise.
+const SHOWN_BYTES_MAX: usize = 256 * 1024;
+
+/// Why a person's approval was needed and not to be had; the decision is `deny` then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    pub why: &'static str,
+    /// The approval that the agent named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<DecisionId>,
+}
+
+/// What becomes of an answer that says `escalate`: allowed by the approval that was named, denied if that does not
+/// help or nobody more can be asked, or as it was.
+pub async fn settled(
+    plane: &DataPlane,
+    org: OrgId,
+    guarded: &Guarded,
+    ask: &Ask,
+    escalated: Answer,
+) -> Result<Answer, journal::Error> {
+    let Some(approval) = ask.approval else {
+        return Ok(match may_be_asked(plane, org, ask) {
+            Ok(()) => escalated,
+            Err((why, reason)) => denied(escalated, why, reason, None),
+        });
+    };
+    let digest = ask.question.digest(ask.payload.as_ref());
+    let (id, now) = (escalated.decision_id, plane.clock.now());
+    let spent = plane.approvals.spend(org, approval, &digest, id, now);
+    Ok(match spent.await? {
+        Ok(_) => Answer {
+            approval: Some(approval),
+            ..evaluated(guarded, ask, id, true)
+        },
+        Err(why) => denied(escalated, name(why), why.reason(), Some(approval)),
+    })
+}
+
+/// Puts a decision that is on record to people.
+pub async fn open(
+    plane: &DataPlane,
+    org: OrgId,
+    settings: Settings,
+    ask: &Ask,
+    answer: &mut Answer,
+    asked_at: Timestamp,
+) -> Result<(), journal::Error> {
+    let expires_at = asked_at.plus(settings.approval_timeout());
+    answer.expires_at = Some(expires_at);
+    let policies = answer.decided.policies.iter();
+    let approval = Approval {
+        decision_id: answer.decision_id,
+        org_id: org,
+        request_digest: ask.question.digest(ask.payload.as_ref()),
+        agent_id: ask.named.agent_id.clone(),
+        action: ask.named.action.clone(),
+        resource: ask.named.resource.clone(),
+        reason: answer.decided.reason.clone(),
+        policies: policies.map(|policy| policy.id.clone()).collect(),
+        policy_version: answer.policy_version,
+        policy_digest: answer.policy_digest.clone(),
+        question: serde_json::to_value(&ask.question).expect("a question always encodes"),
+        payload: ask.payload.clone(),
+        asked_at,
+        expires_at,
+        valid_s: settings.approval_valid_s,
+        outcome: None,
+        spent: None,
+        told: false,
+    };
+    plane.approvals.open(approval).await
+}
+
+/// Whether somebody can be asked; otherwise why not, in a word and in a sentence.
+fn may_be_asked(
+    plane: &DataPlane,
+    org: OrgId,
+    ask: &Ask,
+) -> Result<(), (&'static str, &'static str)> {
+    plane.approvals.room(org).map_err(|TooMany| {
+        let reason = "This needs a person's approval, and as many wait for one as may wait.";
+        ("too_many_pending", reason)
+    })?;
+    let shown = serde_json::to_vec(&(&ask.question, &ask.payload));
+    if shown.is_ok_and(|shown| shown.len() <= SHOWN_BYTES_MAX) {
+        return Ok(());
+    }
+    let reason = "This needs a person's approval, and question and payload are too large to be shown to one (256 KiB).";
+    Err(("too_large", reason))
+}
+
+fn denied(
+    escalated: Answer,
+    why: &'static str,
+    reason: &'static str,
+    approval: Option<DecisionId>,
+) -> Answer {
+    let mut denied = escalated;
+    denied.verdict = Verdict::Deny;
+    denied.decided.verdict = Verdict::Deny;
+    denied.decided.reason = reason.to_owned();
+    denied.refused = Some(Refused { why, approval });
+    denied
+}
+
+fn name(why: NotSpendable) -> &'static str {
+    match why {
+        NotSpendable::Unknown => "approval_unknown",
+        NotSpendable::Pending => "approval_pending",
+        NotSpendable::Denied => "approval_denied",
+        NotSpendable::TimedOut => "approval_timed_out",
+        NotSpendable::Mismatch => "approval_mismatch",
+        NotSpendable::Used => "approval_used",
+        NotSpendable::Lapsed => "approval_lapsed",
+    }
+}

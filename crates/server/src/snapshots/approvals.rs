@@ -1,0 +1,215 @@
+//! What people are asked to approve: the same on every node that takes requests, changed in the journal.
+//!
+//! Held is what is pending and what the trail was not told of yet, without questions and payloads, which are
+//! read from the journal when somebody looks at one. A change that this node makes is held at once; those of
+//! others arrive with the journal's.
+
+mod known;
+
+use std::{
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
+
+use domain::{
+    DecisionId, OrgId, Timestamp,
+    approval::{Approval, NotSpendable, Refused, Resolution},
+    clock::Clock,
+};
+use journal::{Journal, approvals::ApprovalEntry, streams::Bucket};
+use tokio::{
+    sync::{broadcast, watch},
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use self::known::Known;
+use super::mirror::Mirror;
+use crate::telemetry::metrics as names;
+
+/// How many of an organisation may be pending: more than people can look at. Beyond it what would be escalated
+/// is denied, and says so. Counted by each node as far as it has heard, so a burst on several may pass it by a few.
+pub const PENDING_PER_ORG_MAX: usize = 1_000;
+/// How many are held, of all organisations: some 100 MB. The same happens beyond it.
+const HELD_MAX: usize = 100_000;
+/// How many changes a stream may be behind; then it ends, and its client begins anew.
+const NEWS_MAX: usize = 1_024;
+
+/// The approvals as far as this node has heard. Cheap to clone.
+#[derive(Clone)]
+pub struct Approvals {
+    journal: Journal,
+    clock: Clock,
+    known: Arc<RwLock<Known>>,
+    news: broadcast::Sender<Arc<Approval>>,
+    mirror: Mirror,
+}
+
+/// Nobody more can be asked: as many are pending as there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMany;
+
+impl Approvals {
+    pub fn new(journal: Journal, clock: Clock) -> Self {
+        Self {
+            mirror: Mirror::new(journal.clone(), Bucket::Approvals),
+            journal,
+            clock,
+            known: Arc::default(),
+            news: broadcast::Sender::new(NEWS_MAX),
+        }
+    }
+
+    /// Whether one more may be opened. Asked before the decision is recorded, so that the record says the truth.
+    pub fn room(&self, org: OrgId) -> Result<(), TooMany> {
+        let now = self.clock.now();
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= HELD_MAX || known.pending(org, now).count() >= PENDING_PER_ORG_MAX {
+            return Err(TooMany);
+        }
+        Ok(())
+    }
+
+    /// Puts a decision that was recorded to people.
+    pub async fn open(&self, approval: Approval) -> Result<(), journal::Error> {
+        if let Some(revision) = self.journal.open_approval(&approval).await? {
+            self.apply(vec![ApprovalEntry { approval, revision }]);
+        }
+        Ok(())
+    }
+
+    /// Uses an approval up for the decision `by`, unless it does not cover the request or another was first.
+    pub async fn spend(
+        &self,
+        org: OrgId,
+        id: DecisionId,
+        request_digest: &str,
+        by: DecisionId,
+        now: Timestamp,
+    ) -> Result<Result<Approval, NotSpendable>, journal::Error> {
+        let spend = |approval: &mut Approval| approval.spend(request_digest, by, now);
+        let spent = self.change(org, id, spend).await?;
+        Ok(spent.unwrap_or(Err(NotSpendable::Unknown)))
+    }
+
+    /// Ends an approval; `None` if the organisation has no such one.
+    pub async fn resolve(
+        &self,
+        org: OrgId,
+        id: DecisionId,
+        resolution: &Resolution,
+    ) -> Result<Option<Result<Approval, Refused>>, journal::Error> {
+        let resolve = |approval: &mut Approval| approval.resolve(resolution.clone());
+        self.change(org, id, resolve).await
+    }
+
+    /// Changes an approval in the journal and here.
+    pub async fn change<E>(
+        &self,
+        org: OrgId,
+        id: DecisionId,
+        change: impl Fn(&mut Approval) -> Result<(), E>,
+    ) -> Result<Option<Result<Approval, E>>, journal::Error> {
+        let changed = self.journal.change_approval(org, id, change).await?;
+        Ok(match changed {
+            None => {
+                self.forget(org, id);
+                None
+            }
+            Some(Err(refused)) => Some(Err(refused)),
+            Some(Ok(entry)) => {
+                self.apply(vec![entry.clone()]);
+                Some(Ok(entry.approval))
+            }
+        })
+    }
+
+    /// An approval as it is now, whole; `None` if the organisation has no such one.
+    pub async fn find(
+        &self,
+        org: OrgId,
+        id: DecisionId,
+    ) -> Result<Option<ApprovalEntry>, journal::Error> {
+        self.journal.approval(org, id).await
+    }
+
+    /// Waits until what was found has ended, by a person or by the clock, or for as long as there is patience.
+    pub async fn wait(&self, found: ApprovalEntry, patience: Duration) -> Approval {
+        // Whoever ends it from here on wakes us: what was found is held before it is waited for.
+        self.apply(vec![found.clone()]);
+        let mut approval = found.approval;
+        let Some(mut shown) = self.watch(&approval) else {
+            return approval;
+        };
+        // A clock that is read right at the end must say that it has come.
+        let left = approval.expires_at.since(self.clock.now()) + Duration::from_millis(1);
+        let ended = shown.wait_for(|shown| shown.outcome.is_some());
+        let _ = timeout(patience.min(left), ended).await;
+        approval.outcome.clone_from(&shown.borrow().outcome);
+        approval
+    }
+
+    /// What is pending, oldest first, without questions and payloads.
+    pub fn pending(
+        &self,
+        org: OrgId,
+        after: Option<DecisionId>,
+        limit: usize,
+    ) -> Vec<Arc<Approval>> {
+        let now = self.clock.now();
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let is_after = |one: &Arc<Approval>| after.is_none_or(|after| one.decision_id > after);
+        known
+            .pending(org, now)
+            .filter(is_after)
+            .take(limit)
+            .collect()
+    }
+
+    /// Approvals of all organisations as they are opened and as they end, without questions and payloads.
+    pub fn news(&self) -> broadcast::Receiver<Arc<Approval>> {
+        self.news.subscribe()
+    }
+
+    /// Approvals that have ended and that nobody seems to be telling the trail of; at most so many.
+    pub fn untold(&self, limit: usize) -> Vec<Arc<Approval>> {
+        let now = self.clock.now();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.forget_old(now);
+        known.untold(now, limit)
+    }
+
+    /// Returns once everything that happened before the call is held.
+    pub async fn catch_up(&self) -> Result<(), journal::Error> {
+        self.mirror.catch_up().await
+    }
+
+    pub async fn follow(self, stopping: CancellationToken) -> anyhow::Result<()> {
+        let changes = self.journal.approval_changes();
+        let apply = |changes| self.apply(changes);
+        self.mirror.follow(changes, apply, stopping).await
+    }
+
+    fn apply(&self, entries: Vec<ApprovalEntry>) {
+        let now = self.clock.now();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        for entry in entries {
+            if let Some(news) = known.apply(entry, now) {
+                // Nobody may be listening.
+                let _ = self.news.send(news);
+            }
+        }
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        metrics::gauge!(names::APPROVALS_PENDING).set(known.unresolved() as f64);
+    }
+
+    fn watch(&self, approval: &Approval) -> Option<watch::Receiver<Arc<Approval>>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.watch(approval.org_id, approval.decision_id)
+    }
+
+    fn forget(&self, org: OrgId, id: DecisionId) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.forget(org, id);
+    }
+}
