@@ -96,12 +96,14 @@ impl Recorded {
         if decision.map(DecisionId::uuid) != Some(id.uuid()) {
             return Err(NotADecision::NotOurs);
         }
-        if event.result != result(metadata.decision) {
+        let is_refused = metadata.refused.is_some();
+        let is_denied = metadata.decision == Verdict::Deny;
+        if event.result != result(metadata.decision) || (is_refused && !is_denied) {
             return Err(NotADecision::OtherResult);
         }
         // In shadow mode it is the active version whose word is told beside the answer.
         let (said, shadow) = match (metadata.mode, metadata.shadow) {
-            (Mode::Enforce, shadow) if metadata.refused.is_some() => (Verdict::Escalate, shadow),
+            (Mode::Enforce, shadow) if is_refused => (Verdict::Escalate, shadow),
             (Mode::Enforce, shadow) => (metadata.decision, shadow),
             (Mode::Shadow, Some(said)) if said.policy_version == metadata.policy_version => {
                 (said.decision, None)

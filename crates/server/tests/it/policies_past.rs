@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use testkit::{eventually, folder::TestFolder};
 use tokio::time::Instant;
 
+use crate::approvals::again;
 use crate::commands::{run, stdout};
 use crate::decisions::PAYMENTS;
 use crate::deployment::{BINARY, Customer, DEADLINE, Deployment, Running, event, ok};
@@ -261,6 +262,12 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     let mut shadowed = payment("refund", "account:blocked", 1);
     shadowed["mode"] = "shadow".into();
     assert_eq!(customer.ask_all(&[shadowed]).await, ["allow"]);
+    let large = payment("refund", "account:1", 3_000);
+    let approved = customer.escalate(&large).await;
+    customer.resolve(&approved, &json!({"approve": true})).await;
+    let by_approval = again(&large, &approved);
+    let used = customer.ask_all(&[by_approval.clone(), by_approval]).await;
+    assert_eq!(used, ["allow", "deny"], "it is used up");
     customer.put_in_force(NO_REFUNDS).await;
     customer.ask_all(&payments()).await;
     customer.ingest(&event("agent-1")).await;
@@ -269,7 +276,7 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     let (decisions, versions) = saved(customer, folder.path(), &[2, 3]).await;
     let (code, said) = replay(&decisions, &versions);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("16 the same, 0 different"), "{said}");
+    assert!(said.contains("19 the same, 0 different"), "{said}");
     assert!(said.contains("The file is whole"), "{said}");
 
     let (code, said) = replay(&decisions, &versions[..1]);
