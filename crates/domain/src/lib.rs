@@ -17,6 +17,7 @@ pub mod fault;
 pub mod guard;
 pub mod id;
 pub mod idempotency;
+pub mod integrity;
 pub mod limit;
 pub mod partition;
 pub mod policies;

@@ -6,16 +6,22 @@
 //! that can apply to it and not all of them (`slice.rs`).
 
 mod asked;
+pub mod check;
 mod decide;
+pub mod diff;
+pub mod flips;
 pub mod obligation;
 pub mod question;
 pub mod set;
 mod slice;
 pub mod starter;
+pub mod templates;
 mod terms;
+pub mod test;
 mod text;
 mod value;
 pub mod verdict;
+mod vocabulary;
 
 pub use asked::Asked;
 pub use question::{Party, Question};

@@ -1,11 +1,11 @@
 //! A version of an organisation's policies, ready to be asked.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashSet},
     sync::LazyLock,
 };
 
-use cedar_policy::{Entity, EntityUid, Policy, PolicyId, Schema, ffi::DetailedError};
+use cedar_policy::{Policy, PolicyId, Schema, ffi::DetailedError};
 use domain::fault::{Fault, FaultCode, pointer_to};
 use sha2::{Digest, Sha256};
 
@@ -13,6 +13,7 @@ use crate::{
     slice::{Slices, is_unsliceable},
     terms::Terms,
     text,
+    vocabulary::{self, Vocabulary},
 };
 
 /// What answers, as it is recorded with every decision.
@@ -45,21 +46,6 @@ pub struct PolicySet {
     /// By id, which orders what is told.
     pub(crate) terms: BTreeMap<String, Terms>,
     pub(crate) vocabulary: Option<Vocabulary>,
-}
-
-/// What a schema says that questions may be about.
-#[derive(Debug)]
-pub(crate) struct Vocabulary {
-    pub schema: Schema,
-    /// The actions, each with the groups that it is in.
-    pub actions: HashMap<EntityUid, InGroups>,
-}
-
-#[derive(Debug)]
-pub(crate) struct InGroups {
-    pub entity: Entity,
-    /// The action itself, and all its groups.
-    pub names: Vec<EntityUid>,
 }
 
 /// Policies as Cedar read them, under the ids that they were given.
@@ -115,31 +101,6 @@ impl PolicySet {
     }
 }
 
-impl Vocabulary {
-    fn new(schema: Schema) -> Result<Self, Vec<Fault>> {
-        let entities = schema.action_entities().map_err(|error| {
-            vec![Fault::invalid(
-                "/schema",
-                format!("The actions are not in order: {error}."),
-            )]
-        })?;
-        let actions = entities.iter().map(|entity| {
-            let uid = entity.uid();
-            let groups = entities.ancestors(&uid).into_iter().flatten().cloned();
-            let names = std::iter::once(uid.clone()).chain(groups).collect();
-            (
-                uid,
-                InGroups {
-                    entity: entity.clone(),
-                    names,
-                },
-            )
-        });
-        let actions = actions.collect();
-        Ok(Self { schema, actions })
-    }
-}
-
 impl Parsed {
     pub fn read(policies: &str, schema: Option<&str>) -> Result<Self, Vec<Fault>> {
         let faults = text::faults(policies, schema);
@@ -147,10 +108,10 @@ impl Parsed {
             return Err(faults);
         }
         let mut faults = Vec::new();
-        let schema = schema.and_then(|text| match Schema::from_cedarschema_str(text) {
-            Ok((schema, _warnings)) => Some(schema),
-            Err(error) => {
-                faults.extend(faults_of(&DetailedError::from(&error), "/schema", text));
+        let schema = schema.and_then(|text| match vocabulary::read(text) {
+            Ok(schema) => Some(schema),
+            Err(wrong) => {
+                faults.extend(wrong);
                 None
             }
         });
@@ -198,7 +159,7 @@ fn named(
         .map(|policy| (number(policy), policy))
         .collect();
     numbered.sort_by_key(|(number, _)| *number);
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     let mut policies = Vec::with_capacity(numbered.len());
     let mut unsliceable = 0;
     let mut from = 0;

@@ -3,6 +3,8 @@
 //! Cedar's parser recurses where a text nests, so a text that nests without end would exhaust the
 //! stack. This looks at brackets, strings and comments only, and in one pass.
 
+use std::ops::Range;
+
 use domain::fault::{Fault, FaultCode};
 
 /// How many policies a version may have.
@@ -18,9 +20,10 @@ pub const SCHEMA_BYTES_MAX: usize = 100_000;
 /// one message of the journal, which may have 1 MiB.
 pub const TEXTS_BYTES_MAX: usize = 384 * 1024;
 
-/// How deep a text may nest, each `if` counted as a bracket of its policy. Cedar's parser needs some
-/// kilobytes of stack for each.
-pub const NESTING_MAX: usize = 48;
+/// How deep a text may nest, where brackets, `if`s and links of a chain like `a.b + c` are counted alike.
+/// Cedar walks expressions by recursion and gives up when the stack runs out, which some kilobytes a
+/// step bring about: what it says must not depend on whose stack it is.
+pub const NESTING_MAX: usize = 64;
 
 /// Faults of the texts that can be seen without understanding them.
 pub(crate) fn faults(policies: &str, schema: Option<&str>) -> Vec<Fault> {
@@ -41,11 +44,11 @@ pub(crate) fn faults(policies: &str, schema: Option<&str>) -> Vec<Fault> {
                 schema.len()
             );
             faults.push(Fault::new(FaultCode::FieldTooLong, "/schema", detail));
-        } else if let Err(at) = statements(schema, "([{<", ")]}>") {
+        } else if let Err(at) = statements(schema, b"([{<", b")]}>") {
             faults.push(too_deep("/schema", schema, at));
         }
     }
-    match statements(policies, "([{", ")]}") {
+    match statements(policies, b"([{", b")]}") {
         Err(at) => faults.push(too_deep("/policies", policies, at)),
         Ok(statements) if statements.len() > POLICIES_MAX => {
             let detail = format!(
@@ -84,22 +87,19 @@ fn too_deep(pointer: &str, text: &str, at: usize) -> Fault {
     Fault::invalid(
         pointer,
         format!(
-            "Brackets and `if`s nest more than {NESTING_MAX} deep, {place}. Cut the policy in several."
+            "Brackets, `if`s and chains like `a.b + c` nest more than {NESTING_MAX} deep, {place}. Cut it in several."
         ),
     )
 }
 
 /// Where the statements are that end in `;`, with what stands before them; what follows the last `;`
 /// is one if there is anything but space and comments. Or where the text nests too deeply.
-fn statements(
-    text: &str,
-    opening: &str,
-    closing: &str,
-) -> Result<Vec<std::ops::Range<usize>>, usize> {
+fn statements(text: &str, opening: &[u8], closing: &[u8]) -> Result<Vec<Range<usize>>, usize> {
     let bytes = text.as_bytes();
     let mut statements = Vec::new();
     let mut start = None;
-    let (mut depth, mut ifs, mut at) = (0_usize, 0_usize, 0);
+    let mut nesting = Nesting::default();
+    let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let token_start = at;
         at += 1;
@@ -111,26 +111,68 @@ fn statements(
             continue;
         }
         let begun = *start.get_or_insert(token_start);
-        if byte == b'"' {
-            at = end_of_string(bytes, at);
-        } else if is_word(byte) && !byte.is_ascii_digit() {
-            at = end_of_word(bytes, at);
-            ifs += usize::from(&bytes[token_start..at] == b"if");
-        } else if opening.as_bytes().contains(&byte) {
-            depth += 1;
-        } else if closing.as_bytes().contains(&byte) {
-            depth = depth.saturating_sub(1);
-        } else if byte == b';' {
-            statements.push(begun..at);
-            start = None;
-            ifs = 0;
+        match byte {
+            b'"' => at = end_of_string(bytes, at),
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
+                at = end_of_word(bytes, at);
+                nesting.ifs += usize::from(&bytes[token_start..at] == b"if");
+            }
+            b';' => {
+                nesting.end_chain();
+                nesting.ifs = 0;
+                statements.push(begun..at);
+                start = None;
+            }
+            b'.' | b'+' | b'-' | b'*' => nesting.link(),
+            b'&' | b'|' | b',' | b'=' | b'<' | b'>' | b'!' | b':' => nesting.end_chain(),
+            _ => {}
         }
-        if depth + ifs > NESTING_MAX {
+        if opening.contains(&byte) {
+            nesting.open(byte);
+        } else if closing.contains(&byte) {
+            nesting.close();
+        }
+        if nesting.depth() > NESTING_MAX {
             return Err(token_start);
         }
     }
     statements.extend(start.map(|start| start..bytes.len()));
     Ok(statements)
+}
+
+/// How deep an expression is at a place in the text, at the most.
+#[derive(Default)]
+struct Nesting {
+    /// The chain that each open bracket interrupts, by its length.
+    outer: Vec<usize>,
+    chain: usize,
+    /// Of the statement: an `if` has no bracket that would end it.
+    ifs: usize,
+}
+
+impl Nesting {
+    fn depth(&self) -> usize {
+        self.outer.len() + self.outer.iter().sum::<usize>() + self.chain + self.ifs
+    }
+
+    fn open(&mut self, bracket: u8) {
+        // What stands in square brackets may be an index, which is a link.
+        self.chain += usize::from(bracket == b'[');
+        self.outer.push(self.chain);
+        self.chain = 0;
+    }
+
+    fn close(&mut self) {
+        self.chain = self.outer.pop().unwrap_or(0);
+    }
+
+    fn link(&mut self) {
+        self.chain += 1;
+    }
+
+    fn end_chain(&mut self) {
+        self.chain = 0;
+    }
 }
 
 fn is_word(byte: u8) -> bool {

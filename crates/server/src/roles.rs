@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use journal::streams::Log;
 use metrics_exporter_prometheus::PrometheusHandle;
 use store::{
-    policies::told::Told as PolicyChange, rules::versions::Told as RuleChange,
+    integrity::Finding, policies::told::Told as PolicyChange, rules::versions::Told as RuleChange,
     signing_secrets::Told as SecretChange,
 };
 use tokio::net::TcpListener;
@@ -129,6 +129,8 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     tasks.spawn("tell the trail of approvals", telling);
     let telling = telling::sweep::<SecretChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of signing secrets", telling);
+    let telling = telling::sweep::<Finding>(control.clone(), stopping.clone());
+    tasks.spawn("tell the trail of decisions not obeyed", telling);
     let telling = telling::sweep::<PolicyChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of policies", telling);
     routes::api(&node.data_plane(events), &control)

@@ -1,6 +1,6 @@
 //! Every route on one page.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -23,7 +23,7 @@ use crate::{
     },
     alerts::{backtest::ask as backtest, rules, suggest, trial, trigger, versions},
     approvals::{queue, resolve, show as decision, stream as approval_stream},
-    decisions::decide,
+    decisions::{authzen, decide, hook},
     deliveries::{
         asked::{cancel, recover::ask as recover, resend},
         endpoints::manage as endpoints,
@@ -43,8 +43,8 @@ use crate::{
     openapi,
     planes::{ControlPlane, DataPlane},
     policies::{
-        backtest as policy_backtest, shadow, standing, trial as policy_trial, validate,
-        versions as policy_versions,
+        backtest as policy_backtest, diff, shadow, standing, templates, trial as policy_trial,
+        validate, versions as policy_versions,
     },
 };
 
@@ -57,6 +57,7 @@ const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
 /// `per_address` for each client address; docs/reference/limits.md lists them.
 pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
     let cross_site = CrossSite::new(&control.public_url)?;
+    let public_url = Arc::clone(&control.public_url);
     let per_key = |operation, route| rate_limit::per_key(data, operation, route);
     let data = Router::new()
         .route("/v1/audit/events", per_key(Ingest, post(ingest::ingest)))
@@ -64,6 +65,16 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             "/v1/runtime/decisions",
             per_key(Decide, post(decide::decide)),
         )
+        .route(
+            "/v1/hooks/claude-code/pre-tool-use",
+            per_key(Decide, post(hook::before::before))
+                .route_layer(middleware::from_fn(hook::on_error::answered)),
+        )
+        .route(
+            "/v1/hooks/claude-code/post-tool-use",
+            per_key(Ingest, post(hook::after::after)),
+        )
+        .merge(authzen_doors(data))
         .with_state(data.clone());
 
     let per_key = |operation, route| rate_limit::per_key(control, operation, route);
@@ -164,11 +175,32 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             CONTROL_TIMEOUT,
         ))
         .with_state(control.clone());
-    let document = Router::new().route("/openapi.json", get(openapi::serve));
+    let documents = Router::new()
+        .route("/openapi.json", get(openapi::serve))
+        .route(
+            "/.well-known/authzen-configuration",
+            get(authzen::metadata::show),
+        )
+        .with_state(public_url);
     let private = data
         .merge(control)
         .layer(middleware::map_response(no_store));
-    Ok(private.merge(document))
+    Ok(private.merge(documents))
+}
+
+/// Decisions in the words of AuthZEN.
+fn authzen_doors(data: &DataPlane) -> Router<DataPlane> {
+    let per_key = |operation, route| rate_limit::per_key(data, operation, route);
+    Router::new()
+        .route(
+            "/access/v1/evaluation",
+            per_key(Decide, post(authzen::evaluate::evaluate)),
+        )
+        .route(
+            "/access/v1/evaluations",
+            per_key(Decide, post(authzen::batch::evaluate)),
+        )
+        .layer(middleware::from_fn(authzen::request_id::echo))
 }
 
 /// What agents may do, and which version of that is in force.
@@ -187,6 +219,7 @@ fn policies(control: &ControlPlane) -> Router<ControlPlane> {
             "/v1/policies/versions/{version}",
             get(policy_versions::show),
         )
+        .route("/v1/policies/versions/{version}/diff", get(diff::diff))
         .route(
             "/v1/policies/versions/{version}/activate",
             per_key(PolicyWrite, post(standing::activate)),
@@ -215,6 +248,7 @@ fn policies(control: &ControlPlane) -> Router<ControlPlane> {
             "/v1/policies/test",
             per_key(PolicyTry, post(policy_trial::test)),
         )
+        .route("/v1/policies/templates", get(templates::list))
 }
 
 /// What became of decisions, and what waits for people.

@@ -15,6 +15,7 @@ mod error;
 pub mod events;
 pub mod exports;
 mod forget;
+pub mod integrity;
 pub mod invitations;
 mod literal;
 pub mod members;

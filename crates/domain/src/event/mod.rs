@@ -11,6 +11,7 @@ pub mod check;
 pub mod filter;
 mod metadata;
 pub mod view;
+pub mod words;
 
 pub use accept::{Sent, accept};
 pub use filter::Filter;

@@ -104,6 +104,6 @@ pub(crate) fn either(pointer: &str, names: &str) -> Problem {
 }
 
 /// Faults of something that is a part of the body.
-pub(super) fn invalid_in(part: &str, faults: Vec<Fault>) -> Problem {
+pub(crate) fn invalid_in(part: &str, faults: Vec<Fault>) -> Problem {
     Problem::invalid(faults.into_iter().map(|fault| fault.under(part)).collect())
 }

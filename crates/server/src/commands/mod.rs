@@ -6,8 +6,10 @@ mod dev;
 mod doctor;
 mod durability;
 mod healthcheck;
+mod hook;
 mod migrate;
 mod partitions;
+mod policies;
 mod reference;
 mod serve;
 
@@ -49,6 +51,12 @@ enum Command {
     /// Records that could not be applied to the database: see them, apply them again.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
+    /// Policies without a server: make recorded decisions again, check policies before they are sent.
+    #[command(subcommand)]
+    Policies(policies::Policies),
+    /// Print settings for other programs that ask for decisions.
+    #[command(subcommand)]
+    Hook(hook::Hook),
     /// Print generated reference pages.
     #[command(hide = true)]
     Reference(reference::Reference),
@@ -84,6 +92,8 @@ impl Cli {
                 Command::Admin(admin) => admin.run().await,
                 Command::Partitions(command) => command.run().await,
                 Command::DeadLetters(command) => command.run().await,
+                Command::Policies(command) => command.run(),
+                Command::Hook(hook) => hook.run(),
                 Command::Reference(reference) => reference.run(),
             }
         });

@@ -47,6 +47,11 @@ impl PublicUrl {
         self.url.origin().ascii_serialization()
     }
 
+    /// The address of a path, which begins with a slash.
+    pub fn to(&self, path: &str) -> String {
+        format!("{}{path}", self.text)
+    }
+
     /// A link that carries a secret in its fragment, which browsers keep to themselves: no proxy
     /// and no log of a server ever sees it.
     pub fn link(&self, page: &str, secret: &str) -> String {

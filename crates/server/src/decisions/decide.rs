@@ -211,7 +211,7 @@ impl From<Failed> for PolicyError {
     }
 }
 
-fn told(policies: Vec<Determining>) -> Vec<DecidingPolicy> {
+pub fn told(policies: Vec<Determining>) -> Vec<DecidingPolicy> {
     let told = |one: Determining| DecidingPolicy {
         id: one.id,
         effect: one.effect,

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::{Problem, rate_limit::Told};
 use crate::{chance, telemetry::metrics as names};
 
-const REQUEST_ID: &str = "x-request-id";
+pub const REQUEST_ID: &str = "x-request-id";
 /// A client's own id is kept if it is no longer than this and plain.
 const REQUEST_ID_MAX: usize = 64;
 /// What is kept of the text with which the web framework refused a request.
@@ -39,7 +39,8 @@ pub async fn envelope(mut request: Request, next: Next) -> Response {
     let mut response = finished(response, &id).await;
     limit.write(response.headers_mut());
     let value = HeaderValue::from_str(&id).expect("a request id is plain ASCII");
-    response.headers_mut().insert(REQUEST_ID, value);
+    // One that is there is the client's own, where it must come back whatever is in it.
+    response.headers_mut().entry(REQUEST_ID).or_insert(value);
 
     let (status, took) = (response.status(), started.elapsed());
     span.in_scope(|| {

@@ -131,6 +131,15 @@ impl Problem {
         self.code
     }
 
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The same under another code, where a standard says which status it has.
+    pub fn told_as(self, code: ErrorCode) -> Self {
+        Self { code, ..self }
+    }
+
     pub fn not_found(what: &str) -> Self {
         Self::new(
             ErrorCode::NotFound,

@@ -1,4 +1,4 @@
-//! Audit events: taken in ([`ingest`], [`judge`]) or made by ourselves ([`own`], [`telling`]), indexed ([`index`]), listed
+//! Audit events: taken in ([`ingest`], [`judge`]) or made by ourselves ([`own`], [`telling`], [`integrity`]), indexed ([`index`]), listed
 //! ([`list`]), shown as they come ([`stream`], [`tail`]), counted ([`stats`]), kept for a time ([`retention`])
 //! and moved to files ([`archive`]).
 
@@ -6,6 +6,7 @@ pub mod archive;
 pub mod index;
 pub mod ingest;
 mod ingest_params;
+pub mod integrity;
 mod judge;
 pub mod list;
 pub mod own;

@@ -17,8 +17,6 @@ use crate::{error_chain::chain, planes::ControlPlane, retry::Retries};
 
 /// How often it is looked for what the trail was not told.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
-/// What is younger is being told by whoever saved it.
-const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(5);
 /// How long a client waits for it. Announcing the change took the journal a moment; should it be away just
 /// now, nobody is kept waiting until the request runs out.
 const TELL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -29,6 +27,9 @@ const ROUND_MAX: u32 = 100;
 pub trait Change: Sized + Sync {
     /// Of what, in the plural.
     const OF: &'static str;
+
+    /// What is younger is being told by whoever saved it.
+    const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(5);
 
     /// Those that were saved before and are not noted as told, of all organisations.
     fn untold(
@@ -90,7 +91,7 @@ pub async fn sweep<C: Change>(
 }
 
 async fn tell_all<C: Change>(plane: &ControlPlane) -> Result<(), Error> {
-    let made_before = plane.clock.now().minus(LEFT_BEHIND_AFTER);
+    let made_before = plane.clock.now().minus(C::LEFT_BEHIND_AFTER);
     for change in C::untold(&plane.store, made_before, ROUND_MAX).await? {
         record(plane, &change).await?;
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    flips::Flips,
+    flips::{Compared, FlipsBody},
     recorded::Recorded,
     versions::text_of,
     walk::{Look, walk},
@@ -28,7 +28,7 @@ pub struct BacktestAnswer {
     version: u32,
     digest: String,
     #[serde(flatten)]
-    flips: Flips,
+    flips: FlipsBody,
     /// Null if all of the range was looked at. Otherwise time was up, and the decisions of then and later were; ask
     /// again with this as `to` for those before.
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -64,13 +64,13 @@ pub async fn backtest(
     })?;
     let look = Anew {
         policies,
-        flips: Flips::default(),
+        compared: Compared::default(),
     };
     let (looked, reached) = walk(&plane, caller.org, range, look, slot).await?;
     Ok(JsonAnswer(BacktestAnswer {
         version,
         digest,
-        flips: looked.flips,
+        flips: looked.compared.into(),
         searched_to: reached.searched_to,
     }))
 }
@@ -78,21 +78,21 @@ pub async fn backtest(
 /// Makes decisions anew.
 struct Anew {
     policies: PolicySet,
-    flips: Flips,
+    compared: Compared,
 }
 
 impl Look for Anew {
     fn look_at(&mut self, decision: &Recorded) {
         let Ok(asked) = Asked::new(&decision.question) else {
-            self.flips.skip();
+            self.compared.skip();
             return;
         };
         let decided = self.policies.decide_again(&asked, decision.is_approved);
-        let reason = Some(decided.reason.as_str());
-        self.flips.count(decision, decided.verdict, reason);
+        self.compared
+            .add(decision, decided.verdict, Some(decided.reason));
     }
 
     fn skip(&mut self) {
-        self.flips.skip();
+        self.compared.skip();
     }
 }

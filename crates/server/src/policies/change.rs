@@ -68,7 +68,7 @@ impl<'a> Author<'a> {
             .add_policy_version(self.org, self.hand(), &starter::written(), written, most)
             .await?;
         match &added {
-            Added::Made(_, told) => telling::tell(self.plane, told).await,
+            Added::Made(_, told) => telling::tell(self.plane, &**told).await,
             Added::Same(_) => {}
             Added::Full => {
                 let detail = format!(

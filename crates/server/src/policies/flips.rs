@@ -1,22 +1,29 @@
-//! How many decisions another version would have made otherwise, and which.
+//! How many decisions another version would have made otherwise, and which, as it is told over HTTP.
 
 use std::collections::BTreeMap;
 
 use domain::{DecisionId, Timestamp};
-use policy::{Party, Verdict};
+use policy::{
+    Party, Verdict,
+    flips::{Flips, Sample},
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::recorded::Recorded;
 
-/// How many decisions are shown of each transition, the newest: enough to see what they have in common. There
-/// are twelve transitions at the most.
-const SAMPLES_PER_TRANSITION: u64 = 5;
+/// Decisions being compared.
+#[derive(Debug, Default)]
+pub struct Compared {
+    flips: Flips<Shown>,
+    would_have_denied: u64,
+    skipped: u64,
+}
 
 /// Decisions that were compared.
-#[derive(Debug, Default, Serialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PolicyFlips)]
-pub struct Flips {
+pub struct FlipsBody {
     /// Decisions that were compared.
     evaluated: u64,
     /// Those that would have been others.
@@ -29,13 +36,14 @@ pub struct Flips {
     #[schema(example = json!({"allow->deny": 12}))]
     by_transition: BTreeMap<String, u64>,
     /// The newest of each transition, at most 5.
-    samples: Vec<Flip>,
+    #[schema(value_type = Vec<Shown>)]
+    samples: Vec<Sample<Shown>>,
 }
 
-/// A decision that would have been another.
-#[derive(Debug, Serialize, ToSchema)]
+/// A decision that would have been another: `before` and `after` say what it was and would be.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = PolicyFlip)]
-pub struct Flip {
+pub struct Shown {
     #[schema(value_type = String, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
     decision_id: DecisionId,
     #[schema(value_type = String, format = DateTime)]
@@ -46,40 +54,18 @@ pub struct Flip {
     action: String,
     #[schema(example = "invoice:4711")]
     resource: String,
-    #[schema(value_type = String, example = "allow")]
-    was: Verdict,
-    #[schema(value_type = String, example = "deny")]
-    would_be: Verdict,
     /// Why it would be; not known of a shadow, which records only what.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 
-impl Flips {
+impl Compared {
     /// Counts a decision; `reason` says why it would be so.
-    pub fn count(&mut self, decision: &Recorded, would_be: Verdict, reason: Option<&str>) {
-        let was = decision.said;
-        self.evaluated += 1;
-        if was == would_be {
-            return;
-        }
-        self.changed += 1;
-        self.would_have_denied += u64::from(would_be == Verdict::Deny);
-        let transition = format!("{}->{}", was.as_str(), would_be.as_str());
-        let so_many = self.by_transition.entry(transition).or_default();
-        *so_many += 1;
-        if *so_many <= SAMPLES_PER_TRANSITION {
-            self.samples.push(Flip {
-                decision_id: decision.decision_id(),
-                at: decision.id.time(),
-                principal: name(&decision.question.principal),
-                action: decision.question.action.clone(),
-                resource: name(&decision.question.resource),
-                was,
-                would_be,
-                reason: reason.map(ToOwned::to_owned),
-            });
-        }
+    pub fn add(&mut self, decision: &Recorded, would_be: Verdict, reason: Option<String>) {
+        let is_denied_anew = decision.said != Verdict::Deny && would_be == Verdict::Deny;
+        self.would_have_denied += u64::from(is_denied_anew);
+        self.flips
+            .add(decision.said, would_be, || Shown::new(decision, reason));
     }
 
     /// Counts an event that cannot be compared.
@@ -88,6 +74,30 @@ impl Flips {
     }
 }
 
-fn name(party: &Party) -> String {
-    format!("{}:{}", party.kind, party.id)
+impl Shown {
+    fn new(decision: &Recorded, reason: Option<String>) -> Self {
+        let name = |party: &Party| format!("{}:{}", party.kind, party.id);
+        Self {
+            decision_id: decision.decision_id(),
+            at: decision.id.time(),
+            principal: name(&decision.question.principal),
+            action: decision.question.action.clone(),
+            resource: name(&decision.question.resource),
+            reason,
+        }
+    }
+}
+
+impl From<Compared> for FlipsBody {
+    fn from(compared: Compared) -> Self {
+        let flips = compared.flips;
+        Self {
+            evaluated: flips.evaluated,
+            changed: flips.changed,
+            would_have_denied: compared.would_have_denied,
+            skipped: compared.skipped,
+            by_transition: flips.by_transition,
+            samples: flips.samples,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! `/v1/policies`: an organisation's policies are written, tried, watched, put in force and taken back.
 //!
-//! Every version is kept as it was written ([`versions`]) and checked before ([`validate`]; on threads
+//! Every version is kept as it was written ([`versions`], [`diff`]) and checked before ([`validate`]; on threads
 //! that may be busy, [`checks`]). Which one answers the agents is decided by [`standing`] and [`shadow`]; each such
 //! step goes through [`change`] and is told to the trail by [`tell`]. Before a version is trusted it can be tried: on
 //! one question ([`trial`]), on the questions that were asked before ([`backtest`]) or on those that come
@@ -11,12 +11,14 @@ pub mod backtest;
 mod body;
 mod change;
 pub mod checks;
+pub mod diff;
 pub mod flips;
 pub mod recorded;
 pub mod shadow;
 pub mod standing;
 pub mod starter;
 mod tell;
+pub mod templates;
 pub mod trial;
 pub mod validate;
 pub mod versions;

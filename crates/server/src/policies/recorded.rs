@@ -1,11 +1,8 @@
 //! A decision as the trail has it, read so that it can be made again.
 
 use domain::{DecisionId, EventId};
-use policy::{Question, Verdict};
+use policy::{Asked, Decided, PolicySet, Question, Verdict};
 use serde::{Deserialize, de::IgnoredAny};
-
-/// The `event_type` of a decision.
-pub const EVENT_TYPE: &str = "decision";
 
 /// A recorded decision.
 #[derive(Debug)]
@@ -14,8 +11,6 @@ pub struct Recorded {
     pub question: Question,
     /// What the active policies said. In shadow mode the agent was told to go ahead whatever that was.
     pub said: Verdict,
-    /// What the agent was answered.
-    pub answered: Verdict,
     /// The policies that decided, by id.
     pub policies: Vec<String>,
     pub version: u32,
@@ -44,6 +39,15 @@ pub enum NotADecision {
     NotOurs,
     #[error("it was made in shadow mode, and does not say what the policies said")]
     SaysNothing,
+}
+
+/// How a decision that was made again is not the one on record.
+#[derive(Debug)]
+pub enum Differs {
+    /// The question has no meaning.
+    Unaskable(String),
+    /// This is decided instead.
+    Otherwise(Box<Decided>),
 }
 
 #[derive(Deserialize)]
@@ -100,13 +104,39 @@ impl Recorded {
             id,
             question: metadata.question,
             said,
-            answered: metadata.decision,
             policies: metadata.policies,
             version: metadata.policy_version,
             digest: metadata.policy_digest,
             is_approved: metadata.approval.is_some(),
             shadow,
         })
+    }
+
+    /// Whether these policies say again what they said then, and by the same policies; otherwise what they say now.
+    pub fn check_again(&self, policies: &PolicySet) -> Result<(), Differs> {
+        let asked = Asked::new(&self.question).map_err(|faults| {
+            let first = faults.first().map(ToString::to_string);
+            Differs::Unaskable(first.unwrap_or_default())
+        })?;
+        let decided = policies.decide_again(&asked, self.is_approved);
+        if decided.verdict == self.said && self.is_by(&decided) {
+            return Ok(());
+        }
+        // What was to be changed in the payload could not be changed, and the payload is not on record.
+        let obliging = policies.decide_again(&asked, true);
+        let is_for_its_payload = self.said == Verdict::Deny
+            && obliging.verdict == Verdict::Modify
+            && self.is_by(&obliging);
+        if is_for_its_payload {
+            return Ok(());
+        }
+        Err(Differs::Otherwise(Box::new(decided)))
+    }
+
+    fn is_by(&self, decided: &Decided) -> bool {
+        self.policies
+            .iter()
+            .eq(decided.policies.iter().map(|policy| &policy.id))
     }
 
     pub fn decision_id(&self) -> DecisionId {

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::{
     body::StandingBody,
     change::Author,
-    flips::Flips,
+    flips::{Compared, FlipsBody},
     recorded::Recorded,
     standing::described,
     versions::text_of,
@@ -34,7 +34,7 @@ pub struct Report {
     #[schema(value_type = String, format = DateTime)]
     since: Timestamp,
     #[serde(flatten)]
-    flips: Flips,
+    flips: FlipsBody,
     /// Whether all decisions since then were looked at. If not, `searched_to` says how far back.
     complete: bool,
     /// Null if all were looked at; otherwise the decisions of then and later were.
@@ -104,14 +104,14 @@ pub async fn report(
     let look = Beside {
         version,
         digest: digest.clone(),
-        flips: Flips::default(),
+        compared: Compared::default(),
     };
     let (looked, reached) = walk(&plane, caller.org, (since, None), look, slot).await?;
     Ok(JsonAnswer(Report {
         version,
         digest,
         since,
-        flips: looked.flips,
+        flips: looked.compared.into(),
         complete: reached.searched_to.is_none(),
         searched_to: reached.searched_to,
     }))
@@ -125,7 +125,7 @@ fn when(watched: &Placed) -> Option<(u32, Timestamp)> {
 struct Beside {
     version: u32,
     digest: String,
-    flips: Flips,
+    compared: Compared,
 }
 
 impl Look for Beside {
@@ -135,12 +135,12 @@ impl Look for Beside {
             said.policy_version == self.version && said.policy_digest == self.digest
         });
         match said {
-            Some(said) => self.flips.count(decision, said.decision, None),
-            None => self.flips.skip(),
+            Some(said) => self.compared.add(decision, said.decision, None),
+            None => self.compared.skip(),
         }
     }
 
     fn skip(&mut self) {
-        self.flips.skip();
+        self.compared.skip();
     }
 }

@@ -1,14 +1,15 @@
 //! `POST /v1/policies/test`: what a version answers to a question, and why; nothing is recorded.
 
 use axum::{Json as JsonAnswer, extract::State};
-use policy::{Asked, Decided, PolicySet, Question, Verdict, verdict};
+use policy::{Asked, Decided, PolicySet, Verdict, test::TestQuestion};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::versions::text_of;
 use crate::{
-    alerts::given::either,
+    alerts::given::{either, invalid_in},
+    decisions::decide::{DecidingPolicy, PolicyError, told},
     edge::{Caller, Problem, caller::PoliciesWrite, problem::Refusals, rule_body::PolicyJson},
     planes::ControlPlane,
 };
@@ -24,17 +25,10 @@ pub struct TrialBody {
     policies: Option<String>,
     /// Their schema.
     schema: Option<String>,
-    #[schema(example = "billing-agent")]
-    agent_id: Option<String>,
-    #[schema(example = "payments.refund")]
-    action: Option<String>,
-    #[schema(example = "invoice:4711")]
-    resource: Option<String>,
-    #[schema(value_type = Option<Object>)]
-    context: Option<Map<String, Value>>,
-    /// A question as it is recorded (`metadata.question` of a decision's event) instead of the four before.
-    #[schema(value_type = Option<Object>)]
-    question: Option<Question>,
+    /// As in the tests of a version: `agent_id`, `action`, `resource` (`type:id`) and `context`; or as it is recorded
+    /// (`metadata.question` of a decision's event).
+    #[schema(value_type = Object, example = json!({"agent_id": "billing-agent", "action": "payments.refund", "resource": "invoice:4711"}))]
+    question: TestQuestion,
     /// What the agent is about to send, any JSON: what `@obligation` changes.
     #[schema(value_type = Option<Object>)]
     payload: Option<Value>,
@@ -51,12 +45,10 @@ pub struct TrialAnswer {
     #[schema(value_type = String, example = "deny")]
     decision: Verdict,
     reason: String,
-    /// The policies that decided: `id`, `effect` and `annotations` of each.
-    #[schema(value_type = Vec<Object>)]
-    policies: Vec<verdict::Determining>,
-    /// Policies that could not be evaluated: `id` and `error` of each. Then the decision is `deny`.
-    #[schema(value_type = Vec<Object>)]
-    errors: Vec<verdict::Failed>,
+    /// The policies that decided.
+    policies: Vec<DecidingPolicy>,
+    /// Policies that could not be evaluated. Then the decision is `deny`.
+    errors: Vec<PolicyError>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     modified_payload: Option<Value>,
@@ -99,14 +91,9 @@ pub async fn test(
             ));
         }
     };
-    let question = question(
-        body.question,
-        body.agent_id,
-        body.action,
-        body.resource,
-        body.context,
-    )?;
-    let asked = Asked::new(&question).map_err(Problem::invalid)?;
+    let question = body.question.whole().map_err(|fault| vec![fault]);
+    let asked = question.and_then(|question| Asked::new(&question));
+    let asked = asked.map_err(|faults| invalid_in("/question", faults))?;
     let (payload, is_approved) = (body.payload, body.approved);
     let tried = plane.checks.run(move || {
         let set = PolicySet::read(&policies, schema.as_deref())?;
@@ -121,34 +108,13 @@ pub async fn test(
     )))
 }
 
-/// The question that is given whole, or in the words of an agent.
-fn question(
-    whole: Option<Question>,
-    agent_id: Option<String>,
-    action: Option<String>,
-    resource: Option<String>,
-    context: Option<Map<String, Value>>,
-) -> Result<Question, Problem> {
-    match (whole, agent_id, action) {
-        (Some(question), None, None) if resource.is_none() && context.is_none() => Ok(question),
-        (None, Some(agent_id), Some(action)) => {
-            let (resource, context) = (resource.as_deref(), context.unwrap_or_default());
-            Ok(Question::of_agent(&agent_id, &action, resource, context))
-        }
-        _ => Err(either(
-            "/agent_id",
-            "`agent_id` and `action`, or `question`",
-        )),
-    }
-}
-
 impl TrialAnswer {
     fn new(decided: Decided, policy_version: Option<u32>, policy_digest: String) -> Self {
         Self {
             decision: decided.verdict,
             reason: decided.reason,
-            policies: decided.policies,
-            errors: decided.errors,
+            policies: told(decided.policies),
+            errors: decided.errors.into_iter().map(PolicyError::from).collect(),
             modified_payload: decided.modified_payload,
             policy_version,
             policy_digest,

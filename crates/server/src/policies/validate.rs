@@ -1,8 +1,14 @@
 //! `POST /v1/policies/validate`: what is wrong with policies, without saving them; and the same before they are.
 
 use axum::{Json as JsonAnswer, extract::State};
-use domain::{fault::Fault, guard::PolicyText};
-use policy::PolicySet;
+use domain::{
+    fault::{Fault, FaultCode},
+    guard::PolicyText,
+};
+use policy::{
+    check::{Report, Warning, check},
+    test::{Test, TestResult},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::policies::versions::Written;
@@ -27,11 +33,13 @@ const TOLD_BYTES_MAX: usize = 510 * 1024;
 #[serde(deny_unknown_fields)]
 #[schema(as = NewPolicyVersion)]
 pub struct NewVersion {
-    /// All policies, in Cedar, each with an `@id` of its own.
+    /// All policies, in Cedar, each with an `@id` of its own; at most 1,000, and 384 KiB with the schema.
     #[schema(example = "@id(\"allow-all\")\npermit (principal, action, resource);")]
     policies: String,
     /// Their schema, in Cedar's syntax of schemas. With one, policies and questions are checked against it.
     schema: Option<String>,
+    /// Questions whose answers are known, at most 200: `name`, `question`, `payload`, `approved` and `expect` (`decision`,
+    /// `policies`) of each. A version that answers otherwise is not saved.
     #[serde(default)]
     #[schema(value_type = Vec<Object>)]
     tests: Vec<Value>,
@@ -43,12 +51,23 @@ pub struct NewVersion {
 #[derive(Serialize, ToSchema)]
 #[schema(as = PolicyValidation)]
 pub struct Validation {
-    /// Whether it could be saved.
+    /// Whether it could be saved: there are no errors, and all tests passed.
     valid: bool,
     /// Follows from the texts.
     digest: String,
     #[schema(value_type = Vec<FaultBody>)]
     errors: Vec<Fault>,
+    /// What may not be as it was meant: `pointer` and `detail` of each.
+    #[schema(value_type = Vec<Object>)]
+    warnings: Vec<Warning>,
+    /// What became of each test: `name`, `passed`, `expected`, `decision`, `policies` and `reason`. None is run if there
+    /// are errors.
+    #[schema(value_type = Vec<Object>)]
+    tests: Vec<TestResult>,
+    /// How many policies there are.
+    size: usize,
+    /// Policies that name neither an action nor a principal, so that every question meets them. At most 200.
+    unsliceable: usize,
 }
 
 /// Checks policies.
@@ -65,23 +84,29 @@ pub async fn validate(
     _: Caller<PoliciesWrite>,
     PolicyJson(new): PolicyJson<NewVersion>,
 ) -> Result<JsonAnswer<Validation>, Problem> {
-    let (digest, checked) = plane
-        .checks
-        .run(move || (new.digest(), new.check()))
-        .await?;
-    let errors = checked.err().unwrap_or_default();
+    let checked = plane.checks.run(move || (new.digest(), new.check().1));
+    let (digest, report) = checked.await?;
     Ok(JsonAnswer(Validation {
-        valid: errors.is_empty(),
+        valid: report.is_good(),
         digest,
-        errors,
+        errors: report.errors,
+        warnings: report.warnings,
+        tests: report.tests,
+        size: report.policies,
+        unsliceable: report.unsliceable,
     }))
 }
 
 /// A version that may be saved, or everything that is wrong with it.
 pub(super) async fn checked(plane: &ControlPlane, new: NewVersion) -> Result<Written, Problem> {
     let checked = plane.checks.run(move || {
-        let size = new.check()?;
-        Ok(new.written(size))
+        let (tests, report) = new.check();
+        if report.is_good() {
+            let size = u32::try_from(report.policies).unwrap_or(u32::MAX);
+            Ok(new.written(&tests, size))
+        } else {
+            Err(with_failed_tests(&report))
+        }
     });
     checked.await?.map_err(Problem::invalid)
 }
@@ -91,35 +116,84 @@ impl NewVersion {
         policy::set::digest(&self.policies, self.schema.as_deref())
     }
 
-    /// How many policies there are, or what is wrong.
-    fn check(&self) -> Result<u32, Vec<Fault>> {
-        let read = PolicySet::read(&self.policies, self.schema.as_deref())?;
+    fn check(&self) -> (Vec<Test>, Report) {
+        let (tests, unreadable) = match self.read_tests() {
+            Ok(tests) => (tests, Vec::new()),
+            Err(faults) => (Vec::new(), faults),
+        };
+        let mut report = check(&self.policies, self.schema.as_deref(), &tests);
+        report.errors.extend(unreadable);
+        report.errors.extend(self.fault_of_length());
+        (tests, report)
+    }
+
+    fn read_tests(&self) -> Result<Vec<Test>, Vec<Fault>> {
+        let (mut tests, mut faults) = (Vec::new(), Vec::new());
+        for (index, test) in self.tests.iter().enumerate() {
+            match Test::deserialize(test) {
+                Ok(test) => tests.push(test),
+                Err(error) => {
+                    let detail = format!("This is no test: {error}.");
+                    faults.push(Fault::invalid(format!("/tests/{index}"), detail));
+                }
+            }
+        }
+        if faults.is_empty() {
+            Ok(tests)
+        } else {
+            Err(faults)
+        }
+    }
+
+    fn fault_of_length(&self) -> Option<Fault> {
         let told = PolicyText {
             version: u32::MAX,
-            digest: read.digest().to_owned(),
+            digest: self.digest(),
             policies: self.policies.clone(),
             schema: self.schema.clone(),
         };
-        let told = serde_json::to_string(&told).expect("a text always encodes");
-        if told.len() > TOLD_BYTES_MAX {
+        let bytes = serde_json::to_string(&told).map_or(usize::MAX, |text| text.len());
+        (bytes > TOLD_BYTES_MAX).then(|| {
             let detail = format!(
-                "As JSON, policies and schema are {} bytes and may be {TOLD_BYTES_MAX}. Use fewer line breaks, \
-                 tabs and quotation marks, or take comments out.",
-                told.len()
+                "As JSON, policies and schema are {bytes} bytes and may be {TOLD_BYTES_MAX}. Use fewer line breaks, \
+                 tabs and quotation marks, or take comments out."
             );
-            return Err(vec![Fault::invalid("/policies", detail)]);
-        }
-        Ok(u32::try_from(read.len()).unwrap_or(u32::MAX))
+            Fault::new(FaultCode::FieldTooLong, "/policies", detail)
+        })
     }
 
-    fn written(self, size: u32) -> Written {
+    fn written(self, tests: &[Test], size: u32) -> Written {
         Written {
             digest: self.digest(),
-            tests: serde_json::to_string(&self.tests).expect("tests are JSON"),
+            tests: serde_json::to_string(tests).expect("tests are JSON"),
             policies: self.policies,
             schema: self.schema,
             note: self.note,
             size,
         }
     }
+}
+
+/// The errors, or if there are none, what tests expected and did not get.
+fn with_failed_tests(report: &Report) -> Vec<Fault> {
+    let tests = report.tests.iter().enumerate();
+    let failed = tests.filter(|(_, test)| !test.passed);
+    let failed = failed.map(|(index, test)| {
+        let by = |policies: &[String]| match policies {
+            [] => String::new(),
+            policies => format!(" by `{}`", policies.join("`, `")),
+        };
+        let expected = &test.expected;
+        let detail = format!(
+            "The test `{}` expects {}{} and gets {}{}: {}",
+            test.name,
+            expected.decision.as_str(),
+            by(expected.policies.as_deref().unwrap_or_default()),
+            test.decision.as_str(),
+            by(&test.policies),
+            test.reason,
+        );
+        Fault::invalid(format!("/tests/{index}"), detail)
+    });
+    report.errors.iter().cloned().chain(failed).collect()
 }

@@ -49,7 +49,7 @@ pub async fn create(
     let written = checked(&plane, new).await?;
     let author = Author::of(&plane, &caller);
     match author.write(written).await? {
-        Added::Made(version, _) => Ok((StatusCode::CREATED, JsonAnswer(version.into()))),
+        Added::Made(version, _) => Ok((StatusCode::CREATED, JsonAnswer((*version).into()))),
         Added::Same(version) => {
             let found = found(&plane, &caller, version).await?;
             Ok((StatusCode::OK, JsonAnswer(found)))

@@ -5,9 +5,10 @@ use std::{sync::Arc, time::Duration};
 use domain::{EventId, OrgId, Timestamp, error_code::ErrorCode, event::Filter};
 use tokio::{task::spawn_blocking, time::Instant};
 
-use super::recorded::{EVENT_TYPE, Recorded};
+use super::recorded::Recorded;
 use crate::{
     alerts::backtest::ask::plan,
+    decisions::record::EVENT_TYPE,
     edge::Problem,
     error_chain::chain,
     exports::{

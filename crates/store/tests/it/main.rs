@@ -5,6 +5,7 @@ mod deliveries;
 mod export;
 mod export_jobs;
 mod index;
+mod integrity;
 mod list;
 mod people;
 mod plans;

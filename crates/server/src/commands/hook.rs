@@ -1,0 +1,114 @@
+//! `watchbell hook`: prints what other programs' settings need to ask for decisions and to tell the trail.
+
+use anyhow::{Context as _, ensure};
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+use url::Url;
+
+use super::say;
+
+/// How long Claude Code waits for an answer, in seconds. After that it goes on as if there were no hook, so it
+/// is longer than a decision ever takes: a journal that is away is given up before.
+const TIMEOUT_S: u32 = 30;
+
+/// How other programs ask for decisions.
+#[derive(Debug, Subcommand)]
+pub(super) enum Hook {
+    /// Print the hooks for Claude Code's settings.json.
+    ClaudeCode(ClaudeCode),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ClaudeCode {
+    /// Where the server is reached (`http.public_url`).
+    #[arg(long, default_value = "http://127.0.0.1:8080")]
+    url: String,
+    /// Who acts: `Agent::"<agent-id>"` in policies.
+    #[arg(long, default_value = "claude-code")]
+    agent_id: String,
+    /// The environment variable that has the API key when Claude Code runs.
+    #[arg(long, default_value = "WATCHBELL_API_KEY", value_name = "NAME")]
+    key_variable: String,
+    /// Whether an allowed call skips Claude Code's own prompt.
+    #[arg(long, value_enum, default_value_t)]
+    on_allow: OnAllow,
+    /// What becomes of a call that could not be decided about.
+    #[arg(long, value_enum, default_value_t)]
+    on_error: OnError,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum OnAllow {
+    #[default]
+    Pass,
+    Allow,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum OnError {
+    #[default]
+    Deny,
+    Ask,
+    Pass,
+}
+
+impl Hook {
+    pub(super) fn run(self) -> anyhow::Result<()> {
+        let Self::ClaudeCode(wanted) = self;
+        say(serde_json::to_string_pretty(&wanted.settings()?)?);
+        Ok(())
+    }
+}
+
+impl ClaudeCode {
+    fn settings(&self) -> anyhow::Result<Value> {
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        ensure!(
+            !self.key_variable.is_empty() && self.key_variable.chars().all(is_name),
+            "--key-variable is the name of an environment variable, not its value"
+        );
+        let before = self.address("pre-tool-use", true)?;
+        let after = self.address("post-tool-use", false)?;
+        Ok(json!({"hooks": {
+            "PreToolUse": [self.entry(&before)],
+            "PostToolUse": [self.entry(&after)],
+            "PostToolUseFailure": [self.entry(&after)],
+        }}))
+    }
+
+    fn address(&self, what: &str, is_asked: bool) -> anyhow::Result<Url> {
+        let base = self.url.trim_end_matches('/');
+        let mut url = Url::parse(&format!("{base}/v1/hooks/claude-code/{what}"))
+            .context("--url is not a URL")?;
+        ensure!(
+            ["http", "https"].contains(&url.scheme()),
+            "--url must start with http:// or https://"
+        );
+        let mut query = url.query_pairs_mut();
+        query.append_pair("agent_id", &self.agent_id);
+        if is_asked {
+            query.append_pair("on_allow", name(&self.on_allow).as_str());
+            query.append_pair("on_error", name(&self.on_error).as_str());
+        }
+        drop(query);
+        Ok(url)
+    }
+
+    /// The key stays in the environment: the settings may be shared.
+    fn entry(&self, url: &Url) -> Value {
+        let variable = &self.key_variable;
+        json!({"matcher": "*", "hooks": [{
+            "type": "http",
+            "url": url.as_str(),
+            "headers": {"Authorization": format!("Bearer ${{{variable}}}")},
+            "allowedEnvVars": [variable],
+            "timeout": TIMEOUT_S,
+        }]})
+    }
+}
+
+/// As the command line and the address both spell it.
+fn name(value: &impl ValueEnum) -> String {
+    let possible = value.to_possible_value();
+    possible.map_or_else(String::new, |value| value.get_name().to_owned())
+}

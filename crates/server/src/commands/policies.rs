@@ -1,0 +1,300 @@
+//! `watchbell policies`: makes recorded decisions again and checks policies, without a server.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs::{self, File},
+    io::{self, BufRead, BufReader, Read as _},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, ensure};
+use clap::{Args, Subcommand};
+use domain::fault::Fault;
+use policy::{PolicySet, check::check, starter, test::Test};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use super::{note, say};
+use crate::{
+    decisions::record::EVENT_TYPE,
+    policies::recorded::{Differs, NotADecision, Recorded},
+};
+
+/// How much of a line is read; what is longer than that is no event, which has 32 KiB.
+const LINE_BYTES_MAX: u64 = 1024 * 1024;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Policies {
+    /// Make the decisions of an export again and compare: every verdict must come out as it is recorded. Exits 1 if
+    /// one does not, or cannot be made again.
+    Replay(Replay),
+    /// Check policies and run their tests, as the server does before it saves them. Exits 1 if something is wrong.
+    Check(Check),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Replay {
+    /// Lines of the trail, as `POST /v1/audit/export` gives them (NDJSON); from the standard input unless given.
+    #[arg(long, value_name = "FILE")]
+    decisions: Option<PathBuf>,
+    /// Versions of policies, each as `GET /v1/policies/versions/{version}` gives it. The starter is known.
+    #[arg(value_name = "VERSION_FILE")]
+    versions: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Check {
+    /// Policies in Cedar.
+    #[arg(value_name = "POLICIES_FILE")]
+    policies: PathBuf,
+    /// Their schema.
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// Their tests, a JSON array.
+    #[arg(long, value_name = "FILE")]
+    tests: Option<PathBuf>,
+}
+
+impl Policies {
+    pub(super) fn run(self) -> anyhow::Result<()> {
+        match self {
+            Self::Replay(command) => command.run(),
+            Self::Check(command) => command.run(),
+        }
+    }
+}
+
+impl Replay {
+    fn run(self) -> anyhow::Result<()> {
+        let versions = Versions::read(&self.versions)?;
+        let lines: Box<dyn BufRead> = match &self.decisions {
+            Some(file) => {
+                let opened =
+                    File::open(file).with_context(|| format!("open {}", file.display()))?;
+                Box::new(BufReader::new(opened))
+            }
+            None => Box::new(io::stdin().lock()),
+        };
+        let mut tally = Tally::default();
+        tally.read(lines, &versions)?;
+        tally.tell()
+    }
+}
+
+/// The policies that decisions may name, by digest.
+struct Versions(HashMap<String, PolicySet>);
+
+/// A version as the server shows it.
+#[derive(Deserialize)]
+struct VersionFile {
+    version: u32,
+    digest: String,
+    policies: String,
+    schema: Option<String>,
+}
+
+impl Versions {
+    fn read(files: &[PathBuf]) -> anyhow::Result<Self> {
+        let starter = PolicySet::read(starter::POLICIES, None).map_err(|faults| told(&faults))?;
+        let mut sets = HashMap::from([(starter.digest().to_owned(), starter)]);
+        for file in files {
+            let about = || format!("read {}", file.display());
+            let version: VersionFile = serde_json::from_str(&text(file)?).with_context(about)?;
+            let set = PolicySet::read(&version.policies, version.schema.as_deref());
+            let set = set.map_err(|faults| told(&faults)).with_context(about)?;
+            ensure!(
+                set.digest() == version.digest,
+                "{}: version {} says that its digest is {}, and it is {}: it is not as it was written",
+                file.display(),
+                version.version,
+                version.digest,
+                set.digest()
+            );
+            sets.insert(version.digest, set);
+        }
+        Ok(Self(sets))
+    }
+}
+
+/// What came of a replay.
+#[derive(Default)]
+struct Tally {
+    same: u64,
+    different: u64,
+    /// Events of the type that are no decisions of ours, or cannot be made again.
+    unreadable: u64,
+    /// Decisions whose version was not given.
+    missing: u64,
+    missing_versions: BTreeSet<(u32, String)>,
+    /// Events of other types.
+    others: u64,
+    /// What the file says of itself, and whether that is so.
+    is_whole: Option<bool>,
+}
+
+/// The fields by which a line is told.
+#[derive(Deserialize)]
+struct Line {
+    id: Option<String>,
+    event_type: Option<String>,
+    export: Option<Summary>,
+}
+
+/// The last line of an export.
+#[derive(Deserialize)]
+struct Summary {
+    sha256: String,
+}
+
+impl Tally {
+    fn read(&mut self, mut lines: Box<dyn BufRead>, versions: &Versions) -> anyhow::Result<()> {
+        let mut content = Sha256::new();
+        let mut line = String::new();
+        for number in 1_u64.. {
+            line.clear();
+            let read = lines.by_ref().take(LINE_BYTES_MAX).read_line(&mut line);
+            if read.with_context(|| format!("read line {number}"))? == 0 {
+                break;
+            }
+            let text = line.trim_end();
+            if text.is_empty() {
+                continue;
+            }
+            let about: Line =
+                serde_json::from_str(text).with_context(|| format!("line {number} is not JSON"))?;
+            if let Some(summary) = about.export {
+                self.is_whole = Some(hex::encode(content.clone().finalize()) == summary.sha256);
+            } else if about.event_type.as_deref() == Some(EVENT_TYPE) {
+                self.look_at(text, about.id.as_deref().unwrap_or("an event"), versions);
+            } else {
+                self.others += 1;
+            }
+            content.update(&line);
+        }
+        Ok(())
+    }
+
+    fn look_at(&mut self, json: &str, id: &str, versions: &Versions) {
+        let decision = match Recorded::read(json) {
+            Ok(decision) => decision,
+            Err(reason) => return self.leave_out(id, reason),
+        };
+        let id = decision.decision_id();
+        let Some(policies) = versions.0.get(&decision.digest) else {
+            self.missing += 1;
+            self.missing_versions
+                .insert((decision.version, decision.digest));
+            return;
+        };
+        match decision.check_again(policies) {
+            Ok(()) => self.same += 1,
+            Err(Differs::Unaskable(problem)) => {
+                self.different += 1;
+                say(format_args!(
+                    "{id}: the question cannot be asked again: {problem}"
+                ));
+            }
+            Err(Differs::Otherwise(now)) => {
+                self.different += 1;
+                let by: Vec<&str> = now.policies.iter().map(|policy| &*policy.id).collect();
+                say(format_args!(
+                    "{id}: recorded is {}{}, and version {} says {}{}",
+                    decision.said.as_str(),
+                    names(decision.policies.iter().map(String::as_str)),
+                    decision.version,
+                    now.verdict.as_str(),
+                    names(by.into_iter()),
+                ));
+            }
+        }
+    }
+
+    fn leave_out(&mut self, id: &str, reason: NotADecision) {
+        self.unreadable += 1;
+        say(format_args!("{id}: cannot be made again: {reason}"));
+    }
+
+    fn tell(self) -> anyhow::Result<()> {
+        for (version, digest) in &self.missing_versions {
+            say(format_args!(
+                "Version {version} ({digest}) is missing: save GET /v1/policies/versions/{version} in a file and name it."
+            ));
+        }
+        say(format_args!(
+            "{} the same, {} different, {} cannot be made again, {} of missing versions; {} other events.",
+            self.same, self.different, self.unreadable, self.missing, self.others
+        ));
+        match self.is_whole {
+            Some(true) => say("The file is whole: its last line proves it."),
+            Some(false) => {}
+            None => note("The file does not end with the line that proves an export whole."),
+        }
+        ensure!(
+            self.is_whole != Some(false),
+            "the file is not as it was exported: its bytes are not those that its last line names"
+        );
+        ensure!(
+            self.different + self.unreadable + self.missing == 0,
+            "not every decision came out as it is recorded"
+        );
+        Ok(())
+    }
+}
+
+impl Check {
+    fn run(self) -> anyhow::Result<()> {
+        let policies = text(&self.policies)?;
+        let schema = self.schema.as_deref().map(text).transpose()?;
+        let tests: Vec<Test> = match &self.tests {
+            None => Vec::new(),
+            Some(file) => serde_json::from_str(&text(file)?)
+                .with_context(|| format!("read the tests in {}", file.display()))?,
+        };
+        let report = check(&policies, schema.as_deref(), &tests);
+        for fault in &report.errors {
+            say(format_args!("error    {fault}"));
+        }
+        for warning in &report.warnings {
+            say(format_args!(
+                "warning  {}: {}",
+                warning.pointer, warning.detail
+            ));
+        }
+        for test in &report.tests {
+            let became = if test.passed { "passed" } else { "FAILED" };
+            let (expected, got) = (test.expected.decision.as_str(), test.decision.as_str());
+            say(format_args!(
+                "{became}   {}: expects {expected}, gets {got}: {}",
+                test.name, test.reason
+            ));
+        }
+        say(format_args!(
+            "{} policies, {} errors, {} warnings, {} tests.",
+            report.policies,
+            report.errors.len(),
+            report.warnings.len(),
+            report.tests.len()
+        ));
+        ensure!(report.is_good(), "these policies would not be saved");
+        Ok(())
+    }
+}
+
+/// ` by a, b`, or nothing.
+fn names<'n>(policies: impl Iterator<Item = &'n str>) -> String {
+    let policies: Vec<&str> = policies.collect();
+    if policies.is_empty() {
+        String::new()
+    } else {
+        format!(" by {}", policies.join(", "))
+    }
+}
+
+fn text(file: &Path) -> anyhow::Result<String> {
+    fs::read_to_string(file).with_context(|| format!("read {}", file.display()))
+}
+
+fn told(faults: &[Fault]) -> anyhow::Error {
+    let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    anyhow::anyhow!("these policies cannot be read: {}", faults.join("; "))
+}

@@ -1,0 +1,139 @@
+//! `POST /access/v1/evaluation`: one question, yes or no.
+
+use axum::{Json, extract::State};
+use domain::DecisionId;
+use policy::Verdict;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::request::{Body, EvaluationRequest, in_request, malformed};
+use crate::{
+    decisions::answer::{Answer, answer},
+    edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody},
+    planes::DataPlane,
+};
+
+/// What was decided.
+#[derive(Serialize, ToSchema)]
+pub struct Evaluation {
+    /// True only if the request may go forward as it is.
+    decision: bool,
+    context: EvaluationContext,
+}
+
+/// Why. Of one of a batch that could not be asked, `error` alone.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum EvaluationContext {
+    Answered(Answered),
+    Failed { error: EvaluationError },
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct Answered {
+    #[schema(value_type = String, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    decision_id: DecisionId,
+    /// `allow`, `deny` or `escalate`. What is allowed with a change only is denied: there is no payload here
+    /// that could be changed, and an enforcement point that knows true and false only would do what it asked
+    /// about.
+    #[schema(value_type = String, example = "allow")]
+    verdict: Verdict,
+    reason: String,
+    /// The ids of the policies that decided.
+    policies: Vec<String>,
+    /// Policies that could not be evaluated; the verdict is `deny` then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<String>,
+    #[schema(example = 3)]
+    policy_version: u32,
+    #[schema(example = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
+    policy_digest: String,
+    /// True if the answer was given without being sure of its record (`fail_mode` `open`).
+    fallback: bool,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct EvaluationError {
+    #[schema(example = 400)]
+    status: u16,
+    message: String,
+}
+
+/// Asks whether a subject may do something (AuthZEN 1.0, Access Evaluation).
+///
+/// Fields that are not of the standard are ignored. A denial is an answer, not an error.
+#[utoipa::path(
+    post, path = "/access/v1/evaluation", tag = "authzen", security(("api_key" = ["decisions:write"])),
+    request_body = EvaluationRequest,
+    params(("X-Request-ID" = Option<String>, Header, description = "Comes back as it was given")),
+    responses(
+        (status = 200, description = "Decided and recorded", body = Evaluation),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "Not recorded, so not decided; ask again", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn evaluate(
+    State(plane): State<DataPlane>,
+    caller: Caller<DecisionsWrite>,
+    Body(request): Body<EvaluationRequest>,
+) -> Result<Json<Evaluation>, Problem> {
+    one(&plane, &caller, request).await.map(Json)
+}
+
+/// Answers one question.
+pub(super) async fn one(
+    plane: &DataPlane,
+    caller: &Caller<DecisionsWrite>,
+    request: EvaluationRequest,
+) -> Result<Evaluation, Problem> {
+    let ask = request.into_ask();
+    let ask = ask.map_err(|faults| malformed(Problem::invalid(faults)))?;
+    let answer = answer(plane, caller.org, &ask).await;
+    let answer = answer.map_err(|unanswered| malformed(unanswered.in_words(in_request)))?;
+    Ok(answer.into())
+}
+
+/// Whether a verdict is a yes.
+pub(super) fn is_permit(verdict: Verdict) -> bool {
+    verdict == Verdict::Allow
+}
+
+impl Evaluation {
+    pub(super) fn is_permit(&self) -> bool {
+        self.decision
+    }
+
+    /// A question that could not be asked is a no.
+    pub(super) fn failed(message: String) -> Self {
+        let error = EvaluationError {
+            status: 400,
+            message,
+        };
+        Self {
+            decision: false,
+            context: EvaluationContext::Failed { error },
+        }
+    }
+}
+
+impl From<Answer> for Evaluation {
+    fn from(answer: Answer) -> Self {
+        let decided = answer.decided;
+        let errors = decided.errors.into_iter();
+        Self {
+            decision: is_permit(answer.verdict),
+            context: EvaluationContext::Answered(Answered {
+                decision_id: answer.decision_id,
+                verdict: answer.verdict,
+                reason: decided.reason,
+                policies: decided.policies.into_iter().map(|one| one.id).collect(),
+                errors: errors
+                    .map(|failed| format!("{}: {}", failed.id, failed.error))
+                    .collect(),
+                policy_version: answer.policy_version,
+                policy_digest: answer.policy_digest,
+                fallback: answer.is_fallback,
+            }),
+        }
+    }
+}

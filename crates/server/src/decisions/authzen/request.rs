@@ -1,0 +1,153 @@
+//! What is asked, in the shapes of the standard, and what that is in ours.
+
+use axum::extract::{FromRequest, Request};
+use domain::{error_code::ErrorCode, event::words, fault::Fault};
+use policy::{Party, Question};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::{
+    decisions::ask::{Ask, Named},
+    edge::{Problem, read::Json},
+};
+
+/// The area of actions whose name has no dot: `read` is `access.read` in the trail.
+const AREA: &str = "access";
+/// Where `action.properties` are for policies.
+const ACTION: &str = "action";
+/// As much as an event holds of each.
+const AGENT_CHARS_MAX: usize = 128;
+const RESOURCE_CHARS_MAX: usize = 256;
+
+/// One question. Other fields are ignored.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct EvaluationRequest {
+    subject: Entity,
+    action: Action,
+    resource: Entity,
+    /// What policies may look at. It is recorded.
+    #[schema(value_type = Option<Object>)]
+    context: Option<Map<String, Value>>,
+}
+
+/// Who acts, or what is acted on.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct Entity {
+    /// An identifier of Cedar; `agent` is `Agent` in policies.
+    #[serde(rename = "type")]
+    #[schema(example = "agent")]
+    kind: String,
+    #[schema(example = "billing-agent")]
+    id: String,
+    /// Its attributes in policies: `principal.role`, `resource.status`.
+    #[schema(value_type = Option<Object>)]
+    properties: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct Action {
+    /// `Action::"<name>"` in policies.
+    #[schema(example = "payments.refund")]
+    name: String,
+    /// `context.action` in policies.
+    #[schema(value_type = Option<Object>)]
+    properties: Option<Map<String, Value>>,
+}
+
+impl EvaluationRequest {
+    /// The pointers of faults are those of the request.
+    pub fn into_ask(self) -> Result<Ask, Vec<Fault>> {
+        let named = self.named();
+        let context = self.context.unwrap_or_default();
+        let context = with_action(context, self.action.properties)?;
+        let Entity { kind, id, .. } = self.subject;
+        let properties = self.subject.properties.unwrap_or_default();
+        let question = Question {
+            principal: Party::of_subject(&kind, &id, properties),
+            action: self.action.name,
+            resource: Party {
+                kind: self.resource.kind,
+                id: self.resource.id,
+                properties: self.resource.properties.unwrap_or_default(),
+            },
+            context,
+        };
+        let ask = Ask::new(question, named);
+        ask.map_err(|faults| faults.into_iter().map(in_request).collect())
+    }
+
+    /// Agents go by their id in the trail, everybody else by type and id.
+    fn named(&self) -> Named {
+        let Entity { kind, id, .. } = &self.subject;
+        let agent_id = match kind.as_str() {
+            "agent" | "Agent" => words::text(id, AGENT_CHARS_MAX),
+            _ => words::text(&format!("{kind}:{id}"), AGENT_CHARS_MAX),
+        };
+        let Entity { kind, id, .. } = &self.resource;
+        Named {
+            agent_id: agent_id.unwrap_or_default(),
+            action: words::action(AREA, &self.action.name),
+            resource: words::text(&format!("{kind}:{id}"), RESOURCE_CHARS_MAX),
+            session_id: None,
+        }
+    }
+}
+
+/// The properties of the action beside the rest of what policies may look at. Which of two counts would be a
+/// guess.
+fn with_action(
+    mut context: Map<String, Value>,
+    properties: Option<Map<String, Value>>,
+) -> Result<Map<String, Value>, Vec<Fault>> {
+    if let Some(properties) = properties {
+        if context.contains_key(ACTION) {
+            let detail = "Policies see `action.properties` as `context.action`; send one of them.";
+            return Err(vec![Fault::invalid("/context/action", detail)]);
+        }
+        context.insert(ACTION.to_owned(), Value::Object(properties));
+    }
+    Ok(context)
+}
+
+/// A fault of the question or of its event, told in the words of the request.
+pub fn in_request(fault: Fault) -> Fault {
+    let pointer = fault.pointer.as_str();
+    let pointer = if let Some(rest) = pointer.strip_prefix("/principal") {
+        format!("/subject{rest}")
+    } else if let Some(rest) = pointer.strip_prefix("/context/action/") {
+        format!("/action/properties/{rest}")
+    } else {
+        match pointer {
+            "/action" => "/action/name".to_owned(),
+            "/agent_id" => "/subject/id".to_owned(),
+            // What is too large for the record is the context.
+            "/metadata" => "/context".to_owned(),
+            _ => return fault,
+        }
+    };
+    Fault { pointer, ..fault }
+}
+
+/// A JSON body; what is malformed is 400, also where the rest of our API has more to say by the status.
+#[derive(Debug)]
+pub struct Body<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let read = Json::from_request(request, state).await;
+        read.map(|Json(body)| Self(body)).map_err(malformed)
+    }
+}
+
+/// The problem under the status that the standard has for it.
+pub fn malformed(problem: Problem) -> Problem {
+    match problem.code() {
+        ErrorCode::UnsupportedMediaType | ErrorCode::ValidationFailed => {
+            problem.told_as(ErrorCode::InvalidBody)
+        }
+        _ => problem,
+    }
+}

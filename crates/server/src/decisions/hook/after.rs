@@ -1,0 +1,128 @@
+//! `POST /v1/hooks/claude-code/post-tool-use`: a tool ran, or failed; the trail is told.
+
+use axum::{Json as JsonAnswer, extract::State};
+use domain::{event::accept::Arrival, event::words, id::Tail};
+use journal::frames::Frames;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    answer::{HookAnswer, Permission},
+    before::BEFORE,
+    call::{HookCall, ToolCall},
+    fit::{self, Kept},
+    params::{HookParams, Wanted},
+};
+use crate::{
+    chance,
+    decisions::ask::Named,
+    edge::{Caller, Problem, caller::EventsWrite, problem::ProblemBody, read::Json},
+    events::own,
+    planes::DataPlane,
+};
+
+/// The longest of the short texts that are kept beside the call.
+const TEXT_CHARS_MAX: usize = 256;
+
+/// The audit event that a tool call is. What the tool was called with and what it answered may be secret, or
+/// large, and is of no use to most who read the trail: their hashes are kept.
+#[derive(Serialize)]
+struct ToolCallEvent {
+    event_type: &'static str,
+    #[serde(flatten)]
+    named: Named,
+    result: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_code: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency_ms: Option<f64>,
+    metadata: ToolCallMetadata,
+}
+
+#[derive(Serialize)]
+struct ToolCallMetadata {
+    tool_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_use_id: Option<String>,
+    /// That of the decision's event about the same call.
+    request_digest: String,
+    tool_input: Kept,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_response: Option<Kept>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Kept>,
+}
+
+/// Records a `PostToolUse` or `PostToolUseFailure` hook of Claude Code as an audit event.
+///
+/// The event is a `tool_call` with the result `success` or `error`. Of what the tool was called with and answered
+/// the hashes are recorded. Other hook events are answered with `{}` and not recorded.
+#[utoipa::path(
+    post, path = "/v1/hooks/claude-code/post-tool-use", tag = "hooks",
+    security(("api_key" = ["events:write"])),
+    params(HookParams),
+    request_body = HookCall,
+    responses(
+        (status = 200, description = "Recorded, or nothing to record", body = HookAnswer),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "Not recorded", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn after(
+    State(plane): State<DataPlane>,
+    caller: Caller<EventsWrite>,
+    wanted: Wanted,
+    Json(hook): Json<HookCall>,
+) -> Result<JsonAnswer<HookAnswer>, Problem> {
+    let result = match hook.hook_event_name.as_str() {
+        "PostToolUse" => "success",
+        "PostToolUseFailure" => "error",
+        // A question that nobody answered would pass for a yes.
+        BEFORE => {
+            let reason = "PreToolUse hooks go to .../pre-tool-use; this is .../post-tool-use.";
+            return Ok(JsonAnswer(HookAnswer::says(Permission::Deny, reason)));
+        }
+        _ => return Ok(JsonAnswer(HookAnswer::default())),
+    };
+    let event = ToolCallEvent::of(&hook.of(&wanted.agent_id)?, result);
+    let arrival = Arrival {
+        org: caller.org,
+        received_at: plane.clock.now(),
+        retention: plane.retention,
+    };
+    let mut frames = Frames::default();
+    own::write(&mut frames, Tail::Random(chance::bytes()), &arrival, &event)
+        .map_err(|fault| Problem::invalid(vec![fault]))?;
+    plane.append(caller.org, frames).await?;
+    Ok(JsonAnswer(HookAnswer::default()))
+}
+
+impl ToolCallEvent {
+    fn of(call: &ToolCall<'_>, result: &'static str) -> Self {
+        let hook = call.hook;
+        let short = |text: &str| words::text(text, TEXT_CHARS_MAX);
+        let error_code = match (result, hook.is_interrupt) {
+            ("error", Some(true)) => Some("interrupted"),
+            ("error", _) => Some("tool_error"),
+            _ => None,
+        };
+        Self {
+            event_type: "tool_call",
+            named: call.named(),
+            result,
+            error_code,
+            latency_ms: hook.duration_ms.filter(|ms| *ms >= 0.0),
+            metadata: ToolCallMetadata {
+                tool_name: short(call.tool_name),
+                tool_use_id: hook.tool_use_id.as_deref().and_then(short),
+                request_digest: call.question().digest(call.payload()),
+                tool_input: fit::digest(&hook.tool_input),
+                tool_response: hook.tool_response.as_ref().map(fit::digest),
+                error: hook
+                    .error
+                    .as_ref()
+                    .map(|text| fit::digest(&Value::from(&**text))),
+            },
+        }
+    }
+}

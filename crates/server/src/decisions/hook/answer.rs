@@ -1,0 +1,97 @@
+//! What Claude Code is answered before a tool runs.
+
+use policy::Verdict;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::params::OnAllow;
+use crate::decisions::answer::Answer;
+
+/// The longest reason: Claude Code cuts longer texts, and nobody reads them.
+const REASON_CHARS_MAX: usize = 1000;
+
+/// Nothing, or what is to become of the call. Nothing leaves it to Claude Code's own permissions.
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HookAnswer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hook_specific_output: Option<BeforeTool>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct BeforeTool {
+    #[schema(example = "PreToolUse")]
+    hook_event_name: &'static str,
+    permission_decision: Permission,
+    /// For Claude if it is denied, otherwise for the person.
+    permission_decision_reason: String,
+    /// What the tool is to be called with instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    updated_input: Option<Value>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Permission {
+    Allow,
+    /// The person at the terminal is asked.
+    Ask,
+    Deny,
+}
+
+impl HookAnswer {
+    /// What was decided.
+    pub fn of(answer: Answer, on_allow: OnAllow) -> Self {
+        let reason = reason(&answer);
+        match answer.verdict {
+            Verdict::Allow if on_allow == OnAllow::Pass => Self::default(),
+            Verdict::Allow => Self::says(Permission::Allow, &reason),
+            Verdict::Escalate => Self::says(Permission::Ask, &reason),
+            Verdict::Deny => Self::says(Permission::Deny, &reason),
+            Verdict::Modify => Self::modified(answer.decided.modified_payload, on_allow, &reason),
+        }
+    }
+
+    pub fn says(permission: Permission, reason: &str) -> Self {
+        Self {
+            hook_specific_output: Some(BeforeTool {
+                hook_event_name: "PreToolUse",
+                permission_decision: permission,
+                permission_decision_reason: reason.chars().take(REASON_CHARS_MAX).collect(),
+                updated_input: None,
+            }),
+        }
+    }
+
+    /// A tool is called with an object. Without one the call must not go on as it is.
+    fn modified(input: Option<Value>, on_allow: OnAllow, reason: &str) -> Self {
+        let Some(input) = input.filter(Value::is_object) else {
+            return Self::says(Permission::Deny, reason);
+        };
+        // With nothing said, what becomes of the new input is not documented; so the person sees it.
+        let permission = match on_allow {
+            OnAllow::Pass => Permission::Ask,
+            OnAllow::Allow => Permission::Allow,
+        };
+        let mut answer = Self::says(permission, reason);
+        if let Some(output) = &mut answer.hook_specific_output {
+            output.updated_input = Some(input);
+        }
+        answer
+    }
+}
+
+/// The reason, the policies behind it and the decision's id, by which it is found in the trail.
+fn reason(answer: &Answer) -> String {
+    let decided = &answer.decided;
+    let policies: Vec<&str> = decided.policies.iter().map(|one| &*one.id).collect();
+    let policies = match policies.as_slice() {
+        [] => String::new(),
+        [only] => format!("policy {only}, "),
+        many => format!("policies {}, ", many.join(", ")),
+    };
+    format!("{} ({policies}{})", decided.reason, answer.decision_id)
+}

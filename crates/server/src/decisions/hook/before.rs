@@ -1,0 +1,62 @@
+//! `POST /v1/hooks/claude-code/pre-tool-use`: may this tool run?
+
+use axum::{Json as JsonAnswer, extract::State};
+use domain::fault::Fault;
+
+use super::{
+    answer::HookAnswer,
+    call::HookCall,
+    params::{HookParams, Wanted},
+};
+use crate::{
+    decisions::{answer::answer, ask::Ask},
+    edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, read::Json},
+    planes::DataPlane,
+};
+
+/// The event that is a question.
+pub(super) const BEFORE: &str = "PreToolUse";
+
+/// Answers a `PreToolUse` hook of Claude Code by the organisation's policies.
+///
+/// The call is a question like one to `/v1/runtime/decisions`: `deny` stops the tool, `escalate` asks the person
+/// at the terminal, `modify` changes what the tool is called with. Other hook events are answered with `{}`.
+/// `watchbell hook claude-code` prints the settings.
+#[utoipa::path(
+    post, path = "/v1/hooks/claude-code/pre-tool-use", tag = "hooks",
+    security(("api_key" = ["decisions:write"])),
+    params(HookParams),
+    request_body = HookCall,
+    responses(
+        (status = 200, description = "Decided and recorded; with `on_error`, also that it was not", body = HookAnswer),
+        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "Not recorded, so not decided", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub async fn before(
+    State(plane): State<DataPlane>,
+    caller: Caller<DecisionsWrite>,
+    wanted: Wanted,
+    Json(hook): Json<HookCall>,
+) -> Result<JsonAnswer<HookAnswer>, Problem> {
+    if hook.hook_event_name != BEFORE {
+        return Ok(JsonAnswer(HookAnswer::default()));
+    }
+    let call = hook.of(&wanted.agent_id)?;
+    let mut ask = Ask::new(call.question(), call.named()).map_err(Problem::invalid)?;
+    ask.payload = call.payload().cloned();
+    let answer = answer(&plane, caller.org, &ask).await;
+    let answer = answer.map_err(|unanswered| unanswered.in_words(in_request))?;
+    Ok(JsonAnswer(HookAnswer::of(answer, wanted.on_allow)))
+}
+
+/// What is too large for the record is what the tool is called with.
+fn in_request(fault: Fault) -> Fault {
+    match fault.pointer.as_str() {
+        "/metadata" => Fault {
+            pointer: "/tool_input".to_owned(),
+            ..fault
+        },
+        _ => fault,
+    }
+}

@@ -1,0 +1,195 @@
+//! What a hook knows of a tool call, and what that is in our words.
+
+use domain::{error_code::ErrorCode, event::words};
+use policy::{Party, Question};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::fit;
+use crate::{decisions::ask::Named, edge::Problem};
+
+/// What a hook posts; other fields are ignored, because they differ between versions.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct HookCall {
+    #[schema(example = "PreToolUse")]
+    pub hook_event_name: String,
+    pub session_id: Option<String>,
+    pub cwd: Option<String>,
+    pub permission_mode: Option<String>,
+    /// Of a call by a subagent: its type.
+    pub agent_type: Option<String>,
+    #[schema(example = "Bash")]
+    pub tool_name: Option<String>,
+    pub tool_use_id: Option<String>,
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub tool_input: Value,
+    #[schema(value_type = Option<Object>)]
+    pub tool_response: Option<Value>,
+    /// Of a call that failed.
+    pub error: Option<String>,
+    pub is_interrupt: Option<bool>,
+    pub duration_ms: Option<f64>,
+}
+
+/// The first of these members says what a tool works on, and of which type that is in policies.
+const RESOURCES: [(&str, &str); 4] = [
+    ("file_path", "file"),
+    ("notebook_path", "file"),
+    ("path", "file"),
+    ("url", "url"),
+];
+/// The type of what a tool works on that says nothing of it.
+const TOOL: &str = "tool";
+/// Begins the names of tools of MCP servers: `mcp__<server>__<tool>`.
+const MCP: &str = "mcp__";
+/// As much as an event holds of each.
+const RESOURCE_CHARS_MAX: usize = 256;
+const SESSION_CHARS_MAX: usize = 128;
+
+/// A tool call by an agent.
+pub struct ToolCall<'a> {
+    pub agent_id: &'a str,
+    pub tool_name: &'a str,
+    pub hook: &'a HookCall,
+}
+
+impl HookCall {
+    pub fn of<'a>(&'a self, agent_id: &'a str) -> Result<ToolCall<'a>, Problem> {
+        let Some(tool_name) = self.tool_name.as_deref() else {
+            let detail = "The body has no `tool_name`.";
+            return Err(Problem::new(ErrorCode::InvalidBody, detail));
+        };
+        Ok(ToolCall {
+            agent_id,
+            tool_name,
+            hook: self,
+        })
+    }
+}
+
+impl ToolCall<'_> {
+    /// What policies are asked. The same call makes the same question, before and after it.
+    pub fn question(&self) -> Question {
+        let (kind, id) = self.resource();
+        Question {
+            resource: Party::new(kind, &fit::name(id)),
+            ..Question::of_agent(self.agent_id, &self.action(), None, self.context())
+        }
+    }
+
+    /// What is to be done, whole: what `modify` changes, and what an approval is bound to.
+    pub fn payload(&self) -> Option<&Value> {
+        Some(&self.hook.tool_input).filter(|input| !input.is_null())
+    }
+
+    pub fn named(&self) -> Named {
+        let (kind, id) = self.resource();
+        let session_id = self.hook.session_id.as_deref();
+        Named {
+            agent_id: self.agent_id.to_owned(),
+            action: self.action(),
+            resource: words::text(&format!("{kind}:{id}"), RESOURCE_CHARS_MAX),
+            session_id: session_id.and_then(|id| words::text(id, SESSION_CHARS_MAX)),
+        }
+    }
+
+    /// `Bash` is `tool.bash`, `mcp__github__create_issue` is `mcp.github.create_issue`.
+    fn action(&self) -> String {
+        let name = self.tool_name.to_lowercase();
+        match name.strip_prefix(MCP) {
+            Some(names) => words::in_area("mcp", names.splitn(2, "__")),
+            None => words::in_area(TOOL, [name.as_str()]),
+        }
+    }
+
+    fn resource(&self) -> (&str, &str) {
+        let member = |name| self.hook.tool_input.get(name).and_then(Value::as_str);
+        let found = RESOURCES
+            .iter()
+            .find_map(|(name, kind)| Some((*kind, member(name)?)));
+        found.unwrap_or((TOOL, self.tool_name))
+    }
+
+    fn context(&self) -> Map<String, Value> {
+        let hook = self.hook;
+        let (input, is_cut) = fit::fitted(&hook.tool_input);
+        let texts = [
+            ("tool_name", Some(self.tool_name)),
+            ("cwd", hook.cwd.as_deref()),
+            ("permission_mode", hook.permission_mode.as_deref()),
+            ("session_id", hook.session_id.as_deref()),
+            ("agent_type", hook.agent_type.as_deref()),
+        ];
+        let texts = texts
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, text?)));
+        let mut context: Map<_, _> = texts
+            .map(|(name, text)| (name.to_owned(), Value::String(fit::name(text))))
+            .collect();
+        context.extend(input.map(|input| ("tool_input".to_owned(), input)));
+        context.insert("truncated".to_owned(), Value::Bool(is_cut));
+        context
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_named_by_its_tool_and_by_what_it_works_on() {
+        for (tool, input, action, resource) in [
+            ("Bash", json!({"command": "ls"}), "tool.bash", "tool:Bash"),
+            ("Write", json!({"file_path": "/a"}), "tool.write", "file:/a"),
+            (
+                "Grep",
+                json!({"path": "/a", "pattern": "x"}),
+                "tool.grep",
+                "file:/a",
+            ),
+            (
+                "WebFetch",
+                json!({"url": "https://a"}),
+                "tool.webfetch",
+                "url:https://a",
+            ),
+            (
+                "NotebookEdit",
+                json!({"notebook_path": "/n"}),
+                "tool.notebookedit",
+                "file:/n",
+            ),
+            (
+                "mcp__github__create_issue",
+                json!({}),
+                "mcp.github.create_issue",
+                "tool:mcp__github__create_issue",
+            ),
+            (
+                "mcp__a b__x__y",
+                json!(null),
+                "mcp.a_b.x__y",
+                "tool:mcp__a b__x__y",
+            ),
+            ("mcp__", json!({"url": 7}), "mcp._", "tool:mcp__"),
+        ] {
+            let hook =
+                json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input});
+            let hook: HookCall = serde_json::from_value(hook).expect("a call");
+            let call = hook.of("claude-code").expect("it has a tool");
+            let named = call.named();
+            assert_eq!(named.action, action);
+            assert_eq!(named.resource.as_deref(), Some(resource));
+            let question = call.question();
+            let asked_about = format!("{}:{}", question.resource.kind, question.resource.id);
+            assert_eq!(
+                (question.action.as_str(), asked_about.as_str()),
+                (action, resource)
+            );
+        }
+    }
+}

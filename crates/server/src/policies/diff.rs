@@ -1,0 +1,122 @@
+//! `GET /v1/policies/versions/{version}/diff`: what is different between two versions.
+
+use axum::{
+    Json as JsonAnswer,
+    extract::{FromRequestParts, State},
+    http::request::Parts,
+};
+use domain::error_code::ErrorCode;
+use policy::diff::{Changed, Texts, Written, diff as compare};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::versions::text_of;
+use crate::{
+    edge::{
+        Caller, Problem,
+        caller::PoliciesRead,
+        problem::Refusals,
+        read::{self, IdInPath},
+    },
+    planes::ControlPlane,
+};
+
+/// What a version is compared with.
+#[derive(Debug, Default, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct DiffParams {
+    /// The number of the other version; the active one unless given.
+    against: Option<String>,
+}
+
+/// The other version, already read.
+#[derive(Debug)]
+pub struct Against(Option<u32>);
+
+/// What is different, policy by policy.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PolicyDiff)]
+pub struct DiffBody {
+    version: u32,
+    against: u32,
+    /// Policies that only `version` has: `id` and `text` of each.
+    #[schema(value_type = Vec<Object>)]
+    added: Vec<Written>,
+    /// Policies that only `against` has: `id` and `text` of each.
+    #[schema(value_type = Vec<Object>)]
+    removed: Vec<Written>,
+    /// Policies that are written otherwise: `id`, `before` (in `against`) and `after` of each.
+    #[schema(value_type = Vec<Object>)]
+    changed: Vec<Changed>,
+    /// How many policies are the same to the letter.
+    unchanged: usize,
+    schema_changed: bool,
+}
+
+/// Compares two versions.
+#[utoipa::path(
+    get, path = "/v1/policies/versions/{version}/diff", tag = "policies",
+    security(("api_key" = ["policies:read"]), ("session" = [])),
+    params(("version" = u32, Path, description = "The version's number"), DiffParams),
+    responses((status = 200, description = "What is different", body = DiffBody), Refusals),
+)]
+pub async fn diff(
+    State(plane): State<ControlPlane>,
+    caller: Caller<PoliciesRead>,
+    IdInPath(version): IdInPath<u32>,
+    Against(against): Against,
+) -> Result<JsonAnswer<DiffBody>, Problem> {
+    let against = match against {
+        Some(against) => against,
+        None => {
+            let standing = plane.store.policy_standing(caller.org).await?;
+            standing.active.version
+        }
+    };
+    let before = text_of(&plane, caller.org, against).await?;
+    let after = text_of(&plane, caller.org, version).await?;
+    let compared = plane.checks.run(move || {
+        let before = Texts {
+            policies: &before.policies,
+            schema: before.schema.as_deref(),
+        };
+        let after = Texts {
+            policies: &after.policies,
+            schema: after.schema.as_deref(),
+        };
+        compare(before, after)
+    });
+    let diff = compared.await?.map_err(|faults| {
+        tracing::error!(?faults, org.id = %caller.org, "a saved version cannot be read");
+        Problem::new(ErrorCode::Internal, ErrorCode::Internal.summary())
+    })?;
+    Ok(JsonAnswer(DiffBody {
+        version,
+        against,
+        added: diff.added,
+        removed: diff.removed,
+        changed: diff.changed,
+        unchanged: diff.unchanged,
+        schema_changed: diff.schema_changed,
+    }))
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Against {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let mut params = DiffParams::default();
+        for (name, value) in read::pairs(parts, state).await? {
+            match name.as_str() {
+                "against" => read::once(&name, &mut params.against, value)?,
+                _ => return Err(read::unknown_parameter(&name, &["against"])),
+            }
+        }
+        let against = params.against.map(|text| {
+            let detail = "`against` must be the number of a version.";
+            text.parse()
+                .map_err(|_| Problem::parameter("against", detail))
+        });
+        Ok(Self(against.transpose()?))
+    }
+}

@@ -1,0 +1,179 @@
+//! Decisions that were not obeyed: found once, told of unless a person had approved.
+
+use std::time::Duration;
+
+use domain::{DecisionId, EventId, OrgId, Timestamp};
+use store::{
+    Store,
+    events::{EventIndex, EventRow},
+    integrity::{APPROVAL_GRACE, Decided, Finding},
+    watermark::{Source, Span},
+};
+use testkit::Database;
+use uuid::Uuid;
+
+use crate::{NOW, store};
+
+const ORG: OrgId = OrgId::from_uuid(Uuid::from_u128(1));
+const OTHER: OrgId = OrgId::from_uuid(Uuid::from_u128(2));
+
+/// An index and how far it is.
+struct Log {
+    index: EventIndex,
+    at: u64,
+    created: &'static str,
+}
+
+impl Log {
+    async fn of(store: &Store) -> Self {
+        Self {
+            index: store.event_index().await.expect("an index"),
+            at: 0,
+            created: "1",
+        }
+    }
+
+    async fn apply(&mut self, rows: &[EventRow<'_>]) {
+        let source = Source {
+            stream: String::from("EVENTS_0"),
+            created: self.created.to_owned(),
+        };
+        let span = Span {
+            from: self.at,
+            to: self.at + 1,
+        };
+        self.at += 1;
+        self.index
+            .apply(&source, span, rows)
+            .await
+            .expect("applied");
+    }
+}
+
+fn decided(number: u8) -> (EventId, String) {
+    let id = EventId::new(NOW, [number; 10]);
+    (id, DecisionId::from_uuid(id.uuid()).to_string())
+}
+
+fn row<'a>(id: EventId, event_type: &'a str, result: &'a str, decision: &'a str) -> EventRow<'a> {
+    EventRow {
+        org: ORG,
+        id,
+        received_at: NOW,
+        event_type,
+        agent_id: "agent-1",
+        action: "payments.refund",
+        result,
+        severity: None,
+        session_id: Some("session-1"),
+        trace_id: None,
+        decision_id: Some(decision),
+        json: "{}",
+    }
+}
+
+fn done(number: u8) -> EventId {
+    EventId::new(NOW.plus(Duration::from_secs(2)), [number; 10])
+}
+
+/// All that are to be told of, whenever they were found.
+async fn found(store: &Store) -> Vec<Finding> {
+    let later = Timestamp::from_unix_millis(4_000_000_000_000);
+    store.untold_findings(later, 100).await.expect("findings")
+}
+
+fn pass_the_grace(database: &Database) {
+    let seconds = APPROVAL_GRACE.as_secs();
+    let sql =
+        format!("UPDATE integrity_findings SET found_at = found_at - interval '{seconds} seconds'");
+    database.query(&sql).expect("time passes");
+}
+
+#[tokio::test]
+async fn what_was_denied_and_done_is_found_once_however_often_the_log_is_applied() {
+    let (store, _database) = store().await;
+    let mut log = Log::of(&store).await;
+    let (decision, name) = decided(1);
+    let rows = [
+        row(decision, "decision", "denied", &name),
+        row(done(1), "tool_call", "success", &name),
+    ];
+    log.apply(&rows).await;
+    let findings = found(&store).await;
+    let [finding] = findings.as_slice() else {
+        panic!("{findings:?}")
+    };
+    assert_eq!((finding.org, finding.event), (ORG, done(1)));
+    assert_eq!(finding.decision.to_string(), name);
+    assert_eq!(finding.decided, Decided::Denied);
+    assert_eq!(finding.received_at, NOW);
+    assert_eq!(finding.session_id.as_deref(), Some("session-1"));
+    store.finding_told(finding).await.expect("noted");
+    assert_eq!(found(&store).await, []);
+    // The stream was made anew, and has what it had.
+    log.created = "2";
+    log.at = 0;
+    log.apply(&rows).await;
+    assert_eq!(found(&store).await, []);
+}
+
+#[tokio::test]
+async fn nothing_is_found_of_what_was_allowed_or_not_done_or_is_anothers() {
+    let (store, _database) = store().await;
+    let mut log = Log::of(&store).await;
+    let ((denied, denied_name), (allowed, allowed_name)) = (decided(1), decided(2));
+    let anothers = EventRow {
+        org: OTHER,
+        ..row(done(1), "tool_call", "success", &denied_name)
+    };
+    log.apply(&[
+        row(denied, "decision", "denied", &denied_name),
+        row(allowed, "decision", "allowed", &allowed_name),
+        row(done(2), "tool_call", "success", &allowed_name),
+        row(done(3), "tool_call", "denied", &denied_name),
+        row(done(4), "tool_call", "error", &denied_name),
+        row(done(5), "approval", "success", &denied_name),
+        row(done(6), "tool_call", "success", "dec_whatever"),
+        row(done(7), "tool_call", "success", &decided(9).1),
+        anothers,
+    ])
+    .await;
+    assert_eq!(found(&store).await, []);
+}
+
+#[tokio::test]
+async fn what_waits_for_a_person_is_told_of_unless_the_person_had_approved() {
+    let (store, database) = store().await;
+    let mut log = Log::of(&store).await;
+    let ((first, approved), (second, refused)) = (decided(1), decided(2));
+    log.apply(&[
+        row(first, "decision", "escalated", &approved),
+        row(second, "decision", "escalated", &refused),
+        row(done(1), "tool_call", "success", &approved),
+        row(done(2), "tool_call", "success", &refused),
+    ])
+    .await;
+    let soon = Timestamp::from_unix_millis(
+        database
+            .query("SELECT (extract(epoch FROM now()) * 1000)::bigint")
+            .expect("a time")
+            .trim()
+            .parse::<i64>()
+            .expect("a number")
+            + 1000,
+    );
+    let early = store.untold_findings(soon, 100).await.expect("findings");
+    assert_eq!(early, [], "an approval may be on its way");
+    log.apply(&[
+        row(done(3), "approval", "approved", &approved),
+        row(done(4), "approval", "denied", &refused),
+    ])
+    .await;
+    pass_the_grace(&database);
+    let late = store.untold_findings(soon, 100).await.expect("findings");
+    let late: Vec<_> = late
+        .iter()
+        .map(|finding| (finding.decision.to_string(), finding.decided))
+        .collect();
+    assert_eq!(late, [(refused, Decided::Escalated)]);
+}
