@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use testkit::{eventually, folder::TestFolder};
 use tokio::time::Instant;
 
+use crate::approvals::again;
 use crate::commands::{run, stdout};
 use crate::decisions::PAYMENTS;
 use crate::deployment::{BINARY, Customer, DEADLINE, Deployment, Running, event, ok};
@@ -261,6 +262,12 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     let mut shadowed = payment("refund", "account:blocked", 1);
     shadowed["mode"] = "shadow".into();
     assert_eq!(customer.ask_all(&[shadowed]).await, ["allow"]);
+    let large = payment("refund", "account:1", 3_000);
+    let approved = customer.escalate(&large).await;
+    customer.resolve(&approved, &json!({"approve": true})).await;
+    let by_approval = again(&large, &approved);
+    let used = customer.ask_all(&[by_approval.clone(), by_approval]).await;
+    assert_eq!(used, ["allow", "deny"], "it is used up");
     customer.put_in_force(NO_REFUNDS).await;
     customer.ask_all(&payments()).await;
     customer.ingest(&event("agent-1")).await;
@@ -269,7 +276,7 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     let (decisions, versions) = saved(customer, folder.path(), &[2, 3]).await;
     let (code, said) = replay(&decisions, &versions);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("16 the same, 0 different"), "{said}");
+    assert!(said.contains("19 the same, 0 different"), "{said}");
     assert!(said.contains("The file is whole"), "{said}");
 
     let (code, said) = replay(&decisions, &versions[..1]);
@@ -303,6 +310,15 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
         assert!(said.contains("dec_"), "it says which: {said}");
         assert!(said.contains("not as it was exported"), "{said}");
     }
+    let forged = folder.path().join("forged.ndjson");
+    let text_of_forged = text.replacen(r#""result":"denied""#, r#""result":"allowed""#, 1);
+    fs::write(&forged, text_of_forged).expect("written");
+    let (code, said) = replay(&forged.display().to_string(), &versions);
+    assert_eq!(code, Some(1));
+    assert!(
+        said.contains("its result is not that of its decision"),
+        "{said}"
+    );
     let version = fs::read_to_string(&versions[0]).expect("readable");
     let other = folder.path().join("other.json");
     fs::write(&other, version.replace("1000 };", "9000 };")).expect("written");
