@@ -14,6 +14,10 @@ use cedar_policy::{
     Request, Response,
 };
 
+/// How many actions the scopes of a set may name together; each is a place where a policy is filed, and
+/// takes about a kilobyte.
+pub const ACTIONS_MAX: usize = 10_000;
+
 /// All policies of a set, filed.
 #[derive(Debug, Default)]
 pub(crate) struct Slices {
@@ -94,10 +98,16 @@ impl Bucket {
         let policies = policies.get_or_insert_default();
         // A scope may name an action twice; a policy that is there already need not be added.
         if policies.policy(policy.id()).is_none() {
-            let added = policies.add(policy.clone());
+            // The meaning is shared by all copies; the text, which would be copied, is left behind.
+            let added = policies.add(Policy::from(policy.as_ref().clone()));
             added.expect("a policy without slots, whose id is not there yet");
         }
     }
+}
+
+/// How many actions and groups a policy names.
+pub(crate) fn actions_named(policy: &Policy) -> usize {
+    actions_of(policy).map_or(0, |actions| actions.len())
 }
 
 /// Whether a policy names neither a principal nor an action, so that every question meets it.

@@ -120,7 +120,7 @@ impl Node {
         })
     }
 
-    pub fn data_plane(&self, events: Appenders) -> DataPlane {
+    pub fn data_plane(&self, events: Appenders, tasks: &Tasks) -> DataPlane {
         DataPlane {
             door: self.door.clone(),
             events,
@@ -129,6 +129,7 @@ impl Node {
             approvals: self.approvals.clone(),
             clock: self.clock,
             retention: self.retention,
+            stopping: tasks.stopping().clone(),
         }
     }
 

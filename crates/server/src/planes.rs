@@ -22,6 +22,8 @@ use store::{
 };
 use tokio::time::timeout;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::{
     accounts::passwords::Passwords,
     announce::Announcer,
@@ -62,6 +64,8 @@ pub struct DataPlane {
     pub approvals: Approvals,
     pub clock: Clock,
     pub retention: Duration,
+    /// The process ends: whoever waits is answered.
+    pub stopping: CancellationToken,
 }
 
 /// What accounts, rules, lists, the live tail, exports and the delivery log may touch.

@@ -133,7 +133,7 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     tasks.spawn("tell the trail of decisions not obeyed", telling);
     let telling = telling::sweep::<PolicyChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of policies", telling);
-    routes::api(&node.data_plane(events), &control)
+    routes::api(&node.data_plane(events, tasks), &control)
 }
 
 fn fill_the_store(node: &Node, tasks: &Tasks) {

@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::say;
+use crate::decisions::hook::wait::WAIT_S_MAX;
 
-/// How long Claude Code waits for an answer, in seconds. After that it goes on as if there were no hook, so it
-/// is longer than a decision ever takes: a journal that is away is given up before.
-const TIMEOUT_S: u32 = 30;
+/// How long Claude Code waits for an answer, in seconds. After that it goes on as if there were no hook, so it is
+/// longer than an answer ever takes: requests are given up after `http.request_timeout_s` (30).
+const TIMEOUT_S: u32 = 45;
 
 /// How other programs ask for decisions.
 #[derive(Debug, Subcommand)]
@@ -35,6 +36,9 @@ pub(super) struct ClaudeCode {
     /// What becomes of a call that could not be decided about.
     #[arg(long, value_enum, default_value_t)]
     on_error: OnError,
+    /// How many seconds an escalated call waits for somebody to approve it; 0 asks the person at the terminal.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=WAIT_S_MAX), value_name = "SECONDS")]
+    wait: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -89,6 +93,9 @@ impl ClaudeCode {
         if is_asked {
             query.append_pair("on_allow", name(&self.on_allow).as_str());
             query.append_pair("on_error", name(&self.on_error).as_str());
+            if self.wait > 0 {
+                query.append_pair("wait", &self.wait.to_string());
+            }
         }
         drop(query);
         Ok(url)

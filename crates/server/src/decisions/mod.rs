@@ -1,8 +1,8 @@
 //! Decisions: may this agent do this? Asked before it acts, recorded before it is answered.
 //!
-//! A question comes through a door ([`decide`], [`authzen`], [`hook`]), becomes an [`ask`] that can be answered, is evaluated by the
-//! organisation's policies from memory and put on [`record`], and then is told ([`answer`]). Nothing here
-//! needs PostgreSQL.
+//! A question comes through a door ([`decide`], [`authzen`], [`hook`]), becomes an [`ask`] that can be answered, is
+//! evaluated by the organisation's policies from memory and put on [`record`], and then is told ([`answer`]). Nothing
+//! here needs PostgreSQL.
 
 pub mod answer;
 pub mod ask;

@@ -56,7 +56,15 @@ fn name(name: &str) -> Value {
 }
 
 fn question(subject: Value, action: Value, resource: Value) -> Value {
-    json!({"subject": subject, "action": action, "resource": resource})
+    let fields = [
+        ("subject", subject),
+        ("action", action),
+        ("resource", resource),
+    ];
+    let fields = fields.into_iter();
+    fields
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 fn with(mut question: Value, field: &str, value: Value) -> Value {
@@ -439,6 +447,12 @@ async fn only_an_allow_is_a_yes_and_the_trail_has_the_question_whole() {
         assert_eq!(context["verdict"], verdict);
         assert_eq!(context["policies"], policies);
         assert_eq!(context["policy_version"], version);
+        let request = &context["access_request"];
+        assert_eq!(request.is_object(), verdict == "escalate", "{answer}");
+        if request.is_object() {
+            assert_eq!(request["decision_id"], context["decision_id"]);
+            assert!(request["expires_at"].is_string());
+        }
         let event = recorded(customer, context).await;
         assert_eq!(event["result"], result);
         assert_eq!(event["agent_id"], "billing");

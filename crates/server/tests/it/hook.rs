@@ -2,10 +2,11 @@
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use testkit::eventually;
 
 use crate::{
     commands::{run, stdout},
-    deployment::{Customer, Deployment, Running, http, ok},
+    deployment::{Customer, DEADLINE, Deployment, Running, http, ok},
     errors::problem,
 };
 
@@ -37,12 +38,14 @@ const TOOLS: &str = r#"
 
 /// As Claude Code posts it before a tool runs.
 fn before(tool: &str, input: Value) -> Value {
-    json!({
+    let mut hook = json!({
         "session_id": "0f5c1a52-3f0e-4a7b-9d51-6f2f3f7f1f10",
-        "transcript_path": "/home/dev/.claude/projects/app/0f5c1a52.jsonl",
+        "transcript_path": "/srv/claude/projects/app/0f5c1a52.jsonl",
         "cwd": "/srv/app", "permission_mode": "default", "hook_event_name": "PreToolUse",
-        "tool_name": tool, "tool_input": input, "tool_use_id": "toolu_01A8bJq2Xb4",
-    })
+        "tool_name": tool, "tool_use_id": "toolu_01A8bJq2Xb4",
+    });
+    hook["tool_input"] = input;
+    hook
 }
 
 /// As it posts it after the tool ran.
@@ -157,6 +160,8 @@ async fn the_address_says_who_acts_and_what_an_allowed_call_is_answered_with() {
     }
     for wrong in [
         "agent=a",
+        "wait=21",
+        "wait=-1",
         "on_allow=yes",
         "on_error=yes",
         "agent_id=",
@@ -324,4 +329,38 @@ async fn the_settings_that_the_command_prints_work_as_they_are() {
     assert!(!stdout(&output).contains("wb_live"));
     let wrong = run(&["hook", "claude-code", "--key-variable", "wb_live-x"], []);
     assert!(!wrong.status.success());
+}
+
+#[tokio::test]
+async fn a_call_that_needs_a_person_waits_for_their_word_where_the_address_says_so() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    customer.put_in_force(TOOLS).await;
+    let hook = before("mcp__github__create_issue", json!({"title": "A"}));
+    let said = async |approve: bool| {
+        let pending = eventually(DEADLINE, "somebody is asked", async || {
+            let page = customer.get_json("/v1/runtime/approvals").await;
+            page["data"][0]["decision_id"].as_str().map(str::to_owned)
+        })
+        .await;
+        let said = json!({"approve": approve, "note": "Not today."});
+        customer.resolve(&pending, &said).await;
+        pending
+    };
+    let waiting = format!("{BEFORE}?wait=20&on_allow=allow");
+    let (approved, first) = tokio::join!(permission(customer, &waiting, &hook), said(true));
+    assert_eq!(approved.0, "allow", "{approved:?}");
+    let (refused, second) = tokio::join!(permission(customer, &waiting, &hook), said(false));
+    assert_eq!(refused.0, "deny");
+    assert!(refused.1.contains("Not today."), "{refused:?}");
+    assert!(refused.1.contains(&second), "{refused:?}");
+    let impatient = format!("{BEFORE}?wait=1");
+    let (denied, reason) = permission(customer, &impatient, &hook).await;
+    assert_eq!(denied, "deny");
+    assert!(reason.contains("Nobody has approved this yet"), "{reason}");
+
+    let listed = customer
+        .get_json("/v1/audit/events?event_type=decision&result=allowed")
+        .await;
+    assert_eq!(listed["data"][0]["metadata"]["approval"], first);
 }

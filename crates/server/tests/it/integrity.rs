@@ -11,9 +11,13 @@ use crate::{
 
 /// What was decided about a payment of an agent of this name.
 async fn decided(customer: &Customer, agent: &str, account: &str) -> Value {
+    decided_of(customer, agent, account, 10).await
+}
+
+async fn decided_of(customer: &Customer, agent: &str, account: &str, amount: u32) -> Value {
     let question = json!({
         "agent_id": agent, "action": "payments.refund", "resource": format!("account:{account}"),
-        "context": {"amount": 10},
+        "context": {"amount": amount},
     });
     customer.decide(&question).await["decision_id"].clone()
 }
@@ -105,4 +109,39 @@ async fn a_log_that_is_read_again_from_its_start_finds_nothing_twice() {
     })
     .await;
     assert_eq!(again, found, "the same event, once");
+}
+
+#[tokio::test]
+async fn what_a_person_had_to_approve_is_found_unless_they_did() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    customer.put_in_force(PAYMENTS).await;
+    let approved = decided_of(customer, "patient", "1", 2000).await;
+    let pending = decided_of(customer, "hasty", "1", 2000).await;
+    let id = approved.as_str().expect("an id");
+    customer.resolve(id, &json!({"approve": true})).await;
+    customer
+        .ingest(&done("patient", &approved, "success"))
+        .await;
+    customer.ingest(&done("hasty", &pending, "success")).await;
+    let count = "SELECT count(*) FROM integrity_findings";
+    eventually(DEADLINE, "both wait for word of an approval", async || {
+        (running.deployment.sql(count).trim() == "2").then_some(())
+    })
+    .await;
+    assert_eq!(findings(customer).await, Vec::<Value>::new());
+    running
+        .deployment
+        .sql("UPDATE integrity_findings SET found_at = found_at - interval '1 minute'");
+    let found = eventually(DEADLINE, "one of them is told of", async || {
+        let found = findings(customer).await;
+        let is_done = running.deployment.sql(count).trim() == "0";
+        (is_done && !found.is_empty()).then_some(found)
+    })
+    .await;
+    let [found] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert_eq!(found["decision_id"], pending);
+    assert_eq!(found["metadata"]["decided"], "escalated");
 }

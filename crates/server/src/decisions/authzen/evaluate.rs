@@ -1,7 +1,7 @@
 //! `POST /access/v1/evaluation`: one question, yes or no.
 
 use axum::{Json, extract::State};
-use domain::DecisionId;
+use domain::{DecisionId, Timestamp};
 use policy::Verdict;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -48,8 +48,20 @@ pub struct Answered {
     policy_version: u32,
     #[schema(example = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
     policy_digest: String,
+    /// Of an escalation: somebody may approve it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    access_request: Option<AccessRequest>,
     /// True if the answer was given without being sure of its record (`fail_mode` `open`).
     fallback: bool,
+}
+
+/// What somebody may approve, and until when. How it stands: `GET /v1/runtime/decisions/{decision_id}`.
+#[derive(Serialize, ToSchema)]
+pub struct AccessRequest {
+    #[schema(value_type = String, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    decision_id: DecisionId,
+    #[schema(value_type = String, format = DateTime)]
+    expires_at: Timestamp,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -118,6 +130,10 @@ impl Evaluation {
 
 impl From<Answer> for Evaluation {
     fn from(answer: Answer) -> Self {
+        let access_request = answer.expires_at.map(|expires_at| AccessRequest {
+            decision_id: answer.decision_id,
+            expires_at,
+        });
         let decided = answer.decided;
         let errors = decided.errors.into_iter();
         Self {
@@ -132,6 +148,7 @@ impl From<Answer> for Evaluation {
                     .collect(),
                 policy_version: answer.policy_version,
                 policy_digest: answer.policy_digest,
+                access_request,
                 fallback: answer.is_fallback,
             }),
         }

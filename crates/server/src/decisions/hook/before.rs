@@ -2,14 +2,19 @@
 
 use axum::{Json as JsonAnswer, extract::State};
 use domain::fault::Fault;
+use policy::Verdict;
 
 use super::{
     answer::HookAnswer,
     call::HookCall,
     params::{HookParams, Wanted},
+    wait::for_a_person,
 };
 use crate::{
-    decisions::{answer::answer, ask::Ask},
+    decisions::{
+        answer::{Unanswered, answer},
+        ask::Ask,
+    },
     edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, read::Json},
     planes::DataPlane,
 };
@@ -20,7 +25,7 @@ pub(super) const BEFORE: &str = "PreToolUse";
 /// Answers a `PreToolUse` hook of Claude Code by the organisation's policies.
 ///
 /// The call is a question like one to `/v1/runtime/decisions`: `deny` stops the tool, `escalate` asks the person
-/// at the terminal, `modify` changes what the tool is called with. Other hook events are answered with `{}`.
+/// at the terminal or, with `wait`, one of those who may approve, `modify` changes what the tool is called with. Other hook events are answered with `{}`.
 /// `watchbell hook claude-code` prints the settings.
 #[utoipa::path(
     post, path = "/v1/hooks/claude-code/pre-tool-use", tag = "hooks",
@@ -45,8 +50,15 @@ pub async fn before(
     let call = hook.of(&wanted.agent_id)?;
     let mut ask = Ask::new(call.question(), call.named()).map_err(Problem::invalid)?;
     ask.payload = call.payload().cloned();
-    let answer = answer(&plane, caller.org, &ask).await;
-    let answer = answer.map_err(|unanswered| unanswered.in_words(in_request))?;
+    let answered = async {
+        let answer = answer(&plane, caller.org, &ask).await?;
+        if answer.verdict != Verdict::Escalate || wanted.wait.is_zero() {
+            return Ok(answer);
+        }
+        for_a_person(&plane, caller.org, ask, answer, wanted.wait).await
+    };
+    let answered = answered.await;
+    let answer = answered.map_err(|unanswered: Unanswered| unanswered.in_words(in_request))?;
     Ok(JsonAnswer(HookAnswer::of(answer, wanted.on_allow)))
 }
 

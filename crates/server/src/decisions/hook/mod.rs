@@ -8,6 +8,9 @@
 //! ([`params`]), a refusal of ours is an answer that says `deny` or `ask` ([`on_error`]). What we cannot help is
 //! a node that cannot be reached: the guard is as good as the connection to it.
 //!
+//! Where a policy asks for a person, the one at the terminal is asked, or one of those who may approve is waited for
+//! ([`wait`]).
+//!
 //! What is asked about can be large, and policies and the record have bounds: [`fit`] says what is cut, and why
 //! a policy that looks at what was cut denies.
 
@@ -18,3 +21,4 @@ pub mod call;
 mod fit;
 pub mod on_error;
 pub mod params;
+pub mod wait;

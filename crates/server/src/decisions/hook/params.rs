@@ -1,6 +1,6 @@
 //! What the address of a hook says beside who answers it.
 
-use std::str::FromStr;
+use std::{str::FromStr, time::Duration};
 
 use axum::{
     extract::FromRequestParts,
@@ -9,6 +9,7 @@ use axum::{
 use url::form_urlencoded;
 use utoipa::IntoParams;
 
+use super::wait::WAIT_S_MAX;
 use crate::edge::{
     Problem,
     read::{once, pairs, unknown_parameter},
@@ -18,7 +19,7 @@ use crate::edge::{
 const AGENT: &str = "claude-code";
 /// As many as `agent_id` of an event may have.
 const AGENT_CHARS_MAX: usize = 128;
-const KNOWN: [&str; 3] = ["agent_id", "on_allow", "on_error"];
+const KNOWN: [&str; 4] = ["agent_id", "on_allow", "on_error", "wait"];
 
 /// How a hook is answered.
 #[derive(Debug, Default, IntoParams)]
@@ -32,6 +33,9 @@ pub struct HookParams {
     /// What a refusal of ours is answered with: `pass` (default) is a status of 4xx or 5xx, after which Claude Code
     /// goes on as if there were no hook; `deny` and `ask` are answers with 200 that say so.
     on_error: Option<String>,
+    /// How many seconds an escalated call waits for somebody to approve it, 0 to 20 (0: the person at the terminal is
+    /// asked). What is not approved by then is denied.
+    wait: Option<String>,
 }
 
 /// The same, read.
@@ -39,6 +43,7 @@ pub struct HookParams {
 pub struct Wanted {
     pub agent_id: String,
     pub on_allow: OnAllow,
+    pub wait: Duration,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +71,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Wanted {
                 "agent_id" => once(&name, &mut params.agent_id, value)?,
                 "on_allow" => once(&name, &mut params.on_allow, value)?,
                 "on_error" => once(&name, &mut params.on_error, value)?,
+                "wait" => once(&name, &mut params.wait, value)?,
                 _ => return Err(unknown_parameter(&name, &KNOWN)),
             }
         }
@@ -80,8 +86,14 @@ impl<S: Send + Sync> FromRequestParts<S> for Wanted {
             params.on_error.as_deref(),
             "`pass`, `ask` or `deny`",
         )?;
+        let seconds: u64 = read("wait", params.wait.as_deref(), "a number of seconds")?;
+        if seconds > WAIT_S_MAX {
+            let detail = format!("`wait` must be at most {WAIT_S_MAX} seconds.");
+            return Err(Problem::parameter("wait", detail));
+        }
         Ok(Self {
             agent_id,
+            wait: Duration::from_secs(seconds),
             on_allow: read("on_allow", params.on_allow.as_deref(), "`pass` or `allow`")?,
         })
     }

@@ -1,0 +1,61 @@
+//! A person is asked while the tool waits, where the hook's address says for how long.
+
+use std::time::Duration;
+
+use domain::{OrgId, approval::Status};
+use policy::Verdict;
+
+use crate::{
+    decisions::{
+        answer::{Answer, Unanswered, answer},
+        ask::Ask,
+    },
+    planes::DataPlane,
+};
+
+/// The longest wait, in seconds: a request that takes longer than `http.request_timeout_s` (30) is given up, and
+/// Claude Code would go on. How many wait is bounded by how many decisions of an organisation may be pending.
+pub const WAIT_S_MAX: u64 = 20;
+
+/// What is answered once somebody has resolved the decision, or nobody has for so long. Who asks for a person to be
+/// waited for wants that person's word: without it the tool does not run.
+pub async fn for_a_person(
+    plane: &DataPlane,
+    org: OrgId,
+    mut ask: Ask,
+    escalated: Answer,
+    patience: Duration,
+) -> Result<Answer, Unanswered> {
+    let id = escalated.decision_id;
+    let Some(found) = plane.approvals.find(org, id).await? else {
+        return Ok(denied(escalated, "Nobody could be asked to approve this."));
+    };
+    let approval = found.approval.clone();
+    let approval = tokio::select! {
+        ended = plane.approvals.wait(found, patience) => ended,
+        () = plane.stopping.cancelled() => approval,
+    };
+    match approval.status(plane.clock.now()) {
+        Status::Approved => {
+            ask.approval = Some(id);
+            answer(plane, org, &ask).await
+        }
+        Status::Pending => Ok(denied(escalated, "Nobody has approved this yet.")),
+        Status::TimedOut => Ok(denied(escalated, "Nobody approved this in time.")),
+        Status::Denied => {
+            let note = approval.resolution().and_then(|said| said.note.as_deref());
+            let reason = match note {
+                Some(note) => format!("Somebody refused this: {note}"),
+                None => "Somebody refused this.".to_owned(),
+            };
+            Ok(denied(escalated, &reason))
+        }
+    }
+}
+
+/// What is told; on record it is the decision that it was, and what became of its approval.
+fn denied(mut escalated: Answer, reason: &str) -> Answer {
+    escalated.verdict = Verdict::Deny;
+    reason.clone_into(&mut escalated.decided.reason);
+    escalated
+}
