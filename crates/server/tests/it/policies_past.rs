@@ -252,6 +252,22 @@ fn replay(decisions: &str, versions: &[String]) -> (Option<i32>, String) {
     (output.status.code(), format!("{}{errors}", stdout(&output)))
 }
 
+/// The text with changes in the first line about a decision of version 2 that has this and what is changed.
+fn changed(text: &str, of: &str, changes: &[(&str, &str)]) -> String {
+    let mut lines: Vec<String> = text.lines().map(|line| format!("{line}\n")).collect();
+    let is_it = |line: &&mut String| {
+        let parts = changes.iter().map(|(from, _)| *from);
+        let mut parts = parts.chain([of, r#""policy_version":2,"#]);
+        parts.all(|part| line.contains(part))
+    };
+    let line = lines.iter_mut().find(is_it);
+    let line = line.unwrap_or_else(|| panic!("{of} and {changes:?} in {text}"));
+    for (from, to) in changes {
+        *line = line.replacen(from, to, 1);
+    }
+    lines.concat()
+}
+
 #[tokio::test]
 async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed() {
     let running = Running::start(Deployment::new());
@@ -285,40 +301,37 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     assert!(said.contains("5 of missing versions"), "{said}");
 
     let text = fs::read_to_string(&decisions).expect("readable");
-    let changes = [
+    let allowed = (r#""decision":"deny""#, r#""decision":"allow""#);
+    let as_allowed = (r#""result":"denied""#, r#""result":"allowed""#);
+    let is_different = "the same, 1 different";
+    let is_forged = "its result is not that of its decision";
+    for (of, changes, words) in [
+        (r#"["embargo"]"#, vec![allowed, as_allowed], is_different),
+        (r#"["embargo"]"#, vec![as_allowed], is_forged),
+        (r#""refused":"#, vec![allowed, as_allowed], is_forged),
         (
-            r#""decision":"deny","reason":"Nothing goes"#,
-            r#""decision":"allow","reason":"Nothing goes"#,
+            r#"["embargo"]"#,
+            vec![(r#"["embargo"]"#, r#"["large"]"#)],
+            is_different,
         ),
-        (r#"["embargo"]"#, r#"["large"]"#),
-        (r#""amount":2000"#, r#""amount":20"#),
-        (r#""id":"blocked""#, r#""id":"open""#),
-    ];
-    for (from, to) in changes {
-        // In a decision of the version for which it matters.
-        let mut lines: Vec<String> = text.lines().map(|line| format!("{line}\n")).collect();
-        let line = lines
-            .iter_mut()
-            .find(|line| line.contains(r#""policy_version":2,"#) && line.contains(from));
-        let line = line.unwrap_or_else(|| panic!("{from} in {text}"));
-        *line = line.replacen(from, to, 1);
-        let changed = folder.path().join("changed.ndjson");
-        fs::write(&changed, lines.concat()).expect("written");
-        let (code, said) = replay(&changed.display().to_string(), &versions);
-        assert_eq!(code, Some(1), "{from}: {said}");
-        assert!(said.contains("the same, 1 different"), "{from}: {said}");
-        assert!(said.contains("dec_"), "it says which: {said}");
+        (
+            r#"["large"]"#,
+            vec![(r#""amount":2000"#, r#""amount":20"#)],
+            is_different,
+        ),
+        (
+            r#"["embargo"]"#,
+            vec![(r#""id":"blocked""#, r#""id":"open""#)],
+            is_different,
+        ),
+    ] {
+        let file = folder.path().join("changed.ndjson");
+        fs::write(&file, changed(&text, of, &changes)).expect("written");
+        let (code, said) = replay(&file.display().to_string(), &versions);
+        assert_eq!(code, Some(1), "{changes:?}: {said}");
+        assert!(said.contains(words), "{changes:?}: {said}");
         assert!(said.contains("not as it was exported"), "{said}");
     }
-    let forged = folder.path().join("forged.ndjson");
-    let text_of_forged = text.replacen(r#""result":"denied""#, r#""result":"allowed""#, 1);
-    fs::write(&forged, text_of_forged).expect("written");
-    let (code, said) = replay(&forged.display().to_string(), &versions);
-    assert_eq!(code, Some(1));
-    assert!(
-        said.contains("its result is not that of its decision"),
-        "{said}"
-    );
     let version = fs::read_to_string(&versions[0]).expect("readable");
     let other = folder.path().join("other.json");
     fs::write(&other, version.replace("1000 };", "9000 };")).expect("written");
