@@ -5,7 +5,7 @@
 //! permits oblige to (`modify`), or, if a forbid asks for a person, `escalate`: but only if it would be
 //! allowed with approval, so that nobody is asked in vain.
 
-use cedar_policy::{AuthorizationError, Entities, Request};
+use cedar_policy::{AuthorizationError, Entities, Request, RequestValidationError};
 use serde_json::Value;
 
 use crate::{
@@ -204,20 +204,28 @@ fn modified(obliging: &[&Terms], payload: Option<&Value>) -> Result<Value, Strin
 }
 
 fn request(asked: &Asked, schema: Option<&cedar_policy::Schema>) -> Result<Request, String> {
-    Request::new(
+    let request = Request::new(
         asked.principal.clone(),
         asked.action.clone(),
         asked.resource.clone(),
         asked.context.clone(),
         schema,
-    )
-    .map_err(|error| with_sources(&error))
+    );
+    request.map_err(|error| match error {
+        // Cedar quotes the context and does not say what is wrong with it.
+        RequestValidationError::InvalidContext(_) => format!(
+            "the context has not the members and types that the schema says for {}",
+            asked.action
+        ),
+        error => with_sources(&error),
+    })
 }
 
 fn failed(error: &AuthorizationError) -> Failed {
     let AuthorizationError::PolicyEvaluationError(error) = error;
+    let id: &str = error.policy_id().as_ref();
     Failed {
-        id: error.policy_id().to_string(),
+        id: id.to_owned(),
         error: shorten(&error.inner().to_string()),
     }
 }

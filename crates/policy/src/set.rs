@@ -10,7 +10,7 @@ use domain::fault::{Fault, FaultCode, pointer_to};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    slice::{Slices, is_unsliceable},
+    slice::{ACTIONS_MAX, Slices, actions_named, is_unsliceable},
     terms::Terms,
     text,
     vocabulary::{self, Vocabulary},
@@ -96,6 +96,13 @@ impl PolicySet {
         self.terms.len()
     }
 
+    /// How much memory this takes, counted in policies of the usual kind: a policy is filed once for each
+    /// action that it names, and a schema is kept too.
+    pub fn weight(&self) -> usize {
+        let actions = self.vocabulary.as_ref().map(|known| known.actions.len());
+        self.terms.len().max(self.slices.places()) + actions.unwrap_or(0)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -161,26 +168,28 @@ fn named(
     numbered.sort_by_key(|(number, _)| *number);
     let mut seen = HashSet::new();
     let mut policies = Vec::with_capacity(numbered.len());
-    let mut unsliceable = 0;
+    let (mut unsliceable, mut actions) = (0, 0);
     let mut from = 0;
     for (number, policy) in numbered {
         let source = policy.to_cedar().unwrap_or_default();
         let at = text[from..]
             .find(&source)
             .map_or(from, |offset| from + offset);
-        from = at;
-        match Terms::read(policy, number, &text::line_and_column(text, at)) {
+        from = at + source.len();
+        let place = || text::line_and_column(text, at);
+        match Terms::read(policy, number, &place) {
             Err(fault) => faults.push(fault),
             Ok(terms) if !seen.insert(terms.id().to_owned()) => {
                 let pointer = format!("/policies{}", pointer_to(terms.id()));
                 let detail = format!(
                     "Two policies have this id; the second is at {}. Give it another.",
-                    text::line_and_column(text, at)
+                    place()
                 );
                 faults.push(Fault::new(FaultCode::FieldDuplicated, pointer, detail));
             }
             Ok(terms) => {
                 unsliceable += usize::from(is_unsliceable(policy));
+                actions += actions_named(policy);
                 policies.push((policy.new_id(PolicyId::new(terms.id())), terms));
             }
         }
@@ -190,6 +199,13 @@ fn named(
             "{unsliceable} policies name neither an action nor a principal, and {UNSLICEABLE_MAX} may: \
              every question has to be put to each of them. Write `action == Action::\"...\"`, \
              `action in [...]` or `principal == Agent::\"...\"` into the scope of the others."
+        );
+        faults.push(Fault::invalid("/policies", detail));
+    }
+    if actions > ACTIONS_MAX {
+        let detail = format!(
+            "The scopes name {actions} actions together, and {ACTIONS_MAX} may be. Name groups: \
+             `action in Action::\"payments\"` covers everything that begins with `payments.`."
         );
         faults.push(Fault::invalid("/policies", detail));
     }

@@ -14,6 +14,10 @@ use cedar_policy::{
     Request, Response,
 };
 
+/// How many actions the scopes of a set may name together; each is a place where a policy is filed, and
+/// takes about a kilobyte.
+pub const ACTIONS_MAX: usize = 10_000;
+
 /// All policies of a set, filed.
 #[derive(Debug, Default)]
 pub(crate) struct Slices {
@@ -59,6 +63,16 @@ impl Slices {
         self.anybody.anything.add(policy);
     }
 
+    /// How many policies are filed, those in several places as often.
+    pub fn places(&self) -> usize {
+        let all = std::iter::once(&self.anybody).chain(self.somebody.values());
+        all.flat_map(|by_action| {
+            std::iter::once(&by_action.anything).chain(by_action.something.values())
+        })
+        .map(Bucket::len)
+        .sum()
+    }
+
     /// What Cedar says of the policies that can apply. `actions` is the action and all groups that it
     /// is in.
     pub fn ask(
@@ -86,6 +100,11 @@ impl Slices {
 }
 
 impl Bucket {
+    fn len(&self) -> usize {
+        let sets = [&self.permits, &self.forbids].into_iter().flatten();
+        sets.map(cedar_policy::PolicySet::num_of_policies).sum()
+    }
+
     fn add(&mut self, policy: &Policy) {
         let policies = match policy.effect() {
             Effect::Permit => &mut self.permits,
@@ -94,10 +113,16 @@ impl Bucket {
         let policies = policies.get_or_insert_default();
         // A scope may name an action twice; a policy that is there already need not be added.
         if policies.policy(policy.id()).is_none() {
-            let added = policies.add(policy.clone());
+            // The meaning is shared by all copies; the text, which would be copied, is left behind.
+            let added = policies.add(Policy::from(policy.as_ref().clone()));
             added.expect("a policy without slots, whose id is not there yet");
         }
     }
+}
+
+/// How many actions and groups a policy names.
+pub(crate) fn actions_named(policy: &Policy) -> usize {
+    actions_of(policy).map_or(0, |actions| actions.len())
 }
 
 /// Whether a policy names neither a principal nor an action, so that every question meets it.

@@ -32,10 +32,13 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// `place` is where the policy stands in the text, for people; `index` its number from 0.
-    pub fn read(policy: &Policy, index: usize, place: &str) -> Result<Self, Fault> {
+    /// `place` tells where the policy stands in the text, for people; `index` its number from 0.
+    pub fn read(policy: &Policy, index: usize, place: &dyn Fn() -> String) -> Result<Self, Fault> {
         let Some(id) = policy.annotation("id") else {
-            let detail = format!("The policy at {place} has no id. Put @id(\"...\") before it.");
+            let detail = format!(
+                "The policy at {} has no id. Put @id(\"...\") before it.",
+                place()
+            );
             return Err(Fault::new(
                 FaultCode::FieldRequired,
                 format!("/policies/{index}"),
@@ -43,13 +46,16 @@ impl Terms {
             ));
         };
         if !(1..=ID_CHARS_MAX).contains(&id.chars().count()) || id.chars().any(char::is_control) {
-            let detail = format!("The @id at {place} must be 1 to {ID_CHARS_MAX} characters.");
+            let detail = format!(
+                "The @id at {} must be 1 to {ID_CHARS_MAX} characters.",
+                place()
+            );
             return Err(Fault::invalid(format!("/policies/{index}"), detail));
         }
         let fault = |detail: &str| {
             Fault::invalid(
                 format!("/policies{}", pointer_to(id)),
-                format!("{detail} ({place})"),
+                format!("{detail} ({})", place()),
             )
         };
         let effect = match policy.effect() {

@@ -51,7 +51,7 @@ impl Reader {
     }
 
     fn members(&mut self, object: &Map<String, Value>, place: &Place<'_>, depth: usize) -> Pairs {
-        let members = object.iter().map_while(|(name, value)| {
+        let members = object.iter().filter_map(|(name, value)| {
             let value = self.value(value, &Place::Member(place, name), depth)?;
             Some((name.clone(), value))
         });
@@ -66,6 +66,9 @@ impl Reader {
         depth: usize,
     ) -> Option<RestrictedExpression> {
         self.values += 1;
+        if self.values > VALUES_MAX + 1 {
+            return None;
+        }
         if self.values > VALUES_MAX {
             let detail = format!(
                 "A question may have {VALUES_MAX} values. Leave out what no policy asks about."

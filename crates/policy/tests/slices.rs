@@ -126,10 +126,9 @@ fn agrees_with_cedar(
     }]);
     let action = uid("Action", action);
     let entities = Entities::from_json_value(attributes, None)
-        .and_then(|entities| {
-            entities.add_entities([Entity::new_no_attrs(action.clone(), groups)], None)
-        })
-        .expect("entities");
+        .expect("a principal")
+        .add_entities([Entity::new_no_attrs(action.clone(), groups)], None)
+        .expect("an action");
     let context = Value::Object(context.clone());
     let context = Context::from_json_value(context, None).expect("a context");
     let request = Request::new(

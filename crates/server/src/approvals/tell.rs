@@ -35,6 +35,10 @@ const AT_A_TIME: usize = 16;
 /// How long somebody who resolves waits for it. It stands either way.
 const TELL_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How much of the reason is told again: the whole is with the decision. With a note it must fit the metadata of an
+/// event (16 KiB), however the policy was written.
+const REASON_CHARS_MAX: usize = 500;
+
 /// Tells the trail. Cheap to clone.
 #[derive(Clone)]
 pub struct Teller {
@@ -63,14 +67,13 @@ struct EndEvent<'a> {
 struct EndMetadata<'a> {
     /// What the decision says by now.
     decision: &'static str,
-    reason: &'a str,
+    reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
     asked_at: Timestamp,
     expires_at: Timestamp,
-    policies: &'a [String],
     policy_version: u32,
     policy_digest: &'a str,
     request_digest: &'a str,
@@ -177,12 +180,11 @@ fn event(approval: &Approval, at: Timestamp) -> EndEvent<'_> {
         decision_id: approval.decision_id,
         metadata: EndMetadata {
             decision: status.decision(),
-            reason: &approval.reason,
+            reason: approval.reason.chars().take(REASON_CHARS_MAX).collect(),
             by: said.map(|said| said.by.to_string()),
             note: said.and_then(|said| said.note.as_deref()),
             asked_at: approval.asked_at,
             expires_at: approval.expires_at,
-            policies: &approval.policies,
             policy_version: approval.policy_version,
             policy_digest: &approval.policy_digest,
             request_digest: &approval.request_digest,

@@ -1,6 +1,6 @@
 //! What is in an export: fixed when it is asked for, so that it can be read at leisure.
 
-use domain::{Day, EventId, OrgId, event::Filter};
+use domain::{Day, EventId, OrgId, Timestamp, event::Filter};
 use store::{Store, events::export::Position};
 use uuid::Uuid;
 
@@ -57,6 +57,18 @@ impl Plan {
         let within = self.range.map(|range| Range {
             newest: range.newest.min(before(day.next().first_id())),
             oldest: range.oldest.max(day.first_id()),
+        });
+        Self {
+            range: within.filter(|within| within.oldest <= within.newest),
+            ..self.clone()
+        }
+    }
+
+    /// The part from a moment on.
+    pub fn since(&self, at: Timestamp) -> Self {
+        let within = self.range.map(|range| Range {
+            oldest: range.oldest.max(EventId::first_at(at)),
+            ..range
         });
         Self {
             range: within.filter(|within| within.oldest <= within.newest),

@@ -4,6 +4,8 @@ use domain::{DecisionId, EventId};
 use policy::{Asked, Decided, PolicySet, Question, Verdict};
 use serde::{Deserialize, de::IgnoredAny};
 
+use crate::decisions::record::result;
+
 /// A recorded decision.
 #[derive(Debug)]
 pub struct Recorded {
@@ -37,6 +39,8 @@ pub enum NotADecision {
     /// Anybody may send events of this type; ours have the decision's id.
     #[error("its id is not that of its decision, so Watchbell did not record it")]
     NotOurs,
+    #[error("its result is not that of its decision")]
+    OtherResult,
     #[error("it was made in shadow mode, and does not say what the policies said")]
     SaysNothing,
 }
@@ -54,6 +58,7 @@ pub enum Differs {
 struct Event {
     id: String,
     decision_id: Option<String>,
+    result: String,
     metadata: Metadata,
 }
 
@@ -91,9 +96,14 @@ impl Recorded {
         if decision.map(DecisionId::uuid) != Some(id.uuid()) {
             return Err(NotADecision::NotOurs);
         }
+        let is_refused = metadata.refused.is_some();
+        let is_denied = metadata.decision == Verdict::Deny;
+        if event.result != result(metadata.decision) || (is_refused && !is_denied) {
+            return Err(NotADecision::OtherResult);
+        }
         // In shadow mode it is the active version whose word is told beside the answer.
         let (said, shadow) = match (metadata.mode, metadata.shadow) {
-            (Mode::Enforce, shadow) if metadata.refused.is_some() => (Verdict::Escalate, shadow),
+            (Mode::Enforce, shadow) if is_refused => (Verdict::Escalate, shadow),
             (Mode::Enforce, shadow) => (metadata.decision, shadow),
             (Mode::Shadow, Some(said)) if said.policy_version == metadata.policy_version => {
                 (said.decision, None)

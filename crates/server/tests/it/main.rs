@@ -57,6 +57,7 @@ mod peers;
 mod people;
 mod policies;
 mod policies_checks;
+mod policies_outages;
 mod policies_past;
 mod reads;
 mod rebuild;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use testkit::{eventually, folder::TestFolder};
 use tokio::time::Instant;
 
+use crate::approvals::again;
 use crate::commands::{run, stdout};
 use crate::decisions::PAYMENTS;
 use crate::deployment::{BINARY, Customer, DEADLINE, Deployment, Running, event, ok};
@@ -251,6 +252,22 @@ fn replay(decisions: &str, versions: &[String]) -> (Option<i32>, String) {
     (output.status.code(), format!("{}{errors}", stdout(&output)))
 }
 
+/// The text with changes in the first line about a decision of version 2 that has this and what is changed.
+fn changed(text: &str, of: &str, changes: &[(&str, &str)]) -> String {
+    let mut lines: Vec<String> = text.lines().map(|line| format!("{line}\n")).collect();
+    let is_it = |line: &&mut String| {
+        let parts = changes.iter().map(|(from, _)| *from);
+        let mut parts = parts.chain([of, r#""policy_version":2,"#]);
+        parts.all(|part| line.contains(part))
+    };
+    let line = lines.iter_mut().find(is_it);
+    let line = line.unwrap_or_else(|| panic!("{of} and {changes:?} in {text}"));
+    for (from, to) in changes {
+        *line = line.replacen(from, to, 1);
+    }
+    lines.concat()
+}
+
 #[tokio::test]
 async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed() {
     let running = Running::start(Deployment::new());
@@ -261,6 +278,12 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     let mut shadowed = payment("refund", "account:blocked", 1);
     shadowed["mode"] = "shadow".into();
     assert_eq!(customer.ask_all(&[shadowed]).await, ["allow"]);
+    let large = payment("refund", "account:1", 3_000);
+    let approved = customer.escalate(&large).await;
+    customer.resolve(&approved, &json!({"approve": true})).await;
+    let by_approval = again(&large, &approved);
+    let used = customer.ask_all(&[by_approval.clone(), by_approval]).await;
+    assert_eq!(used, ["allow", "deny"], "it is used up");
     customer.put_in_force(NO_REFUNDS).await;
     customer.ask_all(&payments()).await;
     customer.ingest(&event("agent-1")).await;
@@ -269,7 +292,7 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     let (decisions, versions) = saved(customer, folder.path(), &[2, 3]).await;
     let (code, said) = replay(&decisions, &versions);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("16 the same, 0 different"), "{said}");
+    assert!(said.contains("19 the same, 0 different"), "{said}");
     assert!(said.contains("The file is whole"), "{said}");
 
     let (code, said) = replay(&decisions, &versions[..1]);
@@ -278,29 +301,35 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     assert!(said.contains("5 of missing versions"), "{said}");
 
     let text = fs::read_to_string(&decisions).expect("readable");
-    let changes = [
+    let allowed = (r#""decision":"deny""#, r#""decision":"allow""#);
+    let as_allowed = (r#""result":"denied""#, r#""result":"allowed""#);
+    let is_different = "the same, 1 different";
+    let is_forged = "its result is not that of its decision";
+    for (of, changes, words) in [
+        (r#"["embargo"]"#, vec![allowed, as_allowed], is_different),
+        (r#"["embargo"]"#, vec![as_allowed], is_forged),
+        (r#""refused":"#, vec![allowed, as_allowed], is_forged),
         (
-            r#""decision":"deny","reason":"Nothing goes"#,
-            r#""decision":"allow","reason":"Nothing goes"#,
+            r#"["embargo"]"#,
+            vec![(r#"["embargo"]"#, r#"["large"]"#)],
+            is_different,
         ),
-        (r#"["embargo"]"#, r#"["large"]"#),
-        (r#""amount":2000"#, r#""amount":20"#),
-        (r#""id":"blocked""#, r#""id":"open""#),
-    ];
-    for (from, to) in changes {
-        // In a decision of the version for which it matters.
-        let mut lines: Vec<String> = text.lines().map(|line| format!("{line}\n")).collect();
-        let line = lines
-            .iter_mut()
-            .find(|line| line.contains(r#""policy_version":2,"#) && line.contains(from));
-        let line = line.unwrap_or_else(|| panic!("{from} in {text}"));
-        *line = line.replacen(from, to, 1);
-        let changed = folder.path().join("changed.ndjson");
-        fs::write(&changed, lines.concat()).expect("written");
-        let (code, said) = replay(&changed.display().to_string(), &versions);
-        assert_eq!(code, Some(1), "{from}: {said}");
-        assert!(said.contains("the same, 1 different"), "{from}: {said}");
-        assert!(said.contains("dec_"), "it says which: {said}");
+        (
+            r#"["large"]"#,
+            vec![(r#""amount":2000"#, r#""amount":20"#)],
+            is_different,
+        ),
+        (
+            r#"["embargo"]"#,
+            vec![(r#""id":"blocked""#, r#""id":"open""#)],
+            is_different,
+        ),
+    ] {
+        let file = folder.path().join("changed.ndjson");
+        fs::write(&file, changed(&text, of, &changes)).expect("written");
+        let (code, said) = replay(&file.display().to_string(), &versions);
+        assert_eq!(code, Some(1), "{changes:?}: {said}");
+        assert!(said.contains(words), "{changes:?}: {said}");
         assert!(said.contains("not as it was exported"), "{said}");
     }
     let version = fs::read_to_string(&versions[0]).expect("readable");
