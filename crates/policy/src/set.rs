@@ -96,6 +96,13 @@ impl PolicySet {
         self.terms.len()
     }
 
+    /// How much memory this takes, counted in policies of the usual kind: a policy is filed once for each
+    /// action that it names, and a schema is kept too.
+    pub fn weight(&self) -> usize {
+        let actions = self.vocabulary.as_ref().map(|known| known.actions.len());
+        self.terms.len().max(self.slices.places()) + actions.unwrap_or(0)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -63,6 +63,16 @@ impl Slices {
         self.anybody.anything.add(policy);
     }
 
+    /// How many policies are filed, those in several places as often.
+    pub fn places(&self) -> usize {
+        let all = std::iter::once(&self.anybody).chain(self.somebody.values());
+        all.flat_map(|by_action| {
+            std::iter::once(&by_action.anything).chain(by_action.something.values())
+        })
+        .map(Bucket::len)
+        .sum()
+    }
+
     /// What Cedar says of the policies that can apply. `actions` is the action and all groups that it
     /// is in.
     pub fn ask(
@@ -90,6 +100,11 @@ impl Slices {
 }
 
 impl Bucket {
+    fn len(&self) -> usize {
+        let sets = [&self.permits, &self.forbids].into_iter().flatten();
+        sets.map(cedar_policy::PolicySet::num_of_policies).sum()
+    }
+
     fn add(&mut self, policy: &Policy) {
         let policies = match policy.effect() {
             Effect::Permit => &mut self.permits,

@@ -134,7 +134,13 @@ fn texts_are_bounded() {
         policies.join("\n")
     };
     let set = PolicySet::read(&numbered(1000, "action == Action::\"a\""), None);
-    assert_eq!(set.expect("policies").len(), 1000);
+    let set = set.expect("policies");
+    assert_eq!((set.len(), set.weight()), (1000, 1000));
+    let twice = PolicySet::read(
+        &numbered(2, "action in [Action::\"a\", Action::\"b\"]"),
+        None,
+    );
+    assert_eq!(twice.expect("policies").weight(), 4);
     let first = |policies: &str, schema: Option<&str>| faults(policies, schema).remove(0).1;
     assert!(first(&numbered(1001, "action"), None).contains("There may be 1000 policies"));
     assert!(PolicySet::read(&numbered(200, "action"), None).is_ok());

@@ -447,11 +447,11 @@ async fn only_an_allow_is_a_yes_and_the_trail_has_the_question_whole() {
         assert_eq!(context["verdict"], verdict);
         assert_eq!(context["policies"], policies);
         assert_eq!(context["policy_version"], version);
-        let request = &context["access_request"];
-        assert_eq!(request.is_object(), verdict == "escalate", "{answer}");
-        if request.is_object() {
-            assert_eq!(request["decision_id"], context["decision_id"]);
-            assert!(request["expires_at"].is_string());
+        let approvable = &context["access_request"];
+        assert_eq!(approvable.is_object(), verdict == "escalate", "{answer}");
+        if approvable.is_object() {
+            assert_eq!(approvable["decision_id"], context["decision_id"]);
+            assert!(approvable["expires_at"].is_string());
         }
         let event = recorded(customer, context).await;
         assert_eq!(event["result"], result);
