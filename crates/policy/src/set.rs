@@ -54,24 +54,37 @@ pub(crate) struct Parsed {
     pub schema: Option<Schema>,
 }
 
+/// Whether bounds apply to texts, or those of their day did.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Age {
+    New,
+    Saved,
+}
+
 impl PolicySet {
-    /// Reads texts that were checked when they were saved.
+    /// Reads texts that somebody sent.
     pub fn read(policies: &str, schema: Option<&str>) -> Result<Self, Vec<Fault>> {
-        Self::index(policies, schema, Slices::add)
+        Self::index(policies, schema, Age::New, Slices::add)
+    }
+
+    /// Reads texts that were checked when they were saved: they stay in force should a bound be lower by now.
+    pub fn read_saved(policies: &str, schema: Option<&str>) -> Result<Self, Vec<Fault>> {
+        Self::index(policies, schema, Age::Saved, Slices::add)
     }
 
     /// The same without an index: every question meets every policy. It is there to prove that the
     /// index changes no answer.
     pub fn read_whole(policies: &str, schema: Option<&str>) -> Result<Self, Vec<Fault>> {
-        Self::index(policies, schema, Slices::add_unsliced)
+        Self::index(policies, schema, Age::New, Slices::add_unsliced)
     }
 
     fn index(
         policies: &str,
         schema: Option<&str>,
+        age: Age,
         add: impl Fn(&mut Slices, &Policy),
     ) -> Result<Self, Vec<Fault>> {
-        let parsed = Parsed::read(policies, schema)?;
+        let parsed = Parsed::read(policies, schema, age)?;
         let mut slices = Slices::default();
         let mut terms = BTreeMap::new();
         for (policy, own) in parsed.policies {
@@ -109,13 +122,15 @@ impl PolicySet {
 }
 
 impl Parsed {
-    pub fn read(policies: &str, schema: Option<&str>) -> Result<Self, Vec<Fault>> {
-        let faults = text::faults(policies, schema);
-        if !faults.is_empty() {
-            return Err(faults);
+    pub fn read(policies: &str, schema: Option<&str>, age: Age) -> Result<Self, Vec<Fault>> {
+        if age == Age::New {
+            let faults = text::faults(policies, schema);
+            if !faults.is_empty() {
+                return Err(faults);
+            }
         }
         let mut faults = Vec::new();
-        let schema = schema.and_then(|text| match vocabulary::read(text) {
+        let schema = schema.and_then(|text| match vocabulary::read(text, age) {
             Ok(schema) => Some(schema),
             Err(wrong) => {
                 faults.extend(wrong);
@@ -123,7 +138,7 @@ impl Parsed {
             }
         });
         let policies = match policies.parse::<cedar_policy::PolicySet>() {
-            Ok(parsed) => named(&parsed, policies, &mut faults),
+            Ok(parsed) => named(&parsed, policies, age, &mut faults),
             Err(error) => {
                 faults.extend(faults_of(
                     &DetailedError::from(&error),
@@ -145,6 +160,7 @@ impl Parsed {
 fn named(
     parsed: &cedar_policy::PolicySet,
     text: &str,
+    age: Age,
     faults: &mut Vec<Fault>,
 ) -> Vec<(Policy, Terms)> {
     if let Some(template) = parsed.templates().next() {
@@ -177,7 +193,7 @@ fn named(
             .map_or(from, |offset| from + offset);
         from = at + source.len();
         let place = || text::line_and_column(text, at);
-        match Terms::read(policy, number, &place) {
+        match Terms::read(policy, number, age, &place) {
             Err(fault) => faults.push(fault),
             Ok(terms) if !seen.insert(terms.id().to_owned()) => {
                 let pointer = format!("/policies{}", pointer_to(terms.id()));
@@ -193,6 +209,9 @@ fn named(
                 policies.push((policy.new_id(PolicyId::new(terms.id())), terms));
             }
         }
+    }
+    if age == Age::Saved {
+        return policies;
     }
     if unsliceable > UNSLICEABLE_MAX {
         let detail = format!(

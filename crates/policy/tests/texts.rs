@@ -278,6 +278,8 @@ fn patterns_and_junctions_of_a_policy_are_bounded() {
         let detail = faults(&text, None).remove(0).1;
         assert!(detail.contains(told), "{detail}");
     }
+    let saved = PolicySet::read_saved(&policy(&likes(11)), None);
+    assert!(saved.is_ok(), "it was saved when more was allowed");
 }
 
 #[test]

@@ -174,7 +174,7 @@ impl Guards {
         };
         let digest = text.digest.clone();
         let reading = async {
-            let read = move || PolicySet::read(&text.policies, text.schema.as_deref());
+            let read = move || PolicySet::read_saved(&text.policies, text.schema.as_deref());
             let read = spawn_blocking(read).await;
             let set = read.map_err(|error| unreadable(error.to_string()))?;
             let set = set.map_err(|faults| {
