@@ -1,7 +1,7 @@
 //! From what Cedar says of each policy to one verdict.
 //!
-//! In this order: a policy that fails denies, because we cannot know what it would have said. A forbid
-//! denies. Without one, what no permit allows is denied. What is left is allowed, with the changes that
+//! In this order: a forbid denies. A policy that fails denies, because we cannot know what it would have
+//! said. Without either, what no permit allows is denied. What is left is allowed, with the changes that
 //! permits oblige to (`modify`), or, if a forbid asks for a person, `escalate`: but only if it would be
 //! allowed with approval, so that nobody is asked in vain.
 

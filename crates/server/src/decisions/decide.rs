@@ -42,7 +42,8 @@ pub struct DecisionRequest {
     #[schema(value_type = Object)]
     context: Map<String, Value>,
     /// What the agent is about to send. Policies do not see it, but may have it changed
-    /// (`modified_payload`), and an approval is good for this one only. Not recorded but for its digest.
+    /// (`modified_payload`), and an approval is good for this one only. Not recorded but for its digest; if a
+    /// person is asked, it is kept for 15 days and shown to whoever may see approvals.
     #[schema(value_type = Option<Object>)]
     payload: Option<Value>,
     #[serde(default)]
