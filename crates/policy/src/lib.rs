@@ -5,7 +5,9 @@
 //! verdicts instead of two, an error that denies, and an index, so that a question meets the policies
 //! that can apply to it and not all of them (`slice.rs`).
 
+mod annotations;
 mod asked;
+mod bounds;
 pub mod check;
 mod decide;
 pub mod diff;
@@ -18,9 +20,7 @@ pub mod set;
 mod slice;
 pub mod starter;
 pub mod templates;
-mod terms;
 pub mod test;
-mod text;
 mod value;
 pub mod verdict;
 mod vocabulary;

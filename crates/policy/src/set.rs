@@ -10,9 +10,9 @@ use domain::fault::{Fault, FaultCode, pointer_to};
 use sha2::{Digest, Sha256};
 
 use crate::{
+    annotations::Annotations,
+    bounds,
     slice::{ACTIONS_MAX, Slices, actions_named, is_unsliceable},
-    terms::Terms,
-    text,
     vocabulary::{self, Vocabulary},
 };
 
@@ -44,13 +44,13 @@ pub struct PolicySet {
     digest: String,
     pub(crate) slices: Slices,
     /// By id, which orders what is told.
-    pub(crate) terms: BTreeMap<String, Terms>,
+    pub(crate) terms: BTreeMap<String, Annotations>,
     pub(crate) vocabulary: Option<Vocabulary>,
 }
 
 /// Policies as Cedar read them, under the ids that they were given.
 pub(crate) struct Parsed {
-    pub policies: Vec<(Policy, Terms)>,
+    pub policies: Vec<(Policy, Annotations)>,
     pub schema: Option<Schema>,
 }
 
@@ -124,7 +124,7 @@ impl PolicySet {
 impl Parsed {
     pub fn read(policies: &str, schema: Option<&str>, age: Age) -> Result<Self, Vec<Fault>> {
         if age == Age::New {
-            let faults = text::faults(policies, schema);
+            let faults = bounds::faults(policies, schema);
             if !faults.is_empty() {
                 return Err(faults);
             }
@@ -162,7 +162,7 @@ fn named(
     text: &str,
     age: Age,
     faults: &mut Vec<Fault>,
-) -> Vec<(Policy, Terms)> {
+) -> Vec<(Policy, Annotations)> {
     if let Some(template) = parsed.templates().next() {
         let name = template.annotation("id").unwrap_or("one without an id");
         let detail = format!(
@@ -192,8 +192,8 @@ fn named(
             .find(&source)
             .map_or(from, |offset| from + offset);
         from = at + source.len();
-        let place = || text::line_and_column(text, at);
-        match Terms::read(policy, number, age, &place) {
+        let place = || bounds::line_and_column(text, at);
+        match Annotations::read(policy, number, age, &place) {
             Err(fault) => faults.push(fault),
             Ok(terms) if !seen.insert(terms.id().to_owned()) => {
                 let pointer = format!("/policies{}", pointer_to(terms.id()));
@@ -242,7 +242,7 @@ pub(crate) fn faults_of(error: &DetailedError, pointer: &str, text: &str) -> Vec
 /// What Cedar says, where in the text, and what it advises.
 pub(crate) fn told(error: &DetailedError, text: &str) -> String {
     let place = error.source_locations.first();
-    let place = place.map(|label| format!(" ({})", text::line_and_column(text, label.loc.start)));
+    let place = place.map(|label| format!(" ({})", bounds::line_and_column(text, label.loc.start)));
     let help = error.help.as_ref().map(|help| format!(" {help}."));
     let told = format!(
         "{}{}.{}",

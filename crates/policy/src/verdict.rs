@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::terms::Terms;
+use crate::annotations::Annotations;
 
 /// How many policies and how many errors are told of one decision; of the rest, how many there are.
 pub const TOLD_MAX: usize = 20;
@@ -95,7 +95,7 @@ impl Decided {
     }
 
     /// Decided by these policies; `otherwise` is the reason if none of them gives one.
-    pub(crate) fn by(verdict: Verdict, policies: &[&Terms], otherwise: &str) -> Self {
+    pub(crate) fn by(verdict: Verdict, policies: &[&Annotations], otherwise: &str) -> Self {
         let reason = policies.iter().find_map(|terms| terms.reason());
         let told = policies.iter().take(TOLD_MAX);
         Self {

@@ -11,7 +11,7 @@ use tokio::time::timeout_at;
 
 use super::{
     ask::{Ask, Mode},
-    escalate::{self, Refused},
+    escalate::{self, NotApproved},
     record::Recorded,
 };
 use crate::{
@@ -48,7 +48,7 @@ pub struct Answer {
     /// The approval that it was allowed by, which is used up.
     pub approval: Option<DecisionId>,
     /// Why it was denied though a person might have approved it.
-    pub refused: Option<Refused>,
+    pub refused: Option<NotApproved>,
     /// Of an escalation: what nobody resolves by then is denied.
     pub expires_at: Option<Timestamp>,
     /// It may not be on record.

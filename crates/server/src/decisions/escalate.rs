@@ -27,7 +27,7 @@ const SHOWN_BYTES_MAX: usize = 256 * 1024;
 
 /// Why a person's approval was needed and not to be had; the decision is `deny` then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Refused {
+pub struct NotApproved {
     pub why: &'static str,
     /// The approval that the agent named.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,7 +135,7 @@ fn denied(
     denied.verdict = Verdict::Deny;
     denied.decided.verdict = Verdict::Deny;
     denied.decided.reason = reason.to_owned();
-    denied.refused = Some(Refused { why, approval });
+    denied.refused = Some(NotApproved { why, approval });
     denied
 }
 

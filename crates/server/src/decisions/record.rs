@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{
     answer::Answer,
     ask::{Ask, Mode, Named},
-    escalate::Refused,
+    escalate::NotApproved,
 };
 
 pub const EVENT_TYPE: &str = "decision";
@@ -57,7 +57,7 @@ struct Metadata<'a> {
     approval: Option<DecisionId>,
     /// The policies asked for a person, and it was denied for this.
     #[serde(skip_serializing_if = "Option::is_none")]
-    refused: Option<Refused>,
+    refused: Option<NotApproved>,
 }
 
 #[derive(Serialize)]

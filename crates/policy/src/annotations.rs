@@ -23,7 +23,7 @@ pub const ANNOTATIONS_BYTES_MAX: usize = 2000;
 
 /// A policy beside its meaning in Cedar.
 #[derive(Debug)]
-pub(crate) struct Terms {
+pub(crate) struct Annotations {
     /// What is told when this policy decides.
     pub told: Determining,
     /// A forbid that a person may lift.
@@ -32,7 +32,7 @@ pub(crate) struct Terms {
     pub obligation: Option<Obligation>,
 }
 
-impl Terms {
+impl Annotations {
     /// `place` tells where the policy stands in the text, for people; `index` its number from 0.
     pub fn read(
         policy: &Policy,
