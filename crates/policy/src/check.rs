@@ -8,7 +8,7 @@ use domain::fault::{Fault, pointer_to};
 use serde::Serialize;
 
 use crate::{
-    set::{FAULTS_MAX, Parsed, PolicySet, told},
+    set::{Age, FAULTS_MAX, Parsed, PolicySet, told},
     slice::is_unsliceable,
     test::{self, Test, TestResult},
     verdict::Effect,
@@ -51,7 +51,7 @@ impl Report {
 /// Checks texts and runs their tests. This may take seconds, so it is no work for a thread that serves
 /// others.
 pub fn check(policies: &str, schema: Option<&str>, tests: &[Test]) -> Report {
-    let parsed = match Parsed::read(policies, schema) {
+    let parsed = match Parsed::read(policies, schema, Age::New) {
         Ok(parsed) => parsed,
         Err(errors) => {
             return Report {

@@ -1,7 +1,7 @@
 //! From what Cedar says of each policy to one verdict.
 //!
-//! In this order: a policy that fails denies, because we cannot know what it would have said. A forbid
-//! denies. Without one, what no permit allows is denied. What is left is allowed, with the changes that
+//! In this order: a forbid denies. A policy that fails denies, because we cannot know what it would have
+//! said. Without either, what no permit allows is denied. What is left is allowed, with the changes that
 //! permits oblige to (`modify`), or, if a forbid asks for a person, `escalate`: but only if it would be
 //! allowed with approval, so that nobody is asked in vain.
 
@@ -9,10 +9,10 @@ use cedar_policy::{AuthorizationError, Entities, Request, RequestValidationError
 use serde_json::Value;
 
 use crate::{
+    annotations::Annotations,
     asked::Asked,
     obligation,
     set::PolicySet,
-    terms::Terms,
     verdict::{Decided, Effect, Failed, TOLD_MAX, Verdict, shorten},
 };
 
@@ -99,7 +99,7 @@ enum Payload<'p> {
 /// The policies that apply and those that failed, each by id and once.
 #[derive(Default)]
 struct Said<'a> {
-    satisfied: Vec<&'a Terms>,
+    satisfied: Vec<&'a Annotations>,
     failed: Vec<Failed>,
 }
 
@@ -111,8 +111,8 @@ impl Said<'_> {
                 terms.told.effect == Effect::Forbid && terms.is_escalating == is_escalating
             })
         };
-        let plain: Vec<&Terms> = forbids(false).collect();
-        let asking: Vec<&Terms> = forbids(true).filter(|_| !is_approved).collect();
+        let plain: Vec<&Annotations> = forbids(false).collect();
+        let asking: Vec<&Annotations> = forbids(true).filter(|_| !is_approved).collect();
         let mut decided = if !plain.is_empty() {
             Decided::by(Verdict::Deny, &plain, "A policy forbids this.")
         } else if !self.failed.is_empty() {
@@ -141,13 +141,13 @@ impl Said<'_> {
     /// What would be answered if nothing forbade.
     fn permitted(&self, payload: Payload<'_>) -> Decided {
         let permits = self.satisfied.iter().copied();
-        let permits: Vec<&Terms> = permits
+        let permits: Vec<&Annotations> = permits
             .filter(|terms| terms.told.effect == Effect::Permit)
             .collect();
         if permits.is_empty() {
             return Decided::deny("No policy permits this.");
         }
-        let obliging: Vec<&Terms> = permits
+        let obliging: Vec<&Annotations> = permits
             .iter()
             .copied()
             .filter(|terms| terms.obligation.is_some())
@@ -177,7 +177,7 @@ impl Said<'_> {
 }
 
 /// The payload with the changes of all policies, in the order of their ids.
-fn modified(obliging: &[&Terms], payload: Option<&Value>) -> Result<Value, String> {
+fn modified(obliging: &[&Annotations], payload: Option<&Value>) -> Result<Value, String> {
     let Some(payload) = payload else {
         return Err("This is permitted with a change of its payload only, and there is none. Send `payload`.".to_owned());
     };

@@ -5,20 +5,22 @@
 //! verdicts instead of two, an error that denies, and an index, so that a question meets the policies
 //! that can apply to it and not all of them (`slice.rs`).
 
+mod annotations;
 mod asked;
+mod bounds;
 pub mod check;
 mod decide;
 pub mod diff;
+pub mod digest;
 pub mod flips;
 pub mod obligation;
+pub mod payload;
 pub mod question;
 pub mod set;
 mod slice;
 pub mod starter;
 pub mod templates;
-mod terms;
 pub mod test;
-mod text;
 mod value;
 pub mod verdict;
 mod vocabulary;

@@ -10,9 +10,9 @@ use domain::fault::{Fault, FaultCode, pointer_to};
 use sha2::{Digest, Sha256};
 
 use crate::{
+    annotations::Annotations,
+    bounds,
     slice::{ACTIONS_MAX, Slices, actions_named, is_unsliceable},
-    terms::Terms,
-    text,
     vocabulary::{self, Vocabulary},
 };
 
@@ -44,34 +44,47 @@ pub struct PolicySet {
     digest: String,
     pub(crate) slices: Slices,
     /// By id, which orders what is told.
-    pub(crate) terms: BTreeMap<String, Terms>,
+    pub(crate) terms: BTreeMap<String, Annotations>,
     pub(crate) vocabulary: Option<Vocabulary>,
 }
 
 /// Policies as Cedar read them, under the ids that they were given.
 pub(crate) struct Parsed {
-    pub policies: Vec<(Policy, Terms)>,
+    pub policies: Vec<(Policy, Annotations)>,
     pub schema: Option<Schema>,
 }
 
+/// Whether bounds apply to texts, or those of their day did.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Age {
+    New,
+    Saved,
+}
+
 impl PolicySet {
-    /// Reads texts that were checked when they were saved.
+    /// Reads texts that somebody sent.
     pub fn read(policies: &str, schema: Option<&str>) -> Result<Self, Vec<Fault>> {
-        Self::index(policies, schema, Slices::add)
+        Self::index(policies, schema, Age::New, Slices::add)
+    }
+
+    /// Reads texts that were checked when they were saved: they stay in force should a bound be lower by now.
+    pub fn read_saved(policies: &str, schema: Option<&str>) -> Result<Self, Vec<Fault>> {
+        Self::index(policies, schema, Age::Saved, Slices::add)
     }
 
     /// The same without an index: every question meets every policy. It is there to prove that the
     /// index changes no answer.
     pub fn read_whole(policies: &str, schema: Option<&str>) -> Result<Self, Vec<Fault>> {
-        Self::index(policies, schema, Slices::add_unsliced)
+        Self::index(policies, schema, Age::New, Slices::add_unsliced)
     }
 
     fn index(
         policies: &str,
         schema: Option<&str>,
+        age: Age,
         add: impl Fn(&mut Slices, &Policy),
     ) -> Result<Self, Vec<Fault>> {
-        let parsed = Parsed::read(policies, schema)?;
+        let parsed = Parsed::read(policies, schema, age)?;
         let mut slices = Slices::default();
         let mut terms = BTreeMap::new();
         for (policy, own) in parsed.policies {
@@ -109,13 +122,15 @@ impl PolicySet {
 }
 
 impl Parsed {
-    pub fn read(policies: &str, schema: Option<&str>) -> Result<Self, Vec<Fault>> {
-        let faults = text::faults(policies, schema);
-        if !faults.is_empty() {
-            return Err(faults);
+    pub fn read(policies: &str, schema: Option<&str>, age: Age) -> Result<Self, Vec<Fault>> {
+        if age == Age::New {
+            let faults = bounds::faults(policies, schema);
+            if !faults.is_empty() {
+                return Err(faults);
+            }
         }
         let mut faults = Vec::new();
-        let schema = schema.and_then(|text| match vocabulary::read(text) {
+        let schema = schema.and_then(|text| match vocabulary::read(text, age) {
             Ok(schema) => Some(schema),
             Err(wrong) => {
                 faults.extend(wrong);
@@ -123,7 +138,7 @@ impl Parsed {
             }
         });
         let policies = match policies.parse::<cedar_policy::PolicySet>() {
-            Ok(parsed) => named(&parsed, policies, &mut faults),
+            Ok(parsed) => named(&parsed, policies, age, &mut faults),
             Err(error) => {
                 faults.extend(faults_of(
                     &DetailedError::from(&error),
@@ -145,8 +160,9 @@ impl Parsed {
 fn named(
     parsed: &cedar_policy::PolicySet,
     text: &str,
+    age: Age,
     faults: &mut Vec<Fault>,
-) -> Vec<(Policy, Terms)> {
+) -> Vec<(Policy, Annotations)> {
     if let Some(template) = parsed.templates().next() {
         let name = template.annotation("id").unwrap_or("one without an id");
         let detail = format!(
@@ -176,8 +192,8 @@ fn named(
             .find(&source)
             .map_or(from, |offset| from + offset);
         from = at + source.len();
-        let place = || text::line_and_column(text, at);
-        match Terms::read(policy, number, &place) {
+        let place = || bounds::line_and_column(text, at);
+        match Annotations::read(policy, number, age, &place) {
             Err(fault) => faults.push(fault),
             Ok(terms) if !seen.insert(terms.id().to_owned()) => {
                 let pointer = format!("/policies{}", pointer_to(terms.id()));
@@ -193,6 +209,9 @@ fn named(
                 policies.push((policy.new_id(PolicyId::new(terms.id())), terms));
             }
         }
+    }
+    if age == Age::Saved {
+        return policies;
     }
     if unsliceable > UNSLICEABLE_MAX {
         let detail = format!(
@@ -223,7 +242,7 @@ pub(crate) fn faults_of(error: &DetailedError, pointer: &str, text: &str) -> Vec
 /// What Cedar says, where in the text, and what it advises.
 pub(crate) fn told(error: &DetailedError, text: &str) -> String {
     let place = error.source_locations.first();
-    let place = place.map(|label| format!(" ({})", text::line_and_column(text, label.loc.start)));
+    let place = place.map(|label| format!(" ({})", bounds::line_and_column(text, label.loc.start)));
     let help = error.help.as_ref().map(|help| format!(" {help}."));
     let told = format!(
         "{}{}.{}",

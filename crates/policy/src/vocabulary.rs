@@ -6,7 +6,7 @@ use cedar_policy::{Entity, EntityUid, Schema, SchemaFragment, ffi::DetailedError
 use domain::fault::Fault;
 use serde_json::{Map, Value};
 
-use crate::set::faults_of;
+use crate::set::{Age, faults_of};
 
 /// How deep the types of a schema may be made of others.
 pub const TYPES_DEPTH_MAX: usize = 16;
@@ -51,14 +51,14 @@ impl Vocabulary {
 }
 
 /// Reads a schema, whose length and nesting were looked at before.
-pub(crate) fn read(text: &str) -> Result<Schema, Vec<Fault>> {
+pub(crate) fn read(text: &str, age: Age) -> Result<Schema, Vec<Fault>> {
     let faults = |error: &DetailedError| faults_of(error, "/schema", text);
     let (fragment, _warnings) = SchemaFragment::from_cedarschema_str(text)
         .map_err(|error| faults(&DetailedError::from(&error)))?;
     let json = fragment.clone().to_json_value();
     let json = json.map_err(|error| faults(&DetailedError::from(&error)))?;
     let size = Types::new(&json).size(&json, 0);
-    if size.is_none_or(|size| size.parts > TYPES_MAX) {
+    if age == Age::New && size.is_none_or(|size| size.parts > TYPES_MAX) {
         let detail = format!(
             "The types are too large when every name is replaced by what it stands for: they may have \
              {TYPES_MAX} parts, be made of each other {TYPES_DEPTH_MAX} deep, and not of themselves."

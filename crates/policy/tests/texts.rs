@@ -185,7 +185,7 @@ fn texts_are_bounded() {
 /// must not run out of it, because then the verdict would depend on where it is asked for.
 #[test]
 fn what_may_be_nested_fits_the_stack() {
-    let chains: [(&str, &str, &str); 10] = [
+    let chains: [(&str, &str, &str); 11] = [
         ("", "true", " && true"),
         ("", "false", "||false"),
         ("", "0 < 1", "+1"),
@@ -196,6 +196,7 @@ fn what_may_be_nested_fits_the_stack() {
         ("{a:", "1", "}"),
         ("if true then true else ", "true", ""),
         ("if ", "true", " then true else true"),
+        ("(", "context", ".a.a.a)"),
     ];
     for (before, middle, after) in chains {
         let text = |times: usize| {
@@ -206,7 +207,7 @@ fn what_may_be_nested_fits_the_stack() {
             );
             format!("@id(\"x\") permit (principal, action, resource) when {{ {condition} }};")
         };
-        let deepest = (1..200)
+        let deepest = (1..2000)
             .rev()
             .map(text)
             .find_map(|text| PolicySet::read(&text, None).ok());
@@ -240,6 +241,7 @@ fn what_nests_without_end_is_refused() {
         condition(format!("{}1", "-1 ".repeat(3000))),
         condition(format!("context{}", ".a".repeat(4000))),
         condition(format!("context{}", ".contains(1)".repeat(700))),
+        condition(format!("{}context{}", "(".repeat(30), ".a.a.a)".repeat(30))),
     ];
     for text in texts {
         let detail = faults(&text, None).remove(0).1;
@@ -247,6 +249,37 @@ fn what_nests_without_end_is_refused() {
     }
     let schema = format!("type A = {}Long{};", "Set<".repeat(5000), ">".repeat(5000));
     assert!(faults("", Some(&schema))[0].1.contains("more than 64 deep"));
+}
+
+#[test]
+fn patterns_and_junctions_of_a_policy_are_bounded() {
+    let policy = |condition: &str| {
+        format!("@id(\"x\") permit (principal, action, resource) when {{ {condition} }};")
+    };
+    let like = |chars: usize| format!("context.a like \"{}\"", "*".repeat(chars));
+    let likes = |count: usize| vec![like(1); count].join(" && ");
+    let ors = |count: usize| vec!["true"; count].join(" || ");
+    let fitting = [
+        policy(&like(256)),
+        policy(&likes(10)),
+        policy(&likes(10)).repeat(2).replacen("\"x\"", "\"y\"", 1),
+        policy(&ors(200)),
+    ];
+    for text in fitting {
+        assert!(PolicySet::read(&text, None).is_ok(), "{text}");
+    }
+    let refused = [
+        (policy(&like(257)), "patterns of `like`"),
+        (policy(&likes(11)), "patterns of `like`"),
+        (policy(&ors(201)), "200 of `&&`"),
+        (policy(&"true } when { ".repeat(200)), "200 of `&&`"),
+    ];
+    for (text, told) in refused {
+        let detail = faults(&text, None).remove(0).1;
+        assert!(detail.contains(told), "{detail}");
+    }
+    let saved = PolicySet::read_saved(&policy(&likes(11)), None);
+    assert!(saved.is_ok(), "it was saved when more was allowed");
 }
 
 #[test]

@@ -6,14 +6,14 @@
 
 use domain::{
     DecisionId, OrgId, Timestamp,
-    approval::{Approval, NotSpendable},
+    approval::{Approval, NotSpendable, Spending},
     guard::Settings,
 };
 use policy::Verdict;
 use serde::Serialize;
 
 use super::{
-    answer::{Answer, evaluated},
+    answer::{Answer, NOBODY_TO_ASK, Patience, evaluated},
     ask::Ask,
 };
 use crate::{
@@ -27,7 +27,7 @@ const SHOWN_BYTES_MAX: usize = 256 * 1024;
 
 /// Why a person's approval was needed and not to be had; the decision is `deny` then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Refused {
+pub struct NotApproved {
     pub why: &'static str,
     /// The approval that the agent named.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,6 +40,7 @@ pub async fn settled(
     plane: &DataPlane,
     org: OrgId,
     guarded: &Guarded,
+    patience: Patience,
     ask: &Ask,
     escalated: Answer,
 ) -> Result<Answer, journal::Error> {
@@ -50,28 +51,37 @@ pub async fn settled(
         });
     };
     let digest = ask.question.digest(ask.payload.as_ref());
-    let (id, now) = (escalated.decision_id, plane.clock.now());
-    let spent = plane.approvals.spend(org, approval, &digest, id, now);
-    Ok(match spent.await? {
-        Ok(_) => Answer {
+    let id = escalated.decision_id;
+    let spending = Spending {
+        request_digest: &digest,
+        policy_digest: &escalated.policy_digest,
+        by: id,
+        at: plane.clock.now(),
+    };
+    let spent = plane.approvals.spend(org, approval, spending);
+    Ok(match patience.wait_for(spent).await? {
+        Some(Ok(_)) => Answer {
             approval: Some(approval),
             ..evaluated(guarded, ask, id, true)
         },
-        Err(why) => denied(escalated, name(why), why.reason(), Some(approval)),
+        Some(Err(why)) => denied(escalated, name(why), why.reason(), Some(approval)),
+        None => Answer {
+            is_fallback: true,
+            ..denied(escalated, "journal_away", NOBODY_TO_ASK, Some(approval))
+        },
     })
 }
 
-/// Puts a decision that is on record to people.
+/// Puts a decision that is on record to people; until when they may resolve it.
 pub async fn open(
     plane: &DataPlane,
     org: OrgId,
     settings: Settings,
     ask: &Ask,
-    answer: &mut Answer,
+    answer: &Answer,
     asked_at: Timestamp,
-) -> Result<(), journal::Error> {
+) -> Result<Timestamp, journal::Error> {
     let expires_at = asked_at.plus(settings.approval_timeout());
-    answer.expires_at = Some(expires_at);
     let policies = answer.decided.policies.iter();
     let approval = Approval {
         decision_id: answer.decision_id,
@@ -93,7 +103,8 @@ pub async fn open(
         spent: None,
         told: false,
     };
-    plane.approvals.open(approval).await
+    plane.approvals.open(approval).await?;
+    Ok(expires_at)
 }
 
 /// Whether somebody can be asked; otherwise why not, in a word and in a sentence.
@@ -124,7 +135,7 @@ fn denied(
     denied.verdict = Verdict::Deny;
     denied.decided.verdict = Verdict::Deny;
     denied.decided.reason = reason.to_owned();
-    denied.refused = Some(Refused { why, approval });
+    denied.refused = Some(NotApproved { why, approval });
     denied
 }
 
@@ -135,6 +146,7 @@ fn name(why: NotSpendable) -> &'static str {
         NotSpendable::Denied => "approval_denied",
         NotSpendable::TimedOut => "approval_timed_out",
         NotSpendable::Mismatch => "approval_mismatch",
+        NotSpendable::PoliciesChanged => "policies_changed",
         NotSpendable::Used => "approval_used",
         NotSpendable::Lapsed => "approval_lapsed",
     }

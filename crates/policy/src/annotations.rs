@@ -7,6 +7,7 @@ use domain::fault::{Fault, FaultCode, pointer_to};
 
 use crate::{
     obligation::Obligation,
+    set::Age,
     verdict::{Determining, Effect},
 };
 
@@ -22,7 +23,7 @@ pub const ANNOTATIONS_BYTES_MAX: usize = 2000;
 
 /// A policy beside its meaning in Cedar.
 #[derive(Debug)]
-pub(crate) struct Terms {
+pub(crate) struct Annotations {
     /// What is told when this policy decides.
     pub told: Determining,
     /// A forbid that a person may lift.
@@ -31,9 +32,15 @@ pub(crate) struct Terms {
     pub obligation: Option<Obligation>,
 }
 
-impl Terms {
+impl Annotations {
     /// `place` tells where the policy stands in the text, for people; `index` its number from 0.
-    pub fn read(policy: &Policy, index: usize, place: &dyn Fn() -> String) -> Result<Self, Fault> {
+    pub fn read(
+        policy: &Policy,
+        index: usize,
+        age: Age,
+        place: &dyn Fn() -> String,
+    ) -> Result<Self, Fault> {
+        let is_new = age == Age::New;
         let Some(id) = policy.annotation("id") else {
             let detail = format!(
                 "The policy at {} has no id. Put @id(\"...\") before it.",
@@ -45,7 +52,9 @@ impl Terms {
                 detail,
             ));
         };
-        if !(1..=ID_CHARS_MAX).contains(&id.chars().count()) || id.chars().any(char::is_control) {
+        let is_id =
+            (1..=ID_CHARS_MAX).contains(&id.chars().count()) && !id.chars().any(char::is_control);
+        if is_new && !is_id {
             let detail = format!(
                 "The @id at {} must be 1 to {ID_CHARS_MAX} characters.",
                 place()
@@ -87,7 +96,7 @@ impl Terms {
         };
         if policy
             .annotation("reason")
-            .is_some_and(|reason| reason.chars().count() > REASON_CHARS_MAX)
+            .is_some_and(|reason| is_new && reason.chars().count() > REASON_CHARS_MAX)
         {
             return Err(fault(&format!(
                 "@reason may have {REASON_CHARS_MAX} characters."
@@ -102,7 +111,7 @@ impl Terms {
             .iter()
             .map(|(name, value)| name.len() + value.len())
             .sum();
-        if bytes > ANNOTATIONS_BYTES_MAX {
+        if is_new && bytes > ANNOTATIONS_BYTES_MAX {
             return Err(fault(&format!(
                 "The annotations may have {ANNOTATIONS_BYTES_MAX} bytes together."
             )));

@@ -25,6 +25,17 @@ pub const TEXTS_BYTES_MAX: usize = 384 * 1024;
 /// step bring about: what it says must not depend on whose stack it is.
 pub const NESTING_MAX: usize = 64;
 
+/// How many `&&`, `||`, `when` and `unless` a policy may have: each may be a step of that recursion too, and a
+/// list of values is better asked by `contains`.
+pub const JUNCTIONS_MAX: usize = 200;
+
+/// How long a pattern of `like` may be: a text is compared with it in as many steps as both have characters,
+/// multiplied.
+pub const PATTERN_BYTES_MAX: usize = 256;
+
+/// How many patterns a policy may have, for the same reason.
+pub const PATTERNS_MAX: usize = 10;
+
 /// Faults of the texts that can be seen without understanding them.
 pub(crate) fn faults(policies: &str, schema: Option<&str>) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -44,12 +55,12 @@ pub(crate) fn faults(policies: &str, schema: Option<&str>) -> Vec<Fault> {
                 schema.len()
             );
             faults.push(Fault::new(FaultCode::FieldTooLong, "/schema", detail));
-        } else if let Err(at) = statements(schema, b"([{<", b")]}>") {
-            faults.push(too_deep("/schema", schema, at));
+        } else if let Err((why, at)) = statements(schema, b"([{<", b")]}>") {
+            faults.push(why.fault("/schema", schema, at));
         }
     }
     match statements(policies, b"([{", b")]}") {
-        Err(at) => faults.push(too_deep("/policies", policies, at)),
+        Err((why, at)) => faults.push(why.fault("/policies", policies, at)),
         Ok(statements) if statements.len() > POLICIES_MAX => {
             let detail = format!(
                 "There may be {POLICIES_MAX} policies; these are {}.",
@@ -82,23 +93,45 @@ pub(crate) fn line_and_column(text: &str, at: usize) -> String {
     format!("line {line}, column {column}")
 }
 
-fn too_deep(pointer: &str, text: &str, at: usize) -> Fault {
-    let place = line_and_column(text, at);
-    Fault::invalid(
-        pointer,
-        format!(
-            "Brackets, `if`s and chains like `a.b + c` nest more than {NESTING_MAX} deep, {place}. Cut it in several."
-        ),
-    )
+/// What a statement has too much of.
+enum TooMuch {
+    Nesting,
+    Junctions,
+    Patterns,
+}
+
+impl TooMuch {
+    fn fault(&self, pointer: &str, text: &str, at: usize) -> Fault {
+        let place = line_and_column(text, at);
+        let detail = match self {
+            Self::Nesting => format!(
+                "Brackets, `if`s and chains like `a.b + c` nest more than {NESTING_MAX} deep, {place}. Cut it in several."
+            ),
+            Self::Junctions => format!(
+                "A policy may have {JUNCTIONS_MAX} of `&&`, `||`, `when` and `unless`, {place}. Ask \
+                 `[...].contains(...)`, or cut it in several."
+            ),
+            Self::Patterns => format!(
+                "A policy may have {PATTERNS_MAX} patterns of `like`, each of {PATTERN_BYTES_MAX} bytes, {place}. \
+                 Cut it in several, or shorten the pattern."
+            ),
+        };
+        Fault::invalid(pointer, detail)
+    }
 }
 
 /// Where the statements are that end in `;`, with what stands before them; what follows the last `;`
-/// is one if there is anything but space and comments. Or where the text nests too deeply.
-fn statements(text: &str, opening: &[u8], closing: &[u8]) -> Result<Vec<Range<usize>>, usize> {
+/// is one if there is anything but space and comments. Or what a statement has too much of, and where.
+fn statements(
+    text: &str,
+    opening: &[u8],
+    closing: &[u8],
+) -> Result<Vec<Range<usize>>, (TooMuch, usize)> {
     let bytes = text.as_bytes();
     let mut statements = Vec::new();
     let mut start = None;
     let mut nesting = Nesting::default();
+    let (mut junctions, mut patterns, mut is_after_like) = (0, 0, false);
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let token_start = at;
@@ -111,20 +144,44 @@ fn statements(text: &str, opening: &[u8], closing: &[u8]) -> Result<Vec<Range<us
             continue;
         }
         let begun = *start.get_or_insert(token_start);
+        let is_pattern = std::mem::take(&mut is_after_like) && byte == b'"';
         match byte {
-            b'"' => at = end_of_string(bytes, at),
+            b'"' => {
+                at = end_of_string(bytes, at);
+                patterns += usize::from(is_pattern);
+                // With its quotation marks.
+                let is_long = at - token_start > PATTERN_BYTES_MAX + 2;
+                if is_pattern && (is_long || patterns > PATTERNS_MAX) {
+                    return Err((TooMuch::Patterns, token_start));
+                }
+            }
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
                 at = end_of_word(bytes, at);
-                nesting.ifs += usize::from(&bytes[token_start..at] == b"if");
+                match &bytes[token_start..at] {
+                    b"if" => nesting.ifs += 1,
+                    b"like" => is_after_like = true,
+                    b"when" | b"unless" => {
+                        junctions += 1;
+                        nesting.end_chain();
+                    }
+                    _ => {}
+                }
+            }
+            b'&' | b'|' => {
+                // `&&` and `||` are one.
+                at += usize::from(bytes.get(at) == Some(&byte));
+                junctions += 1;
+                nesting.end_chain();
             }
             b';' => {
                 nesting.end_chain();
                 nesting.ifs = 0;
+                (junctions, patterns) = (0, 0);
                 statements.push(begun..at);
                 start = None;
             }
             b'.' | b'+' | b'-' | b'*' => nesting.link(),
-            b'&' | b'|' | b',' | b'=' | b'<' | b'>' | b'!' | b':' => nesting.end_chain(),
+            b',' | b'=' | b'<' | b'>' | b'!' | b':' => nesting.end_chain(),
             _ => {}
         }
         if opening.contains(&byte) {
@@ -133,7 +190,10 @@ fn statements(text: &str, opening: &[u8], closing: &[u8]) -> Result<Vec<Range<us
             nesting.close();
         }
         if nesting.depth() > NESTING_MAX {
-            return Err(token_start);
+            return Err((TooMuch::Nesting, token_start));
+        }
+        if junctions > JUNCTIONS_MAX {
+            return Err((TooMuch::Junctions, token_start));
         }
     }
     statements.extend(start.map(|start| start..bytes.len()));
@@ -143,35 +203,54 @@ fn statements(text: &str, opening: &[u8], closing: &[u8]) -> Result<Vec<Range<us
 /// How deep an expression is at a place in the text, at the most.
 #[derive(Default)]
 struct Nesting {
-    /// The chain that each open bracket interrupts, by its length.
-    outer: Vec<usize>,
-    chain: usize,
+    /// What each open bracket interrupts.
+    outer: Vec<Chain>,
+    chain: Chain,
     /// Of the statement: an `if` has no bracket that would end it.
     ifs: usize,
 }
 
+/// Links one after the other: each is a step down to what stands before it.
+#[derive(Clone, Copy, Default)]
+struct Chain {
+    depth: usize,
+    /// The deepest within the same bracket.
+    deepest: usize,
+}
+
+impl Chain {
+    fn reach(&mut self, depth: usize) {
+        self.depth = depth;
+        self.deepest = self.deepest.max(depth);
+    }
+}
+
 impl Nesting {
     fn depth(&self) -> usize {
-        self.outer.len() + self.outer.iter().sum::<usize>() + self.chain + self.ifs
+        let outer = self.outer.iter().map(|chain| chain.depth);
+        self.outer.len() + outer.sum::<usize>() + self.chain.depth + self.ifs
     }
 
     fn open(&mut self, bracket: u8) {
         // What stands in square brackets may be an index, which is a link.
-        self.chain += usize::from(bracket == b'[');
-        self.outer.push(self.chain);
-        self.chain = 0;
+        self.chain
+            .reach(self.chain.depth + usize::from(bracket == b'['));
+        self.outer.push(std::mem::take(&mut self.chain));
     }
 
+    /// What follows may be a link to all that stood in the bracket.
     fn close(&mut self) {
-        self.chain = self.outer.pop().unwrap_or(0);
+        let within = self.chain.deepest + 1;
+        self.chain = self.outer.pop().unwrap_or_default();
+        self.chain.reach(self.chain.depth.max(within));
     }
 
     fn link(&mut self) {
-        self.chain += 1;
+        self.chain.reach(self.chain.depth + 1);
     }
 
     fn end_chain(&mut self) {
-        self.chain = 0;
+        self.chain.depth = 0;
     }
 }
 
