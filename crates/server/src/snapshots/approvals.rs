@@ -13,7 +13,7 @@ use std::{
 
 use domain::{
     DecisionId, OrgId, Timestamp,
-    approval::{Approval, NotSpendable, Refused, Resolution},
+    approval::{Approval, NotSpendable, Refused, Resolution, Status},
     clock::Clock,
 };
 use journal::{Journal, approvals::ApprovalEntry, streams::Bucket};
@@ -99,7 +99,7 @@ impl Approvals {
         id: DecisionId,
         resolution: &Resolution,
     ) -> Result<Option<Result<Approval, Refused>>, journal::Error> {
-        let resolve = |approval: &mut Approval| approval.resolve(resolution.clone());
+        let resolve = |approval: &mut Approval| resolved(approval, resolution, self.clock.now());
         self.change(org, id, resolve).await
     }
 
@@ -211,5 +211,38 @@ impl Approvals {
     fn forget(&self, org: OrgId, id: DecisionId) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.forget(org, id);
+    }
+}
+
+/// Ends an approval with what a person said before, unless its time is over by now: the journal may have been away
+/// meanwhile, and whoever asked in between was told that nobody had resolved it.
+fn resolved(
+    approval: &mut Approval,
+    resolution: &Resolution,
+    now: Timestamp,
+) -> Result<(), Refused> {
+    if approval.status(now) == Status::TimedOut {
+        return Err(Refused::TimedOut);
+    }
+    approval.resolve(resolution.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        known::tests::{asked, at, said},
+        *,
+    };
+
+    #[test]
+    fn what_was_said_in_time_and_reaches_the_journal_too_late_does_not_count() {
+        let mut approval = asked(1);
+        let in_time = said(at(99));
+        let refused = resolved(&mut approval, &in_time, at(100));
+        assert_eq!(refused, Err(Refused::TimedOut));
+        assert_eq!(approval, asked(1));
+        assert_eq!(resolved(&mut approval, &in_time, at(99)), Ok(()));
+        let again = resolved(&mut approval, &in_time, at(101));
+        assert_eq!(again, Ok(()), "it was ended by a try whose answer got lost");
     }
 }
