@@ -339,6 +339,13 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     assert_eq!(code, Some(1));
     assert!(said.contains("it is not as it was written"), "{said}");
 
+    // As it was recorded before there were policies of one's own.
+    let older = json!({
+        "id": "evt_01jcq3k5m8e9ratvw2x4y6z8ab", "event_type": "decision", "agent_id": "agent-1",
+        "action": "files.read", "result": "allowed", "decision_id": "dec_01jcq3k5m8e9ratvw2x4y6z8ab",
+        "metadata": {"policies": ["allow-all"], "context": {}},
+    });
+    let older = older.to_string();
     let piped = Command::new(BINARY)
         .args(["policies", "replay"])
         .args(&versions)
@@ -351,15 +358,14 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
         .lines()
         .filter(|line| line.contains(r#""event_type":"decision""#))
         .take(3)
+        .chain([older.as_str()])
         .map(|line| format!("{line}\n"))
         .collect();
     stdin.write_all(one.as_bytes()).expect("written");
     drop(stdin);
     let output = piped.wait_with_output().expect("it ended");
     assert_eq!(output.status.code(), Some(0));
-    assert!(
-        stdout(&output).contains("3 the same"),
-        "{}",
-        stdout(&output)
-    );
+    let said = stdout(&output);
+    assert!(said.contains("3 the same"), "{said}");
+    assert!(said.contains("1 decisions are from before"), "{said}");
 }
