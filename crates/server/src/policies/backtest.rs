@@ -58,7 +58,7 @@ pub async fn backtest(
     let slot = plane.backtests.take(caller.org)?;
     let digest = text.digest.clone();
     let read = move || PolicySet::read(&text.policies, text.schema.as_deref());
-    let policies = plane.checks.run(read).await?.map_err(|faults| {
+    let policies = plane.checks.run(caller.org, read).await?.map_err(|faults| {
         tracing::error!(version, ?faults, org.id = %caller.org, "a saved version cannot be read");
         Problem::new(ErrorCode::Internal, ErrorCode::Internal.summary())
     })?;

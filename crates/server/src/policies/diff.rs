@@ -75,7 +75,7 @@ pub async fn diff(
     };
     let before = text_of(&plane, caller.org, against).await?;
     let after = text_of(&plane, caller.org, version).await?;
-    let compared = plane.checks.run(move || {
+    let compared = plane.checks.run(caller.org, move || {
         let before = Texts {
             policies: &before.policies,
             schema: before.schema.as_deref(),

@@ -95,7 +95,7 @@ pub async fn test(
     let asked = question.and_then(|question| Asked::new(&question));
     let asked = asked.map_err(|faults| invalid_in("/question", faults))?;
     let (payload, is_approved) = (body.payload, body.approved);
-    let tried = plane.checks.run(move || {
+    let tried = plane.checks.run(caller.org, move || {
         let set = PolicySet::read(&policies, schema.as_deref())?;
         let decided = set.decide(&asked, payload.as_ref(), is_approved);
         Ok((decided, set.digest().to_owned()))

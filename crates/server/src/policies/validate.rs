@@ -2,6 +2,7 @@
 
 use axum::{Json as JsonAnswer, extract::State};
 use domain::{
+    OrgId,
     fault::{Fault, FaultCode},
     guard::PolicyText,
 };
@@ -81,11 +82,11 @@ pub struct Validation {
 )]
 pub async fn validate(
     State(plane): State<ControlPlane>,
-    _: Caller<PoliciesWrite>,
+    caller: Caller<PoliciesWrite>,
     PolicyJson(new): PolicyJson<NewVersion>,
 ) -> Result<JsonAnswer<Validation>, Problem> {
-    let checked = plane.checks.run(move || (new.digest(), new.check().1));
-    let (digest, report) = checked.await?;
+    let work = move || (new.digest(), new.check().1);
+    let (digest, report) = plane.checks.run(caller.org, work).await?;
     Ok(JsonAnswer(Validation {
         valid: report.is_good(),
         digest,
@@ -98,8 +99,12 @@ pub async fn validate(
 }
 
 /// A version that may be saved, or everything that is wrong with it.
-pub(super) async fn checked(plane: &ControlPlane, new: NewVersion) -> Result<Written, Problem> {
-    let checked = plane.checks.run(move || {
+pub(super) async fn checked(
+    plane: &ControlPlane,
+    org: OrgId,
+    new: NewVersion,
+) -> Result<Written, Problem> {
+    let checked = plane.checks.run(org, move || {
         let (tests, report) = new.check();
         if report.is_good() {
             let size = u32::try_from(report.policies).unwrap_or(u32::MAX);

@@ -46,7 +46,7 @@ pub async fn create(
     if let Some(fault) = fault_of_note(new.note.as_deref()) {
         return Err(Problem::invalid(vec![fault]));
     }
-    let written = checked(&plane, new).await?;
+    let written = checked(&plane, caller.org, new).await?;
     let author = Author::of(&plane, &caller);
     match author.write(written).await? {
         Added::Made(version, _) => Ok((StatusCode::CREATED, JsonAnswer((*version).into()))),
