@@ -129,6 +129,7 @@ impl NewVersion {
         let mut report = check(&self.policies, self.schema.as_deref(), &tests);
         report.errors.extend(unreadable);
         report.errors.extend(self.fault_of_length());
+        report.errors.extend(self.faults_of_nul());
         (tests, report)
     }
 
@@ -165,6 +166,16 @@ impl NewVersion {
             );
             Fault::new(FaultCode::FieldTooLong, "/policies", detail)
         })
+    }
+
+    /// PostgreSQL text cannot hold it; in Cedar it may stand in comments and strings.
+    fn faults_of_nul(&self) -> impl Iterator<Item = Fault> {
+        let policies = Some(self.policies.as_str());
+        let texts = [("/policies", policies), ("/schema", self.schema.as_deref())];
+        let wrong = texts
+            .into_iter()
+            .filter(|(_, text)| text.is_some_and(|text| text.contains('\0')));
+        wrong.map(|(pointer, _)| Fault::invalid(pointer, "This must not contain NUL."))
     }
 
     fn written(self, tests: &[Test], size: u32) -> Written {
