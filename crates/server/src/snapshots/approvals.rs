@@ -5,9 +5,10 @@
 //! others arrive with the journal's.
 
 mod known;
+mod promised;
 
 use std::{
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
 
@@ -23,7 +24,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::known::Known;
+use self::{known::Known, promised::Promised};
 use super::mirror::Mirror;
 use crate::telemetry::metrics as names;
 
@@ -41,6 +42,7 @@ pub struct Approvals {
     journal: Journal,
     clock: Clock,
     known: Arc<RwLock<Known>>,
+    promised: Arc<Mutex<Promised>>,
     news: broadcast::Sender<Arc<Approval>>,
     mirror: Mirror,
 }
@@ -56,26 +58,36 @@ impl Approvals {
             journal,
             clock,
             known: Arc::default(),
+            promised: Arc::default(),
             news: broadcast::Sender::new(NEWS_MAX),
         }
     }
 
-    /// Whether one more may be opened. Asked before the decision is recorded, so that the record says the truth.
+    /// Promises that one more may be opened. Asked before the decision is recorded, so that the record says the
+    /// truth; so those that are not opened yet count too, of a batch all that came before.
     pub fn room(&self, org: OrgId) -> Result<(), TooMany> {
         let now = self.clock.now();
+        let mut promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= HELD_MAX || known.pending(org, now).count() >= PENDING_PER_ORG_MAX {
+        let of_org = known.pending(org, now).count() + promised.to(org, now);
+        if known.len() + promised.len() >= HELD_MAX || of_org >= PENDING_PER_ORG_MAX {
             return Err(TooMany);
         }
+        promised.promise(org, now);
         Ok(())
     }
 
     /// Puts a decision that was recorded to people.
     pub async fn open(&self, approval: Approval) -> Result<(), journal::Error> {
-        if let Some(revision) = self.journal.open_approval(&approval).await? {
+        let org = approval.org_id;
+        let opened = self.journal.open_approval(&approval).await;
+        if let Ok(Some(revision)) = opened {
             self.apply(vec![ApprovalEntry { approval, revision }]);
         }
-        Ok(())
+        // Only now: in between it would count nowhere.
+        let mut promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
+        promised.end(org);
+        opened.map(|_| ())
     }
 
     /// Uses an approval up for the decision `by`, unless it does not cover the request or another was first.
