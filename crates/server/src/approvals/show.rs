@@ -73,7 +73,7 @@ pub async fn show_to_people(
 }
 
 /// A decision as it stands.
-pub async fn decision(
+async fn decision(
     plane: &ControlPlane,
     org: OrgId,
     id: DecisionId,

@@ -2,11 +2,10 @@
 
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{OrgId, fault::Fault, guard::PolicyText, policies::STARTER};
-use store::policies::versions::Added;
 
 use super::{
     body::{SummaryBody, VersionBody, VersionPage},
-    change::{Author, no_such_version},
+    change::{Author, Kept, no_such_version},
     starter,
     validate::{NewVersion, checked},
 };
@@ -49,12 +48,11 @@ pub async fn create(
     let written = checked(&plane, caller.org, new).await?;
     let author = Author::of(&plane, &caller);
     match author.write(written).await? {
-        Added::Made(version, _) => Ok((StatusCode::CREATED, JsonAnswer((*version).into()))),
-        Added::Same(version) => {
+        Kept::New(version) => Ok((StatusCode::CREATED, JsonAnswer((*version).into()))),
+        Kept::Before(version) => {
             let found = found(&plane, &caller, version).await?;
             Ok((StatusCode::OK, JsonAnswer(found)))
         }
-        Added::Full => Err(no_such_version()),
     }
 }
 
