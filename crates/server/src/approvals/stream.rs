@@ -16,10 +16,10 @@ use futures::stream;
 use journal::approvals::ApprovalEntry;
 use tokio::{
     sync::broadcast,
-    time::{Instant, sleep_until, timeout},
+    time::{Instant, sleep_until},
 };
 
-use super::{body::ApprovalBody, past, wanted::WAIT_S_MAX};
+use super::{body::ApprovalBody, past, queue::wait_until_fresh, wanted::WAIT_S_MAX};
 use crate::{
     edge::{
         Caller, Problem,
@@ -32,9 +32,6 @@ use crate::{
     exports::slots::Slot,
     planes::ControlPlane,
 };
-
-/// How long a stream waits until it has heard of everything that was there before it was asked for.
-const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Streams what waits for a person, and how it ends.
 ///
@@ -57,7 +54,7 @@ pub async fn all(
     // In this order: what is not in the list is news. So it does no harm if the list is made before the node has
     // heard of everything.
     let news = plane.approvals.news();
-    let _ = timeout(CATCH_UP_TIMEOUT, plane.approvals.catch_up()).await;
+    wait_until_fresh(&plane).await;
     let pending = plane.approvals.pending(caller.org, None, usize::MAX);
     let ready = [Bytes::from_static(sse::READY)].into_iter();
     let frames = pending.iter().map(|approval| frame(&plane, approval));

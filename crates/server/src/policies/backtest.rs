@@ -1,7 +1,7 @@
 //! `POST /v1/policies/versions/{version}/backtest`: what a version would have decided.
 
 use axum::{Json as JsonAnswer, extract::State};
-use domain::{Timestamp, error_code::ErrorCode};
+use domain::Timestamp;
 use policy::{Asked, PolicySet};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::{
     flips::{Compared, FlipsBody},
     recorded::Recorded,
-    versions::text_of,
+    versions::{text_of, unreadable},
     walk::{Look, walk},
 };
 use crate::{
@@ -58,10 +58,8 @@ pub async fn backtest(
     let slot = plane.backtests.take(caller.org)?;
     let digest = text.digest.clone();
     let read = move || PolicySet::read(&text.policies, text.schema.as_deref());
-    let policies = plane.checks.run(caller.org, read).await?.map_err(|faults| {
-        tracing::error!(version, ?faults, org.id = %caller.org, "a saved version cannot be read");
-        Problem::new(ErrorCode::Internal, ErrorCode::Internal.summary())
-    })?;
+    let policies = plane.checks.run(caller.org, read).await?;
+    let policies = policies.map_err(|faults| unreadable(caller.org, &faults))?;
     let look = Anew {
         policies,
         compared: Compared::default(),

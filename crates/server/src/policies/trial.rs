@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::versions::text_of;
+use super::versions::{named_or_active, text_of};
 use crate::{
     alerts::given::{either, invalid_in},
     decisions::decide::{DecidingPolicy, PolicyError, told},
@@ -74,13 +74,7 @@ pub async fn test(
     let (version, policies, schema) = match (body.policies, body.version) {
         (Some(policies), None) => (None, policies, body.schema),
         (None, version) if body.schema.is_none() => {
-            let version = match version {
-                Some(version) => version,
-                None => {
-                    let standing = plane.store.policy_standing(caller.org).await?;
-                    standing.active.version
-                }
-            };
+            let version = named_or_active(&plane, caller.org, version).await?;
             let text = text_of(&plane, caller.org, version).await?;
             (Some(version), text.policies, text.schema)
         }
