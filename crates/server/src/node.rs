@@ -161,6 +161,7 @@ impl Node {
             post,
             public_url: Arc::clone(&self.public_url),
             tail: Tail::start(&self.journal, tasks),
+            stopping: tasks.stopping().clone(),
             events,
             outcomes: Appenders::start(&self.journal, Log::Outcomes, tasks),
             retention: self.retention,

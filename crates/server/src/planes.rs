@@ -87,6 +87,8 @@ pub struct ControlPlane {
     pub post: Option<Post>,
     pub public_url: Arc<PublicUrl>,
     pub tail: Tail,
+    /// The process ends: whoever waits is answered, and streams end.
+    pub stopping: CancellationToken,
     /// For what we record ourselves.
     pub events: Appenders,
     /// For deliveries that somebody asks for.

@@ -89,7 +89,7 @@ async fn decision(
 fn later(plane: ControlPlane, found: ApprovalEntry, patience: Duration, slot: Slot) -> Response {
     let body = stream::once(async move {
         let _slot = slot;
-        let stopping = plane.tail.stopping();
+        let stopping = &plane.stopping;
         let approval = found.approval.clone();
         let approval = tokio::select! {
             ended = plane.approvals.wait(found, patience) => ended,

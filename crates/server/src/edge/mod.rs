@@ -24,6 +24,7 @@ pub mod rate_limit;
 pub mod read;
 pub mod rule_body;
 pub mod session_cookie;
+pub mod sse;
 pub mod standing;
 mod unpack;
 
