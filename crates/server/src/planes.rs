@@ -38,10 +38,10 @@ use crate::{
         Problem,
         client_address::ProxyTrust,
         identity::{Authority, Door},
+        slots::Slots,
     },
     error_chain::chain,
     events::{tail::Tail, turns::Turns},
-    exports::slots::Slots,
     fresh,
     lifecycle::Tasks,
     mail::Post,
@@ -101,9 +101,9 @@ pub struct ControlPlane {
     pub backtests: Slots,
     pub turns: Turns,
     pub approvals: Approvals,
-    /// Requests that wait for the end of a decision, and streams of approvals.
-    pub waits: Slots,
-    pub streams: Slots,
+    /// Requests that wait for the end of a decision.
+    pub approval_waits: Slots,
+    pub approval_streams: Slots,
 }
 
 impl DataPlane {

@@ -24,7 +24,7 @@ pub mod stream;
 pub mod tell;
 pub mod wanted;
 
-use crate::exports::slots::Bounds;
+use crate::edge::slots::Bounds;
 
 /// How many requests may wait for the end of a decision: as many as may be pending, and half of a node's
 /// connections at most.

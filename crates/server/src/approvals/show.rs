@@ -24,8 +24,8 @@ use crate::{
         caller::{ApprovalsRead, DecisionsWrite},
         problem::Refusals,
         read::IdInPath,
+        slots::Slot,
     },
-    exports::slots::Slot,
     planes::ControlPlane,
 };
 
@@ -53,7 +53,7 @@ pub async fn show(
     if patience.is_zero() || found.approval.status(now) != Status::Pending {
         return Ok(Json(DecisionDetail::new(found.approval, now)).into_response());
     }
-    let slot = plane.waits.take(caller.org)?;
+    let slot = plane.approval_waits.take(caller.org)?;
     Ok(later(plane, found, patience, slot))
 }
 

@@ -17,10 +17,10 @@ use crate::{
         caller::{ApprovalsRead, DecisionsWrite},
         problem::Refusals,
         read::IdInPath,
+        slots::Slot,
         sse,
         standing::Standing,
     },
-    exports::slots::Slot,
     planes::ControlPlane,
 };
 
@@ -41,7 +41,7 @@ pub async fn all(
     caller: Caller<ApprovalsRead>,
     standing: Standing<ApprovalsRead>,
 ) -> Result<Response, Problem> {
-    let slot = plane.streams.take(caller.org)?;
+    let slot = plane.approval_streams.take(caller.org)?;
     // In this order: what is not in the list is news. So it does no harm if the list is made before the node has
     // heard of everything.
     let news = plane.approvals.news();
@@ -80,7 +80,7 @@ pub async fn one(
     standing: Standing<DecisionsWrite>,
     IdInPath(id): IdInPath<DecisionId>,
 ) -> Result<Response, Problem> {
-    let slot = plane.streams.take(caller.org)?;
+    let slot = plane.approval_streams.take(caller.org)?;
     let (first, news) = match plane.approvals.find(caller.org, id).await? {
         Some(found) => (frame(&plane, &found.approval), News::of(&plane, found)),
         None => {

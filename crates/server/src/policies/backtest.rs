@@ -16,7 +16,7 @@ use crate::{
     alerts::backtest::ask::{RangeBody, bounds},
     edge::{
         Caller, Problem, caller::PoliciesWrite, problem::Refusals, read::IdInPath,
-        rule_body::PolicyJson,
+        strict_json::PolicyJson,
     },
     planes::ControlPlane,
 };

@@ -10,7 +10,7 @@ use super::versions::{named_or_active, text_of};
 use crate::{
     alerts::given::{either, invalid_in},
     decisions::decide::{DecidingPolicy, PolicyError, told},
-    edge::{Caller, Problem, caller::PoliciesWrite, problem::Refusals, rule_body::PolicyJson},
+    edge::{Caller, Problem, caller::PoliciesWrite, problem::Refusals, strict_json::PolicyJson},
     planes::ControlPlane,
 };
 

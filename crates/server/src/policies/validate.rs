@@ -20,7 +20,7 @@ use crate::{
         Caller, Problem,
         caller::PoliciesWrite,
         problem::{FaultBody, Refusals},
-        rule_body::PolicyJson,
+        strict_json::PolicyJson,
     },
     planes::ControlPlane,
 };

@@ -15,7 +15,7 @@ use crate::{
         caller::{PoliciesRead, PoliciesWrite},
         problem::Refusals,
         read::{IdInPath, PageParams, PageWanted, check_note, cursor},
-        rule_body::PolicyJson,
+        strict_json::PolicyJson,
     },
     planes::ControlPlane,
 };
