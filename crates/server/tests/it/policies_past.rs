@@ -193,6 +193,17 @@ async fn a_watched_version_says_how_often_it_would_have_denied_since_it_is_watch
     problem(customer.get("/v1/policies/shadow").await, 404).await;
 }
 
+/// As many policies as there may be: these two, and others about actions that nobody asks for.
+fn thousand(policies: &str) -> String {
+    let other = |number: u32| {
+        format!(
+            "@id(\"other-{number}\")\nforbid (principal, action == Action::\"other.{number}\", resource);\n"
+        )
+    };
+    let others: String = (0..998).map(other).collect();
+    format!("{policies}\n{others}")
+}
+
 #[tokio::test]
 async fn a_version_that_is_activated_decides_on_every_node_within_a_second() {
     let mut running = Running::start(Deployment::new());
@@ -207,8 +218,10 @@ async fn a_version_that_is_activated_decides_on_every_node_within_a_second() {
     for node in [&customer, &elsewhere] {
         assert_eq!(node.decide(&refund).await["decision"], "allow");
     }
+    customer.write_policies(&thousand(NO_REFUNDS)).await;
+    customer.write_policies(&thousand(NO_DELETIONS)).await;
     let mut slowest = std::time::Duration::ZERO;
-    for version in [2, 3, 2, 1, 2] {
+    for version in [2, 3, 2, 1, 2, 4, 5, 4] {
         customer.activate(version).await;
         let activated = Instant::now();
         for node in [&elsewhere, &customer] {
