@@ -1,10 +1,9 @@
 //! A decision from the trail: one that was never escalated, or so long ago that its approval is not kept.
 
-use domain::{DecisionId, EventId, OrgId, Timestamp, approval, event::Filter};
+use domain::{DecisionId, EventId, OrgId, Timestamp, approval::Status};
 use journal::streams::Log;
 use serde::Deserialize;
 use serde_json::Value;
-use store::events::{EventsWanted, Order, StoredEvent};
 
 use super::body::{ApprovalBody, DecisionDetail, ResolutionBody};
 use crate::{edge::Problem, planes::ControlPlane};
@@ -40,6 +39,16 @@ struct ApprovalEvent {
     occurred_at: Timestamp,
     #[serde(default)]
     metadata: ApprovalMetadata,
+}
+
+impl ApprovalEvent {
+    fn read(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok()
+    }
+
+    fn is_approved(&self) -> bool {
+        self.result == Status::Approved.as_str()
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -100,25 +109,11 @@ pub async fn decision(
 /// How an escalated decision ended whose approval is not kept any more. One that was never put to anybody,
 /// because the journal went away at that moment, is denied.
 async fn end(plane: &ControlPlane, org: OrgId, decision: &mut ApprovalBody) -> Result<(), Problem> {
-    let wanted = EventsWanted {
-        filter: Filter {
-            from: Some(decision.decided_at),
-            event_type: vec![approval::EVENT_TYPE.to_owned()],
-            decision_id: vec![decision.decision_id.to_string()],
-            ..Filter::default()
-        },
-        order: Order::OldestFirst,
-        after: None,
-        limit: 1,
-    };
-    let store = plane.store.clone();
-    let query = async move { store.list_events(org, &wanted).await };
-    let found = plane.turns.run(org, query).await?;
-    let read = |event: &StoredEvent| serde_json::from_str::<ApprovalEvent>(&event.json).ok();
-    let ended = found.rows.first().and_then(read);
-    let is_approved = ended
-        .as_ref()
-        .is_some_and(|ended| ended.result == "approved");
+    let end = plane.store.end_of_approval(org, decision.decision_id);
+    let ended = end
+        .await?
+        .and_then(|event| ApprovalEvent::read(&event.json));
+    let is_approved = ended.as_ref().is_some_and(ApprovalEvent::is_approved);
     decision.decision = if is_approved { "allow" } else { "deny" }.to_owned();
     decision.expires_at = ended.as_ref().and_then(|ended| ended.metadata.expires_at);
     decision.resolution = ended.map(|ended| ResolutionBody {
@@ -128,4 +123,9 @@ async fn end(plane: &ControlPlane, org: OrgId, decision: &mut ApprovalBody) -> R
         note: ended.metadata.note,
     });
     Ok(())
+}
+
+/// Whether the event of ours that says how an approval ended says that it was approved.
+pub fn is_approved(json: &str) -> bool {
+    ApprovalEvent::read(json).is_some_and(|ended| ended.is_approved())
 }

@@ -4,7 +4,7 @@
 //! should that fail or the process die in between. The event follows from the change to the byte, and so does
 //! its id: told twice, it is listed once and alerts once.
 
-use std::time::Duration;
+use std::{future::ready, time::Duration};
 
 use domain::{OrgId, Timestamp, event::accept::Arrival, id::Tail};
 use serde::Serialize;
@@ -38,6 +38,11 @@ pub trait Change: Sized + Sync {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<Self>, store::Error>> + Send;
 
+    /// Whether it is still to be told. What is not is noted as if it had been.
+    fn stands(&self, _plane: &ControlPlane) -> impl Future<Output = Result<bool, Error>> + Send {
+        ready(Ok(true))
+    }
+
     /// Notes that it was told.
     fn note(&self, store: &Store) -> impl Future<Output = Result<(), store::Error>> + Send;
 
@@ -56,11 +61,13 @@ pub trait Change: Sized + Sync {
 
 /// Why the trail was not told.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+pub enum Error {
     #[error("record a change")]
     Unrecorded(#[from] Unrecorded),
     #[error("read or note which changes are recorded")]
     Store(#[from] store::Error),
+    #[error("ask whether a change is still to be told")]
+    Journal(#[from] journal::Error),
 }
 
 /// Tells the trail of a change that was just saved. It stands either way, so what fails or takes too long is
@@ -93,7 +100,11 @@ pub async fn sweep<C: Change>(
 async fn tell_all<C: Change>(plane: &ControlPlane) -> Result<(), Error> {
     let made_before = plane.clock.now().minus(C::LEFT_BEHIND_AFTER);
     for change in C::untold(&plane.store, made_before, ROUND_MAX).await? {
-        record(plane, &change).await?;
+        if change.stands(plane).await? {
+            record(plane, &change).await?;
+        } else {
+            change.note(&plane.store).await?;
+        }
     }
     Ok(())
 }
