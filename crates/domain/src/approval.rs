@@ -1,8 +1,9 @@
 //! The life of an escalated decision: asked, then approved, denied or timed out; an approval is spent once.
 //!
 //! An approval is for one request, known by its digest, and for the person's own words: the question is
-//! answered anew when the approval is spent, so it can lift what asks for a person and nothing else. Ends are
-//! times: what nobody resolved is timed out whatever is down, whoever asks.
+//! answered anew when the approval is spent, so it can lift what asks for a person and nothing else, and only by
+//! the policies that the person was told of. Ends are times: what nobody resolved is timed out whatever is down,
+//! whoever asks.
 
 use std::time::Duration;
 
@@ -81,6 +82,17 @@ pub struct Spent {
     pub at: Timestamp,
 }
 
+/// What an approval is wanted for.
+#[derive(Clone, Copy, Debug)]
+pub struct Spending<'a> {
+    /// Names the request.
+    pub request_digest: &'a str,
+    /// Names the policies that ask for a person.
+    pub policy_digest: &'a str,
+    pub by: DecisionId,
+    pub at: Timestamp,
+}
+
 /// Where it is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -108,6 +120,8 @@ pub enum NotSpendable {
     TimedOut,
     /// It is for another request.
     Mismatch,
+    /// It was given when other policies were in force, so nobody was told of what asks for it now.
+    PoliciesChanged,
     /// Another decision used it up.
     Used,
     /// It was given too long ago.
@@ -159,17 +173,13 @@ impl Approval {
     }
 
     /// Uses it up for one decision. The same decision may ask again: an answer may have got lost.
-    pub fn spend(
-        &mut self,
-        request_digest: &str,
-        by: DecisionId,
-        now: Timestamp,
-    ) -> Result<(), NotSpendable> {
+    pub fn spend(&mut self, spending: Spending<'_>) -> Result<(), NotSpendable> {
+        let Spending { by, at, .. } = spending;
         // First, so that nobody learns anything about an approval that is not theirs to use.
-        if self.request_digest != request_digest {
+        if self.request_digest != spending.request_digest {
             return Err(NotSpendable::Mismatch);
         }
-        let given_at = match (&self.outcome, self.status(now)) {
+        let given_at = match (&self.outcome, self.status(at)) {
             (Some(Outcome::Resolved(resolution)), Status::Approved) => resolution.at,
             (_, Status::Pending) => return Err(NotSpendable::Pending),
             (_, Status::Denied) => return Err(NotSpendable::Denied),
@@ -178,9 +188,12 @@ impl Approval {
         match self.spent {
             Some(spent) if spent.by == by => Ok(()),
             Some(_) => Err(NotSpendable::Used),
-            None if now > given_at.plus(self.valid()) => Err(NotSpendable::Lapsed),
+            None if at > given_at.plus(self.valid()) => Err(NotSpendable::Lapsed),
+            None if self.policy_digest != spending.policy_digest => {
+                Err(NotSpendable::PoliciesChanged)
+            }
             None => {
-                self.spent = Some(Spent { by, at: now });
+                self.spent = Some(Spent { by, at });
                 Ok(())
             }
         }
@@ -230,6 +243,9 @@ impl NotSpendable {
             Self::TimedOut => "Nobody resolved the approval that was named in time.",
             Self::Mismatch => {
                 "The approval that was named is for another request; question and payload must be the very same."
+            }
+            Self::PoliciesChanged => {
+                "Other policies are in force than when the approval that was named was asked for; ask again."
             }
             Self::Used => "The approval that was named has been used; it is good for one decision.",
             Self::Lapsed => "The approval that was named was given too long ago.",

@@ -9,6 +9,7 @@ mod asked;
 pub mod check;
 mod decide;
 pub mod diff;
+pub mod digest;
 pub mod flips;
 pub mod obligation;
 pub mod question;

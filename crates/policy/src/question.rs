@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
+
+use crate::digest::Hasher;
 
 /// What a question is about if nobody says: policies can name it like any other resource.
 pub const UNSPECIFIED: &str = "unspecified";
@@ -65,23 +66,22 @@ impl Question {
     /// Names the question and what is to be done (`sha256:` and 64 hexadecimal digits), whatever the
     /// order of members in their JSON. An approval is bound to it.
     pub fn digest(&self, payload: Option<&Value>) -> String {
-        let mut hasher = Sha256::new();
-        hasher.update(DIGEST_DOMAIN);
+        let mut hasher = Hasher::new(DIGEST_DOMAIN);
         for party in [&self.principal, &self.resource] {
-            add_text(&mut hasher, &party.kind);
-            add_text(&mut hasher, &party.id);
-            add_object(&mut hasher, &party.properties);
+            hasher.text(&party.kind);
+            hasher.text(&party.id);
+            hasher.object(&party.properties);
         }
-        add_text(&mut hasher, &self.action);
-        add_object(&mut hasher, &self.context);
+        hasher.text(&self.action);
+        hasher.object(&self.context);
         match payload {
-            None => hasher.update("-"),
+            None => hasher.mark("-"),
             Some(payload) => {
-                hasher.update("+");
-                add_value(&mut hasher, payload);
+                hasher.mark("+");
+                hasher.value(payload);
             }
         }
-        format!("sha256:{}", hex::encode(hasher.finalize()))
+        hasher.finish()
     }
 }
 
@@ -121,42 +121,3 @@ pub(crate) fn is_type(text: &str) -> bool {
 
 /// Longer than any name of a type that somebody would write in a policy.
 pub(crate) const TYPE_BYTES_MAX: usize = 128;
-
-/// Texts carry their length, so that two of them cannot be mistaken for two others.
-fn add_text(hasher: &mut Sha256, text: &str) {
-    hasher.update(format!("{}:", text.len()));
-    hasher.update(text);
-}
-
-fn add_object(hasher: &mut Sha256, object: &Map<String, Value>) {
-    let mut members: Vec<_> = object.iter().collect();
-    members.sort_unstable_by_key(|(name, _)| *name);
-    hasher.update(format!("{{{}:", members.len()));
-    for (name, value) in members {
-        add_text(hasher, name);
-        add_value(hasher, value);
-    }
-}
-
-fn add_value(hasher: &mut Sha256, value: &Value) {
-    match value {
-        Value::Null => hasher.update("n"),
-        Value::Bool(true) => hasher.update("t"),
-        Value::Bool(false) => hasher.update("f"),
-        Value::Number(number) => {
-            hasher.update("#");
-            add_text(hasher, &number.to_string());
-        }
-        Value::String(text) => {
-            hasher.update("\"");
-            add_text(hasher, text);
-        }
-        Value::Array(values) => {
-            hasher.update(format!("[{}:", values.len()));
-            for value in values {
-                add_value(hasher, value);
-            }
-        }
-        Value::Object(object) => add_object(hasher, object),
-    }
-}

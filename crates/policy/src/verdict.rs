@@ -10,7 +10,7 @@ use crate::terms::Terms;
 /// How many policies and how many errors are told of one decision; of the rest, how many there are.
 pub const TOLD_MAX: usize = 20;
 
-/// How long an error's text may be.
+/// How long the text of an error may be, and a reason.
 pub const ERROR_CHARS_MAX: usize = 500;
 
 /// The four answers there are.
@@ -89,13 +89,18 @@ impl Decided {
         Self::by(Verdict::Deny, &[], reason)
     }
 
+    /// Allowed without a policy that says so, because none is obeyed.
+    pub fn allow(reason: &str) -> Self {
+        Self::by(Verdict::Allow, &[], reason)
+    }
+
     /// Decided by these policies; `otherwise` is the reason if none of them gives one.
     pub(crate) fn by(verdict: Verdict, policies: &[&Terms], otherwise: &str) -> Self {
         let reason = policies.iter().find_map(|terms| terms.reason());
         let told = policies.iter().take(TOLD_MAX);
         Self {
             verdict,
-            reason: reason.unwrap_or(otherwise).to_owned(),
+            reason: shorten(reason.unwrap_or(otherwise)),
             policies: told.map(|terms| terms.told.clone()).collect(),
             policies_left_out: policies.len().saturating_sub(TOLD_MAX),
             errors: Vec::new(),

@@ -130,6 +130,7 @@ impl Node {
             clock: self.clock,
             retention: self.retention,
             stopping: tasks.stopping().clone(),
+            request_timeout: self.request_timeout,
         }
     }
 

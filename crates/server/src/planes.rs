@@ -66,6 +66,8 @@ pub struct DataPlane {
     pub retention: Duration,
     /// The process ends: whoever waits is answered.
     pub stopping: CancellationToken,
+    /// After how long a request is given up.
+    pub request_timeout: Duration,
 }
 
 /// What accounts, rules, lists, the live tail, exports and the delivery log may touch.

@@ -113,6 +113,27 @@ fn a_time_out_that_was_noted_is_final_for_slow_clocks_too() {
     assert_eq!(approved, resolved(true));
 }
 
+fn spending(request_digest: &str, by: u128, seconds: u32) -> Spending<'_> {
+    Spending {
+        request_digest,
+        policy_digest: "sha256:policies",
+        by: decision(by),
+        at: at(seconds),
+    }
+}
+
+#[test]
+fn an_approval_is_no_good_once_other_policies_ask_for_it() {
+    let mut approval = resolved(true);
+    let changed = Spending {
+        policy_digest: "sha256:others",
+        ..spending("sha256:right", 2, 20)
+    };
+    assert_eq!(approval.spend(changed), Err(NotSpendable::PoliciesChanged));
+    assert_eq!(approval.spent, None, "it is not used up by that");
+    assert_eq!(approval.spend(spending("sha256:right", 2, 20)), Ok(()));
+}
+
 #[test]
 fn an_approval_is_spent_once_for_its_own_request_and_in_time() {
     let right = "sha256:right";
@@ -137,15 +158,15 @@ fn an_approval_is_spent_once_for_its_own_request_and_in_time() {
         ),
     ];
     for (name, mut approval, digest, seconds, expected) in cases {
-        let outcome = approval.spend(digest, decision(2), at(seconds));
+        let outcome = approval.spend(spending(digest, 2, seconds));
         assert_eq!(outcome, expected, "{name}");
         assert_eq!(approval.spent.is_some(), expected.is_ok(), "{name}");
     }
     let mut approval = resolved(true);
-    assert_eq!(approval.spend(right, decision(2), at(20)), Ok(()));
-    assert_eq!(approval.spend(right, decision(2), at(90)), Ok(()), "again");
+    assert_eq!(approval.spend(spending(right, 2, 20)), Ok(()));
+    assert_eq!(approval.spend(spending(right, 2, 90)), Ok(()), "again");
     assert_eq!(
-        approval.spend(right, decision(3), at(21)),
+        approval.spend(spending(right, 3, 21)),
         Err(NotSpendable::Used)
     );
 }
@@ -186,7 +207,7 @@ proptest! {
                 }
                 Step::Spend { right, by } => {
                     let digest = if right { "sha256:right" } else { "sha256:wrong" };
-                    if approval.spend(digest, decision(by), at(seconds)).is_ok() {
+                    if approval.spend(spending(digest, by, seconds)).is_ok() {
                         prop_assert!(right);
                         prop_assert_eq!(approval.spent.map(|spent| spent.by), Some(decision(by)));
                         prop_assert_eq!(approval.status(at(seconds)), Status::Approved);

@@ -2,7 +2,7 @@
 
 use domain::{
     DecisionId, OrgId, Timestamp, UserId,
-    approval::{Approval, NotSpendable, Refused, Resolution, Resolver},
+    approval::{Approval, NotSpendable, Refused, Resolution, Resolver, Spending},
 };
 use futures::future::join_all;
 use serde_json::json;
@@ -77,7 +77,12 @@ async fn of_many_who_resolve_and_spend_an_approval_one_is_the_first_and_the_othe
     let spend = |by: u128| {
         let by = DecisionId::from_uuid(Uuid::from_u128(by));
         journal.change_approval(org, id, move |approval| {
-            approval.spend("sha256:right", by, at(2))
+            approval.spend(Spending {
+                request_digest: "sha256:right",
+                policy_digest: "",
+                by,
+                at: at(2),
+            })
         })
     };
     let answers = join_all((10..10 + MANY).map(spend)).await;

@@ -31,12 +31,15 @@ const OPEN_PATIENCE: Duration = Duration::from_millis(250);
 /// An escalation that could not be recorded.
 const NOBODY_TO_ASK: &str = "This needs a person's approval, and just now nobody can be asked.";
 
+/// An answer in shadow mode.
+const NOT_OBEYED: &str = "This was asked in shadow mode, which allows everything; see `shadow`.";
+
 /// What is answered.
 #[derive(Debug)]
 pub struct Answer {
     pub decision_id: DecisionId,
     pub verdict: Verdict,
-    /// What the active version says; the verdict is another in shadow mode.
+    /// What the active version says; in shadow mode that is told in `shadow`.
     pub decided: Decided,
     pub policy_version: u32,
     pub policy_digest: String,
@@ -154,21 +157,23 @@ pub(super) fn evaluated(
         let payload = ask.payload.as_ref();
         version.policies.decide(ask.asked(), payload, is_approved)
     };
-    let decided = said_by(&guarded.active);
-    let (verdict, shadow) = match ask.mode {
+    let said = said_by(&guarded.active);
+    let (decided, shadow) = match ask.mode {
         Mode::Enforce => {
             let shadow = guarded.shadow.as_ref();
-            let shadow = shadow.map(|version| Shadow::new(version, said_by(version)));
-            (decided.verdict, shadow)
+            (
+                said,
+                shadow.map(|version| Shadow::new(version, said_by(version))),
+            )
         }
         Mode::Shadow => {
-            let shadow = Shadow::new(&guarded.active, decided.clone());
-            (Verdict::Allow, Some(shadow))
+            let shadow = Shadow::new(&guarded.active, said);
+            (Decided::allow(NOT_OBEYED), Some(shadow))
         }
     };
     Answer {
         decision_id,
-        verdict,
+        verdict: decided.verdict,
         decided,
         policy_version: guarded.active.number,
         policy_digest: guarded.active.policies.digest().to_owned(),

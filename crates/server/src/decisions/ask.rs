@@ -1,15 +1,24 @@
 //! What is asked, whichever door it came through.
 
-use domain::{DecisionId, fault::Fault};
+use domain::{
+    DecisionId,
+    fault::{Fault, FaultCode},
+};
 use policy::{Asked, Question};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// A question that can be answered.
+/// How long a question may be as it is recorded: the record has 16 KiB, and what is left of them must do for what
+/// we say of it, because what was decided is on record whatever it was.
+pub const QUESTION_BYTES_MAX: usize = 11 * 1024;
+
+/// A question that can be answered, and whose answer can be recorded.
 #[derive(Debug)]
 pub struct Ask {
     pub question: Question,
+    /// How long it is as it is recorded.
+    pub question_bytes: usize,
     asked: Asked,
     /// What the decision's audit event says of it.
     pub named: Named,
@@ -44,9 +53,20 @@ pub enum Mode {
 impl Ask {
     /// The pointers of faults are those of a [`Question`].
     pub fn new(question: Question, named: Named) -> Result<Self, Vec<Fault>> {
+        let asked = Asked::new(&question)?;
+        let question_bytes = serde_json::to_vec(&question).map_or(usize::MAX, |json| json.len());
+        if question_bytes > QUESTION_BYTES_MAX {
+            let detail = format!(
+                "A question is at most {QUESTION_BYTES_MAX} bytes, because it is recorded; this one is \
+                 {question_bytes}. Leave out of `context` what no policy asks about."
+            );
+            let fault = Fault::new(FaultCode::FieldTooLong, "/context", detail);
+            return Err(vec![fault]);
+        }
         Ok(Self {
-            asked: Asked::new(&question)?,
+            asked,
             question,
+            question_bytes,
             named,
             payload: None,
             mode: Mode::Enforce,

@@ -17,9 +17,12 @@ use super::{
     ask::{Ask, Mode, Named},
 };
 use crate::{
-    edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, read::Json},
+    edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, read::SmallJson},
     planes::DataPlane,
 };
+
+/// The largest body: a question, and some 50 KiB of payload.
+const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// What an agent wants to do.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -34,7 +37,7 @@ pub struct DecisionRequest {
     /// `type:id`, at most 256 characters; `<type>::"<id>"` in policies.
     #[schema(example = "invoice:4711")]
     resource: Option<String>,
-    /// What policies may look at; with what we add, at most 16 KiB. It is recorded.
+    /// What policies may look at; it is recorded. The whole question has at most 11 KiB.
     #[serde(default)]
     #[schema(value_type = Object)]
     context: Map<String, Value>,
@@ -61,9 +64,15 @@ pub struct Decision {
     reason: String,
     /// The policies that decided.
     policies: Vec<DecidingPolicy>,
+    /// How many more decided, if there are too many to be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policies_left_out: Option<usize>,
     /// Policies that could not be evaluated; the decision is `deny` then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<PolicyError>,
+    /// How many more could not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors_left_out: Option<usize>,
     #[schema(example = 3)]
     policy_version: u32,
     #[schema(example = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
@@ -107,6 +116,8 @@ pub struct ShadowDecision {
     decision: Verdict,
     reason: String,
     policies: Vec<DecidingPolicy>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<PolicyError>,
     policy_version: u32,
     policy_digest: String,
 }
@@ -127,7 +138,7 @@ pub struct ShadowDecision {
 pub async fn decide(
     State(plane): State<DataPlane>,
     caller: Caller<DecisionsWrite>,
-    Json(request): Json<DecisionRequest>,
+    SmallJson(request): SmallJson<DecisionRequest, BODY_BYTES_MAX>,
 ) -> Result<JsonAnswer<Decision>, Problem> {
     let ask = request
         .into_ask()
@@ -174,17 +185,19 @@ fn in_request(fault: Fault) -> Fault {
 
 impl From<Answer> for Decision {
     fn from(answer: Answer) -> Self {
-        let is_obeyed = answer.verdict == answer.decided.verdict;
         let decided = answer.decided;
+        let some = |count: usize| (count > 0).then_some(count);
         Self {
             decision_id: answer.decision_id,
             decision: answer.verdict,
             reason: decided.reason,
             policies: told(decided.policies),
+            policies_left_out: some(decided.policies_left_out),
             errors: decided.errors.into_iter().map(PolicyError::from).collect(),
+            errors_left_out: some(decided.errors_left_out),
             policy_version: answer.policy_version,
             policy_digest: answer.policy_digest,
-            modified_payload: decided.modified_payload.filter(|_| is_obeyed),
+            modified_payload: decided.modified_payload,
             expires_at: answer.expires_at,
             fallback: answer.is_fallback,
             shadow: answer.shadow.map(ShadowDecision::from),
@@ -199,6 +212,12 @@ impl From<Shadow> for ShadowDecision {
             decision: shadow.decided.verdict,
             reason: shadow.decided.reason,
             policies: told(shadow.decided.policies),
+            errors: shadow
+                .decided
+                .errors
+                .into_iter()
+                .map(PolicyError::from)
+                .collect(),
             policy_version: shadow.policy_version,
             policy_digest: shadow.policy_digest,
         }

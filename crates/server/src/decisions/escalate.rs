@@ -6,7 +6,7 @@
 
 use domain::{
     DecisionId, OrgId, Timestamp,
-    approval::{Approval, NotSpendable},
+    approval::{Approval, NotSpendable, Spending},
     guard::Settings,
 };
 use policy::Verdict;
@@ -50,8 +50,14 @@ pub async fn settled(
         });
     };
     let digest = ask.question.digest(ask.payload.as_ref());
-    let (id, now) = (escalated.decision_id, plane.clock.now());
-    let spent = plane.approvals.spend(org, approval, &digest, id, now);
+    let id = escalated.decision_id;
+    let spending = Spending {
+        request_digest: &digest,
+        policy_digest: &escalated.policy_digest,
+        by: id,
+        at: plane.clock.now(),
+    };
+    let spent = plane.approvals.spend(org, approval, spending);
     Ok(match spent.await? {
         Ok(_) => Answer {
             approval: Some(approval),
@@ -135,6 +141,7 @@ fn name(why: NotSpendable) -> &'static str {
         NotSpendable::Denied => "approval_denied",
         NotSpendable::TimedOut => "approval_timed_out",
         NotSpendable::Mismatch => "approval_mismatch",
+        NotSpendable::PoliciesChanged => "policies_changed",
         NotSpendable::Used => "approval_used",
         NotSpendable::Lapsed => "approval_lapsed",
     }

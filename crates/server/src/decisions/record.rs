@@ -1,6 +1,6 @@
 //! The audit event that a decision is: whoever has it and the policies can make the decision again.
 
-use domain::DecisionId;
+use domain::{DecisionId, event::METADATA_BYTES_MAX};
 use policy::{ENGINE, Question, Verdict, verdict::Failed};
 use serde::Serialize;
 
@@ -11,6 +11,10 @@ use super::{
 };
 
 pub const EVENT_TYPE: &str = "decision";
+
+/// What is recorded beside the question, and beside reason, policies and errors, which fill what is left: ids,
+/// digests and the names of members.
+const REST_BYTES_MAX: usize = 1024;
 
 /// A decision as the trail has it.
 #[derive(Serialize)]
@@ -27,14 +31,23 @@ pub struct Recorded<'a> {
 struct Metadata<'a> {
     decision: Verdict,
     reason: &'a str,
+    /// Those that decided; in shadow mode, what is told in `shadow`.
     policies: Vec<&'a str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    errors: &'a [Failed],
+    #[serde(skip_serializing_if = "is_zero")]
+    policies_left_out: usize,
+    /// Of the same policies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<&'a Failed>,
+    #[serde(skip_serializing_if = "is_zero")]
+    errors_left_out: usize,
     policy_version: u32,
     policy_digest: &'a str,
     engine: &'static str,
     question: &'a Question,
     request_digest: String,
+    /// Whether there was a payload: some policies permit nothing without one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    has_payload: bool,
     #[serde(skip_serializing_if = "is_enforced")]
     mode: Mode,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,6 +69,17 @@ struct RecordedShadow<'a> {
 
 impl<'a> Recorded<'a> {
     pub fn new(ask: &'a Ask, answer: &'a Answer) -> Self {
+        let said = match (ask.mode, &answer.shadow) {
+            (Mode::Shadow, Some(shadow)) => &shadow.decided,
+            _ => &answer.decided,
+        };
+        let mut room = Room(METADATA_BYTES_MAX - REST_BYTES_MAX);
+        room.take(ask.question_bytes);
+        room.holds(&answer.decided.reason);
+        let ids = said.policies.iter().map(|one| &*one.id);
+        let policies: Vec<&str> = ids.take_while(|id| room.holds(id)).collect();
+        let errors = said.errors.iter();
+        let errors: Vec<&Failed> = errors.take_while(|failed| room.holds(failed)).collect();
         Self {
             event_type: EVENT_TYPE,
             named: &ask.named,
@@ -64,13 +88,16 @@ impl<'a> Recorded<'a> {
             metadata: Metadata {
                 decision: answer.verdict,
                 reason: &answer.decided.reason,
-                policies: answer.decided.policies.iter().map(|one| &*one.id).collect(),
-                errors: &answer.decided.errors,
+                policies_left_out: said.policies_left_out + said.policies.len() - policies.len(),
+                policies,
+                errors_left_out: said.errors_left_out + said.errors.len() - errors.len(),
+                errors,
                 policy_version: answer.policy_version,
                 policy_digest: &answer.policy_digest,
                 engine: &ENGINE,
                 question: &ask.question,
                 request_digest: ask.question.digest(ask.payload.as_ref()),
+                has_payload: ask.payload.is_some(),
                 mode: ask.mode,
                 shadow: answer.shadow.as_ref().map(|shadow| RecordedShadow {
                     decision: shadow.decided.verdict,
@@ -82,6 +109,31 @@ impl<'a> Recorded<'a> {
             },
         }
     }
+}
+
+/// How many bytes are left.
+struct Room(usize);
+
+impl Room {
+    fn take(&mut self, bytes: usize) -> bool {
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// Whether there is room for this, with a comma; it is taken then.
+    fn holds(&mut self, value: &impl Serialize) -> bool {
+        let json = serde_json::to_vec(value);
+        self.take(json.map_or(usize::MAX, |json| json.len() + 1))
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 #[expect(

@@ -88,13 +88,29 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let JsonBytes(bytes) = in_time(JsonBytes::from_request(request, state)).await?;
-        serde_json::from_slice(&bytes).map(Json).map_err(|error| {
-            Problem::new(
-                ErrorCode::InvalidBody,
-                format!("The body could not be read: {error}."),
-            )
-        })
+        parsed(&bytes).map(Self)
     }
+}
+
+/// The same of at most so many bytes.
+#[derive(Debug)]
+pub struct SmallJson<T, const BYTES_MAX: usize>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<S>
+    for SmallJson<T, BYTES_MAX>
+{
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        parsed(&small_json(request, BYTES_MAX).await?).map(Self)
+    }
+}
+
+fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let detail = format!("The body could not be read: {error}.");
+        Problem::new(ErrorCode::InvalidBody, detail)
+    })
 }
 
 /// A body that says it is JSON and has no more bytes than these, not yet parsed.

@@ -4,7 +4,7 @@
 //! should that fail or the process die in between. The event follows from the change to the byte, and so does
 //! its id: told twice, it is listed once and alerts once.
 
-use std::time::Duration;
+use std::{future::ready, time::Duration};
 
 use domain::{OrgId, Timestamp, event::accept::Arrival, id::Tail};
 use serde::Serialize;
@@ -42,6 +42,11 @@ pub trait Change: Sized + Sync {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<Self>, store::Error>> + Send;
 
+    /// Whether it is still to be told. What is not is noted as if it had been.
+    fn stands(&self, _plane: &ControlPlane) -> impl Future<Output = Result<bool, Error>> + Send {
+        ready(Ok(true))
+    }
+
     /// Notes that it was told.
     fn note(&self, store: &Store) -> impl Future<Output = Result<(), store::Error>> + Send;
 
@@ -60,8 +65,8 @@ pub trait Change: Sized + Sync {
 
 /// Why the trail was not told.
 #[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error("record a change")]
+pub enum Error {
+    #[error("record a change, or ask whether it is still to be told")]
     Journal(#[from] journal::Error),
     #[error("read or note which changes are recorded")]
     Store(#[from] store::Error),
@@ -127,9 +132,17 @@ where
 async fn tell_all<C: Change>(plane: &ControlPlane) -> Result<(), store::Error> {
     let made_before = plane.clock.now().minus(C::LEFT_BEHIND_AFTER);
     for change in C::untold(&plane.store, made_before, ROUND_MAX).await? {
-        or_later(C::OF, &change.id(), record(plane, &change).await);
+        or_later(C::OF, &change.id(), settle(plane, &change).await);
     }
     Ok(())
+}
+
+async fn settle<C: Change>(plane: &ControlPlane, change: &C) -> Result<(), Error> {
+    if change.stands(plane).await? {
+        record(plane, change).await
+    } else {
+        Ok(change.note(&plane.store).await?)
+    }
 }
 
 async fn record<C: Change>(plane: &ControlPlane, change: &C) -> Result<(), Error> {

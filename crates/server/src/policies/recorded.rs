@@ -2,9 +2,12 @@
 
 use domain::{DecisionId, EventId};
 use policy::{Asked, Decided, PolicySet, Question, Verdict};
-use serde::{Deserialize, de::IgnoredAny};
 
-use crate::decisions::record::result;
+use crate::decisions::{
+    ask::Mode,
+    record::result,
+    recorded::{NotOurs, RecordedDecision, Said},
+};
 
 /// A recorded decision.
 #[derive(Debug)]
@@ -21,14 +24,6 @@ pub struct Recorded {
     pub is_approved: bool,
     /// What the version said that was watched.
     pub shadow: Option<Said>,
-}
-
-/// What a version said.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Said {
-    pub decision: Verdict,
-    pub policy_version: u32,
-    pub policy_digest: String,
 }
 
 /// Why an event is no decision that could be made again.
@@ -54,69 +49,50 @@ pub enum Differs {
     Otherwise(Box<Decided>),
 }
 
-#[derive(Deserialize)]
-struct Event {
-    id: String,
-    decision_id: Option<String>,
-    result: String,
-    metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    decision: Verdict,
-    #[serde(default)]
-    policies: Vec<String>,
-    policy_version: u32,
-    policy_digest: String,
-    question: Question,
-    #[serde(default)]
-    mode: Mode,
-    shadow: Option<Said>,
-    approval: Option<String>,
-    /// The policies asked for a person, and nobody could be asked or the approval was no good.
-    refused: Option<IgnoredAny>,
-}
-
-#[derive(Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Mode {
-    #[default]
-    Enforce,
-    Shadow,
+impl From<NotOurs> for NotADecision {
+    fn from(why: NotOurs) -> Self {
+        match why {
+            NotOurs::OtherShape => Self::OtherShape,
+            NotOurs::OtherId => Self::NotOurs,
+        }
+    }
 }
 
 impl Recorded {
     /// Reads a stored event.
     pub fn read(json: &str) -> Result<Self, NotADecision> {
-        let event: Event = serde_json::from_str(json).map_err(|_| NotADecision::OtherShape)?;
-        let metadata = event.metadata;
-        let id: EventId = event.id.parse().map_err(|_| NotADecision::NotOurs)?;
-        let decision: Option<DecisionId> = event.decision_id.and_then(|id| id.parse().ok());
-        if decision.map(DecisionId::uuid) != Some(id.uuid()) {
-            return Err(NotADecision::NotOurs);
-        }
+        let RecordedDecision {
+            id,
+            result: recorded_result,
+            metadata,
+            ..
+        } = RecordedDecision::read(json)?;
+        let (Some(question), Some(version), Some(digest)) = (
+            metadata.question,
+            metadata.policy_version,
+            metadata.policy_digest,
+        ) else {
+            return Err(NotADecision::OtherShape);
+        };
         let is_refused = metadata.refused.is_some();
         let is_denied = metadata.decision == Verdict::Deny;
-        if event.result != result(metadata.decision) || (is_refused && !is_denied) {
+        if recorded_result != result(metadata.decision) || (is_refused && !is_denied) {
             return Err(NotADecision::OtherResult);
         }
         // In shadow mode it is the active version whose word is told beside the answer.
         let (said, shadow) = match (metadata.mode, metadata.shadow) {
             (Mode::Enforce, shadow) if is_refused => (Verdict::Escalate, shadow),
             (Mode::Enforce, shadow) => (metadata.decision, shadow),
-            (Mode::Shadow, Some(said)) if said.policy_version == metadata.policy_version => {
-                (said.decision, None)
-            }
+            (Mode::Shadow, Some(said)) if said.policy_version == version => (said.decision, None),
             (Mode::Shadow, _) => return Err(NotADecision::SaysNothing),
         };
         Ok(Self {
             id,
-            question: metadata.question,
+            question,
             said,
             policies: metadata.policies,
-            version: metadata.policy_version,
-            digest: metadata.policy_digest,
+            version,
+            digest,
             is_approved: metadata.approval.is_some(),
             shadow,
         })

@@ -14,7 +14,7 @@ use std::{
 
 use domain::{
     DecisionId, OrgId, Timestamp,
-    approval::{Approval, NotSpendable, Refused, Resolution, Status},
+    approval::{Approval, NotSpendable, Refused, Resolution, Spending, Status},
     clock::Clock,
 };
 use journal::{Journal, approvals::ApprovalEntry, streams::Bucket};
@@ -90,16 +90,14 @@ impl Approvals {
         opened.map(|_| ())
     }
 
-    /// Uses an approval up for the decision `by`, unless it does not cover the request or another was first.
+    /// Uses an approval up for a decision, unless it does not cover the request or another was first.
     pub async fn spend(
         &self,
         org: OrgId,
         id: DecisionId,
-        request_digest: &str,
-        by: DecisionId,
-        now: Timestamp,
+        spending: Spending<'_>,
     ) -> Result<Result<Approval, NotSpendable>, journal::Error> {
-        let spend = |approval: &mut Approval| approval.spend(request_digest, by, now);
+        let spend = |approval: &mut Approval| approval.spend(spending);
         let spent = self.change(org, id, spend).await?;
         Ok(spent.unwrap_or(Err(NotSpendable::Unknown)))
     }

@@ -191,19 +191,18 @@ impl Guards {
         self.beginnings.fetch_add(1, Ordering::Release);
         self.held.invalidate_all();
         let mut reading = JoinSet::new();
-        loop {
-            tokio::select! {
-                changed = changes.next() => for org in changed? {
-                    let before = self.note_change(org);
-                    // Those of whom nobody has asked are read when somebody does.
-                    if self.held.contains_key(&(org, before)) {
-                        reading.spawn(self.clone().replace(org, before));
-                    }
-                },
-                Some(_) = reading.join_next() => {}
-                () = stopping.cancelled() => return Ok(()),
+        // Nothing but the end may interrupt the wait for a change: what a wait had taken is lost with it.
+        while let Some(changed) = stopping.run_until_cancelled(changes.next()).await {
+            for org in changed? {
+                let before = self.note_change(org);
+                // Those of whom nobody has asked are read when somebody does.
+                if self.held.contains_key(&(org, before)) {
+                    reading.spawn(self.clone().replace(org, before));
+                }
             }
+            while reading.try_join_next().is_some() {}
         }
+        Ok(())
     }
 
     /// What was known before the change.

@@ -181,6 +181,42 @@ async fn what_policies_have_no_word_for_is_refused_and_not_left_out() {
 }
 
 #[tokio::test]
+async fn what_was_decided_is_on_record_however_much_there_is_to_say_of_it() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let failing: String = (10..40)
+        .map(|n| {
+            let id = format!("{n}{}", "i".repeat(126));
+            format!("@id(\"{id}\") forbid (principal, action, resource) when {{ context.{id} }};")
+        })
+        .collect();
+    customer
+        .put_in_force(&format!(
+            r#"@id("all") permit (principal, action, resource); {failing}"#
+        ))
+        .await;
+    let ask = |bytes: usize| json!({"agent_id": "a", "action": "a.b", "context": {"text": "x".repeat(bytes)}, "payload": {}});
+    let decision = customer.decide(&ask(11_000)).await;
+    assert_eq!(decision["decision"], "deny", "{decision}");
+    let told = decision["errors"].as_array().expect("errors").len();
+    assert_eq!(decision["errors_left_out"], 30 - told, "{decision}");
+    let event = recorded(customer, &decision).await;
+    let told = event["metadata"]["errors"]
+        .as_array()
+        .expect("errors")
+        .len();
+    assert!((1..20).contains(&told), "{event}");
+    assert_eq!(event["metadata"]["errors_left_out"], 30 - told);
+    assert_eq!(event["metadata"]["has_payload"], true);
+
+    let too_long = customer.post("/v1/runtime/decisions", &ask(11_300)).await;
+    let problem = problem(too_long, 422).await;
+    assert_eq!(problem["errors"][0]["pointer"], "/context", "{problem}");
+    let too_large = customer.post("/v1/runtime/decisions", &ask(70_000)).await;
+    assert_eq!(too_large.status(), StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+#[tokio::test]
 async fn in_shadow_mode_everything_is_allowed_and_it_is_said_what_would_not_have_been() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
@@ -190,6 +226,8 @@ async fn in_shadow_mode_everything_is_allowed_and_it_is_said_what_would_not_have
     assert_eq!(decision["decision"], "allow");
     assert_eq!(decision["shadow"]["decision"], "deny");
     assert_eq!(decision["shadow"]["policy_version"], version);
+    assert_eq!(decision["shadow"]["reason"], "No policy permits this.");
+    assert_ne!(decision["reason"], decision["shadow"]["reason"]);
     let event = recorded(customer, &decision).await;
     assert_eq!(event["result"], "allowed");
     assert_eq!(event["metadata"]["mode"], "shadow");
