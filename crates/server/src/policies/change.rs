@@ -25,11 +25,11 @@ pub(super) struct Author<'a> {
     by: String,
 }
 
-/// A version that is kept.
+/// What became of a version that somebody wrote.
 pub(super) enum Kept {
-    New(Box<Version>),
-    /// The newest version says the same already; it is this one.
-    Before(u32),
+    Anew(Box<Version>),
+    /// It is there already, as this one.
+    AlreadyAs(u32),
 }
 
 impl<'a> Author<'a> {
@@ -77,9 +77,9 @@ impl<'a> Author<'a> {
         match added {
             Added::Made(version, told) => {
                 telling::tell(self.plane, &*told).await;
-                Ok(Kept::New(version))
+                Ok(Kept::Anew(version))
             }
-            Added::Same(version) => Ok(Kept::Before(version)),
+            Added::Same(version) => Ok(Kept::AlreadyAs(version)),
             Added::Full => {
                 let detail = format!(
                     "Your organisation has {most} versions of its policies, and there can be no more: none is \

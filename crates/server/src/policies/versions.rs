@@ -46,9 +46,9 @@ pub async fn create(
     let written = checked(&plane, caller.org, new).await?;
     let author = Author::of(&plane, &caller);
     match author.write(written).await? {
-        Kept::New(version) => Ok((StatusCode::CREATED, JsonAnswer((*version).into()))),
-        Kept::Before(version) => {
-            let found = found(&plane, &caller, version).await?;
+        Kept::Anew(version) => Ok((StatusCode::CREATED, JsonAnswer((*version).into()))),
+        Kept::AlreadyAs(version) => {
+            let found = found(&plane, caller.org, version).await?;
             Ok((StatusCode::OK, JsonAnswer(found)))
         }
     }
@@ -101,18 +101,14 @@ pub async fn show(
     caller: Caller<PoliciesRead>,
     IdInPath(version): IdInPath<u32>,
 ) -> Result<JsonAnswer<VersionBody>, Problem> {
-    found(&plane, &caller, version).await.map(JsonAnswer)
+    found(&plane, caller.org, version).await.map(JsonAnswer)
 }
 
-async fn found<P: crate::edge::caller::Permission>(
-    plane: &ControlPlane,
-    caller: &Caller<P>,
-    version: u32,
-) -> Result<VersionBody, Problem> {
+async fn found(plane: &ControlPlane, org: OrgId, version: u32) -> Result<VersionBody, Problem> {
     if version == STARTER {
         return Ok(VersionBody::starter());
     }
-    let found = plane.store.policy_version(caller.org, version).await?;
+    let found = plane.store.policy_version(org, version).await?;
     found.map(VersionBody::from).ok_or_else(no_such_version)
 }
 

@@ -367,14 +367,13 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
         .spawn();
     let mut piped = piped.expect("watchbell starts");
     let mut stdin = piped.stdin.take().expect("a pipe");
-    let one: String = text
+    let decisions = text
         .lines()
-        .filter(|line| line.contains(r#""event_type":"decision""#))
-        .take(3)
-        .chain([older.as_str()])
-        .map(|line| format!("{line}\n"))
-        .collect();
-    stdin.write_all(one.as_bytes()).expect("written");
+        .filter(|line| line.contains(r#""event_type":"decision""#));
+    let lines: Vec<&str> = decisions.take(3).chain([older.as_str()]).collect();
+    stdin
+        .write_all(lines.join("\n").as_bytes())
+        .expect("written");
     drop(stdin);
     let output = piped.wait_with_output().expect("it ended");
     assert_eq!(output.status.code(), Some(0));
