@@ -38,8 +38,8 @@ pub struct BacktestAnswer {
 /// Tells what a version would have decided.
 ///
 /// Decisions that are on record are made again with this version, newest first, and compared with what the
-/// policies said then. Nothing is recorded. What an agent wanted to send is not on record: what `@obligation`
-/// changes counts as changed.
+/// policies said then. Nothing is recorded. Of what an agent wanted to send it is on record only whether there was
+/// something: what `@obligation` changes in it counts as changed.
 #[utoipa::path(
     post, path = "/v1/policies/versions/{version}/backtest", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
@@ -85,7 +85,7 @@ impl Look for Anew {
             self.compared.skip();
             return;
         };
-        let decided = self.policies.decide_again(&asked, decision.is_approved);
+        let decided = decision.decide_by(&self.policies, &asked);
         self.compared
             .add(decision, decided.verdict, Some(decided.reason));
     }
