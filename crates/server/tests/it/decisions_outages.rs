@@ -112,7 +112,10 @@ async fn without_the_journal_nothing_is_answered_unless_the_organisation_fails_o
         let count = decisions.count();
         (count > 0).then_some(count)
     });
-    assert_eq!(of_closed.await, 1, "what is not recorded is not answered");
+    // What was answered is listed. What was refused may be too: the client of NATS still holds the message when we give
+    // up, and sends it once the journal is back. Nobody was told to go ahead.
+    let of_closed = of_closed.await;
+    assert!((1..=2).contains(&of_closed), "{of_closed}");
 }
 
 #[tokio::test]
