@@ -67,8 +67,9 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         )
         .route(
             "/v1/hooks/claude-code/pre-tool-use",
-            per_key(Decide, post(hook::before::before))
-                .route_layer(middleware::from_fn(hook::on_error::answered)),
+            per_key(Decide, post(hook::before::before)).route_layer(
+                middleware::from_fn_with_state(data.clone(), hook::on_error::answered),
+            ),
         )
         .route(
             "/v1/hooks/claude-code/post-tool-use",

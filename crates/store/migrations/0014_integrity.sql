@@ -14,10 +14,11 @@ CREATE TABLE integrity_findings (
     session_id  text,
     -- Of the event: what it is told by follows from it.
     received_at timestamptz NOT NULL,
-    found_at    timestamptz NOT NULL DEFAULT now(),
-    -- Serves finding one once, and forgetting the one that was told.
-    PRIMARY KEY (org_id, event_id)
+    -- When it may be told: one that was escalated waits for word of an approval.
+    due_at      timestamptz NOT NULL,
+    -- Serves having one for each decision, however many events name it, and forgetting the one that was told.
+    PRIMARY KEY (org_id, decision_id)
 );
 
 -- Serves telling the trail what it was not told yet.
-CREATE INDEX integrity_findings_to_tell ON integrity_findings (found_at);
+CREATE INDEX integrity_findings_to_tell ON integrity_findings (due_at);

@@ -6,19 +6,25 @@
 
 use std::time::Duration;
 
-use domain::{DecisionId, EventId, OrgId, Timestamp};
-use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
+use domain::{DecisionId, EventId, OrgId, Timestamp, approval};
+use sqlx::{
+    FromRow, Postgres, Transaction, postgres::types::PgInterval, types::time::OffsetDateTime,
+};
 use uuid::Uuid;
 
 use crate::{
     Error, Store,
-    events::EventRow,
+    events::{EventRow, StoredEvent},
     times::{from_database, to_database},
 };
 
-/// How long it is waited for word of an approval. The agent hears of it as soon as it is given, the trail a
-/// moment later, or some seconds if whoever took it died: what the agent did then may be in the log before it.
+/// How long it is waited for word of an approval before anything is said. The agent hears of it as soon as it
+/// is given, and what it does then may be in the log first. Who tells asks the journal too, so this saves questions
+/// and decides nothing.
 pub const APPROVAL_GRACE: Duration = Duration::from_secs(60);
+
+/// How far the clock that an approval ended by may be behind the one it was asked by.
+const BEHIND_MAX: Duration = Duration::from_secs(3600);
 
 /// Something that was done though it was not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +34,7 @@ pub struct Finding {
     pub event: EventId,
     pub received_at: Timestamp,
     pub decision: DecisionId,
-    pub decided: Decided,
+    pub decided: NotAllowed,
     pub event_type: String,
     pub agent_id: String,
     pub action: String,
@@ -37,13 +43,13 @@ pub struct Finding {
 
 /// How it had been decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decided {
+pub enum NotAllowed {
     Denied,
     /// A person was asked, who did not approve.
     Escalated,
 }
 
-impl Decided {
+impl NotAllowed {
     /// The `result` of the decision's event.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -62,6 +68,7 @@ pub(crate) async fn note(
         .iter()
         .filter(|row| is_done(row))
         .filter_map(|row| Some((*row, row.decision_id?.parse().ok()?)))
+        .filter(|(_, decision)| is_ours(*decision))
         .collect();
     if done.is_empty() {
         return Ok(());
@@ -75,19 +82,22 @@ pub(crate) async fn note(
         values.collect::<Vec<_>>()
     };
     let decisions = done.iter().map(|(_, decision)| decision.uuid());
+    let names = done.iter().map(|(_, decision)| decision.to_string());
     let times = done.iter().map(|(row, _)| to_database(row.received_at));
     // `OFFSET 0` has each decision looked up by its key, on its day; joined, all days would be looked at.
     sqlx::query(
         "INSERT INTO integrity_findings (org_id, event_id, received_at, decision_id, decided, event_type,
-                                         agent_id, action, session_id)
+                                         agent_id, action, session_id, due_at)
          SELECT done.org_id, done.event_id, done.received_at, done.decision_id, decision.result,
-                done.event_type, done.agent_id, done.action, done.session_id
+                done.event_type, done.agent_id, done.action, done.session_id,
+                now() + CASE decision.result WHEN 'escalated' THEN $10 ELSE interval '0' END
          FROM UNNEST($1::uuid[], $2::uuid[], $3::timestamptz[], $4::uuid[], $5::text[], $6::text[],
                      $7::text[], $8::text[], $9::text[])
               AS done (org_id, event_id, received_at, decided_in, decision_id, event_type, agent_id, action,
                        session_id)
          CROSS JOIN LATERAL (SELECT result FROM audit_events
                              WHERE org_id = done.org_id AND id = done.decided_in
+                               AND decision_id = done.decision_id
                                AND event_type = 'decision' AND result IN ('denied', 'escalated')
                              OFFSET 0) AS decision
          ON CONFLICT DO NOTHING",
@@ -96,11 +106,12 @@ pub(crate) async fn note(
     .bind(uuids(|row| row.id.uuid()))
     .bind(times.collect::<Vec<_>>())
     .bind(decisions.collect::<Vec<_>>())
-    .bind(texts(|row| row.decision_id))
+    .bind(names.collect::<Vec<_>>())
     .bind(texts(|row| Some(row.event_type)))
     .bind(texts(|row| Some(row.agent_id)))
     .bind(texts(|row| Some(row.action)))
     .bind(texts(|row| row.session_id))
+    .bind(PgInterval::try_from(APPROVAL_GRACE).expect("whole seconds"))
     .execute(&mut **transaction)
     .await?;
     Ok(())
@@ -114,48 +125,68 @@ fn is_done(row: &EventRow<'_>) -> bool {
         && !["decision", "approval"].contains(&row.event_type)
 }
 
+/// Whether a decision of ours can have this id. One that follows from what a client said can be known before
+/// its event is sent, so such an event can name itself.
+fn is_ours(decision: DecisionId) -> bool {
+    !EventId::from_uuid(decision.uuid()).is_derived()
+}
+
 impl Store {
-    /// What was found before `found_before` and the trail was not told of, oldest first. What a person had
-    /// approved after all is forgotten.
+    /// What was to be told before `due_before`, oldest first.
     pub async fn untold_findings(
         &self,
-        found_before: Timestamp,
+        due_before: Timestamp,
         limit: u32,
     ) -> Result<Vec<Finding>, Error> {
-        let waited_for = to_database(found_before.minus(APPROVAL_GRACE));
-        sqlx::query(
-            "DELETE FROM integrity_findings AS finding
-             WHERE decided = 'escalated' AND found_at < $1
-               AND EXISTS (SELECT FROM audit_events AS approval
-                           WHERE approval.org_id = finding.org_id
-                             AND approval.decision_id = finding.decision_id
-                             AND approval.event_type = 'approval' AND approval.result = 'approved')",
-        )
-        .bind(waited_for)
-        .execute(&self.pool)
-        .await?;
         let rows: Vec<Row> = sqlx::query_as(
             "SELECT org_id, event_id, received_at, decision_id, decided, event_type, agent_id, action,
                     session_id
-             FROM integrity_findings
-             WHERE found_at < $1 AND (decided = 'denied' OR found_at < $2)
-             ORDER BY found_at LIMIT $3",
+             FROM integrity_findings WHERE due_at < $1 ORDER BY due_at LIMIT $2",
         )
-        .bind(to_database(found_before))
-        .bind(waited_for)
+        .bind(to_database(due_before))
         .bind(i64::from(limit))
         .fetch_all(&self.pool)
         .await?;
         rows.into_iter().map(Finding::try_from).collect()
     }
 
-    /// The trail has the audit event of this finding.
+    /// The event of ours that says how the approval of a decision ended. Anybody may send events that say such a
+    /// thing; only ours has an id that follows from the decision, which the index alone tells.
+    pub async fn end_of_approval(
+        &self,
+        org: OrgId,
+        decision: DecisionId,
+    ) -> Result<Option<StoredEvent>, Error> {
+        let decided = EventId::from_uuid(decision.uuid());
+        let like = EventId::with_tail(decided.time(), approval::event_tail(decision)).uuid();
+        let found: Option<Uuid> = sqlx::query_scalar(
+            "SELECT id FROM audit_events
+             WHERE org_id = $1 AND decision_id = $2 AND id >= $3
+               AND substring(uuid_send(id) FROM 7) = substring(uuid_send($4) FROM 7)
+             ORDER BY id LIMIT 1",
+        )
+        .bind(org.uuid())
+        .bind(decision.to_string())
+        .bind(EventId::first_at(decided.time().minus(BEHIND_MAX)).uuid())
+        .bind(like)
+        .fetch_optional(&self.pool)
+        .await?;
+        match found {
+            Some(id) => self.event(org, EventId::from_uuid(id)).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The trail has the audit event of this finding, or it was none.
     pub async fn finding_told(&self, finding: &Finding) -> Result<(), Error> {
-        sqlx::query("DELETE FROM integrity_findings WHERE org_id = $1 AND event_id = $2")
-            .bind(finding.org.uuid())
-            .bind(finding.event.uuid())
-            .execute(&self.pool)
-            .await?;
+        sqlx::query(
+            "DELETE FROM integrity_findings WHERE org_id = $1 AND decision_id = $2 AND event_id = $3",
+        )
+        .bind(finding.org.uuid())
+        .bind(finding.decision.to_string())
+        .bind(finding.event.uuid())
+        .execute(&self.pool)
+        .await?;
         Ok(())
     }
 }
@@ -182,7 +213,7 @@ impl TryFrom<Row> for Finding {
             problem,
         };
         let decision = row.decision_id.parse();
-        let known = [Decided::Denied, Decided::Escalated];
+        let known = [NotAllowed::Denied, NotAllowed::Escalated];
         let decided = known.into_iter().find(|one| one.as_str() == row.decided);
         Ok(Self {
             org: OrgId::from_uuid(row.org_id),

@@ -8,7 +8,9 @@ use std::{
 
 use serde_json::value::RawValue;
 
-use super::{AHEAD_MAX, EVENT_BYTES_MAX, EventView, NAME_CHARS_MAX, check, view::text};
+use super::{
+    AHEAD_MAX, EVENT_BYTES_MAX, EventView, NAME_CHARS_MAX, RESOURCE_CHARS_MAX, check, view::text,
+};
 use crate::{
     EventId, OrgId, Timestamp,
     fault::{Fault, FaultCode},
@@ -207,7 +209,7 @@ fn check_fields(event: &EventView<'_>) -> Result<(), Fault> {
         "resource",
         event.resource,
         "a string of 1 to 256 characters",
-        short(256),
+        short(RESOURCE_CHARS_MAX),
     )?;
     check::optional(
         "severity",

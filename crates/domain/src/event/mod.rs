@@ -25,5 +25,7 @@ pub const EVENT_BYTES_MAX: usize = 32 * 1024;
 pub const METADATA_BYTES_MAX: usize = 16 * 1024;
 /// The longest `client_event_id`, and the longest of the ids that an event refers to.
 pub const NAME_CHARS_MAX: usize = 128;
+/// The longest `resource`.
+pub const RESOURCE_CHARS_MAX: usize = 256;
 /// How far an agent's clock may run ahead of ours.
 pub const AHEAD_MAX: Duration = Duration::from_secs(5 * 60);

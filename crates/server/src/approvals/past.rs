@@ -1,37 +1,11 @@
 //! A decision from the trail: one that was never escalated, or so long ago that its approval is not kept.
 
-use domain::{DecisionId, EventId, OrgId, Timestamp, approval, event::Filter};
+use domain::{DecisionId, EventId, OrgId, Timestamp, approval::Status};
 use journal::streams::Log;
 use serde::Deserialize;
-use serde_json::Value;
-use store::events::{EventsWanted, Order, StoredEvent};
 
 use super::body::{ApprovalBody, DecisionDetail, ResolutionBody};
-use crate::{edge::Problem, planes::ControlPlane};
-
-/// The event of a decision, as far as it is shown.
-#[derive(Deserialize)]
-struct DecisionEvent {
-    decision_id: Option<String>,
-    agent_id: String,
-    action: String,
-    resource: Option<String>,
-    received_at: Timestamp,
-    metadata: DecisionMetadata,
-}
-
-#[derive(Deserialize)]
-struct DecisionMetadata {
-    decision: Option<String>,
-    reason: Option<String>,
-    #[serde(default)]
-    policies: Vec<String>,
-    policy_version: Option<u32>,
-    policy_digest: Option<String>,
-    #[serde(default)]
-    question: Value,
-    request_digest: Option<String>,
-}
+use crate::{decisions::recorded::RecordedDecision, edge::Problem, planes::ControlPlane};
 
 /// The event that says how an approval ended.
 #[derive(Deserialize)]
@@ -40,6 +14,16 @@ struct ApprovalEvent {
     occurred_at: Timestamp,
     #[serde(default)]
     metadata: ApprovalMetadata,
+}
+
+impl ApprovalEvent {
+    fn read(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok()
+    }
+
+    fn is_approved(&self) -> bool {
+        self.result == Status::Approved.as_str()
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -62,33 +46,26 @@ pub async fn decision(
         .event(org, EventId::from_uuid(id.uuid()))
         .await?;
     let event = event.ok_or_else(not_found)?;
-    let event: DecisionEvent = serde_json::from_str(&event.json).map_err(|_| not_found())?;
-    // Anybody may send events; only ours can know the id that they are given.
-    if event
-        .decision_id
-        .is_none_or(|named| named.parse() != Ok(id))
-    {
-        return Err(not_found());
-    }
-    let said = event.metadata.decision.ok_or_else(not_found)?;
+    let event = RecordedDecision::read(&event.json).map_err(|_| not_found())?;
+    let metadata = event.metadata;
     let mut decision = DecisionDetail {
         summary: ApprovalBody {
             decision_id: id,
-            decision: said,
-            reason: event.metadata.reason.unwrap_or_default(),
+            decision: metadata.decision.as_str().to_owned(),
+            reason: metadata.reason,
             agent_id: event.agent_id,
             action: event.action,
             resource: event.resource,
-            policies: event.metadata.policies,
-            policy_version: event.metadata.policy_version,
-            policy_digest: event.metadata.policy_digest,
+            policies: metadata.policies,
+            policy_version: metadata.policy_version,
+            policy_digest: metadata.policy_digest,
             decided_at: event.received_at,
             expires_at: None,
             resolution: None,
         },
-        question: event.metadata.question,
+        question: serde_json::to_value(metadata.question).unwrap_or_default(),
         payload: None,
-        request_digest: event.metadata.request_digest,
+        request_digest: metadata.request_digest,
         spent_by: None,
     };
     if decision.summary.decision == "escalate" {
@@ -100,25 +77,11 @@ pub async fn decision(
 /// How an escalated decision ended whose approval is not kept any more. One that was never put to anybody,
 /// because the journal went away at that moment, is denied.
 async fn end(plane: &ControlPlane, org: OrgId, decision: &mut ApprovalBody) -> Result<(), Problem> {
-    let wanted = EventsWanted {
-        filter: Filter {
-            from: Some(decision.decided_at),
-            event_type: vec![approval::EVENT_TYPE.to_owned()],
-            decision_id: vec![decision.decision_id.to_string()],
-            ..Filter::default()
-        },
-        order: Order::OldestFirst,
-        after: None,
-        limit: 1,
-    };
-    let store = plane.store.clone();
-    let query = async move { store.list_events(org, &wanted).await };
+    let (store, id) = (plane.store.clone(), decision.decision_id);
+    let query = async move { store.end_of_approval(org, id).await };
     let found = plane.turns.run(org, query).await?;
-    let read = |event: &StoredEvent| serde_json::from_str::<ApprovalEvent>(&event.json).ok();
-    let ended = found.rows.first().and_then(read);
-    let is_approved = ended
-        .as_ref()
-        .is_some_and(|ended| ended.result == "approved");
+    let ended = found.and_then(|event| ApprovalEvent::read(&event.json));
+    let is_approved = ended.as_ref().is_some_and(ApprovalEvent::is_approved);
     decision.decision = if is_approved { "allow" } else { "deny" }.to_owned();
     decision.expires_at = ended.as_ref().and_then(|ended| ended.metadata.expires_at);
     decision.resolution = ended.map(|ended| ResolutionBody {
@@ -128,4 +91,9 @@ async fn end(plane: &ControlPlane, org: OrgId, decision: &mut ApprovalBody) -> R
         note: ended.metadata.note,
     });
     Ok(())
+}
+
+/// Whether the event of ours that says how an approval ended says that it was approved.
+pub fn is_approved(json: &str) -> bool {
+    ApprovalEvent::read(json).is_some_and(|ended| ended.is_approved())
 }

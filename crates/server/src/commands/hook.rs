@@ -1,12 +1,15 @@
 //! `watchbell hook`: prints what other programs' settings need to ask for decisions and to tell the trail.
 
 use anyhow::{Context as _, ensure};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use url::Url;
 
 use super::say;
-use crate::decisions::hook::wait::WAIT_S_MAX;
+use crate::decisions::hook::{
+    params::{OnAllow, OnError, spelled},
+    wait::WAIT_S_MAX,
+};
 
 /// How long Claude Code waits for an answer, in seconds. After that it goes on as if there were no hook, so it is
 /// longer than an answer ever takes: requests are given up after `http.request_timeout_s` (30).
@@ -36,24 +39,10 @@ pub(super) struct ClaudeCode {
     /// What becomes of a call that could not be decided about.
     #[arg(long, value_enum, default_value_t)]
     on_error: OnError,
-    /// How many seconds an escalated call waits for somebody to approve it; 0 asks the person at the terminal.
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=WAIT_S_MAX), value_name = "SECONDS")]
+    /// How many seconds an escalated call waits for somebody to approve it; 0 asks the person at the terminal, where
+    /// Claude Code would ask them, and denies otherwise.
+    #[arg(long, default_value_t = WAIT_S_MAX, value_parser = clap::value_parser!(u64).range(..=WAIT_S_MAX), value_name = "SECONDS")]
     wait: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum OnAllow {
-    #[default]
-    Pass,
-    Allow,
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum OnError {
-    #[default]
-    Deny,
-    Ask,
-    Pass,
 }
 
 impl Hook {
@@ -91,11 +80,9 @@ impl ClaudeCode {
         let mut query = url.query_pairs_mut();
         query.append_pair("agent_id", &self.agent_id);
         if is_asked {
-            query.append_pair("on_allow", name(&self.on_allow).as_str());
-            query.append_pair("on_error", name(&self.on_error).as_str());
-            if self.wait > 0 {
-                query.append_pair("wait", &self.wait.to_string());
-            }
+            query.append_pair("on_allow", &spelled(&self.on_allow));
+            query.append_pair("on_error", &spelled(&self.on_error));
+            query.append_pair("wait", &self.wait.to_string());
         }
         drop(query);
         Ok(url)
@@ -112,10 +99,4 @@ impl ClaudeCode {
             "timeout": TIMEOUT_S,
         }]})
     }
-}
-
-/// As the command line and the address both spell it.
-fn name(value: &impl ValueEnum) -> String {
-    let possible = value.to_possible_value();
-    possible.map_or_else(String::new, |value| value.get_name().to_owned())
 }

@@ -113,16 +113,16 @@ fn may_be_asked(
     org: OrgId,
     ask: &Ask,
 ) -> Result<(), (&'static str, &'static str)> {
+    let shown = serde_json::to_vec(&(&ask.question, &ask.payload));
+    if !shown.is_ok_and(|shown| shown.len() <= SHOWN_BYTES_MAX) {
+        let reason = "This needs a person's approval, and question and payload are too large to be shown to one (256 KiB).";
+        return Err(("too_large", reason));
+    }
+    // Last, because it promises room.
     plane.approvals.room(org).map_err(|TooMany| {
         let reason = "This needs a person's approval, and as many wait for one as may wait.";
         ("too_many_pending", reason)
-    })?;
-    let shown = serde_json::to_vec(&(&ask.question, &ask.payload));
-    if shown.is_ok_and(|shown| shown.len() <= SHOWN_BYTES_MAX) {
-        return Ok(());
-    }
-    let reason = "This needs a person's approval, and question and payload are too large to be shown to one (256 KiB).";
-    Err(("too_large", reason))
+    })
 }
 
 fn denied(

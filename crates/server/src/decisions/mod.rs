@@ -2,7 +2,7 @@
 //!
 //! A question comes through a door ([`decide`], [`authzen`], [`hook`]), becomes an [`ask`] that can be answered, is
 //! evaluated by the organisation's policies from memory and put on [`record`], and then is told ([`answer`]). Nothing
-//! here needs PostgreSQL.
+//! here needs PostgreSQL. [`recorded`] reads what is on record.
 
 pub mod answer;
 pub mod ask;
@@ -11,3 +11,4 @@ pub mod decide;
 mod escalate;
 pub mod hook;
 pub mod record;
+pub mod recorded;

@@ -4,13 +4,18 @@ use std::time::Duration;
 
 use domain::{
     DecisionId, EventId, OrgId, Timestamp,
+    approval::Status,
     id::Tail,
     integrity::{DISOBEYED, EVENT_TYPE, VIOLATION, event_tail},
 };
 use serde::Serialize;
-use store::{Store, integrity::Finding};
+use store::{
+    Store,
+    integrity::{Finding, NotAllowed},
+};
 
-use super::telling::Change;
+use super::telling::{self, Change};
+use crate::{approvals::past::is_approved, planes::ControlPlane};
 
 /// The audit event that a finding is.
 #[derive(Serialize)]
@@ -48,6 +53,20 @@ impl Change for Finding {
         limit: u32,
     ) -> Result<Vec<Self>, store::Error> {
         store.untold_findings(made_before, limit).await
+    }
+
+    /// A person may have approved. The journal knows first, and for as long as approvals are kept; the trail knows
+    /// afterwards.
+    async fn stands(&self, plane: &ControlPlane) -> Result<bool, telling::Error> {
+        if self.decided == NotAllowed::Denied {
+            return Ok(true);
+        }
+        if let Some(entry) = plane.approvals.find(self.org, self.decision).await? {
+            let status = entry.approval.status(plane.clock.now());
+            return Ok(status != Status::Approved);
+        }
+        let end = plane.store.end_of_approval(self.org, self.decision).await?;
+        Ok(!end.is_some_and(|event| is_approved(&event.json)))
     }
 
     async fn note(&self, store: &Store) -> Result<(), store::Error> {

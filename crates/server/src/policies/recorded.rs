@@ -2,15 +2,20 @@
 
 use domain::{DecisionId, EventId};
 use policy::{Asked, Decided, PolicySet, Question, Verdict};
-use serde::{Deserialize, de::IgnoredAny};
 
-use crate::decisions::record::result;
+use crate::decisions::{
+    ask::Mode,
+    record::result,
+    recorded::{NotOurs, RecordedDecision, Said},
+};
 
 /// A recorded decision.
 #[derive(Debug)]
 pub struct Recorded {
     pub id: EventId,
     pub question: Question,
+    /// Whether there was one; what was in it is not on record.
+    pub has_payload: bool,
     /// What the active policies said. In shadow mode the agent was told to go ahead whatever that was.
     pub said: Verdict,
     /// The policies that decided, by id.
@@ -21,14 +26,6 @@ pub struct Recorded {
     pub is_approved: bool,
     /// What the version said that was watched.
     pub shadow: Option<Said>,
-}
-
-/// What a version said.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Said {
-    pub decision: Verdict,
-    pub policy_version: u32,
-    pub policy_digest: String,
 }
 
 /// Why an event is no decision that could be made again.
@@ -54,69 +51,51 @@ pub enum Differs {
     Otherwise(Box<Decided>),
 }
 
-#[derive(Deserialize)]
-struct Event {
-    id: String,
-    decision_id: Option<String>,
-    result: String,
-    metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    decision: Verdict,
-    #[serde(default)]
-    policies: Vec<String>,
-    policy_version: u32,
-    policy_digest: String,
-    question: Question,
-    #[serde(default)]
-    mode: Mode,
-    shadow: Option<Said>,
-    approval: Option<String>,
-    /// The policies asked for a person, and nobody could be asked or the approval was no good.
-    refused: Option<IgnoredAny>,
-}
-
-#[derive(Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Mode {
-    #[default]
-    Enforce,
-    Shadow,
+impl From<NotOurs> for NotADecision {
+    fn from(why: NotOurs) -> Self {
+        match why {
+            NotOurs::OtherShape => Self::OtherShape,
+            NotOurs::OtherId => Self::NotOurs,
+        }
+    }
 }
 
 impl Recorded {
     /// Reads a stored event.
     pub fn read(json: &str) -> Result<Self, NotADecision> {
-        let event: Event = serde_json::from_str(json).map_err(|_| NotADecision::OtherShape)?;
-        let metadata = event.metadata;
-        let id: EventId = event.id.parse().map_err(|_| NotADecision::NotOurs)?;
-        let decision: Option<DecisionId> = event.decision_id.and_then(|id| id.parse().ok());
-        if decision.map(DecisionId::uuid) != Some(id.uuid()) {
-            return Err(NotADecision::NotOurs);
-        }
+        let RecordedDecision {
+            id,
+            result: recorded_result,
+            metadata,
+            ..
+        } = RecordedDecision::read(json)?;
+        let (Some(question), Some(version), Some(digest)) = (
+            metadata.question,
+            metadata.policy_version,
+            metadata.policy_digest,
+        ) else {
+            return Err(NotADecision::OtherShape);
+        };
         let is_refused = metadata.refused.is_some();
         let is_denied = metadata.decision == Verdict::Deny;
-        if event.result != result(metadata.decision) || (is_refused && !is_denied) {
+        if recorded_result != result(metadata.decision) || (is_refused && !is_denied) {
             return Err(NotADecision::OtherResult);
         }
         // In shadow mode it is the active version whose word is told beside the answer.
         let (said, shadow) = match (metadata.mode, metadata.shadow) {
             (Mode::Enforce, shadow) if is_refused => (Verdict::Escalate, shadow),
             (Mode::Enforce, shadow) => (metadata.decision, shadow),
-            (Mode::Shadow, Some(said)) if said.policy_version == metadata.policy_version => {
-                (said.decision, None)
-            }
+            (Mode::Shadow, Some(said)) if said.policy_version == version => (said.decision, None),
             (Mode::Shadow, _) => return Err(NotADecision::SaysNothing),
         };
         Ok(Self {
             id,
-            question: metadata.question,
+            question,
+            has_payload: metadata.has_payload,
             said,
             policies: metadata.policies,
-            version: metadata.policy_version,
-            digest: metadata.policy_digest,
+            version,
+            digest,
             is_approved: metadata.approval.is_some(),
             shadow,
         })
@@ -128,19 +107,30 @@ impl Recorded {
             let first = faults.first().map(ToString::to_string);
             Differs::Unaskable(first.unwrap_or_default())
         })?;
-        let decided = policies.decide_again(&asked, self.is_approved);
+        let decided = self.decide_by(policies, &asked);
         if decided.verdict == self.said && self.is_by(&decided) {
             return Ok(());
         }
-        // What was to be changed in the payload could not be changed, and the payload is not on record.
+        // What was to be changed in the payload could not be changed, and what was in it is not on record.
         let obliging = policies.decide_again(&asked, true);
-        let is_for_its_payload = self.said == Verdict::Deny
+        let is_for_its_payload = self.has_payload
+            && self.said == Verdict::Deny
             && obliging.verdict == Verdict::Modify
             && self.is_by(&obliging);
         if is_for_its_payload {
             return Ok(());
         }
         Err(Differs::Otherwise(Box::new(decided)))
+    }
+
+    /// What these policies say to the question. Of a payload it is not known what was in it: what is to be changed
+    /// there counts as changed. Without one nothing can be.
+    pub fn decide_by(&self, policies: &PolicySet, asked: &Asked) -> Decided {
+        if self.has_payload {
+            policies.decide_again(asked, self.is_approved)
+        } else {
+            policies.decide(asked, None, self.is_approved)
+        }
     }
 
     fn is_by(&self, decided: &Decided) -> bool {

@@ -17,7 +17,7 @@ use crate::{
         caller::{PoliciesRead, PoliciesWrite},
         problem::Refusals,
         read::IdInPath,
-        rule_body::PolicyJson,
+        strict_json::PolicyJson,
     },
     planes::ControlPlane,
 };

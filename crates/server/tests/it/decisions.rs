@@ -267,18 +267,9 @@ async fn a_decision_of_another_organisation_uses_its_own_policies() {
 impl Customer {
     /// Saves policies as a new version and activates it; its number.
     pub(crate) async fn put_in_force(&self, policies: &str) -> Value {
-        let body = json!({"policies": policies});
-        let made = self.post("/v1/policies/versions", &body).await;
-        assert_eq!(
-            made.status(),
-            StatusCode::CREATED,
-            "{:?}",
-            made.text().await
-        );
-        let made: Value = made.json().await.expect("JSON");
-        let path = format!("/v1/policies/versions/{}/activate", made["version"]);
-        ok(self.post(&path, &json!({})).await).await;
-        made["version"].clone()
+        let version = self.write_policies(policies).await["version"].clone();
+        self.activate(version.as_u64().expect("a number")).await;
+        version
     }
 
     pub(crate) async fn decide(&self, question: &Value) -> Value {

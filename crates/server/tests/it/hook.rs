@@ -101,7 +101,7 @@ async fn a_tool_call_is_decided_by_the_policies_and_told_in_claude_codes_words()
         ),
         (
             "mcp__github__create_issue",
-            json!({"title": "A", "labels": null}),
+            json!({"title": "A", "labels": null, "weight": 1.0}),
             json!("ask"),
             "Somebody looks",
         ),
@@ -163,12 +163,15 @@ async fn the_address_says_who_acts_and_what_an_allowed_call_is_answered_with() {
         "wait=21",
         "wait=-1",
         "on_allow=yes",
-        "on_error=yes",
         "agent_id=",
         "agent_id=a&agent_id=b",
+        "on_error=pass",
     ] {
-        let answer = customer.post(&format!("{BEFORE}?{wrong}"), &hook).await;
-        problem(answer, 400).await;
+        let path = format!("{BEFORE}?on_error=pass&{wrong}");
+        problem(customer.post(&path, &hook).await, 400).await;
+        let (refused, reason) =
+            permission(customer, &format!("{BEFORE}?{wrong}&on_error=Pass"), &hook).await;
+        assert_eq!(refused, "deny", "{wrong}: {reason}");
     }
 }
 
@@ -206,7 +209,69 @@ async fn what_is_too_large_to_look_at_is_denied_by_the_policy_that_looks_at_it_a
 }
 
 #[tokio::test]
-async fn a_refusal_is_a_no_where_the_address_asks_for_it_because_claude_code_would_go_on() {
+async fn what_cannot_be_asked_about_or_recorded_for_its_size_is_denied_whatever_the_address_says() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    customer.put_in_force(TOOLS).await;
+    let passing = format!("{BEFORE}?on_error=pass");
+    // Cut, it would be another file than the one that is forbidden.
+    let path = format!("/srv/app/{}.env", "./".repeat(10_000));
+    let long = before("Read", json!({"file_path": path}));
+    let (denied, reason) = permission(customer, &passing, &long).await;
+    assert_eq!(denied, "deny", "{reason}");
+    assert!(reason.contains("cannot decide"), "{reason}");
+
+    customer
+        .put_in_force(
+            r#"@id("all") permit (principal, action, resource);
+               @id("home") forbid (principal, action, resource) when { context.cwd like "/root*" };"#,
+        )
+        .await;
+    let mut cut = before("Bash", json!({"command": "ls"}));
+    cut["cwd"] = json!(format!("/root/{}", "a/".repeat(1_000)));
+    assert_eq!(permission(customer, &passing, &cut).await.0, "deny");
+    let listed = customer
+        .get_json("/v1/audit/events?event_type=decision")
+        .await;
+    let context = &listed["data"][0]["metadata"]["question"]["context"];
+    assert_eq!(context["truncated"], true);
+    assert_eq!(context["cwd"]["bytes"], 2_006);
+}
+
+#[tokio::test]
+async fn nobody_is_asked_at_the_terminal_where_claude_code_might_not_ask() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    customer.put_in_force(TOOLS).await;
+    let mut hook = before("mcp__github__create_issue", json!({"title": "A"}));
+    assert_eq!(permission(customer, BEFORE, &hook).await.0, "ask");
+    for mode in [
+        json!("bypassPermissions"),
+        json!("acceptEdits"),
+        json!(null),
+    ] {
+        hook["permission_mode"] = mode;
+        let (denied, reason) = permission(customer, BEFORE, &hook).await;
+        assert_eq!(denied, "deny", "{hook}");
+        assert!(reason.contains("permission mode"), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_answered_before_the_request_is_given_up() {
+    let deployment = Deployment::new().with("HTTP__REQUEST_TIMEOUT_S", "4");
+    let running = Running::start(deployment);
+    let customer = &running.customer;
+    customer.put_in_force(TOOLS).await;
+    let hook = before("mcp__github__create_issue", json!({"title": "A"}));
+    let waiting = format!("{BEFORE}?wait=20");
+    let (denied, reason) = permission(customer, &waiting, &hook).await;
+    assert_eq!(denied, "deny");
+    assert!(reason.contains("Nobody has approved this yet"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_refusal_is_a_no_unless_the_address_says_otherwise_because_claude_code_would_go_on() {
     let deployment = Deployment::new().with("LIMITS__DECISIONS", "2/1h");
     let running = Running::start(deployment);
     let customer = &running.customer;
@@ -215,9 +280,14 @@ async fn a_refusal_is_a_no_where_the_address_asks_for_it_because_claude_code_wou
         api_key: "wb_live_nobody".to_owned(),
         ..customer.clone()
     };
-    problem(stranger.post(BEFORE, &hook).await, 401).await;
-    for said in ["deny", "ask"] {
-        let path = format!("{BEFORE}?on_error={said}");
+    let passing = format!("{BEFORE}?on_error=pass");
+    problem(stranger.post(&passing, &hook).await, 401).await;
+    for (query, said) in [
+        ("", "deny"),
+        ("?on_error=deny", "deny"),
+        ("?on_error=ask", "ask"),
+    ] {
+        let path = format!("{BEFORE}{query}");
         let (refused, reason) = permission(&stranger, &path, &hook).await;
         assert_eq!(refused, said);
         assert!(reason.contains("UNAUTHENTICATED"), "{reason}");
@@ -272,7 +342,7 @@ async fn a_tool_that_ran_or_failed_is_in_the_trail_without_what_it_said() {
             decision["metadata"]["request_digest"]
         );
         assert_eq!(metadata["tool_input"]["bytes"], 23);
-        assert!(metadata["tool_response"]["sha256"].is_string());
+        assert!(metadata["tool_response"]["digest"].is_string());
     }
     assert_eq!(error["error_code"], "tool_error");
 }

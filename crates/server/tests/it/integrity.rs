@@ -132,7 +132,7 @@ async fn what_a_person_had_to_approve_is_found_unless_they_did() {
     assert_eq!(findings(customer).await, Vec::<Value>::new());
     running
         .deployment
-        .sql("UPDATE integrity_findings SET found_at = found_at - interval '1 minute'");
+        .sql("UPDATE integrity_findings SET due_at = due_at - interval '1 minute'");
     let found = eventually(DEADLINE, "one of them is told of", async || {
         let found = findings(customer).await;
         let is_done = running.deployment.sql(count).trim() == "0";

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use domain::{DecisionId, EventId, OrgId, Timestamp};
+use domain::{DecisionId, EventId, OrgId, Timestamp, approval};
 use store::{
     Store,
     events::{EventIndex, EventRow},
-    integrity::{APPROVAL_GRACE, Decided, Finding},
+    integrity::{APPROVAL_GRACE, Finding, NotAllowed},
     watermark::{Source, Span},
 };
 use testkit::Database;
@@ -85,7 +85,7 @@ async fn found(store: &Store) -> Vec<Finding> {
 fn pass_the_grace(database: &Database) {
     let seconds = APPROVAL_GRACE.as_secs();
     let sql =
-        format!("UPDATE integrity_findings SET found_at = found_at - interval '{seconds} seconds'");
+        format!("UPDATE integrity_findings SET due_at = due_at - interval '{seconds} seconds'");
     database.query(&sql).expect("time passes");
 }
 
@@ -105,7 +105,7 @@ async fn what_was_denied_and_done_is_found_once_however_often_the_log_is_applied
     };
     assert_eq!((finding.org, finding.event), (ORG, done(1)));
     assert_eq!(finding.decision.to_string(), name);
-    assert_eq!(finding.decided, Decided::Denied);
+    assert_eq!(finding.decided, NotAllowed::Denied);
     assert_eq!(finding.received_at, NOW);
     assert_eq!(finding.session_id.as_deref(), Some("session-1"));
     store.finding_told(finding).await.expect("noted");
@@ -142,38 +142,73 @@ async fn nothing_is_found_of_what_was_allowed_or_not_done_or_is_anothers() {
 }
 
 #[tokio::test]
-async fn what_waits_for_a_person_is_told_of_unless_the_person_had_approved() {
+async fn a_decision_has_one_finding_however_many_events_name_it_and_whoever_wrote_it_is_known_by_its_id()
+ {
+    let (store, _database) = store().await;
+    let mut log = Log::of(&store).await;
+    let ((denied, name), (sent, sent_as)) = (decided(1), decided(2));
+    let named = EventId::from_client(ORG, "mine", NOW);
+    let own_name = DecisionId::from_uuid(named.uuid()).to_string();
+    log.apply(&[
+        row(denied, "decision", "denied", &name),
+        row(done(1), "tool_call", "success", &name),
+        row(done(2), "tool_call", "success", &name),
+        // Sent by a client, which hears of the id only afterwards.
+        row(sent, "decision", "denied", &name),
+        row(done(3), "tool_call", "success", &sent_as),
+        // Sent by a client that knew the id before.
+        row(named, "decision", "denied", &own_name),
+        row(done(4), "tool_call", "success", &own_name),
+    ])
+    .await;
+    let events: Vec<_> = found(&store).await.iter().map(|it| it.event).collect();
+    assert_eq!(events, [done(1)]);
+}
+
+#[tokio::test]
+async fn what_waits_for_a_person_is_not_due_at_once() {
     let (store, database) = store().await;
     let mut log = Log::of(&store).await;
-    let ((first, approved), (second, refused)) = (decided(1), decided(2));
+    let (escalated, name) = decided(1);
     log.apply(&[
-        row(first, "decision", "escalated", &approved),
-        row(second, "decision", "escalated", &refused),
-        row(done(1), "tool_call", "success", &approved),
-        row(done(2), "tool_call", "success", &refused),
+        row(escalated, "decision", "escalated", &name),
+        row(done(1), "tool_call", "success", &name),
     ])
     .await;
-    let soon = Timestamp::from_unix_millis(
-        database
-            .query("SELECT (extract(epoch FROM now()) * 1000)::bigint")
-            .expect("a time")
-            .trim()
-            .parse::<i64>()
-            .expect("a number")
-            + 1000,
-    );
+    let now = database.query("SELECT (extract(epoch FROM now()) * 1000)::bigint");
+    let now: i64 = now.expect("a time").trim().parse().expect("a number");
+    let soon = Timestamp::from_unix_millis(now + 1000);
     let early = store.untold_findings(soon, 100).await.expect("findings");
     assert_eq!(early, [], "an approval may be on its way");
-    log.apply(&[
-        row(done(3), "approval", "approved", &approved),
-        row(done(4), "approval", "denied", &refused),
-    ])
-    .await;
     pass_the_grace(&database);
     let late = store.untold_findings(soon, 100).await.expect("findings");
-    let late: Vec<_> = late
-        .iter()
-        .map(|finding| (finding.decision.to_string(), finding.decided))
-        .collect();
-    assert_eq!(late, [(refused, Decided::Escalated)]);
+    let late: Vec<_> = late.iter().map(|finding| finding.decided).collect();
+    assert_eq!(late, [NotAllowed::Escalated]);
+}
+
+#[tokio::test]
+async fn the_end_of_an_approval_is_the_event_whose_id_follows_from_the_decision() {
+    let (store, _database) = store().await;
+    let mut log = Log::of(&store).await;
+    let (escalated, name) = decided(1);
+    let decision = DecisionId::from_uuid(escalated.uuid());
+    let forged = EventId::from_client(ORG, "approved", NOW);
+    log.apply(&[
+        row(escalated, "decision", "escalated", &name),
+        row(forged, "approval", "approved", &name),
+        row(done(1), "approval", "approved", &name),
+    ])
+    .await;
+    let end = async |org| {
+        store
+            .end_of_approval(org, decision)
+            .await
+            .expect("an answer")
+    };
+    assert_eq!(end(ORG).await, None);
+    let later = NOW.plus(Duration::from_secs(60));
+    let ours = EventId::with_tail(later, approval::event_tail(decision));
+    log.apply(&[row(ours, "approval", "denied", &name)]).await;
+    assert_eq!(end(ORG).await.map(|event| event.id), Some(ours));
+    assert_eq!(end(OTHER).await, None);
 }

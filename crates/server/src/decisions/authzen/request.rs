@@ -1,7 +1,11 @@
 //! What is asked, in the shapes of the standard, and what that is in ours.
 
 use axum::extract::{FromRequest, Request};
-use domain::{error_code::ErrorCode, event::words, fault::Fault};
+use domain::{
+    error_code::ErrorCode,
+    event::{NAME_CHARS_MAX, RESOURCE_CHARS_MAX, words},
+    fault::Fault,
+};
 use policy::{Party, Question};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -16,9 +20,6 @@ use crate::{
 const AREA: &str = "access";
 /// Where `action.properties` are for policies.
 const ACTION: &str = "action";
-/// As much as an event holds of each.
-const AGENT_CHARS_MAX: usize = 128;
-const RESOURCE_CHARS_MAX: usize = 256;
 
 /// One question. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -81,8 +82,8 @@ impl EvaluationRequest {
     fn named(&self) -> Named {
         let Entity { kind, id, .. } = &self.subject;
         let agent_id = match kind.as_str() {
-            "agent" | "Agent" => words::text(id, AGENT_CHARS_MAX),
-            _ => words::text(&format!("{kind}:{id}"), AGENT_CHARS_MAX),
+            "agent" | "Agent" => words::text(id, NAME_CHARS_MAX),
+            _ => words::text(&format!("{kind}:{id}"), NAME_CHARS_MAX),
         };
         let Entity { kind, id, .. } = &self.resource;
         Named {

@@ -11,6 +11,10 @@ use crate::decisions::answer::Answer;
 /// The longest reason: Claude Code cuts longer texts, and nobody reads them.
 const REASON_CHARS_MAX: usize = 1000;
 
+/// What is said where a person would have to be asked, and Claude Code might not.
+const NOBODY_ASKED: &str = "In this permission mode Claude Code might ask nobody, so it is denied; \
+                            with `wait` in the hook's address somebody else can approve it.";
+
 /// Nothing, or what is to become of the call. Nothing leaves it to Claude Code's own permissions.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -43,13 +47,14 @@ pub enum Permission {
 }
 
 impl HookAnswer {
-    /// What was decided.
-    pub fn of(answer: Answer, on_allow: OnAllow) -> Self {
+    /// What was decided. `asks_people`: whether the person at the terminal is asked if we say so.
+    pub fn of(answer: Answer, on_allow: OnAllow, asks_people: bool) -> Self {
         let reason = reason(&answer);
         match answer.verdict {
             Verdict::Allow if on_allow == OnAllow::Pass => Self::default(),
             Verdict::Allow => Self::says(Permission::Allow, &reason),
-            Verdict::Escalate => Self::says(Permission::Ask, &reason),
+            Verdict::Escalate if asks_people => Self::says(Permission::Ask, &reason),
+            Verdict::Escalate => Self::says(Permission::Deny, &format!("{reason} {NOBODY_ASKED}")),
             Verdict::Deny => Self::says(Permission::Deny, &reason),
             Verdict::Modify => Self::modified(answer.decided.modified_payload, on_allow, &reason),
         }

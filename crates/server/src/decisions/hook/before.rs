@@ -5,7 +5,7 @@ use domain::fault::Fault;
 use policy::Verdict;
 
 use super::{
-    answer::HookAnswer,
+    answer::{HookAnswer, Permission},
     call::HookCall,
     params::{HookParams, Wanted},
     wait::for_a_person,
@@ -25,7 +25,8 @@ pub(super) const BEFORE: &str = "PreToolUse";
 /// Answers a `PreToolUse` hook of Claude Code by the organisation's policies.
 ///
 /// The call is a question like one to `/v1/runtime/decisions`: `deny` stops the tool, `escalate` asks the person
-/// at the terminal or, with `wait`, one of those who may approve, `modify` changes what the tool is called with. Other hook events are answered with `{}`.
+/// at the terminal or, with `wait`, one of those who may approve, `modify` changes what the tool is called with. What
+/// cannot be decided about for what is in it is denied. Other hook events are answered with `{}`.
 /// `watchbell hook claude-code` prints the settings.
 #[utoipa::path(
     post, path = "/v1/hooks/claude-code/pre-tool-use", tag = "hooks",
@@ -48,7 +49,10 @@ pub async fn before(
         return Ok(JsonAnswer(HookAnswer::default()));
     }
     let call = hook.of(&wanted.agent_id)?;
-    let mut ask = Ask::new(call.question(), call.named()).map_err(Problem::invalid)?;
+    let mut ask = match Ask::new(call.question(), call.named()) {
+        Ok(ask) => ask,
+        Err(faults) => return Ok(JsonAnswer(undecided(&faults))),
+    };
     ask.payload = call.payload().cloned();
     let answered = async {
         let answer = answer(&plane, caller.org, &ask).await?;
@@ -57,18 +61,19 @@ pub async fn before(
         }
         for_a_person(&plane, caller.org, ask, answer, wanted.wait).await
     };
-    let answered = answered.await;
-    let answer = answered.map_err(|unanswered: Unanswered| unanswered.in_words(in_request))?;
-    Ok(JsonAnswer(HookAnswer::of(answer, wanted.on_allow)))
+    Ok(JsonAnswer(match answered.await {
+        Ok(answer) => HookAnswer::of(answer, wanted.on_allow, call.asks_people()),
+        Err(Unanswered::Unrecordable(fault)) => undecided(&[fault]),
+        Err(Unanswered::Problem(problem)) => return Err(problem),
+    }))
 }
 
-/// What is too large for the record is what the tool is called with.
-fn in_request(fault: Fault) -> Fault {
-    match fault.pointer.as_str() {
-        "/metadata" => Fault {
-            pointer: "/tool_input".to_owned(),
-            ..fault
-        },
-        _ => fault,
-    }
+/// A call that policies cannot be asked about, or whose decision cannot be recorded, for what is in it: whoever makes
+/// the call must not get it through by that.
+fn undecided(faults: &[Fault]) -> HookAnswer {
+    let why: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    let why = why.join(" ");
+    tracing::warn!(why, "a hook is told no: its call cannot be decided about");
+    let reason = format!("Watchbell cannot decide about this call: {why}");
+    HookAnswer::says(Permission::Deny, &reason)
 }

@@ -1,6 +1,9 @@
 //! What a hook knows of a tool call, and what that is in our words.
 
-use domain::{error_code::ErrorCode, event::words};
+use domain::{
+    error_code::ErrorCode,
+    event::{NAME_CHARS_MAX, RESOURCE_CHARS_MAX, words},
+};
 use policy::{Party, Question};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -44,9 +47,6 @@ const RESOURCES: [(&str, &str); 4] = [
 const TOOL: &str = "tool";
 /// Begins the names of tools of MCP servers: `mcp__<server>__<tool>`.
 const MCP: &str = "mcp__";
-/// As much as an event holds of each.
-const RESOURCE_CHARS_MAX: usize = 256;
-const SESSION_CHARS_MAX: usize = 128;
 
 /// A tool call by an agent.
 pub struct ToolCall<'a> {
@@ -70,11 +70,12 @@ impl HookCall {
 }
 
 impl ToolCall<'_> {
-    /// What policies are asked. The same call makes the same question, before and after it.
+    /// What policies are asked. The same call makes the same question, before and after it. What is acted on is
+    /// never cut, or `resource == ...` would not know it: what is too large for the record is not asked about.
     pub fn question(&self) -> Question {
         let (kind, id) = self.resource();
         Question {
-            resource: Party::new(kind, &fit::name(id)),
+            resource: Party::new(kind, id),
             ..Question::of_agent(self.agent_id, &self.action(), None, self.context())
         }
     }
@@ -91,7 +92,7 @@ impl ToolCall<'_> {
             agent_id: self.agent_id.to_owned(),
             action: self.action(),
             resource: words::text(&format!("{kind}:{id}"), RESOURCE_CHARS_MAX),
-            session_id: session_id.and_then(|id| words::text(id, SESSION_CHARS_MAX)),
+            session_id: session_id.and_then(|id| words::text(id, NAME_CHARS_MAX)),
         }
     }
 
@@ -112,9 +113,15 @@ impl ToolCall<'_> {
         found.unwrap_or((TOOL, self.tool_name))
     }
 
+    /// Whether Claude Code asks the person at the terminal if it is told to. In other modes it may go on by itself, or
+    /// not do as it is told.
+    pub fn asks_people(&self) -> bool {
+        self.hook.permission_mode.as_deref() == Some("default")
+    }
+
     fn context(&self) -> Map<String, Value> {
         let hook = self.hook;
-        let (input, is_cut) = fit::fitted(&hook.tool_input);
+        let (input, mut is_cut) = fit::fitted(&hook.tool_input);
         let texts = [
             ("tool_name", Some(self.tool_name)),
             ("cwd", hook.cwd.as_deref()),
@@ -126,7 +133,7 @@ impl ToolCall<'_> {
             .into_iter()
             .filter_map(|(name, text)| Some((name, text?)));
         let mut context: Map<_, _> = texts
-            .map(|(name, text)| (name.to_owned(), Value::String(fit::name(text))))
+            .map(|(name, text)| (name.to_owned(), fit::name(text, &mut is_cut)))
             .collect();
         context.extend(input.map(|input| ("tool_input".to_owned(), input)));
         context.insert("truncated".to_owned(), Value::Bool(is_cut));

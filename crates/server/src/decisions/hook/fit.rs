@@ -1,21 +1,26 @@
 //! What a tool is called with, as policies can look at it and the trail can keep it.
 //!
 //! Cedar has no `null` and fewer numbers than JSON, and a record has its bounds. What is `null` is left out, as if
-//! it had not been sent; a number that is not an integer is a text. What is too large or too deep is cut, and
+//! it had not been sent; a number that has a fraction, or is too large to be exact, is a text. What is too large or too deep is cut, and
 //! **what is cut changes its type**: a text becomes an object, everything else a text. So a policy that looks into
 //! it (`like`, `has`, `.`, `contains`) cannot be evaluated, which is a `deny`, and nothing is ever allowed because
 //! a part of it could not be seen. Policies that do not look there are not affected.
 
-use serde_json::{Map, Value, json};
+use policy::digest::of_json;
+use serde_json::{Map, Number, Value, json};
 use sha2::{Digest, Sha256};
 
 /// The longest text: commands and paths are shorter, contents of files are not.
 const TEXT_BYTES_MAX: usize = 2 * 1024;
 /// How deep it may be nested: half of what the engine takes.
 const DEPTH_MAX: usize = 16;
-/// How large it may be in all: half of what the metadata of an event may have, so that there is room for the
-/// rest of the decision.
-const BYTES_MAX: usize = 8 * 1024;
+/// How large it may be in all, as JSON: less than half of what the metadata of an event may have, so that there is
+/// room for the rest of the decision. A value has two bytes at least, so they are fewer than a question may have.
+const BYTES_MAX: usize = 7 * 1024;
+/// The longest of the names beside it, as JSON: paths are shorter, and all of them together leave room for the rest.
+const NAME_BYTES_MAX: usize = 1024;
+/// Up to here every whole number is a number of its own, however it was written.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 /// What is shown of a text that was cut.
 const START_CHARS: usize = 128;
 
@@ -27,19 +32,23 @@ pub fn fitted(value: &Value) -> (Option<Value>, bool) {
     (fitted, is_cut)
 }
 
-/// A text that fits, or what stands for it.
-pub fn name(text: &str) -> String {
-    if text.len() <= TEXT_BYTES_MAX {
-        return text.to_owned();
+/// A name beside it that fits, or what is left of it.
+pub fn name(text: &str, is_cut: &mut bool) -> Value {
+    let name = Value::from(text);
+    if bytes_of(&name) <= NAME_BYTES_MAX {
+        return name;
     }
-    cut_to_text(&Value::String(text.to_owned()))
+    cut(&name, is_cut)
 }
 
 fn fit(value: &Value, depth: usize, is_cut: &mut bool) -> Option<Value> {
     match value {
         Value::Null => None,
         Value::Number(number) if number.is_i64() => Some(value.clone()),
-        Value::Number(number) => Some(Value::String(number.to_string())),
+        Value::Number(number) => Some(match whole(number) {
+            Some(whole) => Value::from(whole),
+            None => Value::String(number.to_string()),
+        }),
         Value::String(text) if text.len() > TEXT_BYTES_MAX => Some(cut(value, is_cut)),
         Value::Bool(_) | Value::String(_) => Some(value.clone()),
         Value::Array(_) | Value::Object(_) if depth > DEPTH_MAX => Some(cut(value, is_cut)),
@@ -58,6 +67,16 @@ fn fit(value: &Value, depth: usize, is_cut: &mut bool) -> Option<Value> {
             Some(Value::Object(members.collect()))
         }
     }
+}
+
+/// `1.0` is the number that `1` is.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "without a fraction and within 2^53 it is exact"
+)]
+fn whole(number: &Number) -> Option<i64> {
+    let number = number.as_f64()?;
+    (number.fract() == 0.0 && number.abs() <= EXACT_MAX).then_some(number as i64)
 }
 
 /// Cuts the largest members until the rest fits; if there are too many, all of it.
@@ -110,23 +129,22 @@ fn cut(value: &Value, is_cut: &mut bool) -> Value {
 }
 
 fn cut_to_text(value: &Value) -> String {
-    let digest = digest(value);
-    format!("cut: {} bytes, sha256:{}", digest.bytes, digest.sha256)
+    let Kept { bytes, digest } = digest(value);
+    format!("cut: {bytes} bytes, {digest}")
 }
 
-/// What is kept of a value that is not kept: its JSON's length and hash.
+/// What is kept of a value that is not kept: how long its JSON is, and a name for what it says.
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Kept {
     pub bytes: usize,
-    pub sha256: String,
+    pub digest: String,
 }
 
-/// Of the JSON as we write it: members sorted by name, nothing between them.
+/// The same for any order of members.
 pub fn digest(value: &Value) -> Kept {
-    let json = value.to_string();
     Kept {
-        bytes: json.len(),
-        sha256: hex::encode(Sha256::digest(&json)),
+        bytes: bytes_of(value),
+        digest: of_json(value),
     }
 }
 
@@ -149,8 +167,8 @@ mod tests {
 
     #[test]
     fn what_cedar_has_not_is_left_out_or_a_text() {
-        let input = json!({"a": null, "b": [null, 1], "c": 0.5, "d": u64::MAX, "e": 1e300});
-        let expected = json!({"b": [1], "c": "0.5", "d": "18446744073709551615", "e": "1e+300"});
+        let input = json!({"a": null, "b": [null, 1], "c": 0.5, "d": u64::MAX, "e": 1e300, "f": 1.0, "g": -2e3});
+        let expected = json!({"b": [1], "c": "0.5", "d": "18446744073709551615", "e": "1e+300", "f": 1, "g": -2000});
         assert_eq!(fitted(&input), (Some(expected), false));
         assert_eq!(fitted(&Value::Null), (None, false));
     }
@@ -190,6 +208,33 @@ mod tests {
         let many: Map<String, Value> = (0..2000).map(|n| (format!("name-{n}"), json!(n))).collect();
         let (fitted_many, _) = fitted(&Value::Object(many));
         assert!(fitted_many.expect("a value").is_string());
+    }
+
+    #[test]
+    fn many_small_values_are_as_few_as_a_question_may_have() {
+        for count in [3_500, 4_200, 10_000] {
+            let (fitted, _) = fitted(&json!({"a": vec![1; count]}));
+            let context = fitted.map(|fitted| ("tool_input".to_owned(), fitted));
+            let context = context.into_iter().collect();
+            let question = Question::of_agent("agent", "tool.bash", None, context);
+            assert!(Asked::new(&question).is_ok(), "{count}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_as_long_as_its_json_and_what_is_cut_of_it_is_no_text() {
+        let mut is_cut = false;
+        assert_eq!(name("/srv/app", &mut is_cut), "/srv/app");
+        assert!(!is_cut);
+        let cut = name(&"\u{1}".repeat(NAME_BYTES_MAX / 2), &mut is_cut);
+        assert!(is_cut && cut.is_object(), "{cut}");
+    }
+
+    #[test]
+    fn the_order_of_members_is_nothing_that_is_kept() {
+        let one = serde_json::from_str(r#"{"a":1,"b":{"c":2,"d":3}}"#).expect("JSON");
+        let other = serde_json::from_str(r#"{"b":{"d":3,"c":2},"a":1}"#).expect("JSON");
+        assert_eq!(digest(&one), digest(&other));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

@@ -1,11 +1,13 @@
 //! What the address of a hook says beside who answers it.
 
-use std::{str::FromStr, time::Duration};
+use std::time::Duration;
 
 use axum::{
     extract::FromRequestParts,
     http::{Uri, request::Parts},
 };
+use clap::ValueEnum;
+use domain::event::NAME_CHARS_MAX;
 use url::form_urlencoded;
 use utoipa::IntoParams;
 
@@ -17,8 +19,6 @@ use crate::edge::{
 
 /// Who acts if nobody says.
 const AGENT: &str = "claude-code";
-/// As many as `agent_id` of an event may have.
-const AGENT_CHARS_MAX: usize = 128;
 const KNOWN: [&str; 4] = ["agent_id", "on_allow", "on_error", "wait"];
 
 /// How a hook is answered.
@@ -30,11 +30,12 @@ pub struct HookParams {
     /// What `allow` is answered with: `pass` (default) says nothing, so that Claude Code's own permissions decide;
     /// `allow` skips its prompt.
     on_allow: Option<String>,
-    /// What a refusal of ours is answered with: `pass` (default) is a status of 4xx or 5xx, after which Claude Code
-    /// goes on as if there were no hook; `deny` and `ask` are answers with 200 that say so.
+    /// What a refusal of ours is answered with: `deny` (default) and `ask` are answers with 200 that say so; `pass` is
+    /// a status of 4xx or 5xx, after which Claude Code goes on as if there were no hook.
     on_error: Option<String>,
-    /// How many seconds an escalated call waits for somebody to approve it, 0 to 20 (0: the person at the terminal is
-    /// asked). What is not approved by then is denied.
+    /// How many seconds an escalated call waits for somebody to approve it, 0 to 20; less if requests may not take as
+    /// long. What is not approved by then is denied. 0 (default): the person at the terminal is asked if
+    /// `permission_mode` is `default`; in other modes nobody might be, and the call is denied.
     wait: Option<String>,
 }
 
@@ -46,19 +47,21 @@ pub struct Wanted {
     pub wait: Duration,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What an allowed call is answered with; as the command line and the address both spell it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OnAllow {
     #[default]
     Pass,
     Allow,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What becomes of a call that could not be decided about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OnError {
     #[default]
-    Pass,
-    Ask,
     Deny,
+    Ask,
+    Pass,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Wanted {
@@ -76,77 +79,78 @@ impl<S: Send + Sync> FromRequestParts<S> for Wanted {
             }
         }
         let agent_id = params.agent_id.unwrap_or_else(|| AGENT.to_owned());
-        if !(1..=AGENT_CHARS_MAX).contains(&agent_id.chars().count()) {
-            let detail = format!("`agent_id` must be 1 to {AGENT_CHARS_MAX} characters.");
+        if !(1..=NAME_CHARS_MAX).contains(&agent_id.chars().count()) {
+            let detail = format!("`agent_id` must be 1 to {NAME_CHARS_MAX} characters.");
             return Err(Problem::parameter("agent_id", detail));
         }
         // Read elsewhere, where what is not known would go unnoticed.
-        read::<OnError>(
-            "on_error",
-            params.on_error.as_deref(),
-            "`pass`, `ask` or `deny`",
-        )?;
-        let seconds: u64 = read("wait", params.wait.as_deref(), "a number of seconds")?;
-        if seconds > WAIT_S_MAX {
-            let detail = format!("`wait` must be at most {WAIT_S_MAX} seconds.");
-            return Err(Problem::parameter("wait", detail));
-        }
+        choice::<OnError>("on_error", params.on_error.as_deref())?;
+        let wait = params.wait.as_deref().unwrap_or("0");
+        let seconds = wait.parse().ok().filter(|seconds| *seconds <= WAIT_S_MAX);
+        let seconds = seconds.ok_or_else(|| {
+            let detail = format!("`wait` must be a number of seconds, at most {WAIT_S_MAX}.");
+            Problem::parameter("wait", detail)
+        })?;
         Ok(Self {
             agent_id,
             wait: Duration::from_secs(seconds),
-            on_allow: read("on_allow", params.on_allow.as_deref(), "`pass` or `allow`")?,
+            on_allow: choice("on_allow", params.on_allow.as_deref())?,
         })
     }
 }
 
-fn read<T: FromStr + Default>(
-    name: &str,
-    text: Option<&str>,
-    expected: &str,
-) -> Result<T, Problem> {
+/// One of the values that there are.
+fn choice<T: ValueEnum + Default>(name: &str, text: Option<&str>) -> Result<T, Problem> {
     let Some(text) = text else {
         return Ok(T::default());
     };
-    let detail = || format!("`{name}` must be {expected}.");
-    text.parse().map_err(|_| Problem::parameter(name, detail()))
+    T::from_str(text, false).map_err(|_| {
+        let known: Vec<String> = T::value_variants().iter().map(spelled).collect();
+        let detail = format!("`{name}` must be one of {}.", known.join(", "));
+        Problem::parameter(name, detail)
+    })
+}
+
+/// A choice as it is written.
+pub fn spelled(value: &impl ValueEnum) -> String {
+    let possible = value.to_possible_value();
+    possible.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 impl OnError {
-    /// What an address says, whatever else is wrong with it. Said twice, the stricter counts.
+    /// What an address says, whatever else is wrong with it: deny, unless it says something else that is known. Said
+    /// twice, the stricter counts.
     pub fn of(uri: &Uri) -> Self {
         let pairs = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
         let said: Vec<_> = pairs
             .filter(|(name, _)| name == "on_error")
-            .filter_map(|(_, value)| value.parse().ok())
+            .map(|(_, value)| <Self as ValueEnum>::from_str(&value, false).unwrap_or_default())
             .collect();
-        [Self::Deny, Self::Ask]
+        [Self::Deny, Self::Ask, Self::Pass]
             .into_iter()
             .find(|one| said.contains(one))
             .unwrap_or_default()
     }
 }
 
-impl FromStr for OnAllow {
-    type Err = ();
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "pass" => Ok(Self::Pass),
-            "allow" => Ok(Self::Allow),
-            _ => Err(()),
-        }
-    }
-}
-
-impl FromStr for OnError {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "pass" => Ok(Self::Pass),
-            "ask" => Ok(Self::Ask),
-            "deny" => Ok(Self::Deny),
-            _ => Err(()),
+    #[test]
+    fn what_is_not_said_or_not_known_is_a_no() {
+        for (query, expected) in [
+            ("", OnError::Deny),
+            ("?agent_id=a", OnError::Deny),
+            ("?on_error=Pass", OnError::Deny),
+            ("?on_error=", OnError::Deny),
+            ("?on_error=pass", OnError::Pass),
+            ("?on_error=ask", OnError::Ask),
+            ("?on_error=pass&on_error=ask", OnError::Ask),
+            ("?on_error=pass&on_error=no", OnError::Deny),
+        ] {
+            let uri: Uri = format!("/v1/hooks{query}").parse().expect("an address");
+            assert_eq!(OnError::of(&uri), expected, "{query}");
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use domain::{OrgId, approval::Status};
 use policy::Verdict;
 
+use super::on_error::longest_answer;
 use crate::{
     decisions::{
         answer::{Answer, Unanswered, answer},
@@ -13,9 +14,12 @@ use crate::{
     planes::DataPlane,
 };
 
-/// The longest wait, in seconds: a request that takes longer than `http.request_timeout_s` (30) is given up, and
-/// Claude Code would go on. How many wait is bounded by how many decisions of an organisation may be pending.
+/// The longest wait, in seconds: with what comes before and after it, it is over before the request is given up
+/// (`http.request_timeout_s`, 30). How many wait is bounded by how many decisions of an organisation may be pending.
 pub const WAIT_S_MAX: u64 = 20;
+
+/// What is left for the rest of the answer: the decision that the approval is spent for is recorded, too.
+const FOR_THE_REST: Duration = Duration::from_secs(8);
 
 /// What is answered once somebody has resolved the decision, or nobody has for so long. Who asks for a person to be
 /// waited for wants that person's word: without it the tool does not run.
@@ -31,6 +35,7 @@ pub async fn for_a_person(
         return Ok(denied(escalated, "Nobody could be asked to approve this."));
     };
     let approval = found.approval.clone();
+    let patience = patience.min(longest_wait(plane.request_timeout));
     let approval = tokio::select! {
         ended = plane.approvals.wait(found, patience) => ended,
         () = plane.stopping.cancelled() => approval,
@@ -51,6 +56,10 @@ pub async fn for_a_person(
             Ok(denied(escalated, &reason))
         }
     }
+}
+
+fn longest_wait(request_timeout: Duration) -> Duration {
+    longest_answer(request_timeout).saturating_sub(FOR_THE_REST)
 }
 
 /// What is told; on record it is the decision that it was, and what became of its approval.
