@@ -12,6 +12,7 @@ pub mod diff;
 pub mod digest;
 pub mod flips;
 pub mod obligation;
+pub mod payload;
 pub mod question;
 pub mod set;
 mod slice;

@@ -24,6 +24,9 @@ pub const FAULTS_MAX: usize = 20;
 /// with 15 digits, and Cedar's decimals have four after the point.
 const FRACTION_BELOW: f64 = 1e11;
 
+/// From here on a number that is read with a fraction may be another integer than the one that was sent (2^53).
+pub(crate) const INTEGERS_MAX: f64 = 9_007_199_254_740_992.0;
+
 /// How many digits Cedar's decimals have after the point.
 const FRACTION_DIGITS_MAX: usize = 4;
 
@@ -118,7 +121,7 @@ impl Reader {
     }
 
     fn number(&mut self, number: &Number, place: &Place<'_>) -> Option<RestrictedExpression> {
-        if let Some(long) = number.as_i64() {
+        if let Some(long) = number.as_i64().or_else(|| without_fraction(number)) {
             return Some(RestrictedExpression::new_long(long));
         }
         if number.is_u64() {
@@ -211,8 +214,15 @@ impl Reader {
     }
 }
 
+/// What `1.0` and `1e3` stand for: some clients write integers so, and a policy compares with integers.
+fn without_fraction(number: &Number) -> Option<i64> {
+    let number = number.as_f64()?;
+    #[expect(clippy::cast_possible_truncation, reason = "an integer within 53 bits")]
+    (number.fract() == 0.0 && number.abs() <= INTEGERS_MAX).then_some(number as i64)
+}
+
 /// Where a value is; written out only when something is wrong there.
-enum Place<'a> {
+pub(crate) enum Place<'a> {
     Top(&'a str),
     Member(&'a Place<'a>, &'a str),
     Item(&'a Place<'a>, usize),

@@ -50,7 +50,16 @@ fn values_mean_what_they_say() {
             "context.a == decimal(\"99999999999.9999\")",
             json!({"a": 99_999_999_999.999_9}),
         ),
-        ("context.a == decimal(\"1000.0\")", json!({"a": 1e3})),
+        ("context.a == 1000", json!({"a": 1e3})),
+        ("context.a == 1 && context.a < 2", json!({"a": 1.0})),
+        (
+            "context.a == -9007199254740992",
+            json!({"a": -9_007_199_254_740_992.0}),
+        ),
+        (
+            "context.a == decimal(\"1.0\")",
+            json!({"a": {"__extn": {"fn": "decimal", "arg": "1.0"}}}),
+        ),
         (
             "context.a.isLoopback()",
             json!({"a": {"__extn": {"fn": "ip", "arg": "127.0.0.1"}}}),
@@ -393,5 +402,32 @@ fn a_question_is_read_as_it_was_recorded() {
     assert_eq!(
         serde_json::from_str::<Question>(&text).expect("and read"),
         question
+    );
+}
+
+#[test]
+fn a_payload_with_numbers_that_were_rounded_is_refused_where_they_are() {
+    let payload =
+        r#"{"a": [1.5, 1e300, 18446744073709551615], "b": {"c/d": 36893488147419103233}}"#;
+    let payload: Value = serde_json::from_str(payload).expect("JSON");
+    let faults = policy::payload::faults(&payload);
+    let pointers: Vec<&str> = faults.iter().map(|fault| &*fault.pointer).collect();
+    assert_eq!(pointers, ["/payload/a/1", "/payload/b/c~1d"]);
+    assert_eq!(policy::payload::faults(&json!({"a": 1.0, "b": -1e15})), []);
+}
+
+#[test]
+fn a_value_has_one_digest_whatever_the_order_of_members() {
+    let read = |text| serde_json::from_str::<Value>(text).expect("JSON");
+    let one = read(r#"{"a": {"x": 1, "y": [2]}, "b": 3}"#);
+    let same = read(r#"{"b": 3, "a": {"y": [2], "x": 1}}"#);
+    let other = read(r#"{"b": 3, "a": {"y": ["2"], "x": 1}}"#);
+    assert_eq!(
+        policy::digest::of_json(&one),
+        policy::digest::of_json(&same)
+    );
+    assert_ne!(
+        policy::digest::of_json(&one),
+        policy::digest::of_json(&other)
     );
 }

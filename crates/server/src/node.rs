@@ -23,11 +23,11 @@ use crate::{
     },
     edge::{
         client_address::ProxyTrust, identity::Door, rate_limit::Quotas,
-        session_cookie::SessionCookie,
+        session_cookie::SessionCookie, slots::Slots,
     },
     error_chain::chain,
     events::{tail::Tail, turns::Turns},
-    exports::slots::{EXPORTS, Slots},
+    exports::EXPORTS,
     lifecycle::Tasks,
     mail::{self, Post},
     planes::{Appenders, ControlPlane, DataPlane},
@@ -162,6 +162,7 @@ impl Node {
             post,
             public_url: Arc::clone(&self.public_url),
             tail: Tail::start(&self.journal, tasks),
+            stopping: tasks.stopping().clone(),
             events,
             outcomes: Appenders::start(&self.journal, Log::Outcomes, tasks),
             retention: self.retention,
@@ -171,8 +172,8 @@ impl Node {
             backtests: Slots::new(BACKTESTS),
             turns: Turns::default(),
             approvals: self.approvals.clone(),
-            waits: Slots::new(WAITS),
-            streams: Slots::new(STREAMS),
+            approval_waits: Slots::new(WAITS),
+            approval_streams: Slots::new(STREAMS),
         })
     }
 }

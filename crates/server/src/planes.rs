@@ -38,10 +38,10 @@ use crate::{
         Problem,
         client_address::ProxyTrust,
         identity::{Authority, Door},
+        slots::Slots,
     },
     error_chain::chain,
     events::{tail::Tail, turns::Turns},
-    exports::slots::Slots,
     fresh,
     lifecycle::Tasks,
     mail::Post,
@@ -89,6 +89,8 @@ pub struct ControlPlane {
     pub post: Option<Post>,
     pub public_url: Arc<PublicUrl>,
     pub tail: Tail,
+    /// The process ends: whoever waits is answered, and streams end.
+    pub stopping: CancellationToken,
     /// For what we record ourselves.
     pub events: Appenders,
     /// For deliveries that somebody asks for.
@@ -101,9 +103,9 @@ pub struct ControlPlane {
     pub backtests: Slots,
     pub turns: Turns,
     pub approvals: Approvals,
-    /// Requests that wait for the end of a decision, and streams of approvals.
-    pub waits: Slots,
-    pub streams: Slots,
+    /// Requests that wait for the end of a decision.
+    pub approval_waits: Slots,
+    pub approval_streams: Slots,
 }
 
 impl DataPlane {

@@ -28,18 +28,21 @@ pub struct Round {
 }
 
 impl Store {
-    /// Waits for its turn and takes what is to be announced.
-    pub async fn outbox_round(&self) -> Result<Round, Error> {
+    /// Waits for its turn and takes what is to be announced in these buckets. What is for others waits for a node
+    /// that knows them: during an upgrade, a newer one.
+    pub async fn outbox_round(&self, buckets: &[&str]) -> Result<Round, Error> {
         let mut transaction = self.pool.begin().await?;
         sqlx::query("SELECT pg_advisory_xact_lock($1)")
             .bind(LOCK)
             .execute(&mut *transaction)
             .await?;
-        let rows: Vec<(i64, String, String, Option<String>)> =
-            sqlx::query_as("SELECT id, bucket, key, value FROM config_outbox ORDER BY id LIMIT $1")
-                .bind(ROUND_MAX)
-                .fetch_all(&mut *transaction)
-                .await?;
+        let rows: Vec<(i64, String, String, Option<String>)> = sqlx::query_as(
+            "SELECT id, bucket, key, value FROM config_outbox WHERE bucket = ANY($1) ORDER BY id LIMIT $2",
+        )
+        .bind(buckets)
+        .bind(ROUND_MAX)
+        .fetch_all(&mut *transaction)
+        .await?;
         let ids = rows.iter().map(|row| row.0).collect();
         let entry = |(_, bucket, key, value)| OutboxEntry { bucket, key, value };
         Ok(Round {

@@ -31,7 +31,7 @@ use crate::{
         if_match::{IfMatch, etag},
         problem::Refusals,
         read::{IdInPath, cursor},
-        rule_body::RuleJson,
+        strict_json::RuleJson,
     },
     planes::ControlPlane,
 };

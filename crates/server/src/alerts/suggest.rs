@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::given;
 use crate::{
-    edge::{Caller, Problem, caller::RulesWrite, problem::Refusals, rule_body::RuleJson},
+    edge::{Caller, Problem, caller::RulesWrite, problem::Refusals, strict_json::RuleJson},
     planes::ControlPlane,
 };
 

@@ -23,7 +23,7 @@ use crate::{
     chance,
     edge::{
         Caller, Problem, caller::RulesWrite, idempotency_key::IdempotencyKey, problem::Refusals,
-        read::IdInPath, rule_body::RuleJson,
+        read::IdInPath, strict_json::RuleJson,
     },
     planes::ControlPlane,
 };

@@ -59,7 +59,8 @@ pub struct DecisionDetail {
     /// What was asked: principal, action, resource and context.
     #[schema(value_type = Object)]
     pub question: Value,
-    /// What the agent is about to send; known while the decision is escalated and for some days after.
+    /// What the agent is about to send. It is kept for 15 days if the decision was escalated, and shown to whoever may see
+    /// the decision.
     #[schema(value_type = Option<Object>)]
     pub payload: Option<Value>,
     /// Names question and payload: an approval is good for these only.

@@ -4,16 +4,23 @@
 //! and setting it, and what is pending is held by every node (`snapshots/approvals.rs`); so agents go on asking,
 //! waiting and acting, and people with a key go on resolving, while PostgreSQL is down.
 //!
+//! It begins in `decisions/escalate.rs`, which asks for room, records the decision and puts it to people, and which
+//! spends what they approved. Here is what happens in between:
+//!
 //! - [`show`]: a decision and what became of it; an agent may wait there for the end.
+//! - [`past`]: the same from the trail, of one that was never escalated or whose approval is not kept any more.
 //! - [`queue`]: what is pending, for people.
 //! - [`stream`]: the same as it happens, for people and for the agent that asked.
 //! - [`resolve`]: a person's word.
 //! - [`tell`]: the trail is told how each ended, so that alert rules can tell others; and whose time is over is
 //!   noticed.
+//! - [`wanted`] and [`body`]: what is asked and answered over HTTP.
 //!
 //! It ends once: by whoever resolves it first, or when its time is over. A time-out needs nobody: who asks after it
 //! is told `deny`. That it is noted, too, makes it final for nodes whose clock is slow, before the trail is told.
-//! The approval is good for the very request it was asked for, once, for a while: `domain/approval.rs`.
+//! The approval is good for the very request it was asked for, by the policies that asked, once, for a while:
+//! `domain/approval.rs`. How many may wait, and be waited for, is bounded: [`WAITS`], [`STREAMS`],
+//! `snapshots/approvals.rs`.
 
 pub mod body;
 pub mod past;
@@ -24,7 +31,7 @@ pub mod stream;
 pub mod tell;
 pub mod wanted;
 
-use crate::exports::slots::Bounds;
+use crate::edge::slots::Bounds;
 
 /// How many requests may wait for the end of a decision: as many as may be pending, and half of a node's
 /// connections at most.

@@ -16,7 +16,7 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// How long a list waits until it has heard of everything that was there before it was asked for.
+/// How long somebody waits until the node has heard of everything that was there before they asked.
 const FRESH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// One page of what is pending.
@@ -40,7 +40,7 @@ pub async fn list(
     caller: Caller<ApprovalsRead>,
     wanted: QueueWanted,
 ) -> Result<Json<ApprovalPage>, Problem> {
-    let caught_up = timeout(FRESH_TIMEOUT, plane.approvals.catch_up()).await;
+    let fresh = wait_until_fresh(&plane).await;
     let now = plane.clock.now();
     let QueueWanted { after, limit } = wanted;
     let mut pending = plane.approvals.pending(caller.org, after, limit + 1);
@@ -53,6 +53,12 @@ pub async fn list(
             .iter()
             .map(|approval| ApprovalBody::new(approval, now))
             .collect(),
-        fresh: matches!(caught_up, Ok(Ok(()))),
+        fresh,
     }))
+}
+
+/// Waits until the node has heard of what was asked or resolved before; `false` if it is behind.
+pub(super) async fn wait_until_fresh(plane: &ControlPlane) -> bool {
+    let caught_up = timeout(FRESH_TIMEOUT, plane.approvals.catch_up()).await;
+    matches!(caught_up, Ok(Ok(())))
 }

@@ -5,7 +5,6 @@ use domain::{
     DecisionId,
     approval::{Approval, Refused, Resolution, Resolver},
     error_code::ErrorCode,
-    fault::Fault,
 };
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -17,7 +16,7 @@ use crate::{
         caller::ApprovalsWrite,
         identity::Identity,
         problem::Refusals,
-        read::{IdInPath, Json},
+        read::{IdInPath, Json, check_note},
     },
     planes::ControlPlane,
 };
@@ -51,9 +50,7 @@ pub async fn resolve(
     Json(said): Json<ResolveBody>,
 ) -> Result<JsonAnswer<DecisionDetail>, Problem> {
     let note = said.note.as_deref().map(str::trim);
-    if let Some(fault) = note.and_then(wrong_with) {
-        return Err(Problem::invalid(vec![fault]));
-    }
+    check_note(note, Approval::NOTE_CHARS_MAX)?;
     let resolution = Resolution {
         approved: said.approve,
         by: match &caller.identity {
@@ -91,15 +88,4 @@ fn already(before: &Resolution) -> Problem {
     };
     let detail = format!("It was {how} by {} at {}.", before.by, before.at);
     Problem::new(ErrorCode::StateConflict, detail)
-}
-
-fn wrong_with(note: &str) -> Option<Fault> {
-    let is_fine = note.chars().count() <= Approval::NOTE_CHARS_MAX && !note.contains('\0');
-    let detail = || {
-        format!(
-            "`note` must be at most {} characters.",
-            Approval::NOTE_CHARS_MAX
-        )
-    };
-    (!is_fine).then(|| Fault::invalid("/note", detail()))
 }

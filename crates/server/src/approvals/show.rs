@@ -24,8 +24,8 @@ use crate::{
         caller::{ApprovalsRead, DecisionsWrite},
         problem::Refusals,
         read::IdInPath,
+        slots::Slot,
     },
-    exports::slots::Slot,
     planes::ControlPlane,
 };
 
@@ -53,7 +53,7 @@ pub async fn show(
     if patience.is_zero() || found.approval.status(now) != Status::Pending {
         return Ok(Json(DecisionDetail::new(found.approval, now)).into_response());
     }
-    let slot = plane.waits.take(caller.org)?;
+    let slot = plane.approval_waits.take(caller.org)?;
     Ok(later(plane, found, patience, slot))
 }
 
@@ -73,7 +73,7 @@ pub async fn show_to_people(
 }
 
 /// A decision as it stands.
-pub async fn decision(
+async fn decision(
     plane: &ControlPlane,
     org: OrgId,
     id: DecisionId,
@@ -89,7 +89,7 @@ pub async fn decision(
 fn later(plane: ControlPlane, found: ApprovalEntry, patience: Duration, slot: Slot) -> Response {
     let body = stream::once(async move {
         let _slot = slot;
-        let stopping = plane.tail.stopping();
+        let stopping = &plane.stopping;
         let approval = found.approval.clone();
         let approval = tokio::select! {
             ended = plane.approvals.wait(found, patience) => ended,

@@ -1,40 +1,28 @@
 //! Approvals as they are asked for and as they end: all of an organisation for people, one for the agent that asked.
 
-use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use axum::{
-    body::{Body, Bytes},
-    extract::State,
-    http::header,
-    response::{IntoResponse, Response},
-};
+use axum::{body::Bytes, extract::State, response::Response};
 use domain::{
     DecisionId, OrgId,
     approval::{Approval, Status},
 };
-use futures::stream;
 use journal::approvals::ApprovalEntry;
-use tokio::{
-    sync::broadcast,
-    time::{Instant, sleep_until, timeout},
-};
+use tokio::sync::broadcast;
 
-use super::{body::ApprovalBody, past, wanted::WAIT_S_MAX};
+use super::{body::ApprovalBody, past, queue::wait_until_fresh, wanted::WAIT_S_MAX};
 use crate::{
     edge::{
         Caller, Problem,
-        caller::{ApprovalsRead, DecisionsWrite, Permission},
+        caller::{ApprovalsRead, DecisionsWrite},
         problem::Refusals,
         read::IdInPath,
-        standing::{ASK_EVERY, Standing},
+        slots::Slot,
+        sse,
+        standing::Standing,
     },
-    events::{sse, stream::KEEP_ALIVE_EVERY},
-    exports::slots::Slot,
     planes::ControlPlane,
 };
-
-/// How long a stream waits until it has heard of everything that was there before it was asked for.
-const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Streams what waits for a person, and how it ends.
 ///
@@ -53,23 +41,24 @@ pub async fn all(
     caller: Caller<ApprovalsRead>,
     standing: Standing<ApprovalsRead>,
 ) -> Result<Response, Problem> {
-    let slot = plane.streams.take(caller.org)?;
+    let slot = plane.approval_streams.take(caller.org)?;
     // In this order: what is not in the list is news. So it does no harm if the list is made before the node has
     // heard of everything.
     let news = plane.approvals.news();
-    let _ = timeout(CATCH_UP_TIMEOUT, plane.approvals.catch_up()).await;
+    wait_until_fresh(&plane).await;
     let pending = plane.approvals.pending(caller.org, None, usize::MAX);
     let ready = [Bytes::from_static(sse::READY)].into_iter();
     let frames = pending.iter().map(|approval| frame(&plane, approval));
-    let unsent = ready.chain(frames).collect();
-    let org = caller.org;
-    Ok(streamed(
-        plane,
-        standing,
-        slot,
-        unsent,
-        Source::All { org, news },
-    ))
+    let told = Told {
+        unsent: ready.chain(frames).collect(),
+        news: News::All {
+            org: caller.org,
+            news,
+        },
+        plane: plane.clone(),
+        _slot: slot,
+    };
+    Ok(sse::streamed(told, standing, plane.stopping))
 }
 
 /// Follows one decision until it has ended.
@@ -91,20 +80,25 @@ pub async fn one(
     standing: Standing<DecisionsWrite>,
     IdInPath(id): IdInPath<DecisionId>,
 ) -> Result<Response, Problem> {
-    let slot = plane.streams.take(caller.org)?;
-    let (first, source) = match plane.approvals.find(caller.org, id).await? {
-        Some(found) => (frame(&plane, &found.approval), Source::of(&plane, found)),
+    let slot = plane.approval_streams.take(caller.org)?;
+    let (first, news) = match plane.approvals.find(caller.org, id).await? {
+        Some(found) => (frame(&plane, &found.approval), News::of(&plane, found)),
         None => {
             let decision = past::decision(&plane, caller.org, id).await?;
-            (written(&decision.summary), Source::Ended)
+            (written(&decision.summary), News::Ended)
         }
     };
-    let unsent = VecDeque::from([Bytes::from_static(sse::READY), first]);
-    Ok(streamed(plane, standing, slot, unsent, source))
+    let told = Told {
+        unsent: VecDeque::from([Bytes::from_static(sse::READY), first]),
+        news,
+        plane: plane.clone(),
+        _slot: slot,
+    };
+    Ok(sse::streamed(told, standing, plane.stopping))
 }
 
 /// Where news comes from.
-enum Source {
+enum News {
     All {
         org: OrgId,
         news: broadcast::Receiver<Arc<Approval>>,
@@ -113,7 +107,7 @@ enum Source {
     Ended,
 }
 
-impl Source {
+impl News {
     fn of(plane: &ControlPlane, found: ApprovalEntry) -> Self {
         if found.approval.status(plane.clock.now()) == Status::Pending {
             Self::One(Box::new(found))
@@ -149,67 +143,19 @@ impl Source {
     }
 }
 
-/// A stream under way.
-struct Streaming<P: Permission> {
+/// What a stream tells: what there is, then what comes.
+struct Told {
     plane: ControlPlane,
-    standing: Standing<P>,
     unsent: VecDeque<Bytes>,
-    source: Source,
-    ask_at: Instant,
-    keep_alive_at: Instant,
+    news: News,
     _slot: Slot,
 }
 
-fn streamed<P: Permission + 'static>(
-    plane: ControlPlane,
-    standing: Standing<P>,
-    slot: Slot,
-    unsent: VecDeque<Bytes>,
-    source: Source,
-) -> Response {
-    let now = Instant::now();
-    let streaming = Streaming {
-        plane,
-        standing,
-        unsent,
-        source,
-        ask_at: now + ASK_EVERY,
-        keep_alive_at: now + KEEP_ALIVE_EVERY,
-        _slot: slot,
-    };
-    let body = stream::unfold(streaming, async |mut streaming| {
-        let bytes = streaming.next().await?;
-        Some((Ok::<_, Infallible>(bytes), streaming))
-    });
-    let headers = [
-        (header::CONTENT_TYPE.as_str(), "text/event-stream"),
-        ("x-accel-buffering", "no"),
-    ];
-    (headers, Body::from_stream(body)).into_response()
-}
-
-impl<P: Permission> Streaming<P> {
-    /// The next bytes, or `None` at the end.
+impl sse::Source for Told {
     async fn next(&mut self) -> Option<Bytes> {
-        if let Some(bytes) = self.unsent.pop_front() {
-            return Some(bytes);
-        }
-        loop {
-            if self.ask_at <= Instant::now() {
-                if !self.standing.still_holds().await {
-                    return None;
-                }
-                self.ask_at = Instant::now() + ASK_EVERY;
-            }
-            let bytes = tokio::select! {
-                biased;
-                () = self.plane.tail.stopping().cancelled() => return None,
-                news = self.source.next(&self.plane) => news?,
-                () = sleep_until(self.keep_alive_at) => Bytes::from_static(sse::KEEP_ALIVE),
-                () = sleep_until(self.ask_at) => continue,
-            };
-            self.keep_alive_at = Instant::now() + KEEP_ALIVE_EVERY;
-            return Some(bytes);
+        match self.unsent.pop_front() {
+            Some(bytes) => Some(bytes),
+            None => self.news.next(&self.plane).await,
         }
     }
 }

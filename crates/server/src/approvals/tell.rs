@@ -4,7 +4,7 @@
 //! and for those whose time is over: this it notes first, and who was first to note it tells. The event follows from
 //! the approval to the byte, and so does its id: told twice, it is listed once and alerts once.
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 use domain::{
     DecisionId, Timestamp,
@@ -12,28 +12,20 @@ use domain::{
     clock::Clock,
     event::accept::Arrival,
 };
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{StreamExt as _, stream};
 use serde::Serialize;
-use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    error_chain::chain,
-    events::own::{Unrecorded, record_as},
-    planes::Appenders,
-    retry::Retries,
-    snapshots::Approvals,
-    telemetry::metrics as names,
+    events::telling, planes::Appenders, snapshots::Approvals, telemetry::metrics as names,
 };
 
-/// How often it is looked for what the trail was not told.
-const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// Of what the trail is told.
+const OF: &str = "approvals";
 /// How many are told in one round; the rest is for the next.
 const ROUND_MAX: usize = 1_000;
 /// How many are told at the same time: each waits for the journal three times.
 const AT_A_TIME: usize = 16;
-/// How long somebody who resolves waits for it. It stands either way.
-const TELL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How much of the reason is told again: the whole is with the decision. With a note it must fit the metadata of an
 /// event (16 KiB), however the policy was written.
@@ -85,34 +77,24 @@ struct Noted;
 impl Teller {
     /// Tells of an approval that was just resolved. What fails or takes too long is left to the sweep.
     pub async fn tell(&self, approval: &Approval) {
-        let error = match timeout(TELL_TIMEOUT, self.record(approval)).await {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => chain(&error),
-            Err(_) => "the journal takes its time".to_owned(),
-        };
-        let id = approval.decision_id;
-        tracing::warn!(error, decision.id = %id, "an approval is not in the trail yet");
+        let id = approval.decision_id.to_string();
+        telling::at_once(OF, &id, self.record(approval)).await;
     }
 
     /// Tells the trail what it was not told, until stopped.
     pub async fn sweep(self, stopping: CancellationToken) -> anyhow::Result<()> {
-        let mut retries = Retries::new("tell the trail of approvals", &stopping);
-        loop {
-            tokio::select! {
-                () = sleep(SWEEP_EVERY) => {}
-                () = stopping.cancelled() => return Ok(()),
-            }
-            retries.again(self.tell_all().await).await;
-        }
+        telling::rounds(OF, &stopping, || self.tell_all()).await;
+        Ok(())
     }
 
-    async fn tell_all(&self) -> Result<(), journal::Error> {
-        let untold = self.approvals.untold(ROUND_MAX);
-        stream::iter(untold)
-            .map(|approval| async move { self.end(&approval).await })
-            .buffer_unordered(AT_A_TIME)
-            .try_collect::<()>()
-            .await
+    async fn tell_all(&self) -> Result<(), Infallible> {
+        let untold = stream::iter(self.approvals.untold(ROUND_MAX));
+        let telling = untold.for_each_concurrent(AT_A_TIME, |approval| async move {
+            let id = approval.decision_id.to_string();
+            telling::or_later(OF, &id, self.end(&approval).await);
+        });
+        telling.await;
+        Ok(())
     }
 
     /// Sees to one that has ended: notes that its time is over, if nobody has, and tells of it.
@@ -146,15 +128,8 @@ impl Teller {
             retention: self.retention,
         };
         let tail = event_tail(approval.decision_id);
-        match record_as(tail, &self.events, &arrival, &event(approval, at)).await {
-            Ok(_) => {}
-            Err(Unrecorded::Journal(error)) => return Err(error),
-            // Ours are always valid. Should one not be, it must not be tried for ever.
-            Err(error) => {
-                let (error, id) = (chain(&error), approval.decision_id);
-                tracing::error!(error, decision.id = %id, "the end of an approval cannot be recorded");
-            }
-        }
+        let (id, event) = (approval.decision_id.to_string(), event(approval, at));
+        telling::put(OF, &id, tail, &self.events, &arrival, &event).await?;
         let outcome = approval.status(at).as_str();
         metrics::counter!(names::APPROVALS, "outcome" => outcome).increment(1);
         let told = |approval: &mut Approval| {

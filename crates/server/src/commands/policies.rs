@@ -10,18 +10,21 @@ use std::{
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
 use domain::fault::Fault;
-use policy::{PolicySet, check::check, starter, test::Test};
-use serde::Deserialize;
+use policy::{PolicySet, Verdict, check::check, starter, test::Test};
+use serde::{Deserialize, de::IgnoredAny};
 use sha2::{Digest as _, Sha256};
 
 use super::{note, say};
 use crate::{
-    decisions::record::EVENT_TYPE,
+    decisions::record::{EVENT_TYPE, result},
     policies::recorded::{Differs, NotADecision, Recorded},
 };
 
 /// How much of a line is read; what is longer than that is no event, which has 32 KiB.
 const LINE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// The one policy that there was before organisations had policies of their own.
+const ALLOW_ALL: &str = "allow-all";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Policies {
@@ -123,6 +126,8 @@ struct Tally {
     different: u64,
     /// Events of the type that are no decisions of ours, or cannot be made again.
     unreadable: u64,
+    /// Decisions that were recorded before there were policies of one's own: without their question.
+    older: u64,
     /// Decisions whose version was not given.
     missing: u64,
     missing_versions: BTreeSet<(u32, String)>,
@@ -138,6 +143,30 @@ struct Line {
     id: Option<String>,
     event_type: Option<String>,
     export: Option<Summary>,
+}
+
+/// A decision as it was recorded when everything was allowed: with these fields and no others.
+#[derive(Deserialize)]
+struct OlderDecision {
+    result: String,
+    metadata: OlderMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OlderMetadata {
+    policies: [String; 1],
+    #[serde(rename = "context")]
+    _context: IgnoredAny,
+}
+
+impl OlderDecision {
+    fn is_one(json: &str) -> bool {
+        serde_json::from_str(json).is_ok_and(|decision: Self| {
+            let [policy] = decision.metadata.policies;
+            decision.result == result(Verdict::Allow) && policy == ALLOW_ALL
+        })
+    }
 }
 
 /// The last line of an export.
@@ -177,6 +206,10 @@ impl Tally {
     fn look_at(&mut self, json: &str, id: &str, versions: &Versions) {
         let decision = match Recorded::read(json) {
             Ok(decision) => decision,
+            Err(NotADecision::OtherShape) if OlderDecision::is_one(json) => {
+                self.older += 1;
+                return;
+            }
             Err(reason) => return self.leave_out(id, reason),
         };
         let id = decision.decision_id();
@@ -224,6 +257,12 @@ impl Tally {
             "{} the same, {} different, {} cannot be made again, {} of missing versions; {} other events.",
             self.same, self.different, self.unreadable, self.missing, self.others
         ));
+        if self.older > 0 {
+            say(format_args!(
+                "{} decisions are from before there were policies of one's own; everything was allowed then.",
+                self.older
+            ));
+        }
         match self.is_whole {
             Some(true) => say("The file is whole: its last line proves it."),
             Some(false) => {}

@@ -7,7 +7,7 @@ use domain::{
 };
 use journal::frames::Frames;
 use policy::{Decided, Verdict};
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
 use super::{
     ask::{Ask, Mode},
@@ -24,12 +24,13 @@ use crate::{
     telemetry::metrics as names,
 };
 
-/// How long an organisation that would rather be answered than recorded waits for the record. The record is
-/// not given up with it.
+/// How long an organisation that would rather be answered than recorded waits for the journal. The record is not
+/// given up with it.
 const OPEN_PATIENCE: Duration = Duration::from_millis(250);
 
-/// An escalation that could not be recorded.
-const NOBODY_TO_ASK: &str = "This needs a person's approval, and just now nobody can be asked.";
+/// An escalation that could not be recorded, put to people or met by its approval.
+pub(super) const NOBODY_TO_ASK: &str =
+    "This needs a person's approval, and just now nobody can be asked.";
 
 /// An answer in shadow mode.
 const NOT_OBEYED: &str = "This was asked in shadow mode, which allows everything; see `shadow`.";
@@ -105,6 +106,7 @@ pub async fn answer_all(
 ) -> Result<Vec<Answer>, Unanswered> {
     let started = Instant::now();
     let guarded = plane.guards.of(org).await?;
+    let patience = Patience::new(guarded.settings.fail_mode);
     let arrival = Arrival {
         org,
         received_at: plane.clock.now(),
@@ -119,7 +121,7 @@ pub async fn answer_all(
         let decision_id = DecisionId::new(arrival.received_at, random);
         let mut answer = evaluated(&guarded, ask, decision_id, false);
         if answer.verdict == Verdict::Escalate {
-            answer = escalate::settled(plane, org, &guarded, ask, answer).await?;
+            answer = escalate::settled(plane, org, &guarded, patience, ask, answer).await?;
         }
         // The event's id is the decision's, so that one is found by the other.
         let tail = Tail::Random(random);
@@ -131,16 +133,23 @@ pub async fn answer_all(
             break;
         }
     }
-    let is_recorded = recorded(plane, org, guarded.settings.fail_mode, frames).await?;
+    let recorded = patience.wait_for(plane.events.append_events(org, frames));
+    let is_recorded = recorded.await?.is_some();
     for (ask, answer) in asks.iter().zip(&mut answers) {
-        answer.is_fallback = !is_recorded;
-        if answer.is_fallback && answer.verdict == Verdict::Escalate {
-            answer.verdict = Verdict::Deny;
-            answer.decided.reason = NOBODY_TO_ASK.to_owned();
-        }
+        answer.is_fallback |= !is_recorded;
         if answer.verdict == Verdict::Escalate {
-            let (settings, asked_at) = (guarded.settings, arrival.received_at);
-            escalate::open(plane, org, settings, ask, answer, asked_at).await?;
+            answer.expires_at = if is_recorded {
+                let (settings, asked_at) = (guarded.settings, arrival.received_at);
+                let opened = escalate::open(plane, org, settings, ask, answer, asked_at);
+                patience.wait_for(opened).await?
+            } else {
+                None
+            };
+            if answer.expires_at.is_none() {
+                answer.verdict = Verdict::Deny;
+                NOBODY_TO_ASK.clone_into(&mut answer.decided.reason);
+                answer.is_fallback = true;
+            }
         }
         answer.took = started.elapsed();
         metrics::counter!(names::DECISIONS, "decision" => answer.verdict.as_str()).increment(1);
@@ -198,25 +207,35 @@ impl Shadow {
     }
 }
 
-/// Whether the journal has it. If it has not, the organisation's fail mode says whether that is an error.
-async fn recorded(
-    plane: &DataPlane,
-    org: OrgId,
+/// How long the journal is waited for, in all that one request has to do there.
+#[derive(Clone, Copy)]
+pub(super) struct Patience {
     fail_mode: FailMode,
-    frames: Frames,
-) -> Result<bool, Problem> {
-    let appending = plane.events.append_events(org, frames);
-    let error = match fail_mode {
-        FailMode::Closed => {
-            appending.await?;
-            return Ok(true);
+    until: tokio::time::Instant,
+}
+
+impl Patience {
+    fn new(fail_mode: FailMode) -> Self {
+        Self {
+            fail_mode,
+            until: tokio::time::Instant::now() + OPEN_PATIENCE,
         }
-        FailMode::Open => match timeout(OPEN_PATIENCE, appending).await {
-            Ok(Ok(())) => return Ok(true),
-            Ok(Err(error)) => chain(&error),
-            Err(_) => "the journal takes its time".to_owned(),
-        },
-    };
-    tracing::warn!(org.id = %org, error, "answered before it was recorded");
-    Ok(false)
+    }
+
+    /// What the journal made of it. If it makes nothing of it, the fail mode says whether that is an error.
+    pub async fn wait_for<T>(
+        self,
+        work: impl Future<Output = Result<T, journal::Error>>,
+    ) -> Result<Option<T>, journal::Error> {
+        let error = match self.fail_mode {
+            FailMode::Closed => return work.await.map(Some),
+            FailMode::Open => match timeout_at(self.until, work).await {
+                Ok(Ok(done)) => return Ok(Some(done)),
+                Ok(Err(error)) => chain(&error),
+                Err(_) => "the journal takes its time".to_owned(),
+            },
+        };
+        tracing::warn!(error, "answered without the journal");
+        Ok(None)
+    }
 }

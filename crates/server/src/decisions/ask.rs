@@ -74,6 +74,18 @@ impl Ask {
         })
     }
 
+    /// What the agent is about to send; the pointers of faults are within `/payload`.
+    pub fn with_payload(mut self, payload: Option<Value>) -> Result<Self, Vec<Fault>> {
+        let faults = payload.as_ref().map(policy::payload::faults);
+        match faults.filter(|faults| !faults.is_empty()) {
+            Some(faults) => Err(faults),
+            None => {
+                self.payload = payload;
+                Ok(self)
+            }
+        }
+    }
+
     pub fn asked(&self) -> &Asked {
         &self.asked
     }

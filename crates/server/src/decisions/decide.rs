@@ -158,8 +158,7 @@ impl DecisionRequest {
             resource: self.resource,
             session_id: None,
         };
-        let mut ask = Ask::new(question, named)?;
-        ask.payload = self.payload;
+        let mut ask = Ask::new(question, named)?.with_payload(self.payload)?;
         ask.mode = self.mode;
         ask.approval = self.approval;
         Ok(ask)

@@ -13,7 +13,7 @@ use policy::Verdict;
 use serde::Serialize;
 
 use super::{
-    answer::{Answer, evaluated},
+    answer::{Answer, NOBODY_TO_ASK, Patience, evaluated},
     ask::Ask,
 };
 use crate::{
@@ -40,6 +40,7 @@ pub async fn settled(
     plane: &DataPlane,
     org: OrgId,
     guarded: &Guarded,
+    patience: Patience,
     ask: &Ask,
     escalated: Answer,
 ) -> Result<Answer, journal::Error> {
@@ -58,26 +59,29 @@ pub async fn settled(
         at: plane.clock.now(),
     };
     let spent = plane.approvals.spend(org, approval, spending);
-    Ok(match spent.await? {
-        Ok(_) => Answer {
+    Ok(match patience.wait_for(spent).await? {
+        Some(Ok(_)) => Answer {
             approval: Some(approval),
             ..evaluated(guarded, ask, id, true)
         },
-        Err(why) => denied(escalated, name(why), why.reason(), Some(approval)),
+        Some(Err(why)) => denied(escalated, name(why), why.reason(), Some(approval)),
+        None => Answer {
+            is_fallback: true,
+            ..denied(escalated, "journal_away", NOBODY_TO_ASK, Some(approval))
+        },
     })
 }
 
-/// Puts a decision that is on record to people.
+/// Puts a decision that is on record to people; until when they may resolve it.
 pub async fn open(
     plane: &DataPlane,
     org: OrgId,
     settings: Settings,
     ask: &Ask,
-    answer: &mut Answer,
+    answer: &Answer,
     asked_at: Timestamp,
-) -> Result<(), journal::Error> {
+) -> Result<Timestamp, journal::Error> {
     let expires_at = asked_at.plus(settings.approval_timeout());
-    answer.expires_at = Some(expires_at);
     let policies = answer.decided.policies.iter();
     let approval = Approval {
         decision_id: answer.decision_id,
@@ -99,7 +103,8 @@ pub async fn open(
         spent: None,
         told: false,
     };
-    plane.approvals.open(approval).await
+    plane.approvals.open(approval).await?;
+    Ok(expires_at)
 }
 
 /// Whether somebody can be asked; otherwise why not, in a word and in a sentence.

@@ -31,6 +31,9 @@ pub struct RecordedMetadata {
     pub policy_digest: Option<String>,
     pub question: Option<Question>,
     pub request_digest: Option<String>,
+    /// Whether the agent told what it is about to send.
+    #[serde(default)]
+    pub has_payload: bool,
     #[serde(default)]
     pub mode: Mode,
     pub shadow: Option<Said>,

@@ -7,7 +7,8 @@
 //! requests, by who is there or by [`client_address`].
 //! [`cross_site`] refuses what a browser sends for another site's page. [`no_store`] keeps answers
 //! out of caches. [`read`] reads bodies and parameters, [`events_body`] those of events, which may be
-//! [packed](unpack). [`idempotency_key`] is the name of a request that may be sent again, [`if_match`] the
+//! [packed](unpack), [`strict_json`] those of rules and policies, where nothing may be said twice.
+//! [`sse`] sends answers that go on, and [`slots`] bounds how many long answers there are. [`idempotency_key`] is the name of a request that may be sent again, [`if_match`] the
 //! version that a change is meant for.
 
 pub mod caller;
@@ -22,9 +23,11 @@ pub mod no_store;
 pub mod problem;
 pub mod rate_limit;
 pub mod read;
-pub mod rule_body;
 pub mod session_cookie;
+pub mod slots;
+pub mod sse;
 pub mod standing;
+pub mod strict_json;
 mod unpack;
 
 pub use caller::Caller;

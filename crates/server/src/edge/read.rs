@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, header, request::Parts},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use domain::{batch::BODY_BYTES_MAX, error_code::ErrorCode};
+use domain::{batch::BODY_BYTES_MAX, error_code::ErrorCode, fault::Fault};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use store::page::{LIMIT_DEFAULT, LIMIT_MAX};
@@ -275,4 +275,14 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
         return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));
     }
     Ok(())
+}
+
+/// Refuses a `note` that is too long or that PostgreSQL could not hold.
+pub fn check_note(note: Option<&str>, chars_max: usize) -> Result<(), Problem> {
+    let is_fine = |note: &str| note.chars().count() <= chars_max && !note.contains('\0');
+    if note.is_none_or(is_fine) {
+        return Ok(());
+    }
+    let detail = format!("`note` must be at most {chars_max} characters, none of them NUL.");
+    Err(Problem::invalid(vec![Fault::invalid("/note", detail)]))
 }

@@ -12,7 +12,6 @@ pub mod list;
 pub mod own;
 pub(crate) mod retention;
 pub mod schema;
-pub mod sse;
 pub mod stats;
 pub mod stream;
 pub mod tail;

@@ -1,34 +1,16 @@
 //! `GET /v1/audit/events/stream`: events as they are accepted, until the client, the key or we go.
 
-use std::{convert::Infallible, time::Duration};
+use axum::{body::Bytes, extract::State, response::Response};
 
-use axum::{
-    body::{Body, Bytes},
-    extract::State,
-    http::header,
-    response::{IntoResponse, Response},
+use super::{
+    tail::Watching,
+    tail_queue::Told,
+    wanted::{FilterParams, TailWanted},
 };
-use futures::stream;
-use tokio::time::{Instant, sleep_until};
-
 use crate::{
-    edge::{
-        Caller, Problem,
-        caller::EventsRead,
-        problem::Refusals,
-        standing::{ASK_EVERY, Standing},
-    },
-    events::{
-        sse,
-        tail::Watching,
-        tail_queue::Told,
-        wanted::{FilterParams, TailWanted},
-    },
+    edge::{Caller, Problem, caller::EventsRead, problem::Refusals, sse, standing::Standing},
     planes::ControlPlane,
 };
-
-/// A quiet stream says that it is alive; proxies close one that says nothing for 30 s or more.
-pub const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// Streams audit events as they are accepted, by the filters of the list.
 ///
@@ -49,64 +31,29 @@ pub async fn stream(
     TailWanted(filter): TailWanted,
 ) -> Result<Response, Problem> {
     let watching = plane.tail.watch(caller.org, filter)?;
-    let now = Instant::now();
-    let streaming = Streaming {
-        plane,
-        standing,
+    let source = Watched {
         watching,
         is_ready: false,
-        ask_at: now + ASK_EVERY,
-        keep_alive_at: now + KEEP_ALIVE_EVERY,
     };
-    let body = stream::unfold(streaming, async |mut streaming| {
-        let bytes = streaming.next().await?;
-        Some((Ok::<_, Infallible>(bytes), streaming))
-    });
-    let headers = [
-        (header::CONTENT_TYPE.as_str(), "text/event-stream"),
-        ("x-accel-buffering", "no"),
-    ];
-    Ok((headers, Body::from_stream(body)).into_response())
+    Ok(sse::streamed(source, standing, plane.stopping))
 }
 
-/// A stream under way.
-struct Streaming {
-    plane: ControlPlane,
-    standing: Standing<EventsRead>,
+/// What is told: that we listen, then what we hear.
+struct Watched {
     watching: Watching,
     is_ready: bool,
-    ask_at: Instant,
-    keep_alive_at: Instant,
 }
 
-impl Streaming {
-    /// The next bytes, or `None` at the end. A client that does not read does not get here; the listener
-    /// lets go of it.
+impl sse::Source for Watched {
     async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            if self.ask_at <= Instant::now() {
-                if !self.standing.still_holds().await {
-                    return None;
-                }
-                self.ask_at = Instant::now() + ASK_EVERY;
-            }
-            let stopping = self.plane.tail.stopping();
-            let bytes = tokio::select! {
-                biased;
-                () = stopping.cancelled() => return None,
-                () = self.watching.ready(), if !self.is_ready => {
-                    self.is_ready = true;
-                    Bytes::from_static(sse::READY)
-                }
-                told = self.watching.next(), if self.is_ready => match told? {
-                    Told::Event(frame) => frame,
-                    Told::Skipped(events) => sse::skipped(events),
-                },
-                () = sleep_until(self.keep_alive_at) => Bytes::from_static(sse::KEEP_ALIVE),
-                () = sleep_until(self.ask_at) => continue,
-            };
-            self.keep_alive_at = Instant::now() + KEEP_ALIVE_EVERY;
-            return Some(bytes);
+        if !self.is_ready {
+            self.watching.ready().await;
+            self.is_ready = true;
+            return Some(Bytes::from_static(sse::READY));
         }
+        Some(match self.watching.next().await? {
+            Told::Event(frame) => frame,
+            Told::Skipped(events) => sse::skipped(events),
+        })
     }
 }

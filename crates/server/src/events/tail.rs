@@ -32,7 +32,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::tail_queue::{Queue, Told};
 use crate::{
-    edge::Problem, events::sse, lifecycle::Tasks, retry::Retries, telemetry::metrics as names,
+    edge::{Problem, sse},
+    lifecycle::Tasks,
+    retry::Retries,
+    telemetry::metrics as names,
 };
 
 /// How many may watch at a time. Each costs the node its queue and a look at each of its
@@ -49,7 +52,6 @@ pub struct Tail {
     lanes: Arc<[Lane]>,
     /// How many clients there are on this node.
     clients: Arc<Mutex<usize>>,
-    stopping: CancellationToken,
 }
 
 /// One partition's clients.
@@ -115,7 +117,6 @@ impl Tail {
             journal: journal.clone(),
             lanes,
             clients: Arc::default(),
-            stopping: tasks.stopping().clone(),
         }
     }
 
@@ -153,11 +154,6 @@ impl Tail {
             client,
             _counted: Counted::one_more(names::TAIL_CLIENTS),
         })
-    }
-
-    /// Cancelled when every stream should end.
-    pub fn stopping(&self) -> &CancellationToken {
-        &self.stopping
     }
 }
 

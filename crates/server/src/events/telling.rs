@@ -13,7 +13,11 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::own::{Unrecorded, record_as};
-use crate::{error_chain::chain, planes::ControlPlane, retry::Retries};
+use crate::{
+    error_chain::chain,
+    planes::{Appenders, ControlPlane},
+    retry::Retries,
+};
 
 /// How often it is looked for what the trail was not told.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -62,24 +66,39 @@ pub trait Change: Sized + Sync {
 /// Why the trail was not told.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("record a change")]
-    Unrecorded(#[from] Unrecorded),
+    #[error("record a change, or ask whether it is still to be told")]
+    Journal(#[from] journal::Error),
     #[error("read or note which changes are recorded")]
     Store(#[from] store::Error),
-    #[error("ask whether a change is still to be told")]
-    Journal(#[from] journal::Error),
 }
 
 /// Tells the trail of a change that was just saved. It stands either way, so what fails or takes too long is
 /// left to the sweep.
 pub async fn tell<C: Change>(plane: &ControlPlane, change: &C) {
-    let error = match timeout(TELL_TIMEOUT, record(plane, change)).await {
-        Ok(Ok(())) => return,
-        Ok(Err(error)) => chain(&error),
-        Err(_) => "the journal takes its time".to_owned(),
-    };
-    let (of, id) = (C::OF, change.id());
-    tracing::warn!(error, of, id, "a change is not in the trail yet");
+    at_once(C::OF, &change.id(), record(plane, change)).await;
+}
+
+/// Waits for something to be told, but not for long. It is told later otherwise.
+pub async fn at_once<E: std::error::Error>(
+    of: &str,
+    id: &str,
+    telling: impl Future<Output = Result<(), E>>,
+) {
+    match timeout(TELL_TIMEOUT, telling).await {
+        Ok(told) => or_later(of, id, told),
+        Err(_) => left_behind(of, id, "the journal takes its time"),
+    }
+}
+
+/// What was not told is not lost: the sweep comes by again. So nothing that follows has to wait for it.
+pub fn or_later<E: std::error::Error>(of: &str, id: &str, told: Result<(), E>) {
+    if let Err(error) = told {
+        left_behind(of, id, &chain(&error));
+    }
+}
+
+fn left_behind(of: &str, id: &str, error: &str) {
+    tracing::warn!(error, of, id, "the trail is not told of it yet");
 }
 
 /// Tells the trail what it was not told, until stopped.
@@ -87,26 +106,43 @@ pub async fn sweep<C: Change>(
     plane: ControlPlane,
     stopping: CancellationToken,
 ) -> anyhow::Result<()> {
-    let mut retries = Retries::new(format!("tell the trail of {}", C::OF), &stopping);
+    rounds(C::OF, &stopping, || tell_all::<C>(&plane)).await;
+    Ok(())
+}
+
+/// Makes one round after the other, until stopped. One may be given up half-way: what is told twice is told once.
+pub async fn rounds<E, R>(of: &str, stopping: &CancellationToken, round: impl Fn() -> R)
+where
+    E: std::error::Error,
+    R: Future<Output = Result<(), E>>,
+{
+    let mut retries = Retries::new(format!("tell the trail of {of}"), stopping);
     loop {
+        let turn = async {
+            sleep(SWEEP_EVERY).await;
+            retries.again(round().await).await;
+        };
         tokio::select! {
-            () = sleep(SWEEP_EVERY) => {}
-            () = stopping.cancelled() => return Ok(()),
+            () = turn => {}
+            () = stopping.cancelled() => return,
         }
-        retries.again(tell_all::<C>(&plane).await).await;
     }
 }
 
-async fn tell_all<C: Change>(plane: &ControlPlane) -> Result<(), Error> {
+async fn tell_all<C: Change>(plane: &ControlPlane) -> Result<(), store::Error> {
     let made_before = plane.clock.now().minus(C::LEFT_BEHIND_AFTER);
     for change in C::untold(&plane.store, made_before, ROUND_MAX).await? {
-        if change.stands(plane).await? {
-            record(plane, &change).await?;
-        } else {
-            change.note(&plane.store).await?;
-        }
+        or_later(C::OF, &change.id(), settle(plane, &change).await);
     }
     Ok(())
+}
+
+async fn settle<C: Change>(plane: &ControlPlane, change: &C) -> Result<(), Error> {
+    if change.stands(plane).await? {
+        record(plane, change).await
+    } else {
+        Ok(change.note(&plane.store).await?)
+    }
 }
 
 async fn record<C: Change>(plane: &ControlPlane, change: &C) -> Result<(), Error> {
@@ -116,14 +152,27 @@ async fn record<C: Change>(plane: &ControlPlane, change: &C) -> Result<(), Error
         received_at,
         retention: plane.retention,
     };
-    match record_as(change.tail(), &plane.events, &arrival, &change.event()).await {
-        Ok(_) => {}
-        // Ours are always valid. Should one not be, it must not hold up the others for ever.
-        Err(error @ Unrecorded::Invalid(_)) => {
-            let (error, of, id) = (chain(&error), C::OF, change.id());
-            tracing::error!(error, of, id, "a change cannot be recorded");
-        }
-        Err(error @ Unrecorded::Journal(_)) => return Err(error.into()),
-    }
+    let (id, event) = (change.id(), change.event());
+    put(C::OF, &id, change.tail(), &plane.events, &arrival, &event).await?;
     Ok(change.note(&plane.store).await?)
+}
+
+/// Puts an event of ours into the trail. They are always valid. Should one not be, it must not be tried for ever.
+pub async fn put(
+    of: &str,
+    id: &str,
+    tail: Tail,
+    events: &Appenders,
+    arrival: &Arrival,
+    event: &impl Serialize,
+) -> Result<(), journal::Error> {
+    match record_as(tail, events, arrival, event).await {
+        Ok(_) => Ok(()),
+        Err(Unrecorded::Journal(error)) => Err(error),
+        Err(error @ Unrecorded::Invalid(_)) => {
+            let error = chain(&error);
+            tracing::error!(error, of, id, "the trail cannot be told of it");
+            Ok(())
+        }
+    }
 }

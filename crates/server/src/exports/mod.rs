@@ -4,7 +4,7 @@
 //! what was accepted before it was asked for, and never the event that says so. [`source`] reads that,
 //! newest first, from the database and, for days that have left it, from the archive's files. It is
 //! either sent as it is read ([`stream`]), in constant memory and no faster than the client takes it,
-//! within the bounds of [`slots`]; or made in the background by [`work`], as files in object storage:
+//! within the bounds of [`EXPORTS`]; or made in the background by [`work`], as files in object storage:
 //! [`jobs`] shows how far it is, [`links`] gives the files to whoever has the link, [`sweep`] deletes them.
 //!
 //! | what | is guaranteed |
@@ -22,8 +22,18 @@ pub mod jobs;
 pub mod links;
 pub(crate) mod plan;
 mod request;
-pub mod slots;
 pub(crate) mod source;
 mod stream;
 pub mod sweep;
 pub mod work;
+
+use crate::edge::slots::Bounds;
+
+/// For an organisation, one that runs and one that was begun again because the first seemed lost. Each
+/// holds some 10 MB, or 35 where events suddenly grow, and may keep a core busy compressing.
+pub const EXPORTS: Bounds = Bounds {
+    per_org: 2,
+    per_node: 8,
+    what: "exports",
+    instead: ", or have this one made in the background (`\"async\": true`)",
+};

@@ -18,13 +18,13 @@ use tokio::{task::spawn_blocking, time::Instant};
 use super::{
     plan::Plan,
     request::Wanted,
-    slots::Slot,
     source::{self, Ahead, Batch, Source},
 };
 use crate::{
     edge::{
         Problem,
         caller::EventsExport,
+        slots::Slot,
         standing::{ASK_EVERY, Standing},
     },
     error_chain::chain,

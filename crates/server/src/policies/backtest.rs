@@ -1,7 +1,7 @@
 //! `POST /v1/policies/versions/{version}/backtest`: what a version would have decided.
 
 use axum::{Json as JsonAnswer, extract::State};
-use domain::{Timestamp, error_code::ErrorCode};
+use domain::Timestamp;
 use policy::{Asked, PolicySet};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,14 +9,14 @@ use utoipa::ToSchema;
 use super::{
     flips::{Compared, FlipsBody},
     recorded::Recorded,
-    versions::text_of,
+    versions::{text_of, unreadable},
     walk::{Look, walk},
 };
 use crate::{
     alerts::backtest::ask::{RangeBody, bounds},
     edge::{
         Caller, Problem, caller::PoliciesWrite, problem::Refusals, read::IdInPath,
-        rule_body::PolicyJson,
+        strict_json::PolicyJson,
     },
     planes::ControlPlane,
 };
@@ -38,8 +38,8 @@ pub struct BacktestAnswer {
 /// Tells what a version would have decided.
 ///
 /// Decisions that are on record are made again with this version, newest first, and compared with what the
-/// policies said then. Nothing is recorded. What an agent wanted to send is not on record: what `@obligation`
-/// changes counts as changed.
+/// policies said then. Nothing is recorded. Of what an agent wanted to send it is on record only whether there was
+/// something: what `@obligation` changes in it counts as changed.
 #[utoipa::path(
     post, path = "/v1/policies/versions/{version}/backtest", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
@@ -58,10 +58,8 @@ pub async fn backtest(
     let slot = plane.backtests.take(caller.org)?;
     let digest = text.digest.clone();
     let read = move || PolicySet::read(&text.policies, text.schema.as_deref());
-    let policies = plane.checks.run(read).await?.map_err(|faults| {
-        tracing::error!(version, ?faults, org.id = %caller.org, "a saved version cannot be read");
-        Problem::new(ErrorCode::Internal, ErrorCode::Internal.summary())
-    })?;
+    let policies = plane.checks.run(caller.org, read).await?;
+    let policies = policies.map_err(|faults| unreadable(caller.org, &faults))?;
     let look = Anew {
         policies,
         compared: Compared::default(),
@@ -87,7 +85,7 @@ impl Look for Anew {
             self.compared.skip();
             return;
         };
-        let decided = self.policies.decide_again(&asked, decision.is_approved);
+        let decided = decision.decide_by(&self.policies, &asked);
         self.compared
             .add(decision, decided.verdict, Some(decided.reason));
     }

@@ -7,7 +7,7 @@ use domain::{
     policies::{Hand, Moved, Refused, Standing},
 };
 use journal::config::Change;
-use store::policies::versions::{Added, Written};
+use store::policies::versions::{Added, Version, Written};
 
 use super::starter;
 use crate::{
@@ -23,6 +23,13 @@ pub(super) struct Author<'a> {
     org: OrgId,
     /// The key or the person.
     by: String,
+}
+
+/// What became of a version that somebody wrote.
+pub(super) enum Kept {
+    Anew(Box<Version>),
+    /// It is there already, as this one.
+    AlreadyAs(u32),
 }
 
 impl<'a> Author<'a> {
@@ -61,25 +68,27 @@ impl<'a> Author<'a> {
     }
 
     /// Keeps a version that was checked.
-    pub(super) async fn write(&self, written: Written) -> Result<Added, Problem> {
+    pub(super) async fn write(&self, written: Written) -> Result<Kept, Problem> {
         let most = self.plane.policy_versions_max;
         let store = &self.plane.store;
         let added = store
             .add_policy_version(self.org, self.hand(), &starter::written(), written, most)
             .await?;
-        match &added {
-            Added::Made(_, told) => telling::tell(self.plane, &**told).await,
-            Added::Same(_) => {}
+        match added {
+            Added::Made(version, told) => {
+                telling::tell(self.plane, &*told).await;
+                Ok(Kept::Anew(version))
+            }
+            Added::Same(version) => Ok(Kept::AlreadyAs(version)),
             Added::Full => {
                 let detail = format!(
                     "Your organisation has {most} versions of its policies, and there can be no more: none is \
                      ever deleted, because decisions name the version that made them. Whoever runs Watchbell can \
                      raise `policies.versions_per_org_max`."
                 );
-                return Err(Problem::new(ErrorCode::LimitReached, detail));
+                Err(Problem::new(ErrorCode::LimitReached, detail))
             }
         }
-        Ok(added)
     }
 
     fn hand(&self) -> Hand<'_> {

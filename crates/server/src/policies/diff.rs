@@ -5,12 +5,11 @@ use axum::{
     extract::{FromRequestParts, State},
     http::request::Parts,
 };
-use domain::error_code::ErrorCode;
 use policy::diff::{Changed, Texts, Written, diff as compare};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::versions::text_of;
+use super::versions::{named_or_active, text_of, unreadable};
 use crate::{
     edge::{
         Caller, Problem,
@@ -66,16 +65,10 @@ pub async fn diff(
     IdInPath(version): IdInPath<u32>,
     Against(against): Against,
 ) -> Result<JsonAnswer<DiffBody>, Problem> {
-    let against = match against {
-        Some(against) => against,
-        None => {
-            let standing = plane.store.policy_standing(caller.org).await?;
-            standing.active.version
-        }
-    };
+    let against = named_or_active(&plane, caller.org, against).await?;
     let before = text_of(&plane, caller.org, against).await?;
     let after = text_of(&plane, caller.org, version).await?;
-    let compared = plane.checks.run(move || {
+    let compared = plane.checks.run(caller.org, move || {
         let before = Texts {
             policies: &before.policies,
             schema: before.schema.as_deref(),
@@ -86,10 +79,8 @@ pub async fn diff(
         };
         compare(before, after)
     });
-    let diff = compared.await?.map_err(|faults| {
-        tracing::error!(?faults, org.id = %caller.org, "a saved version cannot be read");
-        Problem::new(ErrorCode::Internal, ErrorCode::Internal.summary())
-    })?;
+    let diff = compared.await?;
+    let diff = diff.map_err(|faults| unreadable(caller.org, &faults))?;
     Ok(JsonAnswer(DiffBody {
         version,
         against,

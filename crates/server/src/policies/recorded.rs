@@ -14,6 +14,8 @@ use crate::decisions::{
 pub struct Recorded {
     pub id: EventId,
     pub question: Question,
+    /// Whether there was one; what was in it is not on record.
+    pub has_payload: bool,
     /// What the active policies said. In shadow mode the agent was told to go ahead whatever that was.
     pub said: Verdict,
     /// The policies that decided, by id.
@@ -89,6 +91,7 @@ impl Recorded {
         Ok(Self {
             id,
             question,
+            has_payload: metadata.has_payload,
             said,
             policies: metadata.policies,
             version,
@@ -104,19 +107,30 @@ impl Recorded {
             let first = faults.first().map(ToString::to_string);
             Differs::Unaskable(first.unwrap_or_default())
         })?;
-        let decided = policies.decide_again(&asked, self.is_approved);
+        let decided = self.decide_by(policies, &asked);
         if decided.verdict == self.said && self.is_by(&decided) {
             return Ok(());
         }
-        // What was to be changed in the payload could not be changed, and the payload is not on record.
+        // What was to be changed in the payload could not be changed, and what was in it is not on record.
         let obliging = policies.decide_again(&asked, true);
-        let is_for_its_payload = self.said == Verdict::Deny
+        let is_for_its_payload = self.has_payload
+            && self.said == Verdict::Deny
             && obliging.verdict == Verdict::Modify
             && self.is_by(&obliging);
         if is_for_its_payload {
             return Ok(());
         }
         Err(Differs::Otherwise(Box::new(decided)))
+    }
+
+    /// What these policies say to the question. Of a payload it is not known what was in it: what is to be changed
+    /// there counts as changed. Without one nothing can be.
+    pub fn decide_by(&self, policies: &PolicySet, asked: &Asked) -> Decided {
+        if self.has_payload {
+            policies.decide_again(asked, self.is_approved)
+        } else {
+            policies.decide(asked, None, self.is_approved)
+        }
     }
 
     fn is_by(&self, decided: &Decided) -> bool {

@@ -61,7 +61,7 @@ pub async fn start(
     let standing = author
         .change(|standing, hand| standing.start_shadow(version, hand))
         .await?;
-    described(&plane, &caller, standing).await
+    described(&plane, caller.org, standing).await
 }
 
 /// Ends watching a version.

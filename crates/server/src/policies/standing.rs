@@ -2,6 +2,7 @@
 
 use axum::{Json as JsonAnswer, extract::State};
 use domain::{
+    OrgId,
     fault::Fault,
     guard::{FailMode, Settings},
     policies::Standing,
@@ -16,7 +17,7 @@ use crate::{
         caller::{PoliciesRead, PoliciesWrite},
         problem::Refusals,
         read::IdInPath,
-        rule_body::PolicyJson,
+        strict_json::PolicyJson,
     },
     planes::ControlPlane,
 };
@@ -54,7 +55,7 @@ pub async fn show(
     caller: Caller<PoliciesRead>,
 ) -> Result<JsonAnswer<StandingBody>, Problem> {
     let standing = plane.store.policy_standing(caller.org).await?;
-    described(&plane, &caller, standing).await
+    described(&plane, caller.org, standing).await
 }
 
 /// Changes settings of the guard.
@@ -75,7 +76,7 @@ pub async fn update(
     let standing = author
         .change(|standing, _| Ok(standing.with_settings(change.applied_to(standing.settings))))
         .await?;
-    described(&plane, &caller, standing).await
+    described(&plane, caller.org, standing).await
 }
 
 /// Puts a version in force.
@@ -99,7 +100,7 @@ pub async fn activate(
     let standing = author
         .change(|standing, hand| standing.activate(version, expect_active, hand))
         .await?;
-    described(&plane, &caller, standing).await
+    described(&plane, caller.org, standing).await
 }
 
 /// Puts the version in force that was active before.
@@ -120,19 +121,19 @@ pub async fn roll_back(
     let standing = author
         .change(|standing, hand| standing.roll_back(expect_active, hand))
         .await?;
-    described(&plane, &caller, standing).await
+    described(&plane, caller.org, standing).await
 }
 
-pub(super) async fn described<P: crate::edge::caller::Permission>(
+pub(super) async fn described(
     plane: &ControlPlane,
-    caller: &Caller<P>,
+    org: OrgId,
     standing: Standing,
 ) -> Result<JsonAnswer<StandingBody>, Problem> {
     let placed: Vec<u32> = [Some(standing.active.version), standing.shadow_version()]
         .into_iter()
         .flatten()
         .collect();
-    let digests = plane.store.policy_digests(caller.org, &placed).await?;
+    let digests = plane.store.policy_digests(org, &placed).await?;
     Ok(JsonAnswer(StandingBody::new(standing, &digests)))
 }
 

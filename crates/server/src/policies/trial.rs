@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::versions::text_of;
+use super::versions::{named_or_active, text_of};
 use crate::{
     alerts::given::{either, invalid_in},
     decisions::decide::{DecidingPolicy, PolicyError, told},
-    edge::{Caller, Problem, caller::PoliciesWrite, problem::Refusals, rule_body::PolicyJson},
+    edge::{Caller, Problem, caller::PoliciesWrite, problem::Refusals, strict_json::PolicyJson},
     planes::ControlPlane,
 };
 
@@ -74,13 +74,7 @@ pub async fn test(
     let (version, policies, schema) = match (body.policies, body.version) {
         (Some(policies), None) => (None, policies, body.schema),
         (None, version) if body.schema.is_none() => {
-            let version = match version {
-                Some(version) => version,
-                None => {
-                    let standing = plane.store.policy_standing(caller.org).await?;
-                    standing.active.version
-                }
-            };
+            let version = named_or_active(&plane, caller.org, version).await?;
             let text = text_of(&plane, caller.org, version).await?;
             (Some(version), text.policies, text.schema)
         }
@@ -95,7 +89,7 @@ pub async fn test(
     let asked = question.and_then(|question| Asked::new(&question));
     let asked = asked.map_err(|faults| invalid_in("/question", faults))?;
     let (payload, is_approved) = (body.payload, body.approved);
-    let tried = plane.checks.run(move || {
+    let tried = plane.checks.run(caller.org, move || {
         let set = PolicySet::read(&policies, schema.as_deref())?;
         let decided = set.decide(&asked, payload.as_ref(), is_approved);
         Ok((decided, set.digest().to_owned()))

@@ -2,6 +2,7 @@
 
 use axum::{Json as JsonAnswer, extract::State};
 use domain::{
+    OrgId,
     fault::{Fault, FaultCode},
     guard::PolicyText,
 };
@@ -19,7 +20,7 @@ use crate::{
         Caller, Problem,
         caller::PoliciesWrite,
         problem::{FaultBody, Refusals},
-        rule_body::PolicyJson,
+        strict_json::PolicyJson,
     },
     planes::ControlPlane,
 };
@@ -81,11 +82,11 @@ pub struct Validation {
 )]
 pub async fn validate(
     State(plane): State<ControlPlane>,
-    _: Caller<PoliciesWrite>,
+    caller: Caller<PoliciesWrite>,
     PolicyJson(new): PolicyJson<NewVersion>,
 ) -> Result<JsonAnswer<Validation>, Problem> {
-    let checked = plane.checks.run(move || (new.digest(), new.check().1));
-    let (digest, report) = checked.await?;
+    let work = move || (new.digest(), new.check().1);
+    let (digest, report) = plane.checks.run(caller.org, work).await?;
     Ok(JsonAnswer(Validation {
         valid: report.is_good(),
         digest,
@@ -98,8 +99,12 @@ pub async fn validate(
 }
 
 /// A version that may be saved, or everything that is wrong with it.
-pub(super) async fn checked(plane: &ControlPlane, new: NewVersion) -> Result<Written, Problem> {
-    let checked = plane.checks.run(move || {
+pub(super) async fn checked(
+    plane: &ControlPlane,
+    org: OrgId,
+    new: NewVersion,
+) -> Result<Written, Problem> {
+    let checked = plane.checks.run(org, move || {
         let (tests, report) = new.check();
         if report.is_good() {
             let size = u32::try_from(report.policies).unwrap_or(u32::MAX);
@@ -124,6 +129,7 @@ impl NewVersion {
         let mut report = check(&self.policies, self.schema.as_deref(), &tests);
         report.errors.extend(unreadable);
         report.errors.extend(self.fault_of_length());
+        report.errors.extend(self.faults_of_nul());
         (tests, report)
     }
 
@@ -160,6 +166,16 @@ impl NewVersion {
             );
             Fault::new(FaultCode::FieldTooLong, "/policies", detail)
         })
+    }
+
+    /// PostgreSQL text cannot hold it; in Cedar it may stand in comments and strings.
+    fn faults_of_nul(&self) -> impl Iterator<Item = Fault> {
+        let policies = Some(self.policies.as_str());
+        let texts = [("/policies", policies), ("/schema", self.schema.as_deref())];
+        let wrong = texts
+            .into_iter()
+            .filter(|(_, text)| text.is_some_and(|text| text.contains('\0')));
+        wrong.map(|(pointer, _)| Fault::invalid(pointer, "This must not contain NUL."))
     }
 
     fn written(self, tests: &[Test], size: u32) -> Written {

@@ -1,12 +1,11 @@
 //! `/v1/policies/versions`: policies as they were written, by whom, and when.
 
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
-use domain::{OrgId, fault::Fault, guard::PolicyText, policies::STARTER};
-use store::policies::versions::Added;
+use domain::{OrgId, error_code::ErrorCode, fault::Fault, guard::PolicyText, policies::STARTER};
 
 use super::{
     body::{SummaryBody, VersionBody, VersionPage},
-    change::{Author, no_such_version},
+    change::{Author, Kept, no_such_version},
     starter,
     validate::{NewVersion, checked},
 };
@@ -15,8 +14,8 @@ use crate::{
         Caller, Problem,
         caller::{PoliciesRead, PoliciesWrite},
         problem::Refusals,
-        read::{IdInPath, PageParams, PageWanted, cursor},
-        rule_body::PolicyJson,
+        read::{IdInPath, PageParams, PageWanted, check_note, cursor},
+        strict_json::PolicyJson,
     },
     planes::ControlPlane,
 };
@@ -43,18 +42,15 @@ pub async fn create(
     caller: Caller<PoliciesWrite>,
     PolicyJson(new): PolicyJson<NewVersion>,
 ) -> Result<(StatusCode, JsonAnswer<VersionBody>), Problem> {
-    if let Some(fault) = fault_of_note(new.note.as_deref()) {
-        return Err(Problem::invalid(vec![fault]));
-    }
-    let written = checked(&plane, new).await?;
+    check_note(new.note.as_deref(), NOTE_CHARS_MAX)?;
+    let written = checked(&plane, caller.org, new).await?;
     let author = Author::of(&plane, &caller);
     match author.write(written).await? {
-        Added::Made(version, _) => Ok((StatusCode::CREATED, JsonAnswer((*version).into()))),
-        Added::Same(version) => {
-            let found = found(&plane, &caller, version).await?;
+        Kept::Anew(version) => Ok((StatusCode::CREATED, JsonAnswer((*version).into()))),
+        Kept::AlreadyAs(version) => {
+            let found = found(&plane, caller.org, version).await?;
             Ok((StatusCode::OK, JsonAnswer(found)))
         }
-        Added::Full => Err(no_such_version()),
     }
 }
 
@@ -105,18 +101,14 @@ pub async fn show(
     caller: Caller<PoliciesRead>,
     IdInPath(version): IdInPath<u32>,
 ) -> Result<JsonAnswer<VersionBody>, Problem> {
-    found(&plane, &caller, version).await.map(JsonAnswer)
+    found(&plane, caller.org, version).await.map(JsonAnswer)
 }
 
-async fn found<P: crate::edge::caller::Permission>(
-    plane: &ControlPlane,
-    caller: &Caller<P>,
-    version: u32,
-) -> Result<VersionBody, Problem> {
+async fn found(plane: &ControlPlane, org: OrgId, version: u32) -> Result<VersionBody, Problem> {
     if version == STARTER {
         return Ok(VersionBody::starter());
     }
-    let found = plane.store.policy_version(caller.org, version).await?;
+    let found = plane.store.policy_version(org, version).await?;
     found.map(VersionBody::from).ok_or_else(no_such_version)
 }
 
@@ -139,8 +131,20 @@ pub(super) async fn text_of(
     })
 }
 
-fn fault_of_note(note: Option<&str>) -> Option<Fault> {
-    let is_note = |note: &str| note.chars().count() <= NOTE_CHARS_MAX && !note.contains('\0');
-    let detail = || format!("`note` must be at most {NOTE_CHARS_MAX} characters.");
-    (!note.is_none_or(is_note)).then(|| Fault::invalid("/note", detail()))
+/// The version that somebody names, or the one that is active.
+pub(super) async fn named_or_active(
+    plane: &ControlPlane,
+    org: OrgId,
+    named: Option<u32>,
+) -> Result<u32, Problem> {
+    match named {
+        Some(version) => Ok(version),
+        None => Ok(plane.store.policy_standing(org).await?.active.version),
+    }
+}
+
+/// What a client is told of a saved version that cannot be read. Each was read before it was saved.
+pub(super) fn unreadable(org: OrgId, faults: &[Fault]) -> Problem {
+    tracing::error!(?faults, org.id = %org, "a saved version cannot be read");
+    Problem::new(ErrorCode::Internal, ErrorCode::Internal.summary())
 }

@@ -9,12 +9,9 @@ use super::recorded::Recorded;
 use crate::{
     alerts::backtest::ask::plan,
     decisions::record::EVENT_TYPE,
-    edge::Problem,
+    edge::{Problem, slots::Slot},
     error_chain::chain,
-    exports::{
-        slots::Slot,
-        source::{self, Ahead, Batch, Source},
-    },
+    exports::source::{self, Ahead, Batch, Source},
     planes::ControlPlane,
 };
 

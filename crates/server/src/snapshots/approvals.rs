@@ -5,15 +5,16 @@
 //! others arrive with the journal's.
 
 mod known;
+mod promised;
 
 use std::{
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
 
 use domain::{
-    DecisionId, OrgId,
-    approval::{Approval, NotSpendable, Refused, Resolution, Spending},
+    DecisionId, OrgId, Timestamp,
+    approval::{Approval, NotSpendable, Refused, Resolution, Spending, Status},
     clock::Clock,
 };
 use journal::{Journal, approvals::ApprovalEntry, streams::Bucket};
@@ -23,7 +24,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::known::Known;
+use self::{known::Known, promised::Promised};
 use super::mirror::Mirror;
 use crate::telemetry::metrics as names;
 
@@ -41,6 +42,7 @@ pub struct Approvals {
     journal: Journal,
     clock: Clock,
     known: Arc<RwLock<Known>>,
+    promised: Arc<Mutex<Promised>>,
     news: broadcast::Sender<Arc<Approval>>,
     mirror: Mirror,
 }
@@ -56,26 +58,36 @@ impl Approvals {
             journal,
             clock,
             known: Arc::default(),
+            promised: Arc::default(),
             news: broadcast::Sender::new(NEWS_MAX),
         }
     }
 
-    /// Whether one more may be opened. Asked before the decision is recorded, so that the record says the truth.
+    /// Promises that one more may be opened. Asked before the decision is recorded, so that the record says the
+    /// truth; so those that are not opened yet count too, of a batch all that came before.
     pub fn room(&self, org: OrgId) -> Result<(), TooMany> {
         let now = self.clock.now();
+        let mut promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= HELD_MAX || known.pending(org, now).count() >= PENDING_PER_ORG_MAX {
+        let of_org = known.pending(org, now).count() + promised.to(org, now);
+        if known.len() + promised.len() >= HELD_MAX || of_org >= PENDING_PER_ORG_MAX {
             return Err(TooMany);
         }
+        promised.promise(org, now);
         Ok(())
     }
 
     /// Puts a decision that was recorded to people.
     pub async fn open(&self, approval: Approval) -> Result<(), journal::Error> {
-        if let Some(revision) = self.journal.open_approval(&approval).await? {
+        let org = approval.org_id;
+        let opened = self.journal.open_approval(&approval).await;
+        if let Ok(Some(revision)) = opened {
             self.apply(vec![ApprovalEntry { approval, revision }]);
         }
-        Ok(())
+        // Only now: in between it would count nowhere.
+        let mut promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
+        promised.end(org);
+        opened.map(|_| ())
     }
 
     /// Uses an approval up for a decision, unless it does not cover the request or another was first.
@@ -97,7 +109,7 @@ impl Approvals {
         id: DecisionId,
         resolution: &Resolution,
     ) -> Result<Option<Result<Approval, Refused>>, journal::Error> {
-        let resolve = |approval: &mut Approval| approval.resolve(resolution.clone());
+        let resolve = |approval: &mut Approval| resolved(approval, resolution, self.clock.now());
         self.change(org, id, resolve).await
     }
 
@@ -209,5 +221,38 @@ impl Approvals {
     fn forget(&self, org: OrgId, id: DecisionId) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.forget(org, id);
+    }
+}
+
+/// Ends an approval with what a person said before, unless its time is over by now: the journal may have been away
+/// meanwhile, and whoever asked in between was told that nobody had resolved it.
+fn resolved(
+    approval: &mut Approval,
+    resolution: &Resolution,
+    now: Timestamp,
+) -> Result<(), Refused> {
+    if approval.status(now) == Status::TimedOut {
+        return Err(Refused::TimedOut);
+    }
+    approval.resolve(resolution.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        known::tests::{asked, at, said},
+        *,
+    };
+
+    #[test]
+    fn what_was_said_in_time_and_reaches_the_journal_too_late_does_not_count() {
+        let mut approval = asked(1);
+        let in_time = said(at(99));
+        let refused = resolved(&mut approval, &in_time, at(100));
+        assert_eq!(refused, Err(Refused::TimedOut));
+        assert_eq!(approval, asked(1));
+        assert_eq!(resolved(&mut approval, &in_time, at(99)), Ok(()));
+        let again = resolved(&mut approval, &in_time, at(101));
+        assert_eq!(again, Ok(()), "it was ended by a try whose answer got lost");
     }
 }

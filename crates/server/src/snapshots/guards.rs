@@ -26,10 +26,13 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::retry::Retries;
+use crate::{error_chain::chain, retry::Retries};
 
-/// How many policies are held, of all organisations; an organisation that has only the starter counts as one.
+/// How many policies are held, of all organisations, by the memory that they take; an organisation that has only the
+/// starter counts as one.
 const POLICIES_HELD_MAX: u64 = 100_000;
+/// How long texts are kept ready for others that may have the same; whoever is answered by them keeps them anyway.
+const SHARED_FOR: Duration = Duration::from_secs(600);
 /// While a new version is being read, the one before it answers, but not for longer than this.
 const OUTDATED_MAX: Duration = Duration::from_millis(500);
 
@@ -96,6 +99,7 @@ impl Guards {
             sets: Cache::builder()
                 .max_capacity(POLICIES_HELD_MAX)
                 .weigher(|_, set: &Arc<PolicySet>| weight(set))
+                .time_to_idle(SHARED_FOR)
                 .build(),
             starter: Arc::new(Guarded::starter()),
             beginnings: Arc::default(),
@@ -140,7 +144,7 @@ impl Guards {
                 return Ok(Arc::clone(&self.starter));
             };
             let shadow = match guard.shadow {
-                Some(text) => Some(self.version(text).await?),
+                Some(text) => self.shadow(org, text).await,
                 None => None,
             };
             Ok(Arc::new(Guarded {
@@ -151,6 +155,15 @@ impl Guards {
         };
         let read = self.held.try_get_with((org, heard), reading).await;
         read.map_err(|unknown: Arc<Unknown>| Unknown::clone(&unknown))
+    }
+
+    /// Nobody obeys it, so nobody goes without an answer because it cannot be read.
+    async fn shadow(&self, org: OrgId, text: PolicyText) -> Option<Version> {
+        let read = self.version(text).await;
+        let told = |unknown: &Unknown| {
+            tracing::error!(org.id = %org, error = chain(unknown), "policies that are watched are left out");
+        };
+        read.inspect_err(told).ok()
     }
 
     async fn version(&self, text: PolicyText) -> Result<Version, Unknown> {
@@ -247,5 +260,5 @@ impl Guarded {
 }
 
 fn weight(set: &PolicySet) -> u32 {
-    u32::try_from(set.len().max(1)).unwrap_or(u32::MAX / 2)
+    u32::try_from(set.weight().max(1)).unwrap_or(u32::MAX / 2)
 }

@@ -193,23 +193,46 @@ async fn what_a_person_denies_stays_denied_and_what_is_forbidden_meanwhile_is_no
     assert_eq!(stopped.await["decision"], "deny");
 }
 
-#[tokio::test]
-async fn what_nobody_resolves_in_time_is_denied_for_good_and_told_once() {
-    let deployment = Deployment::new();
-    let mut nodes = [deployment.serve_all(), deployment.serve("api")];
-    let customer = deployment.customer(&mut nodes[0]);
-    customer.put_in_force(PAYMENTS).await;
-    let shortest = json!({"approval_timeout_s": 10});
+/// Asks what is escalated once people have 10 s, and agents as many to use what was approved; the decision's id.
+async fn escalate_for_ten_seconds(customer: &Customer) -> String {
+    let shortest = json!({"approval_timeout_s": 10, "approval_valid_s": 10});
     customer.patch("/v1/policies", &shortest).await;
-    let id = eventually(DEADLINE, "the setting is in force", async || {
+    let asked = eventually(DEADLINE, "the setting is in force", async || {
         let id = customer.escalate(&refund()).await;
         let decision = format!("/v1/runtime/decisions/{id}");
         let decision = customer.get_json(&decision).await;
         let time = |field: &str| Timestamp::parse(decision[field].as_str()?);
         let given = time("expires_at")?.since(time("decided_at")?);
         (given == Duration::from_secs(10)).then_some(id)
-    })
-    .await;
+    });
+    asked.await
+}
+
+#[tokio::test]
+async fn what_was_approved_and_is_not_used_in_time_is_asked_for_again() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    customer.put_in_force(PAYMENTS).await;
+    let approved = escalate_for_ten_seconds(customer).await;
+    customer.resolve(&approved, &json!({"approve": true})).await;
+    // Asked after the approval was given and open for as long as that is valid: when its time is over, that of the
+    // approval is too.
+    let later = customer.escalate(&refund()).await;
+    assert_eq!(customer.wait_for(&later).await["decision"], "deny");
+    let lapsed = customer.decide(&again(&refund(), &approved)).await;
+    assert_eq!(lapsed["decision"], "deny", "{lapsed}");
+    let event = recorded(customer, &lapsed).await;
+    assert_eq!(event["metadata"]["refused"]["why"], "approval_lapsed");
+    customer.escalate(&refund()).await;
+}
+
+#[tokio::test]
+async fn what_nobody_resolves_in_time_is_denied_for_good_and_told_once() {
+    let deployment = Deployment::new();
+    let mut nodes = [deployment.serve_all(), deployment.serve("api")];
+    let customer = deployment.customer(&mut nodes[0]);
+    customer.put_in_force(PAYMENTS).await;
+    let id = escalate_for_ten_seconds(&customer).await;
     let started = Instant::now();
     let other_node = customer.at(&mut nodes[1]);
     let (one, other) = tokio::join!(customer.wait_for(&id), other_node.wait_for(&id));

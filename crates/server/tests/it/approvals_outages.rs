@@ -134,5 +134,13 @@ async fn the_thousand_and_first_that_waits_is_denied_until_one_is_resolved() {
     customer
         .resolve(&listed[0], &json!({"approve": false}))
         .await;
-    customer.escalate(&refund()).await;
+    // There is room for one of the two, although none is opened before both are decided.
+    let both = json!({
+        "subject": {"type": "Agent", "id": "billing"}, "action": {"name": "payments.refund"},
+        "context": {"amount": 2000},
+        "evaluations": [{"resource": {"type": "account", "id": "1"}}, {"resource": {"type": "account", "id": "2"}}],
+    });
+    let both = ok(customer.post("/access/v1/evaluations", &both).await).await;
+    let verdict = |index: usize| &both["evaluations"][index]["context"]["verdict"];
+    assert_eq!([verdict(0), verdict(1)], ["escalate", "deny"], "{both}");
 }

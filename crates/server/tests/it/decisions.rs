@@ -238,10 +238,10 @@ async fn in_shadow_mode_everything_is_allowed_and_it_is_said_what_would_not_have
 async fn an_organisation_with_a_thousand_policies_is_answered_by_the_one_that_applies() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
-    let policies: String = (0..1_000)
+    let policies: Vec<String> = (0..1_000)
         .map(|n| format!("@id(\"p{n}\") permit (principal == Agent::\"a{n}\", action == Action::\"area{n}.do\", resource);\n"))
         .collect();
-    customer.put_in_force(&policies).await;
+    customer.put_in_force(&policies.concat()).await;
     let own = json!({"agent_id": "a731", "action": "area731.do"});
     let decision = customer.decide(&own).await;
     assert_eq!(decision["decision"], "allow");

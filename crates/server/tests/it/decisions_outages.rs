@@ -7,7 +7,7 @@ use testkit::{eventually, own};
 
 use crate::{
     decisions::PAYMENTS,
-    deployment::{Customer, DEADLINE, Deployment},
+    deployment::{Customer, DEADLINE, Deployment, event},
     errors::problem,
     outages::patient,
 };
@@ -105,7 +105,64 @@ async fn without_the_journal_nothing_is_answered_unless_the_organisation_fails_o
         (answer["fallback"] == false).then_some(())
     })
     .await;
-    let listed = closed.all_events().await;
-    let of_closed = listed.iter().filter(|one| one["event_type"] == "decision");
-    assert!(of_closed.count() >= 1, "the first one");
+    let of_closed = eventually(DEADLINE, "the first one is listed", async || {
+        let listed = closed.all_events().await;
+        let decisions = listed.iter().filter(|one| one["event_type"] == "decision");
+        let count = decisions.count();
+        (count > 0).then_some(count)
+    });
+    assert_eq!(of_closed.await, 1, "what is not recorded is not answered");
+}
+
+#[tokio::test]
+async fn what_was_answered_before_it_was_recorded_is_in_the_trail_once_the_journal_is_back() {
+    let mut nats = own::nats().expect("NATS");
+    let deployment = Deployment::on_journal(&nats.url());
+    let mut server = deployment.serve_all();
+    let customer = deployment.customer(&mut server);
+    customer.put_in_force(PAYMENTS).await;
+    customer
+        .patch("/v1/policies", &json!({"fail_mode": "open"}))
+        .await;
+    assert_eq!(customer.decide(&refund(1)).await["fallback"], false);
+    nats.kill();
+    let answered = customer.decide(&refund(2)).await;
+    assert_eq!(answered["fallback"], true, "{answered}");
+    nats.restart().expect("NATS starts again");
+    let listed = eventually(DEADLINE, "it is listed", async || {
+        let listed = customer.all_events().await;
+        let id = &answered["decision_id"];
+        listed.into_iter().find(|one| one["decision_id"] == *id)
+    });
+    assert_eq!(listed.await["result"], "allowed");
+}
+
+#[tokio::test]
+async fn a_node_that_does_not_know_the_policies_answers_nothing_without_the_journal() {
+    let mut nats = own::nats().expect("NATS");
+    let deployment = Deployment::on_journal(&nats.url());
+    let mut server = deployment.serve_all();
+    let mut customer = deployment.customer(&mut server);
+    customer.put_in_force(PAYMENTS).await;
+    customer
+        .patch("/v1/policies", &json!({"fail_mode": "open"}))
+        .await;
+    assert_eq!(customer.decide(&refund(1)).await["decision"], "allow");
+    customer.http = patient();
+    let mut second = deployment.serve("api");
+    let elsewhere = customer.at(&mut second);
+    // So that the second node knows the key, and nothing of the policies.
+    elsewhere.ingest(&event("agent-1")).await;
+    nats.kill();
+
+    let question = json!({"agent_id": "billing", "action": "files.read"});
+    let refused = elsewhere.post("/v1/runtime/decisions", &question).await;
+    let refused = problem(refused, 503).await;
+    assert_eq!(refused["code"], "JOURNAL_UNAVAILABLE", "{refused}");
+    let answered = customer.decide(&question).await;
+    assert_eq!(
+        (&answered["decision"], &answered["fallback"]),
+        (&json!("deny"), &json!(true)),
+        "who knows them answers"
+    );
 }

@@ -55,6 +55,16 @@ async fn what_is_wrong_with_policies_is_said_with_its_place_and_nothing_is_saved
             "@id",
         ),
         (
+            json!({"policies": format!("{SMALL_REFUNDS}// A comment with \0.")}),
+            "/policies",
+            "NUL",
+        ),
+        (
+            json!({"policies": SMALL_REFUNDS, "schema": format!("{SCHEMA}// \0")}),
+            "/schema",
+            "NUL",
+        ),
+        (
             json!({"policies": NO_REFUNDS.replace("no-refunds", "allow-all")}),
             "/policies/allow-all",
             "Two policies have this id",

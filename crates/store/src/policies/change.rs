@@ -40,7 +40,7 @@ impl Store {
     }
 
     /// Takes the step that `decide` wants, by where the policies stand; `starter` is what version 1 says. A step
-    /// that changes nothing is not announced again.
+    /// that changes nothing is announced too: should an announcement have got lost, saying it again heals that.
     pub async fn change_policies(
         &self,
         org: OrgId,
@@ -54,13 +54,9 @@ impl Store {
             Ok(moved) => moved,
             Err(refused) => return Ok(Err(refused)),
         };
-        if moved.done.is_empty() {
-            return Ok(Ok(Changed {
-                standing: moved.standing,
-                told: Vec::new(),
-            }));
+        if !moved.done.is_empty() {
+            write(&mut transaction, org, &moved.standing).await?;
         }
-        write(&mut transaction, org, &moved.standing).await?;
         let mut told = Vec::new();
         for done in moved.done {
             let digest = match done.version {

@@ -336,15 +336,15 @@ async fn the_last_word_about_a_delivery_wins_but_delivered_stays_delivered() {
 #[tokio::test]
 async fn announcements_are_taken_in_order_and_stay_until_they_were_made() {
     let (store, database) = store().await;
-    let waiting = "INSERT INTO config_outbox (bucket, key, value) VALUES ('rules', 'a', '1'), ('rules', 'a', NULL)";
+    let waiting = "INSERT INTO config_outbox (bucket, key, value) VALUES ('rules', 'a', '1'), ('newer', 'a', '1'), ('rules', 'a', NULL)";
     database.query(waiting).expect("inserted");
     drop(
         store
-            .outbox_round()
+            .outbox_round(&["rules"])
             .await
             .expect("a round that is given up"),
     );
-    let round = store.outbox_round().await.expect("a round");
+    let round = store.outbox_round(&["rules"]).await.expect("a round");
     let entry = |value: Option<&str>| OutboxEntry {
         bucket: String::from("rules"),
         key: String::from("a"),
@@ -354,10 +354,13 @@ async fn announcements_are_taken_in_order_and_stay_until_they_were_made() {
     round.finish().await.expect("finished");
     assert!(
         store
-            .outbox_round()
+            .outbox_round(&["rules"])
             .await
             .expect("a round")
             .entries
             .is_empty()
     );
+    let newer = store.outbox_round(&["rules", "newer"]).await;
+    let newer = newer.expect("a round of a node that knows more");
+    assert_eq!(newer.entries.len(), 1, "it waits for whoever knows it");
 }

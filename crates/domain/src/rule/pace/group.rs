@@ -41,7 +41,10 @@ impl Group {
     /// A field that is not there counts as null.
     pub fn of(fields: &[GroupField], event: &EventView<'_>) -> Self {
         let values = fields.iter().map(|field| value_of(field, event)).collect();
-        let text = Value::Array(values).to_string();
+        let mut values = Value::Array(values);
+        // Members in another order are the same value; whether they keep it is up to a feature of serde_json.
+        values.sort_all_objects();
+        let text = values.to_string();
         if text.len() <= TEXT_BYTES_MAX {
             return Self(text.into());
         }

@@ -248,6 +248,12 @@ fn groups_are_the_values_of_their_fields() {
     let group = |event: &str| Group::of(&fields, &EventView::parse(event).expect("an event"));
     let one = group(r#"{"agent_id":"a","metadata":{"region":{"name":"eu"}},"latency_ms":5}"#);
     assert_eq!(one.as_str(), r#"["a","eu",5,null]"#);
+    let swapped = |members: &str| {
+        let region = [GroupField("metadata.region".to_owned())];
+        let event = format!(r#"{{"metadata":{{"region":{{{members}}}}}}}"#);
+        Group::of(&region, &EventView::parse(&event).expect("an event"))
+    };
+    assert_eq!(swapped(r#""b":1,"a":2"#), swapped(r#""a":2,"b":1"#));
     let long = "x".repeat(300);
     let other = group(&format!(r#"{{"agent_id":"{long}"}}"#));
     assert!(other.as_str().starts_with("sha256:"), "{}", other.as_str());

@@ -21,8 +21,8 @@ use super::{
 };
 use crate::{
     edge::{
-        Caller, Problem, caller::RulesWrite, problem::Refusals, read::IdInPath,
-        rule_body::RuleJson, standing::Standing,
+        Caller, Problem, caller::RulesWrite, problem::Refusals, read::IdInPath, standing::Standing,
+        strict_json::RuleJson,
     },
     exports::plan::Plan,
     planes::ControlPlane,

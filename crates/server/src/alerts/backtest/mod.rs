@@ -10,7 +10,7 @@ pub mod ask;
 mod run;
 pub mod tell;
 
-use crate::exports::slots::Bounds;
+use crate::edge::slots::Bounds;
 
 /// For an organisation, one that runs and one for somebody else. Each keeps a core busy, and another of
 /// PostgreSQL's.

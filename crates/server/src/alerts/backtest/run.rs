@@ -9,9 +9,9 @@ use domain::{
 use tokio::{sync::watch, task::spawn_blocking};
 
 use crate::{
+    edge::slots::Slot,
     exports::{
         plan::{Plan, Range},
-        slots::Slot,
         source::{self, Ahead, Batch, Source},
     },
     planes::ControlPlane,

@@ -26,10 +26,11 @@ use super::run::{self, Progress, run};
 use crate::{
     edge::{
         caller::RulesWrite,
+        slots::Slot,
         standing::{ASK_EVERY, Standing},
     },
     error_chain::chain,
-    exports::{plan::Plan, slots::Slot},
+    exports::plan::Plan,
     planes::ControlPlane,
 };
 

@@ -178,7 +178,7 @@ fn look_at(approval: &Approval) -> Timestamp {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use domain::{
         UserId,
         approval::{Resolution, Resolver},
@@ -187,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    fn at(seconds: i64) -> Timestamp {
+    pub(in super::super) fn at(seconds: i64) -> Timestamp {
         Timestamp::from_unix_millis(1_000 * seconds)
     }
 
@@ -196,7 +196,7 @@ mod tests {
     }
 
     /// Asked at 0, over at 100.
-    fn asked(number: u128) -> Approval {
+    pub(in super::super) fn asked(number: u128) -> Approval {
         Approval {
             decision_id: DecisionId::from_uuid(Uuid::from_u128(number)),
             org_id: org(),
@@ -219,15 +219,19 @@ mod tests {
         }
     }
 
-    fn denied(number: u128, told: bool) -> Approval {
-        let resolution = Resolution {
+    /// What a person said: no.
+    pub(in super::super) fn said(at: Timestamp) -> Resolution {
+        Resolution {
             approved: false,
             by: Resolver::User(UserId::from_uuid(Uuid::from_u128(1))),
-            at: at(10),
+            at,
             note: None,
-        };
+        }
+    }
+
+    fn denied(number: u128, told: bool) -> Approval {
         Approval {
-            outcome: Some(Outcome::Resolved(resolution)),
+            outcome: Some(Outcome::Resolved(said(at(10)))),
             told,
             ..asked(number)
         }

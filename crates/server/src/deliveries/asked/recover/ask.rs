@@ -26,7 +26,7 @@ use crate::{
         idempotency_key::IdempotencyKey,
         problem::Refusals,
         read::{IdInPath, PageParams, PageWanted, cursor},
-        rule_body::RuleJson,
+        strict_json::RuleJson,
     },
     planes::ControlPlane,
 };

@@ -1,4 +1,4 @@
-//! How many long answers of one kind are being sent at a time: exports, backtests.
+//! How many long answers of one kind are being sent at a time: exports, backtests, streams, and requests that wait.
 
 use std::{
     collections::HashMap,
@@ -7,7 +7,7 @@ use std::{
 
 use domain::{OrgId, error_code::ErrorCode};
 
-use crate::edge::Problem;
+use super::Problem;
 
 /// How many there may be.
 #[derive(Clone, Copy, Debug)]
@@ -19,15 +19,6 @@ pub struct Bounds {
     /// What else one can do than wait.
     pub instead: &'static str,
 }
-
-/// For an organisation, one that runs and one that was begun again because the first seemed lost. Each
-/// holds some 10 MB, or 35 where events suddenly grow, and may keep a core busy compressing.
-pub const EXPORTS: Bounds = Bounds {
-    per_org: 2,
-    per_node: 8,
-    what: "exports",
-    instead: ", or have this one made in the background (`\"async\": true`)",
-};
 
 /// The long answers that this node is sending. Cheap to clone.
 #[derive(Clone)]
@@ -95,9 +86,16 @@ mod tests {
 
     use super::*;
 
+    const BOUNDS: Bounds = Bounds {
+        per_org: 2,
+        per_node: 8,
+        what: "answers",
+        instead: "",
+    };
+
     #[test]
     fn an_organisation_and_a_node_have_so_many_and_no_more() {
-        let slots = Slots::new(EXPORTS);
+        let slots = Slots::new(BOUNDS);
         let org = |number| OrgId::from_uuid(Uuid::from_u128(number));
         let code = |taken: Result<Slot, Problem>| taken.err().map(|problem| problem.code());
         let first = slots.take(org(0)).expect("a slot");

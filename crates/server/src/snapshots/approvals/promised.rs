@@ -1,0 +1,78 @@
+//! Room that was promised to decisions which are being recorded: they count before they are opened.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
+
+use domain::{OrgId, Timestamp};
+
+/// What was not opened by then will not be: its request has run out, or its decision could not be recorded.
+const KEPT: Duration = Duration::from_secs(30);
+
+/// When room was promised to whom, oldest first.
+#[derive(Default)]
+pub(super) struct Promised {
+    of: HashMap<OrgId, VecDeque<Timestamp>>,
+    count: usize,
+}
+
+impl Promised {
+    /// How many of an organisation will be opened yet.
+    pub(super) fn to(&mut self, org: OrgId, now: Timestamp) -> usize {
+        let Some(promised) = self.of.get(&org) else {
+            return 0;
+        };
+        let is_old = |at: &&Timestamp| at.plus(KEPT) <= now;
+        for _ in 0..promised.iter().take_while(is_old).count() {
+            self.end(org);
+        }
+        self.of.get(&org).map_or(0, VecDeque::len)
+    }
+
+    /// How many of all will be opened yet, or a few more.
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn promise(&mut self, org: OrgId, now: Timestamp) {
+        self.of.entry(org).or_default().push_back(now);
+        self.count += 1;
+    }
+
+    /// One was opened, or will not be.
+    pub(super) fn end(&mut self, org: OrgId) {
+        let Some(promised) = self.of.get_mut(&org) else {
+            return;
+        };
+        self.count -= usize::from(promised.pop_front().is_some());
+        if promised.is_empty() {
+            self.of.remove(&org);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn what_is_promised_counts_until_it_is_opened_or_too_old() {
+        let at = |seconds: i64| Timestamp::from_unix_millis(1_000 * seconds);
+        let org = |number| OrgId::from_uuid(Uuid::from_u128(number));
+        let mut promised = Promised::default();
+        for second in [0, 1, 2] {
+            promised.promise(org(1), at(second));
+        }
+        assert_eq!(promised.to(org(1), at(2)), 3);
+        assert_eq!(promised.to(org(2), at(2)), 0);
+        promised.end(org(1));
+        promised.end(org(2));
+        assert_eq!(promised.to(org(1), at(2)), 2);
+        assert_eq!(promised.to(org(1), at(31)), 1);
+        assert_eq!(promised.to(org(1), at(32)), 0);
+        assert_eq!((promised.len(), promised.of.len()), (0, 0));
+    }
+}
