@@ -10,8 +10,8 @@ use crate::{
     errors::problem,
 };
 
-const ONE: &str = "/access/v1/evaluation";
-const MANY: &str = "/access/v1/evaluations";
+pub(crate) const ONE: &str = "/access/v1/evaluation";
+pub(crate) const MANY: &str = "/access/v1/evaluations";
 
 /// The scenario's fixture: eight decisions that a decision point must come to.
 const RECORDS: &str = r#"
@@ -31,7 +31,7 @@ const RECORDS: &str = r#"
     when { context has action && context.action has soft && context.action.soft };
 "#;
 
-fn alice() -> Value {
+pub(crate) fn alice() -> Value {
     json!({"type": "user", "id": "alice"})
 }
 
@@ -43,7 +43,7 @@ fn admin() -> Value {
     json!({"type": "user", "id": "bob", "properties": {"role": "admin"}})
 }
 
-fn record(number: u8) -> Value {
+pub(crate) fn record(number: u8) -> Value {
     json!({"type": "record", "id": format!("record-{number}")})
 }
 
@@ -51,11 +51,11 @@ fn record_that_is(number: u8, status: &str) -> Value {
     json!({"type": "record", "id": format!("record-{number}"), "properties": {"status": status}})
 }
 
-fn name(name: &str) -> Value {
+pub(crate) fn name(name: &str) -> Value {
     json!({"name": name})
 }
 
-fn question(subject: Value, action: Value, resource: Value) -> Value {
+pub(crate) fn question(subject: Value, action: Value, resource: Value) -> Value {
     let fields = [
         ("subject", subject),
         ("action", action),
@@ -67,7 +67,7 @@ fn question(subject: Value, action: Value, resource: Value) -> Value {
         .collect()
 }
 
-fn with(mut question: Value, field: &str, value: Value) -> Value {
+pub(crate) fn with(mut question: Value, field: &str, value: Value) -> Value {
     question[field] = value;
     question
 }
@@ -79,13 +79,13 @@ fn without(question: &Value, pointer: &str, field: &str) -> Value {
     question
 }
 
-async fn fixture() -> Running {
+pub(crate) async fn fixture() -> Running {
     let running = Running::start(Deployment::new());
     running.customer.put_in_force(RECORDS).await;
     running
 }
 
-async fn decisions(customer: &Customer, request: &Value) -> Vec<bool> {
+pub(crate) async fn decisions(customer: &Customer, request: &Value) -> Vec<bool> {
     let answer = ok(customer.post(MANY, request).await).await;
     assert!(answer.get("decision").is_none(), "{answer}");
     let evaluations = answer["evaluations"].as_array().expect("evaluations");
@@ -470,42 +470,4 @@ async fn only_an_allow_is_a_yes_and_the_trail_has_the_question_whole() {
     assert_eq!(event["action"], "access.can_read");
     assert_eq!(event["resource"], "record:record-1");
     assert_eq!(event["metadata"]["question"]["action"], "can read");
-}
-
-#[tokio::test]
-async fn what_a_person_approved_is_allowed_once_by_the_same_question() {
-    let running = Running::start(Deployment::new());
-    let customer = &running.customer;
-    customer.put_in_force(PAYMENTS).await;
-    let ask = json!({
-        "subject": {"type": "agent", "id": "billing", "properties": {"team": "finance"}},
-        "action": {"name": "payments.refund", "properties": {"retry": false}},
-        "resource": {"type": "account", "id": "1", "properties": {"status": "open"}},
-        "context": {"amount": 2000},
-    });
-    let escalated = ok(customer.post(ONE, &ask).await).await;
-    let id = escalated["context"]["access_request"]["decision_id"].clone();
-    let id = id.as_str().expect("an id");
-    customer.resolve(id, &json!({"approve": true})).await;
-    let approved = with(ask.clone(), "approval", json!(id));
-    let batch = json!({"evaluations": [approved, approved]});
-    assert_eq!(decisions(customer, &batch).await, [true, false]);
-    let wrong = with(ask, "approval", json!("dec_none"));
-    problem(customer.post(ONE, &wrong).await, 400).await;
-}
-
-#[tokio::test]
-async fn a_body_is_as_large_as_its_questions_may_be_and_what_is_shared_counts_for_each() {
-    let running = fixture().await;
-    let customer = &running.customer;
-    let first = question(alice(), name("read"), record(1));
-    let padded = |bytes: usize| with(first.clone(), "ignored", json!("x".repeat(bytes)));
-    ok(customer.post(ONE, &padded(50_000)).await).await;
-    problem(customer.post(ONE, &padded(65_536)).await, 413).await;
-    let many = |bytes: usize| json!({"evaluations": [padded(bytes)]});
-    ok(customer.post(MANY, &many(200_000)).await).await;
-    problem(customer.post(MANY, &many(262_144)).await, 413).await;
-    let mut shared = with(first.clone(), "context", json!({"a": "x".repeat(200_000)}));
-    shared["evaluations"] = json!(vec![json!({}); 100]);
-    problem(customer.post(MANY, &shared).await, 413).await;
 }
