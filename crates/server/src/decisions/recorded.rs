@@ -27,6 +27,9 @@ pub struct RecordedMetadata {
     pub reason: String,
     #[serde(default)]
     pub policies: Vec<String>,
+    /// How many more there were than the record had room for.
+    #[serde(default)]
+    pub policies_left_out: usize,
     pub policy_version: Option<u32>,
     pub policy_digest: Option<String>,
     pub question: Option<Question>,

@@ -18,8 +18,9 @@ pub struct Recorded {
     pub has_payload: bool,
     /// What the active policies said. In shadow mode the agent was told to go ahead whatever that was.
     pub said: Verdict,
-    /// The policies that decided, by id.
+    /// The policies that decided, by id; the first of them if there were too many for the record.
     pub policies: Vec<String>,
+    policies_left_out: usize,
     pub version: u32,
     pub digest: String,
     /// A person had approved this very question.
@@ -94,6 +95,7 @@ impl Recorded {
             has_payload: metadata.has_payload,
             said,
             policies: metadata.policies,
+            policies_left_out: metadata.policies_left_out,
             version,
             digest,
             is_approved: metadata.approval.is_some(),
@@ -134,9 +136,10 @@ impl Recorded {
     }
 
     fn is_by(&self, decided: &Decided) -> bool {
-        self.policies
-            .iter()
-            .eq(decided.policies.iter().map(|policy| &policy.id))
+        let mut now = decided.policies.iter().map(|policy| &policy.id);
+        let recorded = self.policies.iter();
+        let are_same = recorded.eq(now.by_ref().take(self.policies.len()));
+        are_same && (self.policies_left_out > 0 || now.next().is_none())
     }
 
     pub fn decision_id(&self) -> DecisionId {

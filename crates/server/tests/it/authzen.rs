@@ -10,8 +10,8 @@ use crate::{
     errors::problem,
 };
 
-const ONE: &str = "/access/v1/evaluation";
-const MANY: &str = "/access/v1/evaluations";
+pub(crate) const ONE: &str = "/access/v1/evaluation";
+pub(crate) const MANY: &str = "/access/v1/evaluations";
 
 /// The scenario's fixture: eight decisions that a decision point must come to.
 const RECORDS: &str = r#"
@@ -31,7 +31,7 @@ const RECORDS: &str = r#"
     when { context has action && context.action has soft && context.action.soft };
 "#;
 
-fn alice() -> Value {
+pub(crate) fn alice() -> Value {
     json!({"type": "user", "id": "alice"})
 }
 
@@ -43,7 +43,7 @@ fn admin() -> Value {
     json!({"type": "user", "id": "bob", "properties": {"role": "admin"}})
 }
 
-fn record(number: u8) -> Value {
+pub(crate) fn record(number: u8) -> Value {
     json!({"type": "record", "id": format!("record-{number}")})
 }
 
@@ -51,11 +51,11 @@ fn record_that_is(number: u8, status: &str) -> Value {
     json!({"type": "record", "id": format!("record-{number}"), "properties": {"status": status}})
 }
 
-fn name(name: &str) -> Value {
+pub(crate) fn name(name: &str) -> Value {
     json!({"name": name})
 }
 
-fn question(subject: Value, action: Value, resource: Value) -> Value {
+pub(crate) fn question(subject: Value, action: Value, resource: Value) -> Value {
     let fields = [
         ("subject", subject),
         ("action", action),
@@ -67,7 +67,7 @@ fn question(subject: Value, action: Value, resource: Value) -> Value {
         .collect()
 }
 
-fn with(mut question: Value, field: &str, value: Value) -> Value {
+pub(crate) fn with(mut question: Value, field: &str, value: Value) -> Value {
     question[field] = value;
     question
 }
@@ -79,13 +79,13 @@ fn without(question: &Value, pointer: &str, field: &str) -> Value {
     question
 }
 
-async fn fixture() -> Running {
+pub(crate) async fn fixture() -> Running {
     let running = Running::start(Deployment::new());
     running.customer.put_in_force(RECORDS).await;
     running
 }
 
-async fn decisions(customer: &Customer, request: &Value) -> Vec<bool> {
+pub(crate) async fn decisions(customer: &Customer, request: &Value) -> Vec<bool> {
     let answer = ok(customer.post(MANY, request).await).await;
     assert!(answer.get("decision").is_none(), "{answer}");
     let evaluations = answer["evaluations"].as_array().expect("evaluations");

@@ -220,6 +220,11 @@ async fn what_cannot_be_asked_about_or_recorded_for_its_size_is_denied_whatever_
     let (denied, reason) = permission(customer, &passing, &long).await;
     assert_eq!(denied, "deny", "{reason}");
     assert!(reason.contains("cannot decide"), "{reason}");
+    let tried = customer
+        .get_json("/v1/audit/events?event_type=tool_call")
+        .await;
+    assert_eq!(tried["data"][0]["result"], "denied", "{tried}");
+    assert_eq!(tried["data"][0]["action"], "tool.read");
 
     customer
         .put_in_force(

@@ -11,6 +11,7 @@ mod approvals_outages;
 mod approvals_streams;
 mod archive;
 mod authzen;
+mod authzen_more;
 mod backtest;
 mod canary;
 mod chaos;

@@ -5,6 +5,7 @@ use domain::{error_code::ErrorCode, fault::Fault};
 use policy::Verdict;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::task::yield_now;
 use utoipa::ToSchema;
 
 use super::{
@@ -12,10 +13,7 @@ use super::{
     request::{Body, EvaluationRequest, in_request, malformed},
 };
 use crate::{
-    decisions::{
-        answer::{Unanswered, answer, answer_all},
-        ask::Ask,
-    },
+    decisions::{answer::answer_all, ask::Ask},
     edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody},
     planes::DataPlane,
 };
@@ -23,6 +21,16 @@ use crate::{
 /// How many questions a request may have: each is evaluated and recorded, and the request counts once against
 /// the limit.
 const EVALUATIONS_MAX: usize = 100;
+
+/// The largest body: a hundred questions of 2 KiB, or fewer that are longer.
+const BODY_BYTES_MAX: usize = 256 * 1024;
+
+/// How many bytes of shared values all questions together may take, each of them a copy: as many as a hundred
+/// questions may have that are as long as they may be.
+const SHARED_BYTES_MAX: usize = 1024 * 1024;
+
+/// What a question can share with the others.
+const SHARED: [&str; 4] = ["subject", "action", "resource", "context"];
 
 /// What an entity must have; what one of a batch lacks of it is that of all.
 const REQUIRED: [(&str, &[&str]); 3] = [
@@ -35,7 +43,7 @@ const REQUIRED: [(&str, &[&str]); 3] = [
 /// is one question. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct EvaluationsRequest {
-    /// Up to 100, each with any of `subject`, `action`, `resource` and `context`.
+    /// Up to 100, each with any of `subject`, `action`, `resource`, `context` and `approval`.
     #[serde(default)]
     #[schema(value_type = Vec<Object>)]
     evaluations: Vec<Value>,
@@ -97,7 +105,7 @@ pub enum Evaluations {
 pub async fn evaluate(
     State(plane): State<DataPlane>,
     caller: Caller<DecisionsWrite>,
-    Body(request): Body<EvaluationsRequest>,
+    Body(request): Body<EvaluationsRequest, BODY_BYTES_MAX>,
 ) -> Result<Json<Evaluations>, Problem> {
     if request.evaluations.is_empty() {
         let request = read(request.shared).map_err(malformed)?;
@@ -108,9 +116,13 @@ pub async fn evaluate(
         let detail = format!("`evaluations` has at most {EVALUATIONS_MAX} entries.");
         return Err(Problem::new(ErrorCode::InvalidBody, detail));
     }
-    let shared = &request.shared;
-    let items = request.evaluations.into_iter();
-    let items: Vec<_> = items.map(|item| item_of(item, shared)).collect();
+    check_shared(&request.evaluations, &request.shared)?;
+    let mut items = Vec::new();
+    for item in request.evaluations {
+        items.push(item_of(item, &request.shared));
+        // Many take long, and others of this thread have their turn in between.
+        yield_now().await;
+    }
     let semantic = request.options.evaluations_semantic;
     let evaluations = evaluated(&plane, &caller, items, semantic).await?;
     Ok(Json(Evaluations::Batch { evaluations }))
@@ -143,13 +155,9 @@ async fn evaluated(
         }
     }
     let goes_on = |verdict: Verdict| semantic.goes_on_after(is_permit(verdict));
-    let answers = match answer_all(plane, caller.org, &asks, goes_on).await {
-        Ok(answers) => answers.into_iter().map(Evaluation::from).collect(),
-        // Nothing of it is on record. Which of them cannot be is found by asking one after the other.
-        Err(Unanswered::Unrecordable(_)) => one_by_one(plane, caller, &asks, semantic).await?,
-        Err(Unanswered::Problem(problem)) => return Err(problem),
-    };
-    let mut answers = Vec::into_iter(answers);
+    let answers = answer_all(plane, caller.org, &asks, goes_on).await;
+    let answers = answers.map_err(|unanswered| malformed(unanswered.in_words(in_request)))?;
+    let mut answers = answers.into_iter().map(Evaluation::from);
     let mut evaluations = Vec::with_capacity(failures.len());
     for failure in failures {
         let Some(evaluation) = failure.map(Evaluation::failed).or_else(|| answers.next()) else {
@@ -164,28 +172,24 @@ async fn evaluated(
     Ok(evaluations)
 }
 
-async fn one_by_one(
-    plane: &DataPlane,
-    caller: &Caller<DecisionsWrite>,
-    asks: &[Ask],
-    semantic: Semantic,
-) -> Result<Vec<Evaluation>, Problem> {
-    let mut evaluations = Vec::new();
-    for ask in asks {
-        let evaluation = match answer(plane, caller.org, ask).await {
-            Ok(answer) => Evaluation::from(answer),
-            Err(Unanswered::Unrecordable(fault)) => {
-                Evaluation::failed(in_words(&[in_request(fault)]))
-            }
-            Err(Unanswered::Problem(problem)) => return Err(problem),
-        };
-        let goes_on = semantic.goes_on_after(evaluation.is_permit());
-        evaluations.push(evaluation);
-        if !goes_on {
-            break;
-        }
+/// Refuses values that so many questions share that their copies would be too large.
+fn check_shared(items: &[Value], shared: &Map<String, Value>) -> Result<(), Problem> {
+    let lacking = |name: &str| items.iter().filter(|item| lacks(item.get(name))).count();
+    let copied = SHARED.iter().filter_map(|name| {
+        let bytes = shared.get(*name)?.to_string().len();
+        Some(bytes * lacking(name))
+    });
+    if copied.sum::<usize>() <= SHARED_BYTES_MAX {
+        return Ok(());
     }
-    Ok(evaluations)
+    let detail = format!(
+        "What the evaluations share is at most {SHARED_BYTES_MAX} bytes, counted for each of them."
+    );
+    Err(Problem::new(ErrorCode::PayloadTooLarge, detail))
+}
+
+fn lacks(own: Option<&Value>) -> bool {
+    own.is_none_or(Value::is_null)
 }
 
 fn item_of(item: Value, shared: &Map<String, Value>) -> Item {
@@ -205,10 +209,9 @@ fn in_words(faults: &[Fault]) -> String {
 /// What is its own goes before what is shared, as a whole: properties are never mixed. Only what an entity
 /// must have is taken from the shared one if its own lacks it.
 fn merged(mut own: Map<String, Value>, shared: &Map<String, Value>) -> Map<String, Value> {
-    for (name, value) in shared {
-        let is_absent = own.get(name).is_none_or(Value::is_null);
-        if is_absent {
-            own.insert(name.clone(), value.clone());
+    for name in SHARED {
+        if let (true, Some(value)) = (lacks(own.get(name)), shared.get(name)) {
+            own.insert(name.to_owned(), value.clone());
         }
     }
     for (name, required) in REQUIRED {
@@ -238,6 +241,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_many_share_is_counted_for_each_that_has_none_of_its_own() {
+        let large = json!({"context": {"a": "x".repeat(SHARED_BYTES_MAX / 10)}});
+        let large = large.as_object().expect("an object");
+        let (bare, own) = (json!({}), json!({"context": {}}));
+        let code = |items: &[Value]| check_shared(items, large).map_err(|problem| problem.code());
+        assert_eq!(code(&vec![bare.clone(); 9]), Ok(()));
+        assert_eq!(code(&vec![own; 100]), Ok(()));
+        assert_eq!(code(&vec![bare; 10]), Err(ErrorCode::PayloadTooLarge));
+    }
 
     #[test]
     fn an_entity_of_its_own_replaces_the_shared_one_but_for_what_it_must_have_and_lacks() {

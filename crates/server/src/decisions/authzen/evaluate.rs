@@ -13,6 +13,9 @@ use crate::{
     planes::DataPlane,
 };
 
+/// The largest body: a question has 11 KiB at most, and may be written with many spaces and what we ignore.
+const BODY_BYTES_MAX: usize = 64 * 1024;
+
 /// What was decided.
 #[derive(Serialize, ToSchema)]
 pub struct Evaluation {
@@ -55,7 +58,8 @@ pub struct Answered {
     fallback: bool,
 }
 
-/// What somebody may approve, and until when. How it stands: `GET /v1/runtime/decisions/{decision_id}`.
+/// What somebody may approve, and until when. How it stands: `GET /v1/runtime/decisions/{decision_id}`. Once it is
+/// approved, the same question with `approval` is answered by it.
 #[derive(Serialize, ToSchema)]
 pub struct AccessRequest {
     #[schema(value_type = String, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
@@ -73,7 +77,7 @@ pub struct EvaluationError {
 
 /// Asks whether a subject may do something (AuthZEN 1.0, Access Evaluation).
 ///
-/// Fields that are not of the standard are ignored. A denial is an answer, not an error.
+/// Fields that are not of the standard are ignored, but for `approval`. A denial is an answer, not an error.
 #[utoipa::path(
     post, path = "/access/v1/evaluation", tag = "authzen", security(("api_key" = ["decisions:write"])),
     request_body = EvaluationRequest,
@@ -87,7 +91,7 @@ pub struct EvaluationError {
 pub async fn evaluate(
     State(plane): State<DataPlane>,
     caller: Caller<DecisionsWrite>,
-    Body(request): Body<EvaluationRequest>,
+    Body(request): Body<EvaluationRequest, BODY_BYTES_MAX>,
 ) -> Result<Json<Evaluation>, Problem> {
     one(&plane, &caller, request).await.map(Json)
 }

@@ -2,6 +2,7 @@
 
 use axum::extract::{FromRequest, Request};
 use domain::{
+    DecisionId,
     error_code::ErrorCode,
     event::{NAME_CHARS_MAX, RESOURCE_CHARS_MAX, words},
     fault::Fault,
@@ -13,7 +14,7 @@ use utoipa::ToSchema;
 
 use crate::{
     decisions::ask::{Ask, Named},
-    edge::{Problem, read::Json},
+    edge::{Problem, read::SmallJson},
 };
 
 /// The area of actions whose name has no dot: `read` is `access.read` in the trail.
@@ -30,6 +31,10 @@ pub struct EvaluationRequest {
     /// What policies may look at. It is recorded.
     #[schema(value_type = Option<Object>)]
     context: Option<Map<String, Value>>,
+    /// Not of the standard. Of a decision that was escalated and approved: its id. Everything else must be as it was
+    /// asked then; an approval is good for one decision.
+    #[schema(value_type = Option<String>, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    approval: Option<DecisionId>,
 }
 
 /// Who acts, or what is acted on.
@@ -75,7 +80,10 @@ impl EvaluationRequest {
             context,
         };
         let ask = Ask::new(question, named);
-        ask.map_err(|faults| faults.into_iter().map(in_request).collect())
+        let mut ask =
+            ask.map_err(|faults| faults.into_iter().map(in_request).collect::<Vec<_>>())?;
+        ask.approval = self.approval;
+        Ok(ask)
     }
 
     /// Agents go by their id in the trail, everybody else by type and id.
@@ -130,16 +138,19 @@ pub fn in_request(fault: Fault) -> Fault {
     Fault { pointer, ..fault }
 }
 
-/// A JSON body; what is malformed is 400, also where the rest of our API has more to say by the status.
+/// A JSON body of at most so many bytes; what is malformed is 400, also where the rest of our API has more to say by
+/// the status.
 #[derive(Debug)]
-pub struct Body<T>(pub T);
+pub struct Body<T, const BYTES_MAX: usize>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<S: Send + Sync, T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<S>
+    for Body<T, BYTES_MAX>
+{
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let read = Json::from_request(request, state).await;
-        read.map(|Json(body)| Self(body)).map_err(malformed)
+        let read = SmallJson::<T, BYTES_MAX>::from_request(request, state).await;
+        read.map(|SmallJson(body)| Self(body)).map_err(malformed)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `POST /v1/hooks/claude-code/post-tool-use`: a tool ran, or failed; the trail is told.
 
 use axum::{Json as JsonAnswer, extract::State};
-use domain::{event::accept::Arrival, event::words, id::Tail};
+use domain::{OrgId, event::accept::Arrival, event::words, id::Tail};
 use journal::frames::Frames;
 use serde::Serialize;
 use serde_json::Value;
@@ -84,17 +84,27 @@ pub async fn after(
         }
         _ => return Ok(JsonAnswer(HookAnswer::default())),
     };
-    let event = ToolCallEvent::of(&hook.of(&wanted.agent_id)?, result);
+    record(&plane, caller.org, &hook.of(&wanted.agent_id)?, result).await?;
+    Ok(JsonAnswer(HookAnswer::default()))
+}
+
+/// Tells the trail what became of a call.
+pub(super) async fn record(
+    plane: &DataPlane,
+    org: OrgId,
+    call: &ToolCall<'_>,
+    result: &'static str,
+) -> Result<(), Problem> {
     let arrival = Arrival {
-        org: caller.org,
+        org,
         received_at: plane.clock.now(),
         retention: plane.retention,
     };
+    let event = ToolCallEvent::of(call, result);
     let mut frames = Frames::default();
     own::write(&mut frames, Tail::Random(chance::bytes()), &arrival, &event)
         .map_err(|fault| Problem::invalid(vec![fault]))?;
-    plane.append(caller.org, frames).await?;
-    Ok(JsonAnswer(HookAnswer::default()))
+    plane.append(org, frames).await
 }
 
 impl ToolCallEvent {

@@ -5,6 +5,7 @@ use domain::fault::Fault;
 use policy::Verdict;
 
 use super::{
+    after::record,
     answer::{HookAnswer, Permission},
     call::HookCall,
     params::{HookParams, Wanted},
@@ -51,7 +52,14 @@ pub async fn before(
     let call = hook.of(&wanted.agent_id)?;
     let mut ask = match Ask::new(call.question(), call.named()) {
         Ok(ask) => ask,
-        Err(faults) => return Ok(JsonAnswer(undecided(&faults))),
+        Err(faults) => {
+            // There is no decision to record; that it was tried is on record all the same.
+            if let Err(problem) = record(&plane, caller.org, &call, "denied").await {
+                let code = problem.code().as_str();
+                tracing::error!(code, "a call that was denied is not in the trail");
+            }
+            return Ok(JsonAnswer(undecided(&faults)));
+        }
     };
     ask.payload = call.payload().cloned();
     let answered = async {
