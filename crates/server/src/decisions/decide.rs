@@ -133,7 +133,7 @@ pub struct ShadowDecision {
     responses(
         (status = 200, description = "Decided and recorded", body = Decision),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Not recorded, so not decided; ask again", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "Not sure to be on record, so not answered; ask again", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn decide(

@@ -233,7 +233,7 @@ async fn what_cannot_be_asked_about_or_recorded_for_its_size_is_denied_whatever_
         )
         .await;
     let mut cut = before("Bash", json!({"command": "ls"}));
-    cut["cwd"] = json!(format!("/root/{}", "a/".repeat(1_000)));
+    cut["cwd"] = json!(format!("/srv/{}", "a/".repeat(1_000)));
     assert_eq!(permission(customer, &passing, &cut).await.0, "deny");
     let listed = customer
         .get_json("/v1/audit/events?event_type=decision")

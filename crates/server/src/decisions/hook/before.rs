@@ -37,7 +37,7 @@ pub(super) const BEFORE: &str = "PreToolUse";
     responses(
         (status = 200, description = "Decided and recorded; with `on_error`, also that it was not", body = HookAnswer),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Not recorded, so not decided", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "Not sure to be on record, so not answered", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn before(
