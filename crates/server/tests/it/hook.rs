@@ -229,7 +229,7 @@ async fn what_cannot_be_asked_about_or_recorded_for_its_size_is_denied_whatever_
     customer
         .put_in_force(
             r#"@id("all") permit (principal, action, resource);
-               @id("home") forbid (principal, action, resource) when { context.cwd like "/root*" };"#,
+               @id("home") forbid (principal, action, resource) when { context.cwd like "/srv*" };"#,
         )
         .await;
     let mut cut = before("Bash", json!({"command": "ls"}));
