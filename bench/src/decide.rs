@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::ensure;
@@ -35,6 +35,8 @@ const WHOLE_AIM: f64 = 1.5;
 /// Beyond these something is broken, however slow the build and the machine.
 const GROWTH_CEILING: f64 = 5.0;
 const WHOLE_CEILING: f64 = 60.0;
+/// About what the record of a decision is.
+const RECORD_BYTES: usize = 900;
 
 /// An organisation and how many policies it has.
 struct Asker {
@@ -63,7 +65,8 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let mut askers = Vec::new();
     for policies in SIZES {
         let customer = settings.customer(&format!("bench{policies}"), &api)?;
-        customer.policies(&texts(policies)).await?;
+        let version = customer.write_policies(&texts(policies)).await?;
+        customer.activate(&version).await?;
         let turn = Arc::default();
         askers.push(Asker {
             policies,
@@ -116,11 +119,17 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
         median(&rates),
         median(&acknowledged),
     );
-    Ok(told(&askers, &measured, median(&rates)))
+    let mut verdict = told(&askers, &measured, median(&rates));
+    let most = &askers[SIZES.len() - 1];
+    let mut activated = Vec::new();
+    for round in 0..ROUNDS {
+        activated.push(most.activated(round).await?.as_secs_f64());
+    }
+    println!("1,000 policies activated and asked: {activated:.3?} s");
+    let slowest = activated.iter().copied().fold(0.0, f64::max);
+    verdict.at_most("seconds until 1,000 policies decide", slowest, 1.0, 15.0);
+    Ok(verdict)
 }
-
-/// About what the record of a decision is.
-const RECORD_BYTES: usize = 900;
 
 fn told(askers: &[Asker], measured: &[Measured], rate: f64) -> Verdict {
     println!(
@@ -169,6 +178,20 @@ impl Asker {
 
     async fn ask_at(&self, per_s: f64, lanes: usize, lasting: Duration) -> anyhow::Result<Figures> {
         lanes::run_at(per_s, lanes, lasting, self.request()).await
+    }
+
+    /// How long it takes from the call that activates other policies to a decision by them.
+    async fn activated(&self, round: u32) -> anyhow::Result<Duration> {
+        let text = format!("// {round}\n{}", texts(self.policies));
+        let version = self.customer.write_policies(&text).await?;
+        let started = Instant::now();
+        self.customer.activate(&version).await?;
+        loop {
+            let decision = self.customer.decide(question(0, self.policies)).await?;
+            if decision["policy_version"] == version {
+                return Ok(started.elapsed());
+            }
+        }
     }
 
     /// Each question is about another agent's action.

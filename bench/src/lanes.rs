@@ -25,24 +25,19 @@ where
     F: Future<Output = anyhow::Result<()>> + Send,
 {
     let started = Instant::now();
-    let mut set = JoinSet::new();
-    for _ in 0..lanes {
+    let took = in_lanes(lanes, |_| {
         let request = request.clone();
-        set.spawn(async move {
+        async move {
             let mut took = Vec::new();
             while started.elapsed() < duration {
                 let began = Instant::now();
                 request().await?;
                 took.push(began.elapsed());
             }
-            anyhow::Ok(took)
-        });
-    }
-    let mut took = Vec::new();
-    while let Some(lane) = set.join_next().await {
-        took.extend(lane??);
-    }
-    Ok(figures(took, events, started.elapsed()))
+            Ok(took)
+        }
+    });
+    Ok(figures(took.await?, events, started.elapsed()))
 }
 
 /// The same at a steady rate. A request that has to wait for its lane took that long as well.
@@ -58,10 +53,9 @@ where
     F: Future<Output = anyhow::Result<()>> + Send,
 {
     let started = Instant::now();
-    let mut set = JoinSet::new();
-    for lane in 0..lanes {
+    let took = in_lanes(lanes, |lane| {
         let request = request.clone();
-        set.spawn(async move {
+        async move {
             let mut took = Vec::new();
             for number in (lane..).step_by(lanes) {
                 let due = Duration::from_secs_f64(number as f64 / per_s);
@@ -77,14 +71,23 @@ where
                 request().await?;
                 took.push(began.elapsed());
             }
-            anyhow::Ok(took)
-        });
-    }
+            Ok(took)
+        }
+    });
+    Ok(figures(took.await?, 1, started.elapsed()))
+}
+
+/// What each request of all lanes took.
+async fn in_lanes<F>(lanes: usize, lane: impl Fn(usize) -> F) -> anyhow::Result<Vec<Duration>>
+where
+    F: Future<Output = anyhow::Result<Vec<Duration>>> + Send + 'static,
+{
+    let mut set: JoinSet<_> = (0..lanes).map(lane).collect();
     let mut took = Vec::new();
     while let Some(lane) = set.join_next().await {
         took.extend(lane??);
     }
-    Ok(figures(took, 1, started.elapsed()))
+    Ok(took)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]

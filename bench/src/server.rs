@@ -91,6 +91,7 @@ impl Settings {
             ("WATCHBELL__LIMITS__INGEST", ENOUGH),
             ("WATCHBELL__LIMITS__LIST", ENOUGH),
             ("WATCHBELL__LIMITS__EXPORT", ENOUGH),
+            ("WATCHBELL__LIMITS__POLICY_WRITES", ENOUGH),
             ("WATCHBELL__LIMITS__RULE_TRIES", ENOUGH),
             ("WATCHBELL__LIMITS__RULE_WRITES", ENOUGH),
             // Receivers of a benchmark are on this machine.
@@ -182,14 +183,18 @@ impl Customer {
         Ok(())
     }
 
-    /// Puts policies in force.
-    pub(crate) async fn policies(&self, text: &str) -> anyhow::Result<()> {
+    /// Writes policies; the version that they are.
+    pub(crate) async fn write_policies(&self, text: &str) -> anyhow::Result<Value> {
         let body = Bytes::from(serde_json::json!({"policies": text}).to_string());
-        let made = self.answer_to("/v1/policies/versions", body, 201).await?;
-        let path = format!("/v1/policies/versions/{}/activate", made["version"]);
-        self.answer_to(&path, Bytes::from_static(b"{}"), 200)
-            .await?;
-        Ok(())
+        let mut made = self.answer_to("/v1/policies/versions", body, 201).await?;
+        Ok(made["version"].take())
+    }
+
+    /// Puts a version of the policies in force.
+    pub(crate) async fn activate(&self, version: &Value) -> anyhow::Result<()> {
+        let path = format!("/v1/policies/versions/{version}/activate");
+        let body = Bytes::from_static(b"{}");
+        self.answer_to(&path, body, 200).await.map(drop)
     }
 
     /// Asks for a decision.

@@ -115,8 +115,10 @@ pub async fn answer_all(
     let mut frames = Frames::default();
     let mut answers: Vec<Answer> = Vec::new();
     for ask in asks {
-        // Many take long, and others of this thread have their turn in between.
-        tokio::task::yield_now().await;
+        if !answers.is_empty() {
+            // Many take long, and others of this thread have their turn in between.
+            tokio::task::yield_now().await;
+        }
         let random = chance::bytes();
         let decision_id = DecisionId::new(arrival.received_at, random);
         let mut answer = evaluated(&guarded, ask, decision_id, false);
