@@ -184,16 +184,15 @@ async fn what_policies_have_no_word_for_is_refused_and_not_left_out() {
 async fn what_was_decided_is_on_record_however_much_there_is_to_say_of_it() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
-    let failing: String = (10..40)
+    let failing: Vec<String> = (10..40)
         .map(|n| {
-            let id = format!("{n}{}", "i".repeat(126));
+            let id = format!("p{n}{}", "i".repeat(125));
             format!("@id(\"{id}\") forbid (principal, action, resource) when {{ context.{id} }};")
         })
         .collect();
+    let all = r#"@id("all") permit (principal, action, resource);"#;
     customer
-        .put_in_force(&format!(
-            r#"@id("all") permit (principal, action, resource); {failing}"#
-        ))
+        .put_in_force(&format!("{all} {}", failing.concat()))
         .await;
     let ask = |bytes: usize| json!({"agent_id": "a", "action": "a.b", "context": {"text": "x".repeat(bytes)}, "payload": {}});
     let decision = customer.decide(&ask(11_000)).await;

@@ -240,7 +240,7 @@ async fn what_cannot_be_asked_about_or_recorded_for_its_size_is_denied_whatever_
         .await;
     let context = &listed["data"][0]["metadata"]["question"]["context"];
     assert_eq!(context["truncated"], true);
-    assert_eq!(context["cwd"]["bytes"], 2_006);
+    assert_eq!(context["cwd"]["bytes"], 2_005);
 }
 
 #[tokio::test]
