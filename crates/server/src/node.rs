@@ -30,7 +30,7 @@ use crate::{
     exports::EXPORTS,
     lifecycle::Tasks,
     mail::{self, Post},
-    planes::{Appenders, ControlPlane, DataPlane},
+    planes::{Appenders, ControlParts, ControlPlane, DataParts, DataPlane},
     policies::checks::Checks,
     snapshots::{Approvals, Guards, Keys},
 };
@@ -121,7 +121,7 @@ impl Node {
     }
 
     pub fn data_plane(&self, events: Appenders, tasks: &Tasks) -> DataPlane {
-        DataPlane {
+        DataPlane::from(DataParts {
             door: self.door.clone(),
             events,
             journal: self.journal.clone(),
@@ -131,7 +131,7 @@ impl Node {
             retention: self.retention,
             stopping: tasks.stopping().clone(),
             request_timeout: self.request_timeout,
-        }
+        })
     }
 
     /// Starts what sends mail, if there is a mail server, and what the live tail and test deliveries
@@ -146,7 +146,7 @@ impl Node {
             };
             Post::start(settings, office, tasks)
         });
-        Ok(ControlPlane {
+        Ok(ControlPlane::from(ControlParts {
             door: self.door.clone(),
             store: self.store.clone(),
             journal: self.journal.clone(),
@@ -174,7 +174,7 @@ impl Node {
             approvals: self.approvals.clone(),
             approval_waits: Slots::new(WAITS),
             approval_streams: Slots::new(STREAMS),
-        })
+        }))
     }
 }
 

@@ -4,7 +4,7 @@
 //! would not compile. It goes on while PostgreSQL is down. The control plane answers 503 then,
 //! but for the live tail.
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::Deref, sync::Arc, time::Duration};
 
 use archive::Bucket;
 use axum::extract::FromRef;
@@ -54,9 +54,12 @@ use crate::{
 /// each may have to wait for the journal; a client that waits 10 s learns that its change is saved.
 const ANNOUNCE_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// What ingest and decisions may touch.
+/// What ingest and decisions may touch. Cheap to clone, because every request has one and so has every layer
+/// that it passes.
 #[derive(Clone)]
-pub struct DataPlane {
+pub struct DataPlane(Arc<DataParts>);
+
+pub struct DataParts {
     pub door: Door,
     pub events: Appenders,
     pub journal: Journal,
@@ -70,9 +73,12 @@ pub struct DataPlane {
     pub request_timeout: Duration,
 }
 
-/// What accounts, rules, lists, the live tail, exports and the delivery log may touch.
+/// What accounts, rules, policies, approvals, lists, the live tail, exports and the delivery log may touch. Cheap
+/// to clone.
 #[derive(Clone)]
-pub struct ControlPlane {
+pub struct ControlPlane(Arc<ControlParts>);
+
+pub struct ControlParts {
     pub door: Door,
     pub store: Store,
     pub journal: Journal,
@@ -106,6 +112,34 @@ pub struct ControlPlane {
     /// Requests that wait for the end of a decision.
     pub approval_waits: Slots,
     pub approval_streams: Slots,
+}
+
+impl Deref for DataPlane {
+    type Target = DataParts;
+
+    fn deref(&self) -> &DataParts {
+        &self.0
+    }
+}
+
+impl Deref for ControlPlane {
+    type Target = ControlParts;
+
+    fn deref(&self) -> &ControlParts {
+        &self.0
+    }
+}
+
+impl From<DataParts> for DataPlane {
+    fn from(parts: DataParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl From<ControlParts> for ControlPlane {
+    fn from(parts: ControlParts) -> Self {
+        Self(Arc::new(parts))
+    }
 }
 
 impl DataPlane {

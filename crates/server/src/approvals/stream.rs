@@ -58,7 +58,7 @@ pub async fn all(
         plane: plane.clone(),
         _slot: slot,
     };
-    Ok(sse::streamed(told, standing, plane.stopping))
+    Ok(sse::streamed(told, standing, plane.stopping.clone()))
 }
 
 /// Follows one decision until it has ended.
@@ -94,7 +94,7 @@ pub async fn one(
         plane: plane.clone(),
         _slot: slot,
     };
-    Ok(sse::streamed(told, standing, plane.stopping))
+    Ok(sse::streamed(told, standing, plane.stopping.clone()))
 }
 
 /// Where news comes from.

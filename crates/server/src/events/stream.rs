@@ -35,7 +35,7 @@ pub async fn stream(
         watching,
         is_ready: false,
     };
-    Ok(sse::streamed(source, standing, plane.stopping))
+    Ok(sse::streamed(source, standing, plane.stopping.clone()))
 }
 
 /// What is told: that we listen, then what we hear.

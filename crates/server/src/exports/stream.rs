@@ -70,7 +70,7 @@ pub(super) fn answer(
         Problem::new(ErrorCode::Internal, "The file could not be begun.")
     })?;
     let sending = Sending {
-        source: Ahead::new(Source::new(plane.store, plane.files, plan)),
+        source: Ahead::new(Source::new(plane.store.clone(), plane.files.clone(), plan)),
         state: State::Events(Box::new(writer)),
         standing,
         asked_at: Instant::now(),
