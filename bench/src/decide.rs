@@ -2,6 +2,7 @@
 
 use std::{
     fmt::Write as _,
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -61,7 +62,7 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let settings = Settings::prepare(&arguments.binary()?, &engines)?;
     let api = settings.serve("api")?;
     let each = Duration::from_secs(arguments.seconds) / ROUNDS;
-    let (echo, client) = (bare_http::start()?, Client::builder().no_proxy().build()?);
+    let bare = Bare::start(engines.nats.url())?;
     let mut askers = Vec::new();
     for policies in SIZES {
         let customer = settings.customer(&format!("bench{policies}"), &api)?;
@@ -76,6 +77,7 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
     }
     let mut measured = SIZES.map(|_| Measured::default());
     let (mut echoes, mut acknowledged, mut rates) = (Vec::new(), Vec::new(), Vec::new());
+    let mut alone = Rounds::default();
     for _ in 0..ROUNDS {
         let mut slowest = f64::INFINITY;
         for (asker, measured) in askers.iter().zip(&mut measured) {
@@ -89,28 +91,20 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
         }
         let rate = slowest / 2.0;
         rates.push(rate);
-        let body = Bytes::from(question(0, SIZES[2]));
-        let (client, url) = (client.clone(), format!("http://{echo}/"));
-        let bare = lanes::run_at(rate, arguments.lanes, each, move || {
-            let asking = client.post(&url).body(body.clone()).send();
-            async move {
-                ensure!(asking.await?.bytes().await?.len() > 2, "it says it back");
-                Ok(())
-            }
-        });
-        let bare = bare.await?;
-        // One at a time: what an acknowledgement takes if nobody else wants one.
-        let payload = Bytes::from(vec![b'x'; RECORD_BYTES]);
-        let journal = bare_journal::publish(&engines.nats.url(), payload, 1, 1, each).await?;
-        echoes.push(bare.p50_ms);
+        let echo = lanes::run_at(rate, arguments.lanes, each, bare.request()).await?;
+        let journal = bare.acknowledged(each).await?;
+        echoes.push(echo.p50_ms);
         acknowledged.push(journal.p50_ms);
+        let lone_echo = lanes::run(1, each, 1, bare.request()).await?;
+        let lone = askers[SIZES.len() - 1].saturate(1, each).await?;
+        alone.add(lone_echo.p50_ms + journal.p50_ms, lone.p50_ms);
         for (asker, measured) in askers.iter().zip(&mut measured) {
             let ours = asker.ask_at(rate, arguments.lanes, each).await?;
             measured.p50.push(ours.p50_ms);
             measured.p99.push(ours.p99_ms);
             measured
                 .whole
-                .add(bare.p50_ms + journal.p50_ms, ours.p50_ms);
+                .add(echo.p50_ms + journal.p50_ms, ours.p50_ms);
         }
     }
     println!(
@@ -118,6 +112,12 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
         median(&echoes),
         median(&rates),
         median(&acknowledged),
+    );
+    println!(
+        "one decision at a time, 1,000 policies: p50 {:.2} ms, beside echo + acknowledgement {:.2} ms: {}",
+        alone.ours(),
+        alone.bare(),
+        alone.ratio(),
     );
     let mut verdict = told(&askers, &measured, median(&rates));
     let most = &askers[SIZES.len() - 1];
@@ -171,6 +171,44 @@ fn told(askers: &[Asker], measured: &[Measured], rate: f64) -> Verdict {
     verdict
 }
 
+/// What a decision is measured beside.
+struct Bare {
+    client: Client,
+    echo: String,
+    nats: String,
+}
+
+impl Bare {
+    fn start(nats: String) -> anyhow::Result<Self> {
+        Ok(Self {
+            client: Client::builder().no_proxy().build()?,
+            echo: format!("http://{}/", bare_http::start()?),
+            nats,
+        })
+    }
+
+    /// The bytes of a question, there and back.
+    fn request(&self) -> impl Fn() -> Requesting + Clone + use<> {
+        let (client, url) = (self.client.clone(), self.echo.clone());
+        let body = Bytes::from(question(0, SIZES[2]));
+        move || {
+            let asking = client.post(&url).body(body.clone()).send();
+            Box::pin(async move {
+                ensure!(asking.await?.bytes().await?.len() > 2, "it says it back");
+                Ok(())
+            })
+        }
+    }
+
+    /// One at a time: what an acknowledgement takes if nobody else wants one.
+    async fn acknowledged(&self, lasting: Duration) -> anyhow::Result<Figures> {
+        let payload = Bytes::from(vec![b'x'; RECORD_BYTES]);
+        bare_journal::publish(&self.nats, payload, 1, 1, lasting).await
+    }
+}
+
+type Requesting = Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>>;
+
 impl Asker {
     async fn saturate(&self, lanes: usize, lasting: Duration) -> anyhow::Result<Figures> {
         lanes::run(lanes, lasting, 1, self.request()).await
@@ -195,10 +233,7 @@ impl Asker {
     }
 
     /// Each question is about another agent's action.
-    fn request(
-        &self,
-    ) -> impl Fn() -> std::pin::Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>> + Clone + 'static
-    {
+    fn request(&self) -> impl Fn() -> Requesting + Clone + use<> {
         let (customer, turn, policies) =
             (self.customer.clone(), Arc::clone(&self.turn), self.policies);
         move || {
