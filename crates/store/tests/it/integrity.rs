@@ -118,11 +118,11 @@ async fn what_was_denied_and_done_is_found_once_however_often_the_log_is_applied
 }
 
 #[tokio::test]
-async fn nothing_is_found_of_what_was_allowed_or_not_done_or_is_anothers() {
+async fn nothing_is_found_of_what_was_allowed_or_not_done_or_is_somebody_elses() {
     let (store, _database) = store().await;
     let mut log = Log::of(&store).await;
     let ((denied, denied_name), (allowed, allowed_name)) = (decided(1), decided(2));
-    let anothers = EventRow {
+    let foreign = EventRow {
         org: OTHER,
         ..row(done(1), "tool_call", "success", &denied_name)
     };
@@ -135,7 +135,7 @@ async fn nothing_is_found_of_what_was_allowed_or_not_done_or_is_anothers() {
         row(done(5), "approval", "success", &denied_name),
         row(done(6), "tool_call", "success", "dec_whatever"),
         row(done(7), "tool_call", "success", &decided(9).1),
-        anothers,
+        foreign,
     ])
     .await;
     assert_eq!(found(&store).await, []);
