@@ -81,7 +81,7 @@ pub async fn export(
     let slot = plane.exports.take(caller.org)?;
     let mut plan = plan(&plane, caller.org, &wanted).await?;
     plan.without = Some(note(&plane, &caller, &wanted, None).await?);
-    stream::answer(plane, plan, &wanted, standing, slot)
+    stream::answer(&plane, plan, &wanted, standing, slot)
 }
 
 /// What the export will have: all that was accepted until now.

@@ -58,7 +58,7 @@ enum CutOff {
 
 /// The answer, whose body is the export.
 pub(super) fn answer(
-    plane: ControlPlane,
+    plane: &ControlPlane,
     plan: Plan,
     wanted: &Wanted,
     standing: Standing<EventsExport>,

@@ -106,7 +106,7 @@ mod tests {
             of: Arc::default(),
         };
         let org = |number| OrgId::from_uuid(Uuid::from_u128(number));
-        let (go, wait) = mpsc::channel::<()>();
+        let (go, wait) = mpsc::sync_channel::<()>(0);
         let busy = checks.run(org(1), move || wait.recv().is_err());
         let more = (0..10).map(|_| checks.run(org(1), || ()));
         let other = async {
