@@ -89,12 +89,8 @@ async fn decision(
 fn later(plane: ControlPlane, found: ApprovalEntry, patience: Duration, slot: Slot) -> Response {
     let body = stream::once(async move {
         let _slot = slot;
-        let stopping = &plane.stopping;
-        let approval = found.approval.clone();
-        let approval = tokio::select! {
-            ended = plane.approvals.wait(found, patience) => ended,
-            () = stopping.cancelled() => approval,
-        };
+        let waiting = plane.approvals.wait(found, patience, &plane.stopping);
+        let approval = waiting.await;
         let decision = DecisionDetail::new(approval, plane.clock.now());
         let json = serde_json::to_vec(&decision).expect("a decision always encodes");
         Ok::<_, Infallible>(Bytes::from(json))

@@ -131,10 +131,14 @@ impl News {
                 Self::One(found) => {
                     let patience = Duration::from_secs(WAIT_S_MAX);
                     let found = ApprovalEntry::clone(found);
-                    let approval = plane.approvals.wait(found, patience).await;
+                    let approval = plane.approvals.wait(found, patience, &plane.stopping).await;
                     if approval.status(plane.clock.now()) != Status::Pending {
                         *self = Self::Ended;
                         return Some(frame(plane, &approval));
+                    }
+                    // The wait is over at once from here on.
+                    if plane.stopping.is_cancelled() {
+                        return None;
                     }
                 }
                 Self::Ended => return None,

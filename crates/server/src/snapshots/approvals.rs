@@ -143,8 +143,14 @@ impl Approvals {
         self.journal.approval(org, id).await
     }
 
-    /// Waits until what was found has ended, by a person or by the clock, or for as long as there is patience.
-    pub async fn wait(&self, found: ApprovalEntry, patience: Duration) -> Approval {
+    /// Waits until what was found has ended, by a person or by the clock, for as long as there is patience and the
+    /// process goes on.
+    pub async fn wait(
+        &self,
+        found: ApprovalEntry,
+        patience: Duration,
+        stopping: &CancellationToken,
+    ) -> Approval {
         // Whoever ends it from here on wakes us: what was found is held before it is waited for.
         self.apply(vec![found.clone()]);
         let mut approval = found.approval;
@@ -154,7 +160,8 @@ impl Approvals {
         // A clock that is read right at the end must say that it has come.
         let left = approval.expires_at.since(self.clock.now()) + Duration::from_millis(1);
         let ended = shown.wait_for(|shown| shown.outcome.is_some());
-        let _ = timeout(patience.min(left), ended).await;
+        let ended = timeout(patience.min(left), ended);
+        let _ = stopping.run_until_cancelled(ended).await;
         approval.outcome.clone_from(&shown.borrow().outcome);
         approval
     }

@@ -34,12 +34,9 @@ pub async fn for_a_person(
     let Some(found) = plane.approvals.find(org, id).await? else {
         return Ok(denied(escalated, "Nobody could be asked to approve this."));
     };
-    let approval = found.approval.clone();
     let patience = patience.min(longest_wait(plane.request_timeout));
-    let approval = tokio::select! {
-        ended = plane.approvals.wait(found, patience) => ended,
-        () = plane.stopping.cancelled() => approval,
-    };
+    let waiting = plane.approvals.wait(found, patience, &plane.stopping);
+    let approval = waiting.await;
     match approval.status(plane.clock.now()) {
         Status::Approved => {
             ask.approval = Some(id);
