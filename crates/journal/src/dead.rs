@@ -81,6 +81,19 @@ impl Journal {
         Ok(letters)
     }
 
+    /// How many there are, and the newest of them, oldest first: of more than `most` those among the last `most`
+    /// numbers that are still there.
+    pub async fn newest_dead_letters(&self, most: u64) -> Result<(u64, Vec<Numbered>), Error> {
+        let state = self.stream_state(self.names.dead_stream()).await?;
+        let after = if state.messages > most {
+            state.last_sequence.saturating_sub(most)
+        } else {
+            0
+        };
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        Ok((state.messages, self.dead_letters(after, most).await?))
+    }
+
     /// How many there are.
     pub async fn count_dead_letters(&self) -> Result<u64, Error> {
         let state = self.stream_state(self.names.dead_stream()).await?;

@@ -3,6 +3,7 @@
 //! [`routes`] has every route on one page; [`planes`] says what a handler may touch; [`roles`] says
 //! what runs where. Folders are the nouns of the product. ARCHITECTURE.md walks one event through.
 
+mod about;
 mod accounts;
 mod alerts;
 mod announce;
@@ -11,6 +12,7 @@ mod approvals;
 mod chance;
 pub mod commands;
 mod config;
+mod console;
 mod dead_letters;
 mod decisions;
 mod deliveries;
@@ -25,11 +27,13 @@ mod listener;
 mod mail;
 mod node;
 mod openapi;
+mod overview;
 mod planes;
 mod policies;
 mod retry;
 mod roles;
 mod routes;
 mod snapshots;
+mod system;
 mod system_clock;
 mod telemetry;

@@ -4,19 +4,24 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use archive::Bucket;
-use domain::clock::Clock;
+use domain::{Timestamp, clock::Clock};
 use journal::{Journal, streams::Log};
 use limits::Limits;
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use store::Store;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    accounts::passwords::Passwords,
+    accounts::{
+        operators::Operators,
+        passwords::Passwords,
+        refusals::{self, Refusals},
+    },
     alerts::backtest::BACKTESTS,
     announce::Announcer,
     approvals::{STREAMS, WAITS},
     config::{Config, PublicUrl},
+    console::Console,
     deliveries::{
         secrets::seal::Vault,
         send::{signing::DeploymentKeys, target::TargetPolicy},
@@ -32,7 +37,9 @@ use crate::{
     mail::{self, Post},
     planes::{Appenders, ControlParts, ControlPlane, DataParts, DataPlane},
     policies::checks::Checks,
+    roles::Role,
     snapshots::{Approvals, Guards, Keys},
+    system::Process,
 };
 
 /// How long a start waits for NATS, so that the order of starts does not matter.
@@ -63,6 +70,12 @@ pub struct Node {
     pub request_timeout: Duration,
     mail: Option<mail::Settings>,
     public_url: Arc<PublicUrl>,
+    operators: Operators,
+    started_at: Timestamp,
+    redis_url: Option<SecretString>,
+    receiver_url: Option<String>,
+    /// `None`: `console.enabled` is false.
+    pub console: Option<Console>,
     /// `None`: `files.url` is not set.
     pub files: Option<Bucket>,
     /// Where days go before they are dropped; `None`: nowhere.
@@ -114,6 +127,14 @@ impl Node {
             request_timeout: Duration::from_secs(config.http.request_timeout_s),
             mail: mail::Settings::read(&config.mail)?,
             public_url: Arc::new(config.http.public_url.clone()),
+            operators: Operators::read(&config.accounts)?,
+            started_at: clock.now(),
+            redis_url: config.redis.url.clone(),
+            receiver_url: config.console.receiver_url.clone(),
+            console: config
+                .console
+                .enabled
+                .then(|| Console::new(config.http.public_url.is_https())),
             archive: files.clone().filter(|_| config.files.archive_days),
             files,
             export_events_max: config.files.export_events_max,
@@ -136,7 +157,12 @@ impl Node {
 
     /// Starts what sends mail, if there is a mail server, and what the live tail and test deliveries
     /// need.
-    pub fn control_plane(&self, events: Appenders, tasks: &Tasks) -> anyhow::Result<ControlPlane> {
+    pub fn control_plane(
+        &self,
+        events: Appenders,
+        roles: &[Role],
+        tasks: &Tasks,
+    ) -> anyhow::Result<ControlPlane> {
         let post = self.mail.clone().map(|settings| {
             let office = mail::Office {
                 store: self.store.clone(),
@@ -146,7 +172,8 @@ impl Node {
             };
             Post::start(settings, office, tasks)
         });
-        Ok(ControlPlane::from(ControlParts {
+        let (refusals, waiting) = Refusals::new();
+        let plane = ControlPlane::from(ControlParts {
             door: self.door.clone(),
             store: self.store.clone(),
             journal: self.journal.clone(),
@@ -159,8 +186,16 @@ impl Node {
             policy_versions_max: self.policy_versions_max,
             checks: Checks::new(),
             passwords: Passwords::new()?,
+            refusals,
             post,
             public_url: Arc::clone(&self.public_url),
+            operators: self.operators.clone(),
+            process: Process {
+                started_at: self.started_at,
+                roles: roles.to_vec(),
+                redis_url: self.redis_url.clone(),
+            },
+            receiver_url: self.receiver_url.clone(),
             tail: Tail::start(&self.journal, tasks),
             stopping: tasks.stopping().clone(),
             events,
@@ -174,7 +209,10 @@ impl Node {
             approvals: self.approvals.clone(),
             approval_waits: Slots::new(WAITS),
             approval_streams: Slots::new(STREAMS),
-        }))
+        });
+        let noting = refusals::work(plane.clone(), waiting, tasks.stopping().clone());
+        tasks.spawn("note refused logins", noting);
+        Ok(plane)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use axum::{http::header, response::IntoResponse};
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::{
     Modify, OpenApi, ToSchema,
     openapi::{
@@ -11,10 +12,11 @@ use utoipa::{
 };
 
 use crate::{
+    about,
     accounts::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
-    alerts::{backtest, rules, suggest, trial, trigger, versions},
+    alerts::{backtest, preview, rules, suggest, trial, trigger, versions},
     approvals,
     decisions::{authzen, decide, hook},
     deliveries::{
@@ -24,7 +26,7 @@ use crate::{
         secrets::manage as secrets,
     },
     edge::problem::{FaultBody, ProblemBody},
-    events, exports, health, policies,
+    events, exports, health, overview, policies, system,
 };
 
 #[derive(OpenApi)]
@@ -38,6 +40,7 @@ use crate::{
     ),
     paths(
         events::ingest::ingest, events::list::list, events::list::show, events::stream::stream, events::stats::stats,
+        events::facets::facets, overview::overview,
         exports::ask::export, exports::jobs::list, exports::jobs::show, exports::jobs::cancel, exports::links::download,
         decide::decide,
         approvals::show::show, approvals::show::show_to_people, approvals::queue::list, approvals::resolve::resolve,
@@ -45,7 +48,7 @@ use crate::{
         authzen::evaluate::evaluate, authzen::batch::evaluate, authzen::metadata::show,
         hook::before::before, hook::after::after,
         rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
-        trial::test, backtest::ask::saved, backtest::ask::unsaved, trigger::trigger, suggest::suggest,
+        trial::test, preview::preview, backtest::ask::saved, backtest::ask::unsaved, trigger::trigger, suggest::suggest,
         versions::list, versions::show,
         register::register, register::verify_email, login::login, login::logout,
         password_reset::request, password_reset::confirm, sessions::list, sessions::end,
@@ -63,12 +66,12 @@ use crate::{
         policies::versions::show, policies::diff::diff, policies::shadow::start, policies::shadow::stop,
         policies::shadow::report, policies::backtest::backtest, policies::validate::validate,
         policies::trial::test, policies::templates::list,
-        health::live, health::ready, health::metrics,
+        about::show, system::show::show, health::live, health::ready, health::metrics,
         serve,
         alert,
     ),
     components(schemas(FaultBody, ProblemBody, backtest::tell::ProgressLine, backtest::tell::BacktestDay)),
-    modifiers(&Credentials, &Webhooks),
+    modifiers(&Credentials, &Webhooks, &OperationIds),
 )]
 struct Document;
 
@@ -98,8 +101,8 @@ struct Webhook {
     rule_name: String,
     /// The event as it was recorded: the one that matched; of a summary, the last that was kept back; of a test,
     /// the one that was asked for, which need not be recorded.
-    #[schema(value_type = Object)]
-    event: serde_json::Value,
+    #[schema(value_type = events::schema::Event)]
+    event: Value,
     /// When the body was signed; equals `X-Service-Timestamp`.
     #[schema(format = DateTime)]
     timestamp: String,
@@ -141,13 +144,63 @@ impl Modify for Webhooks {
     }
 }
 
+/// Names operations by method and path, such as `get_v1_policies`. The macro names them by their functions, several of
+/// which are called `show` or `list`; generators of clients take those for the same operation.
+struct OperationIds;
+
+impl Modify for OperationIds {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        for (path, item) in &mut openapi.paths.paths {
+            let words: Vec<&str> = path
+                .split(|letter: char| !letter.is_ascii_alphanumeric())
+                .filter(|word| !word.is_empty())
+                .collect();
+            let operations = [
+                ("get", &mut item.get),
+                ("post", &mut item.post),
+                ("put", &mut item.put),
+                ("patch", &mut item.patch),
+                ("delete", &mut item.delete),
+            ];
+            for (method, operation) in operations {
+                if let Some(operation) = operation {
+                    operation.operation_id = Some(format!("{method}_{}", words.join("_")));
+                }
+            }
+        }
+    }
+}
+
 /// The document as text.
 pub fn document() -> String {
-    let mut text = Document::openapi()
-        .to_pretty_json()
-        .expect("the document always encodes");
+    let mut document = serde_json::to_value(Document::openapi()).expect("it always encodes");
+    open_objects(&mut document);
+    let mut text = serde_json::to_string_pretty(&document).expect("it always encodes");
     text.push('\n');
     text
+}
+
+/// Says of every object whose members are not listed that it may have any. It may without being told, but generators
+/// of clients take it for one that has none.
+fn open_objects(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            let is_object = match members.get("type") {
+                Some(Value::String(name)) => name == "object",
+                Some(Value::Array(names)) => names.iter().any(|name| name == "object"),
+                _ => false,
+            };
+            let is_listed = ["properties", "additionalProperties", "allOf", "oneOf"]
+                .iter()
+                .any(|member| members.contains_key(*member));
+            if is_object && !is_listed {
+                members.insert("additionalProperties".to_owned(), Value::Bool(true));
+            }
+            members.values_mut().for_each(open_objects);
+        }
+        Value::Array(items) => items.iter_mut().for_each(open_objects),
+        _ => {}
+    }
 }
 
 /// This document.

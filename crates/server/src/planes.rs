@@ -25,7 +25,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    accounts::passwords::Passwords,
+    accounts::{operators::Operators, passwords::Passwords, refusals::Refusals},
     announce::Announcer,
     approvals::tell::Teller,
     chance,
@@ -47,6 +47,7 @@ use crate::{
     mail::Post,
     policies::checks::Checks,
     snapshots::{Approvals, Guards},
+    system::Process,
     telemetry::metrics as names,
 };
 
@@ -91,9 +92,14 @@ pub struct ControlParts {
     pub policy_versions_max: u32,
     pub checks: Checks,
     pub passwords: Passwords,
+    pub refusals: Refusals,
     /// `None`: there is no mail server.
     pub post: Option<Post>,
     pub public_url: Arc<PublicUrl>,
+    pub operators: Operators,
+    pub process: Process,
+    /// A receiver for trying out, which the console offers.
+    pub receiver_url: Option<String>,
     pub tail: Tail,
     /// The process ends: whoever waits is answered, and streams end.
     pub stopping: CancellationToken,

@@ -9,8 +9,8 @@ use clap::ValueEnum;
 use journal::streams::Log;
 use metrics_exporter_prometheus::PrometheusHandle;
 use store::{
-    integrity::Finding, policies::told::Told as PolicyChange, rules::versions::Told as RuleChange,
-    signing_secrets::Told as SecretChange,
+    account_changes::AccountChange, integrity::Finding, policies::told::Told as PolicyChange,
+    rules::versions::Told as RuleChange, signing_secrets::Told as SecretChange,
 };
 use tokio::net::TcpListener;
 
@@ -74,13 +74,14 @@ pub fn start(
     let mut app = routes::node(Health::start(&node.journal, &node.store, metrics, tasks));
     for role in roles {
         match role {
-            Role::Api => app = app.merge(serve_customers(node, tasks)?),
+            Role::Api => app = app.merge(serve_customers(node, roles, tasks)?),
             Role::Index => fill_the_store(node, tasks),
             Role::Match => judge_events(node, tasks),
             Role::Deliver => send_deliveries(node, tasks)?,
         }
     }
-    let app = routes::finished(app, node.request_timeout);
+    let console = node.console.clone().filter(|_| roles.contains(&Role::Api));
+    let app = routes::finished(app, console, node.request_timeout);
     let stopping = tasks.stopping().clone();
     tasks.spawn(
         "http",
@@ -90,7 +91,7 @@ pub fn start(
     Ok(address)
 }
 
-fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
+fn serve_customers(node: &Node, roles: &[Role], tasks: &Tasks) -> anyhow::Result<Router> {
     let stopping = tasks.stopping();
     tasks.spawn("announce", node.announcer.clone().sweep(stopping.clone()));
     tasks.spawn(
@@ -116,7 +117,7 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     );
     tasks.spawn("note key uses", uses);
     let events = Appenders::start(&node.journal, Log::Events, tasks);
-    let control = node.control_plane(events.clone(), tasks)?;
+    let control = node.control_plane(events.clone(), roles, tasks)?;
     let telling = telling::sweep::<RuleChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of rules", telling);
     if let Some(post) = &control.post {
@@ -133,6 +134,8 @@ fn serve_customers(node: &Node, tasks: &Tasks) -> anyhow::Result<Router> {
     tasks.spawn("tell the trail of decisions not obeyed", telling);
     let telling = telling::sweep::<PolicyChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of policies", telling);
+    let telling = telling::sweep::<AccountChange>(control.clone(), stopping.clone());
+    tasks.spawn("tell the trail of accounts", telling);
     routes::api(&node.data_plane(events, tasks), &control)
 }
 

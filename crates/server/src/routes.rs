@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
-    http::StatusCode,
+    http::{HeaderMap, Method, StatusCode, Uri},
     middleware,
     routing::{delete, get, patch, post, put},
 };
@@ -12,17 +12,19 @@ use domain::{
     error_code::ErrorCode,
     limit::Operation::{
         Confirm, Decide, Export, Ingest, KeyWrite, List, Login, PasswordReset, PolicyTry,
-        PolicyWrite, Register, RuleTry, RuleWrite,
+        PolicyWrite, Register, RulePreview, RuleTry, RuleWrite,
     },
 };
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
 
 use crate::{
+    about,
     accounts::{
         api_keys, invitations, login, members, organisation, password_reset, register, sessions,
     },
-    alerts::{backtest::ask as backtest, rules, suggest, trial, trigger, versions},
+    alerts::{backtest::ask as backtest, preview, rules, suggest, trial, trigger, versions},
     approvals::{queue, resolve, show as decision, stream as approval_stream},
+    console::Console,
     decisions::{authzen, decide, hook},
     deliveries::{
         asked::{cancel, recover::ask as recover, resend},
@@ -37,19 +39,20 @@ use crate::{
         no_store::no_store,
         rate_limit,
     },
-    events::{ingest, list as events, stats, stream},
+    events::{facets, ingest, list as events, stats, stream},
     exports::{ask, jobs, links},
     health::{self, Health},
-    openapi,
+    openapi, overview,
     planes::{ControlPlane, DataPlane},
     policies::{
         backtest as policy_backtest, diff, shadow, standing, templates, trial as policy_trial,
         validate, versions as policy_versions,
     },
+    system::show as system,
 };
 
 /// How long the control plane may take. Its waits for the journal are bounded (8 s for a key, 8 s for
-/// an announcement), so what runs out here is a database that does not answer, as when its machine
+/// an announcement, 2 s for the trail), so what runs out here is a database that does not answer, as when its machine
 /// hangs.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -87,6 +90,8 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             per_key(List, get(stream::stream)),
         )
         .route("/v1/audit/stats", per_key(List, get(stats::stats)))
+        .route("/v1/audit/facets", per_key(List, get(facets::facets)))
+        .route("/v1/overview", per_key(List, get(overview::overview)))
         .route("/v1/audit/export", per_key(Export, post(ask::export)))
         .route("/v1/audit/exports", per_key(List, get(jobs::list)))
         .route(
@@ -105,6 +110,10 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
                 .delete(rules::delete),
         )
         .route("/v1/alert-rules/test", per_key(RuleTry, post(trial::test)))
+        .route(
+            "/v1/alert-rules/preview",
+            per_key(RulePreview, post(preview::preview)),
+        )
         .route(
             "/v1/alert-rules/backtest",
             per_key(RuleTry, post(backtest::unsaved)),
@@ -298,6 +307,8 @@ fn accounts(control: &ControlPlane) -> Router<ControlPlane> {
         )
         .route("/v1/auth/sessions", get(sessions::list))
         .route("/v1/auth/sessions/{id}", delete(sessions::end))
+        .route("/v1/about", get(about::show))
+        .route("/v1/system", get(system::show))
         .route("/v1/me", get(organisation::me))
         .route(
             "/v1/org",
@@ -324,9 +335,14 @@ pub fn node(health: Health) -> Router {
         .with_state(health)
 }
 
-/// The layers around all of it, outermost last.
-pub fn finished(app: Router, request_timeout: Duration) -> Router {
-    app.fallback(async || Problem::new(ErrorCode::NotFound, "There is no such path."))
+/// What answers where no route does, and the layers around all of it, outermost last.
+pub fn finished(app: Router, console: Option<Console>, request_timeout: Duration) -> Router {
+    let otherwise = async move |method: Method, uri: Uri, headers: HeaderMap| {
+        let console = console.as_ref();
+        let answer = console.and_then(|console| console.answer(&method, &uri, &headers));
+        answer.ok_or_else(|| Problem::new(ErrorCode::NotFound, "There is no such path."))
+    };
+    app.fallback(otherwise)
         .layer(TimeoutLayer::with_status_code(
             StatusCode::REQUEST_TIMEOUT,
             request_timeout,

@@ -2,13 +2,15 @@
 
 use domain::{
     KeyId, OrgId, Timestamp, UserId,
-    account::{KeyHash, Role, Scope},
+    account::{KeyHash, Role, Scope, change::What},
 };
+use serde_json::{Value, json};
 use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
 use uuid::Uuid;
 
 use crate::{
     Error, Store,
+    account_changes::{Hand, note},
     members::locked_role,
     outbox::{self, OutboxEntry},
     page::Page,
@@ -30,6 +32,22 @@ pub struct NewKey {
     pub created_by: Option<UserId>,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
+}
+
+impl NewKey {
+    /// Who makes it, if it is a person.
+    fn hand(&self) -> Option<Hand> {
+        let (org, at) = (self.org, self.created_at);
+        self.created_by.map(|user| Hand { org, user, at })
+    }
+
+    /// What the trail is told of it.
+    fn details(&self) -> Value {
+        let scopes: Vec<&str> = self.scopes.iter().map(|scope| scope.as_str()).collect();
+        json!({
+            "key_id": self.id, "name": self.name, "hint": self.hint, "scopes": scopes, "expires_at": self.expires_at,
+        })
+    }
 }
 
 /// A key as its organisation sees it.
@@ -96,6 +114,9 @@ impl Store {
         if change != KeyChange::Done {
             return Ok(change);
         }
+        if let Some(hand) = key.hand() {
+            note(&mut transaction, hand, What::KeyMade, key.details()).await?;
+        }
         outbox::enqueue(&mut transaction, announcement).await?;
         transaction.commit().await?;
         Ok(KeyChange::Done)
@@ -131,6 +152,13 @@ impl Store {
         if change != KeyChange::Done {
             return Ok(change);
         }
+        if let Some(hand) = successor.hand() {
+            let mut details = successor.details();
+            details["key_id"] = json!(old);
+            details["successor"] = json!(successor.id);
+            details["ends_at"] = json!(from_database(ends_at));
+            note(&mut transaction, hand, What::KeyRotated, details).await?;
+        }
         for announcement in announcements(from_database(ends_at)) {
             outbox::enqueue(&mut transaction, &announcement).await?;
         }
@@ -141,24 +169,32 @@ impl Store {
     /// Revokes a key; doing it again changes nothing, but is announced again.
     pub async fn revoke_key(
         &self,
-        org: OrgId,
+        hand: Hand,
         id: KeyId,
-        now: Timestamp,
         announcement: impl FnOnce(&KeyHash) -> OutboxEntry,
     ) -> Result<KeyChange, Error> {
         let mut transaction = self.pool.begin().await?;
-        let hash: Option<String> = sqlx::query_scalar(
-            "UPDATE api_keys SET revoked_at = coalesce(revoked_at, $3)
-             WHERE org_id = $1 AND id = $2 RETURNING hash",
+        let found: Option<(String, String, Option<String>, bool)> = sqlx::query_as(
+            "SELECT hash, name, hint, revoked_at IS NOT NULL FROM api_keys
+             WHERE org_id = $1 AND id = $2 FOR UPDATE",
         )
-        .bind(org.uuid())
+        .bind(hand.org.uuid())
         .bind(id.uuid())
-        .bind(to_database(now))
         .fetch_optional(&mut *transaction)
         .await?;
-        let Some(hash) = hash else {
+        let Some((hash, name, hint, is_revoked)) = found else {
             return Ok(KeyChange::NoSuchKey);
         };
+        if !is_revoked {
+            sqlx::query("UPDATE api_keys SET revoked_at = $3 WHERE org_id = $1 AND id = $2")
+                .bind(hand.org.uuid())
+                .bind(id.uuid())
+                .bind(to_database(hand.at))
+                .execute(&mut *transaction)
+                .await?;
+            let details = json!({"key_id": id, "name": name, "hint": hint});
+            note(&mut transaction, hand, What::KeyRevoked, details).await?;
+        }
         let announcement = announcement(&KeyHash::from_text(&hash));
         outbox::enqueue(&mut transaction, &announcement).await?;
         transaction.commit().await?;

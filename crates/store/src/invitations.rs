@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use domain::{
     InvitationId, OrgId, Timestamp, UserId,
-    account::{EmailAddress, Role, TokenHash},
+    account::{EmailAddress, Role, TokenHash, change::What},
 };
+use serde_json::json;
 use sqlx::{FromRow, types::time::OffsetDateTime};
 use uuid::Uuid;
 
 use crate::{
     Error, Store,
+    account_changes::{Hand, note},
     members::{Refused, locked_role},
     page::Page,
     password_resets::address,
@@ -98,6 +100,14 @@ impl Store {
         .bind(to_database(invitation.expires_at))
         .execute(&mut *transaction)
         .await?;
+        let hand = Hand {
+            org,
+            user: invitation.invited_by,
+            at: invitation.created_at,
+        };
+        let (email, role) = (invitation.email.as_str(), invitation.role.as_str());
+        let details = json!({"invitation_id": invitation.id, "email": email, "role": role});
+        note(&mut transaction, hand, What::Invited, details).await?;
         transaction.commit().await?;
         Ok(Ok(()))
     }
@@ -127,26 +137,31 @@ impl Store {
         }))
     }
 
-    /// Takes an invitation back, on the word of the member `by`.
+    /// Takes an invitation back.
     pub async fn revoke_invitation(
         &self,
-        org: OrgId,
-        by: UserId,
+        hand: Hand,
         id: InvitationId,
     ) -> Result<Result<(), Refused>, Error> {
         let mut transaction = self.pool.begin().await?;
-        let asking = locked_role(&mut transaction, org, by).await?;
+        let asking = locked_role(&mut transaction, hand.org, hand.user).await?;
         if !asking.is_some_and(Role::may_manage) {
             return Ok(Err(Refused::NotAllowed));
         }
-        let done = sqlx::query("DELETE FROM invitations WHERE org_id = $1 AND id = $2")
-            .bind(org.uuid())
-            .bind(id.uuid())
-            .execute(&mut *transaction)
-            .await?;
+        let revoked: Option<(String, String)> = sqlx::query_as(
+            "DELETE FROM invitations WHERE org_id = $1 AND id = $2 RETURNING email, role",
+        )
+        .bind(hand.org.uuid())
+        .bind(id.uuid())
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some((email, role)) = revoked else {
+            return Ok(Err(Refused::NotFound));
+        };
+        let details = json!({"invitation_id": id, "email": email, "role": role});
+        note(&mut transaction, hand, What::InvitationRevoked, details).await?;
         transaction.commit().await?;
-        let revoked = done.rows_affected() > 0;
-        Ok(revoked.then_some(()).ok_or(Refused::NotFound))
+        Ok(Ok(()))
     }
 
     /// Who was invited by this link, as long as it works.
@@ -165,29 +180,30 @@ impl Store {
         email.as_deref().map(address).transpose()
     }
 
-    /// Uses the link: makes the member. `false` if it does not work any more, or if the address has
-    /// an account by now.
+    /// Uses the link: makes the member, of which organisation is returned. `None` if it does not work any
+    /// more, or if the address has an account by now.
     pub async fn accept_invitation(
         &self,
         token_hash: &TokenHash,
         user: UserId,
         password_hash: &str,
         now: Timestamp,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<OrgId>, Error> {
         let mut transaction = self.pool.begin().await?;
-        let row: Option<(Uuid, String, String)> = sqlx::query_as(
+        let row: Option<(Uuid, Uuid, String, String)> = sqlx::query_as(
             "DELETE FROM invitations WHERE token_hash = $1 AND expires_at > $2
-             RETURNING org_id, email, role",
+             RETURNING org_id, id, email, role",
         )
         .bind(token_hash.as_str())
         .bind(to_database(now))
         .fetch_optional(&mut *transaction)
         .await?;
-        let Some((org, email, invited_as)) = row else {
-            return Ok(false);
+        let Some((org, id, email, invited_as)) = row else {
+            return Ok(None);
         };
+        let org = OrgId::from_uuid(org);
         let member = NewMember {
-            org: OrgId::from_uuid(org),
+            org,
             user,
             email: &email,
             password_hash,
@@ -195,7 +211,14 @@ impl Store {
             at: now,
         };
         let made = add_member(&mut transaction, &member).await;
-        finished(transaction, made).await
+        if made.is_ok() {
+            let hand = Hand { org, user, at: now };
+            let details = json!({
+                "invitation_id": InvitationId::from_uuid(id), "user_id": user, "email": email, "role": invited_as,
+            });
+            note(&mut transaction, hand, What::InvitationAccepted, details).await?;
+        }
+        Ok(finished(transaction, made).await?.then_some(org))
     }
 }
 

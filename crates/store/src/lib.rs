@@ -5,6 +5,7 @@
 //! login, by the secret of a session or a link. What is derived from the journal is written together with
 //! the position it was derived from ([`watermark`]), so applying twice is impossible, not unlikely.
 
+pub mod account_changes;
 pub mod accounts;
 pub mod api_keys;
 mod copy;
@@ -117,6 +118,14 @@ impl Store {
             .map(|migration| migration.version)
             .max()
             .unwrap_or(0)
+    }
+
+    /// How many changes of the schema this binary knows that the database does not have yet.
+    pub async fn pending_migrations(&self) -> Result<usize, Error> {
+        let version = self.schema_version().await?.unwrap_or(0);
+        let migrations = sqlx::migrate!();
+        let pending = migrations.iter().filter(|one| one.version > version);
+        Ok(pending.count())
     }
 
     /// Whether PostgreSQL answers.

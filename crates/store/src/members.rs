@@ -5,12 +5,19 @@
 
 use domain::{
     OrgId, Timestamp, UserId,
-    account::{EmailAddress, Role},
+    account::{EmailAddress, Role, change::What},
 };
+use serde_json::json;
 use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
 use uuid::Uuid;
 
-use crate::{Error, Store, page::Page, sessions::role, times::from_database};
+use crate::{
+    Error, Store,
+    account_changes::{Hand, note},
+    page::Page,
+    sessions::role,
+    times::from_database,
+};
 
 /// Somebody who belongs to an organisation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,23 +111,30 @@ impl Store {
         }))
     }
 
-    /// Renames an organisation, on the word of the member `by`.
+    /// Renames an organisation.
     pub async fn rename_organisation(
         &self,
-        org: OrgId,
-        by: UserId,
+        hand: Hand,
         name: &str,
     ) -> Result<Result<(), Refused>, Error> {
         let mut transaction = self.pool.begin().await?;
-        let asking = locked_role(&mut transaction, org, by).await?;
+        let asking = locked_role(&mut transaction, hand.org, hand.user).await?;
         if !asking.is_some_and(Role::may_manage) {
             return Ok(Err(Refused::NotAllowed));
         }
+        let before: String = sqlx::query_scalar("SELECT name FROM organisations WHERE id = $1")
+            .bind(hand.org.uuid())
+            .fetch_one(&mut *transaction)
+            .await?;
         sqlx::query("UPDATE organisations SET name = $2 WHERE id = $1")
-            .bind(org.uuid())
+            .bind(hand.org.uuid())
             .bind(name)
             .execute(&mut *transaction)
             .await?;
+        if before != name {
+            let details = json!({"before": before, "after": name});
+            note(&mut transaction, hand, What::Renamed, details).await?;
+        }
         transaction.commit().await?;
         Ok(Ok(()))
     }
@@ -170,17 +184,16 @@ impl Store {
         }))
     }
 
-    /// Gives a member another role, on the word of the member `by`. Who loses the right to invite
-    /// loses the invitations they made.
+    /// Gives a member another role. Who loses the right to invite loses the invitations they made.
     pub async fn change_role(
         &self,
-        org: OrgId,
-        by: UserId,
+        hand: Hand,
         member: UserId,
         role: Role,
     ) -> Result<Result<Member, Refused>, Error> {
+        let org = hand.org;
         let mut transaction = self.pool.begin().await?;
-        let (by, found) = match locked(&mut transaction, org, by, member).await? {
+        let (by, found) = match locked(&mut transaction, hand, member).await? {
             Ok(both) => both,
             Err(refused) => return Ok(Err(refused)),
         };
@@ -199,20 +212,24 @@ impl Store {
         if role != found.role && !role.may_grant(found.role) {
             drop_invitations_by(&mut transaction, org, member).await?;
         }
+        if role != found.role {
+            let (before, after) = (found.role.as_str(), role.as_str());
+            let details = json!({"user_id": member, "before": before, "after": after});
+            note(&mut transaction, hand, What::RoleChanged, details).await?;
+        }
         transaction.commit().await?;
         Ok(Ok(Member { role, ..found }))
     }
 
-    /// Removes a member with their sessions, links and invitations, on the word of the member `by`.
-    /// Anybody may remove themself.
+    /// Removes a member with their sessions, links and invitations. Anybody may remove themself.
     pub async fn remove_member(
         &self,
-        org: OrgId,
-        by: UserId,
+        hand: Hand,
         member: UserId,
     ) -> Result<Result<(), Refused>, Error> {
+        let org = hand.org;
         let mut transaction = self.pool.begin().await?;
-        let (by, found) = match locked(&mut transaction, org, by, member).await? {
+        let (by, found) = match locked(&mut transaction, hand, member).await? {
             Ok(both) => both,
             Err(refused) => return Ok(Err(refused)),
         };
@@ -229,6 +246,9 @@ impl Store {
             .bind(member.uuid())
             .execute(&mut *transaction)
             .await?;
+        let role = found.role.as_str();
+        let details = json!({"user_id": member, "email": found.email, "role": role});
+        note(&mut transaction, hand, What::MemberRemoved, details).await?;
         transaction.commit().await?;
         Ok(Ok(()))
     }
@@ -238,15 +258,15 @@ impl Store {
 /// was removed meanwhile may do nothing any more.
 async fn locked(
     transaction: &mut Transaction<'_, Postgres>,
-    org: OrgId,
-    by: UserId,
+    hand: Hand,
     member: UserId,
 ) -> Result<Result<(Member, Member), Refused>, Error> {
-    lock_organisation(transaction, org).await?;
+    let by = hand.user;
+    lock_organisation(transaction, hand.org).await?;
     let rows: Vec<MemberRow> = sqlx::query_as(
         "SELECT id, email, role, created_at FROM users WHERE org_id = $1 AND id IN ($2, $3)",
     )
-    .bind(org.uuid())
+    .bind(hand.org.uuid())
     .bind(by.uuid())
     .bind(member.uuid())
     .fetch_all(&mut **transaction)

@@ -3,12 +3,17 @@
 use std::time::Duration;
 
 use domain::{
-    Timestamp,
-    account::{EmailAddress, TokenHash},
+    OrgId, Timestamp, UserId,
+    account::{EmailAddress, TokenHash, change::What},
 };
+use serde_json::json;
 use uuid::Uuid;
 
-use crate::{Error, Store, times::to_database};
+use crate::{
+    Error, Store,
+    account_changes::{Hand, note},
+    times::to_database,
+};
 
 /// How long a link works: long enough to find the mail, short enough to be of little use to who finds
 /// it later.
@@ -55,14 +60,14 @@ impl Store {
         email.as_deref().map(address).transpose()
     }
 
-    /// Uses the link: sets the password and ends every session of the person. `false` if it does not
-    /// work any more; of two who use it at the same moment, one gets that.
+    /// Uses the link: sets the password and ends every session of the person, whose organisation is
+    /// returned. `None` if it does not work any more; of two who use it at the same moment, one gets that.
     pub async fn use_password_reset(
         &self,
         token_hash: &TokenHash,
         password_hash: &str,
         now: Timestamp,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<OrgId>, Error> {
         let mut transaction = self.pool.begin().await?;
         // The person's row before the link's, as when a member is removed: in the other order the two
         // would wait for each other.
@@ -76,7 +81,7 @@ impl Store {
         .fetch_optional(&mut *transaction)
         .await?;
         let Some((org, user)) = owner else {
-            return Ok(false);
+            return Ok(None);
         };
         // Somebody else may have used it while we waited for the row.
         let used = sqlx::query("DELETE FROM password_resets WHERE org_id = $1 AND token_hash = $2")
@@ -85,7 +90,7 @@ impl Store {
             .execute(&mut *transaction)
             .await?;
         if used.rows_affected() == 0 {
-            return Ok(false);
+            return Ok(None);
         }
         sqlx::query("UPDATE users SET password_hash = $3 WHERE org_id = $1 AND id = $2")
             .bind(org)
@@ -100,8 +105,12 @@ impl Store {
             .bind(user)
             .execute(&mut *transaction)
             .await?;
+        let (org, user) = (OrgId::from_uuid(org), UserId::from_uuid(user));
+        let hand = Hand { org, user, at: now };
+        let details = json!({ "user_id": user });
+        note(&mut transaction, hand, What::PasswordReset, details).await?;
         transaction.commit().await?;
-        Ok(true)
+        Ok(Some(org))
     }
 }
 

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use domain::{
     OrgId, SessionId, Timestamp, UserId,
-    account::{Role, TokenHash},
+    account::{Role, TokenHash, change::What},
 };
-use sqlx::{FromRow, types::time::OffsetDateTime};
+use serde_json::json;
+use sqlx::{FromRow, PgConnection, types::time::OffsetDateTime};
 use uuid::Uuid;
 
 use crate::{
     Error, Store,
+    account_changes::{Hand, note},
     times::{from_database, to_database},
 };
 
@@ -166,6 +168,15 @@ impl Store {
         .bind(i64::from(SESSIONS_MAX))
         .execute(&mut *transaction)
         .await?;
+        let hand = Hand {
+            org: new.org,
+            user: new.user,
+            at: new.created_at,
+        };
+        let details = json!({
+            "session_id": new.session, "client_address": new.client_address, "user_agent": new.user_agent,
+        });
+        note(&mut transaction, hand, What::LoggedIn, details).await?;
         transaction.commit().await?;
         Ok(true)
     }
@@ -202,30 +213,54 @@ impl Store {
     }
 
     /// Ends one session of a person; `false` if they have no such session.
-    pub async fn end_session(
-        &self,
-        org: OrgId,
-        user: UserId,
-        session: SessionId,
-    ) -> Result<bool, Error> {
+    pub async fn end_session(&self, hand: Hand, session: SessionId) -> Result<bool, Error> {
+        let mut transaction = self.pool.begin().await?;
         let done =
             sqlx::query("DELETE FROM sessions WHERE org_id = $1 AND user_id = $2 AND id = $3")
-                .bind(org.uuid())
-                .bind(user.uuid())
+                .bind(hand.org.uuid())
+                .bind(hand.user.uuid())
                 .bind(session.uuid())
-                .execute(&self.pool)
+                .execute(&mut *transaction)
                 .await?;
-        Ok(done.rows_affected() > 0)
+        if done.rows_affected() == 0 {
+            return Ok(false);
+        }
+        note_end(&mut transaction, hand, session).await?;
+        transaction.commit().await?;
+        Ok(true)
     }
 
-    /// Ends the session with this token; nothing happens if there is none.
-    pub async fn end_session_by_token(&self, token_hash: &TokenHash) -> Result<(), Error> {
-        sqlx::query("DELETE FROM sessions WHERE token_hash = $1")
-            .bind(token_hash.as_str())
-            .execute(&self.pool)
-            .await?;
-        Ok(())
+    /// Ends the session with this token, and says whose organisation it was of; nothing happens if there is none.
+    pub async fn end_session_by_token(
+        &self,
+        token_hash: &TokenHash,
+        at: Timestamp,
+    ) -> Result<Option<OrgId>, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let ended: Option<(Uuid, Uuid, Uuid)> = sqlx::query_as(
+            "DELETE FROM sessions WHERE token_hash = $1 RETURNING org_id, user_id, id",
+        )
+        .bind(token_hash.as_str())
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some((org, user, session)) = ended else {
+            return Ok(None);
+        };
+        let (org, user) = (OrgId::from_uuid(org), UserId::from_uuid(user));
+        let hand = Hand { org, user, at };
+        note_end(&mut transaction, hand, SessionId::from_uuid(session)).await?;
+        transaction.commit().await?;
+        Ok(Some(org))
     }
+}
+
+async fn note_end(
+    transaction: &mut PgConnection,
+    hand: Hand,
+    session: SessionId,
+) -> Result<(), Error> {
+    let details = json!({ "session_id": session });
+    note(transaction, hand, What::SessionEnded, details).await
 }
 
 /// A role as the database keeps it.

@@ -1,6 +1,7 @@
 //! Who is asking: API keys and people, and what each may do.
 
 pub mod api_key;
+pub mod change;
 pub mod email;
 pub mod password;
 pub mod role;

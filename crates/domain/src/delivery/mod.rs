@@ -50,6 +50,23 @@ pub enum State {
 }
 
 impl State {
+    pub const ALL: [Self; 9] = [
+        Self::Pending,
+        Self::Scheduled,
+        Self::Delivered,
+        Self::Held,
+        Self::Failed,
+        Self::Canceled,
+        Self::Suppressed,
+        Self::Snoozed,
+        Self::Shadow,
+    ];
+
+    /// The state of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == name)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -115,6 +132,15 @@ pub enum Trigger {
 }
 
 impl Trigger {
+    pub const ALL: [Self; 6] = [
+        Self::Match,
+        Self::Retry,
+        Self::Test,
+        Self::Summary,
+        Self::Resend,
+        Self::Recover,
+    ];
+
     /// The value of `X-Service-Trigger`.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -29,6 +29,19 @@ pub enum Reason {
 }
 
 impl Reason {
+    pub const ALL: [Self; 10] = [
+        Self::Exhausted,
+        Self::Expired,
+        Self::Permanent,
+        Self::Paused,
+        Self::Disabled,
+        Self::Breaker,
+        Self::RetryAfter,
+        Self::Blocked,
+        Self::User,
+        Self::RuleDeleted,
+    ];
+
     /// Whether only a person can end it: what is held for it leaves the queue.
     pub fn needs_a_person(self) -> bool {
         matches!(self, Self::Paused | Self::Disabled | Self::Blocked)

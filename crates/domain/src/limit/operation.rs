@@ -29,12 +29,16 @@ pub enum Operation {
     KeyLookup,
     /// Inviting people, per organisation.
     Invite,
+    /// Being told in the trail of refused logins, per account.
+    RefusedLogin,
     /// Being sent mail, of whatever kind and by whomever it was caused, per recipient.
     MailTo,
     /// Making and rotating API keys, per person.
     KeyWrite,
     /// Trying rules: test, backtest, trigger and suggest, per API key or person.
     RuleTry,
+    /// Trying a rule on the newest events, as people do while they write one, per API key or person.
+    RulePreview,
     /// Writing versions of policies and putting them in force, per API key or person.
     PolicyWrite,
     /// Trying policies: validate, test, backtest and the report of a shadow, per API key or person.
@@ -54,7 +58,7 @@ pub enum WhenAlone {
 }
 
 impl Operation {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Ingest,
         Self::List,
         Self::Export,
@@ -66,9 +70,11 @@ impl Operation {
         Self::Confirm,
         Self::KeyLookup,
         Self::Invite,
+        Self::RefusedLogin,
         Self::MailTo,
         Self::KeyWrite,
         Self::RuleTry,
+        Self::RulePreview,
         Self::PolicyWrite,
         Self::PolicyTry,
     ];
@@ -87,9 +93,11 @@ impl Operation {
             Self::Confirm => "confirm",
             Self::KeyLookup => "key_lookups",
             Self::Invite => "invitations",
+            Self::RefusedLogin => "refused_logins",
             Self::MailTo => "mails",
             Self::KeyWrite => "key_writes",
             Self::RuleTry => "rule_tries",
+            Self::RulePreview => "rule_previews",
             Self::PolicyWrite => "policy_writes",
             Self::PolicyTry => "policy_tries",
         }
@@ -109,24 +117,28 @@ impl Operation {
             Self::Confirm => "using links from this address",
             Self::KeyLookup => "presenting unknown API keys and sessions from this address",
             Self::Invite => "inviting people to this organisation",
+            Self::RefusedLogin => "recording refused logins of this account",
             Self::MailTo => "mail to this address",
             Self::KeyWrite => "making and rotating API keys",
             Self::RuleTry => "trying alert rules",
+            Self::RulePreview => "previewing alert rules",
             Self::PolicyWrite => "writing policies and putting them in force",
             Self::PolicyTry => "trying policies",
         }
     }
 
-    /// The default: section 8 of the specification. The last eight are ours. A one-time token cannot
+    /// The default: section 8 of the specification. The last ten are ours. A one-time token cannot
     /// be guessed, so `confirm` only bounds the noise; `key_lookups` bounds what inventing keys costs
     /// the journal and the database. `invitations` and `mails` bound the mail that somebody with an
     /// account, or without, can have us send: more than a team makes in a day, and more than a person
-    /// asks for. `key_writes` bounds the keys that somebody leaves behind, and `rule_tries` what reads
-    /// the whole trail or sends something; `policy_writes` and `policy_tries` do the same for policies.
+    /// asks for. `refused_logins` bounds what a stranger can write into somebody's trail. `key_writes`
+    /// bounds the keys that somebody leaves behind, and `rule_tries` what reads the whole trail or sends
+    /// something; `policy_writes` and `policy_tries` do the same for policies. `rule_previews` is more,
+    /// because an editor asks whenever somebody pauses.
     pub const fn quota(self) -> Quota {
         match self {
             Self::Ingest => quota(600, MINUTE),
-            Self::List => quota(120, MINUTE),
+            Self::List | Self::RulePreview => quota(120, MINUTE),
             Self::Export => quota(10, MINUTE),
             Self::Decide => quota(5_000, MINUTE),
             Self::RuleWrite | Self::RuleTry | Self::PolicyWrite | Self::PolicyTry => {
@@ -136,6 +148,7 @@ impl Operation {
             Self::Register | Self::PasswordReset => quota(3, 60 * MINUTE),
             Self::Confirm => quota(30, 15 * MINUTE),
             Self::KeyLookup => quota(6_000, MINUTE),
+            Self::RefusedLogin => quota(20, 60 * MINUTE),
             Self::Invite => quota(50, DAY),
             Self::MailTo => quota(10, DAY),
             Self::KeyWrite => quota(60, MINUTE),
@@ -158,9 +171,11 @@ impl Operation {
             | Self::PasswordReset
             | Self::Confirm
             | Self::Invite
+            | Self::RefusedLogin
             | Self::MailTo
             | Self::KeyWrite
             | Self::RuleTry
+            | Self::RulePreview
             | Self::PolicyWrite
             | Self::PolicyTry => WhenAlone::Share,
         }
@@ -201,9 +216,11 @@ mod tests {
                 "confirm 30/15m",
                 "key_lookups 6000/60s",
                 "invitations 50/24h",
+                "refused_logins 20/1h",
                 "mails 10/24h",
                 "key_writes 60/60s",
                 "rule_tries 20/60s",
+                "rule_previews 120/60s",
                 "policy_writes 20/60s",
                 "policy_tries 20/60s",
             ]

@@ -17,6 +17,7 @@ use store::{
 };
 use utoipa::ToSchema;
 
+use super::tell::tell;
 use crate::{
     announce, chance,
     edge::{
@@ -136,7 +137,9 @@ pub async fn create(
     .make(now);
     let announcement = announced(&key.hash, key.id, key.org, &key.scopes, key.expires_at);
     done(plane.store.create_key(&key, &announcement).await?)?;
-    plane.announce(|| lost_before_shown(key.id)).await?;
+    let known = plane.announce(|| lost_before_shown(key.id)).await;
+    tell(&plane, member.org).await;
+    known?;
     Ok((StatusCode::CREATED, JsonAnswer(MadeKey::new(key, &text))))
 }
 
@@ -240,7 +243,9 @@ pub async fn rotate(
         ));
     }
     done(rotated)?;
-    plane.announce(|| lost_before_shown(key.id)).await?;
+    let known = plane.announce(|| lost_before_shown(key.id)).await;
+    tell(&plane, member.org).await;
+    known?;
     Ok((StatusCode::CREATED, JsonAnswer(MadeKey::new(key, &text))))
 }
 
@@ -261,13 +266,15 @@ pub async fn revoke(
     IdInPath(id): IdInPath<KeyId>,
 ) -> Result<StatusCode, Problem> {
     let gone = |hash: &KeyHash| announce::entry(Change::key_gone(hash));
-    let now = plane.clock.now();
-    done(plane.store.revoke_key(member.org, id, now, gone).await?)?;
-    plane
+    let hand = member.hand(plane.clock.now());
+    done(plane.store.revoke_key(hand, id, gone).await?)?;
+    let known = plane
         .announce(|| {
             format!("The key {id} is revoked, but nodes go on taking it until the journal is back.")
         })
-        .await?;
+        .await;
+    tell(&plane, member.org).await;
+    known?;
     Ok(StatusCode::NO_CONTENT)
 }
 

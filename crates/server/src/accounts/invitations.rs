@@ -15,6 +15,7 @@ use super::{
     members::refusal,
     password_reset::PasswordChosen,
     schema::{link_token, token_invalid},
+    tell::tell,
 };
 use crate::{
     chance,
@@ -23,6 +24,7 @@ use crate::{
         caller::{Admin, Anybody, Member},
         problem::{ProblemBody, Refusals},
         read::{IdInPath, Json, PageParams, PageWanted, cursor},
+        words::MemberRole,
     },
     mail::Letter,
     planes::ControlPlane,
@@ -35,7 +37,7 @@ pub struct NewInvitation {
     #[schema(example = "bob@example.com")]
     email: String,
     /// `owner`, `admin` or `viewer`.
-    #[schema(value_type = String, example = "viewer")]
+    #[schema(value_type = MemberRole, example = "viewer")]
     role: Role,
 }
 
@@ -46,7 +48,7 @@ pub struct InvitationBody {
     id: InvitationId,
     #[schema(example = "bob@example.com")]
     email: String,
-    #[schema(value_type = String, example = "viewer")]
+    #[schema(value_type = MemberRole, example = "viewer")]
     role: Role,
     #[schema(value_type = String, example = "usr_01jcq3k5m8e9ratvw2x4y6z8ab")]
     invited_by: UserId,
@@ -110,6 +112,7 @@ pub async fn create(
         .save_invitation(by.org, &invitation, &token.hash())
         .await?
         .map_err(not_made)?;
+    tell(&plane, by.org).await;
     let mut body = InvitationBody::from(&invitation);
     match &plane.post {
         Some(post) => post.hand_in(Letter::Invitation {
@@ -162,9 +165,10 @@ pub async fn revoke(
 ) -> Result<StatusCode, Problem> {
     plane
         .store
-        .revoke_invitation(by.org, by.user, id)
+        .revoke_invitation(by.hand(plane.clock.now()), id)
         .await?
         .map_err(|refused| refusal(refused, "invitation"))?;
+    tell(&plane, by.org).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -196,9 +200,9 @@ pub async fn accept(
         .store
         .accept_invitation(&token, user, &hash, now)
         .await?;
-    accepted
-        .then_some(StatusCode::NO_CONTENT)
-        .ok_or_else(token_invalid)
+    let org = accepted.ok_or_else(token_invalid)?;
+    tell(&plane, org).await;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 fn not_made(why: NotMade) -> Problem {

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use store::sessions::{AGE_MAX, NewSession};
 use utoipa::ToSchema;
 
-use super::schema::WhoBody;
+use super::{refusals::Refusal, schema::WhoBody, tell::tell};
 use crate::{
     chance,
     edge::{
@@ -64,11 +64,22 @@ pub async fn login(
     let known = plane.store.credentials(&email).await?;
     let stored = known.as_ref().map(|known| known.password_hash.as_str());
     let is_right = plane.passwords.check(login.password, stored).await?;
-    let Some(known) = known.filter(|_| is_right) else {
-        return Err(refused());
+    let now = plane.clock.now();
+    let known = match known {
+        Some(known) if is_right => known,
+        Some(known) => {
+            plane.refusals.note(Refusal {
+                org: known.org,
+                user: known.member.user,
+                at: now,
+                client_address: client.to_string(),
+                user_agent: user_agent(&headers),
+            });
+            return Err(refused());
+        }
+        None => return Err(refused()),
     };
     let token = SecretToken::new(TokenKind::Session, chance::bytes());
-    let now = plane.clock.now();
     let session = NewSession {
         session: SessionId::new(now, chance::bytes()),
         org: known.org,
@@ -82,9 +93,10 @@ pub async fn login(
     if !plane.store.create_session(&session).await? {
         return Err(refused());
     }
+    tell(&plane, known.org).await;
     metrics::counter!(names::LOGINS, "outcome" => "succeeded").increment(1);
     let cookie = plane.door.cookie.set(&token, AGE_MAX);
-    let who = WhoBody::new(known.member, known.org, known.org_name);
+    let who = WhoBody::new(known.member, known.org, known.org_name, &plane.operators);
     Ok(([(header::SET_COOKIE, cookie)], JsonAnswer(who)))
 }
 
@@ -108,7 +120,11 @@ pub async fn logout(
         return Err(Problem::new(ErrorCode::Forbidden, detail));
     }
     if let Some(token) = plane.door.cookie.read(&headers) {
-        plane.store.end_session_by_token(&token.hash()).await?;
+        let now = plane.clock.now();
+        let ended = plane.store.end_session_by_token(&token.hash(), now).await?;
+        if let Some(org) = ended {
+            tell(&plane, org).await;
+        }
     }
     let cleared = [(header::SET_COOKIE, plane.door.cookie.clear())];
     Ok((StatusCode::NO_CONTENT, cleared))

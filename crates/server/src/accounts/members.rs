@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 use store::members::{Member as MemberRow, Refused};
 use utoipa::ToSchema;
 
+use super::tell::tell;
 use crate::{
     edge::{
         Problem,
         caller::{Admin, Anybody, Member},
         problem::Refusals,
         read::{IdInPath, Json, PageParams, PageWanted, cursor},
+        words::MemberRole,
     },
     planes::ControlPlane,
 };
@@ -23,7 +25,7 @@ pub struct MemberBody {
     id: UserId,
     #[schema(example = "ann@example.com")]
     email: String,
-    #[schema(value_type = String, example = "viewer")]
+    #[schema(value_type = MemberRole, example = "viewer")]
     role: Role,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
@@ -41,7 +43,7 @@ pub struct MemberPage {
 #[serde(deny_unknown_fields)]
 pub struct MemberChange {
     /// `owner`, `admin` or `viewer`.
-    #[schema(value_type = String, example = "admin")]
+    #[schema(value_type = MemberRole, example = "admin")]
     role: Role,
 }
 
@@ -87,9 +89,10 @@ pub async fn change(
 ) -> Result<JsonAnswer<MemberBody>, Problem> {
     let changed = plane
         .store
-        .change_role(by.org, by.user, id, change.role)
+        .change_role(by.hand(plane.clock.now()), id, change.role)
         .await?
         .map_err(|refused| refusal(refused, "member"))?;
+    tell(&plane, by.org).await;
     Ok(JsonAnswer(MemberBody::from(changed)))
 }
 
@@ -109,9 +112,10 @@ pub async fn remove(
 ) -> Result<StatusCode, Problem> {
     plane
         .store
-        .remove_member(by.org, by.user, id)
+        .remove_member(by.hand(plane.clock.now()), id)
         .await?
         .map_err(|refused| refusal(refused, "member"))?;
+    tell(&plane, by.org).await;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -3,10 +3,12 @@
 //! What a stranger may ask (register, log in, choose a new password) never tells whether an address
 //! has an account: the answer is the same, byte for byte, and takes as long. A login checks a hash
 //! either way, a registration is hashed and kept either way, and everything else that depends on the
-//! account happens in [`crate::mail`], after the answer.
+//! account happens in [`crate::mail`] or [`refusals`], after the answer.
 //!
 //! Secrets that are handed out (the session's cookie, the links in mails) are random and kept only
 //! as hashes; a link works once. [`passwords`] are hashed by argon2id.
+//!
+//! What is done here is told to the organisation's trail ([`tell`]), which is its security log.
 
 pub mod api_keys;
 pub mod forget;
@@ -15,9 +17,12 @@ pub mod invitations;
 pub mod key_uses;
 pub mod login;
 pub mod members;
+pub mod operators;
 pub mod organisation;
 pub mod password_reset;
 pub mod passwords;
+pub mod refusals;
 pub mod register;
 pub mod schema;
 pub mod sessions;
+mod tell;

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::{
     members::refusal,
     schema::{OrganisationBody, WhoBody, organisation_name},
+    tell::tell,
 };
 use crate::{
     edge::{
@@ -45,7 +46,12 @@ pub async fn me(
         .ok_or_else(|| Problem::not_found("member"))?;
     let organisation = found(&plane, &member).await?;
     let (org, name) = (organisation.org, organisation.name);
-    Ok(JsonAnswer(WhoBody::new(person, org, name)))
+    Ok(JsonAnswer(WhoBody::new(
+        person,
+        org,
+        name,
+        &plane.operators,
+    )))
 }
 
 /// Shows one's organisation.
@@ -82,9 +88,10 @@ pub async fn rename(
         organisation_name(&change.name, "/name").map_err(|fault| Problem::invalid(vec![fault]))?;
     plane
         .store
-        .rename_organisation(member.org, member.user, &name)
+        .rename_organisation(member.hand(plane.clock.now()), &name)
         .await?
         .map_err(|refused| refusal(refused, "organisation"))?;
+    tell(&plane, member.org).await;
     let organisation = found(&plane, &member).await?;
     Ok(JsonAnswer(OrganisationBody::from(organisation)))
 }

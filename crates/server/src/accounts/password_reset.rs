@@ -5,7 +5,10 @@ use domain::account::{EmailAddress, Password};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::schema::{AcceptedBody, accepted, link_token, token_invalid};
+use super::{
+    schema::{AcceptedBody, accepted, link_token, token_invalid},
+    tell::tell,
+};
 use crate::{
     edge::{Problem, problem::ProblemBody, read::Json},
     mail::Letter,
@@ -83,6 +86,7 @@ pub async fn confirm(
         .store
         .use_password_reset(&token, &hash, plane.clock.now())
         .await?;
-    used.then_some(StatusCode::NO_CONTENT)
-        .ok_or_else(token_invalid)
+    let org = used.ok_or_else(token_invalid)?;
+    tell(&plane, org).await;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -11,7 +11,8 @@ use serde::Serialize;
 use store::members::{Member, Organisation};
 use utoipa::ToSchema;
 
-use crate::edge::Problem;
+use super::operators::Operators;
+use crate::edge::{Problem, words::MemberRole};
 
 /// How long an organisation's name may be.
 const ORGANISATION_NAME_MAX: usize = 100;
@@ -30,8 +31,10 @@ pub struct UserBody {
     id: UserId,
     #[schema(example = "ann@example.com")]
     email: String,
-    #[schema(value_type = String, example = "admin")]
+    #[schema(value_type = MemberRole, example = "admin")]
     role: Role,
+    /// Whether they run this deployment (`accounts.operators`), and so see `GET /v1/system`.
+    operator: bool,
 }
 
 /// An organisation.
@@ -49,10 +52,11 @@ pub struct AcceptedBody {
 }
 
 impl WhoBody {
-    pub fn new(member: Member, org: OrgId, org_name: String) -> Self {
+    pub fn new(member: Member, org: OrgId, org_name: String, operators: &Operators) -> Self {
         Self {
             user: UserBody {
                 id: member.user,
+                operator: operators.include(&member.email),
                 email: member.email,
                 role: member.role,
             },

@@ -1,11 +1,12 @@
 //! `/v1/auth/sessions`: where one is logged in.
 
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
-use domain::{SessionId, Timestamp};
+use domain::{SessionId, Timestamp, error_code::ErrorCode};
 use serde::Serialize;
 use store::sessions::ListedSession;
 use utoipa::ToSchema;
 
+use super::tell::tell;
 use crate::{
     edge::{
         Problem,
@@ -84,11 +85,12 @@ pub async fn end(
     member: Member<Anybody>,
     IdInPath(id): IdInPath<SessionId>,
 ) -> Result<StatusCode, Problem> {
-    let ended = plane.store.end_session(member.org, member.user, id).await?;
-    ended.then_some(StatusCode::NO_CONTENT).ok_or_else(|| {
-        Problem::new(
-            domain::error_code::ErrorCode::NotFound,
-            "You have no such session.",
-        )
-    })
+    let hand = member.hand(plane.clock.now());
+    let ended = plane.store.end_session(hand, id).await?;
+    if !ended {
+        let detail = "You have no such session.";
+        return Err(Problem::new(ErrorCode::NotFound, detail));
+    }
+    tell(&plane, member.org).await;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -3,7 +3,7 @@
 //! [`rules`] are the handlers; [`body`] is what they take and answer, [`wanted`] which page of a list. Every
 //! change goes through [`change`], is kept as one of the rule's [`versions`], and is told to the trail by
 //! [`history`]. [`matching`] turns events into deliveries. Before a rule is trusted it can be tried: on one
-//! event ([`trial`]), on the trail ([`backtest`]), on its endpoint ([`trigger`]); and be made from an event
+//! event ([`trial`]), on the newest ([`preview`]), on the trail ([`backtest`]), on its endpoint ([`trigger`]); and be made from an event
 //! ([`suggest`]).
 
 pub mod backtest;
@@ -12,6 +12,7 @@ mod change;
 pub(crate) mod given;
 mod history;
 pub mod matching;
+pub mod preview;
 pub mod rules;
 pub mod suggest;
 pub mod trial;

@@ -1,14 +1,11 @@
 //! `watchbell partitions`: prints the days of the trail, how large they are and how long they stay.
 
-use std::time::Duration;
-
 use clap::Args;
-use domain::{Day, Timestamp};
 use serde_json::json;
 use store::partitions::{DayTable, Table};
 
 use super::{WithConfig, say};
-use crate::{node, system_clock};
+use crate::{node, system::days::state, system_clock};
 
 #[derive(Debug, Args)]
 pub(super) struct Partitions {
@@ -44,21 +41,6 @@ impl Partitions {
             }
         }
         Ok(())
-    }
-}
-
-/// What a day is waiting for.
-fn state(table: &DayTable, kept: Duration, now: Timestamp) -> String {
-    let archived = if table.is_archived { ", archived" } else { "" };
-    let ends = table.day.next().start();
-    if table.day.start() > now {
-        "ahead".to_owned()
-    } else if ends > now {
-        "current".to_owned()
-    } else if table.is_overdue(kept, now) {
-        format!("overdue{archived}")
-    } else {
-        format!("kept until {}{archived}", Day::of(ends.plus(kept)))
     }
 }
 

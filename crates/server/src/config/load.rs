@@ -218,6 +218,8 @@ mod tests {
             "[mail]\nsmtp_url = \"mail.example.com\"",
             "[mail]\nsmtp_url = \"smtp://mail.example.com?tls=perhaps\"",
             "[mail]\nfrom = \"nobody\"",
+            "[accounts]\noperators = [\"ann\"]",
+            "[console]\nreceiver_url = \"localhost:9000\"",
         ] {
             assert!(from_file(text).is_err(), "{text}");
         }

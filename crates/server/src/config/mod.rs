@@ -3,6 +3,8 @@
 //! Every setting has a default and a line in [`reference::SETTINGS`], from which
 //! `docs/reference/configuration.md` is generated.
 
+mod check;
+mod limits;
 mod load;
 mod public_url;
 pub mod reference;
@@ -12,23 +14,15 @@ use std::{net::SocketAddr, time::Duration};
 use anyhow::Context as _;
 use archive::{Bucket, bucket::S3Options};
 use axum::http::HeaderName;
-use domain::{
-    limit::{Operation, Quota},
-    partition::Partitions,
-};
+use domain::partition::Partitions;
 use ipnet::IpNet;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
-use crate::{deliveries::secrets::seal::Vault, mail};
-
+pub use limits::Limits;
 pub use load::{home, load, otel_is_configured, search_path, standard_variable};
 pub use public_url::PublicUrl;
 
-/// The most that `alerts.rules_per_org_max` may be: matching is measured and tested up to here.
-const RULES_PER_ORG_MOST: u32 = 10_000;
-/// The most that `policies.versions_per_org_max` may be: a version a quarter of an hour, for three years.
-const POLICY_VERSIONS_MOST: u32 = 100_000;
 /// The most that `delivery.endpoint_concurrency` may be, and so the idle connections kept to one receiver.
 pub const ENDPOINT_CONCURRENCY_MOST: u32 = 64;
 
@@ -46,6 +40,8 @@ pub struct Config {
     pub policies: Policies,
     pub delivery: Delivery,
     pub secrets: Secrets,
+    pub accounts: Accounts,
+    pub console: Console,
     pub mail: Mail,
     pub files: Files,
     pub log: Log,
@@ -88,28 +84,6 @@ pub struct Redis {
     #[serde(serialize_with = "hidden_option")]
     pub url: Option<SecretString>,
     pub timeout_ms: u64,
-}
-
-/// How much one caller may do, by operation.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Limits {
-    pub ingest: Quota,
-    pub list: Quota,
-    pub export: Quota,
-    pub decisions: Quota,
-    pub rule_writes: Quota,
-    pub login: Quota,
-    pub register: Quota,
-    pub password_reset: Quota,
-    pub confirm: Quota,
-    pub key_lookups: Quota,
-    pub invitations: Quota,
-    pub mails: Quota,
-    pub key_writes: Quota,
-    pub rule_tries: Quota,
-    pub policy_writes: Quota,
-    pub policy_tries: Quota,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -155,6 +129,20 @@ pub struct Secrets {
     pub key: Option<SecretString>,
     #[serde(serialize_with = "hidden_option")]
     pub previous_key: Option<SecretString>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Accounts {
+    #[serde(deserialize_with = "load::list")]
+    pub operators: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Console {
+    pub enabled: bool,
+    pub receiver_url: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -255,52 +243,6 @@ impl Default for Redis {
     }
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            ingest: Operation::Ingest.quota(),
-            list: Operation::List.quota(),
-            export: Operation::Export.quota(),
-            decisions: Operation::Decide.quota(),
-            rule_writes: Operation::RuleWrite.quota(),
-            login: Operation::Login.quota(),
-            register: Operation::Register.quota(),
-            password_reset: Operation::PasswordReset.quota(),
-            confirm: Operation::Confirm.quota(),
-            key_lookups: Operation::KeyLookup.quota(),
-            invitations: Operation::Invite.quota(),
-            mails: Operation::MailTo.quota(),
-            key_writes: Operation::KeyWrite.quota(),
-            rule_tries: Operation::RuleTry.quota(),
-            policy_writes: Operation::PolicyWrite.quota(),
-            policy_tries: Operation::PolicyTry.quota(),
-        }
-    }
-}
-
-impl Limits {
-    pub fn quota(&self, operation: Operation) -> Quota {
-        match operation {
-            Operation::Ingest => self.ingest,
-            Operation::List => self.list,
-            Operation::Export => self.export,
-            Operation::Decide => self.decisions,
-            Operation::RuleWrite => self.rule_writes,
-            Operation::Login => self.login,
-            Operation::Register => self.register,
-            Operation::PasswordReset => self.password_reset,
-            Operation::Confirm => self.confirm,
-            Operation::KeyLookup => self.key_lookups,
-            Operation::Invite => self.invitations,
-            Operation::MailTo => self.mails,
-            Operation::KeyWrite => self.key_writes,
-            Operation::RuleTry => self.rule_tries,
-            Operation::PolicyWrite => self.policy_writes,
-            Operation::PolicyTry => self.policy_tries,
-        }
-    }
-}
-
 impl Default for Events {
     fn default() -> Self {
         Self {
@@ -336,6 +278,15 @@ impl Default for Delivery {
             concurrency: 1_024,
             endpoint_concurrency: 8,
             retention_days: 30,
+        }
+    }
+}
+
+impl Default for Console {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            receiver_url: None,
         }
     }
 }
@@ -399,83 +350,6 @@ impl Config {
 
     pub fn delivery_retention(&self) -> Duration {
         days(self.delivery.retention_days)
-    }
-
-    /// What a value alone cannot tell; run before anything starts.
-    fn check(&self) -> anyhow::Result<()> {
-        self.partitions()?;
-        let header = self.client_ip_header()?;
-        anyhow::ensure!(
-            header.is_some() || self.http.trusted_proxies.is_empty(),
-            "http.trusted_proxies are of no use without http.client_ip_header; set it to the header \
-             they write, such as x-forwarded-for"
-        );
-        let namespace = &self.journal.namespace;
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-        anyhow::ensure!(
-            !namespace.is_empty() && namespace.len() <= 32 && namespace.bytes().all(plain),
-            "journal.namespace must be 1 to 32 letters, digits, - or _"
-        );
-        anyhow::ensure!(
-            [1, 3, 5].contains(&self.journal.replicas),
-            "journal.replicas must be 1, 3 or 5"
-        );
-        anyhow::ensure!(
-            (1..=RULES_PER_ORG_MOST).contains(&self.alerts.rules_per_org_max),
-            "alerts.rules_per_org_max must be between 1 and {RULES_PER_ORG_MOST}"
-        );
-        anyhow::ensure!(
-            (1..=POLICY_VERSIONS_MOST).contains(&self.policies.versions_per_org_max),
-            "policies.versions_per_org_max must be between 1 and {POLICY_VERSIONS_MOST}"
-        );
-        anyhow::ensure!(
-            self.delivery.concurrency > 0,
-            "delivery.concurrency must be at least 1"
-        );
-        anyhow::ensure!(
-            (1..=ENDPOINT_CONCURRENCY_MOST).contains(&self.delivery.endpoint_concurrency),
-            "delivery.endpoint_concurrency must be 1 to {ENDPOINT_CONCURRENCY_MOST}"
-        );
-        anyhow::ensure!(
-            (1..=10_000).contains(&self.redis.timeout_ms),
-            "redis.timeout_ms must be between 1 and 10000"
-        );
-        anyhow::ensure!(
-            self.events.retention_days > 0,
-            "events.retention_days must be at least 1"
-        );
-        anyhow::ensure!(
-            self.delivery.retention_days > 0,
-            "delivery.retention_days must be at least 1"
-        );
-        mail::check(&self.mail)?;
-        anyhow::ensure!(
-            self.files.url.is_some() || !self.files.archive_days,
-            "files.archive_days needs files.url, where the days are kept"
-        );
-        anyhow::ensure!(
-            self.files.s3_access_key_id.is_some() == self.files.s3_secret_access_key.is_some(),
-            "files.s3_access_key_id and files.s3_secret_access_key are set together or not at all"
-        );
-        if let Some(secret) = &self.delivery.signing_secret {
-            anyhow::ensure!(
-                !secret.expose_secret().is_empty(),
-                "delivery.signing_secret is empty; leave it out to send unsigned webhooks"
-            );
-        }
-        if let Some(previous) = &self.delivery.previous_signing_secret {
-            anyhow::ensure!(
-                self.delivery.signing_secret.is_some() && !previous.expose_secret().is_empty(),
-                "delivery.previous_signing_secret is what delivery.signing_secret was before; it is set \
-                 beside that one, and is not empty"
-            );
-        }
-        Vault::open(&self.secrets)?;
-        anyhow::ensure!(
-            self.secrets.key.is_some() || self.secrets.previous_key.is_none(),
-            "secrets.previous_key is what secrets.key was before; it is set beside that one"
-        );
-        Ok(())
     }
 }
 

@@ -147,6 +147,11 @@ pub const SETTINGS: &[Setting] = &[
         "Invitations made per organisation, those counted too that were revoked or replaced since.",
     ),
     setting(
+        "limits.refused_logins",
+        "20/1h",
+        "Refused logins of one account that its organisation's trail tells of; the next are not told. It refuses nobody.",
+    ),
+    setting(
         "limits.mails",
         "10/24h",
         "Mails to one address, of all kinds and for all organisations together. Those beyond it are dropped and counted, and whoever asked is answered as ever.",
@@ -160,6 +165,11 @@ pub const SETTINGS: &[Setting] = &[
         "limits.rule_tries",
         "20/60s",
         "Alert rules tried (`test`, `suggest`, `backtest` and `trigger`), together, per API key or person.",
+    ),
+    setting(
+        "limits.rule_previews",
+        "120/60s",
+        "Alert rules tried on the newest events (`preview`), per API key or person.",
     ),
     setting(
         "limits.policy_writes",
@@ -235,6 +245,21 @@ pub const SETTINGS: &[Setting] = &[
         "secrets.previous_key",
         "none",
         "What `secrets.key` was before: opens what was sealed by it, and seals nothing. Secret: prefer `WATCHBELL__SECRETS__PREVIOUS_KEY_FILE`.",
+    ),
+    setting(
+        "accounts.operators",
+        "none",
+        "The addresses of people who run this deployment; in the environment separated by commas. They see the system page (`GET /v1/system`), which tells of all organisations. Without a mail server let them register before you name them: nobody proves then that an address is theirs.",
+    ),
+    setting(
+        "console.enabled",
+        "true",
+        "Whether nodes of the role `api` serve the console, on every path that is not the API's.",
+    ),
+    setting(
+        "console.receiver_url",
+        "none",
+        "A receiver of webhooks that the console offers for trying out. `watchbell dev` sets its own.",
     ),
     setting(
         "mail.smtp_url",

@@ -114,10 +114,12 @@ pub async fn answer_all(
     };
     let mut frames = Frames::default();
     let mut answers: Vec<Answer> = Vec::new();
+    let mut asked = started;
     for ask in asks {
         if !answers.is_empty() {
             // Many take long, and others of this thread have their turn in between.
             tokio::task::yield_now().await;
+            asked = Instant::now();
         }
         let random = chance::bytes();
         let decision_id = DecisionId::new(arrival.received_at, random);
@@ -127,7 +129,7 @@ pub async fn answer_all(
         }
         // The event's id is the decision's, so that one is found by the other.
         let tail = Tail::Random(random);
-        let event = Recorded::new(ask, &answer);
+        let event = Recorded::new(ask, &answer, asked.elapsed());
         own::write(&mut frames, tail, &arrival, &event).map_err(Unanswered::Unrecordable)?;
         let goes_on = goes_on(answer.verdict);
         answers.push(answer);

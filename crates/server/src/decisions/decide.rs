@@ -17,7 +17,10 @@ use super::{
     ask::{Ask, Mode, Named},
 };
 use crate::{
-    edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, read::SmallJson},
+    edge::{
+        Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, read::SmallJson,
+        words::DecisionWord,
+    },
     planes::DataPlane,
 };
 
@@ -60,7 +63,7 @@ pub struct Decision {
     #[schema(value_type = String, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
     decision_id: DecisionId,
     /// `allow`, `deny`, `modify` or `escalate`.
-    #[schema(value_type = String, example = "allow")]
+    #[schema(value_type = DecisionWord, example = "allow")]
     decision: Verdict,
     reason: String,
     /// The policies that decided.
@@ -113,7 +116,7 @@ pub struct PolicyError {
 
 #[derive(Serialize, ToSchema)]
 pub struct ShadowDecision {
-    #[schema(value_type = String, example = "deny")]
+    #[schema(value_type = DecisionWord, example = "deny")]
     decision: Verdict,
     reason: String,
     policies: Vec<DecidingPolicy>,

@@ -45,7 +45,7 @@ pub async fn settled(
     escalated: Answer,
 ) -> Result<Answer, journal::Error> {
     let Some(approval) = ask.approval else {
-        return Ok(match may_be_asked(plane, org, ask) {
+        return Ok(match may_be_asked(plane, org, ask, escalated.decision_id) {
             Ok(()) => escalated,
             Err((why, reason)) => denied(escalated, why, reason, None),
         });
@@ -112,6 +112,7 @@ fn may_be_asked(
     plane: &DataPlane,
     org: OrgId,
     ask: &Ask,
+    id: DecisionId,
 ) -> Result<(), (&'static str, &'static str)> {
     let shown = serde_json::to_vec(&(&ask.question, &ask.payload));
     if !shown.is_ok_and(|shown| shown.len() <= SHOWN_BYTES_MAX) {
@@ -119,7 +120,7 @@ fn may_be_asked(
         return Err(("too_large", reason));
     }
     // Last, because it promises room.
-    plane.approvals.room(org).map_err(|TooMany| {
+    plane.approvals.room(org, id).map_err(|TooMany| {
         let reason = "This needs a person's approval, and as many wait for one as may wait.";
         ("too_many_pending", reason)
     })

@@ -1,5 +1,7 @@
 //! The audit event that a decision is: whoever has it and the policies can make the decision again.
 
+use std::time::Duration;
+
 use domain::{DecisionId, event::METADATA_BYTES_MAX};
 use policy::{ENGINE, Question, Verdict, verdict::Failed};
 use serde::Serialize;
@@ -29,6 +31,8 @@ pub struct Recorded<'a> {
 
 #[derive(Serialize)]
 struct Metadata<'a> {
+    /// From the question to the verdict, in microseconds. The store looks for it here, at the start.
+    took_us: u32,
     decision: Verdict,
     reason: &'a str,
     /// Those that decided; in shadow mode, what is told in `shadow`.
@@ -68,7 +72,7 @@ struct RecordedShadow<'a> {
 }
 
 impl<'a> Recorded<'a> {
-    pub fn new(ask: &'a Ask, answer: &'a Answer) -> Self {
+    pub fn new(ask: &'a Ask, answer: &'a Answer, took: Duration) -> Self {
         let said = match (ask.mode, &answer.shadow) {
             (Mode::Shadow, Some(shadow)) => &shadow.decided,
             _ => &answer.decided,
@@ -86,6 +90,7 @@ impl<'a> Recorded<'a> {
             result: result(answer.verdict),
             decision_id: answer.decision_id,
             metadata: Metadata {
+                took_us: u32::try_from(took.as_micros()).unwrap_or(u32::MAX),
                 decision: answer.verdict,
                 reason: &answer.decided.reason,
                 policies_left_out: said.policies_left_out + said.policies.len() - policies.len(),

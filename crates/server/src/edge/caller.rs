@@ -8,10 +8,11 @@ use axum::{
     http::{header, request::Parts},
 };
 use domain::{
-    OrgId, SessionId, UserId,
+    OrgId, SessionId, Timestamp, UserId,
     account::{Role, Scope},
     error_code::ErrorCode,
 };
+use store::account_changes::Hand;
 
 use super::{
     Problem,
@@ -110,6 +111,17 @@ pub struct Member<R: AtLeast> {
     pub user: UserId,
     pub session: SessionId,
     at_least: PhantomData<R>,
+}
+
+impl<R: AtLeast> Member<R> {
+    /// Whose hand changes something now.
+    pub fn hand(&self, now: Timestamp) -> Hand {
+        Hand {
+            org: self.org,
+            user: self.user,
+            at: now,
+        }
+    }
 }
 
 impl<S: Authority, R: AtLeast> FromRequestParts<S> for Member<R> {

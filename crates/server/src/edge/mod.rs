@@ -9,7 +9,7 @@
 //! out of caches. [`read`] reads bodies and parameters, [`events_body`] those of events, which may be
 //! [packed](unpack), [`strict_json`] those of rules and policies, where nothing may be said twice.
 //! [`sse`] sends answers that go on, and [`slots`] bounds how many long answers there are. [`idempotency_key`] is the name of a request that may be sent again, [`if_match`] the
-//! version that a change is meant for.
+//! version that a change is meant for. [`words`] tells the API document what texts there are.
 
 pub mod caller;
 pub mod client_address;
@@ -29,6 +29,7 @@ pub mod sse;
 pub mod standing;
 pub mod strict_json;
 mod unpack;
+pub mod words;
 
 pub use caller::Caller;
 pub use problem::Problem;

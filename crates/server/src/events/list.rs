@@ -19,7 +19,10 @@ use crate::{
         problem::{ProblemBody, Refusals},
         read::{IdInPath, cursor},
     },
-    events::wanted::{EventCursor, FilterParams, ListParams, PageOfEvents},
+    events::{
+        schema::Event,
+        wanted::{EventCursor, FilterParams, ListParams, PageOfEvents},
+    },
     planes::ControlPlane,
 };
 
@@ -28,7 +31,7 @@ use crate::{
 pub struct EventPage {
     /// The events as they were sent, behind the server's `id`, `received_at`, and `occurred_at` if
     /// none was sent.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<Event>)]
     data: Vec<Box<RawValue>>,
     /// Ask for the next page with it; null if there is nothing more.
     next_cursor: Option<String>,
@@ -83,7 +86,7 @@ pub async fn list(
     get, path = "/v1/audit/events/{id}", tag = "events", security(("api_key" = ["events:read"]), ("session" = [])),
     params(("id" = String, Path, description = "The event's id")),
     responses(
-        (status = 200, description = "The event", body = Object),
+        (status = 200, description = "The event", body = Event),
         Refusals,
     ),
 )]

@@ -1,14 +1,17 @@
 //! Audit events: taken in ([`ingest`], [`judge`]) or made by ourselves ([`own`], [`telling`], [`integrity`]), indexed ([`index`]), listed
-//! ([`list`]), shown as they come ([`stream`], [`tail`]), counted ([`stats`]), kept for a time ([`retention`])
+//! ([`list`]), shown as they come ([`stream`], [`tail`]), counted ([`stats`] over a time ([`over_time`]), [`facets`] by what they
+//! have), kept for a time ([`retention`])
 //! and moved to files ([`archive`]).
 
 pub mod archive;
+pub mod facets;
 pub mod index;
 pub mod ingest;
 mod ingest_params;
 pub mod integrity;
 mod judge;
 pub mod list;
+pub(crate) mod over_time;
 pub mod own;
 pub(crate) mod retention;
 pub mod schema;

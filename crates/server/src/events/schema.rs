@@ -40,6 +40,21 @@ pub struct NewEvent {
     metadata: Option<Value>,
 }
 
+/// An audit event as it is recorded: what was sent, behind the server's fields.
+#[derive(Serialize, ToSchema)]
+pub struct Event {
+    #[schema(example = "evt_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    id: String,
+    /// When we took it.
+    #[schema(format = DateTime)]
+    received_at: String,
+    /// When it occurred; when it was received unless it was sent with a time.
+    #[schema(format = DateTime)]
+    occurred_at: String,
+    #[serde(flatten)]
+    sent: NewEvent,
+}
+
 /// Up to 1,000 events in one request.
 #[derive(Serialize, ToSchema)]
 pub struct NewEvents {

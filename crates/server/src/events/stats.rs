@@ -1,6 +1,6 @@
 //! `GET /v1/audit/stats`: how many events there were over time, for charts.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use axum::{
     Json,
@@ -10,16 +10,15 @@ use axum::{
 use domain::Timestamp;
 use journal::streams::Log;
 use serde::Serialize;
-use store::events::{CountedBy, Counts, CountsWanted, Grain, MINUTES_KEPT};
+use store::events::{CountedBy, Counts, CountsWanted};
 use utoipa::ToSchema;
 
 use crate::{
     edge::{Caller, Problem, caller::EventsRead, problem::Refusals, read},
+    events::over_time::{self, OverTime, one_of},
     planes::ControlPlane,
 };
 
-/// More would not fit a screen; a chart of 33 hours by minute, or 83 days by hour.
-const BUCKETS_MAX: i64 = 2_000;
 /// How many values a chart tells apart unless asked otherwise, and at most.
 const VALUES_DEFAULT: u32 = 10;
 const VALUES_MAX: u32 = 100;
@@ -96,11 +95,7 @@ pub async fn stats(
     let store = plane.store.clone();
     let query = async move { store.event_counts(caller.org, &wanted).await };
     let counts = plane.turns.run(caller.org, query).await?;
-    let counts = counts.ok_or_else(|| {
-        let detail = "There are too many different values to add up over this time; ask for less of it, or by a \
-                      longer interval.";
-        Problem::parameter("from", detail)
-    })?;
+    let counts = counts.ok_or_else(over_time::too_many_values)?;
     Ok(Json(Stats::new(&wanted, counts, fresh)))
 }
 
@@ -129,37 +124,8 @@ impl StatsParams {
         let by = one_of("by", self.by.as_deref(), &CountedBy::ALL, |one| {
             one.as_str()
         })?;
-        let grain = one_of("interval", self.interval.as_deref(), &Grain::ALL, |one| {
-            one.as_str()
-        })?;
-        let grain = grain.unwrap_or(Grain::Hour);
-        let to = moment("to", self.to.as_deref())?.unwrap_or(now);
-        let from = moment("from", self.from.as_deref())?.unwrap_or(to.minus(usual(grain)));
-        let from = start_of(grain, from);
-        // The interval that `to` is in is whole, unless `to` is its start.
-        let to = start_of(
-            grain,
-            to.plus(Duration::from_millis(grain.millis().unsigned_abs() - 1)),
-        );
-        if to > Timestamp::MAX {
-            let detail = "The interval that `to` is in ends after the year 9999.";
-            return Err(Problem::parameter("to", detail));
-        }
-        let buckets = (to.unix_millis() - from.unix_millis()) / grain.millis();
-        if buckets < 1 {
-            return Err(Problem::parameter("to", "`to` must be after `from`."));
-        }
-        if buckets > BUCKETS_MAX {
-            let detail = format!(
-                "That is {buckets} intervals and at most {BUCKETS_MAX} are shown; ask for less time, or by a longer \
-                 `interval`."
-            );
-            return Err(Problem::parameter("from", detail));
-        }
-        if grain == Grain::Minute && now.since(from) > MINUTES_KEPT {
-            let detail = "Events are counted by minute for 7 days; ask for `interval=hour`.";
-            return Err(Problem::parameter("from", detail));
-        }
+        let texts = [&self.interval, &self.from, &self.to].map(Option::as_deref);
+        let OverTime { grain, from, to } = OverTime::read(texts, now)?;
         Ok(CountsWanted {
             by: by.unwrap_or(CountedBy::EventType),
             grain,
@@ -172,12 +138,15 @@ impl StatsParams {
 
 impl Stats {
     fn new(wanted: &CountsWanted, mut counts: Counts, fresh: bool) -> Self {
-        let starts = (wanted.from.unix_millis()..wanted.to.unix_millis())
-            .step_by(usize::try_from(wanted.grain.millis()).unwrap_or(usize::MAX));
+        let shown = OverTime {
+            grain: wanted.grain,
+            from: wanted.from,
+            to: wanted.to,
+        };
         let mut totals = BTreeMap::new();
         let mut other = 0;
         let mut buckets = Vec::new();
-        for at in starts.map(Timestamp::from_unix_millis) {
+        for at in shown.starts() {
             let mut bucket = Bucket {
                 at,
                 ..Bucket::default()
@@ -205,42 +174,4 @@ impl Stats {
             fresh,
         }
     }
-}
-
-/// How much is shown when nobody says.
-fn usual(grain: Grain) -> Duration {
-    Duration::from_secs(match grain {
-        Grain::Minute => 3600,
-        Grain::Hour => 24 * 3600,
-        Grain::Day => 30 * 24 * 3600,
-    })
-}
-
-fn start_of(grain: Grain, at: Timestamp) -> Timestamp {
-    Timestamp::from_unix_millis(grain.bucket(at.unix_millis()))
-}
-
-fn one_of<T: Copy>(
-    name: &str,
-    text: Option<&str>,
-    all: &[T],
-    called: impl Fn(T) -> &'static str,
-) -> Result<Option<T>, Problem> {
-    let Some(text) = text else { return Ok(None) };
-    let found = all.iter().copied().find(|one| called(*one) == text);
-    found.map(Some).ok_or_else(|| {
-        let known: Vec<&str> = all.iter().map(|one| called(*one)).collect();
-        let detail = format!("`{name}` must be one of {}.", known.join(", "));
-        Problem::parameter(name, detail)
-    })
-}
-
-fn moment(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
-    let Some(text) = text else { return Ok(None) };
-    let at = Timestamp::parse(text).filter(|at| at.unix_millis() >= 0);
-    at.map(Some).ok_or_else(|| {
-        let detail =
-            format!("`{name}` must be an RFC 3339 date-time such as 2026-11-15T09:30:00.000Z.");
-        Problem::parameter(name, detail)
-    })
 }

@@ -145,7 +145,8 @@ async fn settle<C: Change>(plane: &ControlPlane, change: &C) -> Result<(), Error
     }
 }
 
-async fn record<C: Change>(plane: &ControlPlane, change: &C) -> Result<(), Error> {
+/// Records one, and notes that it was told.
+pub async fn record<C: Change>(plane: &ControlPlane, change: &C) -> Result<(), Error> {
     let (org, received_at) = change.whose();
     let arrival = Arrival {
         org,

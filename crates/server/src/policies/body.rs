@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use store::policies::versions::{Summary, Version};
 use utoipa::ToSchema;
 
-use super::starter;
+use super::{schema::TestBody, starter};
 
 /// Where an organisation's policies stand.
 #[derive(Serialize, ToSchema)]
@@ -66,7 +66,7 @@ pub struct VersionBody {
     policies: String,
     /// Their schema, in Cedar's syntax of schemas; null if they have none.
     schema: Option<String>,
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<TestBody>)]
     tests: Box<RawValue>,
 }
 

@@ -9,7 +9,10 @@ use policy::diff::{Changed, Texts, Written, diff as compare};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::versions::{named_or_active, text_of, unreadable};
+use super::{
+    schema::{ChangedBody, WrittenBody},
+    versions::{named_or_active, text_of, unreadable},
+};
 use crate::{
     edge::{
         Caller, Problem,
@@ -38,14 +41,14 @@ pub struct Against(Option<u32>);
 pub struct DiffBody {
     version: u32,
     against: u32,
-    /// Policies that only `version` has: `id` and `text` of each.
-    #[schema(value_type = Vec<Object>)]
+    /// Policies that only `version` has.
+    #[schema(value_type = Vec<WrittenBody>)]
     added: Vec<Written>,
-    /// Policies that only `against` has: `id` and `text` of each.
-    #[schema(value_type = Vec<Object>)]
+    /// Policies that only `against` has.
+    #[schema(value_type = Vec<WrittenBody>)]
     removed: Vec<Written>,
-    /// Policies that are written otherwise: `id`, `before` (in `against`) and `after` of each.
-    #[schema(value_type = Vec<Object>)]
+    /// Policies that are written otherwise.
+    #[schema(value_type = Vec<ChangedBody>)]
     changed: Vec<Changed>,
     /// How many policies are the same to the letter.
     unchanged: usize,

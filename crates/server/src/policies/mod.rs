@@ -17,6 +17,7 @@ pub mod checks;
 pub mod diff;
 pub mod flips;
 pub mod recorded;
+mod schema;
 pub mod shadow;
 pub mod standing;
 pub mod starter;

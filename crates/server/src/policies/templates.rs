@@ -8,6 +8,7 @@ use policy::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::schema::TestBody;
 use crate::edge::{Caller, caller::PoliciesRead, problem::Refusals};
 
 /// All templates.
@@ -28,7 +29,7 @@ pub struct TemplateBody {
     /// In Cedar. They take something away from what others permit, so they stand beside such as `allow-all`.
     policies: &'static str,
     /// Tests that hold beside `allow-all`.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<TestBody>)]
     tests: Vec<Test>,
 }
 

@@ -10,7 +10,10 @@ use super::versions::{named_or_active, text_of};
 use crate::{
     alerts::given::{either, invalid_in},
     decisions::decide::{DecidingPolicy, PolicyError, told},
-    edge::{Caller, Problem, caller::PoliciesWrite, problem::Refusals, strict_json::PolicyJson},
+    edge::{
+        Caller, Problem, caller::PoliciesWrite, problem::Refusals, strict_json::PolicyJson,
+        words::DecisionWord,
+    },
     planes::ControlPlane,
 };
 
@@ -42,7 +45,7 @@ pub struct TrialBody {
 #[schema(as = PolicyTrialResult)]
 pub struct TrialAnswer {
     /// `allow`, `modify`, `escalate` or `deny`.
-    #[schema(value_type = String, example = "deny")]
+    #[schema(value_type = DecisionWord, example = "deny")]
     decision: Verdict,
     reason: String,
     /// The policies that decided.

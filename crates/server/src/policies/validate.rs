@@ -15,6 +15,7 @@ use serde_json::Value;
 use store::policies::versions::Written;
 use utoipa::ToSchema;
 
+use super::schema::{TestBody, TestResultBody, WarningBody};
 use crate::{
     edge::{
         Caller, Problem,
@@ -39,10 +40,9 @@ pub struct NewVersion {
     policies: String,
     /// Their schema, in Cedar's syntax of schemas. With one, policies and questions are checked against it.
     schema: Option<String>,
-    /// Questions whose answers are known, at most 200: `name`, `question`, `payload`, `approved` and `expect` (`decision`,
-    /// `policies`) of each. A version that answers otherwise is not saved.
+    /// Questions whose answers are known, at most 200. A version that answers otherwise is not saved.
     #[serde(default)]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<TestBody>)]
     tests: Vec<Value>,
     /// Why there is this version, at most 500 characters.
     pub note: Option<String>,
@@ -58,12 +58,11 @@ pub struct Validation {
     digest: String,
     #[schema(value_type = Vec<FaultBody>)]
     errors: Vec<Fault>,
-    /// What may not be as it was meant: `pointer` and `detail` of each.
-    #[schema(value_type = Vec<Object>)]
+    /// What may not be as it was meant.
+    #[schema(value_type = Vec<WarningBody>)]
     warnings: Vec<Warning>,
-    /// What became of each test: `name`, `passed`, `expected`, `decision`, `policies` and `reason`. None is run if there
-    /// are errors.
-    #[schema(value_type = Vec<Object>)]
+    /// What became of each test. None is run if there are errors.
+    #[schema(value_type = Vec<TestResultBody>)]
     tests: Vec<TestResult>,
     /// How many policies there are.
     size: usize,

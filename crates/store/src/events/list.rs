@@ -6,14 +6,14 @@
 //! is rare, [`sparse`] tells from the counts which stretches need no look. A page that is not full
 //! when the walk has looked at enough is returned as it is, with where to go on.
 
-use std::time::Duration;
+use std::{marker::PhantomData, time::Duration};
 
 use domain::{EventId, OrgId, Timestamp, event::Filter};
-use sqlx::{Postgres, Transaction};
+use sqlx::{Postgres, Row as _, Transaction, postgres::PgRow};
 use uuid::Uuid;
 
 use super::{
-    look::Look,
+    look::{Hit, Look},
     walk::{self, Stretch},
 };
 use crate::{Error, Store};
@@ -37,6 +37,25 @@ pub struct StoredEvent {
     pub id: EventId,
     /// The event as stored.
     pub json: String,
+}
+
+impl Hit for StoredEvent {
+    const SHOWN: &'static str = "body";
+
+    fn read(id: EventId, row: &PgRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            id,
+            json: row.try_get("shown")?,
+        })
+    }
+
+    fn id(&self) -> EventId {
+        self.id
+    }
+
+    fn bytes(&self) -> usize {
+        self.json.len()
+    }
 }
 
 /// In which order of time events are listed.
@@ -85,13 +104,16 @@ impl Default for Budget {
 
 /// One page.
 #[derive(Clone, Debug, PartialEq)]
-pub struct EventsFound {
-    pub rows: Vec<StoredEvent>,
+pub struct Found<H> {
+    pub rows: Vec<H>,
     /// Where the next page goes on; `None` if there is nothing more.
     pub next: Option<EventId>,
     /// Up to where events were looked at, if the page is not full and there may be more.
     pub searched_to: Option<Timestamp>,
 }
+
+/// One page of events as they are stored.
+pub type EventsFound = Found<StoredEvent>;
 
 impl Store {
     /// A page of an organisation's events.
@@ -111,6 +133,16 @@ impl Store {
         wanted: &EventsWanted,
         budget: Budget,
     ) -> Result<EventsFound, Error> {
+        self.walk_events(org, wanted, budget).await
+    }
+
+    /// The same, with what is read of each event.
+    pub(super) async fn walk_events<H: Hit>(
+        &self,
+        org: OrgId,
+        wanted: &EventsWanted,
+        budget: Budget,
+    ) -> Result<Found<H>, Error> {
         let mut snapshot = self.reading().await?;
         let found = walk::walk(&mut snapshot, org, wanted, budget).await?;
         snapshot.rollback().await?;
@@ -126,7 +158,7 @@ impl Store {
         budget: Budget,
     ) -> Result<String, Error> {
         let mut snapshot = self.reading().await?;
-        let look = Look {
+        let look: Look<'_, StoredEvent> = Look {
             org,
             filter: &wanted.filter,
             order: wanted.order,
@@ -134,6 +166,7 @@ impl Store {
             events_most: budget.events,
             hits_most: wanted.limit + 1,
             bytes_most: budget.bytes,
+            shown: PhantomData,
         };
         look.explain(&mut snapshot).await
     }

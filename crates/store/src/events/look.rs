@@ -1,25 +1,38 @@
 //! One look: reads a stretch of events in order by one index, and keeps those that are asked for.
 
+use std::marker::PhantomData;
+
 use domain::{
     EventId, OrgId,
     event::filter::{ActionPattern, Filter},
 };
 use futures::TryStreamExt as _;
-use sqlx::{PgConnection, Postgres, QueryBuilder, Row as _};
+use sqlx::{PgConnection, Postgres, QueryBuilder, Row as _, postgres::PgRow};
 use uuid::Uuid;
 
-use super::{
-    list::{Order, StoredEvent},
-    walk::Stretch,
-};
+use super::{list::Order, walk::Stretch};
 use crate::Error;
 
 /// What is shown, and what conditions are about.
 const COLUMNS: &str =
     "id, event_type, agent_id, action, result, severity, session_id, trace_id, decision_id, body";
 
+/// What is read of an event that is asked for.
+pub(super) trait Hit: Sized + Send + Unpin {
+    /// An expression of [`COLUMNS`], of the type that `read` takes; not evaluated for other events.
+    const SHOWN: &'static str;
+
+    /// Reads it from the column `shown`.
+    fn read(id: EventId, row: &PgRow) -> Result<Self, sqlx::Error>;
+
+    fn id(&self) -> EventId;
+
+    /// How many bytes it adds to the answer.
+    fn bytes(&self) -> usize;
+}
+
 /// What is looked for, where, and how far.
-pub(super) struct Look<'l> {
+pub(super) struct Look<'l, H> {
     pub org: OrgId,
     pub filter: &'l Filter,
     pub order: Order,
@@ -30,11 +43,12 @@ pub(super) struct Look<'l> {
     pub hits_most: u32,
     /// It also ends with the hit that makes so many bytes of them.
     pub bytes_most: usize,
+    pub shown: PhantomData<H>,
 }
 
 /// What a look saw.
-pub(super) struct Looked {
-    pub hits: Vec<StoredEvent>,
+pub(super) struct Looked<H> {
+    pub hits: Vec<H>,
     /// How many bytes the hits have.
     pub bytes: usize,
     /// How many events it looked at, and the last of them; unknown if it ended early.
@@ -98,10 +112,10 @@ fn whole_action(pattern: &ActionPattern) -> Option<&str> {
     }
 }
 
-impl Look<'_> {
-    pub(super) async fn take(&self, connection: &mut PgConnection) -> Result<Looked, Error> {
+impl<H: Hit> Look<'_, H> {
+    pub(super) async fn take(&self, connection: &mut PgConnection) -> Result<Looked<H>, Error> {
         let mut query = self.query("");
-        let mut rows = query.build_query_as().fetch(connection);
+        let mut rows = query.build().fetch(connection);
         let mut looked = Looked {
             hits: Vec::new(),
             bytes: 0,
@@ -109,13 +123,14 @@ impl Look<'_> {
             last: None,
         };
         while let Some(row) = rows.try_next().await? {
-            let (id, hit, is_last, number): (Uuid, Option<String>, bool, i64) = row;
-            if let Some(json) = hit {
-                looked.bytes += json.len();
-                let id = EventId::from_uuid(id);
-                looked.hits.push(StoredEvent { id, json });
+            let id: Uuid = row.try_get("id")?;
+            if row.try_get("hit")? {
+                let hit = H::read(EventId::from_uuid(id), &row)?;
+                looked.bytes += hit.bytes();
+                looked.hits.push(hit);
             }
-            if is_last {
+            if row.try_get("is_last")? {
+                let number: i64 = row.try_get("number")?;
                 looked.events = u32::try_from(number).unwrap_or(u32::MAX);
                 looked.last = Some(id);
             }
@@ -150,9 +165,10 @@ impl Look<'_> {
             Order::OldestFirst => "ASC",
         };
         let mut sql = QueryBuilder::new(prefix);
-        sql.push(
-            "SELECT id, CASE WHEN hit THEN body END, is_last, number FROM (SELECT id, body, (",
-        );
+        sql.push(format_args!(
+            "SELECT id, hit, CASE WHEN hit THEN {} END AS shown, is_last, number FROM (SELECT {COLUMNS}, (",
+            H::SHOWN
+        ));
         self.push_conditions(&mut sql);
         sql.push(format_args!(
             ") IS TRUE AS hit, lead(id) OVER walked IS NULL AS is_last, row_number() OVER walked AS number

@@ -1,13 +1,15 @@
 //! Walks through the days for one page of events, until it is full or has cost enough.
 
+use std::marker::PhantomData;
+
 use domain::{Day, EventId, OrgId, Timestamp};
 use sqlx::PgConnection;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    list::{Budget, EventsFound, EventsWanted, Order, StoredEvent},
-    look::Look,
+    list::{Budget, EventsWanted, Found, Order},
+    look::{Hit, Look},
     sparse::{Possible, Sparse},
 };
 use crate::{
@@ -32,16 +34,16 @@ pub(super) struct Stretch {
 
 /// Finds one page. What the walk has not reached is always one stretch, `ahead`: every look and every
 /// skip takes a piece off the end where the walk is.
-pub(super) async fn walk(
+pub(super) async fn walk<H: Hit>(
     connection: &mut PgConnection,
     org: OrgId,
     wanted: &EventsWanted,
     budget: Budget,
-) -> Result<EventsFound, Error> {
+) -> Result<Found<H>, Error> {
     let days = partitions::days(connection, Table::AuditEvents).await?;
     let mut sparse = Sparse::new(org, wanted, &days);
     let mut ahead = Stretch::wanted(wanted);
-    let mut rows: Vec<StoredEvent> = Vec::new();
+    let mut rows: Vec<H> = Vec::new();
     let limit = wanted.limit as usize;
     let (mut events_left, mut bytes_left) = (budget.events, budget.bytes);
     let first_look = (budget.events / FIRST_LOOK_SHARE).max(1);
@@ -54,7 +56,7 @@ pub(super) async fn walk(
         let mut bucket = None;
         if ask_the_counts {
             match sparse.next(connection, ahead).await? {
-                Possible::Nowhere => return Ok(EventsFound::all(rows)),
+                Possible::Nowhere => return Ok(Found::all(rows)),
                 Possible::In(next) if next.skips_into(ahead, wanted.order) => {
                     ahead = ahead.starting_in(next, wanted.order);
                     bucket = Some(next);
@@ -64,7 +66,7 @@ pub(super) async fn walk(
             }
         }
         let Some(days_ahead) = ahead.next_days(&days, wanted.order, days_at_once) else {
-            return Ok(EventsFound::all(rows));
+            return Ok(Found::all(rows));
         };
         let is_late = number > 0 && began.elapsed() > budget.time;
         if events_left == 0 || is_late {
@@ -81,6 +83,7 @@ pub(super) async fn walk(
             },
             hits_most: wanted.limit + 1 - u32::try_from(rows.len()).unwrap_or(wanted.limit),
             bytes_most: bytes_left,
+            shown: PhantomData,
         };
         let looked = look.take(connection).await?;
         ask_the_counts = looked.hits.is_empty();
@@ -88,8 +91,8 @@ pub(super) async fn walk(
         bytes_left = bytes_left.saturating_sub(looked.bytes);
         if rows.len() > limit || bytes_left == 0 {
             rows.truncate(limit);
-            return Ok(EventsFound {
-                next: rows.last().map(|event| event.id),
+            return Ok(Found {
+                next: rows.last().map(Hit::id),
                 rows,
                 searched_to: None,
             });
@@ -105,18 +108,18 @@ pub(super) async fn walk(
         };
     }
     if ahead.next_days(&days, wanted.order, 1).is_none() {
-        return Ok(EventsFound::all(rows));
+        return Ok(Found::all(rows));
     }
     let reached = ahead.entered_after(wanted.order);
-    Ok(EventsFound {
+    Ok(Found {
         searched_to: (rows.len() < limit).then(|| reached.time()),
         rows,
         next: Some(reached),
     })
 }
 
-impl EventsFound {
-    fn all(rows: Vec<StoredEvent>) -> Self {
+impl<H> Found<H> {
+    fn all(rows: Vec<H>) -> Self {
         Self {
             rows,
             next: None,
@@ -125,7 +128,7 @@ impl EventsFound {
     }
 }
 
-impl Look<'_> {
+impl<H: Hit> Look<'_, H> {
     fn days_most(&self) -> usize {
         DAYS_MOST.min(SCANS_MOST / self.scans_per_day()).max(1)
     }

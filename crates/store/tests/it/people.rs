@@ -7,7 +7,10 @@ use domain::{
     account::{EmailAddress, Role, SecretToken, TokenKind},
 };
 use sqlx::{Connection as _, PgConnection};
-use store::{Store, invitations::Invitation, members::Refused, registrations::Registration};
+use store::{
+    Store, account_changes::Hand, invitations::Invitation, members::Refused,
+    registrations::Registration,
+};
 use testkit::eventually;
 
 use crate::{NOW, store};
@@ -62,7 +65,7 @@ async fn a_reset_and_the_removal_of_its_person_follow_each_other() {
     };
     let (used, ()) = tokio::join!(store.use_password_reset(&token, "new", NOW), removing);
     let used = used.expect("no deadlock");
-    assert!(!used, "whose link it was is gone");
+    assert_eq!(used, None, "whose link it was is gone");
 }
 
 #[tokio::test]
@@ -82,14 +85,13 @@ async fn only_who_manages_now_renames_the_organisation_and_revokes_invitations()
     saved.expect("an answer").expect("saved");
 
     let removed = UserId::new(NOW, [9; 10]);
+    let hand = |user| Hand { org, user, at: NOW };
     let renamed = async |by| {
-        store
-            .rename_organisation(org, by, "New")
-            .await
-            .expect("one")
+        let answer = store.rename_organisation(hand(by), "New").await;
+        answer.expect("one")
     };
     let revoked = async |by| {
-        let answer = store.revoke_invitation(org, by, invitation.id).await;
+        let answer = store.revoke_invitation(hand(by), invitation.id).await;
         answer.expect("an answer")
     };
     assert_eq!(renamed(removed).await, Err(Refused::NotAllowed));

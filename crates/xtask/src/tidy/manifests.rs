@@ -5,7 +5,10 @@ use super::tree::{File, Tree};
 
 const EXPLANATIONS: &str = "docs/reference/dependencies.md";
 
-/// Compares the workspace's dependencies with the first column of the page that explains them.
+const CONSOLE: &str = "console/package.json";
+
+/// Compares the workspace's and the console's dependencies with the first columns of the page that
+/// explains them.
 pub(super) fn unexplained_dependency(tree: &Tree) -> Vec<Finding> {
     let Some(manifest) = tree.get("Cargo.toml") else {
         return Vec::new();
@@ -20,20 +23,24 @@ pub(super) fn unexplained_dependency(tree: &Tree) -> Vec<Finding> {
         .lines()
         .filter_map(|(number, line)| Some((number, line.strip_prefix("| `")?.split_once('`')?.0)))
         .collect();
-    let used: Vec<Dependency<'_>> = dependencies(manifest)
+    let of_crates = dependencies(manifest)
         .filter(|dependency| dependency.section == "workspace.dependencies")
         .filter(|dependency| !dependency.value.contains("path ="))
-        .collect();
+        .map(|dependency| (manifest, dependency.line, dependency.name));
+    let console = tree.get(CONSOLE).into_iter();
+    let of_console =
+        console.flat_map(|file| packages(file).map(move |(line, name)| (file, line, name)));
+    let used: Vec<(&File, usize, &str)> = of_crates.chain(of_console).collect();
 
     let mut findings = Vec::new();
-    for dependency in &used {
-        if !explained.iter().any(|(_, name)| *name == dependency.name) {
-            let message = format!("say in {EXPLANATIONS} why `{}` is here", dependency.name);
-            findings.push(Finding::at_line(manifest, dependency.line, message));
+    for (file, line, wanted) in &used {
+        if !explained.iter().any(|(_, name)| name == wanted) {
+            let message = format!("say in {EXPLANATIONS} why `{wanted}` is here");
+            findings.push(Finding::at_line(file, *line, message));
         }
     }
     for (number, name) in explained {
-        if !used.iter().any(|dependency| dependency.name == name) {
+        if !used.iter().any(|(_, _, used)| *used == name) {
             let message = format!("`{name}` is not a dependency any more");
             findings.push(Finding::at_line(page, number, message));
         }
@@ -97,6 +104,21 @@ fn dependencies(manifest: &File) -> impl Iterator<Item = Dependency<'_>> {
     })
 }
 
+/// What a `package.json` lists as dependencies, as npm writes it: one on a line.
+fn packages(manifest: &File) -> impl Iterator<Item = (usize, &str)> {
+    let mut is_inside = false;
+    manifest.lines().filter_map(move |(line, text)| {
+        let text = text.trim();
+        if text.ends_with('{') {
+            is_inside = text.to_lowercase().contains("dependencies\"");
+        } else if text.starts_with('}') {
+            is_inside = false;
+        }
+        let (name, _) = text.strip_prefix('"')?.split_once("\": \"")?;
+        is_inside.then_some((line, name))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::places;
@@ -106,15 +128,25 @@ mod tests {
     fn every_dependency_is_explained_and_every_explanation_has_one() {
         let manifest = "[workspace.dependencies]\n# Ours.\ndomain = { path = \"crates/domain\" }\n\
                         anyhow = \"1\"\nhex = { version = \"0.4\" }\n\n[profile.dev]\ndebug = true\n";
-        let page = "| crate | why |\n|---|---|\n| `hex` | digests |\n| `gone` | once |\n";
+        let page = "| crate | why |\n|---|---|\n| `hex` | digests |\n| `gone` | once |\n| `react` | pages |\n";
+        let packages = "{\n  \"type\": \"module\",\n  \"dependencies\": {\n    \"react\": \"19\"\n  },\n  \
+                        \"devDependencies\": {\n    \"vite\": \"8\"\n  }\n}\n";
         let found = places(
             unexplained_dependency,
             &[
                 ("Cargo.toml", manifest),
+                ("console/package.json", packages),
                 ("docs/reference/dependencies.md", page),
             ],
         );
-        assert_eq!(found, ["Cargo.toml:4", "docs/reference/dependencies.md:4"]);
+        assert_eq!(
+            found,
+            [
+                "Cargo.toml:4",
+                "console/package.json:7",
+                "docs/reference/dependencies.md:4"
+            ]
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Rules about Rust source: its size, its names, and what may be written where.
+//! Rules about source: its size, its names, and what may be written where.
 
 use super::tree::{File, Tree};
 use super::{Finding, OWN_EXAMPLES};
@@ -17,7 +17,7 @@ const SQL_AT_HOME: [&str; 4] = [
 ];
 
 pub(super) fn file_length(tree: &Tree) -> Vec<Finding> {
-    tree.rust()
+    tree.source()
         .map(|file| (file, file.text.lines().count()))
         .filter(|(_, lines)| *lines > FILE_LINES_MAX)
         .map(|(file, lines)| {
@@ -29,10 +29,10 @@ pub(super) fn file_length(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// Modules start with `//!`. Binaries, tests, examples and benchmarks may use `//`, because their
-/// documentation is never rendered.
+/// Modules start with `//!`. Binaries, tests, examples, benchmarks and TypeScript may use `//`, because
+/// their documentation is never rendered.
 pub(super) fn first_sentence(tree: &Tree) -> Vec<Finding> {
-    tree.rust()
+    tree.source()
         .filter(|file| {
             let first = file.text.lines().next().unwrap_or_default();
             let sentence = match first.strip_prefix("//!") {
@@ -55,12 +55,13 @@ pub(super) fn first_sentence(tree: &Tree) -> Vec<Finding> {
 
 fn is_module(file: &File) -> bool {
     let in_source = file.folder().split('/').any(|part| part == "src");
-    in_source && !file.is_integration_test() && file.name() != "main.rs"
+    let is_rust = file.extension() == Some("rs");
+    is_rust && in_source && !file.is_integration_test() && file.name() != "main.rs"
 }
 
 pub(super) fn vague_name(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for file in tree.rust() {
+    for file in tree.source() {
         let folders = file.folder().split('/');
         if let Some(name) = folders
             .chain([file.stem()])
@@ -201,7 +202,7 @@ fn begins_like_sql(text: &str) -> bool {
 
 pub(super) fn sleep_in_test(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for file in tree.rust().filter(|file| file.is_integration_test()) {
+    for file in tree.source().filter(|file| file.is_integration_test()) {
         let mut line_before = "";
         for (number, line) in file.lines() {
             let is_explained = [line_before, line]
@@ -217,10 +218,13 @@ pub(super) fn sleep_in_test(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether it calls `sleep`, and not something whose name only ends so, such as SQL's `pg_sleep`.
+/// Whether it calls `sleep`, and not something whose name only ends so, such as SQL's `pg_sleep`; in the
+/// console's tests it is `waitForTimeout`.
 fn sleeps(line: &str) -> bool {
-    line.match_indices("sleep(")
-        .any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+    line.contains("waitForTimeout(")
+        || line
+            .match_indices("sleep(")
+            .any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
 }
 
 pub(super) fn golden_unused(tree: &Tree) -> Vec<Finding> {
@@ -275,6 +279,9 @@ mod tests {
                 ("a/src/main.rs", "// Starts it.\n"),
                 ("a/tests/it/main.rs", "// Stories.\n"),
                 ("a/tests/it/bare.rs", "mod app;\n"),
+                ("console/src/Rule.tsx", "// A rule.\n"),
+                ("console/src/bare.ts", "export {};\n"),
+                ("console/src/made.d.ts", "export {};\n"),
             ],
         );
         assert_eq!(
@@ -283,7 +290,8 @@ mod tests {
                 "a/src/bare.rs",
                 "a/src/empty.rs",
                 "a/src/plain.rs",
-                "a/tests/it/bare.rs"
+                "a/tests/it/bare.rs",
+                "console/src/bare.ts"
             ]
         );
     }

@@ -6,10 +6,11 @@ use std::path::Path;
 use anyhow::Context as _;
 
 /// Folders that hold what is built, fetched or run, not what is written.
-const NOT_OURS: [&str; 6] = [
+const NOT_OURS: [&str; 7] = [
     ".git",
     "target",
     "node_modules",
+    "dist",
     ".watchbell",
     "corpus",
     "artifacts",
@@ -77,6 +78,18 @@ impl Tree {
     pub(crate) fn rust(&self) -> impl Iterator<Item = &File> {
         self.with_extension("rs")
     }
+
+    /// What people wrote of the console; its types of the API are generated.
+    pub(crate) fn typescript(&self) -> impl Iterator<Item = &File> {
+        let written = ["ts", "tsx"].map(|extension| self.with_extension(extension));
+        let written = written.into_iter().flatten();
+        written.filter(|file| !file.name().ends_with(".d.ts"))
+    }
+
+    /// Both.
+    pub(crate) fn source(&self) -> impl Iterator<Item = &File> {
+        self.rust().chain(self.typescript())
+    }
 }
 
 impl File {
@@ -99,9 +112,10 @@ impl File {
         self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 
-    /// Whether it belongs to a `tests` folder, where integration tests live.
+    /// Whether it belongs to a folder where integration tests live.
     pub(crate) fn is_integration_test(&self) -> bool {
-        self.folder().split('/').any(|part| part == "tests")
+        let mut folders = self.folder().split('/');
+        folders.any(|part| ["tests", "e2e"].contains(&part))
     }
 
     /// Lines with their numbers, counted from 1.

@@ -30,6 +30,7 @@ use crate::{
         standing::{ASK_EVERY, Standing},
     },
     error_chain::chain,
+    events::schema::Event,
     exports::plan::Plan,
     planes::ControlPlane,
 };
@@ -70,7 +71,7 @@ pub struct LastLine {
     #[schema(value_type = Vec<BacktestDay>)]
     by_day: Vec<DayCounts>,
     /// The newest events that matched, at most 10, newest first.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<Event>)]
     samples: Vec<Box<RawValue>>,
     took_ms: u64,
     /// False if `alerts` and `suppressed` are not of everything that matched; `incomplete_because` says why.

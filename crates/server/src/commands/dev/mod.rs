@@ -2,8 +2,9 @@
 //!
 //! Starts private engines in a folder, the server in all roles, and a receiver that verifies what it
 //! gets; makes a demo organisation with a key and a rule that points at the receiver; then says what
-//! to paste next and shows each webhook as it arrives.
+//! to paste next and shows each webhook as it arrives. With `--demo` the organisation has a past.
 
+mod demo;
 mod receiver;
 mod setup;
 
@@ -14,10 +15,10 @@ use clap::Args;
 use engines::Engines;
 use tokio::{net::TcpListener, task::block_in_place};
 
-use self::{receiver::Receiver, setup::Demo};
+use self::{demo::Filling, receiver::Receiver, setup::Demo};
 use super::say;
 use crate::{
-    config::{Config, Delivery, LogFormat, PublicUrl},
+    config::{self, Config, Delivery, LogFormat, PublicUrl},
     lifecycle::{Signals, Tasks},
     node::{self, Node},
     roles::{self, Role},
@@ -39,6 +40,9 @@ pub(super) struct Dev {
     /// Print one line of JSON when ready, and nothing else on standard output.
     #[arg(long)]
     json: bool,
+    /// Fill the demo organisation with a day of this many events, with decisions, rules and deliveries.
+    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(1..=i64::from(demo::EVENTS_MAX)))]
+    demo: Option<u32>,
 }
 
 impl Dev {
@@ -81,12 +85,14 @@ impl Dev {
 
         let store = node::open_store(&config)?;
         store.migrate().await.context("migrate the database")?;
+        let mut receiver = Receiver::start(demo.receiver_port, &demo.signing_secret, tasks).await?;
+        config.console.receiver_url = Some(receiver.url());
+        config.accounts.operators = vec![Demo::EMAIL.to_owned()];
         let node = Node::connect(&config, system_clock::SYSTEM).await?;
-        let receiver = Receiver::start(demo.receiver_port, &demo.signing_secret, tasks).await?;
         demo.receiver_port = Some(receiver.address.port());
         demo.found(&store, &node).await?;
         let address = roles::start(&Role::ALL, &node, listener, metrics, tasks)?;
-        demo.make_rule(address, &receiver.url()).await?;
+        self.fill(&mut demo, folder, address, &mut receiver).await?;
         demo.save(folder)?;
 
         self.announce(&demo, address, &receiver, engines);
@@ -97,6 +103,31 @@ impl Dev {
             Ok(())
         });
         Ok(telemetry)
+    }
+
+    /// Makes the demo rule, and everything else if that is asked for and not there yet.
+    async fn fill(
+        &self,
+        demo: &mut Demo,
+        folder: &setup::Folder,
+        address: SocketAddr,
+        receiver: &mut Receiver,
+    ) -> anyhow::Result<()> {
+        let Some(events) = self.demo.filter(|_| !demo.filled) else {
+            return demo.make_rule(address, &receiver.url()).await;
+        };
+        let (email, password) = (&demo.user_email, &demo.user_password);
+        let client = demo::Client::log_in(address, &demo.api_key, email, password).await?;
+        let filling = Filling::new(events, system_clock::SYSTEM.now());
+        // Before it is begun: half a story is not told again over itself.
+        demo.filled = true;
+        demo.save(folder)?;
+        filling.past(&client).await.context("fill the trail")?;
+        demo.make_rule(address, &receiver.url()).await?;
+        let made = filling.present(&client, &receiver.url()).await;
+        made.context("fill the demo organisation")?;
+        receiver.forget_what_arrived();
+        Ok(())
     }
 
     fn announce(&self, demo: &Demo, address: SocketAddr, receiver: &Receiver, engines: &Engines) {
@@ -118,11 +149,11 @@ impl Dev {
         say(format_args!(
             r#"Watchbell is running.
 
+  console         {base_url}  {email} / {password}
   API             {base_url}
   API key         {key}
   signing secret  {secret}
   receiver        {receiver} (built in; verifies every signature)
-  user            {email} / {password}
   data            {data}
 
 A demo rule watches for denied tool calls. Paste this into another terminal:
@@ -150,7 +181,11 @@ Webhooks show up below. Ctrl-C stops everything.
 
 /// Development settings: loopback http endpoints are allowed, other private addresses are not.
 fn config(engines: &Engines, demo: &Demo) -> anyhow::Result<Config> {
-    let mut config = Config::default();
+    // Of a deployment's settings only the limits count here: everything else is this folder's own.
+    let mut config = Config {
+        limits: config::load(None)?.limits,
+        ..Config::default()
+    };
     config.postgres.url = engines.postgres.url().into();
     config.journal.url = engines.nats.url().into();
     config.redis.url = Some(engines.redis.url().into());

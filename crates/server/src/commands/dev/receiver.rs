@@ -22,6 +22,8 @@ use crate::{
 };
 
 const PATH: &str = "/webhooks";
+/// For seeing what becomes of deliveries that fail.
+const BROKEN_PATH: &str = "/webhooks/broken";
 /// Webhooks that wait to be shown; more are acknowledged but not shown.
 const SHOWN_MAX: usize = 1_000;
 
@@ -53,7 +55,10 @@ impl Receiver {
             verifier: Arc::new(Verifier::new([secret])),
             arrivals: sender,
         };
-        let app = Router::new().route(PATH, post(receive)).with_state(shared);
+        let app = Router::new()
+            .route(PATH, post(receive))
+            .route(BROKEN_PATH, post(fail))
+            .with_state(shared);
         let stopping = tasks.stopping().clone();
         tasks.spawn("receiver", async move {
             axum::serve(listener, app)
@@ -64,13 +69,23 @@ impl Receiver {
         Ok(Self { address, arrivals })
     }
 
+    /// Does not show what came before anybody looked.
+    pub(super) fn forget_what_arrived(&mut self) {
+        while self.arrivals.try_recv().is_ok() {}
+    }
+
     pub(super) fn url(&self) -> String {
         format!("http://{}{PATH}", self.address)
     }
 }
 
-/// As the contract's reference receiver: 400 for a stale time, 401 for a bad signature, else 200.
-async fn receive(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> StatusCode {
+/// As the contract's reference receiver: 400 for a stale time, 401 for a bad signature, else 200. The body says the same in
+/// words, for whoever looks at the delivery.
+async fn receive(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> (StatusCode, String) {
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let now = system_clock::SYSTEM.now();
     let system_time = std::time::UNIX_EPOCH + now.since(domain::Timestamp::default());
@@ -80,12 +95,16 @@ async fn receive(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) 
         &body,
         system_time,
     );
-    let (status, word) = match &verdict {
-        Ok(()) => (StatusCode::OK, "verified".to_owned()),
+    let (status, word, answer) = match &verdict {
+        Ok(()) => (StatusCode::OK, "verified".to_owned(), "verified".to_owned()),
         Err(refusal) => {
             let status =
                 StatusCode::from_u16(refusal.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
-            (status, format!("REFUSED ({refusal})"))
+            (
+                status,
+                format!("REFUSED ({refusal})"),
+                format!("refused: {refusal}"),
+            )
         }
     };
     let json: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -100,7 +119,13 @@ async fn receive(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) 
     );
     // Full: shown too slowly, and nothing worse.
     let _ = shared.arrivals.try_send(line);
-    status
+    (status, answer)
+}
+
+/// Fails like a server behind a proxy that lost its database.
+async fn fail() -> (StatusCode, &'static str) {
+    let answer = "{\"error\":\"internal\",\"message\":\"could not connect to tickets-db:5432\"}";
+    (StatusCode::INTERNAL_SERVER_ERROR, answer)
 }
 
 /// Shows webhooks as they arrive, until stopped. Standard output belongs to the JSON line, if asked for.

@@ -78,11 +78,14 @@ pub(super) struct Demo {
     pub user_email: String,
     pub user_password: String,
     rule_made: bool,
+    /// Whether `--demo` was here.
+    #[serde(default)]
+    pub filled: bool,
 }
 
 impl Demo {
     const FILE: &str = "demo.json";
-    const EMAIL: &str = "demo@example.com";
+    pub(super) const EMAIL: &str = "demo@example.com";
 
     /// The one this folder has, or a new one.
     pub(super) fn load(folder: &Folder) -> anyhow::Result<Self> {
@@ -99,6 +102,7 @@ impl Demo {
                 user_email: String::new(),
                 user_password: String::new(),
                 rule_made: false,
+                filled: false,
             }),
         }
     }

@@ -7,7 +7,7 @@ use axum::{
     extract::{FromRequestParts, State},
     http::request::Parts,
 };
-use domain::{DeliveryId, Timestamp};
+use domain::{DeliveryId, Timestamp, delivery};
 use journal::streams::Log;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -21,22 +21,11 @@ use crate::{
         caller::DeliveriesRead,
         problem::Refusals,
         read::{self, cursor, read_cursor, read_limit},
+        words::DeliveryState,
     },
     planes::ControlPlane,
 };
 
-/// The states that a delivery can be in.
-const STATES: [&str; 9] = [
-    "pending",
-    "scheduled",
-    "delivered",
-    "held",
-    "failed",
-    "canceled",
-    "suppressed",
-    "snoozed",
-    "shadow",
-];
 /// The parameters, for whoever misspells one.
 const KNOWN: [&str; 11] = [
     "from",
@@ -68,6 +57,7 @@ pub struct DeliveryParams {
     /// Of this event.
     event_id: Option<String>,
     /// In this state; given several times, in one of them.
+    #[param(value_type = Option<Vec<DeliveryState>>)]
     state: Option<Vec<String>>,
     /// Held, failed or canceled for this reason.
     reason: Option<String>,
@@ -186,8 +176,9 @@ impl<S: Send + Sync> FromRequestParts<S> for DeliveriesWanted {
 }
 
 fn add_state(states: &mut Vec<String>, state: String) -> Result<(), Problem> {
-    if !STATES.contains(&state.as_str()) {
-        let detail = format!("`state` must be one of {}.", STATES.join(", "));
+    if delivery::State::named(&state).is_none() {
+        let states = delivery::State::ALL.map(delivery::State::as_str);
+        let detail = format!("`state` must be one of {}.", states.join(", "));
         return Err(Problem::parameter("state", detail));
     }
     states.push(state);

@@ -12,7 +12,13 @@ use utoipa::ToSchema;
 
 use super::explain::explanation;
 use crate::{
-    edge::{Caller, Problem, caller::DeliveriesRead, problem::Refusals, read::IdInPath},
+    edge::{
+        Caller, Problem,
+        caller::DeliveriesRead,
+        problem::Refusals,
+        read::IdInPath,
+        words::{AttemptTrigger, DeliveryReason, DeliveryState},
+    },
     planes::ControlPlane,
 };
 
@@ -38,9 +44,11 @@ pub struct DeliveryBody {
     suppressed: u32,
     /// `pending`, `scheduled`, `delivered`, `held`, `failed` or `canceled`; `suppressed`, `snoozed` or `shadow` if
     /// the rule does not send it.
+    #[schema(value_type = DeliveryState)]
     state: String,
     /// Why it is held (`paused`, `disabled`, `breaker`, `retry_after`, `blocked`), failed (`exhausted`, `expired`,
     /// `permanent`) or canceled (`user`, `rule_deleted`).
+    #[schema(value_type = Option<DeliveryReason>)]
     reason: Option<String>,
     /// How many attempts have been made.
     attempts: u32,
@@ -72,6 +80,7 @@ pub struct AttemptBody {
     /// From 1. Two attempts share a number if a worker died between a send and its record.
     number: u32,
     /// `match`, `retry`, `test`, `summary`, `resend` or `recover`.
+    #[schema(value_type = AttemptTrigger)]
     trigger: String,
     #[schema(value_type = String, format = DateTime)]
     due_at: Timestamp,
@@ -137,7 +146,9 @@ pub struct HeaderBody {
 #[derive(Serialize, ToSchema)]
 #[schema(as = AttemptDecision)]
 pub struct DecisionBody {
+    #[schema(value_type = DeliveryState)]
     state: String,
+    #[schema(value_type = Option<DeliveryReason>)]
     reason: Option<String>,
     #[schema(value_type = Option<String>, format = DateTime)]
     next_at: Option<Timestamp>,

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use domain::{OrgId, Timestamp};
+use domain::{DecisionId, OrgId, Timestamp};
 
 /// What was not opened by then will not be: its request has run out, or its decision could not be recorded.
 const KEPT: Duration = Duration::from_secs(30);
@@ -13,19 +13,17 @@ const KEPT: Duration = Duration::from_secs(30);
 /// When room was promised to whom, oldest first.
 #[derive(Default)]
 pub(super) struct Promised {
-    of: HashMap<OrgId, VecDeque<Timestamp>>,
+    of: HashMap<OrgId, VecDeque<(Timestamp, DecisionId)>>,
     count: usize,
 }
 
 impl Promised {
     /// How many of an organisation will be opened yet.
     pub(super) fn to(&mut self, org: OrgId, now: Timestamp) -> usize {
-        let Some(promised) = self.of.get(&org) else {
-            return 0;
-        };
-        let is_old = |at: &&Timestamp| at.plus(KEPT) <= now;
-        for _ in 0..promised.iter().take_while(is_old).count() {
-            self.end(org);
+        while let Some((at, id)) = self.of.get(&org).and_then(VecDeque::front).copied()
+            && at.plus(KEPT) <= now
+        {
+            self.end(org, id);
         }
         self.of.get(&org).map_or(0, VecDeque::len)
     }
@@ -35,17 +33,18 @@ impl Promised {
         self.count
     }
 
-    pub(super) fn promise(&mut self, org: OrgId, now: Timestamp) {
-        self.of.entry(org).or_default().push_back(now);
+    pub(super) fn promise(&mut self, org: OrgId, id: DecisionId, now: Timestamp) {
+        self.of.entry(org).or_default().push_back((now, id));
         self.count += 1;
     }
 
-    /// One was opened, or will not be.
-    pub(super) fn end(&mut self, org: OrgId) {
+    /// One was opened, or will not be. Promises end about in the order they were made.
+    pub(super) fn end(&mut self, org: OrgId, id: DecisionId) {
         let Some(promised) = self.of.get_mut(&org) else {
             return;
         };
-        self.count -= usize::from(promised.pop_front().is_some());
+        let place = promised.iter().position(|(_, promised)| *promised == id);
+        self.count -= usize::from(place.and_then(|place| promised.remove(place)).is_some());
         if promised.is_empty() {
             self.of.remove(&org);
         }
@@ -62,16 +61,18 @@ mod tests {
     fn what_is_promised_counts_until_it_is_opened_or_too_old() {
         let at = |seconds: i64| Timestamp::from_unix_millis(1_000 * seconds);
         let org = |number| OrgId::from_uuid(Uuid::from_u128(number));
+        let id = |number| DecisionId::from_uuid(Uuid::from_u128(number));
         let mut promised = Promised::default();
-        for second in [0, 1, 2] {
-            promised.promise(org(1), at(second));
+        for (number, second) in [(1, 0), (2, 1), (3, 2)] {
+            promised.promise(org(1), id(number), at(second));
         }
         assert_eq!(promised.to(org(1), at(2)), 3);
         assert_eq!(promised.to(org(2), at(2)), 0);
-        promised.end(org(1));
-        promised.end(org(2));
-        assert_eq!(promised.to(org(1), at(2)), 2);
-        assert_eq!(promised.to(org(1), at(31)), 1);
+        promised.end(org(1), id(2));
+        promised.end(org(1), id(2));
+        promised.end(org(2), id(1));
+        assert_eq!((promised.to(org(1), at(2)), promised.len()), (2, 2));
+        assert_eq!(promised.to(org(1), at(30)), 1);
         assert_eq!(promised.to(org(1), at(32)), 0);
         assert_eq!((promised.len(), promised.of.len()), (0, 0));
     }

@@ -30,7 +30,45 @@ pub struct CountsWanted {
 /// are not told apart.
 pub type Counts = BTreeMap<Timestamp, BTreeMap<Option<String>, u64>>;
 
+/// How many events there were in each bucket that had some: all, and those of one type.
+pub type TypeCounts = BTreeMap<Timestamp, (u64, u64)>;
+
 impl Store {
+    /// How many events an organisation had in the buckets that start at `from` or later and before `to`, and how
+    /// many of them were of a type; `None` if there are too many counts to add up.
+    pub async fn event_counts_with(
+        &self,
+        org: OrgId,
+        grain: Grain,
+        (from, to): (Timestamp, Timestamp),
+        event_type: &str,
+    ) -> Result<Option<TypeCounts>, Error> {
+        let rows: Vec<(OffsetDateTime, i64, i64, bool)> = sqlx::query_as(
+            "WITH counted AS MATERIALIZED (
+                 SELECT bucket, value, events FROM event_counts
+                 WHERE org_id = $1 AND field = $2 AND grain = $3 AND bucket >= $4 AND bucket < $5
+                 LIMIT $6 + 1)
+             SELECT bucket, sum(events)::bigint, coalesce(sum(events) FILTER (WHERE value = $7), 0)::bigint,
+                    (SELECT count(*) FROM counted) > $6
+             FROM counted GROUP BY bucket",
+        )
+        .bind(org.uuid())
+        .bind(CountedBy::EventType.as_str())
+        .bind(grain.as_str())
+        .bind(to_database(from))
+        .bind(to_database(to))
+        .bind(COUNTS_MAX)
+        .bind(event_type)
+        .fetch_all(&self.pool)
+        .await?;
+        if rows.first().is_some_and(|(.., are_too_many)| *are_too_many) {
+            return Ok(None);
+        }
+        let count = |number: i64| u64::try_from(number).unwrap_or(0);
+        let bucket = |(at, all, of_type, _)| (from_database(at), (count(all), count(of_type)));
+        Ok(Some(rows.into_iter().map(bucket).collect()))
+    }
+
     /// An organisation's counts; `None` if there are too many to add up.
     pub async fn event_counts(
         &self,

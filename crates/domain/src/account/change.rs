@@ -1,0 +1,138 @@
+//! What happens to accounts, as the organisation's trail tells it: the security log.
+
+use uuid::Uuid;
+
+use crate::{
+    OrgId,
+    id::{Tail, derived},
+};
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    KeyMade,
+    KeyRotated,
+    KeyRevoked,
+    RoleChanged,
+    MemberRemoved,
+    Invited,
+    InvitationRevoked,
+    InvitationAccepted,
+    Renamed,
+    LoggedIn,
+    /// Somebody had the address of an account and not its password.
+    LoginRefused,
+    /// Logged out, or ended from another session.
+    SessionEnded,
+    PasswordReset,
+}
+
+impl What {
+    pub const ALL: [Self; 13] = [
+        Self::KeyMade,
+        Self::KeyRotated,
+        Self::KeyRevoked,
+        Self::RoleChanged,
+        Self::MemberRemoved,
+        Self::Invited,
+        Self::InvitationRevoked,
+        Self::InvitationAccepted,
+        Self::Renamed,
+        Self::LoggedIn,
+        Self::LoginRefused,
+        Self::SessionEnded,
+        Self::PasswordReset,
+    ];
+
+    /// What the store calls it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::KeyMade => "key_made",
+            Self::KeyRotated => "key_rotated",
+            Self::KeyRevoked => "key_revoked",
+            Self::RoleChanged => "role_changed",
+            Self::MemberRemoved => "member_removed",
+            Self::Invited => "invited",
+            Self::InvitationRevoked => "invitation_revoked",
+            Self::InvitationAccepted => "invitation_accepted",
+            Self::Renamed => "renamed",
+            Self::LoggedIn => "logged_in",
+            Self::LoginRefused => "login_refused",
+            Self::SessionEnded => "session_ended",
+            Self::PasswordReset => "password_reset",
+        }
+    }
+
+    /// What the store calls so.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|what| what.as_str() == name)
+    }
+
+    /// The `event_type` of its audit event.
+    pub fn event_type(self) -> &'static str {
+        match self {
+            Self::KeyMade | Self::KeyRotated | Self::KeyRevoked => "key_rotation",
+            Self::RoleChanged
+            | Self::MemberRemoved
+            | Self::Invited
+            | Self::InvitationRevoked
+            | Self::InvitationAccepted
+            | Self::Renamed => "permission_change",
+            Self::LoggedIn | Self::LoginRefused | Self::SessionEnded | Self::PasswordReset => {
+                "login"
+            }
+        }
+    }
+
+    /// Its `action`.
+    pub fn action(self) -> &'static str {
+        match self {
+            Self::KeyMade => "api_key.create",
+            Self::KeyRotated => "api_key.rotate",
+            Self::KeyRevoked => "api_key.revoke",
+            Self::RoleChanged => "member.change",
+            Self::MemberRemoved => "member.remove",
+            Self::Invited => "invitation.create",
+            Self::InvitationRevoked => "invitation.revoke",
+            Self::InvitationAccepted => "invitation.accept",
+            Self::Renamed => "organisation.rename",
+            Self::LoggedIn | Self::LoginRefused => "session.start",
+            Self::SessionEnded => "session.end",
+            Self::PasswordReset => "password.reset",
+        }
+    }
+
+    /// Its `result`.
+    pub fn result(self) -> &'static str {
+        match self {
+            Self::LoginRefused => "denied",
+            _ => "success",
+        }
+    }
+}
+
+/// What makes the id of the event of a change beside its time: recorded again it is the same event. No
+/// `client_event_id` has a NUL, so none makes the same.
+pub fn event_tail(org: OrgId, change: Uuid) -> Tail {
+    let cause = [b"\0account\0".as_slice(), change.as_bytes()].concat();
+    Tail::Derived(derived(org.uuid().as_bytes(), &cause))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn everything_has_a_name_of_its_own_and_reads_back() {
+        for what in What::ALL {
+            assert_eq!(What::named(what.as_str()), Some(what));
+        }
+        let events: BTreeSet<(&str, &str)> = What::ALL
+            .iter()
+            .map(|what| (what.action(), what.result()))
+            .collect();
+        assert_eq!(events.len(), What::ALL.len());
+    }
+}

@@ -1,0 +1,98 @@
+//! What a value alone cannot tell: settings that do not fit together are refused before anything starts.
+
+use secrecy::ExposeSecret as _;
+use url::Url;
+
+use super::{Config, ENDPOINT_CONCURRENCY_MOST};
+use crate::{accounts::operators::Operators, deliveries::secrets::seal::Vault, mail};
+
+/// The most that `alerts.rules_per_org_max` may be: matching is measured and tested up to here.
+const RULES_PER_ORG_MOST: u32 = 10_000;
+/// The most that `policies.versions_per_org_max` may be: a version a quarter of an hour, for three years.
+const POLICY_VERSIONS_MOST: u32 = 100_000;
+
+impl Config {
+    /// What a value alone cannot tell; run before anything starts.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        self.partitions()?;
+        let header = self.client_ip_header()?;
+        anyhow::ensure!(
+            header.is_some() || self.http.trusted_proxies.is_empty(),
+            "http.trusted_proxies are of no use without http.client_ip_header; set it to the header \
+             they write, such as x-forwarded-for"
+        );
+        let namespace = &self.journal.namespace;
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        anyhow::ensure!(
+            !namespace.is_empty() && namespace.len() <= 32 && namespace.bytes().all(plain),
+            "journal.namespace must be 1 to 32 letters, digits, - or _"
+        );
+        anyhow::ensure!(
+            [1, 3, 5].contains(&self.journal.replicas),
+            "journal.replicas must be 1, 3 or 5"
+        );
+        anyhow::ensure!(
+            (1..=RULES_PER_ORG_MOST).contains(&self.alerts.rules_per_org_max),
+            "alerts.rules_per_org_max must be between 1 and {RULES_PER_ORG_MOST}"
+        );
+        anyhow::ensure!(
+            (1..=POLICY_VERSIONS_MOST).contains(&self.policies.versions_per_org_max),
+            "policies.versions_per_org_max must be between 1 and {POLICY_VERSIONS_MOST}"
+        );
+        anyhow::ensure!(
+            self.delivery.concurrency > 0,
+            "delivery.concurrency must be at least 1"
+        );
+        anyhow::ensure!(
+            (1..=ENDPOINT_CONCURRENCY_MOST).contains(&self.delivery.endpoint_concurrency),
+            "delivery.endpoint_concurrency must be 1 to {ENDPOINT_CONCURRENCY_MOST}"
+        );
+        anyhow::ensure!(
+            (1..=10_000).contains(&self.redis.timeout_ms),
+            "redis.timeout_ms must be between 1 and 10000"
+        );
+        anyhow::ensure!(
+            self.events.retention_days > 0,
+            "events.retention_days must be at least 1"
+        );
+        anyhow::ensure!(
+            self.delivery.retention_days > 0,
+            "delivery.retention_days must be at least 1"
+        );
+        Operators::read(&self.accounts)?;
+        if let Some(url) = &self.console.receiver_url {
+            anyhow::ensure!(
+                Url::parse(url).is_ok_and(|url| ["http", "https"].contains(&url.scheme())),
+                "console.receiver_url must be an http:// or https:// URL"
+            );
+        }
+        mail::check(&self.mail)?;
+        anyhow::ensure!(
+            self.files.url.is_some() || !self.files.archive_days,
+            "files.archive_days needs files.url, where the days are kept"
+        );
+        anyhow::ensure!(
+            self.files.s3_access_key_id.is_some() == self.files.s3_secret_access_key.is_some(),
+            "files.s3_access_key_id and files.s3_secret_access_key are set together or not at all"
+        );
+        if let Some(secret) = &self.delivery.signing_secret {
+            anyhow::ensure!(
+                !secret.expose_secret().is_empty(),
+                "delivery.signing_secret is empty; leave it out to send unsigned webhooks"
+            );
+        }
+        if let Some(previous) = &self.delivery.previous_signing_secret {
+            anyhow::ensure!(
+                self.delivery.signing_secret.is_some() && !previous.expose_secret().is_empty(),
+                "delivery.previous_signing_secret is what delivery.signing_secret was before; it is set \
+                 beside that one, and is not empty"
+            );
+        }
+        Vault::open(&self.secrets)?;
+        anyhow::ensure!(
+            self.secrets.key.is_some() || self.secrets.previous_key.is_none(),
+            "secrets.previous_key is what secrets.key was before; it is set beside that one"
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! The settings `limits.*`.
+
+use domain::limit::{Operation, Quota};
+use serde::{Deserialize, Serialize};
+
+/// How much one caller may do, by operation.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    pub ingest: Quota,
+    pub list: Quota,
+    pub export: Quota,
+    pub decisions: Quota,
+    pub rule_writes: Quota,
+    pub login: Quota,
+    pub register: Quota,
+    pub password_reset: Quota,
+    pub confirm: Quota,
+    pub key_lookups: Quota,
+    pub invitations: Quota,
+    pub refused_logins: Quota,
+    pub mails: Quota,
+    pub key_writes: Quota,
+    pub rule_tries: Quota,
+    pub rule_previews: Quota,
+    pub policy_writes: Quota,
+    pub policy_tries: Quota,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            ingest: Operation::Ingest.quota(),
+            list: Operation::List.quota(),
+            export: Operation::Export.quota(),
+            decisions: Operation::Decide.quota(),
+            rule_writes: Operation::RuleWrite.quota(),
+            login: Operation::Login.quota(),
+            register: Operation::Register.quota(),
+            password_reset: Operation::PasswordReset.quota(),
+            confirm: Operation::Confirm.quota(),
+            key_lookups: Operation::KeyLookup.quota(),
+            invitations: Operation::Invite.quota(),
+            refused_logins: Operation::RefusedLogin.quota(),
+            mails: Operation::MailTo.quota(),
+            key_writes: Operation::KeyWrite.quota(),
+            rule_tries: Operation::RuleTry.quota(),
+            rule_previews: Operation::RulePreview.quota(),
+            policy_writes: Operation::PolicyWrite.quota(),
+            policy_tries: Operation::PolicyTry.quota(),
+        }
+    }
+}
+
+impl Limits {
+    pub fn quota(&self, operation: Operation) -> Quota {
+        match operation {
+            Operation::Ingest => self.ingest,
+            Operation::List => self.list,
+            Operation::Export => self.export,
+            Operation::Decide => self.decisions,
+            Operation::RuleWrite => self.rule_writes,
+            Operation::Login => self.login,
+            Operation::Register => self.register,
+            Operation::PasswordReset => self.password_reset,
+            Operation::Confirm => self.confirm,
+            Operation::KeyLookup => self.key_lookups,
+            Operation::Invite => self.invitations,
+            Operation::RefusedLogin => self.refused_logins,
+            Operation::MailTo => self.mails,
+            Operation::KeyWrite => self.key_writes,
+            Operation::RuleTry => self.rule_tries,
+            Operation::RulePreview => self.rule_previews,
+            Operation::PolicyWrite => self.policy_writes,
+            Operation::PolicyTry => self.policy_tries,
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! `GET /v1/overview`: what people look at first: how much comes in, what was delivered, what was decided and how
+//! soon.
+//!
+//! Nothing here costs more because there is more of it: events are counted as they are indexed, and of deliveries
+//! and decisions the newest are read, as many as `store` bounds.
+
+use std::collections::BTreeMap;
+
+use axum::{
+    Json,
+    extract::{FromRequestParts, State},
+    http::request::Parts,
+};
+use domain::{
+    DeliveryId, OrgId, Timestamp,
+    account::change::What,
+    delivery,
+    event::{EventView, Filter},
+};
+use journal::streams::Log;
+use policy::Verdict;
+use serde::Serialize;
+use store::{
+    Store,
+    deliveries::over_time::DeliveriesOverTime,
+    events::{DecisionMade, EventsWanted, Newest, Order, StoredEvent, TypeCounts},
+};
+use utoipa::ToSchema;
+
+use crate::{
+    decisions::record,
+    edge::{
+        Problem,
+        caller::{Anybody, Member},
+        problem::Refusals,
+        read,
+    },
+    events::over_time::{self, OverTime},
+    planes::ControlPlane,
+};
+
+/// Among how many the newest that is not about accounts is looked for: people log in less often than agents act.
+const LOOKED_AT: u32 = 50;
+
+const PARAMETERS: [&str; 3] = ["interval", "from", "to"];
+
+/// Over which time.
+#[derive(Debug, Default, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct OverviewParams {
+    /// `minute` (kept for 7 days), `hour` (the default) or `day`, in UTC.
+    interval: Option<String>,
+    /// RFC 3339; by default an hour, a day or 30 days before `to`, by the interval.
+    #[param(format = DateTime)]
+    from: Option<String>,
+    /// RFC 3339; now unless given.
+    #[param(format = DateTime)]
+    to: Option<String>,
+}
+
+/// What happened over a time. Every interval is there, oldest first, also those in which nothing did.
+#[derive(Serialize, ToSchema)]
+pub struct Overview {
+    /// The start of the first interval.
+    #[schema(value_type = String, format = DateTime)]
+    from: Timestamp,
+    /// The end of the last one.
+    #[schema(value_type = String, format = DateTime)]
+    to: Timestamp,
+    interval: &'static str,
+    events: EventsOverview,
+    deliveries: DeliveriesOverview,
+    decisions: DecisionsOverview,
+    /// False if what happened last may be missing, because the index or the record is behind.
+    fresh: bool,
+}
+
+/// Events, by the time they occurred.
+#[derive(Serialize, ToSchema)]
+pub struct EventsOverview {
+    total: u64,
+    /// When the newest occurred that is not about accounts, such as a login, whatever time is shown; `null` if there is
+    /// none among the newest 50 of all.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_at: Option<Timestamp>,
+    buckets: Vec<EventsBucket>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct EventsBucket {
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+    total: u64,
+}
+
+/// Deliveries, by the time of their event; a test or a summary by its own. What a rule does not send is not among them,
+/// and what is older than deliveries are kept is gone.
+#[derive(Serialize, ToSchema)]
+pub struct DeliveriesOverview {
+    delivered: u64,
+    failed: u64,
+    canceled: u64,
+    /// Under way: `pending`, `scheduled` or `held`.
+    pending: u64,
+    /// False if there are so many that only the newest 100,000 were counted.
+    complete: bool,
+    /// The one under way whose event is the oldest, whatever time is shown.
+    oldest_undelivered: Option<OldestUndelivered>,
+    buckets: Vec<DeliveriesBucket>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct OldestUndelivered {
+    #[schema(value_type = String, example = "dlv_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    id: DeliveryId,
+    #[schema(value_type = String, format = DateTime)]
+    matched_at: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct DeliveriesBucket {
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+    delivered: u64,
+    failed: u64,
+    pending: u64,
+    #[serde(skip)]
+    canceled: u64,
+}
+
+/// Decisions, by the time they were asked for.
+#[derive(Serialize, ToSchema)]
+pub struct DecisionsOverview {
+    total: u64,
+    allowed: u64,
+    denied: u64,
+    modified: u64,
+    escalated: u64,
+    /// How long half of them took at most, in microseconds, from the request to the verdict; the time in which the
+    /// journal recorded it is not in it.
+    p50_us: Option<u32>,
+    /// The same of 99 in 100.
+    p99_us: Option<u32>,
+    /// How many decisions these two are of: the newest, as far as they say how long they took.
+    measured: usize,
+    /// False if there are so many that all but `total` is of the newest 10,000.
+    complete: bool,
+    buckets: Vec<DecisionsBucket>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct DecisionsBucket {
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+    allowed: u64,
+    denied: u64,
+    modified: u64,
+    escalated: u64,
+    p99_us: Option<u32>,
+}
+
+/// What is read for it.
+struct Seen {
+    events: Option<TypeCounts>,
+    last_at: Option<Timestamp>,
+    deliveries: DeliveriesOverTime,
+    oldest_undelivered: Option<(DeliveryId, Timestamp)>,
+    decisions: Newest<DecisionMade>,
+}
+
+/// Shows what happened lately: events, deliveries and decisions over time.
+#[utoipa::path(
+    get, path = "/v1/overview", tag = "overview", security(("session" = [])),
+    params(OverviewParams),
+    responses((status = 200, description = "What happened", body = Overview), Refusals),
+)]
+pub async fn overview(
+    State(plane): State<ControlPlane>,
+    member: Member<Anybody>,
+    params: OverviewParams,
+) -> Result<Json<Overview>, Problem> {
+    let texts = [&params.interval, &params.from, &params.to].map(Option::as_deref);
+    let shown = OverTime::read(texts, plane.clock.now())?;
+    let (indexed, recorded) = tokio::join!(
+        plane.wait_until_fresh(member.org, Log::Events),
+        plane.wait_until_fresh(member.org, Log::Outcomes),
+    );
+    let fresh = indexed? && recorded?;
+    let store = plane.store.clone();
+    let query = async move { look(&store, member.org, shown).await };
+    let seen = plane.turns.run(member.org, query).await?;
+    Overview::new(shown, seen, fresh).map(Json)
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for OverviewParams {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let mut params = Self::default();
+        for (name, value) in read::pairs(parts, state).await? {
+            let slot = match name.as_str() {
+                "interval" => &mut params.interval,
+                "from" => &mut params.from,
+                "to" => &mut params.to,
+                _ => return Err(read::unknown_parameter(&name, &PARAMETERS)),
+            };
+            read::once(&name, slot, value)?;
+        }
+        Ok(params)
+    }
+}
+
+async fn look(store: &Store, org: OrgId, shown: OverTime) -> Result<Seen, store::Error> {
+    let range = (shown.from, shown.to);
+    let starts: Vec<Timestamp> = shown.starts().collect();
+    let newest = EventsWanted {
+        filter: Filter::default(),
+        order: Order::NewestFirst,
+        after: None,
+        limit: LOOKED_AT,
+    };
+    let newest = store.list_events(org, &newest).await?.rows;
+    let newest = newest.iter().find(|event| !is_of_accounts(event));
+    let decisions = Filter {
+        from: Some(shown.from),
+        to: Some(shown.to),
+        event_type: vec![record::EVENT_TYPE.to_owned()],
+        // There is an index of what was not simply a success; a decision never is.
+        result: Verdict::ALL
+            .map(|one| record::result(one).to_owned())
+            .to_vec(),
+        ..Filter::default()
+    };
+    Ok(Seen {
+        events: store
+            .event_counts_with(org, shown.grain, range, record::EVENT_TYPE)
+            .await?,
+        last_at: newest.map(|event| event.id.time()),
+        deliveries: store.deliveries_over_time(org, &starts, shown.to).await?,
+        oldest_undelivered: store.oldest_undelivered(org).await?,
+        decisions: store.newest_decisions(org, decisions).await?,
+    })
+}
+
+fn is_of_accounts(event: &StoredEvent) -> bool {
+    let event = EventView::parse(&event.json).unwrap_or_default();
+    let event_type = event.text("event_type").unwrap_or_default();
+    What::ALL.iter().any(|what| what.event_type() == event_type)
+}
+
+impl Overview {
+    fn new(shown: OverTime, seen: Seen, fresh: bool) -> Result<Self, Problem> {
+        let counts = seen.events.ok_or_else(over_time::too_many_values)?;
+        let decisions_in_all = counts.values().map(|(_, of_type)| of_type).sum();
+        Ok(Self {
+            from: shown.from,
+            to: shown.to,
+            interval: shown.grain.as_str(),
+            events: EventsOverview::new(shown, &counts, seen.last_at),
+            deliveries: DeliveriesOverview::new(shown, seen.deliveries, seen.oldest_undelivered),
+            decisions: DecisionsOverview::new(shown, decisions_in_all, &seen.decisions),
+            fresh,
+        })
+    }
+}
+
+impl EventsOverview {
+    fn new(shown: OverTime, counts: &TypeCounts, last_at: Option<Timestamp>) -> Self {
+        let bucket = |at| EventsBucket {
+            at,
+            total: counts.get(&at).map_or(0, |(all, _)| *all),
+        };
+        Self {
+            total: counts.values().map(|(all, _)| all).sum(),
+            last_at,
+            buckets: shown.starts().map(bucket).collect(),
+        }
+    }
+}
+
+impl DeliveriesOverview {
+    fn new(
+        shown: OverTime,
+        found: DeliveriesOverTime,
+        oldest: Option<(DeliveryId, Timestamp)>,
+    ) -> Self {
+        let starts = shown.starts();
+        let mut buckets: Vec<DeliveriesBucket> = starts
+            .map(|at| DeliveriesBucket {
+                at,
+                ..DeliveriesBucket::default()
+            })
+            .collect();
+        for one in found.counts {
+            let state = delivery::State::named(&one.state);
+            let (Some(bucket), Some(state)) = (buckets.get_mut(one.interval), state) else {
+                continue;
+            };
+            let count = match state {
+                delivery::State::Delivered => &mut bucket.delivered,
+                delivery::State::Failed => &mut bucket.failed,
+                delivery::State::Canceled => &mut bucket.canceled,
+                delivery::State::Pending | delivery::State::Scheduled | delivery::State::Held => {
+                    &mut bucket.pending
+                }
+                delivery::State::Suppressed
+                | delivery::State::Snoozed
+                | delivery::State::Shadow => continue,
+            };
+            *count += one.deliveries;
+        }
+        let sum = |count: fn(&DeliveriesBucket) -> u64| buckets.iter().map(count).sum();
+        Self {
+            delivered: sum(|bucket| bucket.delivered),
+            failed: sum(|bucket| bucket.failed),
+            canceled: sum(|bucket| bucket.canceled),
+            pending: sum(|bucket| bucket.pending),
+            complete: found.is_complete,
+            oldest_undelivered: oldest.map(|(id, matched_at)| OldestUndelivered { id, matched_at }),
+            buckets,
+        }
+    }
+}
+
+impl DecisionsOverview {
+    fn new(shown: OverTime, total: u64, found: &Newest<DecisionMade>) -> Self {
+        let mut by_start: BTreeMap<Timestamp, Vec<&DecisionMade>> = BTreeMap::new();
+        for one in &found.events {
+            let start = shown.start_of(one.id.time());
+            by_start.entry(start).or_default().push(one);
+        }
+        let none = Vec::new();
+        let buckets: Vec<DecisionsBucket> = shown
+            .starts()
+            .map(|at| DecisionsBucket::new(at, by_start.get(&at).unwrap_or(&none)))
+            .collect();
+        let sum = |count: fn(&DecisionsBucket) -> u64| buckets.iter().map(count).sum();
+        let took = Took::of(found.events.iter());
+        Self {
+            total,
+            allowed: sum(|bucket| bucket.allowed),
+            denied: sum(|bucket| bucket.denied),
+            modified: sum(|bucket| bucket.modified),
+            escalated: sum(|bucket| bucket.escalated),
+            p50_us: took.percentile(50),
+            p99_us: took.percentile(99),
+            measured: took.0.len(),
+            complete: found.is_complete,
+            buckets,
+        }
+    }
+}
+
+impl DecisionsBucket {
+    fn new(at: Timestamp, decisions: &[&DecisionMade]) -> Self {
+        let count = |verdict| {
+            let result = record::result(verdict);
+            decisions.iter().filter(|one| one.result == result).count() as u64
+        };
+        Self {
+            at,
+            allowed: count(Verdict::Allow),
+            denied: count(Verdict::Deny),
+            modified: count(Verdict::Modify),
+            escalated: count(Verdict::Escalate),
+            p99_us: Took::of(decisions.iter().copied()).percentile(99),
+        }
+    }
+}
+
+/// How long decisions took, in microseconds, the shortest first.
+struct Took(Vec<u32>);
+
+impl Took {
+    fn of<'d>(decisions: impl Iterator<Item = &'d DecisionMade>) -> Self {
+        let mut took: Vec<u32> = decisions.filter_map(|one| one.took_us).collect();
+        took.sort_unstable();
+        Self(took)
+    }
+
+    /// The shortest time that so many in a hundred did not exceed.
+    fn percentile(&self, percent: usize) -> Option<u32> {
+        let rank = (self.0.len() * percent).div_ceil(100);
+        self.0.get(rank.checked_sub(1)?).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_the_shortest_time_that_so_many_did_not_exceed() {
+        let took = |times: std::ops::RangeInclusive<u32>| Took(times.collect());
+        assert_eq!(took(1..=100).percentile(99), Some(99));
+        assert_eq!(took(1..=100).percentile(50), Some(50));
+        assert_eq!(took(1..=3).percentile(50), Some(2));
+        assert_eq!(took(7..=7).percentile(99), Some(7));
+        assert_eq!(Took(Vec::new()).percentile(99), None);
+    }
+}

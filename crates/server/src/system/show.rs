@@ -1,0 +1,88 @@
+//! `GET /v1/system`.
+
+use axum::{Json, extract::State};
+use clap::ValueEnum as _;
+use domain::{Timestamp, error_code::ErrorCode};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{
+    days::{self, DayBody},
+    dependencies::{self, DependencyBody},
+    logs::{self, DeadLettersBody, LogBody},
+};
+use crate::{
+    edge::{
+        Problem,
+        caller::{Anybody, Member},
+        problem::Refusals,
+    },
+    planes::ControlPlane,
+    roles::Role,
+};
+
+/// How this deployment is, as the node that was asked sees it.
+#[derive(Serialize, ToSchema)]
+pub struct SystemBody {
+    #[schema(example = "0.1.0")]
+    version: &'static str,
+    /// When the node that was asked began.
+    #[schema(value_type = String, format = DateTime)]
+    started_at: Timestamp,
+    /// What that node does.
+    #[schema(example = json!(["api", "index", "match", "deliver"]))]
+    roles: Vec<String>,
+    dependencies: Vec<DependencyBody>,
+    /// Those that the journal can tell about now.
+    logs: Vec<LogBody>,
+    /// `null` while the journal does not answer.
+    #[schema(required)]
+    dead_letters: Option<DeadLettersBody>,
+    days: Vec<DayBody>,
+    /// Changes of the schema that this binary knows and the database does not have yet.
+    pending_migrations: usize,
+}
+
+/// Shows how this deployment is; for operators.
+///
+/// Operators are the people of `accounts.operators`. What does not answer within a second is told as down.
+#[utoipa::path(
+    get, path = "/v1/system", tag = "system", security(("session" = [])),
+    responses(
+        (status = 200, description = "How it is", body = SystemBody),
+        Refusals,
+    ),
+)]
+pub async fn show(
+    State(plane): State<ControlPlane>,
+    member: Member<Anybody>,
+) -> Result<Json<SystemBody>, Problem> {
+    let person = plane.store.member(member.org, member.user).await?;
+    if !person.is_some_and(|person| plane.operators.include(&person.email)) {
+        let detail = "This is for those who run this deployment, whom `accounts.operators` names.";
+        return Err(Problem::new(ErrorCode::Forbidden, detail));
+    }
+    let (dependencies, logs, dead_letters, days, pending_migrations) = tokio::join!(
+        dependencies::ask(&plane),
+        logs::states(&plane),
+        logs::dead_letters(&plane.journal),
+        days::of(&plane),
+        plane.store.pending_migrations(),
+    );
+    Ok(Json(SystemBody {
+        version: env!("CARGO_PKG_VERSION"),
+        started_at: plane.process.started_at,
+        roles: plane.process.roles.iter().copied().map(name).collect(),
+        dependencies,
+        logs,
+        dead_letters,
+        days: days?,
+        pending_migrations: pending_migrations?,
+    }))
+}
+
+/// As the command line has it.
+fn name(role: Role) -> String {
+    let value = role.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}

@@ -1,0 +1,80 @@
+//! A rule is tried on the newest events, and says of each what it makes of it and why.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::deployment::{Deployment, Running, event, ok};
+use crate::errors::problem;
+
+const PREVIEW: &str = "/v1/alert-rules/preview";
+
+#[tokio::test]
+async fn a_rule_that_is_given_or_saved_is_tried_on_the_newest_events() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let pattern = json!({"agent_id": ["agent-2"]});
+    let first = customer.ingest(&event("agent-1")).await;
+    let second = customer.ingest(&event("agent-2")).await;
+    let given = json!({"rule": {"match": pattern, "except": [{"result": ["success"]}]}});
+    let answer = ok(customer.post(PREVIEW, &given).await).await;
+    assert_eq!(answer["matched"], 1, "{answer}");
+    let events = answer["events"].as_array().expect("events");
+    let ids: Vec<&Value> = events.iter().map(|one| &one["event"]["id"]).collect();
+    assert_eq!(ids, [&json!(second), &json!(first)], "newest first");
+    assert_eq!(events[0]["matches"], true);
+    assert_eq!(events[1]["matches"], false);
+    assert_eq!(
+        events[1]["leaves"],
+        json!([{"path": "agent_id", "op": "equals", "wanted": "agent-2", "seen": "agent-1", "pass": false}])
+    );
+    assert_eq!(events[1]["except"][0]["matches"], false);
+
+    let newest = json!({"rule": {"match": pattern}, "limit": 1});
+    let answer = ok(customer.post(PREVIEW, &newest).await).await;
+    assert_eq!(answer["events"].as_array().map(Vec::len), Some(1));
+
+    let saved = customer.rule(pattern, "https://example.com/hook").await;
+    let named = ok(customer.post(PREVIEW, &json!({"rule_id": saved})).await).await;
+    assert_eq!(named["matched"], 1, "{named}");
+}
+
+#[tokio::test]
+async fn a_preview_is_refused_for_what_is_wrong_with_it() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    for (body, status) in [
+        (json!({}), StatusCode::UNPROCESSABLE_ENTITY),
+        (
+            json!({"rule": {"match": {"result": "denied"}}}),
+            StatusCode::UNPROCESSABLE_ENTITY,
+        ),
+        (
+            json!({"rule": {"match": {}}, "limit": 101}),
+            StatusCode::UNPROCESSABLE_ENTITY,
+        ),
+        (
+            json!({"rule": {"match": {}}, "limit": 0}),
+            StatusCode::UNPROCESSABLE_ENTITY,
+        ),
+        (
+            json!({"rule_id": "rul_01jcq3k5m8e9ratvw2x4y6z8ab"}),
+            StatusCode::NOT_FOUND,
+        ),
+    ] {
+        problem(customer.post(PREVIEW, &body).await, status.as_u16()).await;
+    }
+}
+
+#[tokio::test]
+async fn previews_have_a_limit_of_their_own() {
+    let deployment = Deployment::new()
+        .with("LIMITS__RULE_PREVIEWS", "2/60s")
+        .with("LIMITS__RULE_TRIES", "1/60s");
+    let running = Running::start(deployment);
+    let body = json!({"rule": {"match": {}}});
+    for _ in 0..2 {
+        ok(running.customer.post(PREVIEW, &body).await).await;
+    }
+    let answer = running.customer.post(PREVIEW, &body).await;
+    problem(answer, 429).await;
+}

@@ -1,0 +1,139 @@
+//! What the trail must still be told of accounts: keys, members, invitations and logins.
+//!
+//! Every change writes its row in its own transaction, so that what was done is told, and nothing else.
+
+use domain::{OrgId, Timestamp, UserId, account::change::What};
+use serde_json::{Map, Value};
+use sqlx::{FromRow, PgConnection, types::time::OffsetDateTime};
+use uuid::Uuid;
+
+use crate::{
+    Error, Store,
+    times::{from_database, to_database},
+};
+
+/// What somebody did with accounts, for the trail.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccountChange {
+    pub org: OrgId,
+    pub id: Uuid,
+    pub what: What,
+    /// The person; of a refused login, whose account it is.
+    pub by: String,
+    pub at: Timestamp,
+    /// Whom or what it was done to, and how it was before.
+    pub details: Map<String, Value>,
+}
+
+/// Who changes something, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Hand {
+    pub org: OrgId,
+    pub user: UserId,
+    pub at: Timestamp,
+}
+
+impl Store {
+    /// What was done before `made_before` and the trail was not told of, of all organisations, oldest first.
+    pub async fn untold_account_changes(
+        &self,
+        made_before: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<AccountChange>, Error> {
+        let rows: Vec<Row> = sqlx::query_as(
+            "SELECT org_id, id, what, made_by, details, made_at
+             FROM account_changes WHERE made_at < $1 ORDER BY made_at LIMIT $2",
+        )
+        .bind(to_database(made_before))
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter().map(AccountChange::try_from).collect()
+    }
+
+    /// What was done in an organisation and the trail was not told of.
+    pub async fn untold_account_changes_of(
+        &self,
+        org: OrgId,
+        limit: u32,
+    ) -> Result<Vec<AccountChange>, Error> {
+        let rows: Vec<Row> = sqlx::query_as(
+            "SELECT org_id, id, what, made_by, details, made_at
+             FROM account_changes WHERE org_id = $1 ORDER BY made_at LIMIT $2",
+        )
+        .bind(org.uuid())
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter().map(AccountChange::try_from).collect()
+    }
+
+    /// The trail has the audit event of this change.
+    pub async fn account_change_told(&self, change: &AccountChange) -> Result<(), Error> {
+        sqlx::query("DELETE FROM account_changes WHERE org_id = $1 AND id = $2")
+            .bind(change.org.uuid())
+            .bind(change.id)
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+
+    /// Notes that somebody was refused to log in to the account of `hand`.
+    pub async fn login_refused(&self, hand: Hand, details: Value) -> Result<(), Error> {
+        let mut connection = self.pool.acquire().await?;
+        note(&mut connection, hand, What::LoginRefused, details).await
+    }
+}
+
+/// Notes a change that is made in this transaction. `details` is an object.
+pub(crate) async fn note(
+    transaction: &mut PgConnection,
+    hand: Hand,
+    what: What,
+    details: Value,
+) -> Result<(), Error> {
+    sqlx::query(
+        "INSERT INTO account_changes (org_id, what, made_by, details, made_at) VALUES ($1, $2, $3, $4, $5)",
+    )
+    .bind(hand.org.uuid())
+    .bind(what.as_str())
+    .bind(hand.user.to_string())
+    .bind(details.to_string())
+    .bind(to_database(hand.at))
+    .execute(transaction)
+    .await?;
+    Ok(())
+}
+
+#[derive(FromRow)]
+struct Row {
+    org_id: Uuid,
+    id: Uuid,
+    what: String,
+    made_by: String,
+    details: String,
+    made_at: OffsetDateTime,
+}
+
+impl TryFrom<Row> for AccountChange {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        let org = OrgId::from_uuid(row.org_id);
+        let inconsistent = |problem: String| Error::Inconsistent {
+            what: "a change of accounts",
+            problem: format!("{org}: {problem}"),
+        };
+        let what = What::named(&row.what)
+            .ok_or_else(|| inconsistent(format!("`{}` does not happen to accounts", row.what)))?;
+        let details = serde_json::from_str(&row.details);
+        Ok(Self {
+            org,
+            id: row.id,
+            what,
+            by: row.made_by,
+            at: from_database(row.made_at),
+            details: details.map_err(|error| inconsistent(error.to_string()))?,
+        })
+    }
+}

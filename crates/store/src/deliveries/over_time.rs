@@ -1,0 +1,90 @@
+//! Deliveries over time by where they stand, and the one that has waited longest.
+
+use domain::{DeliveryId, EventId, OrgId, Timestamp};
+use sqlx::types::time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::{Error, Store, times::from_database};
+
+/// How many deliveries of a time are counted, the newest first: each is read, because most are delivered and those
+/// have no index by state.
+const COUNTED_MAX: i64 = 100_000;
+
+/// How many deliveries there were in an interval, by their state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeliveriesAt {
+    /// Which interval, from 0.
+    pub interval: usize,
+    pub state: String,
+    pub deliveries: u64,
+}
+
+/// The deliveries of a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeliveriesOverTime {
+    pub counts: Vec<DeliveriesAt>,
+    /// Whether all of them were counted, and not only the newest.
+    pub is_complete: bool,
+}
+
+impl Store {
+    /// Counts an organisation's deliveries in the intervals that begin at `starts`, in order, the last of which ends
+    /// at `to`. A delivery is of the time in its id, which is that of its event, or of the test or summary it is.
+    pub async fn deliveries_over_time(
+        &self,
+        org: OrgId,
+        starts: &[Timestamp],
+        to: Timestamp,
+    ) -> Result<DeliveriesOverTime, Error> {
+        let first_at = |at: Timestamp| EventId::first_at(at).uuid();
+        let starts: Vec<Uuid> = starts.iter().map(|at| first_at(*at)).collect();
+        // Ids are in order of time, so an interval is found without reading the time from each.
+        let rows: Vec<(i32, String, i64)> = sqlx::query_as(
+            "SELECT width_bucket(id, $4) AS number, state, count(*)
+             FROM (SELECT id, state FROM deliveries WHERE org_id = $1 AND id >= $2 AND id < $3
+                   ORDER BY id DESC LIMIT $5) AS newest
+             GROUP BY number, state",
+        )
+        .bind(org.uuid())
+        .bind(starts.first().copied().unwrap_or_default())
+        .bind(first_at(to))
+        .bind(&starts)
+        .bind(COUNTED_MAX)
+        .fetch_all(&self.pool)
+        .await?;
+        let counted: i64 = rows.iter().map(|(.., count)| count).sum();
+        let counts = rows.into_iter().map(|(number, state, count)| DeliveriesAt {
+            // PostgreSQL counts them from 1.
+            interval: usize::try_from(number - 1).unwrap_or(0),
+            state,
+            deliveries: count.unsigned_abs(),
+        });
+        Ok(DeliveriesOverTime {
+            counts: counts.collect(),
+            is_complete: counted < COUNTED_MAX,
+        })
+    }
+
+    /// An organisation's delivery that is under way for longest, and when its event matched.
+    pub async fn oldest_undelivered(
+        &self,
+        org: OrgId,
+    ) -> Result<Option<(DeliveryId, Timestamp)>, Error> {
+        // One look at the index for each state: over several at once it is not in order of time.
+        let row: Option<(Uuid, OffsetDateTime)> = sqlx::query_as(
+            "(SELECT id, matched_at FROM deliveries
+              WHERE org_id = $1 AND state = 'pending' AND state <> 'delivered' ORDER BY id LIMIT 1)
+             UNION ALL
+             (SELECT id, matched_at FROM deliveries
+              WHERE org_id = $1 AND state = 'scheduled' AND state <> 'delivered' ORDER BY id LIMIT 1)
+             UNION ALL
+             (SELECT id, matched_at FROM deliveries
+              WHERE org_id = $1 AND state = 'held' AND state <> 'delivered' ORDER BY id LIMIT 1)
+             ORDER BY id LIMIT 1",
+        )
+        .bind(org.uuid())
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(row.map(|(id, at)| (DeliveryId::from_uuid(id), from_database(at))))
+    }
+}
