@@ -1,0 +1,56 @@
+// Builds the console into `dist`, each file also packed, as the server embeds it.
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import react from "@vitejs/plugin-react";
+import type { Plugin } from "vite";
+import { defineConfig } from "vitest/config";
+
+/** What a browser would wait for; pictures are packed already, and `index.html` gets a nonce per answer. */
+const PACKED = /\.(js|css|svg)$/;
+
+function packed(): Plugin {
+  return {
+    name: "packed",
+    apply: "build",
+    closeBundle() {
+      for (const name of readdirSync("dist", { recursive: true }) as string[]) {
+        if (!PACKED.test(name)) continue;
+        const path = join("dist", name);
+        const bytes = readFileSync(path);
+        writeFileSync(`${path}.br`, brotliCompressSync(bytes));
+        writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }));
+      }
+    },
+  };
+}
+
+/** `npm run dev` serves the pages and asks a running `watchbell dev` for the rest. */
+const server = process.env.WATCHBELL_URL ?? "http://127.0.0.1:8080";
+
+export default defineConfig({
+  plugins: [react(), packed()],
+  server: { proxy: { "/v1": server, "/openapi.json": server, "/healthz": server } },
+  build: {
+    target: "es2022",
+    // These know `light-dark()`; what would stand in for it does not see which scheme the person chose.
+    cssTarget: ["chrome123", "firefox120", "safari17.5"],
+    chunkSizeWarningLimit: 600,
+    modulePreload: { polyfill: false },
+  },
+  test: {
+    projects: [
+      { test: { name: "unit", include: ["src/**/*.test.ts"], environment: "node" } },
+      {
+        test: {
+          name: "e2e",
+          include: ["e2e/**/*.test.ts"],
+          globalSetup: "e2e/server.ts",
+          fileParallelism: false,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});
