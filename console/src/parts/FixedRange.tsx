@@ -1,0 +1,57 @@
+// Choosing from when to when, with the browser's own picker.
+import { Button, Popover, Stack, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { absolute } from "./clock";
+import type { Range } from "./TimeRange";
+
+interface FixedRangeProps {
+  /** What is looked at now. */
+  times: { from: string; to: string | undefined };
+  onClose: () => void;
+  onChange: (range: Range) => void;
+}
+
+/** The picker has times in local time. */
+const local = (text: string) => absolute(new Date(text), "local").replace(" ", "T").slice(0, 16);
+
+export default function FixedRange({ times, onClose, onChange }: FixedRangeProps) {
+  const [from, setFrom] = useState(local(times.from));
+  const [to, setTo] = useState(times.to ? local(times.to) : "");
+  const wrong = to !== "" && to <= from ? "Must be after the start" : undefined;
+  return (
+    <Popover opened onDismiss={onClose} position="bottom-start" trapFocus returnFocus withRoles={false}>
+      <Popover.Target>
+        <span />
+      </Popover.Target>
+      <Popover.Dropdown>
+        <Stack gap="xs">
+          <TextInput
+            type="datetime-local"
+            label="From"
+            value={from}
+            onChange={(event) => setFrom(event.currentTarget.value)}
+          />
+          <TextInput
+            type="datetime-local"
+            label="To (empty: now)"
+            value={to}
+            error={wrong}
+            onChange={(event) => setTo(event.currentTarget.value)}
+          />
+          <Button
+            size="xs"
+            disabled={from === "" || wrong !== undefined}
+            onClick={() =>
+              onChange({
+                from: new Date(from).toISOString(),
+                to: to === "" ? undefined : new Date(to).toISOString(),
+              })
+            }
+          >
+            Show
+          </Button>
+        </Stack>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}

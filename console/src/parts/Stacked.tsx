@@ -1,0 +1,27 @@
+// A table that becomes a stack of labelled rows where there is no room for columns.
+import { Table } from "@mantine/core";
+import type { ReactNode } from "react";
+import classes from "./Stacked.module.css";
+
+interface StackedProps {
+  /** What is listed, for who does not see it. */
+  label: string;
+  head: string[];
+  /** Rows, whose cells carry their column as `data-label`. */
+  children: ReactNode;
+}
+
+export function Stacked({ label, head, children }: StackedProps) {
+  return (
+    <Table className={classes.table} aria-label={label}>
+      <Table.Thead>
+        <Table.Tr>
+          {head.map((name) => (
+            <Table.Th key={name}>{name}</Table.Th>
+          ))}
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>{children}</Table.Tbody>
+    </Table>
+  );
+}

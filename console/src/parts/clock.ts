@@ -1,0 +1,98 @@
+// Times in words: how long ago, and when exactly, in the zone that the person chose.
+import { useSyncExternalStore } from "react";
+
+export type Zone = "local" | "utc";
+
+const ZONE_KEY = "watchbell.zone";
+const zoneWatchers = new Set<() => void>();
+let zone: Zone | undefined;
+
+/** What the person chose last, also in another tab. */
+function readZone(): Zone {
+  zone ??= localStorage.getItem(ZONE_KEY)?.includes("utc") ? "utc" : "local";
+  return zone;
+}
+
+function setZone(next: Zone | undefined): void {
+  zone = next;
+  if (next !== undefined) localStorage.setItem(ZONE_KEY, next);
+  for (const watcher of zoneWatchers) watcher();
+}
+
+function watchZone(watcher: () => void): () => void {
+  zoneWatchers.add(watcher);
+  return () => zoneWatchers.delete(watcher);
+}
+
+globalThis.addEventListener?.("storage", (event) => {
+  if (event.key === ZONE_KEY) setZone(undefined);
+});
+
+/** One for all times on the screen, because long lists are full of them. */
+export function useZone(): [Zone, (zone: Zone) => void] {
+  return [useSyncExternalStore(watchZone, readZone), setZone];
+}
+
+const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [
+  [60, "second"],
+  [60, "minute"],
+  [24, "hour"],
+  [30, "day"],
+  [12, "month"],
+  [Number.POSITIVE_INFINITY, "year"],
+];
+const words = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+
+/** Such as `3 min. ago` or `in 2 hr.` */
+export function relative(at: Date, now: Date): string {
+  let amount = (at.getTime() - now.getTime()) / 1_000;
+  if (Math.abs(amount) < 1) return "now";
+  for (const [many, unit] of STEPS) {
+    if (Math.abs(amount) < many) return words.format(Math.trunc(amount), unit);
+    amount /= many;
+  }
+  return words.format(Math.trunc(amount), "year");
+}
+
+/** Such as `2026-11-15 21:43:10.125`, which sorts and can be compared by eye. */
+export function absolute(at: Date, zone: Zone): string {
+  const shifted = zone === "utc" ? at : new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
+  const text = shifted.toISOString().replace("T", " ").replace("Z", "");
+  return zone === "utc" ? `${text} UTC` : text;
+}
+
+/** Such as `1.2 s` or `34 ms`. */
+export function duration(ms: number): string {
+  if (ms < 1) return `${Math.round(ms * 1_000)} µs`;
+  if (ms < 1_000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  if (ms < 3_600_000) return `${Math.round(ms / 60_000)} min`;
+  if (ms < 86_400_000) return `${(ms / 3_600_000).toFixed(1)} h`;
+  return `${(ms / 86_400_000).toFixed(1)} d`;
+}
+
+// One clock for all times on the screen: it ticks while somebody looks.
+let now = new Date();
+let timer: ReturnType<typeof setInterval> | undefined;
+const watchers = new Set<() => void>();
+
+function watch(watcher: () => void): () => void {
+  watchers.add(watcher);
+  // It stood still while nobody looked.
+  if (timer === undefined) now = new Date();
+  timer ??= setInterval(() => {
+    now = new Date();
+    for (const one of watchers) one();
+  }, 1_000);
+  return () => {
+    watchers.delete(watcher);
+    if (watchers.size === 0) {
+      clearInterval(timer);
+      timer = undefined;
+    }
+  };
+}
+
+export function useNow(): Date {
+  return useSyncExternalStore(watch, () => now);
+}

@@ -1,0 +1,129 @@
+// Every screen on one page. Each comes when it is first looked at.
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+} from "@tanstack/react-router";
+import { Problem } from "./api/problem";
+import { me, queries } from "./api/queries";
+import { whenSessionEnds } from "./api/session";
+import { Trouble } from "./parts/Answered";
+import { Page } from "./parts/Page";
+import { parseSearch, type Search, stringifySearch } from "./search";
+import Root from "./shell/Root";
+import Shell from "./shell/Shell";
+
+const root = createRootRoute({
+  component: Root,
+  notFoundComponent: lazyRouteComponent(styled(() => import("./shell/Lost"))),
+});
+
+/** What only who is logged in may see; others are asked to, and come back. */
+const inside = createRoute({
+  getParentRoute: () => root,
+  id: "inside",
+  component: Shell,
+  beforeLoad: async ({ location }) => {
+    try {
+      await queries.ensureQueryData(me);
+    } catch (error) {
+      if (!(error instanceof Problem && error.isUnauthenticated)) throw error;
+      throw redirect({ to: "/sign-in", search: { next: location.href } });
+    }
+  },
+  errorComponent: ({ error }) => <Trouble error={error} again={() => router.invalidate()} />,
+});
+
+const outside = createRoute({
+  getParentRoute: () => root,
+  id: "outside",
+  component: lazyRouteComponent(() => import("./shell/Outside")),
+});
+
+const validateSearch = (search: Record<string, unknown>) => search as Search;
+type Screen = Parameters<typeof lazyRouteComponent>[0];
+
+function Broken({ error }: { error: unknown }) {
+  return (
+    <Page title="This page cannot be shown">
+      <Trouble error={error} again={() => router.invalidate()} />
+    </Page>
+  );
+}
+
+/** A screen that needs more styles than the first look. */
+function styled(load: Screen): Screen {
+  return async () => (await Promise.all([load(), import("./styles/rest")]))[0];
+}
+
+function screen(path: string, load: Screen) {
+  return createRoute({
+    getParentRoute: () => inside,
+    path,
+    validateSearch,
+    component: lazyRouteComponent(path === "/" ? load : styled(load)),
+    // What breaks one screen leaves the menu, and with it a way to the others.
+    errorComponent: Broken,
+  });
+}
+
+function door(path: string, load: Screen) {
+  return createRoute({
+    getParentRoute: () => outside,
+    path,
+    validateSearch,
+    component: lazyRouteComponent(styled(load)),
+  });
+}
+
+const screens = [
+  screen("/", () => import("./overview/Overview")),
+  screen("/setup", () => import("./setup/Setup")),
+  screen("/events", () => import("./events/Events")),
+  screen("/exports", () => import("./events/Exports")),
+  screen("/rules", () => import("./alerts/Rules")),
+  screen("/rules/new", () => import("./alerts/NewRule")),
+  screen("/rules/$id", () => import("./alerts/Rule")),
+  screen("/deliveries", () => import("./deliveries/Deliveries")),
+  screen("/deliveries/$id", () => import("./deliveries/Delivery")),
+  screen("/endpoints", () => import("./deliveries/Endpoints")),
+  screen("/endpoints/$id", () => import("./deliveries/Endpoint")),
+  screen("/signing-secrets", () => import("./deliveries/Secrets")),
+  screen("/decisions", () => import("./decisions/Decisions")),
+  screen("/approvals", () => import("./decisions/Approvals")),
+  screen("/policies", () => import("./policies/Policies")),
+  screen("/policies/new", () => import("./policies/NewVersion")),
+  screen("/policies/versions/$version", () => import("./policies/Version")),
+  screen("/keys", () => import("./accounts/Keys")),
+  screen("/members", () => import("./accounts/Members")),
+  screen("/sessions", () => import("./accounts/Sessions")),
+  screen("/security-log", () => import("./accounts/SecurityLog")),
+  screen("/system", () => import("./system/System")),
+];
+
+const doors = [
+  door("/sign-in", () => import("./accounts/SignIn")),
+  door("/register", () => import("./accounts/Register")),
+  door("/verify-email", () => import("./accounts/VerifyEmail")),
+  door("/forgot-password", () => import("./accounts/ForgotPassword")),
+  door("/reset-password", () => import("./accounts/ResetPassword")),
+  door("/accept-invitation", () => import("./accounts/AcceptInvitation")),
+];
+
+export const router = createRouter({
+  routeTree: root.addChildren([inside.addChildren(screens), outside.addChildren(doors)]),
+  parseSearch,
+  stringifySearch,
+  defaultPreload: "intent",
+  scrollRestoration: true,
+});
+
+whenSessionEnds(async () => {
+  const { location, matches } = router.state;
+  if (!matches.some((match) => match.routeId === inside.id)) return;
+  await router.navigate({ to: "/sign-in", search: { next: location.href }, replace: true });
+  // What was answered is not the business of whoever signs in next.
+  queries.clear();
+});

@@ -1,0 +1,8 @@
+// Where short notices appear: that something was saved, or was not.
+import "../styles/rest";
+import "@mantine/notifications/styles.css";
+import { Notifications } from "@mantine/notifications";
+
+export default function Notices() {
+  return <Notifications position="bottom-right" />;
+}

@@ -1,0 +1,168 @@
+// Everything around a screen for who is logged in: menu, search, who and how.
+import {
+  ActionIcon,
+  AppShell,
+  Box,
+  Burger,
+  Button,
+  Group,
+  Kbd,
+  NavLink,
+  Text,
+  useComputedColorScheme,
+  useMantineColorScheme,
+} from "@mantine/core";
+import { useDisclosure, useHotkeys } from "@mantine/hooks";
+import { IconMoon, IconSearch, IconSun, IconUser } from "@tabler/icons-react";
+import { Link, Outlet, useLocation } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
+import { useMe } from "../api/queries";
+import { WaitingCount } from "../decisions/WaitingCount";
+import { Loading } from "../parts/Answered";
+import { Logo } from "./Logo";
+import { PLACES } from "./places";
+
+const Found = lazy(() => import("./Finder"));
+const PersonMenu = lazy(() => import("./PersonMenu"));
+
+export default function Shell() {
+  const [open, { toggle, close }] = useDisclosure(false);
+  return (
+    <AppShell
+      header={{ height: 52 }}
+      navbar={{ width: 216, breakpoint: "sm", collapsed: { mobile: !open } }}
+      padding="md"
+    >
+      <a href="#main" className="skip-link">
+        Skip to content
+      </a>
+      <AppShell.Header>
+        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap">
+            <Burger
+              opened={open}
+              onClick={toggle}
+              hiddenFrom="sm"
+              size="sm"
+              aria-label="Menu"
+              aria-expanded={open}
+            />
+            <Logo />
+          </Group>
+          <Group gap="xs" wrap="nowrap">
+            <Finder />
+            <SchemeSwitch />
+            <Person />
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="xs" aria-label="Main">
+        {/* A menu that is away takes no keys. */}
+        <Box onClick={close} style={{ overflowY: "auto" }} visibleFrom={open ? undefined : "sm"}>
+          <Places />
+        </Box>
+      </AppShell.Navbar>
+      <AppShell.Main id="main" tabIndex={-1}>
+        <Suspense fallback={<Loading />}>
+          <Outlet />
+        </Suspense>
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+function Places() {
+  const { pathname } = useLocation();
+  const { operator } = useMe().user;
+  const isHere = (to: string) =>
+    to === "/" ? pathname === "/" : pathname === to || pathname.startsWith(`${to}/`);
+  return PLACES.map(({ group, places }) => (
+    <div key={group}>
+      <Text size="xs" fw={600} className="quiet" px="sm" pt="sm" pb={4}>
+        {group}
+      </Text>
+      {places
+        .filter((place) => operator || !place.operators)
+        .map((place) => (
+          <NavLink
+            key={place.to}
+            component={Link}
+            to={place.to}
+            label={place.name}
+            active={isHere(place.to)}
+            aria-current={isHere(place.to) ? "page" : undefined}
+            leftSection={<place.icon size={18} stroke={1.6} aria-hidden />}
+            rightSection={place.to === "/approvals" && <WaitingCount />}
+            py={6}
+          />
+        ))}
+    </div>
+  ));
+}
+
+/** Ctrl-K: go anywhere. What finds comes when it is first asked for. */
+function Finder() {
+  const [isAsked, setAsked] = useState(false);
+  const open = () => {
+    if (!isAsked) setAsked(true);
+    else import("./Finder").then((finder) => finder.open());
+  };
+  useHotkeys([["mod + K", open]], []);
+  return (
+    <>
+      <Button
+        size="compact-sm"
+        variant="default"
+        leftSection={<IconSearch size={14} />}
+        onClick={open}
+        visibleFrom="sm"
+        rightSection={<Kbd size="xs">Ctrl K</Kbd>}
+      >
+        Go to…
+      </Button>
+      <ActionIcon variant="default" onClick={open} hiddenFrom="sm" aria-label="Go to…">
+        <IconSearch size={16} />
+      </ActionIcon>
+      <Suspense>{isAsked && <Found />}</Suspense>
+    </>
+  );
+}
+
+function SchemeSwitch() {
+  const { setColorScheme } = useMantineColorScheme();
+  const scheme = useComputedColorScheme("light");
+  const other = scheme === "dark" ? "light" : "dark";
+  return (
+    <ActionIcon
+      variant="default"
+      onClick={() => setColorScheme(other)}
+      aria-label={`Use ${other} colours`}
+      title={`Use ${other} colours`}
+    >
+      {scheme === "dark" ? <IconSun size={16} /> : <IconMoon size={16} />}
+    </ActionIcon>
+  );
+}
+
+/** Who is logged in. The menu behind it comes when it is first opened. */
+function Person() {
+  const { user, organisation } = useMe();
+  const [isAsked, setAsked] = useState(false);
+  const button = (
+    <ActionIcon
+      variant="default"
+      aria-label={`${user.email}, ${organisation.name}`}
+      aria-haspopup="menu"
+      onClick={() => setAsked(true)}
+    >
+      <IconUser size={16} />
+    </ActionIcon>
+  );
+  return isAsked ? (
+    <Suspense fallback={button}>
+      <PersonMenu />
+    </Suspense>
+  ) : (
+    button
+  );
+}
