@@ -1,0 +1,65 @@
+// The two ways in which a key comes to its end: another takes its place, or it is refused from now on.
+import { Button, Modal, NativeSelect, Text } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { answer, api, type Body } from "../api/client";
+import { Confirm } from "../parts/Confirm";
+import { Form } from "../parts/Form";
+import { type Key, OVERLAPS } from "./keys";
+
+/** A day, as the server has it: time to change it everywhere. */
+const OVERLAP_S = "86400";
+
+interface RotateKeyProps {
+  old: Key;
+  close: () => void;
+  onMade: (key: Body<"MadeKey">) => void;
+}
+
+export function RotateKey({ old, close, onMade }: RotateKeyProps) {
+  const form = useForm({ initialValues: { overlap_s: OVERLAP_S } });
+  return (
+    <Modal opened onClose={close} title={`Rotate “${old.name}”`}>
+      <Form
+        form={form}
+        send={({ overlap_s }) => {
+          const body = { overlap_s: Number(overlap_s) };
+          return answer(api.POST("/v1/api-keys/{id}/rotate", { params: { path: { id: old.id } }, body }));
+        }}
+        done={onMade}
+        action="Make the new key"
+        beside={
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+        }
+      >
+        <Text size="sm">
+          Makes a new key with the same name, scopes and end. The old one goes on for a while, so that agents
+          can be changed over one by one. A key is rotated once; after that its successor is.
+        </Text>
+        <NativeSelect
+          label="How long the old key works"
+          data={OVERLAPS}
+          {...form.getInputProps("overlap_s")}
+        />
+      </Form>
+    </Modal>
+  );
+}
+
+export function RevokeKey({ old, close, onRevoked }: { old: Key; close: () => void; onRevoked: () => void }) {
+  return (
+    <Confirm
+      title={`Revoke “${old.name}”?`}
+      action="Revoke the key"
+      act={() => answer(api.DELETE("/v1/api-keys/{id}", { params: { path: { id: old.id } } }))}
+      done={onRevoked}
+      close={close}
+    >
+      <Text size="sm">
+        Whoever uses the key ending in <span className="mono">{old.hint}</span> is refused within a second, on
+        every node. This cannot be taken back. To change a key without a gap, rotate it instead.
+      </Text>
+    </Confirm>
+  );
+}

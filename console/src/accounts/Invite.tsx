@@ -1,0 +1,44 @@
+// Invites somebody. Where no mail is sent, the link is handed over by who invites.
+import { Button, Modal } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { answer, api, type Body } from "../api/client";
+import { Form } from "../parts/Form";
+import { EmailField, emailFault } from "./fields";
+import { RoleField } from "./roles";
+
+interface InviteProps {
+  close: () => void;
+  onInvited: (invitation: Body<"InvitationBody">) => void;
+}
+
+export function Invite({ close, onInvited }: InviteProps) {
+  const form = useForm({
+    initialValues: { email: "", role: "viewer" as Body<"MemberRole"> },
+    validate: { email: emailFault },
+  });
+  return (
+    <Modal opened onClose={close} title="Invite somebody">
+      <Form
+        form={form}
+        send={({ email, role }) =>
+          answer(api.POST("/v1/invitations", { body: { email: email.trim(), role } }))
+        }
+        done={onInvited}
+        action="Invite"
+        beside={
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+        }
+      >
+        <EmailField
+          description="An earlier invitation of this address stops working."
+          autoComplete="off"
+          data-autofocus
+          {...form.getInputProps("email")}
+        />
+        <RoleField {...form.getInputProps("role")} />
+      </Form>
+    </Modal>
+  );
+}

@@ -1,0 +1,90 @@
+// Another role for a member, and farewell to one.
+import { Button, Modal, Text } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { notifications } from "@mantine/notifications";
+import { useNavigate } from "@tanstack/react-router";
+import { useAddress } from "../address";
+import { answer, api, type Body } from "../api/client";
+import { queries, useMayManage, useMe } from "../api/queries";
+import { Confirm } from "../parts/Confirm";
+import { Form } from "../parts/Form";
+import { one } from "../search";
+import { leave } from "./login";
+import { RoleField } from "./roles";
+
+type Member = Body<"MemberBody">;
+
+export function MemberDialogs({ members }: { members: Member[] }) {
+  const [address, change] = useAddress();
+  const close = () => change({ role: undefined, remove: undefined });
+  const mayManage = useMayManage();
+  const me = useMe().user.id;
+  const changing = members.find(({ id }) => mayManage && id === one(address.role));
+  // Everybody may leave.
+  const removing = members.find(({ id }) => (mayManage || id === me) && id === one(address.remove));
+  const renewed = (message: string) => {
+    notifications.show({ color: "teal", message });
+    for (const of of [["members"], ["names"], ["me"]]) queries.invalidateQueries({ queryKey: of });
+    close();
+  };
+  return (
+    <>
+      {changing && <ChangeRole member={changing} close={close} done={renewed} />}
+      {removing && <Remove member={removing} close={close} done={renewed} />}
+    </>
+  );
+}
+
+interface DialogProps {
+  member: Member;
+  close: () => void;
+  done: (message: string) => void;
+}
+
+function ChangeRole({ member, close, done }: DialogProps) {
+  const form = useForm({ initialValues: { role: member.role } });
+  return (
+    <Modal opened onClose={close} title={`The role of ${member.email}`}>
+      <Form
+        form={form}
+        send={(body) => answer(api.PATCH("/v1/members/{id}", { params: { path: { id: member.id } }, body }))}
+        done={({ email, role }) => done(`${email} is ${role} now.`)}
+        action="Change the role"
+        disabled={form.values.role === member.role}
+        beside={
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+        }
+      >
+        <RoleField {...form.getInputProps("role")} />
+      </Form>
+    </Modal>
+  );
+}
+
+function Remove({ member, close, done }: DialogProps) {
+  const me = useMe().user;
+  const navigate = useNavigate();
+  const isMyself = member.id === me.id;
+  return (
+    <Confirm
+      title={isMyself ? "Leave the organisation?" : `Remove ${member.email}?`}
+      action={isMyself ? "Leave" : "Remove"}
+      act={() => answer(api.DELETE("/v1/members/{id}", { params: { path: { id: member.id } } }))}
+      done={() => {
+        if (!isMyself) return done(`${member.email} is removed.`);
+        leave(navigate);
+      }}
+      close={close}
+    >
+      <Text size="sm">
+        {isMyself
+          ? "Your account and your sessions end"
+          : `The account and all sessions of ${member.email} end`}{" "}
+        at once, and so do invitations made by it. API keys made by it belong to the organisation and go on:
+        revoke those that should not.
+      </Text>
+    </Confirm>
+  );
+}

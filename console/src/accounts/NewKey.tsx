@@ -1,0 +1,107 @@
+// Makes an API key: what it is called, what it may do, how long.
+import { Button, Checkbox, Group, Modal, NativeSelect, Text, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { answer, api, type Body } from "../api/client";
+import { Form } from "../parts/Form";
+import { endOf, LIFETIMES } from "./keys";
+import { AGENT_SCOPES, PRESETS, SCOPES } from "./scopes";
+
+interface NewKeyProps {
+  close: () => void;
+  onMade: (key: Body<"MadeKey">) => void;
+}
+
+export function NewKey({ close, onMade }: NewKeyProps) {
+  const form = useForm({
+    initialValues: { name: "", scopes: AGENT_SCOPES, expires_at: "" },
+    validate: {
+      name: (name: string) => (name.trim() === "" ? "Enter a name." : null),
+      scopes: (scopes: string[]) => (scopes.length === 0 ? "Choose at least one." : null),
+    },
+  });
+  return (
+    <Modal opened onClose={close} title="Make an API key" size="lg">
+      <Form
+        form={form}
+        send={({ name, scopes, expires_at }) => {
+          const body = { name: name.trim(), scopes, expires_at: endOf(expires_at, new Date()) };
+          return answer(api.POST("/v1/api-keys", { body }));
+        }}
+        done={onMade}
+        action="Make the key"
+        beside={
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+        }
+      >
+        <TextInput
+          label="Name"
+          description="For people: which agent or program uses it."
+          required
+          data-autofocus
+          {...form.getInputProps("name")}
+        />
+        <Scopes
+          chosen={form.values.scopes}
+          error={form.errors.scopes}
+          onChange={(scopes) => form.setFieldValue("scopes", scopes)}
+        />
+        <NativeSelect
+          label="When it ends"
+          description="A key with an end is one less to remember."
+          data={LIFETIMES}
+          {...form.getInputProps("expires_at")}
+        />
+      </Form>
+    </Modal>
+  );
+}
+
+interface ScopesProps {
+  chosen: string[];
+  error: React.ReactNode;
+  onChange: (scopes: string[]) => void;
+}
+
+function Scopes({ chosen, error, onChange }: ScopesProps) {
+  const isPreset = (scopes: string[]) =>
+    scopes.length === chosen.length && scopes.every((scope) => chosen.includes(scope));
+  return (
+    <Checkbox.Group
+      label="What it may do"
+      description="Give it no more than it needs. Begin with one of these:"
+      required
+      value={chosen}
+      onChange={onChange}
+      error={error}
+    >
+      <Group gap="xs" my="xs">
+        {PRESETS.map(({ name, scopes }) => (
+          <Button
+            key={name}
+            size="compact-xs"
+            variant={isPreset(scopes) ? "filled" : "default"}
+            aria-pressed={isPreset(scopes)}
+            onClick={() => onChange(scopes)}
+          >
+            {name}
+          </Button>
+        ))}
+      </Group>
+      {Object.entries(SCOPES).map(([scope, meaning]) => (
+        <Checkbox
+          key={scope}
+          value={scope}
+          size="xs"
+          my={6}
+          label={
+            <Text size="sm" component="span">
+              <span className="mono">{scope}</span> <span className="quiet">{meaning}</span>
+            </Text>
+          }
+        />
+      ))}
+    </Checkbox.Group>
+  );
+}

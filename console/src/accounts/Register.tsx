@@ -1,0 +1,94 @@
+// A new organisation and its owner. Where no mail is sent, one is signed in at once with what was typed.
+import { Alert, Anchor, Text, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { answer, api, type Body } from "../api/client";
+import { Problem } from "../api/problem";
+import { about } from "../api/queries";
+import { Form } from "../parts/Form";
+import { Card } from "../shell/Outside";
+import { EmailField, emailFault, NewPasswordField, newPasswordFault } from "./fields";
+import { signIn } from "./login";
+
+const SIGN_IN = { "You have an account? Sign in": "/sign-in" };
+
+export default function Register() {
+  const navigate = useNavigate();
+  const server = useQuery(about);
+  const [isTaken, setTaken] = useState<string>();
+  const form = useForm({
+    initialValues: { organisation: "", email: "", password: "" },
+    validate: {
+      organisation: (name: string) => (name.trim() === "" ? "Enter a name." : null),
+      email: emailFault,
+      password: newPasswordFault,
+    },
+  });
+  if (isTaken !== undefined) return <ReadYourMail email={isTaken} />;
+  return (
+    <Card title="Register an organisation" links={SIGN_IN}>
+      <Form
+        form={form}
+        send={(values) => register(values, server.data?.sends_mail ?? true)}
+        done={(isInside, values) => (isInside ? navigate({ to: "/setup" }) : setTaken(values.email))}
+        action="Register"
+        isWide
+      >
+        <Text size="sm" className="quiet" data-mail={server.data?.sends_mail}>
+          {server.data?.sends_mail === false
+            ? "This server sends no mail, so you are in at once."
+            : "You get a mail with a link that confirms your address."}
+        </Text>
+        <TextInput
+          label="Organisation"
+          description="Its name, such as that of your company or team; you can change it later."
+          autoComplete="organization"
+          required
+          autoFocus
+          {...form.getInputProps("organisation")}
+        />
+        <EmailField {...form.getInputProps("email")} />
+        <NewPasswordField {...form.getInputProps("password")} />
+      </Form>
+    </Card>
+  );
+}
+
+/** Whether one is inside now. */
+async function register(values: Body<"NewRegistration">, sendsMail: boolean): Promise<boolean> {
+  const { email, password } = values;
+  await answer(api.POST("/v1/auth/register", { body: { ...values, email: email.trim() } }));
+  if (sendsMail) return false;
+  try {
+    await signIn({ email, password });
+  } catch (error) {
+    // The server does not say whether an address was free; a login that is refused does.
+    if (!(error instanceof Problem && error.isUnauthenticated)) throw error;
+    throw new Error(
+      "This address has an account already, with another password. Sign in, or use another address.",
+    );
+  }
+  return true;
+}
+
+function ReadYourMail({ email }: { email: string }) {
+  return (
+    <Card title="Read your mail" links={{ "Back to signing in": "/sign-in" }}>
+      <Alert color="teal" role="status">
+        <Text size="sm">
+          A mail is on its way to <strong>{email}</strong>. Open its link within 24 hours and enter the
+          password that you have just chosen.
+        </Text>
+      </Alert>
+      <Text size="sm" mt="sm" className="quiet">
+        Nothing came? Look among unwanted mail, or{" "}
+        <Anchor component={Link} to="/register" reloadDocument size="sm">
+          register again
+        </Anchor>
+        . If the address has an account already, the mail says so.
+      </Text>
+    </Card>
+  );
+}

@@ -1,0 +1,49 @@
+// The way in.
+import { Alert } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { useRouter, useSearch } from "@tanstack/react-router";
+import { Form } from "../parts/Form";
+import { one } from "../search";
+import { Card } from "../shell/Outside";
+import { ownPath } from "./address";
+import { EmailField, emailFault, PasswordField, passwordFault } from "./fields";
+import { signIn } from "./login";
+
+/** What brought somebody here. */
+const NOTICES: Record<string, string> = {
+  verified: "Your address is confirmed and the account is made. Sign in to go on.",
+  joined: "You have joined the organisation. Sign in to go on.",
+  password: "The new password is set, and every session has ended. Sign in with it.",
+};
+
+export default function SignIn() {
+  const search = useSearch({ strict: false });
+  const router = useRouter();
+  const form = useForm({
+    initialValues: { email: "", password: "" },
+    validate: { email: emailFault, password: passwordFault },
+  });
+  const notice = NOTICES[one(search.notice) ?? ""];
+  return (
+    <Card
+      title="Sign in"
+      links={{ "Register an organisation": "/register", "Forgot your password?": "/forgot-password" }}
+    >
+      {notice && (
+        <Alert color="teal" mb="md" role="status">
+          {notice}
+        </Alert>
+      )}
+      <Form
+        form={form}
+        send={signIn}
+        done={() => router.history.push(ownPath(one(search.next), window.location.origin))}
+        action="Sign in"
+        isWide
+      >
+        <EmailField autoFocus {...form.getInputProps("email")} />
+        <PasswordField {...form.getInputProps("password")} />
+      </Form>
+    </Card>
+  );
+}

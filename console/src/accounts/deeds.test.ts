@@ -1,0 +1,44 @@
+// What somebody did, told in a sentence.
+import { expect, test } from "vitest";
+import { deedOf, type OwnEvent, placeOf } from "./deeds";
+
+function event(action: string, metadata: Record<string, unknown> = {}, result = "success"): OwnEvent {
+  return { id: "evt_1", event_type: "x", agent_id: "usr_1", occurred_at: "", action, result, metadata };
+}
+
+test("what somebody did is told in a sentence, with names", () => {
+  expect(deedOf(event("api_key.create", { name: "billing", scopes: ["events:write"] }))).toEqual({
+    did: "made the API key “billing”",
+    more: "(events:write)",
+  });
+  expect(deedOf(event("member.change", { user_id: "usr_2", before: "viewer", after: "admin" }))).toEqual({
+    did: "changed the role of",
+    whom: "usr_2",
+    more: "from viewer to admin",
+  });
+});
+
+test("who leaves by themselves is not removed", () => {
+  const details = { email: "a@example.com", role: "admin" };
+  expect(deedOf(event("member.remove", { ...details, user_id: "usr_1" })).did).toBe("left the organisation");
+  expect(deedOf(event("member.remove", { ...details, user_id: "usr_2" })).did).toBe(
+    "removed a@example.com (admin)",
+  );
+});
+
+test("a refused login is told as one", () => {
+  expect(deedOf(event("session.start")).did).toBe("signed in");
+  expect(deedOf(event("session.start", {}, "denied")).did).toContain("refused");
+});
+
+test("what is not known is told by its action", () => {
+  expect(deedOf(event("something.new"))).toEqual({ did: "something.new" });
+});
+
+test("where it was done from is told as far as it is known", () => {
+  expect(placeOf(event("session.start", { client_address: "10.0.0.7", user_agent: "curl/8" }))).toBe(
+    "curl, 10.0.0.7",
+  );
+  expect(placeOf(event("session.start", { client_address: "10.0.0.7" }))).toBe("10.0.0.7");
+  expect(placeOf(event("session.start"))).toBeUndefined();
+});

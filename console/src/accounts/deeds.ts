@@ -1,0 +1,105 @@
+// What somebody did to the organisation, told in a sentence. The actions are the server's: docs/reference/events.md.
+import { deviceOf } from "./devices";
+
+/** An event of the organisation's own, as the trail has it. */
+export interface OwnEvent {
+  id: string;
+  event_type: string;
+  agent_id: string;
+  action: string;
+  result: string;
+  occurred_at: string;
+  metadata?: Record<string, unknown>;
+}
+
+/** The kinds that the log knows, by the `event_type` they have. */
+export const KINDS: Record<string, string> = {
+  login: "Signing in and out",
+  key_rotation: "API keys",
+  permission_change: "Members and the organisation",
+  rule_change: "Alert rules",
+  policy_change: "Policies",
+  signing_secret_change: "Signing secrets",
+  export: "Exports",
+};
+
+interface Deed {
+  /** What was done, with its name: follows who did it. */
+  did: string;
+  /** The id of the person it was done to, if it was one. */
+  whom?: string;
+  /** What else there is to say: follows whom. */
+  more?: string;
+}
+
+type Teller = (about: (field: string) => string, event: OwnEvent) => Deed;
+
+const TELLERS: Record<string, Teller> = {
+  "session.start": (_, { result }) => ({
+    did: result === "denied" ? "was refused at signing in: wrong password" : "signed in",
+  }),
+  "session.end": () => ({ did: "ended a session" }),
+  "password.reset": () => ({ did: "set a new password" }),
+  "api_key.create": (about) => ({
+    did: `made the API key “${about("name")}”`,
+    more: scopes(about("scopes")),
+  }),
+  "api_key.rotate": (about) => ({ did: `rotated the API key “${about("name")}”` }),
+  "api_key.revoke": (about) => ({ did: `revoked the API key “${about("name")}”` }),
+  "member.change": (about) => ({
+    did: "changed the role of",
+    whom: about("user_id"),
+    more: `from ${about("before")} to ${about("after")}`,
+  }),
+  "member.remove": (about, event) =>
+    about("user_id") === event.agent_id
+      ? { did: "left the organisation" }
+      : { did: `removed ${about("email")} (${about("role")})` },
+  "invitation.create": (about) => ({ did: `invited ${about("email")} as ${about("role")}` }),
+  "invitation.revoke": (about) => ({ did: `revoked the invitation of ${about("email")}` }),
+  "invitation.accept": (about) => ({ did: `joined as ${about("role")}` }),
+  "organisation.rename": (about) => ({
+    did: `renamed the organisation from “${about("before")}” to “${about("after")}”`,
+  }),
+  "alert_rules.create": (about) => ({ did: `made the alert rule “${about("name")}”` }),
+  "alert_rules.update": (about) => ({
+    did: `changed the alert rule “${about("name")}”`,
+    more: about("changed") === "" ? undefined : `(${about("changed")})`,
+  }),
+  "alert_rules.enable": (about) => ({ did: `switched on the alert rule “${about("name")}”` }),
+  "alert_rules.disable": (about) => ({ did: `switched off the alert rule “${about("name")}”` }),
+  "alert_rules.delete": (about) => ({ did: `deleted the alert rule “${about("name")}”` }),
+  "policy.version_created": (about) => ({ did: `wrote version ${about("version")} of the policies` }),
+  "policy.activated": (about) => ({ did: `put version ${about("version")} of the policies in force` }),
+  "policy.rolled_back": (about) => ({ did: `rolled the policies back to version ${about("version")}` }),
+  "policy.shadow_started": (about) => ({ did: `put version ${about("version")} of the policies in shadow` }),
+  "policy.shadow_stopped": () => ({ did: "took a version of the policies out of shadow" }),
+  "policy.settings_changed": () => ({ did: "changed the settings of the guard" }),
+  "signing_secrets.stage": () => ({ did: "staged a signing secret" }),
+  "signing_secrets.promote": () => ({ did: "promoted a signing secret" }),
+  "signing_secrets.drop": () => ({ did: "dropped a signing secret" }),
+  "audit.export": (about) => ({ did: `exported events as ${about("format")}` }),
+};
+
+/** What is not known by its action is told by it. */
+export function deedOf(event: OwnEvent): Deed {
+  const about = (field: string) => textOf(event.metadata?.[field]);
+  return TELLERS[event.action]?.(about, event) ?? { did: event.action };
+}
+
+/** Where it was done from, if that is known. */
+export function placeOf({ metadata }: OwnEvent): string | undefined {
+  const address = textOf(metadata?.client_address);
+  const program = textOf(metadata?.user_agent);
+  if (address === "" && program === "") return undefined;
+  return [program && deviceOf(program), address].filter(Boolean).join(", ");
+}
+
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return value.join(", ");
+  return value === undefined || value === null ? "" : String(value);
+}
+
+function scopes(text: string): string | undefined {
+  return text === "" ? undefined : `(${text})`;
+}

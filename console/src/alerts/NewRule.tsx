@@ -1,0 +1,97 @@
+// A rule to be made: from nothing, from a template, or from an event.
+import { Alert, Button, Group } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { answer, api, type Body } from "../api/client";
+import { queries, useMayManage } from "../api/queries";
+import { Answered, Trouble } from "../parts/Answered";
+import { Page } from "../parts/Page";
+import { one } from "../search";
+import { BLANK, type Draft, useDraft } from "./draft";
+import { faultsOf } from "./faults";
+import { templateOf } from "./templates";
+import { Workbench } from "./Workbench";
+
+export default function NewRule() {
+  const search = useSearch({ strict: false }) as Record<string, unknown>;
+  const event = one(search.event);
+  const template = one(search.template);
+  const mayManage = useMayManage();
+  const suggestion = useQuery({
+    queryKey: ["rule-suggestion", event],
+    queryFn: () => answer(api.POST("/v1/alert-rules/suggest", { body: { event_id: event } })),
+    enabled: event !== undefined && mayManage,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  if (event !== undefined && mayManage) {
+    const answered = (
+      <Answered query={suggestion}>
+        {(suggested) => <Writing key={event} initial={{ ...BLANK, ...suggested }} fromEvent={event} />}
+      </Answered>
+    );
+    return suggestion.data ? answered : <Page title="New alert rule">{answered}</Page>;
+  }
+  return <Writing key={template} initial={templateOf(template) ?? BLANK} />;
+}
+
+function Writing({ initial, fromEvent }: { initial: Draft; fromEvent?: string }) {
+  const editing = useDraft(initial);
+  const navigate = useNavigate();
+  const mayManage = useMayManage();
+  const [isSaved, setSaved] = useState(false);
+  const save = useMutation({
+    mutationFn: (enabled: boolean) => {
+      const body = { ...editing.draft, enabled } as unknown as Body<"NewRule">;
+      return answer(api.POST("/v1/alert-rules", { body }));
+    },
+    onSuccess: (rule) => {
+      setSaved(true);
+      queries.setQueryData(["rule", rule.id], rule);
+      queries.invalidateQueries({ queryKey: ["rules"] });
+      notifications.show({
+        title: rule.enabled ? "The rule is on" : "Saved as a draft",
+        message: rule.enabled
+          ? "It judges every event that arrives from now on."
+          : "It judges nothing until you enable it.",
+        color: "teal",
+      });
+      // After the page knows that nothing would be lost.
+      setTimeout(() => navigate({ to: `/rules/${rule.id}`, search: { tab: "test" } }), 0);
+    },
+  });
+  const isBlocked = !mayManage || editing.fault !== undefined || save.isPending;
+  return (
+    <Page
+      title="New alert rule"
+      lead="Say which events should ring, see at once which of the newest would have, then save."
+      actions={
+        <Group gap="xs">
+          <Button variant="default" disabled={isBlocked} onClick={() => save.mutate(false)}>
+            Save as draft
+          </Button>
+          <Button disabled={isBlocked} loading={save.isPending} onClick={() => save.mutate(true)}>
+            Save and enable
+          </Button>
+        </Group>
+      }
+    >
+      {!mayManage && <Alert color="gray">Only admins and owners can make rules.</Alert>}
+      {fromEvent && (
+        <Alert color="blue" title="Made from an event">
+          The conditions are those of the event that you chose, without what tells who it was. Change what you
+          like.
+        </Alert>
+      )}
+      {save.isError && (
+        <Trouble error={save.error} again={faultsOf(save.error).length > 0 ? undefined : save.reset} />
+      )}
+      <Workbench
+        editing={editing}
+        error={save.error}
+        isChanged={!isSaved && JSON.stringify(editing.draft) !== JSON.stringify(initial)}
+      />
+    </Page>
+  );
+}

@@ -1,0 +1,42 @@
+// The rule as JSON: what is typed here is in the form at once, and the other way round.
+import { Alert, Code, Stack, Text, Textarea } from "@mantine/core";
+import { useContext } from "react";
+import { useMayManage } from "../api/queries";
+import type { Editing } from "./draft";
+import { Faults } from "./faults";
+
+export function RuleJson({ editing: { text, fault, type } }: { editing: Editing }) {
+  const faults = useContext(Faults);
+  const mayManage = useMayManage();
+  return (
+    <Stack gap="xs">
+      <Text size="xs" className="quiet">
+        The same rule as in the form. What is left out has its default. The language is EventBridge's:{" "}
+        <Code>{'{"result": ["denied"]}'}</Code>, <Code>{'{"prefix": "payments."}'}</Code>,{" "}
+        <Code>{'{"anything-but": ["success"]}'}</Code>, <Code>{'{"numeric": [">=", 500]}'}</Code>.
+      </Text>
+      <Textarea
+        aria-label="The rule as JSON"
+        classNames={{ input: "mono" }}
+        spellCheck={false}
+        autosize
+        minRows={14}
+        maxRows={34}
+        value={text}
+        readOnly={!mayManage}
+        error={fault}
+        onChange={(event) => type(event.currentTarget.value)}
+      />
+      {fault !== undefined && (
+        <Alert color="yellow" p="xs">
+          This is no JSON yet, so the form and the preview still show the rule as it was before.
+        </Alert>
+      )}
+      {faults.map((one) => (
+        <Text size="xs" key={`${one.pointer}${one.detail}`} c="var(--mantine-color-error)">
+          <Code>{one.pointer || "/"}</Code> {one.detail}
+        </Text>
+      ))}
+    </Stack>
+  );
+}

@@ -1,0 +1,108 @@
+// How fields, operators and values are written in the form.
+import type { Operator, Test, Value } from "./pattern";
+
+export interface Field {
+  name: string;
+  about: string;
+  /** Holds numbers only. */
+  isNumber?: boolean;
+  /** Values that it usually has. */
+  usual?: string[];
+}
+
+export const SEVERITIES = ["info", "low", "medium", "high", "critical"];
+
+/** The fields of an event that rules usually ask about, those used most first. */
+export const FIELDS: Field[] = [
+  {
+    name: "event_type",
+    about: "what kind of thing happened",
+    usual: ["tool_call", "model_call", "decision", "login", "rule_change", "delivery_failure"],
+  },
+  { name: "action", about: "what was done" },
+  {
+    name: "result",
+    about: "how it went",
+    usual: ["success", "denied", "error", "pending", "allowed", "modified", "escalated"],
+  },
+  { name: "agent_id", about: "who did it" },
+  { name: "severity", about: "how grave it is", usual: SEVERITIES },
+  { name: "resource", about: "to what" },
+  { name: "latency_ms", about: "how long it took, in milliseconds", isNumber: true },
+  { name: "error_code", about: "what went wrong" },
+  { name: "session_id", about: "in which session" },
+  { name: "trace_id", about: "in which trace" },
+  { name: "span_id", about: "in which span" },
+  { name: "decision_id", about: "by which decision" },
+  { name: "client_event_id", about: "the sender's own id" },
+  { name: "id", about: "one event" },
+  { name: "occurred_at", about: "when it happened" },
+  { name: "received_at", about: "when it arrived" },
+];
+
+export const fieldOf = (path: string[]): Field | undefined =>
+  path.length === 1 ? FIELDS.find((field) => field.name === path[0]) : undefined;
+
+/** Why a name cannot be asked about, or nothing if it can. */
+export function wrongField(name: string): string | undefined {
+  const path = name.split(".");
+  if (path.some((part) => part === "")) return "Write the whole name, such as metadata.region.";
+  if (path[0] !== "metadata" && fieldOf(path) === undefined) {
+    return `An event has no ${name}. Your own fields are inside metadata: metadata.${name}`;
+  }
+  return undefined;
+}
+
+export const OPERATORS: Record<Operator, string> = {
+  is: "is one of",
+  not: "is anything but",
+  prefix: "starts with",
+  suffix: "ends with",
+  contains: "contains",
+  wildcard: "is like (* is any text)",
+  "equals-ignore-case": "is, in any case",
+  "not-prefix": "does not start with",
+  "not-suffix": "does not end with",
+  numeric: "is a number",
+  exists: "is there",
+  cidr: "is an address in",
+};
+
+/** A test of another kind, with as much of the one before as fits. */
+export function turned(test: Test, op: Operator): Test {
+  const values = "values" in test ? test.values : "text" in test && test.text !== "" ? [test.text] : [];
+  switch (op) {
+    case "is":
+      return { op, values };
+    case "not":
+      return { op, values };
+    case "numeric": {
+      const number = values.find((value) => typeof value === "number") ?? 0;
+      return { op, bounds: "bounds" in test ? test.bounds : [{ sign: ">=", number }] };
+    }
+    case "exists":
+      return { op, there: true };
+    default: {
+      const text = values.find((value) => typeof value === "string") ?? "";
+      return { op, text };
+    }
+  }
+}
+
+/** A value as it is typed: texts as they are, unless they look like something else. */
+export function wordOf(value: Value, isText: boolean): string {
+  if (typeof value !== "string") return JSON.stringify(value);
+  return isText || meant(value, false) === value ? value : JSON.stringify(value);
+}
+
+/** What is typed as a value: a number, true, false or null is meant as such where a field can hold them. */
+export function meant(word: string, isText: boolean): Value {
+  if (isText) return word;
+  try {
+    const value: unknown = JSON.parse(word);
+    if (value === null || ["string", "number", "boolean"].includes(typeof value)) return value as Value;
+  } catch {
+    // No JSON, so it is a text.
+  }
+  return word;
+}

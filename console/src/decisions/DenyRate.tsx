@@ -1,0 +1,88 @@
+// How many decisions there were of which kind over time, and how many of them were denied.
+import { Grid, Group, Stack, Text } from "@mantine/core";
+import { useMemo } from "react";
+import type { Body } from "../api/client";
+import { Chart, INK, inkOf } from "../parts/Chart";
+import { denyRates, RESULTS } from "./model";
+
+interface DenyRateProps {
+  facets: Body<"Facets">;
+  onChoose: (from: Date, to: Date) => void;
+}
+
+export function DenyRate({ facets, onChoose }: DenyRateProps) {
+  const { buckets } = facets.histogram;
+  const { at, stack, rate } = useMemo(
+    () => ({
+      at: buckets.map((bucket) => Date.parse(bucket.at)),
+      stack: RESULTS.map((result) => ({
+        name: result,
+        colour: inkOf(result),
+        values: buckets.map(({ counts }) => counts[result] ?? 0),
+      })),
+      rate: [{ name: "denied, % of all", colour: INK.bad, values: denyRates(buckets) }],
+    }),
+    [buckets],
+  );
+  if (facets.counted === 0) {
+    return (
+      <Text size="sm" className="quiet">
+        There were no decisions in this time.
+      </Text>
+    );
+  }
+  const denied = facets.fields.result.find(({ value }) => value === "denied")?.count ?? 0;
+  return (
+    <Stack gap="xs">
+      <Group gap="lg">
+        <Count
+          of={facets.counted}
+          name={facets.complete ? (facets.counted === 1 ? "decision" : "decisions") : "newest decisions"}
+        />
+        <Count of={denied} name="denied" />
+        <Count of={(100 * denied) / facets.counted} name="of all denied" unit=" %" />
+      </Group>
+      <Grid>
+        <Grid.Col span={{ base: 12, md: 7 }}>
+          <Chart
+            label="Decisions over time by result"
+            kind="bars"
+            at={at}
+            series={stack}
+            height={130}
+            onChoose={onChoose}
+          />
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 5 }}>
+          <Chart
+            label="Share of denied decisions over time"
+            kind="lines"
+            at={at}
+            series={rate}
+            height={130}
+            format={percent}
+            onChoose={onChoose}
+          />
+        </Grid.Col>
+      </Grid>
+    </Stack>
+  );
+}
+
+function percent(value: number): string {
+  return `${Math.round(value)} %`;
+}
+
+const written = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+
+function Count({ of, name, unit = "" }: { of: number; name: string; unit?: string }) {
+  return (
+    <Text size="sm" className="quiet">
+      <Text span fw={650} size="lg" c="var(--mantine-color-text)">
+        {written.format(of)}
+        {unit}
+      </Text>{" "}
+      {name}
+    </Text>
+  );
+}

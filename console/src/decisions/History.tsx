@@ -1,0 +1,114 @@
+// What people said, from the trail: newest first.
+import { Box, Text } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { answer, api } from "../api/client";
+import { Answered, Empty } from "../parts/Answered";
+import { Mark } from "../parts/Mark";
+import { usePages } from "../parts/pages";
+import { Rows } from "../parts/Rows";
+import { When } from "../parts/When";
+
+/** The event that says how an approval ended. */
+interface End {
+  id: string;
+  occurred_at: string;
+  agent_id: string;
+  action: string;
+  resource?: string;
+  result: string;
+  decision_id: string;
+  metadata: { reason?: string; by?: string; note?: string };
+}
+
+interface HistoryProps {
+  /** `approved`, `denied`, `timed_out`, or `ended` for all of them. */
+  status: string;
+  selected: string | undefined;
+  onOpen: (decisionId: string) => void;
+}
+
+export function History({ status, selected, onOpen }: HistoryProps) {
+  const isNarrow = useMediaQuery("(max-width: 62em)", false, { getInitialValueInEffect: false });
+  const query = useInfiniteQuery({
+    queryKey: ["approvals", "ended", status],
+    queryFn: async ({ pageParam }) => {
+      const result = status === "ended" ? undefined : [status];
+      const cursor = pageParam === "" ? undefined : pageParam;
+      const wanted = { event_type: ["approval"], result, limit: "100", cursor };
+      const page = await answer(api.GET("/v1/audit/events", { params: { query: wanted } }));
+      return { ...page, data: page.data as unknown as End[] };
+    },
+    initialPageParam: "",
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+  });
+  const paging = usePages(query);
+  return (
+    <Answered
+      query={query}
+      isEmpty={({ pages }) => pages.every(({ data }) => data.length === 0) && !query.hasNextPage}
+      empty={
+        <Empty title="There are none">
+          What people approve or deny, and what nobody answers in time, is kept in the trail and listed here.
+        </Empty>
+      }
+    >
+      {({ pages }) => (
+        <Rows
+          label="Approvals that have ended, newest first"
+          rows={pages.flatMap(({ data }) => data)}
+          idOf={(end) => end.decision_id}
+          selected={selected}
+          onOpen={(end) => onOpen(end.decision_id)}
+          rowHeight={isNarrow ? 76 : 36}
+          height="max(320px, calc(100dvh - 260px))"
+          {...paging}
+        >
+          {(end) => (isNarrow ? <NarrowRow end={end} /> : <Row end={end} />)}
+        </Rows>
+      )}
+    </Answered>
+  );
+}
+
+function Row({ end }: { end: End }) {
+  return (
+    <>
+      <Box w={172} style={{ flexShrink: 0 }} className="quiet">
+        <When at={end.occurred_at} exact />
+      </Box>
+      <Box w={96} style={{ flexShrink: 0 }}>
+        <Mark word={end.result}>{end.result.replace("_", " ")}</Mark>
+      </Box>
+      <Box w={140} className="truncate" style={{ flexShrink: 0 }}>
+        {end.agent_id}
+      </Box>
+      <Box w={170} className="truncate mono" style={{ flexShrink: 0 }}>
+        {end.action}
+      </Box>
+      <Box w={130} className="truncate mono quiet" style={{ flexShrink: 0 }}>
+        {end.resource}
+      </Box>
+      <Box className="truncate" style={{ flexGrow: 1 }}>
+        {end.metadata.note ? `“${end.metadata.note}”` : end.metadata.reason}
+      </Box>
+    </>
+  );
+}
+
+function NarrowRow({ end }: { end: End }) {
+  return (
+    <Box miw={0} w="100%">
+      <Mark word={end.result}>{end.result.replace("_", " ")}</Mark>{" "}
+      <Text span size="xs" className="quiet">
+        <When at={end.occurred_at} />
+      </Text>
+      <Text size="sm" className="truncate">
+        {end.agent_id} · {end.action} {end.resource}
+      </Text>
+      <Text size="xs" className="truncate quiet">
+        {end.metadata.note ? `“${end.metadata.note}”` : end.metadata.reason}
+      </Text>
+    </Box>
+  );
+}

@@ -1,0 +1,57 @@
+// What the explorer asks the server: the decisions, and how many there are of what.
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { answer, api } from "../api/client";
+import { type Range, timesOf } from "../parts/TimeRange";
+import { type Decision, eventIdOf, type Filters } from "./model";
+
+/** What one page has: some screens full. */
+const PAGE = "200";
+
+function wanted(times: { from: string; to?: string }, { q, ...filters }: Filters) {
+  return { ...times, ...filters, event_type: ["decision"], ...(q ? { q } : {}) };
+}
+
+/** Where the next page begins. Its times are those of the first one, however long somebody reads. */
+interface Next {
+  cursor: string;
+  times: { from: string; to?: string };
+}
+
+export function decisions(range: Range, filters: Filters) {
+  return infiniteQueryOptions({
+    queryKey: ["decisions", range, filters],
+    queryFn: async ({ pageParam }) => {
+      const times = pageParam?.times ?? timesOf(range);
+      const cursor = pageParam ? { cursor: pageParam.cursor } : {};
+      const query = { ...wanted(times, filters), limit: PAGE, ...cursor };
+      const page = await answer(api.GET("/v1/audit/events", { params: { query } }));
+      return { ...page, data: page.data as unknown as Decision[], times };
+    },
+    initialPageParam: undefined as Next | undefined,
+    getNextPageParam: (page) =>
+      page.next_cursor ? { cursor: page.next_cursor, times: page.times } : undefined,
+  });
+}
+
+export function facets(range: Range, filters: Filters) {
+  return queryOptions({
+    queryKey: ["decision-facets", range, filters],
+    queryFn: () => {
+      const query = wanted(timesOf(range), filters);
+      return answer(api.GET("/v1/audit/facets", { params: { query } }));
+    },
+    // The chart stays while another choice is counted.
+    placeholderData: (before) => before,
+  });
+}
+
+export function decision(id: string) {
+  return queryOptions({
+    queryKey: ["decision", id],
+    queryFn: async () => {
+      const path = { id: eventIdOf(id) };
+      return (await answer(api.GET("/v1/audit/events/{id}", { params: { path } }))) as unknown as Decision;
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}

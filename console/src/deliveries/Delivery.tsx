@@ -1,0 +1,153 @@
+// One delivery: where it stands, why, every attempt, and what can be done.
+import { Box, Group, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useQuery } from "@tanstack/react-query";
+import { useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { answer, api, type Body } from "../api/client";
+import { queries } from "../api/queries";
+import { Answered } from "../parts/Answered";
+import { Confirm } from "../parts/Confirm";
+import { Id } from "../parts/Copy";
+import { Facts } from "../parts/Facts";
+import { ManageButton } from "../parts/ManageButton";
+import { Mark } from "../parts/Mark";
+import { Page, Panel } from "../parts/Page";
+import { To } from "../parts/To";
+import { When } from "../parts/When";
+import { CAUSES, isCancelable, isResendable, isUnderWay, STATE_WORDS } from "./states";
+import { Timeline } from "./Timeline";
+
+/** While it is under way, so that an attempt is seen soon after it was made. */
+const ASK_EVERY_MS = 3_000;
+
+export default function Delivery() {
+  const { id = "" } = useParams({ strict: false }) as { id?: string };
+  const delivery = useQuery({
+    queryKey: ["delivery", id],
+    queryFn: () => answer(api.GET("/v1/deliveries/{id}", { params: { path: { id } } })),
+    refetchInterval: ({ state }) => (state.data && isUnderWay(state.data) ? ASK_EVERY_MS : false),
+  });
+  return (
+    <Page
+      title={delivery.data ? `Delivery of “${delivery.data.rule_name}”` : "Delivery"}
+      lead={<Id id={id} />}
+      actions={delivery.data && <Actions delivery={delivery.data} />}
+    >
+      <Answered query={delivery}>{(data) => <Loaded delivery={data} />}</Answered>
+    </Page>
+  );
+}
+
+const COLOURS: Record<string, string> = {
+  delivered: "teal",
+  failed: "red",
+  held: "orange",
+  scheduled: "yellow",
+};
+
+function Loaded({ delivery }: { delivery: Body<"DeliveryDetail"> }) {
+  const { state } = delivery;
+  return (
+    <>
+      <Box
+        className="surface"
+        p="md"
+        data-delivery={state}
+        style={{ borderLeft: `4px solid var(--mantine-color-${COLOURS[state] ?? "gray"}-6)` }}
+      >
+        <Group gap="xs" mb={4}>
+          <Mark word={state}>{STATE_WORDS[state]}</Mark>
+          {delivery.next_at && isUnderWay(delivery) && (
+            <Text size="sm" span>
+              next attempt <When at={delivery.next_at} />
+            </Text>
+          )}
+        </Group>
+        <Text size="sm" aria-live="polite">
+          {delivery.explanation}
+        </Text>
+      </Box>
+      <Panel>
+        <Facts
+          of={{
+            Rule: <To path={`/rules/${delivery.rule_id}`}>{delivery.rule_name}</To>,
+            Event: (
+              <To path="/events" with={{ event: delivery.event_id }}>
+                {delivery.event_type}
+              </To>
+            ),
+            Because: `${CAUSES[delivery.cause] ?? delivery.cause}${delivery.suppressed > 0 ? ` (${delivery.suppressed})` : ""}`,
+            Matched: <When at={delivery.matched_at} />,
+            Endpoint: (
+              <To path={`/endpoints/${delivery.endpoint_id}`}>
+                <span className="mono">{delivery.url}</span>
+              </To>
+            ),
+          }}
+        />
+      </Panel>
+      {!delivery.fresh && (
+        <Text size="xs" className="quiet">
+          The record is a little behind; what happened last may be missing.
+        </Text>
+      )}
+      <Timeline delivery={delivery} />
+    </>
+  );
+}
+
+function Actions({ delivery }: { delivery: Body<"DeliveryDetail"> }) {
+  const { id } = delivery;
+  const [asking, setAsking] = useState<"resend" | "cancel">();
+  const act = (what: "resend" | "cancel") => {
+    const params = { path: { id } };
+    return what === "resend"
+      ? answer<unknown>(api.POST("/v1/deliveries/{id}/resend", { params }))
+      : answer<unknown>(api.POST("/v1/deliveries/{id}/cancel", { params }));
+  };
+  const done = (what: "resend" | "cancel") => {
+    setAsking(undefined);
+    queries.invalidateQueries({ queryKey: ["delivery", id] });
+    queries.invalidateQueries({ queryKey: ["deliveries"] });
+    notifications.show({
+      title: what === "resend" ? "On its way again" : "Cancelled",
+      message: what === "resend" ? "The next attempt is due now." : "It is not sent any more.",
+      color: "teal",
+    });
+  };
+  return (
+    <>
+      <ManageButton
+        variant="default"
+        because={isCancelable(delivery) ? undefined : "Nothing is waiting to be sent."}
+        onClick={() => setAsking("cancel")}
+      >
+        Cancel
+      </ManageButton>
+      <ManageButton
+        because={isResendable(delivery) ? undefined : "It is on its way, or its rule did not send it."}
+        onClick={() => setAsking("resend")}
+      >
+        Resend
+      </ManageButton>
+      {asking && (
+        <Confirm
+          title={asking === "cancel" ? "Cancel this delivery?" : "Send it again?"}
+          action={asking === "cancel" ? "Cancel the delivery" : "Send it again"}
+          back={asking === "cancel" ? "Go back" : undefined}
+          isMild={asking === "resend"}
+          act={() => act(asking)}
+          done={() => done(asking)}
+          close={() => setAsking(undefined)}
+        >
+          <Text size="sm">
+            {asking === "cancel"
+              ? "No further attempt is made. An attempt that is being made right now is not called back. You can resend it later."
+              : "It keeps its id, so a receiver that has it recognises it; it gets a fresh schedule and goes to where the rule sends now."}
+          </Text>
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,120 @@
+// How receivers are doing: those in trouble first, then those that were sent to lately.
+import { Table, Text } from "@mantine/core";
+import { IconWorld } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { useAddress } from "../address";
+import { answer, api, type Body } from "../api/client";
+import { Answered, Empty } from "../parts/Answered";
+import { Mark } from "../parts/Mark";
+import { Page, Panel } from "../parts/Page";
+import { Stacked } from "../parts/Stacked";
+import { To } from "../parts/To";
+import { When } from "../parts/When";
+import { one } from "../search";
+import { healthOf } from "./health";
+
+/** The newest deliveries in which receivers are looked for that never were in trouble. */
+const LOOKED_AT = "500";
+
+export default function Endpoints() {
+  const [search] = useAddress();
+  const status = one(search.status);
+  const isWanted = (endpoint: Listed) => status === undefined || endpoint.status === status;
+  const endpoints = useQuery({
+    queryKey: ["endpoints"],
+    queryFn: async () => {
+      const [troubled, lately] = await Promise.all([
+        answer(api.GET("/v1/endpoints", { params: { query: { limit: "200" } } })),
+        answer(api.GET("/v1/deliveries", { params: { query: { limit: LOOKED_AT } } })),
+      ]);
+      return [...troubled.data, ...others(lately.data, troubled.data)] as Listed[];
+    },
+    refetchInterval: 15_000,
+  });
+  return (
+    <Page
+      title="Endpoints"
+      lead="An endpoint is one URL that rules send to. Here is how each does, and what keeps it from being sent to."
+    >
+      <Answered
+        query={endpoints}
+        isEmpty={(all) => all.every((endpoint) => !isWanted(endpoint))}
+        empty={
+          status ? (
+            <NoneFits status={status} />
+          ) : (
+            <Empty title="No endpoints yet" icon={<IconWorld size={26} />}>
+              Every URL that an <To path="/rules">alert rule</To> has sent to is listed here, with how it
+              answers.
+            </Empty>
+          )
+        }
+      >
+        {(all) => (
+          <Panel>
+            {status && (
+              <Text size="sm" mb="xs">
+                Only those that are {status}. <To path="/endpoints">Show all endpoints</To>
+              </Text>
+            )}
+            <Stacked label="Endpoints" head={["Endpoint", "Health", "Failing since", "What went wrong last"]}>
+              {all.filter(isWanted).map((endpoint) => (
+                <Row key={endpoint.id} endpoint={endpoint} />
+              ))}
+            </Stacked>
+          </Panel>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function NoneFits({ status }: { status: string }) {
+  return (
+    <Empty title={`No endpoint is ${status}`} icon={<IconWorld size={26} />}>
+      <To path="/endpoints">Show all endpoints</To>
+    </Empty>
+  );
+}
+
+/** `isUntried`: nothing was sent to it yet, so that nobody knows how it does. */
+type Listed = Body<"Endpoint"> & { isUntried?: boolean };
+
+/** The API lists those that are or were in trouble. Others are known by their deliveries; what was tried is well. */
+function others(deliveries: Body<"DeliveryBody">[], known: Body<"Endpoint">[]): Listed[] {
+  const tried = new Set(deliveries.filter(({ attempts }) => attempts > 0).map((one) => one.endpoint_id));
+  const found = new Map(
+    deliveries.map(({ endpoint_id: id, url }) => [
+      id,
+      { id, url, status: "active", isUntried: !tried.has(id) },
+    ]),
+  );
+  for (const { id } of known) found.delete(id);
+  return [...found.values()];
+}
+
+function Row({ endpoint }: { endpoint: Listed }) {
+  const { word, label } = endpoint.isUntried ? { word: "info", label: "not tried yet" } : healthOf(endpoint);
+  return (
+    <Table.Tr>
+      <Table.Td data-label="Endpoint">
+        <To path={`/endpoints/${endpoint.id}`}>
+          <Text span className="mono" style={{ overflowWrap: "anywhere" }}>
+            {endpoint.url}
+          </Text>
+        </To>
+      </Table.Td>
+      <Table.Td data-label="Health">
+        <Mark word={word}>{label}</Mark>
+      </Table.Td>
+      <Table.Td data-label="Failing since">
+        {endpoint.failing ? <When at={endpoint.failing.since} /> : <span className="quiet">not failing</span>}
+      </Table.Td>
+      <Table.Td data-label="What went wrong last">
+        <Text size="sm" maw={420}>
+          {endpoint.last_error ?? <span className="quiet">nothing</span>}
+        </Text>
+      </Table.Td>
+    </Table.Tr>
+  );
+}

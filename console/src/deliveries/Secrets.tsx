@@ -1,0 +1,154 @@
+// What webhooks are signed with, and how to change it without losing one.
+import { Group, Table, Text } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { answer, api, type Body } from "../api/client";
+import { queries } from "../api/queries";
+import { Answered, Trouble } from "../parts/Answered";
+import { Id } from "../parts/Copy";
+import { ManageButton } from "../parts/ManageButton";
+import { Mark } from "../parts/Mark";
+import { Page, Panel } from "../parts/Page";
+import { ShownOnce } from "../parts/ShownOnce";
+import { Stacked } from "../parts/Stacked";
+import { When } from "../parts/When";
+import { Who } from "../parts/Who";
+import { Rotation } from "./Rotation";
+import { stepOf } from "./rotation";
+import { DropSecret, PromoteSecret } from "./SecretSteps";
+
+export default function Secrets() {
+  const secrets = useQuery({
+    queryKey: ["signing-secrets"],
+    queryFn: () => answer(api.GET("/v1/signing-secrets")),
+  });
+  const stage = useMutation({
+    mutationFn: () => answer(api.POST("/v1/signing-secrets")),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["signing-secrets"] }),
+  });
+  const isStaged = secrets.data !== undefined && stepOf(secrets.data) === 1;
+  return (
+    <Page
+      title="Signing secrets"
+      lead="Every webhook is signed, so that a receiver knows that it is from you and was not changed on the way."
+      actions={
+        <ManageButton
+          because={isStaged ? "One is staged already: promote or drop it first" : undefined}
+          loading={stage.isPending}
+          onClick={() => stage.mutate()}
+        >
+          Stage a new secret
+        </ManageButton>
+      }
+    >
+      {stage.isError && <Trouble error={stage.error} />}
+      {stage.data && (
+        <ShownOnce
+          title="Copy the new secret now"
+          of="signing secret"
+          secret={stage.data.secret}
+          close={stage.reset}
+        >
+          Give it to your receivers beside the one that they have. It signs nothing that counts until you
+          promote it.
+        </ShownOnce>
+      )}
+      <Answered query={secrets}>
+        {(list) => (
+          <>
+            <Rotation list={list} />
+            <List list={list} />
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+const MEANINGS: Record<string, string> = {
+  staged: "Signs as X-Service-Signature-Next, for receivers to try.",
+  current: "Signs as X-Service-Signature.",
+  previous: "Still signs, as X-Service-Signature-Previous.",
+  dropped: "Signs nothing any more.",
+};
+
+function List({ list: { data, deployment } }: { list: Body<"SecretList"> }) {
+  return (
+    <Panel title="Secrets">
+      <Stacked label="Signing secrets" head={["Secret", "State", "Made", "Promoted", "Ends", ""]}>
+        {data.map((secret) => (
+          <Row key={secret.id} secret={secret} />
+        ))}
+        {deployment && (
+          <Table.Tr>
+            <Table.Td data-label="Secret">the server's own, shared by organisations without one</Table.Td>
+            <StateCell state={deployment.state} />
+            <Table.Td data-label="Made">
+              <span className="quiet">by the operator</span>
+            </Table.Td>
+            <Table.Td data-label="Promoted" />
+            <Table.Td data-label="Ends">{deployment.ends_at && <When at={deployment.ends_at} />}</Table.Td>
+            <Table.Td data-label="" />
+          </Table.Tr>
+        )}
+      </Stacked>
+      {data.length === 0 && (
+        <Text size="sm" className="quiet" mt="sm" data-state="empty">
+          {deployment
+            ? "Your organisation has no secret of its own yet, so webhooks are signed with the server's. Stage one to begin."
+            : "Nothing is signed at the moment. Stage a secret to begin, then promote it."}
+        </Text>
+      )}
+    </Panel>
+  );
+}
+
+function StateCell({ state }: { state: string }) {
+  return (
+    <Table.Td data-label="State">
+      <div>
+        <Mark word={state} />
+        <Text size="xs" className="quiet">
+          {MEANINGS[state]}
+        </Text>
+      </div>
+    </Table.Td>
+  );
+}
+
+function Row({ secret }: { secret: Body<"SecretBody"> }) {
+  const [asking, setAsking] = useState<"promote" | "drop">();
+  const { state } = secret;
+  const close = () => setAsking(undefined);
+  return (
+    <Table.Tr>
+      <Table.Td data-label="Secret">
+        <Id id={secret.id} />
+      </Table.Td>
+      <StateCell state={state} />
+      <Table.Td data-label="Made">
+        <Text size="sm" component="div">
+          <When at={secret.created_at} /> by <Who id={secret.created_by} />
+        </Text>
+      </Table.Td>
+      <Table.Td data-label="Promoted">{secret.promoted_at && <When at={secret.promoted_at} />}</Table.Td>
+      <Table.Td data-label="Ends">{secret.ends_at && <When at={secret.ends_at} />}</Table.Td>
+      <Table.Td data-label="">
+        <Group gap="xs" wrap="nowrap">
+          {state === "staged" && (
+            <ManageButton size="compact-xs" onClick={() => setAsking("promote")}>
+              Promote…
+            </ManageButton>
+          )}
+          {(state === "staged" || state === "previous") && (
+            <ManageButton size="compact-xs" variant="default" onClick={() => setAsking("drop")}>
+              Drop…
+            </ManageButton>
+          )}
+        </Group>
+        <PromoteSecret secret={secret} isOpen={asking === "promote"} onClose={close} />
+        <DropSecret secret={secret} isOpen={asking === "drop"} onClose={close} />
+      </Table.Td>
+    </Table.Tr>
+  );
+}

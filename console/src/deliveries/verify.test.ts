@@ -1,0 +1,29 @@
+// The commands that verify a webhook, run for real.
+import { execFileSync } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { expect, test } from "vitest";
+import { inPython, inShell } from "./verify";
+
+const SECRET = "whsec_tVQBOqz7AyjcsU8kXYVqIUTf57wDMr0xuSa2EC/7T1Q=";
+const timestamp = "2026-11-15T22:00:53.959Z";
+const bodies = [
+  '{"rule_name":"Refund denied","event":{"note":"it\'s 100 % \\"fine\\"\\n$HOME `x` \\\\ é 🔔"}}',
+  "{}",
+];
+
+test("the commands make the signature of exactly these bytes, whatever is in them", () => {
+  const env = { ...process.env, SECRET, PYTHONUTF8: "1" };
+  for (const body of bodies) {
+    const expected = `sha256=${createHmac("sha256", SECRET).update(`${timestamp}.${body}`).digest("hex")}`;
+    expect(
+      execFileSync("sh", ["-c", inShell(timestamp, body)], { env })
+        .toString()
+        .trim(),
+    ).toBe(expected);
+    expect(
+      execFileSync("python3", ["-c", inPython(timestamp, body)], { env })
+        .toString()
+        .trim(),
+    ).toBe(expected);
+  }
+});

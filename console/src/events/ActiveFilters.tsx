@@ -1,0 +1,49 @@
+// What is filtered by, one chip each; a click takes it away.
+import { Button, Group, Pill } from "@mantine/core";
+import type { Search } from "../search";
+import { all, one } from "../search";
+import { FIELDS, type Field, NAMES } from "./filter";
+
+interface ActiveFiltersProps {
+  search: Search;
+  onRemove: (field: Field, value: string) => void;
+  onRemoveText: () => void;
+  onRemoveAll: () => void;
+}
+
+export function ActiveFilters({ search, onRemove, onRemoveText, onRemoveAll }: ActiveFiltersProps) {
+  const chips = FIELDS.flatMap((field) => all(search[field]).map((value) => ({ field, value })));
+  const text = one(search.q);
+  if (chips.length === 0 && !text) return null;
+  return (
+    <Group gap={6} role="group" aria-label="Active filters">
+      {chips.map(({ field, value }) => (
+        <Pill
+          key={`${field}=${value}`}
+          withRemoveButton
+          maw="100%"
+          onRemove={() => onRemove(field, value)}
+          removeButtonProps={{
+            "aria-label": `Remove ${NAMES[field]} ${value}`,
+            "aria-hidden": false,
+            tabIndex: 0,
+          }}
+        >
+          {NAMES[field]}: {value}
+        </Pill>
+      ))}
+      {text && (
+        <Pill
+          withRemoveButton
+          onRemove={onRemoveText}
+          removeButtonProps={{ "aria-label": "Remove the text", "aria-hidden": false, tabIndex: 0 }}
+        >
+          Contains “{text}”
+        </Pill>
+      )}
+      <Button size="compact-xs" variant="subtle" onClick={onRemoveAll}>
+        Remove all
+      </Button>
+    </Group>
+  );
+}

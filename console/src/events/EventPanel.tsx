@@ -1,0 +1,172 @@
+// One event, whole: what it says, what belongs to it, and what can be made of it.
+import {
+  Box,
+  Button,
+  CloseButton,
+  CopyButton,
+  Divider,
+  Drawer,
+  Group,
+  Stack,
+  Text,
+  Title,
+} from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { IconBellPlus, IconCopy } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useMayManage } from "../api/queries";
+import { Answered, Loading } from "../parts/Answered";
+import { Id } from "../parts/Copy";
+import { type FilterBy, Json } from "../parts/Json";
+import { ManageButton } from "../parts/ManageButton";
+import { Mark } from "../parts/Mark";
+import { When } from "../parts/When";
+import classes from "./Events.module.css";
+import { FIELDS, type Field } from "./filter";
+import { eventOf } from "./list";
+import type { AuditEvent } from "./row";
+
+/** Who runs through the list with a key held down passes by events; those are not asked for. */
+const SETTLED_MS = 120;
+
+interface EventPanelProps {
+  id: string;
+  /** Over the list instead of beside it. */
+  isNarrow: boolean;
+  onClose: () => void;
+  onFilter: (field: Field, value: string) => void;
+  /** Shows only what has this value, whatever was filtered by. */
+  onRelated: (field: Field, value: string) => void;
+}
+
+export function EventPanel(props: EventPanelProps) {
+  const { isNarrow, onClose } = props;
+  if (!isNarrow) {
+    return (
+      <Box component="aside" className={`surface ${classes.panel}`} p="md" aria-label="Event" tabIndex={0}>
+        <Group justify="space-between" mb="xs">
+          <Title order={2} size="h5">
+            Event
+          </Title>
+          <CloseButton aria-label="Close event" onClick={onClose} />
+        </Group>
+        <Whole {...props} />
+      </Box>
+    );
+  }
+  return (
+    <Drawer
+      opened
+      onClose={onClose}
+      size="100%"
+      title="Event"
+      closeButtonProps={{ "aria-label": "Close event" }}
+    >
+      <Whole {...props} />
+    </Drawer>
+  );
+}
+
+function Whole({ id, onFilter, onRelated }: EventPanelProps) {
+  const [settled] = useDebouncedValue(id, SETTLED_MS);
+  const query = useQuery(eventOf(settled));
+  const filterBy: FilterBy = ([field, ...deeper], value) =>
+    deeper.length === 0 && isField(field) ? () => onFilter(field, value) : undefined;
+  if (settled !== id) return <Loading />;
+  return (
+    <Answered query={query}>
+      {(event) => (
+        <Stack gap="sm">
+          <Summary event={event} />
+          <Actions event={event} />
+          <Related event={event} onRelated={onRelated} />
+          <Divider />
+          <Json value={event} filterBy={filterBy} />
+        </Stack>
+      )}
+    </Answered>
+  );
+}
+
+function isField(name: string | undefined): name is Field {
+  return FIELDS.some((field) => field === name);
+}
+
+function Summary({ event }: { event: AuditEvent }) {
+  return (
+    <Stack gap={4}>
+      <Group gap="xs">
+        <Text fw={650} style={{ overflowWrap: "anywhere" }}>
+          {event.action}
+        </Text>
+        <Mark word={event.result} />
+        {event.severity && <Mark word={event.severity} />}
+      </Group>
+      <Text size="sm" className="quiet" component="div">
+        {event.agent_id} · <When at={event.occurred_at} exact />
+      </Text>
+      <Id id={event.id} />
+    </Stack>
+  );
+}
+
+function Actions({ event }: { event: AuditEvent }) {
+  const look = {
+    size: "xs",
+    leftSection: <IconBellPlus size={14} />,
+    children: "Make a rule from this event",
+  };
+  return (
+    <Group gap="xs">
+      {useMayManage() ? (
+        <Button {...look} component={Link} to={`/rules/new?event=${event.id}`} />
+      ) : (
+        <ManageButton {...look} onClick={undefined} />
+      )}
+      <CopyButton value={JSON.stringify(event, null, 2)}>
+        {({ copied, copy }) => (
+          <Button size="xs" variant="default" leftSection={<IconCopy size={14} />} onClick={copy}>
+            {copied ? "Copied" : "Copy JSON"}
+          </Button>
+        )}
+      </CopyButton>
+    </Group>
+  );
+}
+
+function Related({ event, onRelated }: { event: AuditEvent } & Pick<EventPanelProps, "onRelated">) {
+  const same: [Field, string, string | undefined][] = [
+    ["session_id", "Same session", event.session_id],
+    ["trace_id", "Same trace", event.trace_id],
+    ["decision_id", "Same decision", event.decision_id],
+  ];
+  return (
+    <Group gap="xs" role="group" aria-label="Related">
+      <Text size="xs" className="quiet">
+        Related
+      </Text>
+      {same.map(
+        ([field, name, value]) =>
+          value && (
+            <Button key={field} size="compact-xs" variant="light" onClick={() => onRelated(field, value)}>
+              {name}
+            </Button>
+          ),
+      )}
+      {event.decision_id && (
+        <Button
+          size="compact-xs"
+          variant="light"
+          component={Link}
+          to={`/decisions?decision=${event.decision_id}`}
+        >
+          Its decision
+        </Button>
+      )}
+      <Button size="compact-xs" variant="light" component={Link} to={`/deliveries?event_id=${event.id}`}>
+        Its deliveries
+      </Button>
+    </Group>
+  );
+}

@@ -1,0 +1,85 @@
+// One event in the list. Plain mark-up: hundreds of them pass by while somebody scrolls.
+import { memo } from "react";
+import { Mark } from "../parts/Mark";
+import { When } from "../parts/When";
+import classes from "./Events.module.css";
+import type { Row } from "./row";
+
+/** What can be shown of an event in the list, beside its time. */
+export const COLUMNS = ["result", "severity", "type", "agent", "action", "resource"] as const;
+export type Column = (typeof COLUMNS)[number];
+
+const TITLES: Record<Column, string> = {
+  result: "Result",
+  severity: "Severity",
+  type: "Type",
+  agent: "Agent",
+  action: "Action",
+  resource: "Resource",
+};
+
+interface EventRowProps {
+  row: Row;
+  columns: readonly Column[];
+  /** Two lines instead of many columns. */
+  isNarrow: boolean;
+}
+
+export const EventRow = memo(function EventRow({ row, columns, isNarrow }: EventRowProps) {
+  if (isNarrow) return <Stacked row={row} />;
+  return (
+    <span className={classes.cells}>
+      <span className={classes.time}>
+        <When at={row.occurred_at} exact />
+      </span>
+      {columns.map((column) => (
+        <span key={column} className={`${classes[column]} truncate`}>
+          {cell(row, column)}
+        </span>
+      ))}
+    </span>
+  );
+});
+
+function cell(row: Row, column: Column) {
+  switch (column) {
+    case "result":
+      return <Mark word={row.result} />;
+    case "severity":
+      return row.severity ? <Mark word={row.severity} /> : null;
+    case "type":
+      return row.event_type;
+    case "agent":
+      return row.agent_id;
+    case "action":
+      return row.action;
+    case "resource":
+      return row.resource;
+  }
+}
+
+function Stacked({ row }: { row: Row }) {
+  return (
+    <span className={classes.stacked}>
+      <strong className="truncate">{row.action}</strong>
+      <Mark word={row.result} />
+      <span className="quiet truncate">
+        <When at={row.occurred_at} exact /> · {row.agent_id}
+      </span>
+    </span>
+  );
+}
+
+/** What the columns are. */
+export function Head({ columns }: { columns: readonly Column[] }) {
+  return (
+    <div className={classes.head} aria-hidden>
+      <span className={classes.time}>Time</span>
+      {columns.map((column) => (
+        <span key={column} className={`${classes[column]} truncate`}>
+          {TITLES[column]}
+        </span>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,103 @@
+// Exports that are made in the background: how far each is, and its files.
+import { Button, Stack } from "@mantine/core";
+import { IconDownload } from "@tabler/icons-react";
+import { type InfiniteData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { answer, api } from "../api/client";
+import { queries, useMayManage } from "../api/queries";
+import { Answered, Empty } from "../parts/Answered";
+import { Page } from "../parts/Page";
+import { ExportJob, isUnderWay } from "./ExportJob";
+
+/** How often to look while one is being made. */
+const LOOK_EVERY_MS = 5_000;
+const PAGE = "50";
+
+function page(cursor?: string) {
+  return answer(api.GET("/v1/audit/exports", { params: { query: { limit: PAGE, cursor } } }));
+}
+
+type Listed = Awaited<ReturnType<typeof page>>;
+
+/** Looks at the first page again and again, where those are that are being made. Older pages stay as they are. */
+function useNewest(isOn: boolean) {
+  useQuery({
+    queryKey: ["exports", "newest"],
+    queryFn: async () => {
+      const first = await page();
+      queries.setQueryData<InfiniteData<Listed>>(
+        ["exports"],
+        (before) => before && { ...before, pages: [first, ...before.pages.slice(1)] },
+      );
+      return first;
+    },
+    enabled: isOn,
+    refetchInterval: LOOK_EVERY_MS,
+  });
+}
+
+export default function Exports() {
+  return useMayManage() ? <Jobs /> : <NotAllowed />;
+}
+
+function NotAllowed() {
+  return (
+    <Page title="Exports" lead="Files made of the trail.">
+      <Empty title="Only admins and owners can export" icon={<IconDownload size={26} />}>
+        An export is a copy of the trail as files. Ask one of them to make it; every event is also shown on
+        the page Events.
+      </Empty>
+    </Page>
+  );
+}
+
+function Jobs() {
+  const query = useInfiniteQuery({
+    queryKey: ["exports"],
+    queryFn: ({ pageParam }) => page(pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (last) => last.next_cursor ?? undefined,
+  });
+  useNewest(query.data?.pages[0]?.data.some(isUnderWay) ?? false);
+  const jobs = query.data?.pages.flatMap((page) => page.data) ?? [];
+  const start = (
+    <Button component={Link} to="/events" leftSection={<IconDownload size={16} />} size="xs">
+      New export
+    </Button>
+  );
+  return (
+    <Page
+      title="Exports"
+      lead="Files made of the trail. To make one, choose events and press Export."
+      actions={start}
+    >
+      <Answered
+        query={query as never}
+        isEmpty={() => jobs.length === 0}
+        empty={
+          <Empty title="No exports yet" icon={<IconDownload size={26} />} action={start}>
+            An export is a copy of the trail as files: for an auditor, a data warehouse, or your own archive.
+            Filter the events you want, press Export, and large ones are made here in the background.
+          </Empty>
+        }
+      >
+        {() => (
+          <Stack gap="sm">
+            {jobs.map((job) => (
+              <ExportJob key={job.id} job={job} />
+            ))}
+            {query.hasNextPage && (
+              <Button
+                variant="default"
+                onClick={() => query.fetchNextPage()}
+                loading={query.isFetchingNextPage}
+              >
+                Older exports
+              </Button>
+            )}
+          </Stack>
+        )}
+      </Answered>
+    </Page>
+  );
+}

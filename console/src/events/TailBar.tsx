@@ -1,0 +1,40 @@
+// How the live tail is doing: whether it listens, what waits, what is left out.
+import { Button, Group, Text } from "@mantine/core";
+import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
+import type { LiveState } from "../api/live";
+import { Mark } from "../parts/Mark";
+import { counted, number } from "../parts/numbers";
+import type { LiveTail } from "./live-tail";
+import { TAIL_ROWS_MAX } from "./tail";
+
+const STATES: Record<LiveState, { word: string; colour: string }> = {
+  connecting: { word: "Connecting…", colour: "pending" },
+  open: { word: "Live", colour: "up" },
+  lost: { word: "Connection lost, trying again", colour: "down" },
+};
+
+export function TailBar({ tail }: { tail: LiveTail }) {
+  const { state, isPaused, waitingCount, oneIn, skipped } = tail;
+  const shown = isPaused && state === "open" ? { word: "Paused", colour: "paused" } : STATES[state];
+  const notes = [
+    oneIn > 1 ? `More arrive than can be read: showing 1 in ${oneIn}.` : "",
+    skipped > 0 ? `${number(skipped)} were left out because they came too fast.` : "",
+    tail.rows.length >= TAIL_ROWS_MAX ? `The last ${number(TAIL_ROWS_MAX)} are kept.` : "",
+  ];
+  return (
+    <Group gap="xs" data-live={state} data-paused={isPaused}>
+      <Mark word={shown.colour}>{shown.word}</Mark>
+      <Button
+        size="compact-xs"
+        variant={isPaused ? "filled" : "default"}
+        leftSection={isPaused ? <IconPlayerPlay size={12} /> : <IconPlayerPause size={12} />}
+        onClick={isPaused ? tail.resume : tail.pause}
+      >
+        {isPaused ? (waitingCount > 0 ? `Show ${number(waitingCount)} new` : "Resume") : "Pause"}
+      </Button>
+      <Text size="xs" className="quiet">
+        {counted(tail.rows.length, "event")}, as they arrive. {notes.filter((note) => note !== "").join(" ")}
+      </Text>
+    </Group>
+  );
+}

@@ -1,0 +1,73 @@
+// Which events are looked at: as the address has it, as the API takes it, and in words.
+import { all, one, type Search } from "../search";
+
+/** The fields that events can be filtered by, as the API and the address name them. */
+export const FIELDS = [
+  "event_type",
+  "agent_id",
+  "action",
+  "result",
+  "severity",
+  "session_id",
+  "trace_id",
+  "decision_id",
+] as const;
+export type Field = (typeof FIELDS)[number];
+
+/** What each field is called. */
+export const NAMES: Record<Field, string> = {
+  event_type: "Type",
+  agent_id: "Agent",
+  action: "Action",
+  result: "Result",
+  severity: "Severity",
+  session_id: "Session",
+  trace_id: "Trace",
+  decision_id: "Decision",
+};
+
+/** As the API takes it: values of one field are alternatives, different fields must all hold. */
+export type Filter = { from?: string; to?: string; q?: string } & Partial<Record<Field, string[]>>;
+
+export function filterOf(search: Search, times: { from?: string; to?: string }): Filter {
+  const filter: Filter = {};
+  if (times.from) filter.from = times.from;
+  if (times.to) filter.to = times.to;
+  for (const field of FIELDS) {
+    const values = all(search[field]);
+    if (values.length > 0) filter[field] = values;
+  }
+  const q = one(search.q);
+  if (q) filter.q = q;
+  return filter;
+}
+
+/** The values of a field after one was added, or taken away if it was there. */
+export function toggled(search: Search, field: Field, value: string): string[] {
+  const values = all(search[field]);
+  return values.includes(value) ? values.filter((other) => other !== value) : [...values, value];
+}
+
+/** The same filter, whatever this field is. */
+export function without(filter: Filter, field: Field): Filter {
+  const { [field]: _, ...others } = filter;
+  return others;
+}
+
+/** Each thing that is filtered by, such as `Result is denied or error`. Times are said elsewhere. */
+export function inWords(filter: Filter): string[] {
+  const words = FIELDS.flatMap((field) => {
+    const values = filter[field] ?? [];
+    return values.length === 0 ? [] : [`${NAMES[field]} is ${values.join(" or ")}`];
+  });
+  return filter.q ? [...words, `Contains “${filter.q}”`] : words;
+}
+
+/** The path of the stream of what this filter lets through. */
+export function streamPath(filter: Filter): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(filter)) {
+    for (const each of all(value)) params.append(name, each);
+  }
+  return `/v1/audit/events/stream?${params}`;
+}

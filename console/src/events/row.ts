@@ -1,0 +1,47 @@
+// What the list keeps of an event: what it shows. The rest is asked for when the event is opened.
+
+/** An event as the API tells it; what was sent besides is there too. */
+export interface AuditEvent {
+  id: string;
+  occurred_at: string;
+  received_at: string;
+  event_type: string;
+  agent_id: string;
+  action: string;
+  result: string;
+  severity?: string;
+  resource?: string;
+  session_id?: string;
+  trace_id?: string;
+  decision_id?: string;
+}
+
+export type Row = Pick<
+  AuditEvent,
+  "id" | "occurred_at" | "event_type" | "agent_id" | "action" | "result" | "severity" | "resource"
+>;
+
+/** Names come again and again, and each is kept once; more than so many are not names. */
+const NAMES_MAX = 10_000;
+const names = new Map<string, string>();
+
+function name<T extends string | undefined>(text: T): T {
+  if (text === undefined) return text;
+  const known = names.get(text);
+  if (known !== undefined) return known as T;
+  if (names.size < NAMES_MAX) names.set(text, text);
+  return text;
+}
+
+export function rowOf(event: AuditEvent): Row {
+  return {
+    id: event.id,
+    occurred_at: event.occurred_at,
+    event_type: name(event.event_type),
+    agent_id: name(event.agent_id),
+    action: name(event.action),
+    result: name(event.result),
+    severity: name(event.severity),
+    resource: event.resource,
+  };
+}

@@ -1,0 +1,70 @@
+// One number: what it is, how it is judged in colour and words, how it was, and the list behind it.
+import { Anchor, Box, Group, Text, ThemeIcon, Title } from "@mantine/core";
+import { IconAlertTriangle, IconCheck, IconMinus, IconUrgent } from "@tabler/icons-react";
+import { Link } from "@tanstack/react-router";
+import { Chart } from "../parts/Chart";
+import type { TimeChartProps } from "../parts/TimeChart";
+import { When } from "../parts/When";
+import type { Grade, Judged } from "./judgement";
+import classes from "./Tile.module.css";
+
+const LOOKS: Record<Grade, { colour: string; icon: typeof IconCheck }> = {
+  good: { colour: "teal", icon: IconCheck },
+  warn: { colour: "yellow", icon: IconAlertTriangle },
+  bad: { colour: "red", icon: IconUrgent },
+  none: { colour: "gray", icon: IconMinus },
+};
+
+interface TileProps {
+  name: string;
+  judged: Judged;
+  /** When it last happened, where that matters. */
+  last?: string | null;
+  links: { name: string; to: string; search?: Record<string, string | string[] | undefined> }[];
+  chart: TimeChartProps;
+}
+
+export function Tile({ name, judged, last, links, chart }: TileProps) {
+  const look = LOOKS[judged.grade];
+  return (
+    <Box
+      component="section"
+      className={`surface ${classes.tile}`}
+      data-grade={judged.grade}
+      p="md"
+      miw={0}
+      aria-label={name}
+    >
+      <Group justify="space-between" align="flex-start" wrap="nowrap">
+        <Title order={2} size="h6" className="quiet">
+          {name}
+        </Title>
+        <Group gap={6} wrap="nowrap">
+          <ThemeIcon size={20} radius="xl" variant="light" color={look.colour} aria-hidden>
+            <look.icon size={13} />
+          </ThemeIcon>
+          <Text size="sm" fw={600}>
+            {judged.verdict}
+          </Text>
+        </Group>
+      </Group>
+      <Text className={classes.value}>{judged.value}</Text>
+      <Text size="sm" className="quiet" component="div" mih={42}>
+        {judged.note}{" "}
+        {last && (
+          <>
+            Last event <When at={last} />.
+          </>
+        )}
+      </Text>
+      <Chart height={110} {...chart} />
+      <Group gap="md" mt="xs">
+        {links.map((link) => (
+          <Anchor key={link.name} component={Link} to={link.to} search={link.search as never} size="sm">
+            {link.name}
+          </Anchor>
+        ))}
+      </Group>
+    </Box>
+  );
+}

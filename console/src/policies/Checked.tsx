@@ -1,0 +1,139 @@
+// What the server says of a draft: errors and doubts with their places, and what became of the tests.
+import { Anchor, Group, Stack, Text } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { answer, api } from "../api/client";
+import { useMayManage } from "../api/queries";
+import { Loading, Trouble } from "../parts/Answered";
+import { Mark } from "../parts/Mark";
+import { Panel } from "../parts/Page";
+import { bodyOf, type Draft, type Finding, findingOf, type Part, readTests, type TestResult } from "./draft";
+
+/** A person may have 20 drafts checked in a minute, so one who pauses is waited for. */
+const PAUSE_MS = 1_500;
+
+interface Checks {
+  findings: Finding[];
+  tests: TestResult[];
+  size: number;
+  /** Whether this very text was found good. */
+  isGood: boolean;
+  isWaiting: boolean;
+  isFetching: boolean;
+  error: Error | null;
+  again: () => void;
+}
+
+/** Has a draft checked when its author pauses. */
+export function useChecks(draft: Draft): Checks {
+  const mayManage = useMayManage();
+  const { note: _, ...texts } = draft;
+  const [settled] = useDebouncedValue(JSON.stringify(texts), PAUSE_MS);
+  const checked = { ...(JSON.parse(settled) as Omit<Draft, "note">), note: "" };
+  const query = useQuery({
+    queryKey: ["policy-check", settled],
+    queryFn: () => answer(api.POST("/v1/policies/validate", { body: bodyOf(checked) })),
+    enabled: mayManage,
+    retry: false,
+    staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: keepPreviousData,
+  });
+  const unread = readTests(draft.tests);
+  const findings: Finding[] = "wrong" in unread ? [unread.wrong] : [];
+  const { data } = query;
+  const tests = (data?.tests ?? []) as unknown as TestResult[];
+  if (data) {
+    findings.push(...data.errors.map((one) => findingOf("error", one, checked)));
+    findings.push(...(data.warnings as never[]).map((one) => findingOf("warning", one, checked)));
+    for (const [place, test] of tests.entries()) {
+      if (test.passed) continue;
+      const said = { pointer: `/tests/${place}`, detail: `${test.name}: gets ${test.decision}` };
+      findings.push(findingOf("error", said, checked));
+    }
+  }
+  const isWaiting = settled !== JSON.stringify(texts);
+  const isGood = !isWaiting && !query.isPlaceholderData && !("wrong" in unread) && data?.valid === true;
+  const { isFetching, error } = query;
+  return {
+    findings,
+    tests,
+    size: data?.size ?? 0,
+    isGood,
+    isWaiting,
+    isFetching,
+    error,
+    again: () => void query.refetch(),
+  };
+}
+
+export function Checked({ checks, onShow }: { checks: Checks; onShow: (part: Part) => void }) {
+  const mayManage = useMayManage();
+  const { findings, tests, isGood, isWaiting, isFetching, error, again } = checks;
+  // What a test got is told below, with why.
+  const others = findings.filter(
+    ({ part, text }) => part !== "tests" || !tests.some((test) => text.startsWith(test.name)),
+  );
+  const isWrong = findings.some(({ kind }) => kind === "error");
+  const word = isWaiting || isFetching ? "pending" : isWrong ? "error" : isGood ? "ok" : "disabled";
+  const names: Record<string, string> = {
+    pending: "checking",
+    error: "cannot be saved",
+    ok: "can be saved",
+    disabled: "not checked",
+  };
+  if (!mayManage) {
+    return (
+      <Panel title="Check">
+        <Text size="sm" className="quiet">
+          Only admins and owners can have policies checked.
+        </Text>
+      </Panel>
+    );
+  }
+  return (
+    <Panel title="Check" actions={<Mark word={word}>{names[word]}</Mark>}>
+      <Stack gap="xs" aria-live="polite" data-checked={word}>
+        {error && <Trouble error={error} again={again} />}
+        {isFetching && !error && tests.length + findings.length === 0 && <Loading lines={2} />}
+        {others.map((finding) => (
+          <Group key={`${finding.part}${finding.text}`} gap="xs" align="flex-start" wrap="nowrap">
+            <Mark word={finding.kind === "error" ? "error" : "medium"}>{finding.kind}</Mark>
+            <Text size="sm">
+              <Anchor component="button" type="button" size="sm" onClick={() => onShow(finding.part)}>
+                {finding.part}
+                {finding.line && `, line ${finding.line}`}
+              </Anchor>{" "}
+              {finding.text}
+            </Text>
+          </Group>
+        ))}
+        {tests.map((test) => (
+          <Test key={test.name} test={test} />
+        ))}
+        {isGood && tests.length === 0 && (
+          <Text size="sm" className="quiet">
+            There are no tests. They show that policies say what you mean, now and after the next change.
+          </Text>
+        )}
+      </Stack>
+    </Panel>
+  );
+}
+
+function Test({ test }: { test: TestResult }) {
+  return (
+    <Group gap="xs" align="flex-start" wrap="nowrap" data-test={test.passed ? "passed" : "failed"}>
+      <Mark word={test.passed ? "ok" : "failed"}>{test.passed ? "passed" : "failed"}</Mark>
+      <div>
+        <Text size="sm">{test.name}</Text>
+        {!test.passed && (
+          <Text size="xs" className="quiet">
+            expects {test.expected.decision}
+            {test.expected.policies && ` by ${test.expected.policies.join(", ")}`}, gets {test.decision}
+            {test.policies.length > 0 && ` by ${test.policies.join(", ")}`}: {test.reason}
+          </Text>
+        )}
+      </div>
+    </Group>
+  );
+}

@@ -1,0 +1,103 @@
+// How many decisions another version would have made otherwise, and which.
+import { Anchor, Group, Stack, Table, Text } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import type { Body } from "../api/client";
+import { Mark } from "../parts/Mark";
+import { counted } from "../parts/numbers";
+import { When } from "../parts/When";
+
+/** A decision that would be another, with what it was and would be. */
+type Flip = Body<"PolicyFlip"> & { before?: string; after?: string };
+
+export function Flips({ of, since }: { of: Body<"PolicyFlips">; since: string }) {
+  const samples = of.samples as Flip[];
+  const number = (count: number) => count.toLocaleString("en");
+  if (of.evaluated === 0) {
+    return (
+      <Text size="sm" className="quiet" data-testid="flips">
+        No decision was made {since}, so there is nothing to compare.
+      </Text>
+    );
+  }
+  return (
+    <Stack gap="sm" data-testid="flips">
+      <Text size="sm">
+        Of {counted(of.evaluated, "decision")} {since}, <b>{number(of.changed)}</b> would have been different.{" "}
+        <b>{number(of.would_have_denied)}</b> that {of.would_have_denied === 1 ? "was" : "were"} not denied
+        would have been denied.
+        {of.skipped > 0 && ` ${counted(of.skipped, "event")} could not be compared.`}
+      </Text>
+      <Group gap="lg">
+        {Object.entries(of.by_transition).map(([transition, count]) => {
+          const [before = "", after = ""] = transition.split("->");
+          return (
+            <Group key={transition} gap={6}>
+              <Turn before={before} after={after} />
+              <Text size="sm" fw={650}>
+                {number(count)}
+              </Text>
+            </Group>
+          );
+        })}
+      </Group>
+      {samples.length > 0 && <Samples samples={samples} />}
+    </Stack>
+  );
+}
+
+function Turn({ before, after }: { before: string; after: string }) {
+  return (
+    <Group gap={4} wrap="nowrap">
+      <Mark word={before} />
+      <span role="img" aria-label="becomes">
+        →
+      </span>
+      <Mark word={after} />
+    </Group>
+  );
+}
+
+function Samples({ samples }: { samples: Flip[] }) {
+  return (
+    <Table.ScrollContainer minWidth={620} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
+      <Table aria-label="Examples, newest first">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Becomes</Table.Th>
+            <Table.Th>Who</Table.Th>
+            <Table.Th>Action</Table.Th>
+            <Table.Th>Resource</Table.Th>
+            <Table.Th>When</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {samples.map((flip) => (
+            <Table.Tr key={flip.decision_id}>
+              <Table.Td>
+                <Turn before={flip.before ?? ""} after={flip.after ?? ""} />
+                {flip.reason && (
+                  <Text size="xs" className="quiet">
+                    {flip.reason}
+                  </Text>
+                )}
+              </Table.Td>
+              <Table.Td>{flip.principal}</Table.Td>
+              <Table.Td className="mono">{flip.action}</Table.Td>
+              <Table.Td className="mono">{flip.resource}</Table.Td>
+              <Table.Td>
+                <Anchor
+                  component={Link}
+                  to="/decisions"
+                  search={{ decision: flip.decision_id } as never}
+                  size="sm"
+                >
+                  <When at={flip.at} />
+                </Anchor>
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}

@@ -1,0 +1,112 @@
+// What an organisation decided about its guard beside the policies: when nothing can be recorded, and how long people have.
+import { Button, Group, NumberInput, Radio, SimpleGrid, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { answer, api, type Body } from "../api/client";
+import { Problem } from "../api/problem";
+import { queries, useMayManage } from "../api/queries";
+import { Trouble } from "../parts/Answered";
+import { duration } from "../parts/clock";
+import { standing } from "./queries";
+
+/** What the server takes, in seconds: ten of them to seven days. */
+const [LEAST_S, MOST_S] = [10, 604_800];
+
+type Timed = "approval_timeout_s" | "approval_valid_s";
+
+/** What is chosen; a time that is being written may be empty for a moment. */
+type Chosen = Omit<Body<"PolicySettings">, Timed> & Record<Timed, number | "">;
+
+export function Settings({ settings }: { settings: Body<"PolicySettings"> }) {
+  const mayManage = useMayManage();
+  const [chosen, setChosen] = useState<Chosen>(settings);
+  const save = useMutation({
+    mutationFn: () => answer(api.PATCH("/v1/policies", { body: chosen as Body<"PolicySettings"> })),
+    onSuccess: (now) => {
+      queries.setQueryData(standing.queryKey, now);
+      setChosen(now.settings);
+      notifications.show({ title: "Settings", message: "are in effect.", color: "teal" });
+    },
+  });
+  const faults = save.error instanceof Problem ? (save.error.faults ?? []) : [];
+  const isOther = JSON.stringify(chosen) !== JSON.stringify(settings);
+  const isWhole = chosen.approval_timeout_s !== "" && chosen.approval_valid_s !== "";
+  const seconds = (name: Timed, label: string, description: string) => (
+    <NumberInput
+      label={label}
+      description={
+        chosen[name] === "" ? description : `${description} Now ${duration(chosen[name] * 1_000)}.`
+      }
+      suffix=" s"
+      min={LEAST_S}
+      max={MOST_S}
+      allowDecimal={false}
+      thousandSeparator=","
+      value={chosen[name]}
+      onChange={(value) => setChosen({ ...chosen, [name]: value === "" ? "" : Number(value) })}
+      error={
+        chosen[name] === ""
+          ? "How many seconds?"
+          : faults.find(({ pointer }) => pointer === `/${name}`)?.detail
+      }
+      disabled={!mayManage}
+      maw={420}
+    />
+  );
+  return (
+    <Stack gap="md">
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
+        <Radio.Group
+          label="If a decision cannot be recorded"
+          description="When the journal is away, for example."
+          value={chosen.fail_mode}
+          onChange={(fail_mode) => setChosen({ ...chosen, fail_mode })}
+        >
+          <Stack gap="xs" mt="xs">
+            <Radio
+              value="closed"
+              label="Closed: nothing is answered"
+              description="Agents get an error and should not go ahead. Nothing happens that is not on record."
+              disabled={!mayManage}
+            />
+            <Radio
+              value="open"
+              label="Open: the policies answer"
+              description="Agents go on working; the answer is marked as a fallback and is not on record."
+              disabled={!mayManage}
+            />
+          </Stack>
+        </Radio.Group>
+        <Stack gap="md">
+          {seconds(
+            "approval_timeout_s",
+            "Time to approve",
+            "How long a person may take; after that it is denied by itself.",
+          )}
+          {seconds(
+            "approval_valid_s",
+            "Time to use an approval",
+            "How long an agent may use what was approved, once.",
+          )}
+        </Stack>
+      </SimpleGrid>
+      {save.isError && faults.length === 0 && <Trouble error={save.error} />}
+      <Group>
+        <Button
+          size="xs"
+          onClick={() => save.mutate()}
+          loading={save.isPending}
+          disabled={!mayManage || !isOther || !isWhole}
+        >
+          Save
+        </Button>
+        {!mayManage && (
+          <Text size="sm" className="quiet">
+            Only admins and owners can change settings.
+          </Text>
+        )}
+      </Group>
+    </Stack>
+  );
+}

@@ -1,0 +1,55 @@
+// Where in a draft a finding of the server is.
+import { expect, test } from "vitest";
+import { bodyOf, type Draft, findingOf, marksOf, readTests, withTemplate } from "./draft";
+
+const draft: Draft = {
+  policies:
+    '@id("a")\npermit (principal, action, resource);\n\n@id("b/c")\nforbid (principal, action, resource);',
+  schema: "",
+  tests: '[\n  {\n    "name": "one"\n  },\n  {\n    "name": "two"\n  }\n]',
+  note: "",
+};
+
+test("a place that the server tells is the line of the finding", () => {
+  const said = { pointer: "/policies", detail: "unexpected token `}` (line 3, column 25)." };
+  expect(findingOf("error", said, draft)).toMatchObject({ part: "policies", kind: "error", line: 3 });
+  const schema = { pointer: "/schema", detail: "unknown type (line 2, column 1)." };
+  expect(findingOf("error", schema, draft)).toMatchObject({ part: "schema", line: 2 });
+});
+
+test("a policy is found by its id and a test by its place where no line is told", () => {
+  const policy = findingOf("warning", { pointer: "/policies/b~1c", detail: "doubtful" }, draft);
+  expect(policy).toMatchObject({ part: "policies", line: 4 });
+  const second = findingOf("error", { pointer: "/tests/1", detail: "expects allow" }, draft);
+  expect(second).toMatchObject({ part: "tests", line: 5 });
+  expect(findingOf("warning", { pointer: "/schema", detail: "none" }, draft).line).toBeUndefined();
+});
+
+test("only what has a line is marked, each in its part", () => {
+  const findings = [
+    findingOf("error", { pointer: "/policies", detail: "x (line 2, column 1)." }, draft),
+    findingOf("warning", { pointer: "/schema", detail: "none" }, draft),
+  ];
+  expect(marksOf(findings, "policies")).toEqual([{ line: 2, kind: "error", text: "x (line 2, column 1)." }]);
+  expect(marksOf(findings, "schema")).toEqual([]);
+});
+
+test("tests that cannot be read say so at their line, and none are none", () => {
+  expect(readTests("")).toEqual({ tests: [] });
+  expect(readTests("{}")).toMatchObject({ wrong: { part: "tests", line: 1 } });
+  expect(readTests('[\n  {"name": 1,}\n]')).toMatchObject({ wrong: { kind: "error", line: 2 } });
+});
+
+test("a template stands beside what is written, with its tests", () => {
+  const more = withTemplate(draft, {
+    policies: '@id("d") permit (principal, action, resource);',
+    tests: [{}],
+  });
+  expect(more.policies).toContain('@id("b/c")');
+  expect(more.policies).toContain('@id("d")');
+  expect(bodyOf(more).tests).toHaveLength(3);
+});
+
+test("an empty schema and an empty note are not sent", () => {
+  expect(bodyOf(draft)).toMatchObject({ schema: undefined, note: undefined });
+});

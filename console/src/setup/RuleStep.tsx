@@ -1,0 +1,121 @@
+// Step 4: a rule for events like the one that came.
+import { Anchor, Group, Text, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { answer, api, type Body } from "../api/client";
+import { about, useMayManage } from "../api/queries";
+import { Answered } from "../parts/Answered";
+import { Id } from "../parts/Copy";
+import { Form } from "../parts/Form";
+import { Json } from "../parts/Json";
+import { Step } from "./Step";
+import type { TrailEvent } from "./trail";
+
+interface RuleStepProps {
+  event: TrailEvent | undefined;
+  rule: Body<"Rule"> | undefined;
+  onMade: (rule: Body<"Rule">) => void;
+}
+
+export function RuleStep({ event, rule, onMade }: RuleStepProps) {
+  return (
+    <Step
+      number={4}
+      title="Make a rule from this event"
+      lead="A rule says which events ring the bell, and where: each match is sent there as a signed webhook."
+      isDone={rule !== undefined}
+      isOpen={event !== undefined || rule !== undefined}
+    >
+      {rule === undefined ? event && <NewRule event={event} onMade={onMade} /> : <Made rule={rule} />}
+    </Step>
+  );
+}
+
+function NewRule({ event, onMade }: { event: TrailEvent; onMade: (rule: Body<"Rule">) => void }) {
+  const server = useQuery(about);
+  const mayManage = useMayManage();
+  const suggestion = useQuery({
+    enabled: mayManage,
+    queryKey: ["setup", "suggestion", event.id],
+    queryFn: () => answer(api.POST("/v1/alert-rules/suggest", { body: { event: event as never } })),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const receiver = server.data?.receiver_url ?? null;
+  if (!mayManage) {
+    return (
+      <Text size="sm" className="quiet">
+        Only admins and owners can make rules. Ask one of them.
+      </Text>
+    );
+  }
+  // The form begins with what the server says, so it waits for that.
+  if (server.isPending) return null;
+  return (
+    <Answered query={suggestion}>
+      {(suggested) => <RuleForm key={event.id} {...{ suggested, receiver, onMade }} />}
+    </Answered>
+  );
+}
+
+interface RuleFormProps {
+  suggested: Body<"RuleSuggested">;
+  receiver: string | null;
+  onMade: (rule: Body<"Rule">) => void;
+}
+
+function RuleForm({ suggested, receiver, onMade }: RuleFormProps) {
+  const form = useForm({
+    initialValues: { name: suggested.name, url: receiver ?? "" },
+    validate: {
+      name: (name: string) => (name.trim() === "" ? "Enter a name." : null),
+      url: (url: string) =>
+        URL.canParse(url) ? null : "Enter the address of a receiver, beginning with https://.",
+    },
+  });
+  return (
+    <Form
+      form={form}
+      send={(values) => {
+        const body = { ...values, match: suggested.match } as Body<"NewRule">;
+        return answer(api.POST("/v1/alert-rules", { body: body as never }));
+      }}
+      done={onMade}
+      action="Save the rule"
+    >
+      <div>
+        <Text size="sm" fw={600} mb={4}>
+          It matches
+        </Text>
+        <Json value={suggested.match} />
+      </div>
+      <TextInput label="Name" required maw={480} {...form.getInputProps("name")} />
+      <TextInput
+        label="Where to send the webhook"
+        description={
+          receiver === null
+            ? "The address of a receiver of yours. How it checks the signature is shown in the next step."
+            : "This one is built in, for trying out: it verifies each signature as a receiver should. Put your own address here later."
+        }
+        type="url"
+        required
+        maw={640}
+        {...form.getInputProps("url")}
+      />
+    </Form>
+  );
+}
+
+function Made({ rule }: { rule: Body<"Rule"> }) {
+  return (
+    <Group gap="xs">
+      <Anchor component={Link} to={`/rules/${rule.id}`} size="sm" fw={600}>
+        {rule.name}
+      </Anchor>
+      <Text size="sm" className="quiet truncate">
+        to {rule.url}
+      </Text>
+      <Id id={rule.id} />
+    </Group>
+  );
+}

@@ -1,0 +1,64 @@
+// From nothing to a verified webhook, step by step, without leaving the page.
+import { Anchor, Group, Stack } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { answer, api, type Body } from "../api/client";
+import { Answered, Trouble } from "../parts/Answered";
+import { Page } from "../parts/Page";
+import { one } from "../search";
+import { DeliveryStep } from "./DeliveryStep";
+import { KeyStep } from "./KeyStep";
+import { RuleStep } from "./RuleStep";
+import { ArriveStep, SendStep } from "./SendStep";
+import { useNewestEvent } from "./trail";
+
+export default function Setup() {
+  const { newest, live } = useNewestEvent();
+  const event = newest.data ?? undefined;
+  const { rule, asked, made } = useRule();
+  return (
+    <Page
+      title="Setup"
+      lead="Connect an agent, and get its first alert as a signed webhook. It takes two minutes."
+      actions={
+        rule && (
+          <Group gap="md">
+            <Anchor component={Link} to="/" size="sm">
+              Go to the overview
+            </Anchor>
+          </Group>
+        )
+      }
+    >
+      {asked.isError && <Trouble error={asked.error} again={() => asked.refetch()} />}
+      <Answered query={newest}>
+        {() => (
+          <Stack gap="md" maw={960}>
+            <KeyStep />
+            <SendStep isDone={event !== undefined} />
+            <ArriveStep event={event} live={live} />
+            <RuleStep event={event} rule={rule} onMade={made} />
+            <DeliveryStep event={event} rule={rule} />
+          </Stack>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+/** The rule that was made here; its id is in the address, so that a reload does not lose it. */
+function useRule() {
+  const id = one(useSearch({ strict: false }).rule);
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const asked = useQuery({
+    queryKey: ["rule", id],
+    enabled: id !== undefined,
+    queryFn: () => answer(api.GET("/v1/alert-rules/{id}", { params: { path: { id: id ?? "" } } })),
+  });
+  const made = (rule: Body<"Rule">) => {
+    client.setQueryData(["rule", rule.id], rule);
+    navigate({ to: ".", search: { rule: rule.id }, replace: true });
+  };
+  return { rule: id === undefined ? undefined : asked.data, asked, made };
+}
