@@ -1,0 +1,114 @@
+// What waits for a person: it comes by itself, is looked at, and is answered once.
+import { beforeAll, expect, test } from "vitest";
+import { expectAccessible, leave, picture, useBrowser, visit } from "./browser";
+import { activate, ask, newOrganisation, type Organisation, POLICIES } from "./organisation";
+
+useBrowser();
+
+let org: Organisation;
+
+beforeAll(async () => {
+  org = await newOrganisation("Approvals");
+  await activate(org, POLICIES, "Refunds and deletions");
+});
+
+const refund = (amount: number) =>
+  ask(org, "billing-agent", "refunds.create", {
+    resource: `invoice:${amount}`,
+    context: { amount },
+    payload: { to: "ada@example.com", amount },
+  });
+
+test("what an agent asks appears by itself, with how long there is, and is counted in the menu", async () => {
+  const visited = await visit("/approvals", { session: org.session });
+  const { page } = visited;
+  await page.locator('[data-state="empty"]').waitFor();
+  await page.locator('[data-live="open"]').waitFor();
+  await refund(250);
+  await refund(480);
+  await page.getByText("invoice:250").waitFor();
+  await page.getByText("2 requests wait, oldest first.").waitFor();
+  await page
+    .getByText(/denied in 14:/)
+    .first()
+    .waitFor();
+  await page.getByRole("navigation", { name: "Main" }).getByLabel("2 waiting").waitFor();
+  await leave(visited);
+
+  const demo = await visit("/approvals");
+  await demo.page.locator('[data-live="open"]').waitFor();
+  await demo.page.getByRole("listitem").first().waitFor();
+  await expectAccessible(demo.page);
+  await picture(demo.page, "approvals");
+  await leave(demo);
+});
+
+test("a request is approved after a look at what would be sent, with a note that is kept", async () => {
+  const id = await refund(300);
+  const visited = await visit("/approvals", { session: org.session });
+  const { page } = visited;
+  await page.getByRole("listitem").filter({ hasText: "invoice:300" }).getByRole("button").click();
+  await page.waitForURL(new RegExp(`approval=${id}`));
+  const panel = page.getByRole("dialog", { name: "Approval" });
+  await panel.getByText('"ada@example.com"').waitFor();
+  await panel.getByText(/can be used once within 5 min/).waitFor();
+  await expectAccessible(page);
+  await picture(page, "approvals-one");
+  await panel.getByLabel("Note").fill("Known customer.");
+  await panel.getByRole("button", { name: "Approve" }).click();
+  await panel.getByTestId("outcome").getByText("Approved").waitFor();
+  await panel.getByText("“Known customer.”").waitFor();
+  await page.getByRole("listitem").filter({ hasText: "invoice:300" }).waitFor({ state: "detached" });
+  const decision = await org.call("GET", `/v1/runtime/decisions/${id}`);
+  expect(decision.decision).toBe("allow");
+  await leave(visited);
+});
+
+test("who is too late is told what somebody else said", async () => {
+  const id = await refund(999);
+  const visited = await visit(`/approvals?approval=${id}`, { session: org.session });
+  const { page } = visited;
+  const panel = page.getByRole("dialog", { name: "Approval" });
+  await panel.getByRole("button", { name: "Approve" }).waitFor();
+  // The news is kept from the page, as if both had answered at the same moment.
+  await page.route("**/v1/runtime/approvals/stream", (route) => route.abort());
+  await page.route(`**/v1/runtime/decisions/${id}/resolve`, async (route) => {
+    await org.call("POST", `/v1/runtime/decisions/${id}/resolve`, { approve: false, note: "Ask finance." });
+    await route.continue();
+  });
+  const approve = panel.getByRole("button", { name: "Approve" });
+  await approve.click();
+  await page.getByText("Too late").waitFor();
+  await page.getByText(/It was denied by key_/).waitFor();
+  await panel.getByTestId("outcome").getByText("Denied").waitFor();
+  // The stream was kept from the page, which the browser says in its log.
+  const { troubles } = visited;
+  troubles.splice(0, troubles.length, ...troubles.filter((one) => !one.includes("ERR_FAILED")));
+  await leave(visited);
+});
+
+test("what has ended is listed by how, with who said what", async () => {
+  const visited = await visit("/approvals?status=denied", { session: org.session });
+  const { page } = visited;
+  await page.getByRole("option", { name: /Ask finance/ }).click();
+  await page.getByTestId("outcome").getByText("Denied").waitFor();
+  await page.getByText("Approved", { exact: true }).click();
+  await page.waitForURL(/status=approved/);
+  await page.getByRole("option", { name: /Known customer/ }).waitFor();
+  await expectAccessible(page);
+  await picture(page, "approvals-history");
+  await leave(visited);
+});
+
+test("what nobody answers in time is denied by itself and leaves the queue", async () => {
+  const visited = await visit("/approvals", { session: org.session });
+  const { page } = visited;
+  await page.locator('[data-live="open"]').waitFor();
+  await org.call("PATCH", "/v1/policies", { approval_timeout_s: 10 });
+  await refund(7_777);
+  await org.call("PATCH", "/v1/policies", { approval_timeout_s: 900 });
+  await page.getByText("invoice:7777").waitFor();
+  // waits for: the ten seconds that the server gives at least.
+  await page.getByText("invoice:7777").waitFor({ state: "detached", timeout: 20_000 });
+  await leave(visited);
+});

@@ -1,0 +1,225 @@
+// The trail: searched, read, watched live.
+import { beforeAll, expect, test } from "vitest";
+import { expectAccessible, expectNoSidewaysScroll, leave, picture, useBrowser, visit } from "./browser";
+import { newOrganisation, type Organisation } from "./organisation";
+import { refuse, send, unique } from "./trail";
+
+useBrowser();
+
+const OPTION = "[role=option]";
+const WITHIN = { timeout: 20_000 };
+
+/** What tests send is theirs: the demo stays as it was. */
+let own: Organisation;
+beforeAll(async () => {
+  own = await newOrganisation("Trail");
+});
+
+test("facets filter the list, and the address holds it all", async () => {
+  const seen = await visit("/events?last=30d");
+  const { page } = seen;
+  await page.locator(OPTION).first().waitFor();
+  await page.getByRole("img", { name: /Events over time by result/ }).waitFor();
+  await picture(page, "events");
+  await expectAccessible(page);
+  await page
+    .getByRole("region", { name: "Result" })
+    .getByRole("checkbox", { name: /^denied/ })
+    .click();
+  await page.waitForURL(/result=denied/);
+  await page.locator(`${OPTION}:has-text("denied")`).first().waitFor();
+  await expect.poll(() => page.locator(`${OPTION}:has-text("success")`).count(), WITHIN).toBe(0);
+  // Other values of the same field can still be chosen.
+  await page
+    .getByRole("region", { name: "Result" })
+    .getByRole("checkbox", { name: /^success/ })
+    .waitFor();
+  await page.reload();
+  await page.getByRole("group", { name: "Active filters" }).getByText("Result: denied").waitFor();
+  await page.getByRole("button", { name: "Remove Result denied" }).click();
+  await page.locator(`${OPTION}:has-text("success")`).first().waitFor();
+  expect(page.url()).not.toContain("result=");
+  await page.goBack();
+  await page.getByText("Result: denied").waitFor();
+  await leave(seen);
+});
+
+test("an event opens beside the list, walks with the keys, and its values filter", async () => {
+  const session = unique("session");
+  const moments = { one: 3_000, two: 2_000, three: 1_000 };
+  await send(
+    own,
+    Object.entries(moments).map(([resource, ago]) => ({
+      session_id: session,
+      resource,
+      occurred_at: new Date(Date.now() - ago).toISOString(),
+      metadata: { note: session },
+    })),
+  );
+  const seen = await visit(`/events?q=${session}`, { session: own.session });
+  const { page } = seen;
+  await expect.poll(() => page.locator(OPTION).count(), WITHIN).toBe(3);
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  expect(page.url()).not.toContain("event=");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/event=evt_/);
+  const panel = page.getByRole("complementary", { name: "Event" });
+  await panel.getByText('"two"').waitFor();
+  await expectAccessible(page);
+  await page.keyboard.press("j");
+  await panel.getByText('"one"').waitFor();
+  await page.keyboard.press("k");
+  await panel.getByText('"two"').waitFor();
+  await picture(page, "events-panel");
+  await panel.getByRole("button", { name: "Copy JSON" }).click();
+  const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
+  expect(copied).toMatchObject({ resource: "two", session_id: session });
+  const rule = panel.getByRole("link", { name: "Make a rule from this event" });
+  expect(await rule.getAttribute("href")).toBe(`/rules/new?event=${copied.id}`);
+  const deliveries = panel.getByRole("link", { name: "Its deliveries" });
+  expect(await deliveries.getAttribute("href")).toBe(`/deliveries?event_id=${copied.id}`);
+  await panel.getByRole("button", { name: `Filter by session_id ${session}` }).click();
+  await page.waitForURL((url) => url.searchParams.get("session_id") === session);
+  await panel.getByRole("button", { name: "Same session" }).click();
+  await page.waitForURL((url) => !url.searchParams.has("q"));
+  await expect.poll(() => page.locator(OPTION).count(), WITHIN).toBe(3);
+  await page.keyboard.press("Escape");
+  await expect.poll(() => page.url(), WITHIN).not.toContain("event=");
+  await leave(seen);
+});
+
+test("keys search and show what keys there are", async () => {
+  const seen = await visit("/events", { session: own.session });
+  const { page } = seen;
+  await page.locator(OPTION).first().waitFor();
+  await page.keyboard.press("/");
+  const text = unique("nowhere");
+  await page.keyboard.type(text);
+  await page.waitForURL(new RegExp(`q=${text}`));
+  await page.getByText("No event fits").waitFor();
+  await picture(page, "events-empty");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("?");
+  const sheet = page.getByRole("dialog", { name: "Keys" });
+  await sheet.waitFor();
+  await expectAccessible(page);
+  await page.keyboard.press("Escape");
+  await sheet.waitFor({ state: "hidden" });
+  await leave(seen);
+});
+
+test("dragging over the histogram chooses that time", async () => {
+  const seen = await visit("/events?last=30d");
+  const { page } = seen;
+  const chart = page.locator(".u-over");
+  await chart.waitFor();
+  const box = await chart.boundingBox();
+  if (box === null) throw new Error("the chart has no place");
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.9, box.y + 20, { steps: 4 });
+  await page.mouse.up();
+  await page.waitForURL((url) => url.searchParams.has("from") && url.searchParams.has("to"));
+  await page.getByRole("switch", { name: "Live" }).and(page.locator(":disabled")).waitFor();
+  await leave(seen);
+});
+
+test("the live tail shows what arrives, and pauses for who reads", async () => {
+  const agent = unique("agent");
+  const seen = await visit(`/events?agent_id=${agent}&live=1`, { session: own.session });
+  const { page } = seen;
+  await page.getByText("Waiting for the next event").waitFor();
+  await page.locator("[data-live=open]").waitFor();
+  await send(
+    own,
+    Array.from({ length: 30 }, (_, at) => ({ agent_id: agent, resource: `first-${at}` })),
+  );
+  await page.locator(OPTION).nth(20).waitFor();
+  await expectAccessible(page);
+  await page.keyboard.press("Space");
+  await page.locator("[data-paused=true]").waitFor();
+  await send(
+    own,
+    Array.from({ length: 7 }, (_, at) => ({ agent_id: agent, resource: `second-${at}` })),
+  );
+  const resume = page.getByRole("button", { name: "Show 7 new" });
+  await resume.waitFor();
+  expect(await page.getByText("second-").count()).toBe(0);
+  await resume.click();
+  await page.getByText("second-").first().waitFor();
+  await page.locator("[role=listbox]").hover();
+  await page.mouse.wheel(0, 300);
+  await page.locator("[data-paused=true]").waitFor();
+  await leave(seen);
+});
+
+test("a lost stream is said and found again", async () => {
+  const seen = await visit("/events?live=1");
+  const { page } = seen;
+  await page.locator("[data-live=open]").waitFor();
+  await page.locator(OPTION).first().waitFor();
+  await page.getByRole("img", { name: /Events over time by result/ }).waitFor();
+  await picture(page, "events-live");
+  await refuse(page, "**/v1/audit/events/stream*", 429);
+  await page.keyboard.press("l");
+  await page.keyboard.press("l");
+  await page.getByText("Connection lost, trying again").waitFor();
+  await page.unroute("**/v1/audit/events/stream*");
+  await page.locator("[data-live=open]").waitFor();
+  await leave(seen);
+});
+
+test("what goes wrong is said in the server's own words", async () => {
+  const seen = await visit("/exports");
+  const { page } = seen;
+  await refuse(page, "**/v1/audit/events?*", 503);
+  await refuse(page, "**/v1/audit/facets?*", 503);
+  await page.goto("/events");
+  await page.locator("[data-state=error]").first().waitFor();
+  await picture(page, "events-error");
+  await page.unrouteAll();
+  await refuse(page, "**/v1/audit/events?*", 429);
+  await page.goto("/events");
+  await page.locator("[data-state=rate-limited]").first().waitFor();
+  await picture(page, "events-rate-limited");
+  await expectAccessible(page);
+  seen.troubles.splice(
+    0,
+    seen.troubles.length,
+    ...seen.troubles.filter((one) => !one.includes("status of 503")),
+  );
+  await leave(seen);
+});
+
+test("a phone has it all, in the dark too", async () => {
+  const seen = await visit("/events?last=30d", { width: 375, height: 760, scheme: "dark" });
+  const { page } = seen;
+  await page.locator(OPTION).first().waitFor();
+  await page.getByRole("img", { name: /Events over time by result/ }).waitFor();
+  await expectNoSidewaysScroll(page);
+  await expectAccessible(page);
+  await picture(page, "events-phone");
+  await page.getByRole("button", { name: "Filters" }).click();
+  await page
+    .getByRole("dialog", { name: "Filters" })
+    .getByRole("checkbox", { name: /^denied/ })
+    .click();
+  await page.getByRole("button", { name: "Close filters" }).click();
+  await page.getByText("Result: denied").waitFor();
+  await page.locator(OPTION).first().click();
+  await page.getByRole("dialog", { name: "Event" }).getByText('"agent_id"').waitFor();
+  await expectAccessible(page);
+  await leave(seen);
+});
+
+test("it is as readable in the dark", async () => {
+  const seen = await visit("/events?last=30d", { scheme: "dark" });
+  const { page } = seen;
+  await page.locator(OPTION).first().click();
+  await page.getByRole("complementary", { name: "Event" }).getByText('"agent_id"').waitFor();
+  await page.getByRole("img", { name: /Events over time by result/ }).waitFor();
+  await expectAccessible(page);
+  await picture(page, "events-dark");
+  await leave(seen);
+});

@@ -1,0 +1,216 @@
+// Keys, members, sessions and the security log: what admins and owners look after.
+import { expect, inject, test } from "vitest";
+import { expectAccessible, expectNoSidewaysScroll, leave, picture, useBrowser, visit } from "./browser";
+import { newOrganisation } from "./organisation";
+import { expectEveryState } from "./states";
+
+useBrowser();
+
+async function sendWith(key: string): Promise<number> {
+  const event = { event_type: "tool_call", agent_id: "a", action: "files.read", result: "success" };
+  const response = await fetch(`${inject("demo").base_url}/v1/audit/events`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+    body: JSON.stringify(event),
+  });
+  return response.status;
+}
+
+test("a key is made, shown once, works, is rotated with an overlap, and is revoked", async () => {
+  const { session } = await newOrganisation("Keys");
+  const seen = await visit("/keys", { session });
+  const { page } = seen;
+  await page.getByRole("button", { name: "Make a key" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("billing agent");
+  await dialog.getByRole("button", { name: "Only send events" }).click();
+  await dialog.getByLabel("When it ends").selectOption("In 90 days");
+  await expectAccessible(page);
+  await picture(page, "keys-new");
+  await dialog.getByRole("button", { name: "Make the key" }).click();
+
+  const shown = dialog.getByRole("region", { name: "API key" });
+  const key = (await shown.textContent()) ?? "";
+  expect(await sendWith(key)).toBe(202);
+  // Neither Escape nor a click beside it loses the key.
+  await page.keyboard.press("Escape");
+  await page.mouse.click(5, 5);
+  await shown.waitFor();
+  await dialog.getByRole("button", { name: "Copy API key" }).click();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(key);
+  await expectAccessible(page);
+  await picture(page, "keys-made");
+  await dialog.getByLabel("I have copied the API key").check();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  expect(await page.content()).not.toContain(key);
+
+  const row = page.locator("[data-key]", { hasText: "billing agent" });
+  await row.getByRole("button", { name: "Rotate" }).click();
+  await dialog.getByText("The old one goes on for a while").waitFor();
+  await dialog.getByRole("button", { name: "Make the new key" }).click();
+  const next = (await dialog.getByRole("region", { name: "API key" }).textContent()) ?? "";
+  await dialog.getByLabel("I have copied the API key").check();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await page.locator('[data-key-state="replaced"]').waitFor();
+  expect([await sendWith(key), await sendWith(next)]).toEqual([202, 202]);
+
+  await page.locator('[data-key-state="replaced"]').getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("dialog", { name: "Revoke “billing agent”?" }).waitFor();
+  await page.goBack();
+  await dialog.waitFor({ state: "detached" });
+  await page.goForward();
+  await dialog.getByRole("button", { name: "Revoke the key" }).click();
+  await page.locator('[data-key-state="replaced"]').waitFor({ state: "detached" });
+  await expect.poll(() => sendWith(key)).toBe(401);
+  expect(await sendWith(next)).toBe(202);
+  await page.getByLabel("Also those that have ended").check();
+  await page.locator('[data-key-state="revoked"]').waitFor();
+  expect(page.url()).toContain("show=all");
+  await expectAccessible(page);
+  await leave(seen);
+});
+
+test("a name that the server refuses is refused at its field", async () => {
+  const { session } = await newOrganisation("Long names");
+  const seen = await visit("/keys?new=key", { session });
+  const { page } = seen;
+  await page.getByRole("dialog").getByLabel("Name").fill("x".repeat(200));
+  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.locator(".mantine-TextInput-error").waitFor();
+  await leave(seen);
+});
+
+test("somebody is invited by a link, gets another role and is removed; the organisation is renamed", async () => {
+  const { session } = await newOrganisation("Members");
+  const seen = await visit("/members", { session });
+  const { page } = seen;
+  const dialog = page.getByRole("dialog");
+  await page.getByLabel("Name").fill("Members and friends");
+  await page.getByRole("button", { name: "Rename" }).click();
+  await page.getByText("called “Members and friends” now").waitFor();
+
+  const email = `bob-${Date.now()}@example.com`;
+  await page.getByRole("button", { name: "Invite somebody" }).click();
+  await dialog.getByLabel("E-mail address").fill(email);
+  await dialog.getByLabel("admin").check();
+  await expectAccessible(page);
+  await picture(page, "members-invite");
+  await dialog.getByRole("button", { name: "Invite", exact: true }).click();
+  const link = (await dialog.getByRole("region", { name: "link" }).textContent()) ?? "";
+  await dialog.getByLabel("I have copied the link").check();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("table", { name: "Invitations" }).getByText(email).waitFor();
+  const token = new URL(link).hash.replace("#token=", "");
+  const joined = await fetch(`${inject("demo").base_url}/v1/auth/accept-invitation`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ token, password: "a password of his own" }),
+  });
+  expect(joined.status).toBe(204);
+
+  await page.reload();
+  const member = page.locator(`[data-member="${email}"]`);
+  await member.getByText("admin").waitFor();
+  await expectAccessible(page);
+  await member.getByRole("button", { name: "Change role" }).click();
+  await dialog.getByLabel("viewer").check();
+  await dialog.getByRole("button", { name: "Change the role" }).click();
+  await member.getByText("viewer").waitFor();
+  await member.getByRole("button", { name: "Remove" }).click();
+  await dialog.getByText("API keys made by it belong to the organisation").waitFor();
+  await picture(page, "members-remove");
+  await dialog.getByRole("button", { name: "Remove" }).click();
+  await member.waitFor({ state: "detached" });
+
+  // The last owner cannot leave, and is told why.
+  await page.getByRole("button", { name: "Leave" }).click();
+  await dialog.getByRole("button", { name: "Leave" }).click();
+  await dialog.locator("[data-state=error]").waitFor();
+  await leave(seen);
+});
+
+test("one's own sessions are listed, this one marked, and another one is ended", async () => {
+  const { user_email, user_password, base_url } = inject("demo");
+  const login = await fetch(`${base_url}/v1/auth/login`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "User-Agent": "curl/8.5.0" },
+    body: JSON.stringify({ email: user_email, password: user_password }),
+  });
+  expect(login.status).toBe(200);
+  const seen = await visit("/sessions");
+  const { page } = seen;
+  await page.getByText("this one").waitFor();
+  expect(await page.locator('[data-current="true"]').count()).toBe(1);
+  await expectAccessible(page);
+  const other = page.locator("tr", { hasText: "curl" }).first();
+  const before = await page.locator("tr", { hasText: "curl" }).count();
+  await other.getByRole("button", { name: "End" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "End the session" }).click();
+  await expect.poll(() => page.locator("tr", { hasText: "curl" }).count()).toBe(before - 1);
+  await leave(seen);
+});
+
+test("the security log tells who did what, by kind and person, and opens by keyboard", async () => {
+  const { session, manage } = await newOrganisation("Log");
+  const rule = { name: "Watched", match: { result: ["denied"] }, url: inject("demo").receiver_url };
+  await manage("POST", "/v1/alert-rules", rule);
+  const seen = await visit("/security-log", { session });
+  const { page } = seen;
+  const list = page.getByRole("listbox", { name: "Security log" });
+  await expect
+    .poll(async () => {
+      await page.reload();
+      await page.locator("[role=listbox], [data-state=empty]").first().waitFor();
+      return await list.getByText("made the alert rule “Watched”").count();
+    })
+    .toBe(1);
+  await expectAccessible(page);
+  await list.focus();
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "What happened" }).getByText('"event_type"').waitFor();
+  expect(page.url()).toContain("event=evt_");
+  await expectAccessible(page);
+  await picture(page, "security-log-open");
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.getByLabel("Kind").selectOption("Exports");
+  await page.locator("[data-state=empty]").waitFor();
+  await picture(page, "security-log-empty");
+  await page.getByRole("button", { name: "Show everything" }).click();
+  await list.waitFor();
+  await leave(seen);
+});
+
+test("an organisation without keys is told what keys are for", async () => {
+  const seen = await visit("/forgot-password");
+  const { page } = seen;
+  await page.route("**/v1/api-keys?*", (route) => route.fulfill({ json: { data: [], next_cursor: null } }));
+  await page.goto("/keys");
+  await page.locator("[data-state=empty]").getByText("No keys yet").waitFor();
+  await picture(page, "keys-empty");
+  await leave(seen);
+});
+
+test.each([
+  ["/keys", "**/v1/api-keys?*", '[aria-label="API keys"]'],
+  ["/security-log", "**/v1/audit/events?*", "[role=listbox], [data-state=empty]"],
+])("%s waits, fails and heals where one can see it", expectEveryState);
+
+test.each(["keys", "members", "sessions", "security-log"])(
+  "%s is readable on a desk, and on a phone in the dark",
+  async (screen) => {
+    const seen = await visit(`/${screen}`);
+    const { page } = seen;
+    await page.locator("table, [role=listbox]").first().waitFor();
+    await expectAccessible(page);
+    await picture(page, screen);
+    await page.setViewportSize({ width: 375, height: 800 });
+    await page.emulateMedia({ colorScheme: "dark" });
+    await page.locator("[data-mantine-color-scheme=dark] body").waitFor();
+    await expectNoSidewaysScroll(page);
+    await expectAccessible(page);
+    await picture(page, `${screen}-phone`);
+    await leave(seen);
+  },
+);

@@ -1,0 +1,129 @@
+// From nothing to a verified webhook without leaving the browser.
+import { execFileSync } from "node:child_process";
+import type { Page } from "playwright-core";
+import { expect, inject, test } from "vitest";
+import { expectAccessible, expectNoSidewaysScroll, leave, picture, useBrowser, visit } from "./browser";
+import { newOrganisation } from "./organisation";
+import { expectEveryState } from "./states";
+
+useBrowser();
+
+const done = (page: Page, step: number) => page.locator(`[data-step="${step}"][data-done="true"]`);
+
+async function makeKey(page: Page): Promise<string> {
+  await page.getByRole("button", { name: "Make the key" }).click();
+  await done(page, 1).waitFor();
+  return (await page.getByRole("region", { name: "API key" }).textContent()) ?? "";
+}
+
+test("somebody registers and sees their first webhook verified, without leaving the browser", async () => {
+  const seen = await visit("/register", { session: null });
+  const { page } = seen;
+  await page.getByText("This server sends no mail").waitFor();
+  await picture(page, "register");
+  await page.getByLabel("Organisation").fill("Acme");
+  await page.getByLabel("E-mail address").fill(`ann-${Date.now()}@example.com`);
+  await page.getByRole("textbox", { name: "Password" }).fill("correct horse battery");
+  await page.getByRole("button", { name: "Register" }).click();
+
+  await page.waitForURL("**/setup");
+  await page.getByRole("heading", { name: "Make a key for your agent" }).waitFor();
+  await expectAccessible(page);
+  await picture(page, "setup-begin");
+  expect(await makeKey(page)).toMatch(/^wb_live_/);
+  await page.getByText("Listening. Send an event, and it appears here.").waitFor();
+
+  await page.getByRole("button", { name: "Send one from here" }).click();
+  await done(page, 3).getByText("files.delete").first().waitFor();
+  await picture(page, "setup");
+
+  await page.getByRole("button", { name: "Save the rule" }).click();
+  await done(page, 4).waitFor();
+  await page.getByText("Waiting for its first webhook").waitFor();
+  await page.getByRole("button", { name: "Send such an event" }).click();
+  const delivery = page.locator('[data-delivery-state="delivered"]');
+  await delivery.getByText("the receiver answered 200").waitFor();
+  await delivery.getByText("verified", { exact: true }).waitFor();
+  await done(page, 5).scrollIntoViewIfNeeded();
+  await expectAccessible(page);
+  await picture(page, "setup-verified");
+
+  expect(new URL(page.url()).origin).toBe(new URL(inject("console")).origin);
+  await delivery.getByRole("link", { name: "Look at this delivery" }).click();
+  await page.waitForURL("**/deliveries/dlv_*");
+  await leave(seen);
+});
+
+test("the code to paste works as it is, in each language, and each event is shown as it arrives", async () => {
+  const { session } = await newOrganisation("Pasted code");
+  const seen = await visit("/setup", { session });
+  const { page } = seen;
+  await makeKey(page);
+  await page.getByText("Listening. Send an event, and it appears here.").waitFor();
+  const languages: [string, string, string[]][] = [
+    ["curl", "bash", ["-c"]],
+    ["Python", "python3", ["-c"]],
+    ["TypeScript", "node", ["--input-type=module", "-e"]],
+  ];
+  for (const [language, program, how] of languages) {
+    await page.getByRole("tab", { name: language }).first().click();
+    const code = page.getByRole("region", { name: `sending an event in ${language}` });
+    const answer = execFileSync(program, [...how, (await code.textContent()) ?? ""]).toString();
+    const id = /evt_[0-9a-z]{26}/.exec(answer)?.[0];
+    expect(id, language).toBeDefined();
+    await page.locator(`[data-event="${id}"]`).waitFor();
+  }
+  await leave(seen);
+});
+
+test("a test delivery reaches the receiver too; a reload keeps the rule and forgets the key", async () => {
+  const { session } = await newOrganisation("Test delivery");
+  const seen = await visit("/setup", { session });
+  const { page } = seen;
+  const key = await makeKey(page);
+  await page.getByText("Listening.").waitFor();
+  await page.getByRole("button", { name: "Send one from here" }).click();
+  await page.getByRole("button", { name: "Save the rule" }).click();
+  await page.getByRole("button", { name: "Send a test delivery" }).click();
+  await page.locator('[data-delivery-state="delivered"]').waitFor();
+
+  await page.reload();
+  await done(page, 5).waitFor();
+  await done(page, 4).getByText("files.delete denied").waitFor();
+  expect(await page.content()).not.toContain(key);
+  await page.getByText("a key that was made earlier cannot be shown here").waitFor();
+  await leave(seen);
+});
+
+test("what the server refuses is said at the field it is about", async () => {
+  const { session } = await newOrganisation("Refused rule");
+  const seen = await visit("/setup", { session });
+  const { page } = seen;
+  await makeKey(page);
+  await page.getByText("Listening.").waitFor();
+  await page.getByRole("button", { name: "Send one from here" }).click();
+  const url = page.getByLabel("Where to send the webhook");
+  await url.fill("ftp://example.com/hook");
+  await page.getByRole("button", { name: "Save the rule" }).click();
+  await page.locator('[data-step="4"] .mantine-InputWrapper-error').waitFor();
+  expect(await url.evaluate((input) => input === document.activeElement)).toBe(true);
+  await leave(seen);
+});
+
+test("setup waits, fails and heals where one can see it", async () => {
+  await expectEveryState("/setup", "**/v1/audit/events?*", "[data-step]");
+});
+
+test("setup fits a phone, in the dark too", async () => {
+  const { session } = await newOrganisation("Phone");
+  const seen = await visit("/setup", { session, width: 375, height: 800, scheme: "dark" });
+  const { page } = seen;
+  await makeKey(page);
+  await page.getByText("Listening.").waitFor();
+  await page.getByRole("button", { name: "Send one from here" }).click();
+  await page.getByRole("button", { name: "Save the rule" }).waitFor();
+  await expectNoSidewaysScroll(page);
+  await expectAccessible(page);
+  await picture(page, "setup-phone");
+  await leave(seen);
+});
