@@ -13,8 +13,16 @@ setup:
 dev *args:
     cargo run -p server --bin watchbell -- dev {{ args }}
 
+# Build the console, which the next `cargo build` puts into the binary
+console:
+    scripts/build-console
+
+# The console's tests in a real browser
+e2e *args: console
+    cargo build -p server && npm --prefix console run e2e -- {{ args }}
+
 # All checks, cheapest first
-check: fmt typos deny machete tidy clippy generated
+check: fmt typos deny machete tidy console-check clippy generated
 
 # All tests, or those that match
 test *args:
@@ -51,6 +59,10 @@ machete:
 # Rules of the house
 tidy:
     cargo xtask tidy
+
+# Types and lints of the console
+console-check:
+    npm --prefix console run check
 
 # Lints
 clippy:
