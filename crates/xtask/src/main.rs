@@ -1,12 +1,15 @@
-//! The project's own tasks: regenerate what is generated, check what no other tool checks, measure,
-//! and fold the changelog. Run them as `cargo xtask <task>`.
+//! The project's own tasks: regenerate what is generated, check what no other tool checks, build the
+//! book, measure, and fold the changelog. Run them as `cargo xtask <task>`.
 #![expect(clippy::print_stdout, reason = "a command line tool talks to its user")]
 
 mod bench;
+mod book;
 mod changelog;
 mod generate;
+mod markdown;
 mod tidy;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -28,6 +31,14 @@ enum Task {
     },
     /// Check the rules that rustc, clippy and cargo-deny cannot express.
     Tidy,
+    /// Build the documentation as a book in target/book, and check every link in it.
+    Book,
+    /// What mdBook runs over the pages; see book.toml.
+    #[command(hide = true)]
+    BookLinks {
+        /// Nothing, or `supports RENDERER`.
+        arguments: Vec<String>,
+    },
     /// Measure Watchbell beside the bare engines, or run a scenario at full length (bench/README.md).
     Bench {
         /// The profile and its options.
@@ -62,6 +73,11 @@ fn main() -> anyhow::Result<ExitCode> {
             binary,
         } => generate::check(root, binary.as_deref())?,
         Task::Tidy => tidy::run(root)?,
+        Task::Book => book::run(root)?,
+        Task::BookLinks { arguments } => {
+            book::preprocess(root, &arguments, io::stdin(), io::stdout())?;
+            true
+        }
         Task::Bench { arguments } => bench::run(root, &arguments)?,
         Task::Changelog { version, date } => {
             changelog::fold(root, &version, &date)?;

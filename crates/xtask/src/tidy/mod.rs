@@ -92,6 +92,11 @@ const RULES: &[Rule] = &[
         check: docs::unlisted_page,
     },
     Rule {
+        name: "page-outside-the-book",
+        why: "The book has the pages that its summary lists; another is not in it, and links to it are dead.",
+        check: docs::page_outside_the_book,
+    },
+    Rule {
         name: "unexplained-dependency",
         why: "A dependency is code we maintain without having written it; its row says why it is worth it.",
         check: manifests::unexplained_dependency,

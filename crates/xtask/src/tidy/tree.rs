@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-/// Folders that hold what is built, fetched or run, not what is written.
+/// What is built, fetched or run, not written. In a worktree `.git` is a file.
 const NOT_OURS: [&str; 7] = [
     ".git",
     "target",
@@ -143,8 +143,11 @@ fn read_folder(folder: &Path, path: &str, files: &mut Vec<File>) -> anyhow::Resu
         } else {
             format!("{path}/{name}")
         };
+        if NOT_OURS.contains(&name.as_str()) {
+            continue;
+        }
         let kind = entry.file_type()?;
-        if kind.is_dir() && !NOT_OURS.contains(&name.as_str()) {
+        if kind.is_dir() {
             read_folder(&entry.path(), &path, files)?;
         } else if kind.is_file() {
             let bytes = fs::read(entry.path()).with_context(|| format!("read {path}"))?;
