@@ -1,26 +1,81 @@
 //! The metrics of this crate, named once.
 
 use domain::limit::Operation;
-use metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
+use metrics::{Counter, Gauge, Unit, counter, gauge};
 
-/// Checks, by `operation`, `outcome` and where they were decided: `decided_by`.
-pub const CHECKS: &str = "watchbell_limits_checks_total";
-/// Whether limits are shared between nodes right now: 1, or 0 while each node counts alone.
-pub const SHARED: &str = "watchbell_limits_shared";
-/// How many nodes share them, as this one last heard; what is divided while Redis is away.
-pub const NODES: &str = "watchbell_limits_nodes";
-/// Callers and operations in memory.
-pub const WINDOWS: &str = "watchbell_limits_windows";
+/// A metric as it is described to who scrapes it, and on the page of all metrics.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// What it is told apart by: bounded, never an organisation, a URL or an id.
+    pub labels: &'static [&'static str],
+    pub meaning: &'static str,
+}
 
-/// Describes each to the recorder.
-pub fn describe() {
-    describe_counter!(
-        CHECKS,
-        "Rate limit checks, by operation, outcome and where they were decided"
-    );
-    describe_gauge!(SHARED, "Whether rate limits are shared between nodes now");
-    describe_gauge!(NODES, "How many nodes share rate limits, as last heard");
-    describe_gauge!(WINDOWS, "Callers and operations with a limit in memory");
+/// How a metric is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows; its rate is what matters.
+    Counter,
+    /// As it is now.
+    Gauge,
+    /// How often values were how large.
+    Histogram,
+}
+
+impl Kind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+impl Metric {
+    /// Describes it to the recorder.
+    pub fn describe(&self) {
+        let Self { name, meaning, .. } = *self;
+        let unit = if name.ends_with("_seconds") {
+            Unit::Seconds
+        } else {
+            Unit::Count
+        };
+        match self.kind {
+            Kind::Counter => metrics::describe_counter!(name, unit, meaning),
+            Kind::Gauge => metrics::describe_gauge!(name, unit, meaning),
+            Kind::Histogram => metrics::describe_histogram!(name, unit, meaning),
+        }
+    }
+}
+
+/// Declares metrics: a constant with the name of each, and the list of them all.
+#[macro_export]
+macro_rules! metrics {
+    ($($id:ident, $kind:ident $name:literal [$($label:literal),*] $meaning:literal;)*) => {
+        $(#[doc = $meaning] pub const $id: &str = $name;)*
+
+        /// Every metric of this crate, with what it means.
+        pub const ALL: &[$crate::metrics::Metric] = &[$($crate::metrics::Metric {
+            name: $name,
+            kind: $crate::metrics::Kind::$kind,
+            labels: &[$($label),*],
+            meaning: $meaning,
+        },)*];
+    };
+}
+
+crate::metrics! {
+    CHECKS, Counter "watchbell_limits_checks_total" ["operation", "outcome", "decided_by"]
+        "Rate limit checks: what for, whether admitted or refused, and whether Redis, memory or an earlier refusal decided";
+    SHARED, Gauge "watchbell_limits_shared" []
+        "Whether rate limits are shared between nodes now: 1, or 0 while each node counts alone";
+    NODES, Gauge "watchbell_limits_nodes" []
+        "How many nodes share rate limits, as this one last heard; limits are divided by it while Redis is away";
+    WINDOWS, Gauge "watchbell_limits_windows" []
+        "Callers and operations with a limit in memory";
 }
 
 /// Where a check was decided.

@@ -10,16 +10,7 @@ use tikv_jemallocator::Jemalloc;
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-#[expect(
-    clippy::print_stderr,
-    reason = "the last word of a command that failed"
-)]
 fn main() -> ExitCode {
-    match Cli::parse().run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("watchbell: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let outcome = Cli::parse().run();
+    outcome.unwrap_or_else(|error| cli::failed("watchbell", &error))
 }

@@ -1,5 +1,5 @@
 //! Files that are generated from the server, so that the documentation cannot contradict the code:
-//! `docs/reference/openapi.json`, `docs/reference/configuration.md` and `docs/errors/`.
+//! the pages of [`PAGES`] and `docs/errors/`.
 //!
 //! The server prints what it knows (`watchbell reference ...`); this module lays it out as files.
 
@@ -14,6 +14,13 @@ use serde::Deserialize;
 
 /// What mends a stale file; printed with every complaint.
 const MENDED_BY: &str = "cargo xtask generate";
+/// What the server prints under a name, and the page that it is.
+const PAGES: [(&str, &str); 4] = [
+    ("openapi", "docs/reference/openapi.json"),
+    ("config", "docs/reference/configuration.md"),
+    ("cli", "docs/reference/cli.md"),
+    ("metrics", "docs/reference/metrics.md"),
+];
 /// The folder whose files are all ours: a page for a code that is gone is stale as well.
 const ERROR_PAGES: &str = "docs/errors";
 
@@ -85,14 +92,10 @@ fn generate(root: &Path, binary: Option<&Path>) -> anyhow::Result<Files> {
     let errors: Vec<PublicError> =
         serde_json::from_str(&errors).context("read the list of errors")?;
     let mut files = error_pages(&errors)?;
-    files.insert(
-        "docs/reference/openapi.json".to_owned(),
-        ending_in_newline(&reference(root, binary, "openapi")?),
-    );
-    files.insert(
-        "docs/reference/configuration.md".to_owned(),
-        ending_in_newline(&reference(root, binary, "config")?),
-    );
+    for (topic, path) in PAGES {
+        let page = ending_in_newline(&reference(root, binary, topic)?);
+        files.insert(path.to_owned(), page);
+    }
     Ok(files)
 }
 

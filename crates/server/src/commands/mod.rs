@@ -9,14 +9,14 @@ mod healthcheck;
 mod hook;
 mod migrate;
 mod partitions;
-mod policies;
+mod policy;
 mod reference;
 mod serve;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context as _;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 use crate::{
     config::{self, Config},
@@ -51,9 +51,11 @@ enum Command {
     /// Records that could not be applied to the database: see them, apply them again.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
-    /// Policies without a server: make recorded decisions again, check policies before they are sent.
-    #[command(subcommand)]
-    Policies(policies::Policies),
+    #[command(flatten)]
+    Client(cli::Command),
+    /// Policies without a server: check them before they are sent, make recorded decisions again.
+    #[command(subcommand, alias = "policies")]
+    Policy(policy::Policy),
     /// Print settings for other programs that ask for decisions.
     #[command(subcommand)]
     Hook(hook::Hook),
@@ -77,29 +79,35 @@ impl WithConfig {
 }
 
 impl Cli {
-    pub fn run(self) -> anyhow::Result<()> {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
         rustls::crypto::aws_lc_rs::default_provider()
             .install_default()
             .map_err(|_| anyhow::anyhow!("a TLS provider was already installed"))?;
         let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
-        let outcome = runtime.block_on(async {
-            match self.command {
-                Command::Dev(dev) => dev.run().await,
-                Command::Serve(serve) => serve.run().await,
-                Command::Migrate(with) => migrate::run(&with.load()?).await,
-                Command::Doctor(with) => Box::pin(doctor::run(&with)).await,
-                Command::Healthcheck(healthcheck) => healthcheck.run().await,
-                Command::Admin(admin) => admin.run().await,
-                Command::Partitions(command) => command.run().await,
-                Command::DeadLetters(command) => command.run().await,
-                Command::Policies(command) => command.run(),
-                Command::Hook(hook) => hook.run(),
-                Command::Reference(reference) => reference.run(),
-            }
-        });
+        let outcome = runtime.block_on(self.command.run());
         // What still blocks a thread (a name being resolved) must not hold up the end.
         runtime.shutdown_background();
         outcome.map_err(|error| anyhow::anyhow!(chain(error.as_ref())))
+    }
+}
+
+impl Command {
+    async fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::Client(command) => return command.run(Cli::command).await,
+            Self::Policy(command) => return command.run(),
+            Self::Dev(dev) => dev.run().await,
+            Self::Serve(serve) => serve.run().await,
+            Self::Migrate(with) => migrate::run(&with.load()?).await,
+            Self::Doctor(with) => Box::pin(doctor::run(&with)).await,
+            Self::Healthcheck(healthcheck) => healthcheck.run().await,
+            Self::Admin(admin) => admin.run().await,
+            Self::Partitions(command) => command.run().await,
+            Self::DeadLetters(command) => command.run().await,
+            Self::Hook(hook) => hook.run(),
+            Self::Reference(reference) => reference.run(),
+        }
+        .map(|()| ExitCode::SUCCESS)
     }
 }
 

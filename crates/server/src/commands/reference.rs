@@ -1,11 +1,11 @@
 //! `watchbell reference`: prints what the reference pages are generated from.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, CommandFactory as _, ValueEnum};
 use domain::error_code::ErrorCode;
 use serde_json::json;
 
-use super::say;
-use crate::{config::reference, openapi};
+use super::{Cli, say};
+use crate::{config::reference, openapi, telemetry::metrics};
 
 #[derive(Debug, Args)]
 pub(super) struct Reference {
@@ -17,6 +17,8 @@ enum Page {
     Openapi,
     Config,
     Errors,
+    Cli,
+    Metrics,
 }
 
 impl Reference {
@@ -25,6 +27,8 @@ impl Reference {
             Page::Openapi => openapi::document(),
             Page::Config => reference::page(),
             Page::Errors => errors()?,
+            Page::Cli => cli::reference::page(Cli::command()),
+            Page::Metrics => metrics::page(),
         };
         say(text.trim_end());
         Ok(())

@@ -6,7 +6,7 @@
 //! step goes through [`change`] and is told to the trail by [`tell`]. Before a version is trusted it can be tried: on
 //! one question ([`trial`]), on the questions that were asked before ([`backtest`]) or on those that come
 //! ([`shadow`]). The last two read decisions as they are recorded ([`recorded`]) in one [`walk`] and count how many would
-//! be others ([`flips`]). `watchbell policies replay` makes the same decisions again without a server.
+//! be others ([`flips`]). `watchbell policy replay` makes the same decisions again without a server.
 //! [`body`] is what is told over HTTP.
 //! The data plane (`decisions`) hears of all this through the journal; `domain::policies` has the rules.
 

@@ -1,77 +1,84 @@
-//! Every metric, named once. Labels are bounded: never an organisation, a URL or an id.
+//! Every metric, named and explained once: for the code, for who scrapes them, and for the page of all metrics.
+//! Labels are bounded: never an organisation, a URL or an id.
+
+use std::fmt::Write as _;
 
 use anyhow::Context as _;
-use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+use limits::metrics::Metric;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
-/// Requests answered, by `route`, `method` and `status`.
-pub const HTTP_REQUESTS: &str = "watchbell_http_requests_total";
-/// How long requests took, by `route` and `method`.
-pub const HTTP_REQUEST_SECONDS: &str = "watchbell_http_request_duration_seconds";
-/// Events the journal has acknowledged.
-pub const EVENTS_INGESTED: &str = "watchbell_events_ingested_total";
-/// Events refused for what is in them.
-pub const EVENTS_REJECTED: &str = "watchbell_events_rejected_total";
-/// Decisions answered, by `decision`.
-pub const DECISIONS: &str = "watchbell_decisions_total";
-/// Escalated decisions that nobody has resolved, of all organisations.
-pub const APPROVALS_PENDING: &str = "watchbell_approvals_pending";
-/// Escalated decisions that have ended, by `outcome`: approved, denied or timed out.
-pub const APPROVALS: &str = "watchbell_approvals_total";
-/// Events written to the index.
-pub const EVENTS_INDEXED: &str = "watchbell_events_indexed_total";
-/// Events put before the rules.
-pub const EVENTS_JUDGED: &str = "watchbell_events_judged_total";
-/// Deliveries made by the matcher.
-pub const DELIVERIES_MATCHED: &str = "watchbell_deliveries_matched_total";
-/// Alerts that were put on record and not sent, by `state`: suppressed, snoozed or shadow.
-pub const ALERTS_WITHHELD: &str = "watchbell_alerts_withheld_total";
-/// How often a rule had more groups than it remembers, and forgot one.
-pub const PACE_OVERFLOWS: &str = "watchbell_rule_groups_forgotten_total";
-/// Attempts made, by `outcome`.
-pub const DELIVERY_ATTEMPTS: &str = "watchbell_delivery_attempts_total";
-/// How long attempts took, from resolving the name to the answer's end.
-pub const DELIVERY_ATTEMPT_SECONDS: &str = "watchbell_delivery_attempt_duration_seconds";
-/// From the match (or due time) to the start of the attempt.
-pub const DELIVERY_LAG_SECONDS: &str = "watchbell_delivery_lag_seconds";
-/// Sends in flight in this process.
-pub const DELIVERIES_IN_FLIGHT: &str = "watchbell_deliveries_in_flight";
-/// Deliveries under way, by `state`: pending, scheduled or held. Of all organisations; one process says so.
-pub const DELIVERIES: &str = "watchbell_deliveries";
-/// Rules whose deliveries of an hour do not add up; each is also an error in the log.
-pub const DELIVERIES_UNBALANCED: &str = "watchbell_deliveries_unbalanced";
-/// For how long the delivery has been due that has been due for longest, of those whose endpoint may be sent to.
-pub const DELIVERY_OLDEST_DUE_SECONDS: &str = "watchbell_delivery_oldest_due_seconds";
-/// Messages of the queue that this process has in hand, and those that stand in lanes, of all endpoints.
-pub const DELIVERY_MESSAGES_HELD: &str = "watchbell_delivery_messages_held";
-pub const DELIVERY_MESSAGES_PARKED: &str = "watchbell_delivery_messages_parked";
-/// Exports that were sent, by `outcome`: whole or cut off.
-pub const EXPORTS: &str = "watchbell_exports_total";
-/// Events in exports, sent or written to files.
-pub const EVENTS_EXPORTED: &str = "watchbell_events_exported_total";
-/// Stored events that rules were tried on.
-pub const EVENTS_BACKTESTED: &str = "watchbell_events_backtested_total";
-/// Logins tried, by `outcome`.
-pub const LOGINS: &str = "watchbell_logins_total";
-/// Mails, by `outcome`: sent, failed for good, or dropped because too many wait.
-pub const MAILS: &str = "watchbell_mails_total";
-/// Records nobody could read, by `log`; each is also an error in the log.
-pub const RECORDS_UNREADABLE: &str = "watchbell_records_unreadable_total";
-/// How often a log no longer had what was to be applied next, by `log`; each is also an error in the log.
-pub const JOURNAL_GAPS: &str = "watchbell_journal_gap_total";
-/// Clients that watch a live tail, and partitions that are followed for them.
-pub const TAIL_CLIENTS: &str = "watchbell_tail_clients";
-pub const TAIL_FOLLOWERS: &str = "watchbell_tail_followers";
-/// Events that a live tail left out, because its client read too slowly.
-pub const TAIL_SKIPPED: &str = "watchbell_tail_skipped_total";
-/// Records that could not be applied and were put aside, by `log`; each is also an error in the log.
-pub const DEAD_LETTERS_PUT: &str = "watchbell_dead_letters_total";
-/// How many such records wait for somebody to see to them.
-pub const DEAD_LETTERS: &str = "watchbell_dead_letters_waiting";
-/// Whether a dependency answered when last asked, by `dependency`.
-pub const DEPENDENCY_UP: &str = "watchbell_dependency_up";
-/// The running version, as a label.
-pub const BUILD_INFO: &str = "watchbell_build_info";
+limits::metrics! {
+    HTTP_REQUESTS, Counter "watchbell_http_requests_total" ["route", "method", "status"]
+        "Requests answered";
+    HTTP_REQUEST_SECONDS, Histogram "watchbell_http_request_duration_seconds" ["route", "method"]
+        "How long requests took";
+    EVENTS_INGESTED, Counter "watchbell_events_ingested_total" []
+        "Events the journal has acknowledged";
+    EVENTS_REJECTED, Counter "watchbell_events_rejected_total" []
+        "Events refused for what is in them";
+    DECISIONS, Counter "watchbell_decisions_total" ["decision"]
+        "Decisions answered: allow, deny, modify or escalate";
+    APPROVALS_PENDING, Gauge "watchbell_approvals_pending" []
+        "Escalated decisions that nobody has resolved, of all organisations";
+    APPROVALS, Counter "watchbell_approvals_total" ["outcome"]
+        "Escalated decisions that ended: approved, denied or timed out";
+    EVENTS_INDEXED, Counter "watchbell_events_indexed_total" []
+        "Events written to the index";
+    EVENTS_JUDGED, Counter "watchbell_events_judged_total" []
+        "Events put before the rules";
+    DELIVERIES_MATCHED, Counter "watchbell_deliveries_matched_total" []
+        "Deliveries made by the matcher";
+    ALERTS_WITHHELD, Counter "watchbell_alerts_withheld_total" ["state"]
+        "Alerts put on record and not sent: suppressed, snoozed or shadow";
+    PACE_OVERFLOWS, Counter "watchbell_rule_groups_forgotten_total" []
+        "How often a rule had more groups than it remembers, and forgot one";
+    DELIVERY_ATTEMPTS, Counter "watchbell_delivery_attempts_total" ["outcome"]
+        "Attempts made, by outcome";
+    DELIVERY_ATTEMPT_SECONDS, Histogram "watchbell_delivery_attempt_duration_seconds" []
+        "How long attempts took, from resolving the name to the answer's end";
+    DELIVERY_LAG_SECONDS, Histogram "watchbell_delivery_lag_seconds" []
+        "From the match, or from when it was due, to the start of the attempt";
+    DELIVERIES_IN_FLIGHT, Gauge "watchbell_deliveries_in_flight" []
+        "Sends in flight in this process";
+    DELIVERIES, Gauge "watchbell_deliveries" ["state"]
+        "Deliveries under way, of all organisations: pending, scheduled or held; one process says so";
+    DELIVERIES_UNBALANCED, Gauge "watchbell_deliveries_unbalanced" []
+        "Rules whose deliveries of an hour do not add up; each is also an error in the log";
+    DELIVERY_OLDEST_DUE_SECONDS, Gauge "watchbell_delivery_oldest_due_seconds" []
+        "For how long the longest overdue delivery has been due, of those whose endpoint may be sent to";
+    DELIVERY_MESSAGES_HELD, Gauge "watchbell_delivery_messages_held" []
+        "Messages of the queue that this process has in hand";
+    DELIVERY_MESSAGES_PARKED, Gauge "watchbell_delivery_messages_parked" []
+        "Messages of the queue that stand in the lanes of endpoints that cannot take them now";
+    EXPORTS, Counter "watchbell_exports_total" ["outcome"]
+        "Exports that were sent: whole or cut off";
+    EVENTS_EXPORTED, Counter "watchbell_events_exported_total" []
+        "Events in exports, sent or written to files";
+    EVENTS_BACKTESTED, Counter "watchbell_events_backtested_total" []
+        "Stored events that rules were tried on";
+    LOGINS, Counter "watchbell_logins_total" ["outcome"]
+        "Logins tried: succeeded or failed";
+    MAILS, Counter "watchbell_mails_total" ["outcome"]
+        "Mails: sent, failed for good, or dropped because too many wait";
+    RECORDS_UNREADABLE, Counter "watchbell_records_unreadable_total" ["log"]
+        "Records nobody could read; each is also an error in the log";
+    JOURNAL_GAPS, Counter "watchbell_journal_gap_total" ["log"]
+        "How often a log no longer had what was to be applied next; each is also an error in the log";
+    TAIL_CLIENTS, Gauge "watchbell_tail_clients" []
+        "Clients that watch a live tail";
+    TAIL_FOLLOWERS, Gauge "watchbell_tail_followers" []
+        "Partitions followed for live tails";
+    TAIL_SKIPPED, Counter "watchbell_tail_skipped_total" []
+        "Events that live tails left out, because their clients read too slowly";
+    DEAD_LETTERS_PUT, Counter "watchbell_dead_letters_total" ["log"]
+        "Records that could not be applied and were put aside; each is also an error in the log";
+    DEAD_LETTERS, Gauge "watchbell_dead_letters_waiting" []
+        "Records put aside that wait for somebody to see to them";
+    DEPENDENCY_UP, Gauge "watchbell_dependency_up" ["dependency"]
+        "Whether a dependency answered when last asked: 1 or 0";
+    BUILD_INFO, Gauge "watchbell_build_info" ["version"]
+        "The running version, as a label";
+}
 
 /// Bounds of the duration histograms, in seconds.
 const SECONDS: &[f64] = &[
@@ -85,89 +92,41 @@ pub fn start() -> anyhow::Result<PrometheusHandle> {
         .context("set histogram bounds")?
         .install_recorder()
         .context("start metrics")?;
-    describe();
-    limits::metrics::describe();
+    all().for_each(Metric::describe);
     metrics::gauge!(BUILD_INFO, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     Ok(handle)
 }
 
-fn describe() {
-    describe_counter!(HTTP_REQUESTS, "Requests answered");
-    describe_histogram!(
-        HTTP_REQUEST_SECONDS,
-        Unit::Seconds,
-        "How long requests took"
-    );
-    describe_counter!(EVENTS_INGESTED, "Events the journal has acknowledged");
-    describe_counter!(EVENTS_REJECTED, "Events refused for what is in them");
-    describe_counter!(DECISIONS, "Decisions answered, by what was decided");
-    describe_gauge!(
-        APPROVALS_PENDING,
-        "Escalated decisions that nobody has resolved"
-    );
-    describe_counter!(APPROVALS, "Escalated decisions that ended, by how");
-    describe_counter!(EXPORTS, "Exports that were sent, by how they ended");
-    describe_counter!(
-        EVENTS_EXPORTED,
-        "Events in exports, sent or written to files"
-    );
-    describe_counter!(EVENTS_BACKTESTED, "Stored events that rules were tried on");
-    describe_counter!(EVENTS_INDEXED, "Events written to the index");
-    describe_counter!(EVENTS_JUDGED, "Events put before the rules");
-    describe_counter!(ALERTS_WITHHELD, "Alerts put on record and not sent");
-    describe_counter!(PACE_OVERFLOWS, "Groups that a rule forgot early");
-    describe_counter!(DELIVERIES_MATCHED, "Deliveries made by the matcher");
-    describe_counter!(DELIVERY_ATTEMPTS, "Attempts made, by outcome");
-    describe_histogram!(
-        DELIVERY_ATTEMPT_SECONDS,
-        Unit::Seconds,
-        "How long attempts took"
-    );
-    describe_histogram!(
-        DELIVERY_LAG_SECONDS,
-        Unit::Seconds,
-        "From due to the start of the attempt"
-    );
-    describe_gauge!(DELIVERIES_IN_FLIGHT, "Sends in flight in this process");
-    describe_gauge!(DELIVERIES, "Deliveries under way, by state");
-    describe_gauge!(
-        DELIVERIES_UNBALANCED,
-        "Rules whose deliveries of an hour do not add up"
-    );
-    describe_gauge!(
-        DELIVERY_OLDEST_DUE_SECONDS,
-        Unit::Seconds,
-        "For how long the longest overdue delivery has been due"
-    );
-    describe_gauge!(
-        DELIVERY_MESSAGES_HELD,
-        "Messages of the queue that this process has in hand"
-    );
-    describe_gauge!(
-        DELIVERY_MESSAGES_PARKED,
-        "Messages of the queue that stand in the lanes of endpoints that cannot take them now"
-    );
-    describe_counter!(LOGINS, "Logins tried, by outcome");
-    describe_counter!(MAILS, "Mails, by outcome");
-    describe_counter!(RECORDS_UNREADABLE, "Records nobody could read");
-    describe_counter!(
-        JOURNAL_GAPS,
-        "Times that a log no longer had what was to be applied next"
-    );
-    describe_gauge!(TAIL_CLIENTS, "Clients that watch a live tail");
-    describe_gauge!(TAIL_FOLLOWERS, "Partitions followed for live tails");
-    describe_counter!(TAIL_SKIPPED, "Events that live tails left out");
-    describe_counter!(
-        DEAD_LETTERS_PUT,
-        "Records that could not be applied and were put aside"
-    );
-    describe_gauge!(
-        DEAD_LETTERS,
-        "Records put aside that wait for somebody to see to them"
-    );
-    describe_gauge!(
-        DEPENDENCY_UP,
-        "Whether a dependency answered when last asked"
-    );
-    describe_gauge!(BUILD_INFO, "The running version, as a label");
+fn all() -> impl Iterator<Item = &'static Metric> {
+    ALL.iter().chain(limits::metrics::ALL)
+}
+
+/// `docs/reference/metrics.md`.
+pub fn page() -> String {
+    let mut page = "# Metrics
+
+<!-- Generated by `cargo xtask generate`; edits are overwritten. -->
+
+Every process serves these at `GET /metrics`, in the text format of Prometheus. A metric appears once there is something to
+tell. No label names an organisation, a URL or an id, so their number is bounded.
+
+| metric | kind | labels | meaning |
+|---|---|---|---|
+"
+    .to_owned();
+    for metric in all() {
+        let labels: Vec<String> = metric
+            .labels
+            .iter()
+            .map(|label| format!("`{label}`"))
+            .collect();
+        let (kind, labels) = (metric.kind.as_str(), labels.join(", "));
+        writeln!(
+            page,
+            "| `{}` | {kind} | {labels} | {} |",
+            metric.name, metric.meaning
+        )
+        .expect("a text takes what is written to it");
+    }
+    page
 }

@@ -163,6 +163,14 @@ A demo rule watches for denied tool calls. Paste this into another terminal:
     -H 'Content-Type: application/json' \
     -d '{{"event_type":"tool_call","agent_id":"demo-agent","action":"files.delete","result":"denied"}}'
 
+Or, with these three lines pasted first:
+
+  export WATCHBELL_URL={base_url}
+  export WATCHBELL_API_KEY={key}
+  export WATCHBELL_SIGNING_SECRET={secret}
+
+  watchbell events send --type tool_call --agent demo-agent --action files.delete --result denied
+
 Webhooks show up below. Ctrl-C stops everything.
 "#,
             key = demo.api_key,

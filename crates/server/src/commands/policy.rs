@@ -1,16 +1,17 @@
-//! `watchbell policies`: makes recorded decisions again and checks policies, without a server.
+//! `watchbell policy`: policies without a server. The client checks them; here recorded decisions are made again.
 
 use std::{
     collections::{BTreeSet, HashMap},
     fs::{self, File},
     io::{self, BufRead, BufReader, Read as _},
     path::{Path, PathBuf},
+    process::ExitCode,
 };
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
 use domain::fault::Fault;
-use policy::{PolicySet, Verdict, check::check, starter, test::Test};
+use policy::{PolicySet, Verdict, starter};
 use serde::{Deserialize, de::IgnoredAny};
 use sha2::{Digest as _, Sha256};
 
@@ -27,12 +28,12 @@ const LINE_BYTES_MAX: u64 = 1024 * 1024;
 const ALLOW_ALL: &str = "allow-all";
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Policies {
+pub(super) enum Policy {
+    #[command(flatten)]
+    Client(cli::policy::Policy),
     /// Make the decisions of an export again and compare: every verdict must come out as it is recorded. Exits 1 if
     /// one does not, or cannot be made again.
     Replay(Replay),
-    /// Check policies and run their tests, as the server does before it saves them. Exits 1 if something is wrong.
-    Check(Check),
 }
 
 #[derive(Debug, Args)]
@@ -45,24 +46,11 @@ pub(super) struct Replay {
     versions: Vec<PathBuf>,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct Check {
-    /// Policies in Cedar.
-    #[arg(value_name = "POLICIES_FILE")]
-    policies: PathBuf,
-    /// Their schema.
-    #[arg(long, value_name = "FILE")]
-    schema: Option<PathBuf>,
-    /// Their tests, a JSON array.
-    #[arg(long, value_name = "FILE")]
-    tests: Option<PathBuf>,
-}
-
-impl Policies {
-    pub(super) fn run(self) -> anyhow::Result<()> {
+impl Policy {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         match self {
-            Self::Replay(command) => command.run(),
-            Self::Check(command) => command.run(),
+            Self::Client(command) => command.run(),
+            Self::Replay(command) => command.run().map(|()| ExitCode::SUCCESS),
         }
     }
 }
@@ -276,45 +264,6 @@ impl Tally {
             self.different + self.unreadable + self.missing == 0,
             "not every decision came out as it is recorded"
         );
-        Ok(())
-    }
-}
-
-impl Check {
-    fn run(self) -> anyhow::Result<()> {
-        let policies = text(&self.policies)?;
-        let schema = self.schema.as_deref().map(text).transpose()?;
-        let tests: Vec<Test> = match &self.tests {
-            None => Vec::new(),
-            Some(file) => serde_json::from_str(&text(file)?)
-                .with_context(|| format!("read the tests in {}", file.display()))?,
-        };
-        let report = check(&policies, schema.as_deref(), &tests);
-        for fault in &report.errors {
-            say(format_args!("error    {fault}"));
-        }
-        for warning in &report.warnings {
-            say(format_args!(
-                "warning  {}: {}",
-                warning.pointer, warning.detail
-            ));
-        }
-        for test in &report.tests {
-            let became = if test.passed { "passed" } else { "FAILED" };
-            let (expected, got) = (test.expected.decision.as_str(), test.decision.as_str());
-            say(format_args!(
-                "{became}   {}: expects {expected}, gets {got}: {}",
-                test.name, test.reason
-            ));
-        }
-        say(format_args!(
-            "{} policies, {} errors, {} warnings, {} tests.",
-            report.policies,
-            report.errors.len(),
-            report.warnings.len(),
-            report.tests.len()
-        ));
-        ensure!(report.is_good(), "these policies would not be saved");
         Ok(())
     }
 }

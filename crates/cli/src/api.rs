@@ -1,0 +1,284 @@
+//! Calls to the API: one client with time limits, the key, and problems as people read them.
+//!
+//! A redirect is not followed, because the key would go along. A long job that is told to wait (429) waits, says so,
+//! and goes on; and what may be sent again is sent again while the server cannot answer.
+
+use std::{error::Error, fmt, time::Duration};
+
+use anyhow::Context as _;
+use reqwest::{
+    Client, Method, RequestBuilder, Response, StatusCode,
+    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
+};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::time::sleep;
+use url::Url;
+
+use crate::{output::note, problem::Problem};
+
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// For an answer that comes at once. The server gives up after 30 s itself.
+const ANSWER_MAX: Duration = Duration::from_secs(40);
+/// Between two pieces of an answer that goes on: a quiet live tail says that it is alive every 15 s.
+const SILENCE_MAX: Duration = Duration::from_secs(120);
+/// How often a long job waits before it gives up; the limits are per minute, so that is long enough for others to end.
+const WAITS_MAX: u32 = 20;
+/// The longest that it waits at a time, whatever it is told.
+const WAIT_MAX: Duration = Duration::from_secs(120);
+/// How long it waits while the server cannot be reached or cannot answer, doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const PAUSES_MAX: u32 = 6;
+
+/// An API key. It does not print itself.
+pub(crate) struct Key(HeaderValue);
+
+impl Key {
+    pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
+        let header = HeaderValue::from_str(&format!("Bearer {}", text.trim()));
+        let mut header = header
+            .ok()
+            .context("the API key has characters that no key has")?;
+        header.set_sensitive(true);
+        Ok(Self(header))
+    }
+}
+
+/// A server and who asks it.
+#[derive(Clone, Debug)]
+pub(crate) struct Api {
+    http: Client,
+    base: Url,
+}
+
+impl Api {
+    pub(crate) fn new(base: Url, key: &Key) -> anyhow::Result<Self> {
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, key.0.clone())]);
+        let http = client(&base).default_headers(headers).build()?;
+        Ok(Self { http, base })
+    }
+
+    pub(crate) fn base(&self) -> &Url {
+        &self.base
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Call {
+        self.call(Method::GET, path)
+    }
+
+    pub(crate) fn post(&self, path: &str) -> Call {
+        self.call(Method::POST, path)
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> Call {
+        self.call(Method::DELETE, path)
+    }
+
+    fn call(&self, method: Method, path: &str) -> Call {
+        let url = format!("{}{path}", self.base.as_str().trim_end_matches('/'));
+        Call {
+            request: self.http.request(method, url).timeout(ANSWER_MAX),
+            server: self.base.clone(),
+            patience: Patience::None,
+        }
+    }
+}
+
+/// A client for calls to this address. Proxies of the environment are for what is not on this machine.
+pub(crate) fn client(url: &Url) -> reqwest::ClientBuilder {
+    let builder = Client::builder()
+        .user_agent(concat!("watchbell-cli/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(CONNECT_MAX)
+        .read_timeout(SILENCE_MAX);
+    let is_here = match url.host() {
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        Some(url::Host::Domain(name)) => name == "localhost",
+        None => false,
+    };
+    if is_here { builder.no_proxy() } else { builder }
+}
+
+/// What a call does when it is not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    /// Says so.
+    None,
+    /// Waits as it is told, then asks again.
+    Waits,
+    /// Also asks again when it was not answered: asking twice does no harm.
+    Repeats,
+}
+
+/// A call that is being put together.
+pub(crate) struct Call {
+    request: RequestBuilder,
+    server: Url,
+    patience: Patience,
+}
+
+impl Call {
+    pub(crate) fn query(mut self, parameters: &[(&str, String)]) -> Self {
+        self.request = self.request.query(parameters);
+        self
+    }
+
+    pub(crate) fn json(mut self, body: &impl Serialize) -> Self {
+        self.request = self.request.json(body);
+        self
+    }
+
+    pub(crate) fn body(mut self, media_type: &'static str, body: impl Into<reqwest::Body>) -> Self {
+        let request = self
+            .request
+            .header(reqwest::header::CONTENT_TYPE, media_type);
+        self.request = request.body(body);
+        self
+    }
+
+    pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Self {
+        self.request = self.request.header(name, value);
+        self
+    }
+
+    /// Names the request, so that it may be sent again.
+    pub(crate) fn named(self, name: &str) -> Self {
+        self.header(HeaderName::from_static("idempotency-key"), name)
+            .repeating()
+    }
+
+    /// A part of a long job: it waits when it is told to.
+    pub(crate) fn waiting(mut self) -> Self {
+        self.patience = Patience::Waits;
+        self
+    }
+
+    /// A part of a long job that may be asked twice.
+    pub(crate) fn repeating(mut self) -> Self {
+        self.patience = Patience::Repeats;
+        self
+    }
+
+    /// An answer that may go on for as long as it is not silent.
+    pub(crate) fn without_end(mut self) -> Self {
+        self.request = self.request.timeout(Duration::MAX);
+        self
+    }
+
+    /// The answer's JSON as text, unchanged.
+    pub(crate) async fn text(self) -> anyhow::Result<String> {
+        let response = self.send().await?;
+        response.text().await.context("the answer was cut off")
+    }
+
+    pub(crate) async fn value(self) -> anyhow::Result<Value> {
+        read(&self.text().await?)
+    }
+
+    /// A successful answer, or why there is none.
+    pub(crate) async fn send(self) -> anyhow::Result<Response> {
+        let (mut waits, mut pauses) = (0, 0);
+        loop {
+            let request = self
+                .request
+                .try_clone()
+                .context("a body that can be sent again")?;
+            match request.send().await {
+                Ok(response) if response.status().is_success() => return Ok(response),
+                Ok(response) => {
+                    let wait = self.wait(&response).filter(|_| waits < WAITS_MAX);
+                    let problem = Problem::read(response).await;
+                    let Some(wait) = wait else {
+                        return Err(problem.into());
+                    };
+                    waits += 1;
+                    let status = problem.status;
+                    note(format_args!(
+                        "watchbell: the server says {status}; going on in {} s",
+                        wait.as_secs()
+                    ));
+                    sleep(wait).await;
+                }
+                Err(_) if self.patience == Patience::Repeats && pauses < PAUSES_MAX => {
+                    pauses += 1;
+                    let pause = FIRST_PAUSE * 2_u32.pow(pauses - 1);
+                    note(format_args!(
+                        "watchbell: {} does not answer; asking again in {} s",
+                        self.server,
+                        pause.as_secs_f32()
+                    ));
+                    sleep(pause).await;
+                }
+                Err(error) => return Err(Unreachable::new(&self.server, &error).into()),
+            }
+        }
+    }
+
+    /// How long to wait before the call is made again, if it is.
+    fn wait(&self, response: &Response) -> Option<Duration> {
+        let is_told = match response.status() {
+            StatusCode::TOO_MANY_REQUESTS => self.patience != Patience::None,
+            StatusCode::SERVICE_UNAVAILABLE => self.patience == Patience::Repeats,
+            _ => false,
+        };
+        let seconds = response
+            .headers()
+            .get(RETRY_AFTER)?
+            .to_str()
+            .ok()?
+            .parse()
+            .ok()?;
+        is_told.then(|| Duration::from_secs(seconds).min(WAIT_MAX))
+    }
+}
+
+/// JSON of an answer.
+pub(crate) fn read<T: serde::de::DeserializeOwned>(text: &str) -> anyhow::Result<T> {
+    serde_json::from_str(text)
+        .context("the server's answer cannot be read; is it a Watchbell server?")
+}
+
+/// There was no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) struct Unreachable {
+    server: String,
+    cause: String,
+    is_refused: bool,
+}
+
+impl Unreachable {
+    pub(crate) fn new(server: &Url, error: &reqwest::Error) -> Self {
+        let mut cause: &dyn Error = error;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        let told = if error.is_timeout() {
+            "no answer in time".to_owned()
+        } else {
+            cause.to_string()
+        };
+        Self {
+            server: server.as_str().trim_end_matches('/').to_owned(),
+            cause: told,
+            is_refused: error.is_connect(),
+        }
+    }
+}
+
+impl Unreachable {
+    /// Without advice, for what is no server of ours.
+    pub(crate) fn in_short(&self) -> String {
+        format!("cannot reach {}: {}", self.server, self.cause)
+    }
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_short())?;
+        if self.is_refused {
+            f.write_str("\n  What to do: Check --url or WATCHBELL_URL, and that the server runs. `watchbell dev` starts one.")?;
+        }
+        Ok(())
+    }
+}

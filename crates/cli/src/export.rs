@@ -1,0 +1,359 @@
+//! `watchbell export`: the trail as a file that is proven whole before it gets its name.
+//!
+//! The proof is in the trailers of the answer, which say for every format how many events there are and the SHA-256 of
+//! the file as it was sent. A proxy may take trailers away; uncompressed NDJSON says the same in its last line.
+
+use std::{
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, bail, ensure};
+use bytes::Bytes;
+use clap::{Args, ValueEnum};
+use http_body_util::BodyExt as _;
+use indicatif::HumanBytes;
+use reqwest::{
+    Body, Response,
+    header::{CONTENT_DISPOSITION, HeaderMap, TE},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
+
+use crate::{
+    events::Filter,
+    exit,
+    output::{Closed, Form, counted, say, say_json},
+    progress,
+    server::Server,
+    stop::Stop,
+};
+
+const EVENTS_TRAILER: &str = "watchbell-export-events";
+const SHA256_TRAILER: &str = "watchbell-export-sha256";
+/// The last line of NDJSON has a count and a checksum; what is longer is an event.
+const LAST_LINE_BYTES_MAX: usize = 512;
+
+#[derive(Debug, Args)]
+pub struct Export {
+    #[command(flatten)]
+    filter: Filter,
+    /// What the file is.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// How it is compressed. Parquet compresses inside.
+    #[arg(long, value_enum)]
+    compression: Option<Compression>,
+    /// Where to write it; `-` is the standard output. Without it the server names the file, and one that is there already
+    /// is not replaced.
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+    #[command(flatten)]
+    server: Server,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    #[default]
+    Ndjson,
+    Json,
+    Csv,
+    Parquet,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl Export {
+    pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
+        let mut stop = Stop::listen()?;
+        let api = self.server.api()?;
+        let call = api
+            .post("/v1/audit/export")
+            .header(TE, "trailers")
+            .json(&self.wanted());
+        let response = call.without_end().waiting().send().await?;
+        let to = match self.to.clone() {
+            Some(to) => to,
+            None => named(&response)?,
+        };
+        let mut file = Destination::open(&to)?;
+        let has_last_line = self.format == Format::Ndjson
+            && matches!(self.compression, None | Some(Compression::None));
+        let mut download = Download::new(has_last_line);
+        tokio::select! {
+            done = download.run(response, &mut file) => done.context("the export was cut off, and nothing is kept of it")?,
+            () = stop.asked() => bail!("stopped, and nothing is kept of the export"),
+        }
+        let proof = download.proof()?;
+        file.keep(&to)?;
+        tell(&to, &download, &proof, self.server.output)
+    }
+
+    fn wanted(&self) -> Map<String, Value> {
+        let name = |value: &dyn std::fmt::Debug| Value::from(format!("{value:?}").to_lowercase());
+        let mut wanted = self.filter.body();
+        wanted.insert("format".to_owned(), name(&self.format));
+        if let Some(compression) = &self.compression {
+            wanted.insert("compression".to_owned(), name(compression));
+        }
+        wanted
+    }
+}
+
+/// The name that the server gives the file, if nothing has it yet.
+fn named(response: &Response) -> anyhow::Result<PathBuf> {
+    let header = response.headers().get(CONTENT_DISPOSITION);
+    let name = header.and_then(|value| value.to_str().ok()?.split('"').nth(1));
+    let name = name.context("the server names no file; name one with --to")?;
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    ensure!(
+        name.chars().all(plain) && !name.starts_with('.'),
+        "the server's name for the file is not usable; name one with --to"
+    );
+    ensure!(
+        !Path::new(name).exists(),
+        "{name} is there already; name the file with --to to replace it"
+    );
+    Ok(PathBuf::from(name))
+}
+
+/// Where the bytes go until they are proven.
+enum Destination {
+    Stdout,
+    /// Beside the file that it will be, readable by its owner; removed unless it is kept.
+    File(NamedTempFile),
+}
+
+impl Destination {
+    fn open(to: &Path) -> anyhow::Result<Self> {
+        if to == Path::new("-") {
+            return Ok(Self::Stdout);
+        }
+        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let name = to
+            .file_name()
+            .context("--to names a file")?
+            .to_string_lossy();
+        let file = tempfile::Builder::new()
+            .prefix(&format!(".{name}."))
+            .suffix(".part")
+            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .with_context(|| format!("make a file beside {}", to.display()))?;
+        Ok(Self::File(file))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        match self {
+            Self::Stdout => io::stdout().write_all(bytes).map_err(|_| Closed)?,
+            Self::File(file) => file.write_all(bytes).context("write the file")?,
+        }
+        Ok(())
+    }
+
+    /// Gives the file its name.
+    fn keep(self, to: &Path) -> anyhow::Result<()> {
+        match self {
+            Self::Stdout => io::stdout().flush().map_err(|_| Closed)?,
+            Self::File(file) => {
+                file.as_file().sync_all().context("write the file")?;
+                file.persist(to)
+                    .with_context(|| format!("name the file {}", to.display()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a whole file has.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct Proof {
+    events: u64,
+    sha256: String,
+}
+
+/// The last line of NDJSON.
+#[derive(Deserialize)]
+struct LastLine {
+    export: Proof,
+}
+
+/// The bytes as they come.
+struct Download {
+    bytes: u64,
+    lines: u64,
+    digest: Sha256,
+    /// The end of the file, if its last line is the proof; it is in the digest once another line follows it.
+    last_line: Option<Vec<u8>>,
+    trailers: Option<HeaderMap>,
+}
+
+impl Download {
+    fn new(has_last_line: bool) -> Self {
+        Self {
+            bytes: 0,
+            lines: 0,
+            digest: Sha256::new(),
+            last_line: has_last_line.then(Vec::new),
+            trailers: None,
+        }
+    }
+
+    async fn run(&mut self, response: Response, file: &mut Destination) -> anyhow::Result<()> {
+        let bar = progress::bytes();
+        let mut body = Body::from(response);
+        while let Some(frame) = body.frame().await {
+            let frame = frame?;
+            match frame.into_data() {
+                Ok(data) => {
+                    file.write(&data)?;
+                    self.take(&data);
+                    bar.set_position(self.bytes);
+                    if self.last_line.is_some() {
+                        bar.set_message(counted(self.lines, "event"));
+                    }
+                }
+                Err(frame) => self.trailers = frame.into_trailers().ok(),
+            }
+        }
+        bar.finish_and_clear();
+        Ok(())
+    }
+
+    fn take(&mut self, data: &Bytes) {
+        self.bytes += data.len() as u64;
+        let Some(last) = &mut self.last_line else {
+            self.digest.update(data);
+            return;
+        };
+        for line in data.split_inclusive(|byte| *byte == b'\n') {
+            if last.ends_with(b"\n") || last.len() > LAST_LINE_BYTES_MAX {
+                self.lines += u64::from(last.ends_with(b"\n"));
+                self.digest.update(&*last);
+                last.clear();
+            }
+            last.extend_from_slice(line);
+        }
+    }
+
+    /// What the server says of the file, if that is so of what arrived.
+    fn proof(&mut self) -> anyhow::Result<Proof> {
+        let last = self.last_line.take().unwrap_or_default();
+        let before_last = hex::encode(self.digest.clone().finalize());
+        let whole = hex::encode(self.digest.clone().chain_update(&last).finalize());
+        let by_last_line = serde_json::from_slice::<LastLine>(&last).ok();
+        let (proof, found) = match (self.trailers.as_ref().and_then(trailed), by_last_line) {
+            (Some(proof), _) => (proof, whole),
+            (None, Some(line)) => (line.export, before_last),
+            (None, None) => bail!(
+                "the export does not say that it is whole, and nothing is kept of it\n  \
+                 What to do: Try again. If a proxy takes the trailers of answers away, use --format ndjson without compression."
+            ),
+        };
+        ensure!(
+            proof.sha256 == found,
+            "the export is not as it was sent (its SHA-256 differs), and nothing is kept of it"
+        );
+        Ok(proof)
+    }
+}
+
+fn trailed(trailers: &HeaderMap) -> Option<Proof> {
+    let text = |name| trailers.get(name)?.to_str().ok();
+    Some(Proof {
+        events: text(EVENTS_TRAILER)?.parse().ok()?,
+        sha256: text(SHA256_TRAILER)?.to_owned(),
+    })
+}
+
+fn tell(to: &Path, download: &Download, proof: &Proof, form: Form) -> anyhow::Result<ExitCode> {
+    if to == Path::new("-") {
+        return Ok(exit::DONE);
+    }
+    let Proof { events, sha256 } = proof;
+    match form {
+        Form::Json => say_json(
+            &json!({"file": to, "events": events, "bytes": download.bytes, "sha256": sha256}),
+        )?,
+        Form::Table => say(format_args!(
+            "{}: {}, {}; whole (SHA-256 {sha256})",
+            to.display(),
+            counted(*events, "event"),
+            HumanBytes(download.bytes)
+        ))?,
+    }
+    Ok(exit::DONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENTS: &str = "{\"id\":1}\n{\"id\":2}\n";
+
+    fn file() -> String {
+        let digest = hex::encode(Sha256::digest(EVENTS));
+        format!("{EVENTS}{{\"export\":{{\"events\":2,\"sha256\":\"{digest}\"}}}}\n")
+    }
+
+    fn downloaded(text: &str, piece: usize, trailers: Option<HeaderMap>) -> anyhow::Result<Proof> {
+        let mut download = Download::new(true);
+        for piece in text.as_bytes().chunks(piece) {
+            download.take(&Bytes::copy_from_slice(piece));
+        }
+        download.trailers = trailers;
+        download.proof()
+    }
+
+    #[test]
+    fn the_last_line_proves_the_file_however_it_came_in_pieces() {
+        for piece in 1..=file().len() {
+            assert_eq!(
+                downloaded(&file(), piece, None).expect("whole").events,
+                2,
+                "in pieces of {piece}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_cut_off_or_changed_is_not_whole() {
+        let cut = downloaded(EVENTS, 7, None).expect_err("cut off");
+        assert!(
+            cut.to_string()
+                .starts_with("the export does not say that it is whole")
+        );
+        let changed =
+            downloaded(&file().replace("\"id\":1", "\"id\":3"), 7, None).expect_err("changed");
+        assert!(changed.to_string().contains("SHA-256 differs"));
+    }
+
+    #[test]
+    fn trailers_are_of_the_whole_file() {
+        let trailers = |sha256: &str| {
+            let pairs = [(EVENTS_TRAILER, "2"), (SHA256_TRAILER, sha256)];
+            let pairs = pairs.map(|(name, value)| {
+                (
+                    name.parse().expect("a name"),
+                    value.parse().expect("a value"),
+                )
+            });
+            Some(HeaderMap::from_iter(pairs))
+        };
+        let digest = hex::encode(Sha256::digest(file()));
+        assert_eq!(
+            downloaded(&file(), 7, trailers(&digest))
+                .expect("whole")
+                .sha256,
+            digest
+        );
+        assert!(downloaded(&file(), 7, trailers("00")).is_err());
+    }
+}

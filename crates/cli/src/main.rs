@@ -1,0 +1,32 @@
+//! `watchbell-cli`: the client commands alone, for machines that only talk to a server.
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+use cli::{Command, policy::Policy};
+
+/// The audit trail, the guard and the alarm bell for AI agents: the commands of a client.
+#[derive(Parser)]
+#[command(name = "watchbell-cli", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Commands,
+}
+
+#[derive(Subcommand)]
+enum Commands {
+    #[command(flatten)]
+    Client(Command),
+    /// Policies without a server.
+    #[command(subcommand)]
+    Policy(Policy),
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Commands::Client(command) => command.run(Cli::command).await,
+        Commands::Policy(command) => command.run(),
+    };
+    outcome.unwrap_or_else(|error| cli::failed("watchbell-cli", &error))
+}

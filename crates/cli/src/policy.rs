@@ -1,0 +1,96 @@
+//! `watchbell policy test`: policies and their tests without a server, for CI.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use policy::{
+    check::{Report, check},
+    test::Test,
+};
+
+use crate::{
+    exit,
+    input::text,
+    output::{Form, note, say, say_json},
+};
+
+#[derive(Debug, Subcommand)]
+pub enum Policy {
+    /// Check policies and run their tests, as the server does before it saves them. Exits 1 if something is wrong.
+    #[command(alias = "check")]
+    Test(Check),
+}
+
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Policies in Cedar.
+    #[arg(value_name = "POLICIES.cedar")]
+    policies: PathBuf,
+    /// Their schema.
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// Their tests, a JSON array.
+    #[arg(long, value_name = "FILE")]
+    tests: Option<PathBuf>,
+    /// For people or for programs.
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Form,
+}
+
+impl Policy {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let Self::Test(command) = self;
+        exit::unless_closed(command.run())
+    }
+}
+
+impl Check {
+    fn run(self) -> anyhow::Result<ExitCode> {
+        let policies = text(&self.policies)?;
+        let schema = self.schema.as_deref().map(text).transpose()?;
+        let tests: Vec<Test> = match &self.tests {
+            None => Vec::new(),
+            Some(file) => serde_json::from_str(&text(file)?)
+                .with_context(|| format!("read the tests in {}", file.display()))?,
+        };
+        let report = check(&policies, schema.as_deref(), &tests);
+        match self.output {
+            Form::Json => say_json(&report)?,
+            Form::Table => print(&report)?,
+        }
+        if report.is_good() {
+            return Ok(exit::DONE);
+        }
+        note("watchbell: these policies would not be saved");
+        Ok(exit::FAILED)
+    }
+}
+
+fn print(report: &Report) -> anyhow::Result<()> {
+    for fault in &report.errors {
+        say(format_args!("error    {fault}"))?;
+    }
+    for warning in &report.warnings {
+        say(format_args!(
+            "warning  {}: {}",
+            warning.pointer, warning.detail
+        ))?;
+    }
+    for test in &report.tests {
+        let became = if test.passed { "passed" } else { "FAILED" };
+        let (expected, got) = (test.expected.decision.as_str(), test.decision.as_str());
+        say(format_args!(
+            "{became}   {}: expects {expected}, gets {got}: {}",
+            test.name, test.reason
+        ))?;
+    }
+    say(format_args!(
+        "{} policies, {} errors, {} warnings, {} tests.",
+        report.policies,
+        report.errors.len(),
+        report.warnings.len(),
+        report.tests.len()
+    ))?;
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! A receiver of webhooks: verifies each as a customer should, answers as the contract says, and hands it to whoever
+//! shows it. `watchbell listen` and `watchbell dev` are built on it.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse as _, Response},
+};
+use domain::Timestamp;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use webhook_signature::{
+    DELIVERY_ID_HEADER, Refusal, SIGNATURE_HEADER, TIMESTAMP_HEADER, Verifier,
+};
+
+use crate::{
+    events::told,
+    listen::forward::{Forward, Forwarded},
+    machine::{CLOCK, system_time},
+};
+
+/// Webhooks that wait to be shown; more are answered but not shown.
+pub const SHOWN_MAX: usize = 1_000;
+
+/// What answers webhooks. Route to [`receive`] with this as state.
+#[derive(Debug)]
+pub struct Receiver {
+    verifier: Verifier,
+    arrivals: mpsc::Sender<Arrival>,
+    forward: Option<Forward>,
+}
+
+/// A webhook that came, and what became of it.
+#[derive(Debug)]
+pub struct Arrival {
+    pub(crate) at: Timestamp,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) verdict: Result<(), Refusal>,
+    pub(crate) forwarded: Option<Forwarded>,
+}
+
+impl Receiver {
+    /// A receiver that knows these secrets, and where to read what arrives.
+    pub fn new(
+        secrets: impl IntoIterator<Item = impl AsRef<[u8]>>,
+    ) -> (Self, mpsc::Receiver<Arrival>) {
+        let (arrivals, shown) = mpsc::channel(SHOWN_MAX);
+        let receiver = Self {
+            verifier: Verifier::new(secrets),
+            arrivals,
+            forward: None,
+        };
+        (receiver, shown)
+    }
+
+    /// Passes on what is verified, and answers what is answered there.
+    pub(crate) fn forwarding(self, forward: Option<Forward>) -> Self {
+        Self { forward, ..self }
+    }
+
+    fn verify(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<(), Refusal> {
+        let (timestamp, signature) = (
+            header(headers, TIMESTAMP_HEADER),
+            header(headers, SIGNATURE_HEADER),
+        );
+        self.verifier
+            .verify(timestamp, signature, body, system_time(now))
+    }
+}
+
+/// As the contract's reference receiver: 400 for a stale time, 401 for a bad signature, else 200. The body says the same
+/// in words, for whoever looks at the delivery.
+pub async fn receive(
+    State(receiver): State<Arc<Receiver>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let at = CLOCK.now();
+    let verdict = receiver.verify(&headers, &body, at);
+    let (forwarded, answer) = match (&verdict, &receiver.forward) {
+        (Err(refusal), _) => {
+            let status =
+                StatusCode::from_u16(refusal.http_status()).unwrap_or(StatusCode::BAD_REQUEST);
+            (
+                None,
+                (status, format!("refused: {refusal}")).into_response(),
+            )
+        }
+        (Ok(()), None) => (None, "verified".into_response()),
+        (Ok(()), Some(forward)) => {
+            let (forwarded, answer) = forward.send(&headers, body.clone()).await;
+            (Some(forwarded), answer)
+        }
+    };
+    // Full: shown too slowly, and nothing worse.
+    let _ = receiver.arrivals.try_send(Arrival {
+        at,
+        headers,
+        body,
+        verdict,
+        forwarded,
+    });
+    answer
+}
+
+impl Arrival {
+    /// The webhook on a line of its own.
+    pub fn line(&self) -> String {
+        let word = match &self.verdict {
+            Ok(()) => "verified".to_owned(),
+            Err(refusal) => format!("REFUSED ({refusal})"),
+        };
+        let id = self.header(DELIVERY_ID_HEADER).unwrap_or("no delivery id");
+        format!(
+            "{}  {word}  {}  ({id})",
+            self.at,
+            told(&self.json()["event"])
+        )
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        header(&self.headers, name)
+    }
+
+    /// Its body, `null` if that is not JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}

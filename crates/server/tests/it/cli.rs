@@ -1,0 +1,149 @@
+//! A terminal in which somebody runs the client commands, and what they read there as a whole.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use testkit::folder::TestFolder;
+use testkit::{Watchbell, eventually_blocking};
+
+use crate::deployment::{BINARY, Customer, DEADLINE, SECRET};
+
+/// What differs from run to run, and what is read in its place.
+const FILTERS: [(&str, &str); 9] = [
+    (r"\b(evt|rul|dlv|att|dec|key|rcv|exp|end|org)_[0-9a-z]{26}\b", "${1}_ID"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
+    (r"\d{4}-\d\d-\d\d\b", "DAY"),
+    (r"127\.0\.0\.1:\d+", "ADDRESS"),
+    (r"Request: \S+", "Request: ID"),
+    (r"\b\d+ ms\b", "N ms"),
+    (r#""(took_ms|latency_us|queued_ms|body_bytes|bytes)":\d+"#, r#""$1":N"#),
+    (r"sha256=[0-9a-f]{64}", "sha256=HEX"),
+    (r"(in|In) \d+ s\b", "$1 N s"),
+];
+
+/// A folder to work in, and variables.
+pub(crate) struct Terminal {
+    folder: TestFolder,
+    variables: Vec<(&'static str, String)>,
+}
+
+/// A command that has ended.
+pub(crate) struct Said {
+    command: String,
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Terminal {
+    /// With no variables set.
+    pub(crate) fn bare() -> Self {
+        Self {
+            folder: TestFolder::create().expect("a folder"),
+            variables: Vec::new(),
+        }
+    }
+
+    /// As `watchbell dev` says: with the three variables.
+    pub(crate) fn of(customer: &Customer) -> Self {
+        Self::bare()
+            .with("WATCHBELL_URL", &customer.base_url)
+            .with("WATCHBELL_API_KEY", &customer.api_key)
+            .with("WATCHBELL_SIGNING_SECRET", SECRET)
+    }
+
+    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.variables.retain(|(known, _)| *known != name);
+        self.variables.push((name, value.to_owned()));
+        self
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("written");
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(BINARY);
+        command
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env_clear()
+            .env("HOME", self.folder.path())
+            .envs(self.variables.iter().map(|(name, value)| (*name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+        self.run_with("", arguments)
+    }
+
+    /// With this on its standard input.
+    pub(crate) fn run_with(&self, input: &str, arguments: &[&str]) -> Said {
+        let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().expect("watchbell starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let input = input.to_owned();
+        // A command that reads nothing closes it; that is its business.
+        let writing = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+        let output = child.wait_with_output().expect("it ends");
+        let _ = writing.join();
+        Said {
+            command: arguments.join(" "),
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+        }
+    }
+
+    /// Runs it until what it is about is applied: a list says when it is not.
+    pub(crate) fn settled(&self, arguments: &[&str]) -> Said {
+        eventually_blocking(DEADLINE, "the list is fresh", || {
+            let said = self.run(arguments);
+            let is_fresh = !said.stderr.contains("not all listed yet") && !said.stdout.contains("\"fresh\":false");
+            is_fresh.then_some(said)
+        })
+    }
+
+    /// Starts one that goes on.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Watchbell {
+        let home = self.folder.path().to_str().expect("UTF-8");
+        let variables = self.variables.iter().map(|(name, value)| (*name, value.as_str()));
+        let variables = variables.chain([("HOME", home), ("XDG_CONFIG_HOME", "")]);
+        Watchbell::spawn(Path::new(BINARY), arguments, variables).expect("watchbell starts")
+    }
+
+    /// What was said, as a whole, with what differs taken out.
+    pub(crate) fn shown(&self, said: &[Said]) -> String {
+        let text: Vec<String> = said.iter().map(Said::shown).collect();
+        let folder = self.folder.path().to_str().expect("UTF-8");
+        text.join("\n").replace(folder, "FOLDER")
+    }
+}
+
+impl Said {
+    fn shown(&self) -> String {
+        let Self { command, code, stdout, stderr } = self;
+        let code = code.map_or("a signal".to_owned(), |code| code.to_string());
+        let beside = if stderr.is_empty() { String::new() } else { format!("[standard error]\n{stderr}") };
+        format!("$ watchbell {command}\n{stdout}{beside}[exit {code}]\n")
+    }
+}
+
+/// Compares what somebody reads with what they read before.
+pub(crate) fn reads_as_before(name: &str, text: &str) {
+    insta::with_settings!({
+        filters => FILTERS,
+        prepend_module_to_snapshot => false,
+        omit_expression => true,
+    }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
