@@ -1,0 +1,88 @@
+"""One real server for the whole run, with policies that give every verdict."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from server import Server, Wire
+from watchbell import AsyncWatchbell, Watchbell
+
+# Tests list and ask more often than an agent does.
+LIMITS = {
+    "WATCHBELL__LIMITS__INGEST": "100000/60s",
+    "WATCHBELL__LIMITS__LIST": "100000/60s",
+    "WATCHBELL__LIMITS__RULE_WRITES": "1000/60s",
+}
+
+POLICIES = r"""
+@id("all") permit (principal, action, resource);
+@id("no-deleting") @reason("Nothing is deleted.") forbid (principal, action == Action::"files.delete", resource);
+@id("no-deleting-tool") @reason("Nothing is deleted.") forbid (principal, action == Action::"tool.delete_file", resource);
+@id("no-large-refunds") @verdict("escalate") @reason("A person looks at refunds above 1000.")
+forbid (principal, action == Action::"payments.refund", resource) when { context has amount && context.amount > 1000 };
+@id("no-cards") @obligation("[{\"op\": \"remove\", \"path\": \"/card\"}, {\"op\": \"replace\", \"path\": \"/text\", \"value\": \"(cut)\"}]")
+permit (principal, action == Action::"messages.send", resource);
+@id("no-cards-tool") @obligation("[{\"op\": \"replace\", \"path\": \"/text\", \"value\": \"(cut)\"}]")
+permit (principal, action == Action::"tool.send_message", resource);
+@id("new-names") @obligation("[{\"op\": \"add\", \"path\": \"/colour\", \"value\": \"red\"}]")
+permit (principal, action == Action::"paint.wall", resource);
+"""
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("watchbell"), LIMITS)
+    with Watchbell(server.url, server.api_key) as admin:
+        version = admin.request("POST", "/v1/policies/versions", json={"policies": POLICIES})["version"]
+        admin.request("POST", f"/v1/policies/versions/{version}/activate", json={})
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Server]:
+    """For tests that stop it."""
+    folder = tmp_path / "watchbell"
+    folder.mkdir()
+    for parent in (folder, *folder.parents[:3]):
+        parent.chmod(0o755)
+    server = Server(folder, LIMITS)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def wire(server: Server) -> Wire:
+    return Wire(server.address)
+
+
+@pytest.fixture(autouse=True)
+def _environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WATCHBELL_URL", server.url)
+    monkeypatch.setenv("WATCHBELL_API_KEY", server.api_key)
+    monkeypatch.setenv("WATCHBELL_SIGNING_SECRET", server.dev["signing_secret"])
+
+
+@pytest.fixture
+def client() -> Iterator[Watchbell]:
+    with Watchbell() as client:
+        yield client
+
+
+@pytest.fixture
+async def async_client() -> AsyncIterator[AsyncWatchbell]:
+    async with AsyncWatchbell() as client:
+        yield client
+
+
+@pytest.fixture
+def agent() -> str:
+    """An agent of this test alone, so that its events are found."""
+    return f"agent-{uuid.uuid4().hex[:12]}"
+
+
+assert "WATCHBELL_BINARY" in os.environ, "run scripts/test-python-sdk, which says where the server is"
