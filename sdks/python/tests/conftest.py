@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
-from server import Server, Wire
+from server import Server, Wire, running
 from watchbell import AsyncWatchbell, Watchbell
 
 # Tests list and ask more often than an agent does.
@@ -34,30 +33,26 @@ permit (principal, action == Action::"paint.wall", resource);
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("watchbell"), LIMITS)
-    with Watchbell(server.url, server.api_key) as admin:
-        version = admin.request("POST", "/v1/policies/versions", json={"policies": POLICIES})["version"]
-        admin.request("POST", f"/v1/policies/versions/{version}/activate", json={})
-    yield server
-    server.stop()
+def server() -> Iterator[Server]:
+    with running(LIMITS) as server:
+        with Watchbell(server.url, server.api_key) as admin:
+            version = admin.request("POST", "/v1/policies/versions", json={"policies": POLICIES})["version"]
+            admin.request("POST", f"/v1/policies/versions/{version}/activate", json={})
+        yield server
 
 
 @pytest.fixture
-def own_server(tmp_path: Path) -> Iterator[Server]:
+def own_server() -> Iterator[Server]:
     """For tests that stop it."""
-    folder = tmp_path / "watchbell"
-    folder.mkdir()
-    for parent in (folder, *folder.parents[:3]):
-        parent.chmod(0o755)
-    server = Server(folder, LIMITS)
-    yield server
-    server.stop()
+    with running(LIMITS) as server:
+        yield server
 
 
 @pytest.fixture
-def wire(server: Server) -> Wire:
-    return Wire(server.address)
+def wire(server: Server) -> Iterator[Wire]:
+    wire = Wire(server.address)
+    yield wire
+    wire.cut()
 
 
 @pytest.fixture(autouse=True)

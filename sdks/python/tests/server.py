@@ -8,8 +8,9 @@ import os
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,21 @@ STOP_SECONDS_MAX = 60
 class Server:
     """`watchbell dev` with its data in a folder, so that it can be stopped and started again."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
-        folder.chmod(0o755)  # PostgreSQL runs as another user if we are root
+    def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
         self._folder = folder
-        self._environment = {**os.environ, **(settings or {})}
+        self._environment = {**os.environ, **settings}
         self.start()
 
     def start(self) -> None:
         command = [os.environ["WATCHBELL_BINARY"], "dev", "--json", "--data-dir", str(self._folder)]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self._environment)
+        log = self._folder / "server.log"
+        with log.open("wb") as errors:
+            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=self._environment)
         assert self._process.stdout is not None
         said = self._process.stdout.readline()
-        assert said, "the server did not start"
+        if not said:
+            self.stop()
+            raise RuntimeError(f"the server did not start: {log.read_text()}")
         self.dev: dict[str, Any] = json.loads(said)
 
     @property
@@ -53,6 +57,17 @@ class Server:
         self._process.stdout.close()
 
 
+@contextlib.contextmanager
+def running(settings: Mapping[str, str]) -> Iterator[Server]:
+    with tempfile.TemporaryDirectory(prefix="watchbell-sdk-") as folder:
+        Path(folder).chmod(0o755)  # PostgreSQL runs as another user if we are root
+        server = Server(Path(folder), settings)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
 class Wire:
     """A TCP address that leads to the server, for as long as the test wants it to."""
 
@@ -60,7 +75,7 @@ class Wire:
         self.to = to
         self.loses_answers = False
         self.requests_lost = 0
-        self._open: set[socket.socket] = set()
+        self._connections: list[_Connection] = []
         self._listen(0)
 
     @property
@@ -69,10 +84,11 @@ class Wire:
 
     def cut(self) -> None:
         """Nobody is there any more: connections end, and new ones are refused."""
-        self._listener.shutdown(socket.SHUT_RDWR)
+        _end(self._listener)
         self._listener.close()
-        for one in list(self._open):
-            _end(one)
+        for one in list(self._connections):
+            _end(one.near)
+            one.thread.join()
 
     def mend(self) -> None:
         self._listen(self._port)
@@ -86,28 +102,31 @@ class Wire:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = listener.accept()
-                threading.Thread(target=self._connect, args=(near,), daemon=True).start()
+                self._connections.append(_Connection(self, near))
 
-    def _connect(self, near: socket.socket) -> None:
-        try:
-            far = socket.create_connection(self.to, timeout=5)
-        except OSError:
-            near.close()
-            return
-        self._open |= {near, far}
-        back = threading.Thread(target=self._copy, args=(far, near, True), daemon=True)
-        back.start()
-        self._copy(near, far, False)
-        back.join()
-        self._open -= {near, far}
-        near.close()
-        far.close()
+
+class _Connection:
+    """One connection through the wire, copied both ways."""
+
+    def __init__(self, wire: Wire, near: socket.socket) -> None:
+        self._wire = wire
+        self.near = near
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        with self.near, contextlib.suppress(OSError), socket.create_connection(self._wire.to, timeout=5) as far:
+            far.settimeout(None)
+            back = threading.Thread(target=self._copy, args=(far, self.near, True), daemon=True)
+            back.start()
+            self._copy(self.near, far, False)
+            back.join()
 
     def _copy(self, source: socket.socket, target: socket.socket, is_answer: bool) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
-                if is_answer and self.loses_answers:
-                    self.requests_lost += 1
+                if is_answer and self._wire.loses_answers:
+                    self._wire.requests_lost += 1
                     break
                 target.sendall(data)
         _end(source)

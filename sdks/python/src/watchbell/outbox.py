@@ -168,7 +168,7 @@ class Outbox:
         self._lost += len(events)
         self._unlogged += len(events)
         if time.monotonic() >= self._log_at:
-            log.warning("%d events were not recorded: %s", self._unlogged, reason)
+            log.warning("%d event(s) not recorded: %s", self._unlogged, reason)
             self._log_at = time.monotonic() + LOG_PAUSE_S
             self._unlogged = 0
         if self._on_lost is not None:

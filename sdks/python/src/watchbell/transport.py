@@ -22,8 +22,8 @@ class Transport:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._http: httpx.Client | None = None
-        self._pid = 0
+        self._http = httpx.Client()
+        self._pid = os.getpid()
 
     def run(self, flow: Flow[T], pause: Callable[[float], object] = time.sleep) -> T:
         came: Came = None
@@ -40,7 +40,7 @@ class Transport:
             return result
 
     def close(self) -> None:
-        if self._http is not None and self._pid == os.getpid():
+        if self._pid == os.getpid():
             self._http.close()
 
     def _do(self, call: Call) -> Answer | Unreachable:
@@ -52,7 +52,7 @@ class Transport:
 
     def _here(self) -> httpx.Client:
         """The client of this process: after a fork, the connections belong to the parent."""
-        if self._http is None or self._pid != os.getpid():
+        if self._pid != os.getpid():
             self._http, self._pid = httpx.Client(), os.getpid()
         return self._http
 
