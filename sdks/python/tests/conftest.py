@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from server import Server, Wire, running
-from watchbell import AsyncWatchbell, Watchbell
+
+from watchbell import AsyncWatchbell, Recorder, Watchbell
 
 # Tests list and ask more often than an agent does.
 LIMITS = {
@@ -17,19 +19,7 @@ LIMITS = {
     "WATCHBELL__LIMITS__RULE_WRITES": "1000/60s",
 }
 
-POLICIES = r"""
-@id("all") permit (principal, action, resource);
-@id("no-deleting") @reason("Nothing is deleted.") forbid (principal, action == Action::"files.delete", resource);
-@id("no-deleting-tool") @reason("Nothing is deleted.") forbid (principal, action == Action::"tool.delete_file", resource);
-@id("no-large-refunds") @verdict("escalate") @reason("A person looks at refunds above 1000.")
-forbid (principal, action == Action::"payments.refund", resource) when { context has amount && context.amount > 1000 };
-@id("no-cards") @obligation("[{\"op\": \"remove\", \"path\": \"/card\"}, {\"op\": \"replace\", \"path\": \"/text\", \"value\": \"(cut)\"}]")
-permit (principal, action == Action::"messages.send", resource);
-@id("no-cards-tool") @obligation("[{\"op\": \"replace\", \"path\": \"/text\", \"value\": \"(cut)\"}]")
-permit (principal, action == Action::"tool.send_message", resource);
-@id("new-names") @obligation("[{\"op\": \"add\", \"path\": \"/colour\", \"value\": \"red\"}]")
-permit (principal, action == Action::"paint.wall", resource);
-"""
+POLICIES = Path(__file__).with_name("policies.cedar").read_text()
 
 
 @pytest.fixture(scope="session")
@@ -72,6 +62,12 @@ def client() -> Iterator[Watchbell]:
 async def async_client() -> AsyncIterator[AsyncWatchbell]:
     async with AsyncWatchbell() as client:
         yield client
+
+
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    with Recorder() as recorder:
+        yield recorder
 
 
 @pytest.fixture

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import datetime
 import time
-from typing import Any
 
 import pytest
 from server import Wire, running
-from watchbell import ApiError, AsyncWatchbell, Event, Unreachable, Watchbell
+from trail import event
 
-
-def event(agent: str, **more: Any) -> Event:
-    fields = {"event_type": "tool_call", "agent_id": agent, "action": "files.read", "result": "success", **more}
-    return fields  # type: ignore[return-value]
+from watchbell import ApiError, AsyncWatchbell, Unreachable, Watchbell
 
 
 def test_one_event_is_sent_and_found(client: Watchbell, agent: str) -> None:
@@ -22,7 +18,9 @@ def test_one_event_is_sent_and_found(client: Watchbell, agent: str) -> None:
     assert not sent.rejected
     found = client.events.get(sent.ids[0])
     assert (found["agent_id"], found["metadata"]) == (agent, {"Größe": 1.5})
-    assert datetime.datetime.fromisoformat(found["occurred_at"].replace("Z", "+00:00")) - at < datetime.timedelta(seconds=1)
+    assert datetime.datetime.fromisoformat(found["occurred_at"].replace("Z", "+00:00")) - at < datetime.timedelta(
+        seconds=1
+    )
 
 
 async def test_one_event_is_sent_and_found_asynchronously(async_client: AsyncWatchbell, agent: str) -> None:
@@ -46,14 +44,14 @@ def test_atomic_refuses_all_and_says_where(client: Watchbell, agent: str) -> Non
 
 
 def test_a_list_goes_on_over_pages(client: Watchbell, agent: str) -> None:
-    client.events.send([event(agent, metadata={"n": n}) for n in range(25)])
+    client.events.send([event(agent, n) for n in range(25)])
     start = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(hours=1)
     found = client.events.list(agent_id=[agent, "nobody"], from_=start, order="asc", page_size=10)
     assert sorted(one["metadata"]["n"] for one in found) == list(range(25))
 
 
 async def test_a_list_goes_on_over_pages_asynchronously(async_client: AsyncWatchbell, agent: str) -> None:
-    await async_client.events.send([event(agent, metadata={"n": n}) for n in range(25)])
+    await async_client.events.send([event(agent, n) for n in range(25)])
     found = [one["metadata"]["n"] async for one in async_client.events.list(agent_id=agent, page_size=10)]
     assert sorted(found) == list(range(25))
 

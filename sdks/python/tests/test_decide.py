@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from server import Wire
+
 from watchbell import ApiError, AsyncWatchbell, Unreachable, Watchbell
 from watchbell.decisions import DECIDE_TIMEOUT_S, OnError
 

@@ -9,21 +9,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from server import Server, Wire, running
-from watchbell import Event, Lost, Recorder, Watchbell
+from trail import event, numbers
 
-
-def event(agent: str, n: int, **more: Any) -> Event:
-    base = {"event_type": "tool_call", "agent_id": agent, "action": "files.read", "result": "success"}
-    return {**base, "metadata": {"n": n}, **more}  # type: ignore[typeddict-item]
-
-
-def numbers(client: Watchbell, agent: str) -> list[int]:
-    """What is listed, in order: each number once if everything is there exactly once."""
-    return sorted(one["metadata"]["n"] for one in client.events.list(agent_id=agent, page_size=1000))
+from watchbell import Lost, Recorder, Watchbell
 
 
 def until(condition: Callable[[], bool], seconds: float = 20) -> None:
@@ -145,7 +136,12 @@ def test_a_queue_is_also_full_by_bytes(wire: Wire, agent: str) -> None:
 def test_a_full_queue_can_hold_up_who_records(client: Watchbell, agent: str, wire: Wire) -> None:
     wire.cut()
     with Recorder(wire.url, queue_events=5, when_full="block") as recorder:
-        work = threading.Thread(target=lambda: [recorder.record(event(agent, n)) for n in range(20)])
+
+        def record_all() -> None:
+            for n in range(20):
+                recorder.record(event(agent, n))
+
+        work = threading.Thread(target=record_all)
         work.start()
         until(lambda: recorder.counts.waiting == 5)
         wire.mend()
@@ -250,5 +246,3 @@ def test_limits_that_make_no_sense_are_refused() -> None:
         Recorder(batch_events=1001)
     with pytest.raises(ValueError, match="queue"):
         Recorder(queue_events=0)
-
-

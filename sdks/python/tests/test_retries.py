@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from watchbell.calls import Answer, Call, Came, Pause
 from watchbell.errors import Unreachable
 from watchbell.retries import DELAY_S_MAX, ask, delay_s, is_transient

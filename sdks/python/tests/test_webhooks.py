@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from watchbell import Refused, verify_webhook
 
 ROOT = Path(__file__).parents[3]
