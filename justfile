@@ -32,6 +32,26 @@ test *args:
 ci:
     .ci/run
 
+# Run the commands of all pages, or of those named
+docs *pages:
+    cargo build -p server && scripts/run-docs --python "$(scripts/test-python-sdk --path)/python" {{ pages }}
+
+# Build the documentation as a book, and check its links
+book:
+    cargo xtask book
+
+# The SDKs' tests against a real server
+sdks:
+    cargo build -p server && scripts/test-python-sdk && scripts/test-typescript-sdk
+
+# What can be checked of the packaging without a cluster
+deploy:
+    scripts/check-deploy
+
+# Upgrade a real installation from the version before
+upgrade:
+    cargo build -p server && scripts/test-upgrade
+
 # Fuzz one target for some seconds
 fuzz target="verify" seconds="60":
     fuzz/run {{ target }} {{ seconds }}

@@ -17,7 +17,7 @@ struct Cli {
 enum Commands {
     #[command(flatten)]
     Client(Command),
-    /// Policies without a server.
+    /// Check policies before they are sent, and put them in force.
     #[command(subcommand)]
     Policy(Policy),
 }
@@ -26,7 +26,7 @@ enum Commands {
 async fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Commands::Client(command) => command.run(Cli::command).await,
-        Commands::Policy(command) => command.run(),
+        Commands::Policy(command) => command.run().await,
     };
     outcome.unwrap_or_else(|error| cli::failed("watchbell-cli", &error))
 }

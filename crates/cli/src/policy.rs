@@ -1,13 +1,14 @@
-//! `watchbell policy test`: policies and their tests without a server, for CI.
+//! `watchbell policy`: policies and their tests without a server, for CI; and from a file into force.
+
+mod save;
 
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use policy::{
-    check::{Report, check},
-    test::Test,
-};
+use policy::check::{Report, check};
+use policy::test::Test;
+use serde::de::DeserializeOwned;
 
 use crate::{
     exit,
@@ -20,10 +21,13 @@ pub enum Policy {
     /// Check policies and run their tests, as the server does before it saves them. Exits 1 if something is wrong.
     #[command(alias = "check")]
     Test(Check),
+    /// Save policies as a new version, and put it in force if asked to.
+    Save(save::Save),
 }
 
+/// Policies as files.
 #[derive(Debug, Args)]
-pub struct Check {
+struct Written {
     /// Policies in Cedar.
     #[arg(value_name = "POLICIES.cedar")]
     policies: PathBuf,
@@ -33,27 +37,48 @@ pub struct Check {
     /// Their tests, a JSON array.
     #[arg(long, value_name = "FILE")]
     tests: Option<PathBuf>,
+}
+
+impl Written {
+    fn policies(&self) -> anyhow::Result<String> {
+        text(&self.policies)
+    }
+
+    fn schema(&self) -> anyhow::Result<Option<String>> {
+        self.schema.as_deref().map(text).transpose()
+    }
+
+    fn tests<T: DeserializeOwned>(&self) -> anyhow::Result<Vec<T>> {
+        let Some(file) = &self.tests else {
+            return Ok(Vec::new());
+        };
+        serde_json::from_str(&text(file)?)
+            .with_context(|| format!("read the tests in {}", file.display()))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Check {
+    #[command(flatten)]
+    written: Written,
     /// For people or for programs.
     #[arg(long, short, value_enum, default_value_t)]
     output: Form,
 }
 
 impl Policy {
-    pub fn run(self) -> anyhow::Result<ExitCode> {
-        let Self::Test(command) = self;
-        exit::unless_closed(command.run())
+    pub async fn run(self) -> anyhow::Result<ExitCode> {
+        exit::unless_closed(match self {
+            Self::Test(command) => command.run(),
+            Self::Save(command) => command.run().await,
+        })
     }
 }
 
 impl Check {
     fn run(self) -> anyhow::Result<ExitCode> {
-        let policies = text(&self.policies)?;
-        let schema = self.schema.as_deref().map(text).transpose()?;
-        let tests: Vec<Test> = match &self.tests {
-            None => Vec::new(),
-            Some(file) => serde_json::from_str(&text(file)?)
-                .with_context(|| format!("read the tests in {}", file.display()))?,
-        };
+        let (policies, schema) = (self.written.policies()?, self.written.schema()?);
+        let tests: Vec<Test> = self.written.tests()?;
         let report = check(&policies, schema.as_deref(), &tests);
         match self.output {
             Form::Json => say_json(&report)?,

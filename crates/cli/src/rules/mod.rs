@@ -1,6 +1,7 @@
-//! `watchbell rules`: list alert rules, and try one on an event or on the stored past.
+//! `watchbell rules`: list and make alert rules, and try one on an event or on the stored past.
 
 mod backtest;
+mod create;
 mod list;
 mod trial;
 
@@ -16,6 +17,8 @@ use crate::input;
 pub enum Rules {
     /// List alert rules, newest first.
     List(list::List),
+    /// Make an alert rule. It judges every event that is accepted once this has returned.
+    Create(create::Create),
     /// Put an event before a rule, and say which conditions it meets. Exits 1 if the rule does not want the event.
     Test(trial::Trial),
     /// Put the stored events of a time before a rule, and count what it would have done.
@@ -26,6 +29,7 @@ impl Rules {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Self::List(command) => command.run().await,
+            Self::Create(command) => command.run().await,
             Self::Test(command) => command.run().await,
             Self::Backtest(command) => command.run().await,
         }

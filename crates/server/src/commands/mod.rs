@@ -53,7 +53,7 @@ enum Command {
     DeadLetters(dead_letters::DeadLetters),
     #[command(flatten)]
     Client(cli::Command),
-    /// Policies without a server: check them before they are sent, make recorded decisions again.
+    /// Check policies before they are sent, put them in force, make recorded decisions again.
     #[command(subcommand, alias = "policies")]
     Policy(policy::Policy),
     /// Print settings for other programs that ask for decisions.
@@ -95,7 +95,7 @@ impl Command {
     async fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Self::Client(command) => return command.run(Cli::command).await,
-            Self::Policy(command) => return command.run(),
+            Self::Policy(command) => return command.run().await,
             Self::Dev(dev) => dev.run().await,
             Self::Serve(serve) => serve.run().await,
             Self::Migrate(with) => migrate::run(&with.load()?).await,

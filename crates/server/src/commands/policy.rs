@@ -1,4 +1,4 @@
-//! `watchbell policy`: policies without a server. The client checks them; here recorded decisions are made again.
+//! `watchbell policy`: the client checks and saves policies; here recorded decisions are made again.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -47,9 +47,9 @@ pub(super) struct Replay {
 }
 
 impl Policy {
-    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         match self {
-            Self::Client(command) => command.run(),
+            Self::Client(command) => command.run().await,
             Self::Replay(command) => command.run().map(|()| ExitCode::SUCCESS),
         }
     }

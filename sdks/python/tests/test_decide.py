@@ -1,0 +1,185 @@
+"""Decisions of the real guard: every verdict, every fail mode, and people."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from server import Wire
+
+from watchbell import ApiError, AsyncWatchbell, Unreachable, Watchbell
+from watchbell.decisions import DECIDE_TIMEOUT_S, OnError
+
+# How much later than its time an answer may come on a machine that does much else.
+SLACK_S = 0.4
+
+
+def test_allowed(client: Watchbell, agent: str) -> None:
+    decision = client.decide(agent_id=agent, action="files.read", payload={"path": "a"}, on_error="raise")
+    assert (decision.decision, decision.allowed, decision.fallback) == ("allow", True, False)
+    assert decision.payload == {"path": "a"}
+    assert decision.decision_id is not None
+    recorded = list(client.events.list(agent_id=agent, event_type="decision"))
+    assert [one["decision_id"] for one in recorded] == [decision.decision_id]
+
+
+def test_denied_with_the_policys_reason(client: Watchbell, agent: str) -> None:
+    decision = client.decide(agent_id=agent, action="files.delete", resource="file:a", on_error="allow")
+    assert (decision.decision, decision.allowed, decision.reason) == ("deny", False, "Nothing is deleted.")
+    assert [one["id"] for one in decision.policies] == ["no-deleting"]
+
+
+async def test_modified_asynchronously(async_client: AsyncWatchbell, agent: str) -> None:
+    decision = await async_client.decide(
+        agent_id=agent, action="messages.send", payload={"text": "1234", "card": "5678"}, on_error="raise"
+    )
+    assert (decision.decision, decision.allowed) == ("modify", True)
+    assert decision.payload == decision.modified_payload == {"text": "(cut)"}
+
+
+def test_whoever_asks_can_be_said_once(agent: str) -> None:
+    with Watchbell(agent_id=agent) as client:
+        assert client.decide(action="files.read", on_error="raise").question.agent_id == agent
+    with Watchbell() as nobody, pytest.raises(ValueError, match="agent_id"):
+        nobody.decide(action="files.read", on_error="raise")
+
+
+def test_a_question_that_is_wrong_is_raised_whatever_the_mode(client: Watchbell) -> None:
+    modes: tuple[OnError, ...] = ("allow", "deny", "raise")
+    for mode in modes:
+        with pytest.raises(ApiError) as refused:
+            client.decide(agent_id="a", action="no-dot", on_error=mode)
+        assert refused.value.status == 422
+
+
+@contextlib.contextmanager
+def listening(answer: bytes | None) -> Iterator[str]:
+    """Somebody at the service's address who is not the service: says this, or nothing."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    held = []
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                one, _ = listener.accept()
+                held.append(one)
+                if answer is not None:
+                    one.recv(65536)
+                    one.sendall(answer)
+                    one.close()
+
+    threading.Thread(target=accept, daemon=True).start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    for one in held:
+        one.close()
+
+
+HTML = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"
+GATEWAY = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize("answer", [None, HTML, GATEWAY, b""], ids=["silent", "html", "gateway", "closes"])
+def test_who_cannot_answer_gives_the_fail_mode_in_time(answer: bytes | None) -> None:
+    with listening(answer) as url, Watchbell(url) as client:
+        question: dict[str, Any] = {"agent_id": "a", "action": "files.read"}
+        for mode in ("deny", "allow"):
+            started = time.monotonic()
+            decision = client.decide(**question, on_error=mode)
+            assert time.monotonic() - started < DECIDE_TIMEOUT_S + SLACK_S
+            assert (decision.decision, decision.allowed, decision.fallback) == (mode, mode == "allow", True)
+            assert decision.decision_id is None
+            assert decision.error is not None
+        with pytest.raises((Unreachable, ApiError)):
+            client.decide(**question, on_error="raise")
+
+
+async def test_who_cannot_answer_gives_the_fail_mode_in_time_asynchronously() -> None:
+    with listening(None) as url:
+        async with AsyncWatchbell(url) as client:
+            started = time.monotonic()
+            decision = await client.decide(agent_id="a", action="files.read", on_error="deny", timeout=0.3)
+            assert time.monotonic() - started < 0.3 + SLACK_S
+            assert (decision.decision, decision.fallback) == ("deny", True)
+
+
+def test_a_server_that_is_down_gives_the_fail_mode_and_is_asked_again_when_it_is_up(wire: Wire) -> None:
+    with Watchbell(wire.url, agent_id="a") as client:
+        assert not client.decide(action="files.read", on_error="deny").fallback
+        wire.cut()
+        started = time.monotonic()
+        assert client.decide(action="files.read", on_error="deny").fallback
+        assert time.monotonic() - started < DECIDE_TIMEOUT_S + SLACK_S
+        wire.mend()
+        assert not client.decide(action="files.read", on_error="deny").fallback
+
+
+REFUND: dict[str, Any] = {
+    "action": "payments.refund",
+    "resource": "invoice:4711",
+    "context": {"amount": 2000},
+    "payload": {"amount": 2000},
+}
+
+
+def resolve_when_asked(client: Watchbell, agent: str, approve: bool, note: str | None = None) -> threading.Thread:
+    """A person who sees to the next approval of this agent."""
+
+    def see_to_it() -> None:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            pending = client.request("GET", "/v1/runtime/approvals", params={"status": "pending"})["data"]
+            for one in pending:
+                if one["agent_id"] == agent:
+                    path = f"/v1/runtime/decisions/{one['decision_id']}/resolve"
+                    client.request("POST", path, json={"approve": approve, "note": note})
+                    return
+            time.sleep(0.05)
+
+    person = threading.Thread(target=see_to_it)
+    person.start()
+    return person
+
+
+def test_a_person_approves_while_the_agent_waits(client: Watchbell, agent: str) -> None:
+    person = resolve_when_asked(client, agent, approve=True)
+    decision = client.decide(agent_id=agent, **REFUND, on_error="deny", wait=20)
+    person.join()
+    assert (decision.decision, decision.fallback) == ("allow", False)
+    # The approval is used up: the next refund needs its own.
+    assert client.decide(agent_id=agent, **REFUND, on_error="deny").decision == "escalate"
+
+
+async def test_a_person_denies_while_the_agent_waits(
+    client: Watchbell, async_client: AsyncWatchbell, agent: str
+) -> None:
+    escalated = await async_client.decide(agent_id=agent, **REFUND, on_error="deny")
+    assert (escalated.decision, escalated.allowed) == ("escalate", False)
+    assert escalated.expires_at is not None
+    person = resolve_when_asked(client, agent, approve=False, note="Unknown customer.")
+    decision = await async_client.wait_for_approval(escalated, on_error="deny", wait=20)
+    person.join()
+    assert (decision.decision, decision.reason) == ("deny", "Denied by a person: Unknown customer.")
+
+
+def test_who_waits_in_vain_is_not_allowed(client: Watchbell, agent: str) -> None:
+    started = time.monotonic()
+    decision = client.decide(agent_id=agent, **REFUND, on_error="allow", wait=1)
+    assert time.monotonic() - started >= 1
+    assert (decision.decision, decision.allowed) == ("escalate", False)
+
+
+def test_a_wait_outlives_a_cut_wire(client: Watchbell, wire: Wire, agent: str) -> None:
+    with Watchbell(wire.url, agent_id=agent) as waiting:
+        escalated = waiting.decide(**REFUND, on_error="deny")
+        wire.cut()
+        threading.Timer(1, wire.mend).start()
+        person = resolve_when_asked(client, agent, approve=True)
+        assert waiting.wait_for_approval(escalated, on_error="deny", wait=20).decision == "allow"
+        person.join()
