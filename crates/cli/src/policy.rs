@@ -33,7 +33,7 @@ pub struct Check {
     /// Their tests, a JSON array.
     #[arg(long, value_name = "FILE")]
     tests: Option<PathBuf>,
-    /// For people or for programs.
+    /// For people, or JSON for programs.
     #[arg(long, short, value_enum, default_value_t)]
     output: Form,
 }
