@@ -52,6 +52,7 @@ mod logs;
 mod mails;
 mod mass;
 mod members;
+mod monitoring;
 mod openapi;
 mod outages;
 mod overview;
