@@ -35,15 +35,29 @@ export function pauseMs({ retryAfter }: WatchbellError, failures: number): numbe
 /** Waits; rejects with the signal's reason if it is aborted. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((done, fail) => {
-    if (signal?.aborted) return fail(signal.reason);
-    const stop = () => {
-      clearTimeout(timer);
-      fail(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      done();
-    }, ms);
-    signal?.addEventListener("abort", stop, { once: true });
+    after(ms, done, fail, signal);
   });
+}
+
+/** The same, and a process that has nothing else to do may end meanwhile. */
+export function sleepIdly(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((done, fail) => {
+    const timer: { unref?: () => void } | number | undefined = after(ms, done, fail, signal);
+    // Node's timers are objects.
+    if (typeof timer === "object") timer.unref?.();
+  });
+}
+
+function after(ms: number, done: () => void, fail: (reason: unknown) => void, signal?: AbortSignal) {
+  if (signal?.aborted) return void fail(signal.reason);
+  const stop = () => {
+    clearTimeout(timer);
+    fail(signal?.reason);
+  };
+  const timer = setTimeout(() => {
+    signal?.removeEventListener("abort", stop);
+    done();
+  }, ms);
+  signal?.addEventListener("abort", stop, { once: true });
+  return timer;
 }

@@ -1,8 +1,7 @@
 // Asking before a function runs, and recording what came of it.
 
 import type { Connection } from "./connection.js";
-import { type Answer, type AskOptions, type DecisionRequest, decide } from "./decide.js";
-import { unwrap } from "./error.js";
+import { type Answer, type AskOptions, decide } from "./decide.js";
 import type { Recorder } from "./recorder.js";
 
 export interface GuardOptions<P> extends Omit<AskOptions, "signal"> {
@@ -12,8 +11,6 @@ export interface GuardOptions<P> extends Omit<AskOptions, "signal"> {
   resource?: string | ((payload: P) => string);
   /** What policies may look at. */
   context?: Record<string, unknown> | ((payload: P) => Record<string, unknown>);
-  /** How long to wait for a person where a policy asks for one, in milliseconds (0: not at all). */
-  approvalWaitMs?: number;
   /** Records each call that was made, whether it succeeded, and by which decision. */
   recorder?: Recorder;
 }
@@ -27,10 +24,6 @@ export class NotAllowed extends Error {
   }
 }
 
-/** The longest wait that the server grants at a time, and what the answer may take beyond it. */
-const APPROVAL_POLL_S = 30;
-const APPROVAL_POLL_GRACE_MS = 5_000;
-
 /**
  * The function, behind a decision: it runs if that is `allow`, with the changed payload if it is `modify`; otherwise
  * {@link NotAllowed} is thrown.
@@ -40,27 +33,20 @@ export function guard<P extends object, R>(
   run: (payload: P) => R | Promise<R>,
   options: GuardOptions<P>,
 ): (payload: P) => Promise<R> {
-  const { agent_id, action, onError, timeoutMs, approvalWaitMs = 0, recorder } = options;
+  const { agent_id, action, onError, timeoutMs, approvalWaitMs, recorder } = options;
   return async (payload) => {
     const resource = typeof options.resource === "function" ? options.resource(payload) : options.resource;
     const context = typeof options.context === "function" ? options.context(payload) : options.context;
-    const question: DecisionRequest = {
+    const answer = await decide(connection, {
       agent_id,
       action,
       ...(resource !== undefined && { resource }),
       ...(context && { context }),
       payload: payload as Record<string, unknown>,
-    };
-    const ask = (approval?: string) =>
-      decide(connection, { ...question, ...(approval && { approval }), onError, timeoutMs });
-
-    let answer = await ask();
-    if (
-      answer.decision === "escalate" &&
-      (await isApproved(connection, answer.decision_id, approvalWaitMs))
-    ) {
-      answer = await ask(answer.decision_id);
-    }
+      onError,
+      timeoutMs,
+      approvalWaitMs,
+    });
     if (answer.decision === "deny" || answer.decision === "escalate") throw new NotAllowed(answer);
 
     const { decision_id, reason, fallback } = answer;
@@ -85,20 +71,4 @@ export function guard<P extends object, R>(
       throw error;
     }
   };
-}
-
-/** Waits for a person, for so long at most. */
-async function isApproved({ api, within }: Connection, id: string, waitMs: number): Promise<boolean> {
-  const late = Date.now() + waitMs;
-  for (let leftMs = waitMs; leftMs > 0; leftMs = late - Date.now()) {
-    const wait = Math.max(1, Math.min(APPROVAL_POLL_S, Math.ceil(leftMs / 1000)));
-    const { decision } = await unwrap(
-      api.GET("/v1/runtime/decisions/{id}", {
-        params: { path: { id }, query: { wait } },
-        signal: within(undefined, wait * 1000 + APPROVAL_POLL_GRACE_MS),
-      }),
-    );
-    if (decision !== "escalate") return decision === "allow";
-  }
-  return false;
 }

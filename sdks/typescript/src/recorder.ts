@@ -1,5 +1,5 @@
 // Records events in the background: bounded, in batches, and each of them once.
-import { pauseMs } from "./again.js";
+import { pauseMs, sleep, sleepIdly } from "./again.js";
 import type { Connection, Schemas } from "./connection.js";
 import { WatchbellError } from "./error.js";
 import { type NewEvent, post } from "./events.js";
@@ -106,14 +106,10 @@ export class Recorder {
     const until = this.#taken;
     this.#sendNow();
     if (this.#settled < until) {
-      await new Promise<void>((done) => {
-        const late = setTimeout(done, timeoutMs);
-        const settled = () => {
-          clearTimeout(late);
-          done();
-        };
-        this.#waiting.push({ until, done: settled });
-      });
+      const late = new AbortController();
+      const settled = new Promise<void>((done) => this.#waiting.push({ until, done }));
+      await Promise.race([settled, sleep(timeoutMs, late.signal).catch(() => {})]);
+      late.abort();
     }
     return this.#settled >= until;
   }
@@ -135,9 +131,9 @@ export class Recorder {
       await this.#linger();
       for (let failures = 0; this.#queue.length > 0; ) {
         const error = await this.#sendBatch();
-        if (this.#ended.signal.aborted) return;
         failures = error ? failures + 1 : 0;
-        if (error) await this.#pause(pauseMs(error, failures));
+        // A process that has nothing else to do does not wait for a server that is away.
+        if (error) await sleepIdly(pauseMs(error, failures), this.#ended.signal).catch(() => {});
       }
     } finally {
       this.#isSending = false;
@@ -150,6 +146,7 @@ export class Recorder {
     const body = `{"events":[${batch.map(({ text }) => text).join(",")}]}`;
     try {
       const { ingested, rejected } = await post(this.#connection, body, { signal: this.#ended.signal });
+      if (this.#ended.signal.aborted) return undefined;
       this.#counts.sent += ingested;
       this.#counts.rejected += rejected.length;
       this.#settle(batch.length);
@@ -194,15 +191,6 @@ export class Recorder {
         clearTimeout(timer);
         done();
       };
-    });
-  }
-
-  /** Waits for the next try. A process that has nothing else to do does not wait for a server that is away. */
-  #pause(ms: number): Promise<void> {
-    return new Promise((done) => {
-      const timer: { unref?: () => void } | number = setTimeout(done, ms);
-      if (typeof timer === "object") timer.unref?.();
-      this.#ended.signal.addEventListener("abort", () => done(), { once: true });
     });
   }
 }

@@ -33,7 +33,10 @@ export async function start(settings: Record<string, string>, folder?: string): 
 /** The first line that a process prints. */
 export function firstLine(child: ChildProcess, withinMs: number): Promise<string> {
   return new Promise((done, fail) => {
-    const late = setTimeout(() => fail(new Error(`${child.spawnfile} said nothing for ${withinMs} ms`)), withinMs);
+    const late = setTimeout(
+      () => fail(new Error(`${child.spawnfile} said nothing for ${withinMs} ms`)),
+      withinMs,
+    );
     const end = (settle: () => void) => {
       clearTimeout(late);
       settle();

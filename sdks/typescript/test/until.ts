@@ -1,7 +1,11 @@
 // Waiting for what happens by itself.
 
 /** Waits until there is something, for at most so long. */
-export async function until<T>(what: string, ask: () => Promise<T | undefined> | T | undefined, withinMs = 20_000) {
+export async function until<T>(
+  what: string,
+  ask: () => Promise<T | undefined> | T | undefined,
+  withinMs = 20_000,
+) {
   const end = Date.now() + withinMs;
   for (;;) {
     const found = await ask();

@@ -33,17 +33,19 @@ interface Captured {
   deliveries: { headers: Record<string, string>; body_base64: string }[];
 }
 
-/** sdks/captured: each was accepted by the receiver that kept it. */
+/** sdks/captured: each was accepted by the receiver that kept it, and has the headers of both schemes. */
 export const CAPTURED: Case[] = (() => {
   const { secret, received_at_unix_ms, deliveries }: Captured = read("../../captured/deliveries.json");
-  return deliveries.map((delivery, index) => ({
-    ...delivery,
-    name: `captured_${index}`,
-    scheme: "service",
-    secrets: [secret],
-    now_unix_ms: received_at_unix_ms,
-    expect: { status: 200, code: "accepted" },
-  }));
+  return deliveries.flatMap((delivery, index) =>
+    (["service", "standard"] as const).map((scheme) => ({
+      ...delivery,
+      name: `captured_${index}`,
+      scheme,
+      secrets: [secret],
+      now_unix_ms: received_at_unix_ms,
+      expect: { status: 200, code: "accepted" },
+    })),
+  );
 })();
 
 export const CASES = [...VECTORS, ...CAPTURED];

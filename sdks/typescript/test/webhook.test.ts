@@ -38,17 +38,13 @@ it.each(accepted)("signing gives a signature of $scheme $name", async (one) => {
   const timestamp = one.headers[isStandard ? "webhook-timestamp" : "x-service-timestamp"] ?? "";
   const id = one.headers["webhook-id"];
   const asked = { timestamp, body: bodyOf(one), scheme: one.scheme, ...(id && { id }) };
-  const made = await Promise.all(one.secrets.filter(Boolean).map((secret) => signWebhook({ ...asked, secret })));
+  const made = await Promise.all(
+    one.secrets.filter(Boolean).map((secret) => signWebhook({ ...asked, secret })),
+  );
   const sent = Object.entries(one.headers)
-    .filter(([name]) => name.includes("signature"))
+    .filter(([name]) => name.startsWith(isStandard ? "webhook-signature" : "x-service-signature"))
     .flatMap(([, value]) => value.split(" "));
   expect(made.some((signature) => sent.includes(signature))).toBe(true);
-});
-
-it.each(CAPTURED)("$name holds by its Standard Webhooks headers too, if it has them", async (one) => {
-  if (!one.headers["webhook-signature"]) return;
-  const standard = { ...options(one), scheme: "standard" } as const;
-  expect(await answer(() => verifyWebhookNode(received(one), standard))).toEqual(one.expect);
 });
 
 describe("a delivery", () => {
@@ -71,8 +67,12 @@ describe("a delivery", () => {
     const request = new Request("http://127.0.0.1/", { method: "POST", headers, body });
     expect((await verifyWebhook(request, options(one))).id).toBe(headers["x-service-delivery-id"]);
     expect(verifyWebhookNode({ headers: new Headers(headers), body }, options(one)).attempt).toBe(1);
-    const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]));
-    expect(verifyWebhookNode({ headers: upper, body: Buffer.from(body).toString() }, options(one)).attempt).toBe(1);
+    const upper = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]),
+    );
+    expect(
+      verifyWebhookNode({ headers: upper, body: Buffer.from(body).toString() }, options(one)).attempt,
+    ).toBe(1);
   });
 
   it("is verified with the secret of the environment unless another is given", async () => {
@@ -96,6 +96,8 @@ describe("a delivery", () => {
 
   it("cannot be verified once it was parsed", async () => {
     const parsed = JSON.parse(Buffer.from(bodyOf(one)).toString());
-    await expect(verifyWebhook({ headers: one.headers, body: parsed }, options(one))).rejects.toThrow("raw body");
+    await expect(verifyWebhook({ headers: one.headers, body: parsed }, options(one))).rejects.toThrow(
+      "raw body",
+    );
   });
 });

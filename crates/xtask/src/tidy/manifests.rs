@@ -5,9 +5,9 @@ use super::tree::{File, Tree};
 
 const EXPLANATIONS: &str = "docs/reference/dependencies.md";
 
-const CONSOLE: &str = "console/package.json";
+const PACKAGES: [&str; 2] = ["console/package.json", "sdks/typescript/package.json"];
 
-/// Compares the workspace's and the console's dependencies with the first columns of the page that
+/// Compares the workspace's and the packages' dependencies with the first columns of the page that
 /// explains them.
 pub(super) fn unexplained_dependency(tree: &Tree) -> Vec<Finding> {
     let Some(manifest) = tree.get("Cargo.toml") else {
@@ -27,10 +27,11 @@ pub(super) fn unexplained_dependency(tree: &Tree) -> Vec<Finding> {
         .filter(|dependency| dependency.section == "workspace.dependencies")
         .filter(|dependency| !dependency.value.contains("path ="))
         .map(|dependency| (manifest, dependency.line, dependency.name));
-    let console = tree.get(CONSOLE).into_iter();
-    let of_console =
-        console.flat_map(|file| packages(file).map(move |(line, name)| (file, line, name)));
-    let used: Vec<(&File, usize, &str)> = of_crates.chain(of_console).collect();
+    let of_packages = PACKAGES
+        .iter()
+        .filter_map(|path| tree.get(path))
+        .flat_map(|file| packages(file).map(move |(line, name)| (file, line, name)));
+    let used: Vec<(&File, usize, &str)> = of_crates.chain(of_packages).collect();
 
     let mut findings = Vec::new();
     for (file, line, wanted) in &used {
@@ -136,6 +137,7 @@ mod tests {
             &[
                 ("Cargo.toml", manifest),
                 ("console/package.json", packages),
+                ("sdks/typescript/package.json", packages),
                 ("docs/reference/dependencies.md", page),
             ],
         );
@@ -144,6 +146,7 @@ mod tests {
             [
                 "Cargo.toml:4",
                 "console/package.json:7",
+                "sdks/typescript/package.json:7",
                 "docs/reference/dependencies.md:4"
             ]
         );
