@@ -5,9 +5,10 @@ use super::tree::{File, Tree};
 
 const EXPLANATIONS: &str = "docs/reference/dependencies.md";
 
-const CONSOLE: &str = "console/package.json";
+const PACKAGES: [&str; 2] = ["console/package.json", "sdks/typescript/package.json"];
+const REQUIREMENTS: &str = "sdks/python/requirements-dev.txt";
 
-/// Compares the workspace's and the console's dependencies with the first columns of the page that
+/// Compares the workspace's and the packages' dependencies with the first columns of the page that
 /// explains them.
 pub(super) fn unexplained_dependency(tree: &Tree) -> Vec<Finding> {
     let Some(manifest) = tree.get("Cargo.toml") else {
@@ -27,10 +28,15 @@ pub(super) fn unexplained_dependency(tree: &Tree) -> Vec<Finding> {
         .filter(|dependency| dependency.section == "workspace.dependencies")
         .filter(|dependency| !dependency.value.contains("path ="))
         .map(|dependency| (manifest, dependency.line, dependency.name));
-    let console = tree.get(CONSOLE).into_iter();
-    let of_console =
-        console.flat_map(|file| packages(file).map(move |(line, name)| (file, line, name)));
-    let used: Vec<(&File, usize, &str)> = of_crates.chain(of_console).collect();
+    let of_packages = PACKAGES
+        .iter()
+        .filter_map(|path| tree.get(path))
+        .flat_map(|file| packages(file).map(move |(line, name)| (file, line, name)));
+    let of_python = tree
+        .get(REQUIREMENTS)
+        .into_iter()
+        .flat_map(|file| requirements(file).map(move |(line, name)| (file, line, name)));
+    let used: Vec<(&File, usize, &str)> = of_crates.chain(of_packages).chain(of_python).collect();
 
     let mut findings = Vec::new();
     for (file, line, wanted) in &used {
@@ -104,6 +110,12 @@ fn dependencies(manifest: &File) -> impl Iterator<Item = Dependency<'_>> {
     })
 }
 
+/// What a list of Python packages asks for: the first paragraph; what these bring along follows.
+fn requirements(list: &File) -> impl Iterator<Item = (usize, &str)> {
+    let asked_for = list.lines().take_while(|(_, text)| !text.is_empty());
+    asked_for.filter_map(|(line, text)| Some((line, text.split_once("==")?.0)))
+}
+
 /// What a `package.json` lists as dependencies, as npm writes it: one on a line.
 fn packages(manifest: &File) -> impl Iterator<Item = (usize, &str)> {
     let mut is_inside = false;
@@ -136,6 +148,11 @@ mod tests {
             &[
                 ("Cargo.toml", manifest),
                 ("console/package.json", packages),
+                ("sdks/typescript/package.json", packages),
+                (
+                    "sdks/python/requirements-dev.txt",
+                    "# Asked for:\nhttpx==1\n\nanyio==2\n",
+                ),
                 ("docs/reference/dependencies.md", page),
             ],
         );
@@ -144,6 +161,8 @@ mod tests {
             [
                 "Cargo.toml:4",
                 "console/package.json:7",
+                "sdks/typescript/package.json:7",
+                "sdks/python/requirements-dev.txt:2",
                 "docs/reference/dependencies.md:4"
             ]
         );

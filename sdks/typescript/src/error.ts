@@ -1,0 +1,95 @@
+// What can go wrong between here and the server, as one type.
+import type { components } from "./schema.js";
+
+type Problem = components["schemas"]["Problem"];
+
+/** What is wrong with one field. */
+export type Fault = components["schemas"]["Fault"];
+
+interface Details {
+  code: string;
+  status?: number | undefined;
+  requestId?: string | undefined;
+  retryAfter?: number | undefined;
+  errors?: Fault[] | undefined;
+  cause?: unknown;
+}
+
+/** A request that was refused, or got no answer. */
+export class WatchbellError extends Error {
+  override readonly name = "WatchbellError";
+  /** Stable: one of docs/errors, or `NO_ANSWER`, `TIMEOUT` or `UNKNOWN` where the server did not say one. */
+  readonly code: string;
+  /** Of the answer, if there is one. */
+  readonly status: number | undefined;
+  /** Quote it when you ask for help. */
+  readonly requestId: string | undefined;
+  /** How many seconds to wait before asking again, if the server said so. */
+  readonly retryAfter: number | undefined;
+  /** What is wrong and where, if fields are. */
+  readonly errors: Fault[];
+
+  constructor(message: string, { code, status, requestId, retryAfter, errors = [], cause }: Details) {
+    super(message, { cause });
+    this.code = code;
+    this.status = status;
+    this.requestId = requestId;
+    this.retryAfter = retryAfter;
+    this.errors = errors;
+  }
+
+  /** Whether the same request may be answered later: there was no answer, too many asked, or the server is in trouble. */
+  get isTransient(): boolean {
+    const { status } = this;
+    return status === undefined || status === 408 || status === 429 || (status >= 500 && status !== 501);
+  }
+}
+
+/** The data of an answer of `client.api`; what is not one is thrown as a {@link WatchbellError}. */
+export async function unwrap<T>(
+  asked: Promise<{ data?: T; error?: unknown; response: Response }>,
+): Promise<T> {
+  const { data, error, response } = await asked.catch((cause) => {
+    throw noAnswer(cause);
+  });
+  if (!response.ok) throw refusal(response, error);
+  return data as T;
+}
+
+/** What a request that ended without an answer is thrown as. Whoever aborts one gets their own reason back. */
+export function noAnswer(cause: unknown): unknown {
+  if (cause instanceof WatchbellError) return cause;
+  const name = cause instanceof Error || cause instanceof DOMException ? cause.name : "";
+  if (name === "AbortError") return cause;
+  if (name === "TimeoutError") {
+    return new WatchbellError("the server did not answer in time", { code: "TIMEOUT", cause });
+  }
+  return new WatchbellError(`the server did not answer: ${reason(cause)}`, { code: "NO_ANSWER", cause });
+}
+
+/** An answer that is not 2xx. What is between here and the server may have written it, so nothing is taken for granted. */
+export function refusal(response: Response, body: unknown): WatchbellError {
+  const problem: Partial<Problem> = typeof body === "object" && body !== null ? body : {};
+  const { code = "UNKNOWN", detail = `the server answered ${response.status}` } = problem;
+  return new WatchbellError(`${code}: ${detail}`, {
+    code,
+    status: response.status,
+    requestId: problem.request_id ?? response.headers.get("x-request-id") ?? undefined,
+    retryAfter: seconds(response.headers.get("retry-after")),
+    errors: problem.errors,
+  });
+}
+
+/** `Retry-After` is whole seconds from us, and may be a date from a proxy. */
+function seconds(header: string | null): number | undefined {
+  if (header === null) return undefined;
+  if (/^\d+$/.test(header)) return Number(header);
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - Date.now()) / 1000));
+}
+
+/** `fetch` says "fetch failed", and what failed in its cause. */
+function reason(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  return cause.cause instanceof Error ? cause.cause.message || cause.message : cause.message;
+}
