@@ -12,6 +12,7 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
+use domain::Timestamp;
 use http_body_util::BodyExt as _;
 use indicatif::HumanBytes;
 use reqwest::{
@@ -24,8 +25,8 @@ use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
 use crate::{
-    events::Filter,
-    exit,
+    events::{Filter, HEADING},
+    exit, moment,
     output::{Closed, Form, counted, say, say_json},
     progress,
     server::Server,
@@ -39,8 +40,9 @@ const LAST_LINE_BYTES_MAX: usize = 512;
 
 #[derive(Debug, Args)]
 pub struct Export {
-    #[command(flatten)]
-    filter: Filter,
+    /// Events that occurred before this time.
+    #[arg(long, value_name = "TIME", value_parser = moment::argument, help_heading = HEADING)]
+    until: Option<Timestamp>,
     /// What the file is.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -53,6 +55,8 @@ pub struct Export {
     to: Option<PathBuf>,
     #[command(flatten)]
     server: Server,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -99,7 +103,7 @@ impl Export {
 
     fn wanted(&self) -> Map<String, Value> {
         let name = |value: &dyn std::fmt::Debug| Value::from(format!("{value:?}").to_lowercase());
-        let mut wanted = self.filter.body();
+        let mut wanted = self.filter.clone().ending(self.until).body();
         wanted.insert("format".to_owned(), name(&self.format));
         if let Some(compression) = &self.compression {
             wanted.insert("compression".to_owned(), name(compression));

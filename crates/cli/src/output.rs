@@ -11,10 +11,9 @@ use serde::Serialize;
 /// In which form a command answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// For people.
     #[default]
     Table,
-    /// For programs: the API's JSON unchanged; one line for each thing where there is no end to them.
+    // The API's JSON unchanged; one line for each thing where there is no end to them.
     Json,
 }
 
@@ -37,6 +36,11 @@ pub(crate) fn say_json(value: &impl Serialize) -> anyhow::Result<()> {
 /// Writes a remark for the person at the terminal, beside the output.
 pub(crate) fn note(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// JSON on one line, whatever line ends it has between its tokens; its texts cannot have any.
+pub(crate) fn one_line(json: &str) -> String {
+    json.replace(['\r', '\n'], " ")
 }
 
 /// `1 event`, `2 events`.

@@ -61,7 +61,7 @@ impl Written {
 pub struct Check {
     #[command(flatten)]
     written: Written,
-    /// For people or for programs.
+    /// For people, or JSON for programs.
     #[arg(long, short, value_enum, default_value_t)]
     output: Form,
 }

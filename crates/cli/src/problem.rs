@@ -15,9 +15,10 @@ const STRANGE_CHARS_MAX: usize = 200;
 #[derive(Debug, thiserror::Error)]
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
+    /// The body as it was answered.
+    pub(crate) text: String,
     body: Option<Body>,
-    /// What was answered in place of a problem body.
-    strange: String,
+    elsewhere: Option<String>,
     request_id: Option<String>,
 }
 
@@ -30,10 +31,12 @@ struct Body {
     errors: Vec<Fault>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Fault {
-    pointer: String,
-    detail: String,
+/// One thing that is wrong with a request, and where.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Fault {
+    pub(crate) pointer: String,
+    pub(crate) code: String,
+    pub(crate) detail: String,
 }
 
 impl Problem {
@@ -45,16 +48,18 @@ impl Problem {
         let (status, request_id) = (response.status(), header("x-request-id"));
         let elsewhere = header(LOCATION.as_str()).filter(|_| status.is_redirection());
         let text = response.text().await.unwrap_or_default();
-        let strange = match elsewhere {
-            Some(url) => format!("it redirects to {url}; if that is right, say so with --url"),
-            None => text.chars().take(STRANGE_CHARS_MAX).collect(),
-        };
         Self {
             status,
             body: serde_json::from_str(&text).ok(),
-            strange,
+            text,
+            elsewhere,
             request_id,
         }
+    }
+
+    /// What is wrong, if the server says where.
+    pub(crate) fn faults(&self) -> &[Fault] {
+        self.body.as_ref().map_or(&[], |body| &body.errors)
     }
 
     pub(crate) fn is(&self, code: ErrorCode) -> bool {
@@ -64,14 +69,37 @@ impl Problem {
     }
 }
 
+impl Problem {
+    /// For an answer that is not one of ours.
+    fn tell_stranger(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = self.status.as_u16();
+        if let Some(url) = &self.elsewhere {
+            let url = plain(url);
+            return write!(
+                f,
+                "the server redirects ({status}) to {url}\n  What to do: If that is right, say so with --url."
+            );
+        }
+        let beginning: String = self.text.chars().take(STRANGE_CHARS_MAX).collect();
+        write!(
+            f,
+            "the server answered {status}, and not as Watchbell does: {}",
+            plain(&beginning)
+        )?;
+        f.write_str("\n  What to do: Check that --url is the address of a Watchbell server.")
+    }
+}
+
 /// What to do about a code. A person who has this program logs in by it.
 fn what_to_do(code: &str) -> Option<&'static str> {
     let known = ErrorCode::ALL.iter().find(|known| known.as_str() == code)?;
     Some(match known {
+        // Its sentence says how long to wait.
+        ErrorCode::RateLimited => return None,
         ErrorCode::Unauthenticated => {
             "Run `watchbell login`, or set WATCHBELL_API_KEY to a key of your organisation."
         }
-        ErrorCode::NotFound => "Check the id against a list.",
+        ErrorCode::NotFound => "Check the id against a list, and --url.",
         known => known.what_to_do(),
     })
 }
@@ -80,12 +108,7 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let status = self.status.as_u16();
         let Some(body) = &self.body else {
-            write!(
-                f,
-                "the server answered {status}, and not as Watchbell does: {}",
-                plain(&self.strange)
-            )?;
-            return f.write_str("\n  Check that --url is the address of a Watchbell server.");
+            return self.tell_stranger(f);
         };
         write!(
             f,
@@ -93,14 +116,15 @@ impl fmt::Display for Problem {
             plain(&body.detail),
             plain(&body.code)
         )?;
-        for fault in body
-            .errors
-            .iter()
-            .filter(|fault| fault.detail != body.detail || !fault.pointer.is_empty())
-        {
-            write!(f, "\n  {}: {}", plain(&fault.pointer), plain(&fault.detail))?;
+        match body.errors.as_slice() {
+            [only] if only.detail == body.detail => write!(f, "\n  At: {}", plain(&only.pointer))?,
+            faults => faults.iter().try_for_each(|fault| {
+                write!(f, "\n  {}: {}", plain(&fault.pointer), plain(&fault.detail))
+            })?,
         }
-        if let Some(advice) = what_to_do(&body.code) {
+        // Faults say what to do themselves.
+        let advice = what_to_do(&body.code).filter(|_| body.errors.is_empty());
+        if let Some(advice) = advice {
             write!(f, "\n  What to do: {advice}")?;
         }
         match &self.request_id {
@@ -118,19 +142,38 @@ mod tests {
         Problem {
             status: StatusCode::UNPROCESSABLE_ENTITY,
             body: serde_json::from_str(body).ok(),
-            strange: body.to_owned(),
+            text: body.to_owned(),
+            elsewhere: None,
             request_id: Some("req_1".to_owned()),
         }
     }
 
     #[test]
-    fn a_problem_is_a_sentence_its_places_what_to_do_and_the_request() {
-        let body = r#"{"detail": "2 things are not valid; see `errors`.", "code": "CONFLICT",
-            "errors": [{"pointer": "/url", "code": "X", "detail": "`url` is required."}]}"#;
+    fn a_problem_is_a_sentence_its_places_or_what_to_do_and_the_request() {
+        let fault = r#"{"pointer": "/url", "code": "X", "detail": "`url` is required."}"#;
+        let said = |detail: &str, code: &str, faults: &str| {
+            problem(&format!(
+                r#"{{"detail": "{detail}", "code": "{code}", "errors": [{faults}]}}"#
+            ))
+            .to_string()
+        };
         assert_eq!(
-            problem(body).to_string(),
-            "2 things are not valid; see `errors`. (422 CONFLICT)\n  /url: `url` is required.\n  \
-             What to do: Read it again, apply your change to what you find, and send that.\n  Request: req_1"
+            said("It was changed.", "CONFLICT", ""),
+            "It was changed. (422 CONFLICT)\n  What to do: Read it again, apply your change to what you find, \
+             and send that.\n  Request: req_1"
+        );
+        assert_eq!(
+            said(
+                "2 things are not valid.",
+                "VALIDATION_FAILED",
+                &format!("{fault}, {fault}")
+            ),
+            "2 things are not valid. (422 VALIDATION_FAILED)\n  /url: `url` is required.\n  \
+             /url: `url` is required.\n  Request: req_1"
+        );
+        assert_eq!(
+            said("`url` is required.", "VALIDATION_FAILED", fault),
+            "`url` is required. (422 VALIDATION_FAILED)\n  At: /url\n  Request: req_1"
         );
     }
 
@@ -139,7 +182,7 @@ mod tests {
         assert_eq!(
             problem("<html>\u{1b}[2J").to_string(),
             "the server answered 422, and not as Watchbell does: <html>\\u{1b}[2J\n  \
-             Check that --url is the address of a Watchbell server."
+             What to do: Check that --url is the address of a Watchbell server."
         );
     }
 }

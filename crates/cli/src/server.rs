@@ -28,7 +28,7 @@ pub(crate) struct Server {
     /// Where the server is; what `login` saved unless given, else http://127.0.0.1:8080.
     #[arg(long, env = "WATCHBELL_URL", hide_env_values = true)]
     pub(crate) url: Option<String>,
-    /// For people or for programs.
+    /// For people, or JSON for programs.
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) output: Form,
 }
@@ -60,6 +60,15 @@ pub(crate) fn base_url(text: &str) -> anyhow::Result<Url> {
         "{text} is no URL of a server: it starts with http:// or https://"
     );
     Ok(url)
+}
+
+/// Where a webhook is sent: as people write it, `localhost:3000/hook` too.
+pub(crate) fn target_url(text: &str) -> anyhow::Result<Url> {
+    if text.contains("://") {
+        base_url(text)
+    } else {
+        base_url(&format!("http://{text}"))
+    }
 }
 
 /// What `login` saves.

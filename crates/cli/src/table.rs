@@ -53,8 +53,9 @@ impl Table {
 
 /// Names and values below each other, for one thing.
 pub(crate) fn print_pairs(pairs: &[(&str, String)]) -> Result<(), Closed> {
-    let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    for (name, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
+    let shown = || pairs.iter().filter(|(_, value)| !value.is_empty());
+    let width = shown().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, value) in shown() {
         say(format_args!("{name:<width$}{GAP}{}", plain(value)))?;
     }
     Ok(())

@@ -22,7 +22,7 @@ use crate::{
     machine::{CLOCK, random},
     output::{Form, note, say, say_json},
     secret::{Secret, VARIABLE},
-    server::{Server, base_url},
+    server::{Server, target_url},
     table::{cell, plain},
 };
 
@@ -55,7 +55,7 @@ impl Trigger {
         match (self.rule, &self.to) {
             (Some(rule), _) => self.by_the_server(rule, event).await,
             (None, to) => {
-                let to = base_url(to.as_deref().context("clap asks for one of both")?)?;
+                let to = target_url(to.as_deref().context("clap asks for one of both")?)?;
                 self.by_ourselves(&to, event).await
             }
         }

@@ -31,7 +31,7 @@ pub struct Verify {
     at: Option<Timestamp>,
     #[command(flatten)]
     secret: Secret,
-    /// For people or for programs.
+    /// For people, or JSON for programs.
     #[arg(long, short, value_enum, default_value_t)]
     output: Form,
 }
@@ -76,7 +76,7 @@ pub struct Sign {
     timestamp: Option<String>,
     #[command(flatten)]
     secret: Secret,
-    /// For people or for programs.
+    /// For people, or JSON for programs.
     #[arg(long, short, value_enum, default_value_t)]
     output: Form,
 }

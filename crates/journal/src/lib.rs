@@ -26,6 +26,7 @@ pub mod append;
 pub mod approvals;
 pub mod cancels;
 pub mod config;
+mod credentials;
 pub mod dead;
 pub mod endpoints;
 mod error;
@@ -46,7 +47,7 @@ pub mod work;
 use std::time::Duration;
 
 use async_nats::{
-    ConnectOptions, connection,
+    ServerAddr, connection,
     jetstream::{self, context::ContextBuilder},
 };
 use domain::partition::Partitions;
@@ -64,7 +65,7 @@ const PING_EVERY: Duration = Duration::from_secs(1);
 /// Where the journal is and how it was installed. Not printable: the address may hold a password.
 #[derive(Clone)]
 pub struct Options {
-    /// One or more server addresses, separated by commas.
+    /// One or more server addresses, separated by commas; `nats://name:password@host` if it asks who we are.
     pub url: String,
     /// Prefix of every stream and subject, so that deployments can share a server.
     pub namespace: String,
@@ -84,12 +85,13 @@ pub struct Journal {
 impl Journal {
     /// Connects, or says why not. Streams are made by [`Journal::prepare`].
     pub async fn connect(options: &Options) -> Result<Self, Error> {
-        let servers: Vec<String> = options
+        let servers: Vec<ServerAddr> = options
             .url
             .split(',')
-            .map(|one| one.trim().to_owned())
-            .collect();
-        let client = ConnectOptions::new()
+            .map(|one| one.trim().parse())
+            .collect::<Result<_, _>>()
+            .map_err(|source| Error::unavailable("connect to NATS", source))?;
+        let client = credentials::options(&servers)
             .name("watchbell")
             .connection_timeout(REQUEST_TIMEOUT)
             .ping_interval(PING_EVERY)

@@ -34,6 +34,7 @@ mod retry;
 mod roles;
 mod routes;
 mod snapshots;
+mod supervisor;
 mod system;
 mod system_clock;
 mod telemetry;

@@ -19,6 +19,8 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use crate::supervisor;
+
 /// How long stopping may take. A send in flight (10 s) and its record fit, and with the default drain
 /// it stays below the 30 s after which an orchestrator kills.
 const STOP_TIMEOUT: Duration = Duration::from_secs(24);
@@ -92,6 +94,7 @@ impl Tasks {
             () = self.stopping.cancelled() => {}
         }
         self.draining.cancel();
+        supervisor::stopping();
         let orderly = async {
             if !self.stopping.is_cancelled() {
                 tracing::info!(drain_s = drain.as_secs_f64(), "draining");

@@ -64,7 +64,7 @@ fn print(delivery: &Value) -> anyhow::Result<()> {
         "outcome",
         "what went wrong",
     ]);
-    for attempt in delivery["attempts"].as_array().into_iter().flatten() {
+    for attempt in delivery["attempt_log"].as_array().into_iter().flatten() {
         let fields = [
             "number",
             "started_at",

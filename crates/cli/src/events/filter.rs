@@ -6,16 +6,16 @@ use serde_json::{Map, Value};
 
 use crate::moment;
 
+/// What the options are listed under. Flatten the filter last: the heading holds for what follows it.
+pub(crate) const HEADING: &str = "Filters (one that is given twice: either; different ones: all)";
+
 /// An option that is given more than once is satisfied by any of its values; different options must all hold.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Filters (one given twice: either; different ones: all)")]
+#[command(next_help_heading = HEADING)]
 pub(crate) struct Filter {
     /// Occurred at this time or later: 2026-11-15T09:30:00Z, or how long ago: 90s, 15m, 24h, 7d.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     from: Option<Timestamp>,
-    /// Occurred before this time.
-    #[arg(long, value_name = "TIME", value_parser = moment::argument)]
-    to: Option<Timestamp>,
     /// The kind of event, such as tool_call.
     #[arg(long = "type", alias = "event-type", value_name = "TYPE")]
     event_type: Vec<String>,
@@ -43,6 +43,9 @@ pub(crate) struct Filter {
     /// A text that the event contains.
     #[arg(long, short, value_name = "TEXT")]
     q: Option<String>,
+    /// Occurred before this time; each command names the option itself, because `export --to` is a file.
+    #[arg(skip)]
+    to: Option<Timestamp>,
 }
 
 impl Filter {
@@ -87,6 +90,11 @@ impl Filter {
             (name.to_owned(), value)
         };
         given.map(field).collect()
+    }
+
+    /// The same, and before this time.
+    pub(crate) fn ending(self, to: Option<Timestamp>) -> Self {
+        Self { to, ..self }
     }
 
     /// The same from another time on.

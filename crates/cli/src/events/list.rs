@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use domain::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::Filter;
+use super::{Filter, HEADING};
 use crate::{
-    api, exit,
-    output::{Form, note, say},
+    api, exit, moment,
+    output::{Form, note, one_line, say},
     server::Server,
     table::{Table, cell},
 };
@@ -19,9 +20,10 @@ const PAGE_MAX: u32 = 1_000;
 
 #[derive(Debug, Args)]
 pub struct List {
-    #[command(flatten)]
-    filter: Filter,
-    /// Which comes first.
+    /// Events that occurred before this time.
+    #[arg(long, value_name = "TIME", value_parser = moment::argument, help_heading = HEADING)]
+    to: Option<Timestamp>,
+    /// Newest first, or oldest first.
     #[arg(long, value_enum, default_value_t)]
     order: Order,
     /// How many at most, 1 to 1000.
@@ -35,14 +37,14 @@ pub struct List {
     all: bool,
     #[command(flatten)]
     server: Server,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Order {
-    /// Newest first.
     #[default]
     Desc,
-    /// Oldest first.
     Asc,
 }
 
@@ -68,7 +70,10 @@ impl List {
             let page: Page = api::read(&text)?;
             match (form, self.all) {
                 (Form::Json, false) => say(&text)?,
-                (Form::Json, true) => page.data.iter().try_for_each(|event| say(event.get()))?,
+                (Form::Json, true) => page
+                    .data
+                    .iter()
+                    .try_for_each(|event| say(one_line(event.get())))?,
                 (Form::Table, _) => table(&page, number == 0)?,
             }
             if !page.fresh {
@@ -93,7 +98,7 @@ impl List {
             Order::Desc => "desc",
             Order::Asc => "asc",
         };
-        let mut parameters = self.filter.parameters();
+        let mut parameters = self.filter.clone().ending(self.to).parameters();
         parameters.push(("order", order.to_owned()));
         parameters.push(("limit", limit.to_string()));
         parameters.extend(cursor.map(|cursor| ("cursor", cursor.to_owned())));

@@ -13,7 +13,7 @@ use clap::Subcommand;
 use console::style;
 use serde_json::Value;
 
-pub(crate) use self::filter::Filter;
+pub(crate) use self::filter::{Filter, HEADING};
 use crate::table::cell;
 
 #[derive(Debug, Subcommand)]

@@ -2,8 +2,9 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use clap::Args;
+use domain::error_code::ErrorCode;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -13,6 +14,7 @@ use crate::{
     exit, input,
     machine::random,
     output::{Form, counted, note, say},
+    problem::{Fault, Problem},
     progress,
     server::Server,
     table::{Table, plain},
@@ -27,9 +29,9 @@ pub struct Send {
     #[arg(value_name = "FILE", conflicts_with = "event_type")]
     file: Option<PathBuf>,
     #[command(flatten)]
-    event: OneEvent,
-    #[command(flatten)]
     server: Server,
+    #[command(flatten)]
+    event: OneEvent,
 }
 
 /// One event, from options.
@@ -116,11 +118,39 @@ impl OneEvent {
 }
 
 /// The API's answer to a batch.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Ingested {
     ingested: u64,
     events: Vec<Accepted>,
     rejected: Vec<Rejected>,
+}
+
+impl Ingested {
+    /// None was accepted: each fault points at its event (`/events/3/action`).
+    fn none(problem: &Problem) -> Option<Self> {
+        let rejected = |fault: &Fault| {
+            let (index, pointer) = place(&fault.pointer)?;
+            Some(Rejected {
+                index,
+                code: fault.code.clone(),
+                pointer: pointer.to_owned(),
+                detail: fault.detail.clone(),
+            })
+        };
+        let rejected: Option<Vec<Rejected>> = problem.faults().iter().map(rejected).collect();
+        Some(Self {
+            rejected: rejected.filter(|rejected| !rejected.is_empty())?,
+            ..Self::default()
+        })
+    }
+}
+
+/// Which event of a batch a pointer leads to, and where in it.
+fn place(pointer: &str) -> Option<(u64, &str)> {
+    let below = pointer.strip_prefix("/events/")?;
+    let end = below.find('/').unwrap_or(below.len());
+    let (index, pointer) = below.split_at(end);
+    Some((index.parse().ok()?, pointer))
 }
 
 #[derive(Deserialize)]
@@ -186,14 +216,17 @@ impl Outcome {
         let run = hex::encode(random::<16>());
         let progress = progress::counting("events sent");
         for number in 1_u64.. {
-            let Some(batch) = batches.next().with_context(|| self.so_far())? else {
+            let next = batches.next().map_err(|error| self.so_far(error))?;
+            let Some(batch) = next else {
                 break;
             };
             let name = format!("cli-{run}-{number}");
-            let answer = send(api, &batch, &name)
-                .await
-                .with_context(|| self.so_far())?;
-            self.take(&batch, &answer)?;
+            let sent = send(api, &batch, &name).await;
+            let (text, ingested) = sent.map_err(|error| self.so_far(error))?;
+            if self.form == Form::Json {
+                say(&text)?;
+            }
+            self.take(&batch, ingested);
             progress.set_position(self.sent);
         }
         progress.finish_and_clear();
@@ -201,16 +234,18 @@ impl Outcome {
         Ok(())
     }
 
-    /// What a failure leaves behind.
-    fn so_far(&self) -> String {
-        format!("after {} accepted", counted(self.accepted, "event"))
+    /// The failure, and what it leaves behind.
+    fn so_far(&self, error: anyhow::Error) -> anyhow::Error {
+        if self.accepted == 0 {
+            return error;
+        }
+        error.context(format!(
+            "after {} accepted",
+            counted(self.accepted, "event")
+        ))
     }
 
-    fn take(&mut self, batch: &Batch, answer: &str) -> anyhow::Result<()> {
-        if self.form == Form::Json {
-            say(answer)?;
-        }
-        let ingested: Ingested = api::read(answer)?;
+    fn take(&mut self, batch: &Batch, ingested: Ingested) {
         for rejected in ingested.rejected {
             self.rejected += 1;
             if self.rejected <= SHOWN_MAX as u64 {
@@ -231,7 +266,6 @@ impl Outcome {
             .into_iter()
             .next_back()
             .map(|event| event.id);
-        Ok(())
     }
 
     fn tell(self) -> anyhow::Result<ExitCode> {
@@ -262,9 +296,31 @@ impl Outcome {
     }
 }
 
-async fn send(api: &Api, batch: &Batch, name: &str) -> anyhow::Result<String> {
+/// Sends a batch: the answer's text and what it says. That every event of it is bad is an answer too.
+async fn send(api: &Api, batch: &Batch, name: &str) -> anyhow::Result<(String, Ingested)> {
     let call = api
         .post("/v1/audit/events")
         .body("application/json", batch.body());
-    call.named(name).text().await
+    let error = match call.named(name).text().await {
+        Ok(text) => return api::read(&text).map(|ingested| (text, ingested)),
+        Err(error) => error,
+    };
+    let problem = error.downcast_ref::<Problem>();
+    let problem = problem.filter(|problem| problem.is(ErrorCode::ValidationFailed));
+    let refused =
+        problem.and_then(|problem| Some((problem.text.clone(), Ingested::none(problem)?)));
+    refused.ok_or(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_leads_to_an_event_and_a_place_in_it() {
+        assert_eq!(place("/events/3/action"), Some((3, "/action")));
+        assert_eq!(place("/events/0"), Some((0, "")));
+        assert_eq!(place("/action"), None);
+        assert_eq!(place("/events/x/action"), None);
+    }
 }

@@ -13,13 +13,14 @@ use serde_json::{Value, value::RawValue};
 use tokio::time::sleep;
 
 use super::{
-    Filter, line,
+    Filter, HEADING, line,
     sse::{Message, Reader},
 };
 use crate::{
     api::{self, Api, Unreachable},
     machine::CLOCK,
-    output::{Form, note, say},
+    moment,
+    output::{Form, note, one_line, say},
     problem::Problem,
     server::Server,
 };
@@ -33,10 +34,13 @@ const PAGE: &str = "1000";
 
 #[derive(Debug, Args)]
 pub struct Tail {
-    #[command(flatten)]
-    filter: Filter,
+    /// Events that occurred before this time.
+    #[arg(long, value_name = "TIME", value_parser = moment::argument, help_heading = HEADING)]
+    to: Option<Timestamp>,
     #[command(flatten)]
     server: Server,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 #[derive(Deserialize)]
@@ -51,8 +55,9 @@ struct Skipped {
 }
 
 impl Tail {
-    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run(mut self) -> anyhow::Result<ExitCode> {
         let api = self.server.api()?;
+        self.filter = self.filter.ending(self.to);
         let mut shown = Shown::new(self.server.output);
         let mut pause = FIRST_PAUSE;
         let mut is_first = true;
@@ -184,8 +189,7 @@ impl Shown {
         let occurred_at = event["occurred_at"].as_str().and_then(Timestamp::parse);
         self.until = occurred_at.unwrap_or(self.until);
         match self.form {
-            // On one line, whatever line ends it has between its tokens.
-            Form::Json => say(json.replace(['\r', '\n'], " "))?,
+            Form::Json => say(one_line(json))?,
             Form::Table => say(line(&event))?,
         }
         Ok(())

@@ -23,7 +23,7 @@ use crate::{
     output::{Form, note},
     receiver::{Arrival, Receiver, receive},
     secret::Secret,
-    server::{Server, base_url},
+    server::{Server, target_url},
     stop::Stop,
 };
 
@@ -53,7 +53,7 @@ pub struct Listen {
 impl Listen {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
         let mut stop = Stop::listen()?;
-        let to = self.forward_to.as_deref().map(base_url).transpose()?;
+        let to = self.forward_to.as_deref().map(target_url).transpose()?;
         let forward = to.clone().map(Forward::new).transpose()?;
         let (receiver, arrivals) = Receiver::new(self.secret.read()?);
         let address = SocketAddr::new(self.bind, self.port);

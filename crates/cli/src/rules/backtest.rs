@@ -12,7 +12,7 @@ use crate::{
     api::{Unreachable, read},
     events::told,
     exit, moment,
-    output::{Form, say},
+    output::{Form, counted, say},
     progress,
     server::Server,
     table::{Table, cell, print_pairs},
@@ -116,7 +116,11 @@ fn print(result: &Value) -> anyhow::Result<()> {
     print_pairs(&[
         (
             "looked at",
-            format!("{} events in {} ms", result["scanned"], result["took_ms"]),
+            format!(
+                "{} in {} ms",
+                counted(result["scanned"].as_u64().unwrap_or(0), "event"),
+                result["took_ms"]
+            ),
         ),
         ("matched", result["matched"].to_string()),
         ("alerts", result["alerts"].to_string()),

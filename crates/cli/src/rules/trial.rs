@@ -64,7 +64,7 @@ fn print(result: &Value) -> anyhow::Result<()> {
     } else {
         "does not match"
     })?;
-    let mut table = Table::new(["", "path", "condition", "wanted", "seen"]);
+    let mut table = Table::new(["met", "path", "condition", "wanted", "seen"]);
     let exceptions = result["except"].as_array().into_iter().flatten();
     let parts = [("", result)]
         .into_iter()

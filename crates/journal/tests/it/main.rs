@@ -1,6 +1,7 @@
 //! The journal on a real NATS server.
 
 mod approvals;
+mod credentials;
 mod endpoints;
 mod judged;
 mod queue;

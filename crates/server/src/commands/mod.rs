@@ -25,7 +25,7 @@ use crate::{
 
 /// The audit trail, the guard and the alarm bell for AI agents.
 #[derive(Debug, Parser)]
-#[command(name = "watchbell", version, arg_required_else_help = true)]
+#[command(name = "watchbell", version = env!("WATCHBELL_VERSION"), arg_required_else_help = true)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -14,7 +14,7 @@ use crate::{
     lifecycle::{Signals, Tasks},
     node::{self, Node},
     roles::{self, Role},
-    system_clock,
+    supervisor, system_clock,
     telemetry::{logs, metrics},
 };
 
@@ -48,6 +48,7 @@ async fn serve(config: &Config, roles: &[Role]) -> anyhow::Result<()> {
             return Ok(());
         }
     }
+    supervisor::ready();
     let drain = Duration::from_secs(config.http.drain_s);
     tasks.run_to_the_end(signals, drain).await
 }

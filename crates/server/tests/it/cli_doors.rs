@@ -4,7 +4,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::cli::{Terminal, reads_as_before};
+use crate::cli::{Terminal, is_as_before, reads_as_before};
 use crate::deployment::{Deployment, Running};
 
 #[test]
@@ -32,12 +32,21 @@ fn a_login_is_checked_saved_for_its_owner_and_used_for_its_server_only() {
 fn who_cannot_get_in_is_told_why_and_what_to_do() {
     let running = Running::start(Deployment::new().with("LIMITS__LIST", "1/1m"));
     let terminal = Terminal::of(&running.customer);
-    let nobody = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let nobody = TcpListener::bind("127.0.0.1:0")
+        .expect("a port")
+        .local_addr()
+        .expect("an address");
     let (url, away) = (&running.customer.base_url, format!("http://{nobody}"));
     let said = [
-        Terminal::bare().with("WATCHBELL_URL", url).run(&["events", "list"]),
-        Terminal::of(&running.customer).with("WATCHBELL_API_KEY", "wb_live_wrong").run(&["events", "list"]),
-        Terminal::of(&running.customer).with("WATCHBELL_API_KEY", "a\nb").run(&["events", "list"]),
+        Terminal::bare()
+            .with("WATCHBELL_URL", url)
+            .run(&["events", "list"]),
+        Terminal::of(&running.customer)
+            .with("WATCHBELL_API_KEY", "wb_live_wrong")
+            .run(&["events", "list"]),
+        Terminal::of(&running.customer)
+            .with("WATCHBELL_API_KEY", "a\nb")
+            .run(&["events", "list"]),
         terminal.run(&["events", "list"]),
         terminal.run(&["events", "list"]),
         terminal.run(&["events", "list", "--url", &away]),
@@ -65,22 +74,31 @@ fn every_command_has_its_help() {
         let below = below.lines().take_while(|line| !line.is_empty());
         let names = below.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
         let names = names.filter(|name| !name.is_empty() && *name != "help");
-        let mut deeper: Vec<Vec<String>> = names.map(|name| [&path[..], &[name.to_owned()]].concat()).collect();
+        let mut deeper: Vec<Vec<String>> = names
+            .map(|name| [&path[..], &[name.to_owned()]].concat())
+            .collect();
         deeper.reverse();
         paths.append(&mut deeper);
         text.push_str(&terminal.shown(&[said]));
         text.push('\n');
     }
     assert!(text.contains("$ watchbell deliveries recover --help"));
-    reads_as_before("help", &text);
+    is_as_before("help", &text);
 }
 
 #[test]
 fn shells_complete_every_command() {
-    for (shell, sign) in [("bash", "complete -F"), ("zsh", "#compdef watchbell"), ("fish", "complete -c watchbell")] {
+    for (shell, sign) in [
+        ("bash", "complete -F"),
+        ("zsh", "#compdef watchbell"),
+        ("fish", "complete -c watchbell"),
+    ] {
         let said = Terminal::bare().run(&["completions", shell]);
         assert_eq!(said.code, Some(0));
-        assert!(said.stdout.contains(sign) && said.stdout.contains("backtest"), "{shell}");
+        assert!(
+            said.stdout.contains(sign) && said.stdout.contains("backtest"),
+            "{shell}"
+        );
     }
     assert_eq!(Terminal::bare().run(&["completions", "cmd"]).code, Some(2));
 }

@@ -20,7 +20,10 @@ fn cutting(server: &str, bytes: usize) -> String {
     thread::spawn(move || {
         for client in listener.incoming().flatten() {
             let upstream = TcpStream::connect(&server).expect("the server");
-            let (mut asking, mut asked) = (client.try_clone().expect("a socket"), upstream.try_clone().expect("a socket"));
+            let (mut asking, mut asked) = (
+                client.try_clone().expect("a socket"),
+                upstream.try_clone().expect("a socket"),
+            );
             thread::spawn(move || std::io::copy(&mut asking, &mut asked));
             let (mut client, mut answer) = (client, Vec::new());
             let _ = upstream.take(bytes as u64).read_to_end(&mut answer);
@@ -33,7 +36,9 @@ fn cutting(server: &str, bytes: usize) -> String {
 
 fn names(terminal: &Terminal) -> Vec<String> {
     let entries = fs::read_dir(terminal.path("")).expect("a folder").flatten();
-    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
     names.sort_unstable();
     names
 }
@@ -42,45 +47,101 @@ fn names(terminal: &Terminal) -> Vec<String> {
 fn an_export_is_whole_or_there_is_no_file() {
     let running = Running::start(Deployment::new());
     let terminal = Terminal::of(&running.customer);
-    let lines: String = (0..EVENTS).map(|number| format!("{}\n", event(&format!("agent-{number}")))).collect();
+    let lines: String = (0..EVENTS)
+        .map(|number| format!("{}\n", event(&format!("agent-{number}"))))
+        .collect();
     assert_eq!(terminal.run_with(&lines, &["events", "send"]).code, Some(0));
     terminal.settled(&["events", "list", "--limit", "1"]);
 
-    let whole = terminal.run(&["export", "--to", "all.ndjson", "-o", "json"]);
+    let whole = terminal.run(&[
+        "export",
+        "--type",
+        "tool_call",
+        "--to",
+        "all.ndjson",
+        "-o",
+        "json",
+    ]);
     assert_eq!(whole.code, Some(0), "{}", whole.stderr);
     let file = fs::read(terminal.path("all.ndjson")).expect("a file");
-    assert_eq!(file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count(), EVENTS + 1);
+    assert_eq!(
+        file.split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .count(),
+        EVENTS + 1
+    );
     let said: serde_json::Value = serde_json::from_str(&whole.stdout).expect("JSON");
-    assert_eq!((&said["events"], &said["bytes"]), (&EVENTS.into(), &file.len().into()));
+    assert_eq!(
+        (&said["events"], &said["bytes"]),
+        (&EVENTS.into(), &file.len().into())
+    );
     assert_eq!(said["sha256"], hex::encode(Sha256::digest(&file)));
 
-    for (format, compression, name) in [("csv", "gzip", "x.csv.gz"), ("parquet", "zstd", "x.parquet"), ("json", "none", "x.json"), ("ndjson", "zstd", "x.ndjson.zst")] {
-        let said = terminal.run(&["export", "--format", format, "--compression", compression, "--to", name]);
+    for (format, compression, name) in [
+        ("csv", "gzip", "x.csv.gz"),
+        ("parquet", "zstd", "x.parquet"),
+        ("json", "none", "x.json"),
+        ("ndjson", "zstd", "x.ndjson.zst"),
+    ] {
+        let said = terminal.run(&[
+            "export",
+            "--type",
+            "tool_call",
+            "--format",
+            format,
+            "--compression",
+            compression,
+            "--to",
+            name,
+        ]);
         assert_eq!(said.code, Some(0), "{format}: {}", said.stderr);
-        assert!(said.stdout.starts_with(&format!("{name}: {EVENTS} events, ")), "{}", said.stdout);
+        assert!(
+            said.stdout
+                .starts_with(&format!("{name}: {EVENTS} events, ")),
+            "{}",
+            said.stdout
+        );
         fs::remove_file(terminal.path(name)).expect("a file");
     }
     fs::remove_file(terminal.path("all.ndjson")).expect("a file");
 
-    let few = ["export", "--agent", "agent-7", "--agent", "agent-8", "--result", "denied"];
+    let few = [
+        "export", "--agent", "agent-7", "--agent", "agent-8", "--result", "denied",
+    ];
     let to_stdout = terminal.run(&[&few[..], &["--to", "-"]].concat());
-    assert_eq!((to_stdout.code, to_stdout.stdout.lines().count()), (Some(0), 3));
-    let said: Vec<Said> = [few.to_vec(), few.to_vec(), [&few[..], &["--to", "none/x"]].concat()]
-        .iter()
-        .map(|arguments| terminal.run(arguments))
-        .collect();
+    assert_eq!(
+        (to_stdout.code, to_stdout.stdout.lines().count()),
+        (Some(0), 3)
+    );
+    let said: Vec<Said> = [
+        few.to_vec(),
+        few.to_vec(),
+        [&few[..], &["--to", "none/x"]].concat(),
+    ]
+    .iter()
+    .map(|arguments| terminal.run(arguments))
+    .collect();
     let text = terminal.shown(&said);
-    let text = text.replace(&hex::encode(Sha256::digest(fs::read(terminal.path("audit-events.ndjson")).expect("a file"))), "HEX");
+    let text = text.replace(
+        &hex::encode(Sha256::digest(
+            fs::read(terminal.path("audit-events.ndjson")).expect("a file"),
+        )),
+        "HEX",
+    );
     reads_as_before("export", &text);
     fs::remove_file(terminal.path("audit-events.ndjson")).expect("a file");
 
-    // Cut off in the first event, in the middle, and before the trailers only.
+    // Cut off in the first event, and in the middle.
     for bytes in [1_000, 100_000] {
         let url = cutting(&running.customer.base_url, bytes);
         for format in ["ndjson", "csv", "parquet"] {
             let said = terminal.run(&["export", "--url", &url, "--format", format, "--to", "cut"]);
             assert_eq!(said.code, Some(1), "{bytes} {format}: {}", said.stdout);
-            assert!(said.stderr.contains("nothing is kept of it"), "{}", said.stderr);
+            assert!(
+                said.stderr.contains("nothing is kept of it"),
+                "{}",
+                said.stderr
+            );
             assert_eq!(names(&terminal), Vec::<String>::new());
         }
     }

@@ -12,14 +12,28 @@ const POLICIES: &str = r#"@id("may-act") permit (principal, action, resource);
 forbid (principal, action == Action::"payments.refund", resource) when { context.amount > 1000 };
 "#;
 
-const REFUND: [&str; 7] = ["decide", "--agent", "billing", "--action", "payments.refund", "--context", r#"{"amount": 2000}"#];
+const REFUND: [&str; 7] = [
+    "decide",
+    "--agent",
+    "billing",
+    "--action",
+    "payments.refund",
+    "--context",
+    r#"{"amount": 2000}"#,
+];
 
 #[tokio::test]
 async fn an_agent_asks_by_the_command_line_and_the_exit_code_answers() {
     let running = Running::start(Deployment::new());
     let (customer, terminal) = (&running.customer, Terminal::of(&running.customer));
-    ok(customer.post("/v1/policies/versions", &json!({"policies": POLICIES})).await).await;
-    ok(customer.post("/v1/policies/versions/2/activate", &json!({})).await).await;
+    ok(customer
+        .post("/v1/policies/versions", &json!({"policies": POLICIES}))
+        .await)
+    .await;
+    ok(customer
+        .post("/v1/policies/versions/2/activate", &json!({}))
+        .await)
+    .await;
     eventually(DEADLINE, "the version answers", async || {
         let question = json!({"agent_id": "janitor", "action": "files.delete"});
         let answer = ok(customer.post("/v1/runtime/decisions", &question).await).await;
@@ -27,7 +41,11 @@ async fn an_agent_asks_by_the_command_line_and_the_exit_code_answers() {
     })
     .await;
     let ask = |action: &'static str, more: &[&'static str]| {
-        let arguments = [&["decide", "--agent", "janitor", "--action", action][..], more].concat();
+        let arguments = [
+            &["decide", "--agent", "janitor", "--action", action][..],
+            more,
+        ]
+        .concat();
         terminal.run(&arguments)
     };
     let said = [
@@ -40,9 +58,21 @@ async fn an_agent_asks_by_the_command_line_and_the_exit_code_answers() {
         ask("files.read", &["--context", "[1"]),
     ];
     let codes: Vec<Option<i32>> = said.iter().map(|said| said.code).collect();
-    assert_eq!(codes, [Some(0), Some(3), Some(3), Some(0), Some(4), Some(1), Some(2)]);
+    assert_eq!(
+        codes,
+        [
+            Some(0),
+            Some(3),
+            Some(3),
+            Some(0),
+            Some(4),
+            Some(1),
+            Some(2)
+        ]
+    );
     // Somebody approves while it waits, then it is asked again with the approval.
-    let mut waiting = terminal.start(&[&REFUND[..], &["--payload", r#"{"to": "Ann"}"#, "--wait"]].concat());
+    let mut waiting =
+        terminal.start(&[&REFUND[..], &["--payload", r#"{"to": "Ann"}"#, "--wait"]].concat());
     waiting.wait_for_line(DEADLINE, |line| line.contains("waits for a person until"));
     approve_one_of(customer, 2).await;
     assert_eq!(waiting.wait_until_ended(DEADLINE).code(), Some(0));
@@ -53,14 +83,21 @@ async fn an_agent_asks_by_the_command_line_and_the_exit_code_answers() {
 /// Approves the newest as soon as `count` wait.
 async fn approve_one_of(customer: &crate::deployment::Customer, count: usize) {
     let newest = eventually(DEADLINE, "it waits for a person", async || {
-        let page = customer.get_json("/v1/runtime/approvals?status=pending").await;
+        let page = customer
+            .get_json("/v1/runtime/approvals?status=pending")
+            .await;
         let data = page["data"].as_array().cloned().unwrap_or_default();
-        let newest = data.last().and_then(|one| one["decision_id"].as_str().map(str::to_owned));
+        let newest = data
+            .last()
+            .and_then(|one| one["decision_id"].as_str().map(str::to_owned));
         newest.filter(|_| data.len() == count)
     })
     .await;
     let path = format!("/v1/runtime/decisions/{newest}/resolve");
-    ok(customer.post(&path, &json!({"approve": true, "note": "Known customer."})).await).await;
+    ok(customer
+        .post(&path, &json!({"approve": true, "note": "Known customer."}))
+        .await)
+    .await;
 }
 
 #[test]
@@ -68,15 +105,27 @@ fn policies_are_tested_without_a_server() {
     let terminal = Terminal::bare();
     terminal.write("policies.cedar", POLICIES);
     terminal.write("broken.cedar", "permit (principal, action);");
-    let test = |name: &str, action: &str, expected: &str| {
-        json!({"name": name, "question": {"agent_id": "a", "action": action, "context": {"amount": 1}}, "expect": {"decision": expected}})
-    };
-    let good = json!([test("a deletion", "files.delete", "deny"), test("a refund", "payments.refund", "allow")]);
+    let test = |name: &str, action: &str, expected: &str| json!({"name": name, "question": {"agent_id": "a", "action": action, "context": {"amount": 1}}, "expect": {"decision": expected}});
+    let good = json!([
+        test("a deletion", "files.delete", "deny"),
+        test("a refund", "payments.refund", "allow")
+    ]);
     terminal.write("tests.json", &good.to_string());
-    terminal.write("wrong.json", &json!([test("a deletion", "files.delete", "allow")]).to_string());
+    terminal.write(
+        "wrong.json",
+        &json!([test("a deletion", "files.delete", "allow")]).to_string(),
+    );
     let said = [
         terminal.run(&["policy", "test", "policies.cedar", "--tests", "tests.json"]),
-        terminal.run(&["policy", "test", "policies.cedar", "--tests", "tests.json", "-o", "json"]),
+        terminal.run(&[
+            "policy",
+            "test",
+            "policies.cedar",
+            "--tests",
+            "tests.json",
+            "-o",
+            "json",
+        ]),
         terminal.run(&["policy", "test", "policies.cedar", "--tests", "wrong.json"]),
         terminal.run(&["policy", "test", "broken.cedar"]),
         terminal.run(&["policy", "test", "none.cedar"]),

@@ -38,6 +38,17 @@ fn nobody() -> String {
 }
 
 #[test]
+fn the_version_is_said() {
+    let said = stdout(&run(&["--version"], []));
+    let version = concat!("watchbell ", env!("CARGO_PKG_VERSION"));
+    // A build that knows its commit says it behind.
+    assert!(
+        said.trim_end() == version || said.starts_with(&format!("{version} (")),
+        "{said}"
+    );
+}
+
+#[test]
 fn migrate_can_be_repeated_and_run_on_several_nodes_at_once() {
     let database = Database::create().expect("a database");
     let variables = [("WATCHBELL__POSTGRES__URL", database.url())];

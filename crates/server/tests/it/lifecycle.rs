@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Answer, Receiver, Signal, eventually, own};
+use testkit::folder::TestFolder;
+use testkit::{Answer, Receiver, Signal, Watchbell, eventually, own};
+use tokio::net::UnixDatagram;
 
-use crate::deployment::{DEADLINE, Deployment, Running, event, http, ok};
+use crate::deployment::{BINARY, DEADLINE, Deployment, Running, event, http, ok};
 
 async fn readiness(http: &Client, base_url: &str) -> Option<(StatusCode, Value)> {
     let response = http
@@ -281,4 +284,26 @@ async fn clients_that_hold_a_connection_open_do_not_hold_up_the_end() {
         took < Duration::from_secs(15),
         "it ended only after {took:?}"
     );
+}
+
+#[tokio::test]
+async fn a_service_manager_is_told_when_it_serves_and_when_it_ends() {
+    let folder = TestFolder::create().expect("a folder");
+    let socket = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&socket).expect("a socket");
+    let deployment = Deployment::new();
+    let socket = socket.to_str().expect("plain text");
+    let variables = deployment.variables().chain([("NOTIFY_SOCKET", socket)]);
+    let mut server = Watchbell::spawn(Path::new(BINARY), &["serve"], variables).expect("a server");
+
+    let mut told = [0; 64];
+    let length = manager.recv(&mut told).await.expect("a datagram");
+    assert_eq!(&told[..length], b"READY=1\n");
+    let address = server.address(DEADLINE);
+    assert!(TcpStream::connect(address).is_ok(), "it listens already");
+
+    server.signal(Signal::Terminate);
+    let length = manager.recv(&mut told).await.expect("a datagram");
+    assert_eq!(&told[..length], b"STOPPING=1\n");
+    assert!(server.wait_until_ended(DEADLINE).success());
 }

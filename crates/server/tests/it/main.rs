@@ -59,6 +59,7 @@ mod logs;
 mod mails;
 mod mass;
 mod members;
+mod monitoring;
 mod openapi;
 mod outages;
 mod overview;

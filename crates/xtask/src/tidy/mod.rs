@@ -6,6 +6,7 @@
 
 mod docs;
 mod manifests;
+mod monitoring;
 mod source;
 mod text;
 mod tree;
@@ -105,6 +106,16 @@ const RULES: &[Rule] = &[
         name: "crate-direction",
         why: "Nothing builds on the server, and test support never ships; cargo-deny cannot say either.",
         check: manifests::crate_direction,
+    },
+    Rule {
+        name: "unknown-metric",
+        why: "A dashboard or an alert about a metric that nobody counts is silent for ever.",
+        check: monitoring::unknown_metric,
+    },
+    Rule {
+        name: "alert-without-runbook",
+        why: "An alert that was never seen to ring, or that does not say what to do, wakes somebody for nothing.",
+        check: monitoring::alert_without_runbook,
     },
 ];
 
