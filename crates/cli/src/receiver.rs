@@ -13,7 +13,8 @@ use domain::Timestamp;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use webhook_signature::{
-    DELIVERY_ID_HEADER, Refusal, SIGNATURE_HEADER, TIMESTAMP_HEADER, Verifier,
+    DELIVERY_ID_HEADER, NEXT_SIGNATURE_HEADER, PREVIOUS_SIGNATURE_HEADER, Refusal,
+    SIGNATURE_HEADER, TIMESTAMP_HEADER, Verifier,
 };
 
 use crate::{
@@ -63,12 +64,16 @@ impl Receiver {
     }
 
     fn verify(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<(), Refusal> {
-        let (timestamp, signature) = (
-            header(headers, TIMESTAMP_HEADER),
-            header(headers, SIGNATURE_HEADER),
-        );
+        let timestamp = header(headers, TIMESTAMP_HEADER);
+        // While a secret is changed a delivery is signed with the other one too.
+        let signatures = [
+            SIGNATURE_HEADER,
+            PREVIOUS_SIGNATURE_HEADER,
+            NEXT_SIGNATURE_HEADER,
+        ]
+        .map(|name| header(headers, name));
         self.verifier
-            .verify(timestamp, signature, body, system_time(now))
+            .verify_any(timestamp, &signatures, body, system_time(now))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `watchbell policy save`: a file of policies becomes a version of the organisation's.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
