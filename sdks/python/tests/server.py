@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,7 @@ class Wire:
         self.to = to
         self.loses_answers = False
         self.requests_lost = 0
+        self.statuses: Counter[str] = Counter()
         self._connections: list[_Connection] = []
         self._listen(0)
 
@@ -125,6 +127,8 @@ class _Connection:
     def _copy(self, source: socket.socket, target: socket.socket, is_answer: bool) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
+                if is_answer and data.startswith(b"HTTP/1.1 "):
+                    self._wire.statuses[data[9:12].decode()] += 1
                 if is_answer and self._wire.loses_answers:
                     self._wire.requests_lost += 1
                     break

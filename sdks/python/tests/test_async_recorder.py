@@ -34,6 +34,7 @@ async def test_a_batch_is_sent_by_itself_after_its_time(client: Watchbell, agent
 async def test_leaving_the_block_sends_what_waits(client: Watchbell, agent: str) -> None:
     async with AsyncRecorder(batch_seconds=3600) as recorder:
         await recorder.record(event(agent, 1))
+    assert recorder.counts.sent == 1
     assert numbers(client, agent) == [1]
 
 
@@ -88,5 +89,6 @@ async def test_nothing_is_raised_into_the_agent(client: Watchbell, agent: str) -
     async with AsyncRecorder() as recorder:
         await recorder.record(event(agent, 0, metadata={"n": object()}))
         await recorder.record(event(agent, 1))
+        assert await recorder.flush(20)
     assert (recorder.counts.lost, recorder.counts.sent) == (1, 1)
     assert numbers(client, agent) == [1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import time
 
 import pytest
 from server import Wire, running
@@ -105,26 +104,24 @@ def test_an_answer_that_was_lost_is_asked_for_again_and_nothing_is_listed_twice(
 
 
 def test_a_client_waits_as_long_as_it_is_told_to() -> None:
-    with running({"WATCHBELL__LIMITS__INGEST": "2/3s"}) as server:
+    with running({"WATCHBELL__LIMITS__INGEST": "2/4s"}) as server:
         with Watchbell(server.url, server.api_key, patience=0) as hasty:
             for _ in range(2):
                 hasty.events.send(event("a"))
             with pytest.raises(ApiError) as refused:
                 hasty.events.send(event("a"))
         assert (refused.value.status, refused.value.code) == (429, "RATE_LIMITED")
-        asked_to_wait = refused.value.retry_after_s
-        assert asked_to_wait is not None
-        assert asked_to_wait >= 1
-        with Watchbell(server.url, server.api_key) as patient:
-            started = time.monotonic()
-            for _ in range(3):
-                assert len(patient.events.send(event("b")).ids) == 1
-            # The first had to wait what was said, and the third once more.
-            assert time.monotonic() - started >= asked_to_wait
-            assert len(list(patient.events.list(agent_id="b"))) == 3
+        assert refused.value.retry_after_s is not None
+        assert refused.value.retry_after_s >= 1
+        wire = Wire(server.address)
+        with Watchbell(wire.url, server.api_key) as patient:
+            assert len(patient.events.send(event("b")).ids) == 1
+        # It was refused once, and not again while it waited.
+        assert wire.statuses == {"429": 1, "202": 1}
+        wire.cut()
 
 
-async def test_an_asynchronous_client_waits_too_and_survives_its_loop(wire: Wire, agent: str) -> None:
+async def test_an_asynchronous_client_outlives_a_cut_wire(wire: Wire, agent: str) -> None:
     async with AsyncWatchbell(wire.url) as client:
         await client.events.send(event(agent))
         wire.cut()

@@ -6,13 +6,21 @@ from typing import Any
 
 import pytest
 from server import Wire
-from trail import outcomes
+from trail import PATIENT_S, outcomes
 
 from watchbell import AsyncWatchbell, Denied, Recorder, Watchbell, guard
 
 
 def test_an_allowed_call_is_made_and_recorded(client: Watchbell, recorder: Recorder, agent: str) -> None:
-    @guard("files.read", client=client, agent_id=agent, on_error="deny", resource="file:{path}", recorder=recorder)
+    @guard(
+        "files.read",
+        client=client,
+        agent_id=agent,
+        on_error="deny",
+        timeout=PATIENT_S,
+        resource="file:{path}",
+        recorder=recorder,
+    )
     def read(path: str, *, lines: int = 10) -> str:
         """Reads."""
         return f"{path} {lines}"
@@ -29,7 +37,7 @@ def test_an_allowed_call_is_made_and_recorded(client: Watchbell, recorder: Recor
 def test_a_denied_call_is_not_made(client: Watchbell, recorder: Recorder, agent: str) -> None:
     called = []
 
-    @guard("files.delete", client=client, agent_id=agent, on_error="deny", recorder=recorder)
+    @guard("files.delete", client=client, agent_id=agent, on_error="deny", timeout=PATIENT_S, recorder=recorder)
     def delete(path: str) -> None:
         called.append(path)
 
@@ -43,7 +51,7 @@ def test_a_denied_call_is_not_made(client: Watchbell, recorder: Recorder, agent:
 async def test_a_call_is_made_with_the_arguments_as_changed(
     client: Watchbell, async_client: AsyncWatchbell, recorder: Recorder, agent: str
 ) -> None:
-    @guard("messages.send", client=async_client, agent_id=agent, on_error="deny", recorder=recorder)
+    @guard("messages.send", client=async_client, agent_id=agent, on_error="deny", timeout=PATIENT_S, recorder=recorder)
     async def send(to: str, text: str, card: str | None = None) -> tuple[str, str, str | None]:
         return (to, text, card)
 
@@ -53,7 +61,13 @@ async def test_a_call_is_made_with_the_arguments_as_changed(
 
 
 def test_what_cannot_be_called_as_changed_is_denied(client: Watchbell, recorder: Recorder, agent: str) -> None:
-    asks: dict[str, Any] = {"client": client, "agent_id": agent, "on_error": "deny", "recorder": recorder}
+    asks: dict[str, Any] = {
+        "client": client,
+        "agent_id": agent,
+        "on_error": "deny",
+        "timeout": PATIENT_S,
+        "recorder": recorder,
+    }
 
     @guard("messages.send", **asks)
     def send(text: str, card: str) -> None:
@@ -72,7 +86,7 @@ def test_what_cannot_be_called_as_changed_is_denied(client: Watchbell, recorder:
 
 def test_an_error_of_the_function_is_raised_and_recorded(client: Watchbell, recorder: Recorder, agent: str) -> None:
     class Files:
-        @guard("files.read", client=client, agent_id=agent, on_error="deny", recorder=recorder)
+        @guard("files.read", client=client, agent_id=agent, on_error="deny", timeout=PATIENT_S, recorder=recorder)
         def read(self, *paths: str, **options: str) -> None:
             raise FileNotFoundError(*paths)
 
@@ -88,6 +102,7 @@ def test_policies_see_what_context_says(client: Watchbell, recorder: Recorder, a
         client=client,
         agent_id=agent,
         on_error="deny",
+        timeout=PATIENT_S,
         context=lambda arguments: {"amount": arguments["amount"]},
         recorder=recorder,
     )
@@ -108,7 +123,7 @@ def test_a_guard_that_is_not_reached_does_as_it_was_told(client: Watchbell, wire
         def read() -> str:
             return "done"
 
-        @guard("files.read", client=cut_off, on_error="deny", recorder=recorder)
+        @guard("files.read", client=cut_off, on_error="deny", timeout=PATIENT_S, recorder=recorder)
         def read_carefully() -> str:
             return "done"
 
@@ -130,9 +145,9 @@ async def test_each_kind_of_function_has_its_kind_of_client(client: Watchbell, a
     def function() -> None: ...
 
     with pytest.raises(TypeError, match="AsyncWatchbell"):
-        guard("a.b", client=client, on_error="deny")(coroutine)
+        guard("a.b", client=client, on_error="deny", timeout=PATIENT_S)(coroutine)
     with pytest.raises(TypeError, match="Watchbell"):
-        guard("a.b", client=async_client, on_error="deny")(function)
+        guard("a.b", client=async_client, on_error="deny", timeout=PATIENT_S)(function)
 
 
 def test_arguments_that_are_not_json_are_said_before_anything_happens(client: Watchbell, agent: str) -> None:
@@ -145,7 +160,15 @@ def test_arguments_that_are_not_json_are_said_before_anything_happens(client: Wa
 
 
 def test_an_argument_can_be_left_out_of_the_question(client: Watchbell, recorder: Recorder, agent: str) -> None:
-    @guard("files.read", client=client, agent_id=agent, on_error="deny", ignore=("session",), recorder=recorder)
+    @guard(
+        "files.read",
+        client=client,
+        agent_id=agent,
+        on_error="deny",
+        timeout=PATIENT_S,
+        ignore=("session",),
+        recorder=recorder,
+    )
     def read(session: object, path: str) -> str:
         return path
 

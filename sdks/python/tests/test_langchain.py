@@ -10,7 +10,7 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool
 from server import Wire
-from trail import outcomes
+from trail import PATIENT_S, outcomes
 
 from watchbell import AsyncWatchbell, Recorder, Watchbell
 from watchbell.langchain import WatchbellMiddleware
@@ -72,7 +72,7 @@ ASKED = {"messages": [{"role": "user", "content": "Do it."}]}
 
 def test_a_denied_tool_is_not_called_and_the_model_is_told(client: Watchbell, recorder: Recorder, agent: str) -> None:
     DELETED.clear()
-    guard = WatchbellMiddleware(on_error="deny", agent_id=agent, client=client, recorder=recorder)
+    guard = WatchbellMiddleware(on_error="deny", timeout=PATIENT_S, agent_id=agent, client=client, recorder=recorder)
     state = agent_that(calls("delete_file", path="a"), guard).invoke(ASKED)
     assert DELETED == []
     assert (told(state).status, told(state).tool_call_id, told(state).name) == ("error", "call_1", "delete_file")
@@ -83,7 +83,7 @@ def test_a_denied_tool_is_not_called_and_the_model_is_told(client: Watchbell, re
 
 
 def test_an_allowed_tool_is_called_and_recorded(client: Watchbell, recorder: Recorder, agent: str) -> None:
-    guard = WatchbellMiddleware(on_error="deny", agent_id=agent, client=client, recorder=recorder)
+    guard = WatchbellMiddleware(on_error="deny", timeout=PATIENT_S, agent_id=agent, client=client, recorder=recorder)
     state = agent_that(calls("read_file", path="a"), guard).invoke(ASKED)
     assert (told(state).status, told(state).content) == ("success", "contents of a")
     (outcome,) = outcomes(client, recorder, agent)
@@ -96,7 +96,9 @@ async def test_asynchronously_too(
     client: Watchbell, async_client: AsyncWatchbell, recorder: Recorder, agent: str
 ) -> None:
     DELETED.clear()
-    guard = WatchbellMiddleware(on_error="deny", agent_id=agent, async_client=async_client, recorder=recorder)
+    guard = WatchbellMiddleware(
+        on_error="deny", timeout=PATIENT_S, agent_id=agent, async_client=async_client, recorder=recorder
+    )
     state = await agent_that(calls("delete_file", path="a"), guard).ainvoke(ASKED)
     assert (told(state).status, DELETED) == ("error", [])
     state = await agent_that(calls("read_file", path="a"), guard).ainvoke(ASKED)
@@ -105,13 +107,13 @@ async def test_asynchronously_too(
 
 
 def test_arguments_are_changed(client: Watchbell, recorder: Recorder, agent: str) -> None:
-    guard = WatchbellMiddleware(on_error="deny", agent_id=agent, client=client, recorder=recorder)
+    guard = WatchbellMiddleware(on_error="deny", timeout=PATIENT_S, agent_id=agent, client=client, recorder=recorder)
     state = agent_that(calls("send_message", text="my card is 5678"), guard).invoke(ASKED)
     assert told(state).content == "sent (cut)"
 
 
 def test_a_tool_that_fails_is_recorded_so(client: Watchbell, recorder: Recorder, agent: str) -> None:
-    guard = WatchbellMiddleware(on_error="deny", agent_id=agent, client=client, recorder=recorder)
+    guard = WatchbellMiddleware(on_error="deny", timeout=PATIENT_S, agent_id=agent, client=client, recorder=recorder)
     with pytest.raises(FileNotFoundError):
         agent_that(calls("broken", path="a"), guard).invoke(ASKED)
     (outcome,) = outcomes(client, recorder, agent)
@@ -136,7 +138,9 @@ def test_policies_see_what_context_says(client: Watchbell, recorder: Recorder, a
         seen.append((name, dict(arguments)))
         return {"path": arguments["path"]}
 
-    guard = WatchbellMiddleware(on_error="deny", agent_id=agent, client=client, context=context, recorder=recorder)
+    guard = WatchbellMiddleware(
+        on_error="deny", timeout=PATIENT_S, agent_id=agent, client=client, context=context, recorder=recorder
+    )
     agent_that(calls("read_file", path="a"), guard).invoke(ASKED)
     assert seen == [("read_file", {"path": "a"})]
     (decision,) = client.events.list(agent_id=agent, event_type="decision")

@@ -10,7 +10,7 @@ import pytest
 from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 from server import Wire
-from trail import outcomes
+from trail import PATIENT_S, outcomes
 
 from watchbell import AsyncWatchbell, Recorder, Watchbell
 from watchbell.openai_agents import watchbell_guardrail
@@ -68,7 +68,13 @@ async def test_a_denied_tool_is_not_called_and_the_model_is_told(
     client: Watchbell, async_client: AsyncWatchbell, recorder: Recorder, agent: str
 ) -> None:
     model = Lines("delete_file", path="a")
-    asks: dict[str, Any] = {"on_error": "deny", "agent_id": agent, "client": async_client, "recorder": recorder}
+    asks: dict[str, Any] = {
+        "on_error": "deny",
+        "timeout": PATIENT_S,
+        "agent_id": agent,
+        "client": async_client,
+        "recorder": recorder,
+    }
     assert await run(model, **asks) == []
     assert model.told is not None
     assert model.told.startswith("Not allowed: Nothing is deleted. (dec_")
@@ -78,7 +84,7 @@ async def test_a_denied_tool_is_not_called_and_the_model_is_told(
 
 async def test_an_allowed_tool_is_called(client: Watchbell, async_client: AsyncWatchbell, agent: str) -> None:
     model = Lines("read_file", path="a")
-    assert await run(model, on_error="deny", agent_id=agent, client=async_client) == ["read a"]
+    assert await run(model, on_error="deny", timeout=PATIENT_S, agent_id=agent, client=async_client) == ["read a"]
     assert model.told == "contents"
     (decision,) = client.events.list(agent_id=agent, event_type="decision")
     assert (decision["action"], decision["result"]) == ("tool.read_file", "allowed")
@@ -86,14 +92,20 @@ async def test_an_allowed_tool_is_called(client: Watchbell, async_client: AsyncW
 
 async def test_an_agent_is_asked_for_by_its_name(client: Watchbell, async_client: AsyncWatchbell) -> None:
     before = len(list(client.events.list(agent_id="Helper of Ann", event_type="decision")))
-    await run(Lines("read_file", path="a"), on_error="deny", client=async_client)
+    await run(Lines("read_file", path="a"), on_error="deny", timeout=PATIENT_S, client=async_client)
     assert len(list(client.events.list(agent_id="Helper of Ann", event_type="decision"))) == before + 1
 
 
 async def test_what_would_be_changed_is_told_and_then_allowed(
     async_client: AsyncWatchbell, recorder: Recorder, agent: str
 ) -> None:
-    asks: dict[str, Any] = {"on_error": "deny", "agent_id": agent, "client": async_client, "recorder": recorder}
+    asks: dict[str, Any] = {
+        "on_error": "deny",
+        "timeout": PATIENT_S,
+        "agent_id": agent,
+        "client": async_client,
+        "recorder": recorder,
+    }
     model = Lines("send_message", text="my card is 5678")
     assert await run(model, **asks) == []
     assert model.told == 'Not allowed as it is. Allowed with these arguments: {"text": "(cut)"}'

@@ -21,5 +21,5 @@ def test_the_wheel_is_typed_licensed_and_needs_httpx_alone(tmp_path: Path) -> No
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not any(name.startswith("tests") for name in names)
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist:")]
-    assert [line for line in needed if "extra ==" not in line] == ["Requires-Dist: httpx<1,>=0.27"]
+    assert [line for line in needed if "extra ==" not in line] == ["Requires-Dist: httpx<1,>=0.28"]
     assert "License-Expression: Apache-2.0" in metadata

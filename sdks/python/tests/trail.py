@@ -6,6 +6,9 @@ from typing import Any
 
 from watchbell import Event, Recorder, Watchbell
 
+PATIENT_S = 20.0
+"""For questions whose answer matters and not its time, on a machine that does much else."""
+
 
 def event(agent: str, n: int = 0, **more: Any) -> Event:
     base = {"event_type": "tool_call", "agent_id": agent, "action": "files.read", "result": "success"}

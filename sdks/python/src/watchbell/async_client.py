@@ -102,10 +102,10 @@ class AsyncEvents:
         self._client = client
 
     async def send(
-        self, events_: Event | Iterable[Event], *, atomic: bool = False, idempotency_key: str | None = None
+        self, one_or_many: Event | Iterable[Event], /, *, atomic: bool = False, idempotency_key: str | None = None
     ) -> Sent:
         """Records one event or up to 1,000, and returns when they are durable."""
-        return Sent.read(await self._client._ask(events.send(events_, atomic, idempotency_key)))
+        return Sent.read(await self._client._ask(events.send(one_or_many, atomic, idempotency_key)))
 
     def list(self, *, page_size: int = 100, **filters: Any) -> AsyncIterator[dict[str, Any]]:
         """Events that pass the filters (`from_`, `to`, `result`, ...; a list is any of), page by page."""

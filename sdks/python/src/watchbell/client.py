@@ -108,10 +108,10 @@ class Events:
         self._client = client
 
     def send(
-        self, events_: Event | Iterable[Event], *, atomic: bool = False, idempotency_key: str | None = None
+        self, one_or_many: Event | Iterable[Event], /, *, atomic: bool = False, idempotency_key: str | None = None
     ) -> Sent:
         """Records one event or up to 1,000, and returns when they are durable."""
-        return Sent.read(self._client._ask(events.send(events_, atomic, idempotency_key)))
+        return Sent.read(self._client._ask(events.send(one_or_many, atomic, idempotency_key)))
 
     def list(self, *, page_size: int = 100, **filters: Any) -> Iterator[dict[str, Any]]:
         """Events that pass the filters (`from_`, `to`, `result`, ...; a list is any of), page by page."""

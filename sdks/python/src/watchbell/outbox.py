@@ -163,6 +163,8 @@ class Outbox:
         self.settled += len(rest)
         if rest:
             self._tell(reason, _parsed(rest))
+        if self._in_flight:
+            log.warning("%d event(s) may not have been recorded: %s", self._in_flight, reason)
 
     def _tell(self, reason: str, events: Sequence[Mapping[str, Any]]) -> None:
         self._lost += len(events)

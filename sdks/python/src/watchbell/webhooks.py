@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .errors import WatchbellError
+
 SECRET_VARIABLE = "WATCHBELL_SIGNING_SECRET"  # noqa: S105 - the name of the variable
 
 REPLAY_WINDOW_NS = 300 * 1_000_000_000
@@ -27,7 +29,7 @@ STANDARD_TIMESTAMP = "webhook-timestamp"
 STANDARD_SIGNATURES = "webhook-signature"
 
 
-class Refused(Exception):
+class Refused(WatchbellError):
     """The delivery is not to be believed. Answer with `status`: 400 if its time is at fault, 401 otherwise."""
 
     def __init__(self, code: str) -> None:
