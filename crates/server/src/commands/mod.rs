@@ -52,7 +52,7 @@ enum Command {
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
     #[command(flatten)]
-    Client(cli::Command),
+    Client(Box<cli::Command>),
     /// Policies without a server: check them before they are sent, make recorded decisions again.
     #[command(subcommand, alias = "policies")]
     Policy(policy::Policy),
