@@ -3,7 +3,15 @@
 //! A redirect is not followed, because the key would go along. A long job that is told to wait (429) waits, says so,
 //! and goes on; and what may be sent again is sent again while the server cannot answer.
 
-use std::{error::Error, fmt, time::Duration};
+use std::{
+    error::Error,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use reqwest::{
@@ -49,13 +57,19 @@ impl Key {
 pub(crate) struct Api {
     http: Client,
     base: Url,
+    /// Whether it has answered yet: one that never did is rather misspelt than away for a moment.
+    has_answered: Arc<AtomicBool>,
 }
 
 impl Api {
     pub(crate) fn new(base: Url, key: &Key) -> anyhow::Result<Self> {
         let headers = HeaderMap::from_iter([(AUTHORIZATION, key.0.clone())]);
         let http = client(&base).default_headers(headers).build()?;
-        Ok(Self { http, base })
+        Ok(Self {
+            http,
+            base,
+            has_answered: Arc::default(),
+        })
     }
 
     pub(crate) fn base(&self) -> &Url {
@@ -78,7 +92,7 @@ impl Api {
         let url = format!("{}{path}", self.base.as_str().trim_end_matches('/'));
         Call {
             request: self.http.request(method, url).timeout(ANSWER_MAX),
-            server: self.base.clone(),
+            server: self.clone(),
             patience: Patience::None,
         }
     }
@@ -114,7 +128,7 @@ enum Patience {
 /// A call that is being put together.
 pub(crate) struct Call {
     request: RequestBuilder,
-    server: Url,
+    server: Api,
     patience: Patience,
 }
 
@@ -145,7 +159,6 @@ impl Call {
     /// Names the request, so that it may be sent again.
     pub(crate) fn named(self, name: &str) -> Self {
         self.header(HeaderName::from_static("idempotency-key"), name)
-            .repeating()
     }
 
     /// A part of a long job: it waits when it is told to.
@@ -184,7 +197,9 @@ impl Call {
                 .request
                 .try_clone()
                 .context("a body that can be sent again")?;
-            match request.send().await {
+            let answer = request.send().await;
+            self.server.has_answered.fetch_or(answer.is_ok(), Relaxed);
+            match answer {
                 Ok(response) if response.status().is_success() => return Ok(response),
                 Ok(response) => {
                     let wait = self.wait(&response).filter(|_| waits < WAITS_MAX);
@@ -200,19 +215,24 @@ impl Call {
                     ));
                     sleep(wait).await;
                 }
-                Err(_) if self.patience == Patience::Repeats && pauses < PAUSES_MAX => {
+                Err(_) if self.repeats() && pauses < PAUSES_MAX => {
                     pauses += 1;
                     let pause = FIRST_PAUSE * 2_u32.pow(pauses - 1);
                     note(format_args!(
                         "watchbell: {} does not answer; asking again in {} s",
-                        self.server,
+                        self.server.base,
                         pause.as_secs_f32()
                     ));
                     sleep(pause).await;
                 }
-                Err(error) => return Err(Unreachable::new(&self.server, &error).into()),
+                Err(error) => return Err(Unreachable::new(&self.server.base, &error).into()),
             }
         }
+    }
+
+    /// Whether it is asked again when there was no answer.
+    fn repeats(&self) -> bool {
+        self.patience == Patience::Repeats && self.server.has_answered.load(Relaxed)
     }
 
     /// How long to wait before the call is made again, if it is.

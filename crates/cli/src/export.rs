@@ -142,6 +142,7 @@ impl Destination {
             return Ok(Self::Stdout);
         }
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
         let name = to
             .file_name()
             .context("--to names a file")?
@@ -149,8 +150,10 @@ impl Destination {
         let file = tempfile::Builder::new()
             .prefix(&format!(".{name}."))
             .suffix(".part")
-            .tempfile_in(folder.unwrap_or(Path::new(".")))
-            .with_context(|| format!("make a file beside {}", to.display()))?;
+            .tempfile_in(folder)
+            .map_err(|error| {
+                anyhow::anyhow!("cannot write into {}: {}", folder.display(), error.kind())
+            })?;
         Ok(Self::File(file))
     }
 

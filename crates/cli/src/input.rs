@@ -2,12 +2,14 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufRead, BufReader, Read as _},
+    io::{self, BufRead, BufReader, IsTerminal as _, Read as _},
     path::{Path, PathBuf},
 };
 
 use anyhow::Context as _;
 use serde_json::Value;
+
+use crate::output::note;
 
 /// The most that is read whole: a request's body is at most 5 MiB.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -15,7 +17,12 @@ const BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// A file, or the standard input if it is `-` or not given.
 pub(crate) fn open(file: Option<&Path>) -> anyhow::Result<Box<dyn BufRead>> {
     match file.filter(|file| *file != Path::new("-")) {
-        None => Ok(Box::new(io::stdin().lock())),
+        None => {
+            if io::stdin().is_terminal() {
+                note("watchbell: reading the standard input; Ctrl-D ends it");
+            }
+            Ok(Box::new(io::stdin().lock()))
+        }
         Some(file) => {
             let opened = File::open(file).with_context(|| format!("open {}", file.display()))?;
             Ok(Box::new(BufReader::new(opened)))

@@ -16,7 +16,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Commands {
     #[command(flatten)]
-    Client(Command),
+    Client(Box<Command>),
     /// Check policies before they are sent, and put them in force.
     #[command(subcommand)]
     Policy(Policy),
@@ -29,4 +29,14 @@ async fn main() -> ExitCode {
         Commands::Policy(command) => command.run().await,
     };
     outcome.unwrap_or_else(|error| cli::failed("watchbell-cli", &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
 }

@@ -58,7 +58,11 @@ impl Recover {
         let call = api
             .post(&format!("/v1/alert-rules/{}/recover", self.rule))
             .json(&body);
-        let text = call.named(&hex::encode(random::<16>())).text().await?;
+        let text = call
+            .named(&hex::encode(random::<16>()))
+            .repeating()
+            .text()
+            .await?;
         let form = self.server.output;
         if self.dry_run {
             match form {

@@ -4,10 +4,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use domain::Timestamp;
-use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
-use super::{Filter, HEADING};
+use super::{Filter, HEADING, Page};
 use crate::{
     api, exit, moment,
     output::{Form, note, one_line, say},
@@ -46,14 +45,6 @@ enum Order {
     #[default]
     Desc,
     Asc,
-}
-
-/// A page, its events as they were sent.
-#[derive(Deserialize)]
-struct Page {
-    data: Vec<Box<RawValue>>,
-    next_cursor: Option<String>,
-    fresh: bool,
 }
 
 impl List {

@@ -11,7 +11,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use console::style;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
 
 pub(crate) use self::filter::{Filter, HEADING};
 use crate::table::cell;
@@ -34,6 +35,14 @@ impl Events {
             Self::Tail(command) => command.run().await,
         }
     }
+}
+
+/// A page of the list, its events as they were sent.
+#[derive(Deserialize)]
+struct Page {
+    data: Vec<Box<RawValue>>,
+    next_cursor: Option<String>,
+    fresh: bool,
 }
 
 /// What happened, in a few words: `tool_call files.delete by demo-agent: denied`.

@@ -1,6 +1,10 @@
 //! `watchbell events send`: events from a file, the standard input or options, in batches that may be sent again.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    io::{BufRead, Cursor},
+    path::PathBuf,
+    process::ExitCode,
+};
 
 use anyhow::ensure;
 use clap::Args;
@@ -170,17 +174,11 @@ impl Send {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let api = self.server.api()?;
         let mut outcome = Outcome::new(self.server.output);
-        match self.event.written() {
-            Some(event) => {
-                outcome
-                    .send_all(&api, Batches::new(event.as_bytes()))
-                    .await?
-            }
-            None => {
-                let source = input::open(self.file.as_deref())?;
-                outcome.send_all(&api, Batches::new(source)).await?;
-            }
-        }
+        let source = match self.event.written() {
+            Some(event) => Box::new(Cursor::new(event)),
+            None => input::open(self.file.as_deref())?,
+        };
+        outcome.send_all(&api, Batches::new(source)).await?;
         outcome.tell()
     }
 }
@@ -208,7 +206,7 @@ impl Outcome {
     }
 
     /// Each batch has a name of its own, so that it may be sent again when its answer was lost.
-    async fn send_all<R: std::io::BufRead>(
+    async fn send_all<R: BufRead>(
         &mut self,
         api: &Api,
         mut batches: Batches<R>,
@@ -301,7 +299,7 @@ async fn send(api: &Api, batch: &Batch, name: &str) -> anyhow::Result<(String, I
     let call = api
         .post("/v1/audit/events")
         .body("application/json", batch.body());
-    let error = match call.named(name).text().await {
+    let error = match call.named(name).repeating().text().await {
         Ok(text) => return api::read(&text).map(|ingested| (text, ingested)),
         Err(error) => error,
     };

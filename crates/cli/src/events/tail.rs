@@ -9,11 +9,11 @@ use anyhow::Context as _;
 use clap::Args;
 use domain::{Timestamp, error_code::ErrorCode};
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use tokio::time::sleep;
 
 use super::{
-    Filter, HEADING, line,
+    Filter, HEADING, Page, line,
     sse::{Message, Reader},
 };
 use crate::{
@@ -41,12 +41,6 @@ pub struct Tail {
     server: Server,
     #[command(flatten)]
     filter: Filter,
-}
-
-#[derive(Deserialize)]
-struct Page {
-    data: Vec<Box<RawValue>>,
-    next_cursor: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -52,7 +52,7 @@ enum Command {
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
     #[command(flatten)]
-    Client(cli::Command),
+    Client(Box<cli::Command>),
     /// Check policies before they are sent, put them in force, make recorded decisions again.
     #[command(subcommand, alias = "policies")]
     Policy(policy::Policy),

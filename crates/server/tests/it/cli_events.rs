@@ -24,7 +24,7 @@ const ONE: [&str; 10] = [
 ];
 
 /// So many events, one a line.
-fn lines(count: usize) -> String {
+pub(crate) fn lines(count: usize) -> String {
     let mut lines = String::new();
     for number in 0..count {
         writeln!(lines, "{}", event(&format!("agent-{number}"))).expect("written");

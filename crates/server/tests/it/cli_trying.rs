@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::{Receiver, eventually};
 
 use crate::cli::{Terminal, reads_as_before};
-use crate::deployment::{DEADLINE, Deployment, Running, event};
+use crate::deployment::{Customer, DEADLINE, Deployment, Running, event};
 
 #[tokio::test]
 async fn rules_are_listed_and_tried() {
@@ -18,7 +18,11 @@ async fn rules_are_listed_and_tried() {
     let other = json!({"name": "Off", "match": {}, "url": "http://127.0.0.1:9/", "enabled": false, "tags": ["quiet"]});
     customer.make_rule(&other).await;
     customer.ingest(&event("agent-1")).await;
-    terminal.settled(&["events", "list"]);
+    eventually(DEADLINE, "the match is counted", async || {
+        let rule = customer.get_json(&format!("/v1/alert-rules/{rule}")).await;
+        rule["stats"]["alerts_24h"] == 1
+    })
+    .await;
     terminal.write(
         "rule.json",
         &json!({"match": pattern, "except": [{"agent_id": ["agent-2"]}]}).to_string(),
@@ -109,9 +113,9 @@ async fn deliveries_are_seen_and_sent_again() {
     ];
     receiver.answer_with(200);
     said.push(terminal.run(&["deliveries", "resend", &failed]));
-    customer.delivery_in_state(&failed, "delivered").await;
+    delivered(customer, &failed, 2).await;
     said.push(terminal.run(&["deliveries", "resend", &failed, "-o", "json"]));
-    customer.delivery_in_state(&failed, "delivered").await;
+    delivered(customer, &failed, 3).await;
     said.push(terminal.run(&["deliveries", "resend", unknown]));
     let recover = [
         "deliveries",
@@ -124,11 +128,21 @@ async fn deliveries_are_seen_and_sent_again() {
         "delivered",
     ];
     said.push(terminal.run(&recover));
+    delivered(customer, &failed, 4).await;
     said.push(terminal.run(&["deliveries", "show", &failed, "-o", "json"]));
     let text = terminal.shown(&said);
     // How long each step of a send took is different each time.
     let text: Vec<String> = text.lines().map(without_timings).collect();
     reads_as_before("deliveries", &text.join("\n"));
+}
+
+/// Waits until the delivery has arrived, on an attempt with this number.
+async fn delivered(customer: &Customer, id: &str, attempts: u64) {
+    eventually(DEADLINE, "it has arrived", async || {
+        let delivery = customer.get_json(&format!("/v1/deliveries/{id}")).await;
+        (delivery["state"] == "delivered" && delivery["attempts"] == attempts).then_some(())
+    })
+    .await;
 }
 
 /// The document of a delivery without what a machine's speed decides.

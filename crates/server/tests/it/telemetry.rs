@@ -7,6 +7,7 @@ use reqwest::{Method, StatusCode, header};
 use serde_json::{Value, json};
 use testkit::{Receiver, Watchbell, eventually};
 
+use crate::commands::{run, stdout};
 use crate::deployment::{BINARY, Customer, DEADLINE, Deployment, Running, SECRET, event, http, ok};
 
 /// The samples of `/metrics` whose name and labels start like this, added up.
@@ -286,4 +287,47 @@ async fn a_collector_that_is_down_holds_up_nothing() {
         "{:?}",
         asked.elapsed()
     );
+}
+
+#[tokio::test]
+async fn every_metric_is_on_the_page_of_metrics_with_its_kind_labels_and_meaning() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let receiver = Receiver::start().expect("a receiver");
+    customer.rule(json!({}), &receiver.url()).await;
+    customer.ingest(&event("agent-1")).await;
+    let decision = json!({"agent_id": "a", "action": "files.read"});
+    ok(customer.post("/v1/runtime/decisions", &decision).await).await;
+    receiver.wait_for(1, DEADLINE).await;
+    let page = stdout(&run(&["reference", "metrics"], []));
+    let row = |name: &str| {
+        let start = format!("| `{name}` | ");
+        let row = page.lines().find_map(|line| line.strip_prefix(&start));
+        row.unwrap_or_else(|| panic!("{name} is not on the page"))
+            .to_owned()
+    };
+    let answer = customer.get("/metrics").await;
+    let text = answer.text().await.expect("a text");
+    let (mut kinds, mut labels) = (0, 0);
+    for line in text.lines() {
+        if let Some(described) = line.strip_prefix("# HELP ") {
+            let (name, meaning) = described.split_once(' ').expect("a meaning");
+            assert!(row(name).ends_with(&format!("| {meaning} |")), "{line}");
+        } else if let Some(typed) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = typed.split_once(' ').expect("a kind");
+            assert!(row(name).starts_with(&format!("{kind} | ")), "{line}");
+            kinds += 1;
+        } else if let Some((name, rest)) = line.split_once('{') {
+            let of_histogram = ["_bucket", "_sum", "_count"];
+            let whole = of_histogram.iter().find_map(|end| name.strip_suffix(end));
+            let row = row(whole.unwrap_or(name));
+            let given = rest.split_once('}').expect("an end").0;
+            let names = given.split("\",").filter_map(|one| one.split_once("=\""));
+            for (label, _) in names.filter(|(label, _)| *label != "le") {
+                assert!(row.contains(&format!("`{label}`")), "{label} of {line}");
+                labels += 1;
+            }
+        }
+    }
+    assert!(kinds > 10 && labels > 20, "{text}");
 }
