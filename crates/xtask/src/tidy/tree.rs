@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-/// Folders that hold what is built, fetched or run, not what is written.
+/// What is built, fetched or run, not written.
 const NOT_OURS: [&str; 7] = [
     ".git",
     "target",
@@ -138,13 +138,17 @@ fn read_folder(folder: &Path, path: &str, files: &mut Vec<File>) -> anyhow::Resu
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
+        // In a second worktree `.git` is a file.
+        if NOT_OURS.contains(&name.as_str()) {
+            continue;
+        }
         let path = if path.is_empty() {
             name.clone()
         } else {
             format!("{path}/{name}")
         };
         let kind = entry.file_type()?;
-        if kind.is_dir() && !NOT_OURS.contains(&name.as_str()) {
+        if kind.is_dir() {
             read_folder(&entry.path(), &path, files)?;
         } else if kind.is_file() {
             let bytes = fs::read(entry.path()).with_context(|| format!("read {path}"))?;
