@@ -138,6 +138,10 @@ fn read_folder(folder: &Path, path: &str, files: &mut Vec<File>) -> anyhow::Resu
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
+        // In a second worktree `.git` is a file.
+        if NOT_OURS.contains(&name.as_str()) {
+            continue;
+        }
         let path = if path.is_empty() {
             name.clone()
         } else {
