@@ -311,6 +311,27 @@ fn the_command_that_dev_prints_works_exactly_as_printed() {
         said.iter().any(|line| line.contains("  verified  ")),
         "on standard output"
     );
+
+    // And the short one, in a terminal that has the three variables.
+    let printed = said.iter().map(|line| line.trim_start());
+    let shorter = |line: &&str| line.starts_with("export ") || line.starts_with("watchbell events");
+    let script: Vec<&str> = printed.filter(shorter).collect();
+    assert_eq!(script.len(), 4, "{script:?}");
+    let folder = Path::new(BINARY).parent().expect("a folder").display();
+    let script = format!("PATH='{folder}':$PATH\n{}", script.join("\n"));
+    let output = Command::new("bash")
+        .args(["-c", &script])
+        .output()
+        .expect("bash runs");
+    let answer = String::from_utf8_lossy(&output.stdout);
+    assert!(answer.starts_with("1 event accepted: evt_"), "{output:?}");
+    eventually_blocking(DEADLINE, "two webhooks are shown", || {
+        let said = dev.process.stdout();
+        said.iter()
+            .filter(|line| line.contains("  verified  "))
+            .count()
+            == 2
+    });
 }
 
 #[tokio::test]
