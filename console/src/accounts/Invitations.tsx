@@ -24,7 +24,7 @@ export function Invitations() {
   const [, change] = useAddress();
   const waiting = useQuery({
     queryKey: ["invitations"],
-    queryFn: () => answer(api.GET("/v1/invitations", { params: { query: { limit: "1000" } } })),
+    queryFn: () => answer(api.GET("/v1/invitations", { params: { query: { limit: 1000 } } })),
   });
   return (
     <Panel

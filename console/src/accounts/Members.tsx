@@ -18,7 +18,7 @@ import { ROLES } from "./roles";
 export default function Members() {
   const members = useQuery({
     queryKey: ["members"],
-    queryFn: () => answer(api.GET("/v1/members", { params: { query: { limit: "1000" } } })),
+    queryFn: () => answer(api.GET("/v1/members", { params: { query: { limit: 1000 } } })),
   });
   return (
     <Page title="Members" lead="Who belongs to the organisation, and what each may do.">

@@ -4,7 +4,7 @@ import { useForm } from "@mantine/form";
 import { answer, api, type Body } from "../api/client";
 import { Form } from "../parts/Form";
 import { endOf, LIFETIMES } from "./keys";
-import { AGENT_SCOPES, PRESETS, SCOPES } from "./scopes";
+import { AGENT_SCOPES, PRESETS, SCOPES, type Scope } from "./scopes";
 
 interface NewKeyProps {
   close: () => void;
@@ -59,13 +59,13 @@ export function NewKey({ close, onMade }: NewKeyProps) {
 }
 
 interface ScopesProps {
-  chosen: string[];
+  chosen: Scope[];
   error: React.ReactNode;
-  onChange: (scopes: string[]) => void;
+  onChange: (scopes: Scope[]) => void;
 }
 
 function Scopes({ chosen, error, onChange }: ScopesProps) {
-  const isPreset = (scopes: string[]) =>
+  const isPreset = (scopes: Scope[]) =>
     scopes.length === chosen.length && scopes.every((scope) => chosen.includes(scope));
   return (
     <Checkbox.Group
@@ -73,7 +73,7 @@ function Scopes({ chosen, error, onChange }: ScopesProps) {
       description="Give it no more than it needs. Begin with one of these:"
       required
       value={chosen}
-      onChange={onChange}
+      onChange={(scopes) => onChange(scopes as Scope[])}
       error={error}
     >
       <Group gap="xs" my="xs">

@@ -82,7 +82,7 @@ function useLog() {
     ...times,
     event_type: kind === undefined ? Object.keys(KINDS) : [kind],
     agent_id: who === undefined ? undefined : [who],
-    limit: "200",
+    limit: 200,
   };
   const pages = useInfiniteQuery({
     queryKey: ["security log", query],
@@ -99,7 +99,7 @@ function Filters() {
   const [address, change] = useAddress();
   const people = useQuery({
     queryKey: ["members"],
-    queryFn: () => answer(api.GET("/v1/members", { params: { query: { limit: "1000" } } })),
+    queryFn: () => answer(api.GET("/v1/members", { params: { query: { limit: 1000 } } })),
   });
   const range: Range = { last: one(address.last), from: one(address.from), to: one(address.to) };
   return (

@@ -7,7 +7,7 @@ export type Key = Body<"KeyBody">;
 export const keys = infiniteQueryOptions({
   queryKey: ["keys"],
   queryFn: ({ pageParam }) =>
-    answer(api.GET("/v1/api-keys", { params: { query: { limit: "200", cursor: pageParam } } })),
+    answer(api.GET("/v1/api-keys", { params: { query: { limit: 200, cursor: pageParam } } })),
   initialPageParam: undefined as string | undefined,
   getNextPageParam: (page) => page.next_cursor ?? undefined,
 });

@@ -26,7 +26,7 @@ export function History({ id, current, isBusy, onRollBack }: HistoryProps) {
   const versions = useQuery({
     queryKey: ["rule-versions", id],
     queryFn: () =>
-      answer(api.GET("/v1/alert-rules/{id}/versions", { params: { path: { id }, query: { limit: "100" } } })),
+      answer(api.GET("/v1/alert-rules/{id}/versions", { params: { path: { id }, query: { limit: 100 } } })),
   });
   const [back, setBack] = useState<Version>();
   return (

@@ -21,12 +21,15 @@ import { TEMPLATES } from "./templates";
 export default function Rules() {
   const [search] = useAddress();
   const enabled = one(search.enabled);
+  const isEnabled = enabled === undefined ? undefined : enabled === "true";
   const tag = one(search.tag);
   const isNarrowed = enabled !== undefined || tag !== undefined;
   const rules = useQuery({
     queryKey: ["rules", { enabled, tag }],
     queryFn: () =>
-      answer(api.GET("/v1/alert-rules", { params: { query: { enabled, tag, limit: RULES_MAX } } })),
+      answer(
+        api.GET("/v1/alert-rules", { params: { query: { enabled: isEnabled, tag, limit: RULES_MAX } } }),
+      ),
     refetchInterval: 15_000,
   });
   return (

@@ -3,7 +3,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { answer, api } from "../api/client";
 
 /** More than an organisation has by default, so that there is one page. */
-export const RULES_MAX = "1000";
+export const RULES_MAX = 1000;
 
 export const allRules = queryOptions({
   queryKey: ["rules", {}],

@@ -35,7 +35,7 @@ export function History({ status, selected, onOpen }: HistoryProps) {
     queryFn: async ({ pageParam }) => {
       const result = status === "ended" ? undefined : [status];
       const cursor = pageParam === "" ? undefined : pageParam;
-      const wanted = { event_type: ["approval"], result, limit: "100", cursor };
+      const wanted = { event_type: ["approval"], result, limit: 100, cursor };
       const page = await answer(api.GET("/v1/audit/events", { params: { query: wanted } }));
       return { ...page, data: page.data as unknown as End[] };
     },

@@ -5,7 +5,7 @@ import { type Range, timesOf } from "../parts/TimeRange";
 import { type Decision, eventIdOf, type Filters } from "./model";
 
 /** What one page has: some screens full. */
-const PAGE = "200";
+const PAGE = 200;
 
 function wanted(times: { from: string; to?: string }, { q, ...filters }: Filters) {
   return { ...times, ...filters, event_type: ["decision"], ...(q ? { q } : {}) };

@@ -7,7 +7,7 @@ import { queries } from "../api/queries";
 export type Approval = Body<"Approval">;
 
 /** What one page of the queue may have. Whoever has more waiting sees the oldest, which end first. */
-const SHOWN_MAX = "200";
+const SHOWN_MAX = 200;
 /** How often the menu counts where no stream tells: nobody waits for the number in the menu. */
 const COUNT_EVERY_MS = 30_000;
 

@@ -85,7 +85,7 @@ function HealthPanel({ endpoint }: { endpoint: Detail }) {
 }
 
 /** How many of the newest deliveries are looked at: enough for a rate, few enough to be asked at once. */
-const NEWEST = "100";
+const NEWEST = 100;
 
 function Lately({ url }: { url: string }) {
   const deliveries = useQuery({

@@ -14,7 +14,7 @@ import { one } from "../search";
 import { healthOf } from "./health";
 
 /** The newest deliveries in which receivers are looked for that never were in trouble. */
-const LOOKED_AT = "500";
+const LOOKED_AT = 500;
 
 export default function Endpoints() {
   const [search] = useAddress();
@@ -24,7 +24,7 @@ export default function Endpoints() {
     queryKey: ["endpoints"],
     queryFn: async () => {
       const [troubled, lately] = await Promise.all([
-        answer(api.GET("/v1/endpoints", { params: { query: { limit: "200" } } })),
+        answer(api.GET("/v1/endpoints", { params: { query: { limit: 200 } } })),
         answer(api.GET("/v1/deliveries", { params: { query: { limit: LOOKED_AT } } })),
       ]);
       return [...troubled.data, ...others(lately.data, troubled.data)] as Listed[];
@@ -86,7 +86,7 @@ function others(deliveries: Body<"DeliveryBody">[], known: Body<"Endpoint">[]): 
   const found = new Map(
     deliveries.map(({ endpoint_id: id, url }) => [
       id,
-      { id, url, status: "active", isUntried: !tried.has(id) },
+      { id, url, status: "active" as const, isUntried: !tried.has(id) },
     ]),
   );
   for (const { id } of known) found.delete(id);

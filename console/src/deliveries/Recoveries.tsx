@@ -19,7 +19,7 @@ const ASK_EVERY_MS = 5_000;
 export function Recoveries() {
   const recoveries = useQuery({
     queryKey: ["recoveries"],
-    queryFn: () => answer(api.GET("/v1/recoveries", { params: { query: { limit: "20" } } })),
+    queryFn: () => answer(api.GET("/v1/recoveries", { params: { query: { limit: 20 } } })),
     refetchInterval: ({ state }) =>
       state.data?.data.some((one) => one.state === "running") ? ASK_EVERY_MS : false,
   });

@@ -160,7 +160,7 @@ function recover({ rule, since, until, states }: Wanted, dry_run: boolean) {
   return answer(
     api.POST("/v1/alert-rules/{id}/recover", {
       params: { path: { id: rule } },
-      body: { since, until, states, dry_run },
+      body: { since, until, states: states as Body<"RecoverableState">[], dry_run },
     }),
   );
 }

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { healthOf, rateOf, runs, tallyOf } from "./health";
 
-const well = { id: "end_1", url: "https://example.com", status: "active" };
+const well = { id: "end_1", url: "https://example.com", status: "active" as const };
 const failing = { since: "2026-11-15T22:00:00Z", attempts: 12 };
 
 test("what keeps an endpoint from being sent to is said first", () => {
@@ -22,7 +22,7 @@ test("the rate of success is of deliveries that ended", () => {
 });
 
 test("what is told several times in a row is told once", () => {
-  const told = (notice: string, at: string) => ({ notice, at, error: null });
+  const told = (notice: "rejecting" | "paused", at: string) => ({ notice, at, error: null });
   const all = [told("rejecting", "3"), told("rejecting", "2"), told("paused", "1"), told("rejecting", "0")];
   expect(runs(all).map(({ notice, at, times }) => [notice, at, times])).toEqual([
     ["rejecting", "3", 2],

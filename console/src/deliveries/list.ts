@@ -4,7 +4,7 @@ import { answer, api } from "../api/client";
 import { type Range, timesOf } from "../parts/TimeRange";
 import { USUAL } from "./states";
 
-const PAGE = "100";
+const PAGE = 100;
 
 interface Wanted {
   /** By the names that the API has for them. */

@@ -1,8 +1,9 @@
 // The steps of a rotation of signing secrets.
 import { expect, test } from "vitest";
+import type { Body } from "../api/client";
 import { stepOf } from "./rotation";
 
-const secret = (state: string) => ({ id: "sec_1", state, created_at: "2026-11-15T22:00:00Z" });
+const secret = (state: Body<"SecretState">) => ({ id: "sec_1", state, created_at: "2026-11-15T22:00:00Z" });
 
 test("a rotation goes from nothing by staged to overlapping and back to nothing", () => {
   expect(stepOf({ data: [secret("current")], deployment: null })).toBe(0);

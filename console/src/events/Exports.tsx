@@ -11,7 +11,7 @@ import { ExportJob, isUnderWay } from "./ExportJob";
 
 /** How often to look while one is being made. */
 const LOOK_EVERY_MS = 5_000;
-const PAGE = "50";
+const PAGE = 50;
 
 function page(cursor?: string) {
   return answer(api.GET("/v1/audit/exports", { params: { query: { limit: PAGE, cursor } } }));

@@ -1,4 +1,5 @@
 // Which events are looked at: as the address has it, as the API takes it, and in words.
+import type { Body } from "../api/client";
 import { all, one, type Search } from "../search";
 
 /** The fields that events can be filtered by, as the API and the address name them. */
@@ -27,7 +28,9 @@ export const NAMES: Record<Field, string> = {
 };
 
 /** As the API takes it: values of one field are alternatives, different fields must all hold. */
-export type Filter = { from?: string; to?: string; q?: string } & Partial<Record<Field, string[]>>;
+export type Filter = { from?: string; to?: string; q?: string; severity?: Body<"Severity">[] } & Partial<
+  Record<Exclude<Field, "severity">, string[]>
+>;
 
 export function filterOf(search: Search, times: { from?: string; to?: string }): Filter {
   const filter: Filter = {};
@@ -35,7 +38,8 @@ export function filterOf(search: Search, times: { from?: string; to?: string }):
   if (times.to) filter.to = times.to;
   for (const field of FIELDS) {
     const values = all(search[field]);
-    if (values.length > 0) filter[field] = values;
+    // The address may have any word. The server says so if there is no such severity.
+    if (values.length > 0) Object.assign(filter, { [field]: values });
   }
   const q = one(search.q);
   if (q) filter.q = q;

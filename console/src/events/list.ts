@@ -25,7 +25,7 @@ export interface Page {
 async function page(filter: Filter, cursor: string | null, signal: AbortSignal): Promise<Page> {
   const query = {
     ...filter,
-    limit: String(cursor === null ? FIRST_PAGE : PAGE),
+    limit: cursor === null ? FIRST_PAGE : PAGE,
     cursor: cursor ?? undefined,
   };
   const got = await answer(api.GET("/v1/audit/events", { params: { query }, signal }));
@@ -65,7 +65,7 @@ function count(pages: Page[]): number {
 
 /** The newest events of a filter, as they are. */
 export async function newest(filter: Filter): Promise<AuditEvent[]> {
-  const query = { ...filter, limit: String(FIRST_PAGE) };
+  const query = { ...filter, limit: FIRST_PAGE };
   const got = await answer(api.GET("/v1/audit/events", { params: { query } }));
   return got.data as unknown as AuditEvent[];
 }

@@ -11,7 +11,6 @@ import { Panel } from "../parts/Page";
 const ASK_EVERY_MS = 30_000;
 /** How many of each are asked for; with more it says so. */
 const LIMIT = 100;
-const limit = String(LIMIT);
 
 interface Need {
   mark: string;
@@ -49,9 +48,9 @@ export function Needs() {
 
 async function needs(): Promise<Need[]> {
   const [approvals, endpoints, rules] = await Promise.all([
-    answer(api.GET("/v1/runtime/approvals", { params: { query: { status: "pending", limit } } })),
-    answer(api.GET("/v1/endpoints", { params: { query: { limit } } })),
-    answer(api.GET("/v1/alert-rules", { params: { query: { enabled: "false", limit } } })),
+    answer(api.GET("/v1/runtime/approvals", { params: { query: { status: "pending", limit: LIMIT } } })),
+    answer(api.GET("/v1/endpoints", { params: { query: { limit: LIMIT } } })),
+    answer(api.GET("/v1/alert-rules", { params: { query: { enabled: false, limit: LIMIT } } })),
   ]);
   const disabled = endpoints.data.filter((endpoint) => endpoint.status === "disabled");
   const failing = endpoints.data.filter((endpoint) => endpoint.status === "active" && endpoint.failing);

@@ -10,13 +10,13 @@ export function Who({ id }: { id: string | null | undefined }) {
   const kind = id?.split("_")[0];
   const members = useQuery({
     queryKey: ["names", "usr"],
-    queryFn: () => answer(api.GET("/v1/members", { params: { query: { limit: "1000" } } })),
+    queryFn: () => answer(api.GET("/v1/members", { params: { query: { limit: 1000 } } })),
     enabled: kind === "usr",
     staleTime: STALE_MS,
   });
   const keys = useQuery({
     queryKey: ["names", "key"],
-    queryFn: () => answer(api.GET("/v1/api-keys", { params: { query: { limit: "1000" } } })),
+    queryFn: () => answer(api.GET("/v1/api-keys", { params: { query: { limit: 1000 } } })),
     enabled: kind === "key",
     staleTime: STALE_MS,
   });

@@ -21,7 +21,7 @@ export function version(version: number) {
 export const versions = infiniteQueryOptions({
   queryKey: ["policies", "versions"],
   queryFn: ({ pageParam }) => {
-    const query = { limit: "50", ...(pageParam ? { cursor: pageParam } : {}) };
+    const query = { limit: 50, ...(pageParam ? { cursor: pageParam } : {}) };
     return answer(api.GET("/v1/policies/versions", { params: { query } }));
   },
   initialPageParam: "",

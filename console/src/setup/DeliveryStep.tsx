@@ -31,7 +31,7 @@ function useNewestDelivery(rule: string | undefined, event: TrailEvent | undefin
     queryKey: ["setup", "delivery", rule],
     enabled: rule !== undefined,
     queryFn: async () => {
-      const query = { rule_id: rule, limit: "1" };
+      const query = { rule_id: rule, limit: 1 };
       const [newest] = (await answer(api.GET("/v1/deliveries", { params: { query } }))).data;
       if (newest === undefined) return null;
       return await answer(api.GET("/v1/deliveries/{id}", { params: { path: { id: newest.id } } }));

@@ -14,7 +14,7 @@ export interface TrailEvent {
 }
 
 /** How many are looked through for one of an agent: signing in and making keys are events too. */
-const LOOKED_AT = "50";
+const LOOKED_AT = 50;
 
 /** People and Watchbell itself write to the trail as well; setup is about agents. */
 export function isOfAnAgent(event: TrailEvent): boolean {

@@ -34,6 +34,7 @@ use crate::{
         caller::{Anybody, Member},
         problem::Refusals,
         read,
+        words::Interval,
     },
     events::over_time::{self, OverTime},
     planes::ControlPlane,
@@ -49,6 +50,7 @@ const PARAMETERS: [&str; 3] = ["interval", "from", "to"];
 #[into_params(parameter_in = Query)]
 pub struct OverviewParams {
     /// `minute` (kept for 7 days), `hour` (the default) or `day`, in UTC.
+    #[param(value_type = Option<Interval>)]
     interval: Option<String>,
     /// RFC 3339; by default an hour, a day or 30 days before `to`, by the interval.
     #[param(format = DateTime)]
@@ -67,6 +69,7 @@ pub struct Overview {
     /// The end of the last one.
     #[schema(value_type = String, format = DateTime)]
     to: Timestamp,
+    #[schema(value_type = Interval)]
     interval: &'static str,
     events: EventsOverview,
     deliveries: DeliveriesOverview,

@@ -6,8 +6,16 @@ type Problem = components["schemas"]["Problem"];
 /** What is wrong with one field. */
 export type Fault = components["schemas"]["Fault"];
 
+/** The codes of docs/errors, those of no answer at all, and whatever a newer server says. */
+export type ErrorCode =
+  | components["schemas"]["ErrorCodeWord"]
+  | "NO_ANSWER"
+  | "TIMEOUT"
+  | "UNKNOWN"
+  | (string & Record<never, never>);
+
 interface Details {
-  code: string;
+  code: ErrorCode;
   status?: number | undefined;
   requestId?: string | undefined;
   retryAfter?: number | undefined;
@@ -18,8 +26,8 @@ interface Details {
 /** A request that was refused, or got no answer. */
 export class WatchbellError extends Error {
   override readonly name = "WatchbellError";
-  /** Stable: one of docs/errors, or `NO_ANSWER`, `TIMEOUT` or `UNKNOWN` where the server did not say one. */
-  readonly code: string;
+  /** Stable; `UNKNOWN` if something in between answered. */
+  readonly code: ErrorCode;
   /** Of the answer, if there is one. */
   readonly status: number | undefined;
   /** Quote it when you ask for help. */

@@ -2,7 +2,7 @@
 export { type Client, createClient } from "./client.js";
 export type { ClientOptions, Schemas } from "./connection.js";
 export type { Answer, AskOptions, Decision, DecisionRequest, FailMode, Unanswered } from "./decide.js";
-export { type Fault, unwrap, WatchbellError } from "./error.js";
+export { type ErrorCode, type Fault, unwrap, WatchbellError } from "./error.js";
 export type { Event, Ingested, ListFilter, NewEvent, SendOptions } from "./events.js";
 export { type GuardOptions, NotAllowed } from "./guard.js";
 export { Recorder, type RecorderCounts, type RecorderOptions, type Rejected } from "./recorder.js";

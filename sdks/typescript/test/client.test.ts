@@ -94,7 +94,7 @@ describe("events", () => {
     const text = await unwrap(
       client.api.POST("/v1/audit/export", { body: { agent_id: [agent], format: "ndjson" }, parseAs: "text" }),
     );
-    const lines = text.trimEnd().split("\n");
+    const lines = String(text).trimEnd().split("\n");
     const last = JSON.parse(lines.pop() ?? "");
     expect(lines.map((line) => JSON.parse(line).agent_id)).toEqual([agent, agent]);
     const sha256 = createHash("sha256")

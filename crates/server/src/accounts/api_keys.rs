@@ -25,6 +25,7 @@ use crate::{
         caller::{Admin, Anybody, Member},
         problem::Refusals,
         read::{IdInPath, Json, PageParams, PageWanted, cursor},
+        words::KeyScope,
     },
     planes::ControlPlane,
 };
@@ -42,9 +43,8 @@ pub struct NewKeyBody {
     /// 1 to 128 characters, for people.
     #[schema(example = "billing agent")]
     name: String,
-    /// What it may do, one or more of `events:write`, `events:read`, `events:export`,
-    /// `decisions:write`, `rules:write`, `rules:read` and `deliveries:read`.
-    #[schema(example = json!(["events:write"]))]
+    /// What it may do, one or more.
+    #[schema(value_type = Vec<KeyScope>, example = json!(["events:write"]))]
     scopes: Vec<String>,
     /// When it ends; never unless given.
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -73,7 +73,7 @@ pub struct KeyBody {
     name: String,
     /// The last characters of the key.
     hint: Option<String>,
-    #[schema(value_type = Vec<String>)]
+    #[schema(value_type = Vec<KeyScope>)]
     scopes: Vec<Scope>,
     /// Who made it; null if an operator did.
     #[schema(value_type = Option<String>)]

@@ -91,12 +91,11 @@ pub async fn register(
     Ok((StatusCode::ACCEPTED, accepted(message)))
 }
 
-/// Confirms an address by the token that was mailed to it and the password of that registration,
-/// which makes the account.
+/// Confirms an address, which makes the account.
 ///
-/// Both are needed, because anybody may register any address: a link that somebody else ordered makes
-/// no account with a password that they know. A wrong password is answered like a wrong token, and
-/// leaves the link as it is.
+/// It takes the token that was mailed and the password of that registration. Both are needed, because
+/// anybody may register any address: a link that somebody else ordered makes no account with a password
+/// that they know. A wrong password is answered like a wrong token, and leaves the link as it is.
 #[utoipa::path(
     post, path = "/v1/auth/verify-email", tag = "accounts", request_body = Confirmation,
     responses(

@@ -16,6 +16,8 @@ use store::{
 };
 use utoipa::ToSchema;
 
+use crate::edge::words::{RuleChange, Severity};
+
 /// A rule to be made. A field that is null has its default.
 #[derive(Serialize, ToSchema)]
 pub struct NewRule {
@@ -35,6 +37,7 @@ pub struct NewRule {
     #[schema(example = "https://example.com/hooks/watchbell")]
     url: String,
     /// `info`, `low`, `medium`, `high` or `critical`.
+    #[schema(value_type = Option<Severity>)]
     severity: Option<String>,
     /// Where it is written what to do about an alert: http(s), at most 2,048 bytes.
     runbook_url: Option<String>,
@@ -98,6 +101,7 @@ pub struct DefinitionBody {
     #[schema(value_type = Vec<Object>)]
     except: Vec<Value>,
     url: String,
+    #[schema(value_type = Option<Severity>)]
     severity: Option<String>,
     runbook_url: Option<String>,
     tags: Vec<String>,
@@ -164,6 +168,7 @@ pub struct RulePage {
 pub struct VersionBody {
     version: u32,
     /// `created`, `updated`, `enabled`, `disabled` or `deleted`.
+    #[schema(value_type = RuleChange)]
     what: &'static str,
     /// The fields in which it differs from the version before.
     changed: Vec<String>,

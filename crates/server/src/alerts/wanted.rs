@@ -12,10 +12,12 @@ use crate::edge::{Problem, read};
 #[into_params(parameter_in = Query)]
 pub struct RuleParams {
     /// `true` or `false`: only those that are, or are not.
+    #[param(value_type = Option<bool>)]
     enabled: Option<String>,
     /// Only those with this tag.
     tag: Option<String>,
     /// How many to return, 1 to 1,000 (100).
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     limit: Option<String>,
     /// `next_cursor` of the page before.
     cursor: Option<String>,

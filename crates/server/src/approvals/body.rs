@@ -8,6 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::edge::words::{ApprovalOutcome, DecisionWord};
+
 /// A decision, in short.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Approval)]
@@ -15,7 +17,7 @@ pub struct ApprovalBody {
     #[schema(value_type = String, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
     pub decision_id: DecisionId,
     /// How it stands: `escalate` until somebody resolves it or its time is over, then `allow` or `deny`.
-    #[schema(example = "escalate")]
+    #[schema(value_type = DecisionWord, example = "escalate")]
     pub decision: String,
     pub reason: String,
     #[schema(example = "billing-agent")]
@@ -41,7 +43,7 @@ pub struct ApprovalBody {
 #[schema(as = Resolution)]
 pub struct ResolutionBody {
     /// `approved`, `denied` or `timed_out`.
-    #[schema(example = "approved")]
+    #[schema(value_type = ApprovalOutcome, example = "approved")]
     pub outcome: String,
     /// The person or the API key; null if the time was over.
     #[schema(example = "usr_01jcq3k5m8e9ratvw2x4y6z8ab")]

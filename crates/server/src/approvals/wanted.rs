@@ -9,6 +9,7 @@ use utoipa::IntoParams;
 use crate::edge::{
     Problem,
     read::{once, pairs, read_cursor, read_limit, unknown_parameter},
+    words::ApprovalStatus,
 };
 
 /// The longest wait, in seconds: shorter than proxies wait for the next byte (60 s).
@@ -19,6 +20,7 @@ pub const WAIT_S_MAX: u64 = 30;
 #[into_params(parameter_in = Query)]
 pub struct WaitParams {
     /// Wait for the end of an escalated decision for so many seconds, 0 to 30 (0).
+    #[param(value_type = Option<u32>, maximum = 30)]
     wait: Option<String>,
 }
 
@@ -50,8 +52,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Wait {
 #[into_params(parameter_in = Query)]
 pub struct QueueParams {
     /// `pending`, the default and all there is: how others ended is in the trail (`event_type` `approval`).
+    #[param(value_type = Option<ApprovalStatus>, inline)]
     status: Option<String>,
     /// How many to return, 1 to 1,000 (100).
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     limit: Option<String>,
     /// `next_cursor` of the page before.
     cursor: Option<String>,

@@ -18,8 +18,11 @@ use super::{
 };
 use crate::{
     edge::{
-        Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, read::SmallJson,
-        words::DecisionWord,
+        Caller, Problem,
+        caller::DecisionsWrite,
+        problem::ProblemBody,
+        read::SmallJson,
+        words::{DecisionWord, PolicyEffect},
     },
     planes::DataPlane,
 };
@@ -103,7 +106,7 @@ pub struct DecidingPolicy {
     #[schema(example = "allow-all")]
     id: String,
     /// `permit` or `forbid`.
-    #[schema(value_type = String, example = "permit")]
+    #[schema(value_type = PolicyEffect, example = "permit")]
     effect: policy::verdict::Effect,
     annotations: BTreeMap<String, String>,
 }

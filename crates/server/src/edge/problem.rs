@@ -43,7 +43,7 @@ pub struct ProblemBody {
     /// What went wrong with this request, and what to do next.
     detail: String,
     /// Stable; one of the documented set.
-    #[schema(example = "VALIDATION_FAILED")]
+    #[schema(value_type = super::words::ErrorCodeWord, example = "VALIDATION_FAILED")]
     code: &'static str,
     /// Also in `X-Request-Id`; quote it when you ask for help.
     request_id: String,

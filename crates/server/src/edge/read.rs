@@ -159,6 +159,7 @@ pub struct PageWanted<K> {
 #[into_params(parameter_in = Query)]
 pub struct PageParams {
     /// How many to return, 1 to 1,000 (100).
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     limit: Option<String>,
     /// `next_cursor` of the page before.
     cursor: Option<String>,

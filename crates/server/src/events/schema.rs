@@ -4,6 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::edge::words::Severity;
+
 /// An audit event to be recorded. Unknown fields are refused; put them under `metadata`.
 #[derive(Serialize, ToSchema)]
 pub struct NewEvent {
@@ -32,6 +34,7 @@ pub struct NewEvent {
     span_id: Option<String>,
     decision_id: Option<String>,
     /// `info`, `low`, `medium`, `high` or `critical`.
+    #[schema(value_type = Option<Severity>)]
     severity: Option<String>,
     latency_ms: Option<f64>,
     error_code: Option<String>,

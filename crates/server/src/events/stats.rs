@@ -14,7 +14,13 @@ use store::events::{CountedBy, Counts, CountsWanted};
 use utoipa::ToSchema;
 
 use crate::{
-    edge::{Caller, Problem, caller::EventsRead, problem::Refusals, read},
+    edge::{
+        Caller, Problem,
+        caller::EventsRead,
+        problem::Refusals,
+        read,
+        words::{EventField, Interval},
+    },
     events::over_time::{self, OverTime, one_of},
     planes::ControlPlane,
 };
@@ -30,8 +36,10 @@ const PARAMETERS: [&str; 5] = ["by", "interval", "from", "to", "limit"];
 #[into_params(parameter_in = Query)]
 pub struct StatsParams {
     /// `event_type` (the default), `result`, `agent_id`, `action` or `severity`.
+    #[param(value_type = Option<EventField>)]
     by: Option<String>,
     /// `minute` (kept for 7 days), `hour` (the default) or `day`, in UTC.
+    #[param(value_type = Option<Interval>)]
     interval: Option<String>,
     /// RFC 3339; by default an hour, a day or 30 days before `to`, by the interval.
     #[param(format = DateTime)]
@@ -40,13 +48,16 @@ pub struct StatsParams {
     #[param(format = DateTime)]
     to: Option<String>,
     /// How many values are told apart, those with the most events: 1 to 100 (10). The rest is `other`.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100)]
     limit: Option<String>,
 }
 
 /// Counts over time. Every interval is there, also those without events.
 #[derive(Serialize, ToSchema)]
 pub struct Stats {
+    #[schema(value_type = EventField)]
     by: &'static str,
+    #[schema(value_type = Interval)]
     interval: &'static str,
     /// The start of the first interval.
     #[schema(value_type = String, format = DateTime)]

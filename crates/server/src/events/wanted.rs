@@ -13,6 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::edge::{
     Problem,
     read::{self, read_cursor, read_limit},
+    words::{EventOrder, Severity},
 };
 
 /// Which events: values of one field are alternatives, different fields must all hold.
@@ -43,6 +44,8 @@ pub struct FilterParams {
     /// This result.
     result: Option<Vec<String>>,
     /// `info`, `low`, `medium`, `high` or `critical`.
+    #[param(value_type = Option<Vec<Severity>>)]
+    #[schema(value_type = Option<Vec<Severity>>)]
     severity: Option<Vec<String>>,
     /// This session of the agent.
     session_id: Option<Vec<String>>,
@@ -63,8 +66,10 @@ pub struct FilterParams {
 )]
 pub struct ListParams {
     /// `desc` (newest first, the default) or `asc`.
+    #[param(value_type = Option<EventOrder>, inline)]
     order: Option<String>,
     /// How many to return, 1 to 1,000 (100).
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     limit: Option<String>,
     /// `next_cursor` of the page before, with the filters and the order of that page.
     cursor: Option<String>,

@@ -25,6 +25,7 @@ use crate::{
         caller::EventsExport,
         problem::Refusals,
         read::{IdInPath, PageParams, PageWanted, cursor},
+        words::{ExportCompression, ExportFormat, ExportState},
     },
     error_chain::chain,
     planes::ControlPlane,
@@ -41,8 +42,11 @@ pub struct ExportBody {
     #[schema(value_type = String, example = "exp_01jcq3k5m8e9ratvw2x4y6z8ab")]
     id: ExportId,
     /// `queued`, `running`, `done`, `failed`, `canceled` or `expired`.
+    #[schema(value_type = ExportState)]
     state: String,
+    #[schema(value_type = ExportFormat)]
     format: String,
+    #[schema(value_type = ExportCompression)]
     compression: String,
     #[schema(value_type = Object)]
     filter: Value,

@@ -9,7 +9,13 @@ use domain::{
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::{edge::Problem, events::wanted::FilterParams};
+use crate::{
+    edge::{
+        Problem,
+        words::{ExportCompression, ExportFormat},
+    },
+    events::wanted::FilterParams,
+};
 
 /// An export, as it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,11 +33,11 @@ pub struct Wanted {
 #[expect(dead_code, reason = "describes the body; `Wanted::read` reads it")]
 pub struct WantedBody {
     /// `ndjson` (the default), `json`, `csv` or `parquet`.
-    #[schema(example = "csv")]
+    #[schema(value_type = Option<ExportFormat>, example = "csv")]
     format: Option<String>,
     /// Of the file: `none` (the default), `gzip` or `zstd`. Parquet compresses inside: `zstd` (the
     /// default) or `none`.
-    #[schema(example = "gzip")]
+    #[schema(value_type = Option<ExportCompression>, example = "gzip")]
     compression: Option<String>,
     /// Make it in the background, as files; needs the setting `files.url`.
     #[schema(rename = "async")]

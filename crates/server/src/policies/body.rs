@@ -13,6 +13,7 @@ use store::policies::versions::{Summary, Version};
 use utoipa::ToSchema;
 
 use super::{schema::TestBody, starter};
+use crate::edge::words::FailModeWord;
 
 /// Where an organisation's policies stand.
 #[derive(Serialize, ToSchema)]
@@ -48,7 +49,7 @@ pub struct PlacedBody {
 pub struct SettingsBody {
     /// What is answered when a decision cannot be recorded: `closed`, nothing (503); `open`, what the policies
     /// say, marked as a fallback.
-    #[schema(example = "closed")]
+    #[schema(value_type = FailModeWord, example = "closed")]
     fail_mode: &'static str,
     /// Seconds that a person may take to approve something; after that it is denied.
     approval_timeout_s: u32,

@@ -28,6 +28,7 @@ use crate::{
 #[into_params(parameter_in = Query)]
 pub struct DiffParams {
     /// The number of the other version; the active one unless given.
+    #[param(value_type = Option<u32>)]
     against: Option<String>,
 }
 

@@ -18,6 +18,7 @@ use crate::{
         problem::Refusals,
         read::IdInPath,
         strict_json::PolicyJson,
+        words::FailModeWord,
     },
     planes::ControlPlane,
 };
@@ -28,7 +29,7 @@ use crate::{
 #[schema(as = PolicySettingsChange)]
 pub struct SettingsChange {
     /// `closed` or `open`.
-    #[schema(value_type = Option<String>, example = "closed")]
+    #[schema(value_type = Option<FailModeWord>, example = "closed")]
     fail_mode: Option<FailMode>,
     /// 10 to 604,800, which is 7 days.
     approval_timeout_s: Option<u32>,

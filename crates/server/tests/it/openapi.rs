@@ -1,5 +1,7 @@
 //! The OpenAPI document: what it says is there is there.
 
+use std::collections::BTreeSet;
+
 use reqwest::{Method, StatusCode, header};
 use serde_json::{Value, json};
 
@@ -86,6 +88,120 @@ fn assert_documented(operation: &Value, status: StatusCode, what: &str) {
     let responses = operation["responses"].as_object().expect("responses");
     let is_documented = responses.contains_key(&exact) || responses.contains_key(&class);
     assert!(is_documented, "{what}: {status}");
+}
+
+#[test]
+fn every_operation_has_a_name_of_its_own_a_summary_a_tag_and_its_refusals() {
+    let document = printed_document();
+    let mut ids = BTreeSet::new();
+    for (what, operation) in operations(&document) {
+        let id = operation["operationId"].as_str().expect("an id");
+        let is_snake = |letter: char| letter.is_ascii_lowercase() || letter == '_';
+        assert!(id.chars().all(is_snake), "{what}: {id}");
+        assert!(ids.insert(id), "{what}: {id} is there twice");
+        let summary = operation["summary"].as_str().expect("a summary");
+        assert_eq!(summary.lines().count(), 1, "{what}: {summary}");
+        let tags = operation["tags"].as_array().map(Vec::len);
+        assert_eq!(tags, Some(1), "{what}");
+        // Whoever says anything, or is asked who they are, may be refused.
+        let takes_something = ["parameters", "requestBody", "security"]
+            .iter()
+            .any(|one| operation.get(one).is_some());
+        let is_refused = operation["responses"].get("4XX").is_some();
+        assert!(is_refused || !takes_something, "{what}: no 4XX");
+    }
+    for id in [
+        "list_audit_events",
+        "create_alert_rule",
+        "alert_rule_backtest",
+    ] {
+        assert!(ids.contains(id), "{id} is not there any more");
+    }
+}
+
+#[test]
+fn what_is_a_number_is_said_to_be_one_and_of_what_there_are_few_they_are_listed() {
+    let document = printed_document();
+    for (what, operation) in operations(&document) {
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            let name = parameter["name"].as_str().expect("a name");
+            assert_typed(&document, name, &parameter["schema"], &what);
+        }
+    }
+    let schemas = document["components"]["schemas"].as_object();
+    for (name, schema) in schemas.expect("schemas") {
+        // The one tells in words how long a day is kept, the other counts how often there is which.
+        if ["DayBody", "FacetFields"].contains(&name.as_str()) {
+            continue;
+        }
+        let parts = schema["allOf"].as_array().into_iter().flatten();
+        for part in parts.chain([schema]) {
+            for (field, schema) in part["properties"].as_object().into_iter().flatten() {
+                assert_typed(&document, field, schema, name);
+            }
+        }
+    }
+}
+
+fn printed_document() -> Value {
+    let printed = run(&["reference", "openapi"], []);
+    serde_json::from_slice(&printed.stdout).expect("JSON")
+}
+
+/// Every operation, under its method and path.
+fn operations(document: &Value) -> impl Iterator<Item = (String, &Value)> {
+    let paths = document["paths"].as_object().expect("paths");
+    paths.iter().flat_map(|(path, operations)| {
+        let operations = operations.as_object().expect("operations");
+        operations
+            .iter()
+            .map(move |(method, operation)| (format!("{method} {path}"), operation))
+    })
+}
+
+fn assert_typed(document: &Value, name: &str, schema: &Value, what: &str) {
+    const NUMBERS: [&str; 3] = ["limit", "wait", "against"];
+    const WORDS: [&str; 15] = [
+        "severity",
+        "order",
+        "state",
+        "states",
+        "interval",
+        "format",
+        "compression",
+        "cause",
+        "outcome",
+        "effect",
+        "fail_mode",
+        "trigger",
+        "role",
+        "scopes",
+        "mode",
+    ];
+    let schema = resolved(document, schema);
+    if NUMBERS.contains(&name) {
+        let kind = schema["type"].to_string();
+        assert!(kind.contains("integer"), "{what}: {name}: {kind}");
+    }
+    if WORDS.contains(&name) {
+        assert!(schema["enum"].is_array(), "{what}: {name}: {schema}");
+    }
+}
+
+/// The schema that is meant: that of what a list holds, or of what may also be null.
+fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    if let Some(path) = schema["$ref"].as_str() {
+        let target = document.pointer(path.trim_start_matches('#'));
+        return resolved(document, target.expect("a schema"));
+    }
+    if let Some(item) = schema.get("items") {
+        return resolved(document, item);
+    }
+    let mut alternatives = schema["oneOf"].as_array().into_iter().flatten();
+    match alternatives.find(|one| one["type"] != "null") {
+        Some(only) => resolved(document, only),
+        None => schema,
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::request::{Body, EvaluationRequest, in_request, malformed};
 use crate::{
     decisions::answer::{Answer, answer},
-    edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody},
+    edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, words::DecisionWord},
     planes::DataPlane,
 };
 
@@ -39,7 +39,7 @@ pub struct Answered {
     /// `allow`, `deny` or `escalate`. What is allowed with a change only is denied: there is no payload here
     /// that could be changed, and an enforcement point that knows true and false only would do what it asked
     /// about.
-    #[schema(value_type = String, example = "allow")]
+    #[schema(value_type = DecisionWord, example = "allow")]
     verdict: Verdict,
     reason: String,
     /// The ids of the policies that decided.

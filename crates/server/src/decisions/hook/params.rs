@@ -15,6 +15,7 @@ use super::wait::WAIT_S_MAX;
 use crate::edge::{
     Problem,
     read::{once, pairs, unknown_parameter},
+    words::{HookOnAllow, HookOnError},
 };
 
 /// Who acts if nobody says.
@@ -29,13 +30,16 @@ pub struct HookParams {
     agent_id: Option<String>,
     /// What `allow` is answered with: `pass` (default) says nothing, so that Claude Code's own permissions decide;
     /// `allow` skips its prompt.
+    #[param(value_type = Option<HookOnAllow>, inline)]
     on_allow: Option<String>,
     /// What a refusal of ours is answered with: `deny` (default) and `ask` are answers with 200 that say so; `pass` is
     /// a status of 4xx or 5xx, after which Claude Code goes on as if there were no hook.
+    #[param(value_type = Option<HookOnError>, inline)]
     on_error: Option<String>,
     /// How many seconds an escalated call waits for somebody to approve it, 0 to 20; less if requests may not take as
     /// long. What is not approved by then is denied. 0 (default): the person at the terminal is asked if
     /// `permission_mode` is `default`; in other modes nobody might be, and the call is denied.
+    #[param(value_type = Option<u32>, maximum = 20)]
     wait: Option<String>,
 }
 

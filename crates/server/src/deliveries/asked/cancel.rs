@@ -15,7 +15,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    edge::{Caller, Problem, caller::RulesWrite, problem::Refusals, read::IdInPath},
+    edge::{
+        Caller, Problem, caller::RulesWrite, problem::Refusals, read::IdInPath,
+        words::DeliveryState,
+    },
     planes::ControlPlane,
 };
 
@@ -26,6 +29,7 @@ pub struct CancelAnswer {
     #[schema(value_type = String, example = "dlv_01jcq3k5m8e9ratvw2x4y6z8ab")]
     delivery_id: DeliveryId,
     /// `canceled`.
+    #[schema(value_type = DeliveryState)]
     state: &'static str,
 }
 

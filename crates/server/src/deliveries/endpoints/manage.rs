@@ -26,6 +26,7 @@ use crate::{
         caller::{DeliveriesRead, RulesWrite},
         problem::Refusals,
         read::{IdInPath, PageParams, PageWanted, cursor},
+        words::{EndpointDisabledWhy, EndpointNoticeWord, EndpointStatus},
     },
     error_chain::chain,
     planes::ControlPlane,
@@ -42,11 +43,13 @@ pub struct EndpointBody {
     id: EndpointId,
     url: String,
     /// `active`, `paused` or `disabled`.
+    #[schema(value_type = EndpointStatus)]
     status: &'static str,
     /// Since when it is paused or disabled.
     #[schema(value_type = Option<String>, format = DateTime)]
     status_since: Option<Timestamp>,
     /// Why it is disabled: `gone`, if it said so, or `failing`.
+    #[schema(value_type = Option<EndpointDisabledWhy>)]
     disabled_why: Option<&'static str>,
     /// Null: closed, everything is sent.
     breaker: Option<BreakerBody>,
@@ -94,6 +97,7 @@ pub struct EndpointDetail {
 pub struct NoticeBody {
     /// `breaker_opened`, `breaker_closed`, `failing_15_minutes`, `failing_1_hour`, `failing_1_day`, `rejecting`,
     /// `redirecting`, `disabled`, `paused` or `resumed`.
+    #[schema(value_type = EndpointNoticeWord)]
     notice: String,
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,

@@ -21,7 +21,7 @@ use crate::{
         caller::DeliveriesRead,
         problem::Refusals,
         read::{self, cursor, read_cursor, read_limit},
-        words::DeliveryState,
+        words::{DeliveryCause, DeliveryReason, DeliveryState},
     },
     planes::ControlPlane,
 };
@@ -60,14 +60,17 @@ pub struct DeliveryParams {
     #[param(value_type = Option<Vec<DeliveryState>>)]
     state: Option<Vec<String>>,
     /// Held, failed or canceled for this reason.
+    #[param(value_type = Option<DeliveryReason>)]
     reason: Option<String>,
     /// Of events of this type.
     event_type: Option<String>,
     /// To this URL, as it was when the event matched.
     url: Option<String>,
     /// `match`, `summary` or `test`.
+    #[param(value_type = Option<DeliveryCause>)]
     cause: Option<String>,
     /// How many to return, 1 to 1,000 (100).
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     limit: Option<String>,
     /// `next_cursor` of the page before, with the filters of that page.
     cursor: Option<String>,

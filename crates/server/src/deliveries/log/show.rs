@@ -17,7 +17,7 @@ use crate::{
         caller::DeliveriesRead,
         problem::Refusals,
         read::IdInPath,
-        words::{AttemptTrigger, DeliveryReason, DeliveryState},
+        words::{AttemptOutcome, AttemptTrigger, DeliveryCause, DeliveryReason, DeliveryState},
     },
     planes::ControlPlane,
 };
@@ -39,6 +39,7 @@ pub struct DeliveryBody {
     #[schema(value_type = String)]
     endpoint_id: EndpointId,
     /// `match`; `test`, if somebody tried out the rule; or `summary`, of alerts that were suppressed.
+    #[schema(value_type = DeliveryCause)]
     cause: String,
     /// How many alerts a summary stands for.
     suppressed: u32,
@@ -107,6 +108,7 @@ pub struct AttemptBody {
     /// The receiver's status, if it answered.
     status: Option<u16>,
     /// `delivered`, `transient`, `rejected`, `redirect`, `permanent`, `gone`, `blocked` or `our_fault`.
+    #[schema(value_type = AttemptOutcome)]
     outcome: String,
     /// What went wrong, in plain words.
     error: Option<String>,

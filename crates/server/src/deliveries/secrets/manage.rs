@@ -30,6 +30,7 @@ use crate::{
         caller::{Admin, Anybody, Member},
         problem::Refusals,
         read::{IdInPath, Json},
+        words::SecretState,
     },
     events::telling,
     planes::ControlPlane,
@@ -55,6 +56,7 @@ pub struct SecretBody {
     #[schema(value_type = String, example = "sec_01jcq3k5m8e9ratvw2x4y6z8ab")]
     id: SecretId,
     /// `staged`, `current`, `previous` or `dropped`.
+    #[schema(value_type = SecretState)]
     state: &'static str,
     /// Who made it.
     #[schema(value_type = Option<String>)]
@@ -90,6 +92,7 @@ pub struct SecretList {
 #[derive(Serialize, ToSchema)]
 pub struct DeploymentBody {
     /// `current`; `previous`, beside the organisation's first; or `dropped`, as the organisation has its own.
+    #[schema(value_type = SecretState)]
     state: &'static str,
     /// Until when it signs beside the organisation's first.
     #[schema(value_type = Option<String>, format = DateTime)]

@@ -27,6 +27,7 @@ use crate::{
         problem::Refusals,
         read::{IdInPath, PageParams, PageWanted, cursor},
         strict_json::RuleJson,
+        words::{RecoverableState, RecoveryState},
     },
     planes::ControlPlane,
 };
@@ -34,7 +35,7 @@ use crate::{
 /// Recoveries of one organisation at a time; each sends again all that there is, so more would not be faster.
 const RUNNING_MAX: u32 = 5;
 /// What can be sent again, and what is unless asked otherwise.
-const STATES: [&str; 4] = ["held", "failed", "canceled", "delivered"];
+pub const STATES: [&str; 4] = ["held", "failed", "canceled", "delivered"];
 const STATES_DEFAULT: [&str; 2] = ["held", "failed"];
 
 /// Which deliveries are to be sent again.
@@ -50,6 +51,7 @@ pub struct RecoverBody {
     until: Option<String>,
     /// In one of these states: `held`, `failed`, `canceled`, `delivered`; the first two, unless given. What is held
     /// by an open breaker or at the receiver's wish goes on by itself and is left alone.
+    #[schema(value_type = Option<Vec<RecoverableState>>)]
     states: Option<Vec<String>>,
     /// Only count them.
     #[serde(default)]
@@ -72,11 +74,13 @@ pub struct RecoveryBody {
     #[schema(value_type = String)]
     rule_id: RuleId,
     /// `running`, `done`, `canceled` or `failed`.
+    #[schema(value_type = RecoveryState)]
     state: String,
     #[schema(value_type = String, format = DateTime)]
     since: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     until: Timestamp,
+    #[schema(value_type = Vec<RecoverableState>)]
     states: Vec<String>,
     /// The key or the person that asked for it.
     asked_by: String,
