@@ -8,6 +8,9 @@ import { until } from "./until.js";
 
 const client = demoClient();
 
+/** Of a server that answers, on a machine that is busy with other tests. */
+const PATIENT = { timeoutMs: 20_000 };
+
 const POLICIES = `
   @id("may-act") permit (principal, action, resource);
   @id("no-deletes") @reason("Files stay.") forbid (principal, action == Action::"files.delete", resource);
@@ -26,9 +29,9 @@ beforeAll(async () => {
 describe("a decision", () => {
   it("is allow or deny, with the reason and the policies", async () => {
     const agent_id = newAgent();
-    const read = await client.decide({ agent_id, action: "files.read", onError: "throw" });
+    const read = await client.decide({ agent_id, action: "files.read", onError: "throw", ...PATIENT });
     expect(read).toMatchObject({ decision: "allow", fallback: false });
-    const removal = await client.decide({ agent_id, action: "files.delete", onError: "throw" });
+    const removal = await client.decide({ agent_id, action: "files.delete", onError: "throw", ...PATIENT });
     expect(removal).toMatchObject({
       decision: "deny",
       reason: "Files stay.",
@@ -37,10 +40,10 @@ describe("a decision", () => {
   });
 
   it("that is asked for wrongly is an error whatever the fail mode", async () => {
-    const asked = client.decide({ agent_id: newAgent(), action: "one-word", onError: "allow" });
+    const asked = client.decide({ agent_id: newAgent(), action: "one-word", onError: "allow", ...PATIENT });
     await expect(asked).rejects.toMatchObject({ status: 422 });
     const stranger = createClient({ url: inject("demo").base_url, apiKey: "wb_live_wrong" });
-    const question = { agent_id: newAgent(), action: "files.read", onError: "allow" } as const;
+    const question = { agent_id: newAgent(), action: "files.read", onError: "allow", ...PATIENT } as const;
     await expect(stranger.decide(question)).rejects.toMatchObject({ status: 401 });
   });
 });
@@ -85,7 +88,7 @@ describe("a guarded function", () => {
   it("runs if it is allowed, and what came of it is recorded with the decision", async () => {
     const agent_id = newAgent();
     const recorder = new Recorder(client);
-    const options = { agent_id, action: "files.read", onError: "deny", recorder } as const;
+    const options = { agent_id, action: "files.read", onError: "deny", recorder, ...PATIENT } as const;
     const read = client.guard(({ path }: { path: string }) => `read ${path}`, options);
     expect(await read({ path: "/a" })).toBe("read /a");
     const fail = client.guard(() => Promise.reject(new Error("no such file")), options);
@@ -107,7 +110,12 @@ describe("a guarded function", () => {
     const run = () => {
       ran = true;
     };
-    const remove = client.guard(run, { agent_id: newAgent(), action: "files.delete", onError: "allow" });
+    const remove = client.guard(run, {
+      agent_id: newAgent(),
+      action: "files.delete",
+      onError: "allow",
+      ...PATIENT,
+    });
     const error = await remove({}).catch((error) => error);
     expect(error).toBeInstanceOf(NotAllowed);
     expect(error).toMatchObject({ message: "deny: Files stay.", answer: { decision: "deny" } });
@@ -119,6 +127,7 @@ describe("a guarded function", () => {
       agent_id: newAgent(),
       action: "payments.cap",
       onError: "deny",
+      ...PATIENT,
     });
     expect(await pay({ amount: 5_000, to: "Ann" })).toBe(100);
   });
@@ -133,6 +142,7 @@ describe("a guarded function", () => {
         context: ({ amount }) => ({ amount }),
         onError: "deny",
         approvalWaitMs,
+        ...PATIENT,
       })({ amount: 2_000 });
     await expect(refund(0)).rejects.toMatchObject({ answer: { decision: "escalate" } });
 

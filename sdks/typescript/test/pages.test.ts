@@ -21,10 +21,10 @@ beforeAll(async () => {
   mkdirSync(FOLDER, { recursive: true });
   for (const { name, code } of blocks) writeFileSync(join(FOLDER, name), code);
   const files = blocks.map(({ name }) => name);
-  const compilerOptions = { noEmit: false, rootDir: ".", outDir: "." };
+  const compilerOptions = { noEmit: false, noEmitOnError: true, rootDir: ".", outDir: "." };
   writeFileSync(
     join(FOLDER, "tsconfig.json"),
-    JSON.stringify({ extends: "../../tsconfig.json", compilerOptions, files }),
+    JSON.stringify({ extends: "../../tsconfig.json", compilerOptions, files, include: [] }),
   );
   const checked = await run("npx", ["tsc", "--project", FOLDER]).catch((error) => error);
   expect(checked.stdout).toBe("");
