@@ -17,7 +17,7 @@ use tracing::{info, warn};
 use crate::{
     census::Census,
     clock::Clock,
-    link::{Link, Live},
+    link::{Link, Live, say_shared},
     parcel::{Parcel, batches},
     redis::{Connection, Failure},
     table::{SHARDS, Table},
@@ -66,6 +66,7 @@ impl<'a> Keeper<'a> {
     /// Connects, beats, probes, and tells Redis what it has to know; when the node is stopping, once
     /// more, and ends.
     pub(crate) async fn keep(mut self, stopping: &CancellationToken) {
+        say_shared(false);
         // Going away is announced where it is noticed; this is for a Redis that never was here.
         let mut is_announced = false;
         loop {

@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use metrics::{Gauge, gauge};
+use metrics::gauge;
 use tokio::sync::Notify;
 use tracing::warn;
 
@@ -37,7 +37,6 @@ pub(crate) struct Link {
     pub(crate) went_away: Notify,
     /// Calls that were answered too late, or not yet.
     late: Mutex<Vec<Late>>,
-    shared: Gauge,
 }
 
 /// A call that was not waited for. This node decided by itself; what Redis did is not known yet.
@@ -61,8 +60,6 @@ pub(crate) struct Live {
 
 impl Link {
     pub(crate) fn new(server: Server) -> Self {
-        let shared = gauge!(SHARED);
-        shared.set(0.0);
         Self {
             server,
             live: RwLock::new(None),
@@ -70,7 +67,6 @@ impl Link {
             nodes: AtomicU32::new(1),
             went_away: Notify::new(),
             late: Mutex::default(),
-            shared,
         }
     }
 
@@ -116,7 +112,7 @@ impl Link {
         // A late failure of an old connection says nothing about a new one.
         if current.as_ref().is_some_and(|one| Arc::ptr_eq(one, live)) {
             *current = None;
-            self.shared.set(0.0);
+            say_shared(false);
             self.went_away.notify_one();
             warn!(error = %failure, "Redis is away: each node limits by itself until it is back");
         }
@@ -128,7 +124,7 @@ impl Link {
     pub(crate) fn begin_epoch(&self) {
         let mut current = self.live.write().unwrap_or_else(PoisonError::into_inner);
         *current = None;
-        self.shared.set(0.0);
+        say_shared(false);
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -158,6 +154,12 @@ impl Link {
             failures: AtomicU32::new(0),
         };
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(live));
-        self.shared.set(1.0);
+        say_shared(true);
     }
+}
+
+/// Said by who keeps a link and by nobody else: a process that has the address of Redis and limits nobody
+/// must not look as if Redis were away.
+pub(crate) fn say_shared(is_shared: bool) {
+    gauge!(SHARED).set(f64::from(u8::from(is_shared)));
 }

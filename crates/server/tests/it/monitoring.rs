@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
-use testkit::{Receiver, eventually};
+use testkit::{Receiver, eventually, shared};
 
 use crate::deployment::{DEADLINE, Deployment, Running, event, http, ok};
 
@@ -35,6 +35,11 @@ fn grouped_by(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+async fn metrics(base_url: &str) -> String {
+    let answer = http().get(format!("{base_url}/metrics")).send().await;
+    answer.expect("an answer").text().await.expect("a text")
+}
+
 #[tokio::test]
 async fn the_alerts_and_the_dashboard_ask_for_labels_that_there_are() {
     let running = Running::start(Deployment::new());
@@ -47,9 +52,7 @@ async fn the_alerts_and_the_dashboard_ask_for_labels_that_there_are() {
     receiver.wait_for(1, DEADLINE).await;
 
     let labels = eventually(DEADLINE, "all of it was counted", async || {
-        let request = http().get(format!("{}/metrics", customer.base_url));
-        let metrics = request.send().await.expect("an answer").text().await;
-        let metrics = metrics.expect("a text");
+        let metrics = metrics(&customer.base_url).await;
         let mut labels: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (metric, with) in selectors(&metrics) {
             let known = labels.entry(metric.to_owned()).or_default();
@@ -86,4 +89,21 @@ async fn the_alerts_and_the_dashboard_ask_for_labels_that_there_are() {
         }
     }
     assert!(compared.len() >= 6, "too little was compared: {compared:?}");
+}
+
+#[tokio::test]
+async fn only_a_process_that_limits_says_whether_limits_are_shared() {
+    let deployment = Deployment::new().with("REDIS__URL", &shared().redis_url);
+    let mut api = deployment.serve("api");
+    let url = api.url(DEADLINE);
+    eventually(DEADLINE, "limits are shared", async || {
+        metrics(&url).await.contains("\nwatchbell_limits_shared 1")
+    })
+    .await;
+    // Each has the address of Redis as well.
+    for role in ["index", "match", "deliver"] {
+        let mut worker = deployment.serve(role);
+        let said = metrics(&worker.url(DEADLINE)).await;
+        assert!(!said.contains("\nwatchbell_limits_shared "), "{role}");
+    }
 }
