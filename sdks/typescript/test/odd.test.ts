@@ -1,6 +1,7 @@
 // Odd answers, by something between here and the server: none of them opens a guard, loses events or ends the process.
-import { afterEach, describe, expect, it } from "vitest";
-import { type AskOptions, Denied, WatchbellError } from "../src/index.js";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type AskOptions, Denied, Recorder, WatchbellError } from "../src/index.js";
+import { event } from "./demo.js";
 import { makePeer, type OddAnswer, type Peer } from "./peer.js";
 
 let peers: Peer[] = [];
@@ -114,5 +115,70 @@ describe("whoever aborts a decision", () => {
     });
     const options = { onError: "allow", approvalWaitMs: 30_000, signal: stop.signal } as const;
     await expect(peer.client.decide({ ...QUESTION, ...options })).rejects.toBe(reason);
+  });
+});
+
+describe("a recorder", () => {
+  const accepted = { status: 202, body: { ingested: 1, events: [{ id: "evt_1" }], rejected: [] } };
+
+  it.each<[string, OddAnswer]>([
+    ["an empty object", { status: 202, body: {} }],
+    ["nothing", { status: 202 }],
+    ["null for what was rejected", { status: 202, body: { ingested: 1, rejected: [null] } }],
+    ["a redirect", { status: 302, headers: { Location: "/login" } }],
+  ])("that is answered with %s sends again", async (_, odd) => {
+    const codes: string[] = [];
+    const peer = await peerThat(() => (peer.asked === 1 ? odd : accepted));
+    const recorder = new Recorder(peer.client, { onError: ({ code }) => codes.push(code) });
+    recorder.record(event("a"));
+    expect(await recorder.flush()).toBe(true);
+    expect(recorder.counts).toEqual({ recorded: 1, queued: 0, sent: 1, rejected: 0, dropped: 0 });
+    expect(codes).toEqual(["NO_ANSWER"]);
+  });
+
+  it.each([
+    ["seconds", "3000000"],
+    ["more seconds than there are", "9".repeat(400)],
+    ["a date", "Fri, 31 Dec 9999 23:59:59 GMT"],
+  ])("that is told to come back in an age, in %s, does not come back at once", async (_, retryAfter) => {
+    const peer = await peerThat(() => ({ status: 503, headers: { "Retry-After": retryAfter } }));
+    const recorder = new Recorder(peer.client, { lingerMs: 0 });
+    recorder.record(event("a"));
+    expect(await recorder.flush({ timeoutMs: 500 })).toBe(false);
+    expect(peer.asked).toBe(1);
+    await recorder.close({ timeoutMs: 0 });
+  });
+
+  it.each([
+    ["throw", () => expect.fail("oh")],
+    ["reject", () => Promise.reject(new Error("oh"))],
+  ])("goes on if its callbacks %s, and says so", async (_, oh) => {
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    const said = vi.spyOn(console, "error").mockReturnValue();
+    const fault = { code: "FIELD_REQUIRED", pointer: "/action", detail: "" };
+    const rejected = { status: 202, body: { ingested: 0, events: [], rejected: [{ ...fault, index: 0 }] } };
+    const answers = [{ status: 400 }, rejected];
+    const peer = await peerThat(() => answers.shift() ?? accepted);
+    const recorder = new Recorder(peer.client, { batchEventsMax: 1, onError: oh, onRejected: oh });
+    for (let index = 0; index < 3; index++) recorder.record(event("a"));
+    expect(await recorder.flush()).toBe(true);
+    expect(recorder.counts).toEqual({ recorded: 3, queued: 0, sent: 1, rejected: 1, dropped: 1 });
+    expect(said).toHaveBeenCalledTimes(2);
+    expect(unhandled).not.toHaveBeenCalled();
+    said.mockRestore();
+    process.off("unhandledRejection", unhandled);
+  });
+
+  it("drops and counts what is no JSON, and does not throw", async () => {
+    const peer = await peerThat(() => accepted);
+    const recorder = new Recorder(peer.client);
+    const cycle: Record<string, unknown> = {};
+    cycle.itself = cycle;
+    expect(recorder.record(event("a", { metadata: cycle }))).toBe(false);
+    expect(recorder.record(event("a", { metadata: { amount: 1n } }))).toBe(false);
+    expect(recorder.record(event("a"))).toBe(true);
+    expect(await recorder.close()).toBe(true);
+    expect(recorder.counts).toEqual({ recorded: 3, queued: 0, sent: 1, rejected: 0, dropped: 2 });
   });
 });
