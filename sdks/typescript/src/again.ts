@@ -7,6 +7,9 @@ const ATTEMPTS_MAX = 5;
 /** Who is told to wait for longer than this is told so, instead of waiting. */
 const WAIT_MS_MAX = 60_000;
 
+/** However long the server says to wait, it is asked again after this: a date far away is of a proxy, or a mistake. */
+const RETRY_AFTER_MS_MAX = 5 * 60_000;
+
 const BACKOFF_MS_MIN = 250;
 const BACKOFF_MS_MAX = 10_000;
 
@@ -24,9 +27,9 @@ export async function persist<T>(ask: () => Promise<T>, signal?: AbortSignal): P
   }
 }
 
-/** How long to wait after so many failures: as long as the server says, or twice as long each time. */
+/** How long to wait after so many failures: as long as the server says, within reason, or twice as long each time. */
 export function pauseMs({ retryAfter }: WatchbellError, failures: number): number {
-  if (retryAfter !== undefined) return retryAfter * 1000;
+  if (retryAfter !== undefined) return Math.min(RETRY_AFTER_MS_MAX, retryAfter * 1000);
   const backoff = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** Math.min(failures - 1, 10));
   // Of many clients that failed together not all should come back together.
   return backoff * (0.5 + Math.random() / 2);

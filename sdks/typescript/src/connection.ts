@@ -34,6 +34,8 @@ export function connect(options: ClientOptions): Connection {
   const api = createApi<paths>({
     baseUrl,
     headers: { Authorization: `Bearer ${key}` },
+    // Nobody but the server that was named gets to see a payload or to decide. Not `error`, which some workers lack.
+    redirect: "manual",
     ...(options.fetch && { fetch: options.fetch }),
   });
   const within = (signal?: AbortSignal, timeoutMs = options.timeoutMs ?? TIMEOUT_MS) => {

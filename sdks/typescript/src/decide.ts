@@ -1,6 +1,7 @@
 // Asking whether an agent may do something.
+import { pauseMs, sleep } from "./again.js";
 import type { Connection, Schemas } from "./connection.js";
-import { unwrap, WatchbellError } from "./error.js";
+import { isObject, oddAnswer, unwrap, WatchbellError } from "./error.js";
 
 /** What an agent wants to do. */
 export type DecisionRequest = Schemas["DecisionRequest"];
@@ -28,7 +29,10 @@ export interface AskOptions {
   onError: FailMode;
   /** How long an answer may take, in milliseconds (1,000). */
   timeoutMs?: number | undefined;
-  /** How long to wait for a person where a policy asks for one, in milliseconds (0: the answer is `escalate`). */
+  /**
+   * How long to wait for a person where a policy asks for one, in milliseconds (0). If nobody has decided by then, the
+   * answer is `escalate`.
+   */
   approvalWaitMs?: number | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -40,7 +44,7 @@ const APPROVAL_POLL_S = 30;
 const APPROVAL_POLL_GRACE_MS = 5_000;
 
 /**
- * Asks, and asks again with the approval if a person gave one.
+ * Asks, and asks again with the approval if a person gave one; their no is a `deny`.
  *
  * `onError` is for no answer, 429 and 5xx. A question that was refused (no such key, not valid) is a mistake to mend and
  * always thrown: otherwise `allow` would let everything pass for as long as nobody looks.
@@ -49,39 +53,69 @@ export async function decide(
   connection: Connection,
   { onError, timeoutMs = TIMEOUT_MS, approvalWaitMs = 0, signal, ...question }: DecisionRequest & AskOptions,
 ): Promise<Answer> {
-  const ask = async (body: DecisionRequest): Promise<Decision> => {
-    const { api, within } = connection;
-    return unwrap(api.POST("/v1/runtime/decisions", { body, signal: within(signal, timeoutMs) }));
+  const ask = async (body: DecisionRequest): Promise<Answer> => {
+    // What is no JSON cannot be asked, which is another mistake to mend.
+    const text = JSON.stringify(body);
+    try {
+      const init = { body, bodySerializer: () => text, signal: connection.within(signal, timeoutMs) };
+      return decisionIn(await unwrap(connection.api.POST("/v1/runtime/decisions", init), signal));
+    } catch (error) {
+      const isUnanswered = error instanceof WatchbellError && error.isTransient && !signal?.aborted;
+      if (!isUnanswered || (onError !== "allow" && onError !== "deny")) throw error;
+      return { decision: onError, reason: `Not decided: ${error.message}`, fallback: true, error };
+    }
   };
-  try {
-    const first = await ask(question);
-    const isApproved =
-      first.decision === "escalate" && (await approval(connection, first, approvalWaitMs, signal));
-    return isApproved ? await ask({ ...question, approval: first.decision_id }) : first;
-  } catch (error) {
-    const isUnanswered = error instanceof WatchbellError && error.isTransient;
-    if (!isUnanswered || (onError !== "allow" && onError !== "deny")) throw error;
-    return { decision: onError, reason: `Not decided: ${error.message}`, fallback: true, error };
-  }
+  const first = await ask(question);
+  if (first.decision !== "escalate") return first;
+  const approval = await resolved(connection, first, approvalWaitMs, signal);
+  if (approval?.decision === "allow") return ask({ ...question, approval: first.decision_id });
+  return approval ? { ...first, decision: "deny", reason: whyNot(approval), expires_at: null } : first;
 }
 
-/** Waits for a person, for so long at most: whether they approved. */
-async function approval(
+type Approval = Schemas["Approval"];
+
+/**
+ * Waits until a person has decided, for so long at most. Trouble on the way is waited out: it says nothing about what they
+ * will decide.
+ */
+async function resolved(
   { api, within }: Connection,
   { decision_id: id }: Decision,
   waitMs: number,
   signal: AbortSignal | undefined,
-): Promise<boolean> {
+): Promise<Approval | undefined> {
   const late = Date.now() + waitMs;
+  let failures = 0;
   for (let leftMs = waitMs; leftMs > 0; leftMs = late - Date.now()) {
     const wait = Math.min(APPROVAL_POLL_S, Math.ceil(leftMs / 1000));
-    const { decision } = await unwrap(
-      api.GET("/v1/runtime/decisions/{id}", {
-        params: { path: { id }, query: { wait } },
-        signal: within(signal, wait * 1000 + APPROVAL_POLL_GRACE_MS),
-      }),
-    );
-    if (decision !== "escalate") return decision === "allow";
+    const asked = api.GET("/v1/runtime/decisions/{id}", {
+      params: { path: { id }, query: { wait } },
+      signal: within(signal, wait * 1000 + APPROVAL_POLL_GRACE_MS),
+    });
+    try {
+      const approval = decisionIn(await unwrap(asked, signal));
+      if (approval.decision !== "escalate") return approval;
+      failures = 0;
+    } catch (error) {
+      if (!(error instanceof WatchbellError) || !error.isTransient) throw error;
+      failures += 1;
+      await sleep(Math.min(pauseMs(error, failures), late - Date.now()), signal);
+    }
   }
-  return false;
+  return undefined;
+}
+
+function whyNot({ resolution }: Approval): string {
+  if (resolution?.outcome === "timed_out") return "Nobody approved it in time.";
+  return resolution?.note ? `Denied by a person: ${resolution.note}` : "Denied by a person.";
+}
+
+const VERDICTS: unknown[] = ["allow", "modify", "escalate", "deny"];
+
+/** Something else may have answered, and only what reads as a decision is one. */
+function decisionIn<T>(answer: T): T {
+  const { decision, decision_id, reason }: Record<string, unknown> = isObject(answer) ? answer : {};
+  const isNamed = typeof decision_id === "string" && typeof reason === "string";
+  if (!isNamed || !VERDICTS.includes(decision)) throw oddAnswer();
+  return answer;
 }

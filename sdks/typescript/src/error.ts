@@ -1,8 +1,6 @@
 // What can go wrong between here and the server, as one type.
 import type { components } from "./schema.js";
 
-type Problem = components["schemas"]["Problem"];
-
 /** What is wrong with one field. */
 export type Fault = components["schemas"]["Fault"];
 
@@ -53,39 +51,66 @@ export class WatchbellError extends Error {
   }
 }
 
-/** The data of an answer of `client.api`; what is not one is thrown as a {@link WatchbellError}. */
+/**
+ * The data of an answer of `client.api`; what is not one is thrown as a {@link WatchbellError}. Whoever aborts the request
+ * gets their own reason back if its signal is passed here too.
+ */
 export async function unwrap<T>(
   asked: Promise<{ data?: T; error?: unknown; response: Response }>,
+  signal?: AbortSignal,
 ): Promise<T> {
   const { data, error, response } = await asked.catch((cause) => {
+    signal?.throwIfAborted();
     throw noAnswer(cause);
   });
   if (!response.ok) throw refusal(response, error);
   return data as T;
 }
 
-/** What a request that ended without an answer is thrown as. Whoever aborts one gets their own reason back. */
-export function noAnswer(cause: unknown): unknown {
+/** What a request that ended without an answer is thrown as. */
+export function noAnswer(cause: unknown): WatchbellError {
   if (cause instanceof WatchbellError) return cause;
   const name = cause instanceof Error || cause instanceof DOMException ? cause.name : "";
-  if (name === "AbortError") return cause;
   if (name === "TimeoutError") {
     return new WatchbellError("the server did not answer in time", { code: "TIMEOUT", cause });
   }
   return new WatchbellError(`the server did not answer: ${reason(cause)}`, { code: "NO_ANSWER", cause });
 }
 
+/** What an answer that is not one of Watchbell's is thrown as. */
+export function oddAnswer(message = "something that is not Watchbell answered"): WatchbellError {
+  return new WatchbellError(message, { code: "NO_ANSWER" });
+}
+
 /** An answer that is not 2xx. What is between here and the server may have written it, so nothing is taken for granted. */
-export function refusal(response: Response, body: unknown): WatchbellError {
-  const problem: Partial<Problem> = typeof body === "object" && body !== null ? body : {};
-  const { code = "UNKNOWN", detail = `the server answered ${response.status}` } = problem;
+export function refusal({ status, headers }: Response, body: unknown): WatchbellError {
+  if (status < 400)
+    return oddAnswer("there was a redirect, which is not followed: check the URL of Watchbell");
+  const problem = isObject(body) ? body : {};
+  const code = textOf(problem.code) ?? "UNKNOWN";
+  const detail = textOf(problem.detail) ?? `the server answered ${status}`;
   return new WatchbellError(`${code}: ${detail}`, {
     code,
-    status: response.status,
-    requestId: problem.request_id ?? response.headers.get("x-request-id") ?? undefined,
-    retryAfter: seconds(response.headers.get("retry-after")),
-    errors: problem.errors,
+    status,
+    requestId: textOf(problem.request_id) ?? headers.get("x-request-id") ?? undefined,
+    retryAfter: seconds(headers.get("retry-after")),
+    errors: Array.isArray(problem.errors) ? problem.errors.filter(isFault) : [],
   });
+}
+
+/** An object of JSON. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isFault(value: unknown): value is Fault {
+  return (
+    isObject(value) && [value.code, value.pointer, value.detail].every((text) => typeof text === "string")
+  );
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }
 
 /** `Retry-After` is whole seconds from us, and may be a date from a proxy. */

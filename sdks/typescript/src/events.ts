@@ -1,7 +1,7 @@
 // Sending audit events, and reading them back.
 import { persist } from "./again.js";
 import type { Connection, Schemas } from "./connection.js";
-import { unwrap } from "./error.js";
+import { isObject, oddAnswer, unwrap } from "./error.js";
 import type { paths } from "./schema.js";
 
 /** An audit event to be recorded. */
@@ -30,12 +30,12 @@ export function sendEvents(
 }
 
 /** Sends a body once. */
-export function post(
+export async function post(
   { api, within }: Connection,
   body: string,
   { idempotencyKey, atomic, signal }: SendOptions,
 ): Promise<Ingested> {
-  return unwrap(
+  const answer = await unwrap(
     api.POST("/v1/audit/events", {
       params: {
         query: { ...(atomic && { atomic }) },
@@ -46,7 +46,16 @@ export function post(
       bodySerializer: (text) => text,
       signal: within(signal),
     }),
+    signal,
   );
+  if (!isIngested(answer)) throw oddAnswer();
+  return answer;
+}
+
+function isIngested(answer: unknown): answer is Ingested {
+  if (!isObject(answer)) return false;
+  const { ingested, rejected } = answer;
+  return typeof ingested === "number" && Array.isArray(rejected) && rejected.every(isObject);
 }
 
 type ListQuery = NonNullable<paths["/v1/audit/events"]["get"]["parameters"]["query"]>;
@@ -66,7 +75,8 @@ export async function* listEvents(
   let cursor: string | null | undefined;
   do {
     const query = { ...filter, ...(pageSize && { limit: pageSize }), ...(cursor && { cursor }) };
-    const ask = () => unwrap(api.GET("/v1/audit/events", { params: { query }, signal: within(signal) }));
+    const ask = () =>
+      unwrap(api.GET("/v1/audit/events", { params: { query }, signal: within(signal) }), signal);
     const page = await persist(ask, signal);
     yield* page.data;
     cursor = page.next_cursor;

@@ -2,6 +2,7 @@
 
 import type { Connection } from "./connection.js";
 import { type Answer, type AskOptions, decide } from "./decide.js";
+import { isObject } from "./error.js";
 import type { Recorder } from "./recorder.js";
 
 export interface GuardOptions<P> extends Omit<AskOptions, "signal"> {
@@ -11,22 +12,22 @@ export interface GuardOptions<P> extends Omit<AskOptions, "signal"> {
   resource?: string | ((payload: P) => string);
   /** What policies may look at. */
   context?: Record<string, unknown> | ((payload: P) => Record<string, unknown>);
-  /** Records each call that was made, whether it succeeded, and by which decision. */
+  /** Records each call by its decision: whether it succeeded, or was `denied`. */
   recorder?: Recorder;
 }
 
 /** The function did not run, because it was not allowed. */
-export class NotAllowed extends Error {
-  override readonly name = "NotAllowed";
+export class Denied extends Error {
+  override readonly name = "Denied";
 
-  constructor(readonly answer: Answer) {
-    super(`${answer.decision}: ${answer.reason}`);
+  constructor(readonly decision: Answer) {
+    super(`${decision.decision}: ${decision.reason}`);
   }
 }
 
 /**
  * The function, behind a decision: it runs if that is `allow`, with the changed payload if it is `modify`; otherwise
- * {@link NotAllowed} is thrown.
+ * {@link Denied} is thrown.
  */
 export function guard<P extends object, R>(
   connection: Connection,
@@ -47,28 +48,40 @@ export function guard<P extends object, R>(
       timeoutMs,
       approvalWaitMs,
     });
-    if (answer.decision === "deny" || answer.decision === "escalate") throw new NotAllowed(answer);
 
     const { decision_id, reason, fallback } = answer;
-    const began = performance.now();
-    const record = (result: "success" | "error") =>
+    const record = (result: "success" | "error" | "denied", latency_ms?: number) =>
       recorder?.record({
         event_type: "tool_call",
         agent_id,
         action,
         result,
         ...(resource !== undefined && { resource }),
-        latency_ms: performance.now() - began,
-        // What was done without being asked about says so.
-        ...(decision_id ? { decision_id } : { metadata: { fallback, reason } }),
+        ...(latency_ms !== undefined && { latency_ms }),
+        ...(decision_id && { decision_id }),
+        // What nobody decided says so.
+        ...(fallback && { metadata: { fallback, reason } }),
       });
+
+    const allowed = allowedPayload(answer, payload);
+    if (allowed === undefined) {
+      record("denied");
+      throw new Denied(answer);
+    }
+    const began = performance.now();
     try {
-      const returned = await run((answer.modified_payload as P | null | undefined) ?? payload);
-      record("success");
+      const returned = await run(allowed);
+      record("success", performance.now() - began);
       return returned;
     } catch (error) {
-      record("error");
+      record("error", performance.now() - began);
       throw error;
     }
   };
+}
+
+/** What the function may be called with, if it may. Anything but a clear yes is a no. */
+function allowedPayload<P>({ decision, modified_payload }: Answer, payload: P): P | undefined {
+  if (decision === "allow") return payload;
+  return decision === "modify" && isObject(modified_payload) ? (modified_payload as P) : undefined;
 }

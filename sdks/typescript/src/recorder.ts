@@ -1,8 +1,8 @@
 // Records events in the background: bounded, in batches, and each of them once.
 import { pauseMs, sleep, sleepIdly } from "./again.js";
 import type { Connection, Schemas } from "./connection.js";
-import { WatchbellError } from "./error.js";
-import { type NewEvent, post } from "./events.js";
+import { type Fault, noAnswer, WatchbellError } from "./error.js";
+import { type Ingested, type NewEvent, post } from "./events.js";
 
 /** An event that was not accepted: its place in the batch, and what is wrong with it. */
 export type Rejected = Schemas["Rejected"];
@@ -31,7 +31,7 @@ export interface RecorderCounts {
   sent: number;
   /** Not accepted by the server. */
   rejected: number;
-  /** Given up: the queue was full, a request was refused as a whole, or the recorder was closed. */
+  /** Given up: not JSON, the queue was full, a request was refused as a whole, or the recorder was closed. */
   dropped: number;
 }
 
@@ -78,18 +78,16 @@ export class Recorder {
   }
 
   /**
-   * Takes an event and returns at once: whether it was taken.
+   * Takes an event and returns at once: whether it was taken. It never throws.
    *
    * It gets the time and an id here, unless it has them, so that sending it again is harmless.
    */
   record(event: NewEvent): boolean {
-    const occurred_at = event.occurred_at ?? new Date().toISOString();
-    const client_event_id = event.client_event_id ?? crypto.randomUUID();
-    const text = JSON.stringify({ ...event, occurred_at, client_event_id });
+    const text = written(event);
     const bytes = new TextEncoder().encode(text).length;
     const { queueEventsMax, queueBytesMax, batchEventsMax } = this.#options;
     const isFull = this.#queue.length >= queueEventsMax || this.#queuedBytes + bytes > queueBytesMax;
-    if (isFull || this.#isClosed || bytes > BATCH_BYTES_MAX) {
+    if (text === undefined || isFull || this.#isClosed || bytes > BATCH_BYTES_MAX) {
       this.#counts.dropped += 1;
       return false;
     }
@@ -145,22 +143,24 @@ export class Recorder {
     const batch = this.#nextBatch();
     const body = `{"events":[${batch.map(({ text }) => text).join(",")}]}`;
     try {
-      const { ingested, rejected } = await post(this.#connection, body, { signal: this.#ended.signal });
+      const posted = post(this.#connection, body, { signal: this.#ended.signal });
+      const { ingested, rejected } = await posted.catch(noneAccepted);
       if (this.#ended.signal.aborted) return undefined;
       this.#counts.sent += ingested;
       this.#counts.rejected += rejected.length;
       this.#settle(batch.length);
       for (const fault of rejected) {
-        this.#options.onRejected?.(JSON.parse(batch[fault.index]?.text ?? "null"), fault);
+        const queued = batch[fault.index];
+        if (queued) void tell(() => this.#options.onRejected?.(JSON.parse(queued.text), fault));
       }
-    } catch (error) {
+    } catch (cause) {
       if (this.#ended.signal.aborted) return undefined;
-      if (!(error instanceof WatchbellError)) throw error;
+      const error = noAnswer(cause);
       if (!error.isTransient) {
         this.#counts.dropped += batch.length;
         this.#settle(batch.length);
       }
-      this.#options.onError?.(error);
+      void tell(() => this.#options.onError?.(error));
       return error.isTransient ? error : undefined;
     }
     return undefined;
@@ -192,5 +192,39 @@ export class Recorder {
         done();
       };
     });
+  }
+}
+
+/** The event as it is sent; nothing if it cannot be written as JSON. */
+function written(event: NewEvent): string | undefined {
+  try {
+    const occurred_at = event.occurred_at ?? new Date().toISOString();
+    const client_event_id = event.client_event_id ?? crypto.randomUUID();
+    return JSON.stringify({ ...event, occurred_at, client_event_id });
+  } catch {
+    return undefined;
+  }
+}
+
+/** That every event of a batch is bad is an answer too. */
+function noneAccepted(error: unknown): Ingested {
+  const faults = error instanceof WatchbellError && error.status === 422 ? error.errors : [];
+  const rejected = faults.flatMap(placed);
+  if (rejected.length === 0 || rejected.length < faults.length) throw error;
+  return { ingested: 0, events: [], rejected };
+}
+
+/** The event that a fault of the request points at (`/events/3/action`), if it does, and where in it. */
+function placed(fault: Fault): Rejected[] {
+  const [, index, pointer] = /^\/events\/(\d+)(.*)$/s.exec(fault.pointer) ?? [];
+  return index === undefined || pointer === undefined ? [] : [{ ...fault, index: Number(index), pointer }];
+}
+
+/** Calls a callback. If it fails, that is neither a reason to stop recording nor to end the agent's process. */
+async function tell(callback: () => unknown): Promise<void> {
+  try {
+    await callback();
+  } catch (error) {
+    console.error("watchbell: a callback of the recorder failed:", error);
   }
 }

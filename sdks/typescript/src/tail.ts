@@ -49,7 +49,7 @@ export async function* tailEvents(
       } catch (cause) {
         if (either.aborted) return;
         const error = noAnswer(cause);
-        if (!(error instanceof WatchbellError) || !error.isTransient) throw error;
+        if (!error.isTransient) throw error;
         failures += 1;
         await sleep(pauseMs(error, failures), either).catch(() => {});
       }

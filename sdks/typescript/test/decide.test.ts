@@ -1,7 +1,7 @@
 // Asking before acting: verdicts of a real server, fail modes without one, and functions behind a decision.
 import { type AddressInfo, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { type AskOptions, createClient, NotAllowed, Recorder, unwrap } from "../src/index.js";
+import { type AskOptions, createClient, Denied, Recorder, type Schemas, unwrap } from "../src/index.js";
 import { collect, demoClient, newAgent } from "./demo.js";
 import { makeDoor } from "./door.js";
 import { until } from "./until.js";
@@ -26,6 +26,19 @@ beforeAll(async () => {
   await unwrap(client.api.POST("/v1/policies/versions/{version}/activate", { params: { path }, body: {} }));
 });
 
+/** The decisions about an agent that wait for a person, as soon as there are so many. */
+function pending(agent_id: string, count: number): Promise<string[]> {
+  return until(`${count} approvals`, async () => {
+    const { data } = await unwrap(client.api.GET("/v1/runtime/approvals"));
+    const found = data.filter((one) => one.agent_id === agent_id);
+    return found.length === count ? found.map(({ decision_id }) => decision_id) : undefined;
+  });
+}
+
+function resolve(id: string, body: Schemas["Resolve"]) {
+  return unwrap(client.api.POST("/v1/runtime/decisions/{id}/resolve", { params: { path: { id } }, body }));
+}
+
 describe("a decision", () => {
   it("is allow or deny, with the reason and the policies", async () => {
     const agent_id = newAgent();
@@ -45,6 +58,55 @@ describe("a decision", () => {
     const stranger = createClient({ url: inject("demo").base_url, apiKey: "wb_live_wrong" });
     const question = { agent_id: newAgent(), action: "files.read", onError: "allow", ...PATIENT } as const;
     await expect(stranger.decide(question)).rejects.toMatchObject({ status: 401 });
+  });
+});
+
+describe("a person", () => {
+  const refund = (agent_id: string) =>
+    ({
+      agent_id,
+      action: "payments.refund",
+      context: { amount: 2_000 },
+      onError: "allow",
+      approvalWaitMs: 30_000,
+      ...PATIENT,
+    }) as const;
+
+  it.each([
+    ["Not this one.", "Denied by a person: Not this one."],
+    [undefined, "Denied by a person."],
+  ])("who says no denies it, with their note: %s", async (note, reason) => {
+    const agent_id = newAgent();
+    const asked = client.decide(refund(agent_id));
+    const [id = ""] = await pending(agent_id, 1);
+    await resolve(id, { approve: false, ...(note && { note }) });
+    expect(await asked).toMatchObject({ decision: "deny", reason, decision_id: id, fallback: false });
+  });
+
+  it("is waited for although the connection breaks", async () => {
+    const { base_url, api_key } = inject("demo");
+    const door = await makeDoor();
+    door.open(base_url);
+    const agent_id = newAgent();
+    let waits = 0;
+    const away = createClient({
+      url: door.url,
+      apiKey: api_key,
+      fetch: (request) => {
+        if (request.method === "GET") waits += 1;
+        return fetch(request);
+      },
+    });
+    const asked = away.decide(refund(agent_id));
+    await until("a wait", () => waits > 0 || undefined);
+    door.shut();
+    await until("another", () => waits > 1 || undefined);
+    door.open(base_url);
+    const [id = ""] = await pending(agent_id, 1);
+    await resolve(id, { approve: true });
+    const answer = await asked;
+    door.remove();
+    expect(answer).toMatchObject({ decision: "allow", fallback: false });
   });
 });
 
@@ -105,21 +167,27 @@ describe("a guarded function", () => {
     for (const { decision_id } of calls) expect(decided).toContain(decision_id);
   });
 
-  it("does not run if it is denied", async () => {
+  it("does not run if it is denied, and that is recorded with the decision", async () => {
+    const agent_id = newAgent();
+    const recorder = new Recorder(client);
     let ran = false;
     const run = () => {
       ran = true;
     };
     const remove = client.guard(run, {
-      agent_id: newAgent(),
+      agent_id,
       action: "files.delete",
       onError: "allow",
+      recorder,
       ...PATIENT,
     });
     const error = await remove({}).catch((error) => error);
-    expect(error).toBeInstanceOf(NotAllowed);
-    expect(error).toMatchObject({ message: "deny: Files stay.", answer: { decision: "deny" } });
+    expect(error).toBeInstanceOf(Denied);
+    expect(error).toMatchObject({ message: "deny: Files stay.", decision: { decision: "deny" } });
     expect(ran).toBe(false);
+    expect(await recorder.close()).toBe(true);
+    const [call] = await collect(client.listEvents({ agent_id: [agent_id], event_type: ["tool_call"] }));
+    expect(call).toMatchObject({ result: "denied", decision_id: error.decision.decision_id });
   });
 
   it("gets the payload that a policy asks for", async () => {
@@ -144,23 +212,11 @@ describe("a guarded function", () => {
         approvalWaitMs,
         ...PATIENT,
       })({ amount: 2_000 });
-    await expect(refund(0)).rejects.toMatchObject({ answer: { decision: "escalate" } });
+    await expect(refund(0)).rejects.toMatchObject({ decision: { decision: "escalate" } });
 
     const paid = refund(30_000);
-    const waiting = () =>
-      unwrap(client.api.GET("/v1/runtime/approvals")).then(({ data }) =>
-        data.filter((one) => one.agent_id === agent_id),
-      );
-    const [, second] = await until("two approvals", async () => {
-      const found = await waiting();
-      return found.length === 2 ? found : undefined;
-    });
-    await unwrap(
-      client.api.POST("/v1/runtime/decisions/{id}/resolve", {
-        params: { path: { id: second?.decision_id ?? "" } },
-        body: { approve: true },
-      }),
-    );
+    const [, second = ""] = await pending(agent_id, 2);
+    await resolve(second, { approve: true });
     expect(await paid).toBe("paid 2000");
   });
 

@@ -52,6 +52,17 @@ describe("a recorder", () => {
     expect(faults).toMatchObject([[{ action: "one-word" }, "/action"]]);
   });
 
+  it("tells of the only event of a batch as well", async () => {
+    const faults: [NewEvent, object][] = [];
+    const recorder = new Recorder(demoClient(), {
+      onRejected: (...rejected) => faults.push(rejected),
+    });
+    recorder.record(event(newAgent(), { action: "one-word" }));
+    expect(await recorder.flush()).toBe(true);
+    expect(recorder.counts).toEqual({ recorded: 1, queued: 0, sent: 0, rejected: 1, dropped: 0 });
+    expect(faults).toMatchObject([[{ action: "one-word" }, { index: 0, pointer: "/action" }]]);
+  });
+
   it("drops and counts what does not fit, keeps what does, and takes nothing once it is closed", async () => {
     const door = await makeDoor();
     const recorder = new Recorder(createClient({ url: door.url, apiKey: "wb_live_any" }), {

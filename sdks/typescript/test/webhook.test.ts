@@ -61,6 +61,39 @@ describe("a delivery", () => {
     expect(delivery.json().event.event_type).toBe(delivery.eventType);
   });
 
+  it("has the type that was signed, whatever its header says, and none if its body is not one of ours", async () => {
+    const forged = { ...one.headers, "x-service-event": "another" };
+    const delivery = verifyWebhookNode({ headers: forged, body: bodyOf(one) }, options(one));
+    expect(delivery.eventType).toBe(one.headers["x-service-event"]);
+
+    const [secret = ""] = one.secrets;
+    const timestamp = new Date(one.now_unix_ms).toISOString();
+    const headers = async (body: string) => ({
+      ...forged,
+      "x-service-timestamp": timestamp,
+      "x-service-signature": await signWebhook({ secret, timestamp, body }),
+    });
+    for (const body of ["hello", "null", '{"event":{"event_type":1}}']) {
+      const signed = verifyWebhookNode({ headers: await headers(body), body }, options(one));
+      expect([signed.text, signed.eventType]).toEqual([body, undefined]);
+    }
+  });
+
+  it("has the id that was signed, if one was", () => {
+    const standard = CAPTURED.find(({ scheme }) => scheme === "standard") as Case;
+    const headers = { ...standard.headers, "x-service-delivery-id": "dlv_another" };
+    const delivery = verifyWebhookNode({ headers, body: bodyOf(standard) }, options(standard));
+    expect(delivery.id).toBe(standard.headers["webhook-id"]);
+  });
+
+  it("is refused if a header of its signature came twice", async () => {
+    for (const name of ["x-service-timestamp", "x-service-signature"]) {
+      const value = one.headers[name] ?? "";
+      const headers = { ...one.headers, [name]: [value, value] };
+      await expect(verifyWebhook({ headers, body: bodyOf(one) }, options(one))).rejects.toThrow(Refused);
+    }
+  });
+
   it("may come as a Request, with Headers, or with headers in any case", async () => {
     const { headers } = one;
     const body = bodyOf(one);

@@ -26,16 +26,19 @@ export interface VerifyOptions {
   scheme?: Scheme | undefined;
 }
 
-/** A delivery whose signature was verified. */
+/**
+ * A delivery whose signature was verified. It is of the timestamp and the body, and with `standard` of the id. Who has seen a
+ * delivery can send it again, until it is 300 s old, with other headers than these.
+ */
 export interface Delivery {
-  /** The same for every attempt: process it once. */
+  /** The same for every attempt: process it once. Signed with `standard` only; the event's own id is always signed. */
   id: string | undefined;
-  /** Counts the attempts, from 1. */
+  /** Counts the attempts, from 1. Not signed. */
   attempt: number | undefined;
-  /** Why it was sent: `match`, `summary`, `test`, `retry`, `resend` or `recover`. */
+  /** Why it was sent: `match`, `summary`, `test`, `retry`, `resend` or `recover`. Not signed. */
   trigger: string | undefined;
-  /** The type of the event, to route by. */
-  eventType: string | undefined;
+  /** The type of the event, to route by. From the body, so it is signed. */
+  readonly eventType: string | undefined;
   /** The body as it was signed. */
   text: string;
   /** The body, parsed. */
@@ -56,12 +59,15 @@ export function examine(received: Received, options: VerifyOptions): Question {
   const header = lookUp(received.headers);
   const body = bytesOf(received.body);
   const now = options.now ?? Date.now();
-  const asked = options.scheme === "standard" ? standard(header, body, now) : service(header, body, now);
+  const isStandard = options.scheme === "standard";
+  const asked = isStandard ? standard(header, body, now) : service(header, body, now);
   const delivery: Delivery = {
-    id: header("x-service-delivery-id") ?? header("webhook-id"),
+    id: header(isStandard ? "webhook-id" : "x-service-delivery-id"),
     attempt: Number(header("x-service-attempt")) || undefined,
     trigger: header("x-service-trigger"),
-    eventType: header("x-service-event"),
+    get eventType() {
+      return eventTypeIn(this.text);
+    },
     text: new TextDecoder("utf-8", { ignoreBOM: true }).decode(body),
     json() {
       return JSON.parse(this.text);
@@ -69,6 +75,16 @@ export function examine(received: Received, options: VerifyOptions): Question {
   };
   const keys = secrets.map(keyFor(options.scheme)).filter((key) => key !== undefined);
   return { ...asked, keys, delivery };
+}
+
+/** The type of the event in a body; none if the body is not one of ours. */
+function eventTypeIn(text: string): string | undefined {
+  try {
+    const type: unknown = JSON.parse(text).event.event_type;
+    return typeof type === "string" ? type : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The key that a secret is; none if it cannot be one. */
