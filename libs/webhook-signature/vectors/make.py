@@ -82,12 +82,13 @@ def service_cases():
     valid_body = delivery(NOON)
     valid = service_signature(SECRET, NOON, valid_body)
 
-    def given(name, why, code, timestamp=NOON, signature=valid, previous=None, body=valid_body,
+    def given(name, why, code, timestamp=NOON, signature=valid, previous=None, following=None, body=valid_body,
               secrets=(SECRET,), now_ms=NOW_MS):
         headers = {
             "x-service-timestamp": timestamp,
             "x-service-signature": signature,
             "x-service-signature-previous": previous,
+            "x-service-signature-next": following,
         }
         return case(name, why, list(secrets), headers, body, code, now_ms)
 
@@ -123,6 +124,7 @@ def service_cases():
     yield signed("valid_with_offset", "The same instant, written with an offset.", "accepted", timestamp="2026-01-15T13:00:00.000+01:00")
     yield given("same_instant_written_differently", "The text of the timestamp is signed, not the instant.", "signature_mismatch", timestamp="2026-01-15T12:00:00Z")
     yield signed("stale_in_utc_fresh_by_local_time", "The offset counts.", "timestamp_outside_window", timestamp="2026-01-15T12:00:00.000+01:00")
+    yield signed("stale_by_two_millennia", "The year 0000 is a year, and not near.", "timestamp_outside_window", timestamp="0000-01-15T12:00:00.000Z")
 
     yield given("timestamp_missing", "No header.", "timestamp_missing", timestamp=None)
     yield given("everything_missing", "The timestamp is asked for first.", "timestamp_missing", timestamp=None, signature=None)
@@ -137,6 +139,9 @@ def service_cases():
         ("ten_fraction_digits", "Parsers disagree about it.", "2026-01-15T12:00:00.0000000000Z"),
         ("impossible_date", "2026 is no leap year.", "2026-02-29T12:00:00.000Z"),
         ("leap_second", "Parsers disagree about it.", "2026-01-15T11:59:60.000Z"),
+        ("hour_24", "Parsers disagree about it.", "2026-01-15T24:00:00.000+12:00"),
+        ("offset_of_24_hours", "An offset is at most 23:59.", "2026-01-16T12:00:00.000+24:00"),
+        ("offset_of_60_minutes", "An offset is at most 23:59, with minutes below 60.", "2026-01-15T13:00:00.000+00:60"),
         ("trailing_text", "Nothing may follow the offset.", NOON + "x"),
     ]:
         yield signed(f"timestamp_unparseable_{name}", why, "timestamp_unparseable", timestamp=timestamp)
@@ -176,8 +181,10 @@ def service_cases():
     yield signed("rotation_receiver_knows_both_sender_uses_new", "Any one of the secrets is enough.", "accepted", secret=NEW_SECRET, secrets=(NEW_SECRET, SECRET))
     yield signed("rotation_receiver_knows_both_sender_uses_old", "Any one of the secrets is enough.", "accepted", secret=SECRET, secrets=(NEW_SECRET, SECRET))
     yield signed("rotation_receiver_knows_only_the_old", "The previous signature is enough.", "accepted", secret=NEW_SECRET, previous=valid)
+    yield given("rotation_receiver_knows_only_the_next", "The next signature is enough.", "accepted", following=service_signature(NEW_SECRET, NOON, valid_body), secrets=(NEW_SECRET,))
     yield signed("rotation_is_over", "The old secret is no longer used.", "signature_mismatch", secret=NEW_SECRET)
     yield signed("previous_signature_wrong", "A previous signature is checked like the other.", "signature_mismatch", secret=NEW_SECRET, previous=service_signature(WRONG_SECRET, NOON, valid_body))
+    yield signed("next_signature_wrong", "A next signature is checked like the other.", "signature_mismatch", secret=NEW_SECRET, following=service_signature(WRONG_SECRET, NOON, valid_body))
 
 
 def standard_cases():
@@ -247,7 +254,8 @@ def standard_cases():
 
 # The rules once more, as plainly as possible.
 
-RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII)
+TIME = r"(?:[01]\d|2[0-3]):[0-5]\d"
+RFC3339 = re.compile(rf"(\d{{4}}-\d\d-\d\dT{TIME}:\d\d)(?:\.(\d{{1,9}}))?(Z|[+-]{TIME})", re.ASCII)
 
 
 def judge_service(secrets, headers, body, now_ms):
@@ -256,13 +264,15 @@ def judge_service(secrets, headers, body, now_ms):
         return "timestamp_missing"
     parts = RFC3339.fullmatch(timestamp)
     try:
-        at = datetime.datetime.fromisoformat(parts[1] + parts[3].replace("Z", "+00:00"))
+        # Python has no year 0, which is a leap year and long ago, and so is the year 400.
+        local = re.sub("^0000", "0400", parts[1])
+        at = datetime.datetime.fromisoformat(local + parts[3].replace("Z", "+00:00"))
     except (TypeError, ValueError):
         return "timestamp_unparseable"
     at_ms = at.timestamp() * 1000 + int((parts[2] or "0").ljust(9, "0")) / 1e6
     if abs(now_ms - at_ms) > WINDOW_MS:
         return "timestamp_outside_window"
-    names = ("x-service-signature", "x-service-signature-previous")
+    names = ("x-service-signature", "x-service-signature-previous", "x-service-signature-next")
     received = [headers[name] for name in names if name in headers]
     if not received:
         return "signature_missing"

@@ -65,11 +65,13 @@ def process() -> None:
     """The receiver's own work goes here. It may be slow."""
     seen: dict[str, None] = {}
     while (delivery := deliveries.get()) is not None:
-        if delivery.id in seen:
-            continue
-        seen[delivery.id] = None
-        if len(seen) > IDS_KEPT_MAX:
-            del seen[next(iter(seen))]
+        # What has no id cannot be told from another delivery, so it is processed.
+        if delivery.id is not None:
+            if delivery.id in seen:
+                continue
+            seen[delivery.id] = None
+            if len(seen) > IDS_KEPT_MAX:
+                del seen[next(iter(seen))]
         print(delivery.id, delivery.event_type, delivery.body.decode(), flush=True)
 
 

@@ -75,6 +75,7 @@ class Wire:
     def __init__(self, to: tuple[str, int]) -> None:
         self.to = to
         self.loses_answers = False
+        self.other_answers: list[bytes] = []
         self.requests_lost = 0
         self.statuses: Counter[str] = Counter()
         self._connections: list[_Connection] = []
@@ -129,12 +130,60 @@ class _Connection:
             while data := source.recv(65536):
                 if is_answer and data.startswith(b"HTTP/1.1 "):
                     self._wire.statuses[data[9:12].decode()] += 1
+                if is_answer and self._wire.other_answers:
+                    target.sendall(self._wire.other_answers.pop(0))
+                    break
                 if is_answer and self._wire.loses_answers:
                     self._wire.requests_lost += 1
                     break
                 target.sendall(data)
         _end(source)
         _end(target)
+
+
+class Peer:
+    """Somebody at the service's address who is not the service: says this, and then this again and again."""
+
+    def __init__(self, answer: bytes | None, drip: bytes = b"") -> None:
+        self._answer = answer
+        self._drip = drip
+        self._ended = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.connections: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        _end(self._listener)
+        self._listener.close()
+        for one in self.connections:
+            one.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                one, _ = self._listener.accept()
+                self.connections.append(one)
+                threading.Thread(target=self._talk, args=(one,), daemon=True).start()
+
+    def _talk(self, one: socket.socket) -> None:
+        if self._answer is None:
+            return
+        with one, contextlib.suppress(OSError):
+            one.recv(65536)
+            one.sendall(self._answer)
+            while self._drip and not self._ended.wait(0.1):
+                one.sendall(self._drip)
+
+
+def answering(status: str, body: bytes, *headers: str) -> bytes:
+    """A whole response."""
+    head = "\r\n".join([f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers])
+    return f"{head}\r\n\r\n".encode() + body
 
 
 def _end(one: socket.socket) -> None:

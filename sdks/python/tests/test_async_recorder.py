@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 
-from server import Wire
+from server import Peer, Wire
 from trail import event, numbers
 
 from watchbell import AsyncRecorder, Lost, Watchbell
+from watchbell.outbox import CUT_SHORT, OUT_OF_TIME
 
 
 async def test_what_is_recorded_is_in_the_trail_after_a_flush(client: Watchbell, agent: str) -> None:
@@ -83,6 +84,27 @@ async def test_a_full_queue_can_hold_up_who_records(client: Watchbell, agent: st
         await asyncio.wait_for(working, 30)
         assert await recorder.flush(30)
     assert numbers(client, agent) == list(range(20))
+
+
+async def test_an_event_that_will_never_fit_holds_nobody_up(agent: str) -> None:
+    async with AsyncRecorder(queue_bytes=100, when_full="block") as recorder:
+        await asyncio.wait_for(recorder.record(event(agent, 1)), 20)
+        assert (recorder.counts.lost, recorder.counts.waiting) == (1, 0)
+
+
+async def test_closing_tells_of_all_that_is_not_known_to_be_sent(agent: str) -> None:
+    lost: list[Lost] = []
+    with Peer(None) as peer:
+        recorder = AsyncRecorder(peer.url, on_lost=lost.append, batch_events=1)
+        for n in range(2):
+            await recorder.record(event(agent, n))
+        deadline = time.monotonic() + 20
+        while not peer.connections:
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.01)
+        await recorder.close(0)
+    assert [(one.reason, len(one.events)) for one in lost] == [(CUT_SHORT, 1), (OUT_OF_TIME, 1)]
+    assert (recorder.counts.lost, recorder.counts.waiting) == (2, 0)
 
 
 async def test_nothing_is_raised_into_the_agent(client: Watchbell, agent: str) -> None:

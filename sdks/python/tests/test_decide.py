@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from server import Wire
+from server import Peer, Wire, answering
 from trail import PATIENT_S
 
 from watchbell import ApiError, AsyncWatchbell, Unreachable, Watchbell
@@ -62,37 +59,20 @@ def test_a_question_that_is_wrong_is_raised_whatever_the_mode(client: Watchbell)
         assert refused.value.status == 422
 
 
-@contextlib.contextmanager
-def listening(answer: bytes | None) -> Iterator[str]:
-    """Somebody at the service's address who is not the service: says this, or nothing."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    held = []
-
-    def accept() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                one, _ = listener.accept()
-                held.append(one)
-                if answer is not None:
-                    one.recv(65536)
-                    one.sendall(answer)
-                    one.close()
-
-    threading.Thread(target=accept, daemon=True).start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    listener.shutdown(socket.SHUT_RDWR)
-    listener.close()
-    for one in held:
-        one.close()
+ANSWERS = {
+    "silent": None,
+    "closes": b"",
+    "html": answering("200 OK", b"<html>"),
+    "deep": answering("200 OK", b"[" * 100_000),
+    "gateway": answering("502 Bad Gateway", b""),
+    "words": answering("503 Service Unavailable", b'{"errors":["no healthy upstream"],"code":7,"detail":null}'),
+    "no list": answering("503 Service Unavailable", b'{"errors":null}'),
+}
 
 
-HTML = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"
-GATEWAY = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"
-
-
-@pytest.mark.parametrize("answer", [None, HTML, GATEWAY, b""], ids=["silent", "html", "gateway", "closes"])
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 def test_who_cannot_answer_gives_the_fail_mode_in_time(answer: bytes | None) -> None:
-    with listening(answer) as url, Watchbell(url) as client:
+    with Peer(answer) as peer, Watchbell(peer.url) as client:
         question: dict[str, Any] = {"agent_id": "a", "action": "files.read"}
         for mode in ("deny", "allow"):
             started = time.monotonic()
@@ -106,12 +86,21 @@ def test_who_cannot_answer_gives_the_fail_mode_in_time(answer: bytes | None) -> 
 
 
 async def test_who_cannot_answer_gives_the_fail_mode_in_time_asynchronously() -> None:
-    with listening(None) as url:
-        async with AsyncWatchbell(url) as client:
+    with Peer(None) as peer:
+        async with AsyncWatchbell(peer.url) as client:
             started = time.monotonic()
             decision = await client.decide(agent_id="a", action="files.read", on_error="deny", timeout=0.3)
             assert time.monotonic() - started < 0.3 + SLACK_S
             assert (decision.decision, decision.fallback) == ("deny", True)
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"])
+def test_who_answers_without_end_gives_the_fail_mode_in_time(head: bytes) -> None:
+    with Peer(head, drip=b"a: b\r\n") as peer, Watchbell(peer.url) as client:
+        started = time.monotonic()
+        decision = client.decide(agent_id="a", action="files.read", on_error="deny", timeout=0.5)
+        assert 0.5 <= time.monotonic() - started < 0.5 + SLACK_S
+        assert (decision.decision, decision.fallback) == ("deny", True)
 
 
 def test_a_server_that_is_down_gives_the_fail_mode_and_is_asked_again_when_it_is_up(wire: Wire) -> None:

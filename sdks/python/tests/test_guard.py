@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -148,6 +149,18 @@ async def test_each_kind_of_function_has_its_kind_of_client(client: Watchbell, a
         guard("a.b", client=client, on_error="deny", timeout=PATIENT_S)(coroutine)
     with pytest.raises(TypeError, match="Watchbell"):
         guard("a.b", client=async_client, on_error="deny", timeout=PATIENT_S)(function)
+
+
+def test_a_generator_is_refused_as_it_would_be_recorded_before_it_ran() -> None:
+    def lines() -> Iterator[str]:
+        yield "a"
+
+    async def lines_asynchronously() -> AsyncIterator[str]:
+        yield "a"
+
+    for function in (lines, lines_asynchronously):
+        with pytest.raises(TypeError, match="is a generator"):
+            guard("files.read", on_error="deny")(function)
 
 
 def test_arguments_that_are_not_json_are_said_before_anything_happens(client: Watchbell, agent: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,10 +12,11 @@ import time
 from collections.abc import Callable
 
 import pytest
-from server import Server, Wire, running
+from server import Peer, Server, Wire, answering, running
 from trail import event, numbers
 
 from watchbell import Lost, Recorder, Watchbell
+from watchbell.outbox import CUT_SHORT, OUT_OF_TIME
 
 
 def until(condition: Callable[[], bool], seconds: float = 20) -> None:
@@ -93,6 +95,36 @@ def test_answers_that_are_lost_make_nothing_appear_twice(client: Watchbell, agen
     assert numbers(client, agent) == list(range(100))
 
 
+ID = {"id": "evt_1"}
+WRONG = {"code": "FIELD_UNKNOWN", "pointer": "/colour", "detail": "?"}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        "<html>",
+        {},
+        {"events": [], "rejected": []},
+        {"events": ID, "rejected": [7]},
+        {"events": [ID], "rejected": [{"index": 2, **WRONG}]},
+        {"events": [ID], "rejected": [{"index": 0.5, **WRONG}]},
+    ],
+    ids=str,
+)
+def test_an_answer_that_is_not_the_services_loses_nothing(
+    client: Watchbell, agent: str, wire: Wire, answer: object
+) -> None:
+    wire.other_answers = [answering("200 OK", json.dumps(answer).encode())]
+    with Recorder(wire.url, batch_seconds=0.01, batch_events=2) as recorder:
+        for n in range(2):
+            recorder.record(event(agent, n))
+        assert recorder.flush(20)
+        assert (recorder.counts.sent, recorder.counts.lost) == (2, 0)
+    assert wire.other_answers == []
+    assert numbers(client, agent) == [0, 1]
+
+
 def test_it_waits_as_long_as_it_is_told_to(agent: str) -> None:
     with running({"WATCHBELL__LIMITS__INGEST": "1/4s"}) as server:
         wire = Wire(server.address)
@@ -154,6 +186,16 @@ def test_a_full_queue_can_hold_up_who_records(client: Watchbell, agent: str, wir
     assert numbers(client, agent) == list(range(20))
 
 
+def test_an_event_that_will_never_fit_holds_nobody_up(agent: str) -> None:
+    lost: list[Lost] = []
+    with Recorder(queue_bytes=100, when_full="block", on_lost=lost.append) as recorder:
+        work = threading.Thread(target=recorder.record, args=(event(agent, 1),), daemon=True)
+        work.start()
+        work.join(20)
+        assert not work.is_alive()
+    assert [one.reason for one in lost] == ["it is larger than the whole queue"]
+
+
 def test_nothing_is_raised_into_the_agent(client: Watchbell, agent: str) -> None:
     lost: list[Lost] = []
 
@@ -199,12 +241,34 @@ def test_closing_in_vain_takes_its_time_and_no_longer(agent: str, wire: Wire) ->
     wire.mend()
 
 
+def test_closing_tells_of_all_that_is_not_known_to_be_sent(agent: str, caplog: pytest.LogCaptureFixture) -> None:
+    lost: list[Lost] = []
+    with Peer(None) as peer:
+        recorder = Recorder(peer.url, on_lost=lost.append, batch_events=1, queue_events=3)
+        recorder.record(event(agent, 0))
+        until(lambda: len(peer.connections) == 1)
+        for n in range(1, 6):
+            recorder.record(event(agent, n))
+        recorder.close(0)
+    told = {one.reason: [each["metadata"]["n"] for each in one.events] for one in lost}
+    assert told == {"the queue is full": [5], CUT_SHORT: [0], OUT_OF_TIME: [1, 2]}
+    counts = recorder.counts
+    assert (counts.recorded, counts.sent, counts.lost, counts.waiting) == (6, 0, 6, 0)
+    # The log speaks rarely, but in the end it has told of all.
+    assert sum(int(one.getMessage().split()[0]) for one in caplog.records) == 6
+
+
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
 
 
-def test_what_waits_is_sent_at_exit(client: Watchbell, agent: str) -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_what_waits_is_sent_at_exit(
+    server: Server, client: Watchbell, agent: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name is resolved at a time when threads take no more work."""
+    monkeypatch.setenv("WATCHBELL_URL", f"http://{host}:{server.address[1]}")
     run(
         """
 import sys
@@ -224,13 +288,16 @@ def test_after_a_fork_each_process_sends_its_own(client: Watchbell, agent: str) 
     run(
         """
 import os, sys
-from watchbell import Recorder
+from watchbell import Recorder, Watchbell
+client = Watchbell()
+client.rules.create(name=sys.argv[1], match={"agent_id": ["nobody"]}, url="http://127.0.0.1:9/")
 recorder = Recorder(batch_seconds=3600)
 def record(n):
     recorder.record({"event_type": "tool_call", "agent_id": sys.argv[1], "action": "a.b", "result": "success",
                      "metadata": {"n": n}})
 record(0)
 child = os.fork()
+assert sys.argv[1] in [rule["name"] for rule in client.rules.list()]
 record(1 if child else 2)
 if child:
     assert os.waitpid(child, 0)[1] == 0

@@ -6,7 +6,7 @@ import pytest
 
 from watchbell.calls import Answer, Call, Came, Pause
 from watchbell.errors import Unreachable
-from watchbell.retries import DELAY_S_MAX, ask, delay_s, is_transient
+from watchbell.retries import DELAY_S_MAX, RETRY_AFTER_S_MAX, ask, delay_s, is_transient
 from watchbell.tool_calls import action_of
 
 BUSY = Answer(503, {}, b"")
@@ -25,6 +25,9 @@ DONE = Answer(202, {}, b"")
         (LIMITED, 0, 0.0, 7.0),
         (LIMITED, 5, 1.0, 8.4),
         (Answer(429, {"retry-after": "soon"}, b""), 0, 0.0, 0.25),
+        (Answer(503, {"retry-after": "300"}, b""), 0, 0.0, 300.0),
+        (Answer(503, {"retry-after": "86400"}, b""), 0, 0.0, RETRY_AFTER_S_MAX),
+        (Answer(503, {"retry-after": "9" * 400}, b""), 0, 1.0, 360.0),
     ],
 )
 def test_how_long_is_waited(came: Came, repeats: int, chance: float, seconds: float) -> None:

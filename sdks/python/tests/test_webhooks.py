@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from watchbell import Refused, verify_webhook
+from watchbell import Delivery, Refused, verify_webhook
 
 ROOT = Path(__file__).parents[3]
 VECTORS = ROOT / "libs/webhook-signature/vectors"
@@ -51,6 +51,21 @@ def test_what_a_real_server_sent_is_accepted_and_anything_else_is_not(delivery: 
     for either in (headers, standard):
         with pytest.raises(Refused, match="another body"):
             verify_webhook(either, body.replace(b"denied", b"allowed"), CAPTURED["secret"], now)
+
+
+def test_only_what_is_signed_is_believed() -> None:
+    delivery = CAPTURED["deliveries"][0]
+    body, now = base64.b64decode(delivery["body_base64"]), CAPTURED["received_at_unix_ms"] / 1000
+    headers = {**delivery["headers"], "x-service-event": "other", "x-service-delivery-id": "dlv_other"}
+
+    assert verify_webhook(headers, body, CAPTURED["secret"], now).event_type == json.loads(body)["event"]["event_type"]
+    without_id = {name: value for name, value in headers.items() if not name.endswith("-id")}
+    assert verify_webhook(without_id, body, CAPTURED["secret"], now).id is None
+    standard = {name: value for name, value in headers.items() if not name.startswith("x-service-")}
+    unsigned = {**standard, "x-service-delivery-id": "dlv_other"}
+    assert verify_webhook(unsigned, body, CAPTURED["secret"], now).id == headers["webhook-id"]
+    for other in (b"", b"[]", b"{}", b'{"event":[]}', b'{"event":{"event_type":1}}', b"[" * 100_000):
+        assert Delivery(None, other).event_type is None
 
 
 def test_writing_the_body_again_is_noticed() -> None:

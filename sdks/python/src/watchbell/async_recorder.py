@@ -8,7 +8,7 @@ from types import TracebackType
 
 from .errors import Unreachable
 from .events import Event
-from .outbox import OUT_OF_TIME, Batch, Counts, Limits, OnLost, Outbox, WhenFull, deliver, line
+from .outbox import OUT_OF_TIME, WHY_NO_ROOM, Batch, Counts, Limits, OnLost, Outbox, WhenFull, deliver, line
 from .recorder import CLOSE_TIMEOUT_S, JOIN_MARGIN_S
 from .settings import Settings
 from .transport import AsyncTransport
@@ -53,12 +53,12 @@ class AsyncRecorder:
     async def _record(self, event: Event) -> None:
         written = line(event)
         async with self._changed:
-            while self._when_full == "block" and not self._closed and not self._outbox.has_room(written):
+            while (room := self._outbox.room(written)) == "later" and self._when_full == "block" and not self._closed:
                 await self._changed.wait()
             if self._closed:
                 self._outbox.lose("the recorder is closed", [event])
-            elif not self._outbox.has_room(written):
-                self._outbox.lose("the queue is full", [event])
+            elif room != "now":
+                self._outbox.lose(WHY_NO_ROOM[room], [event])
             else:
                 self._start()
                 self._outbox.put(written)
@@ -87,7 +87,7 @@ class AsyncRecorder:
         if self._task is not None:
             await asyncio.wait([self._task], timeout=timeout + JOIN_MARGIN_S)
             self._task.cancel()
-        self._outbox.give_up(OUT_OF_TIME)
+        self._outbox.give_up()
         await self._transport.close()
 
     @property
@@ -127,7 +127,7 @@ class AsyncRecorder:
                 if due_in is None and self._closed:
                     return None
                 await self._wait(due_in)
-            self._outbox.give_up(OUT_OF_TIME)
+            self._outbox.give_up()
             self._changed.notify_all()
             return None
 

@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from .errors import ApiError, Unreachable
+from .errors import NOT_THE_SERVICE, ApiError, Unreachable
 
 Params = Mapping[str, Any]
 """Query parameters. A list is a parameter given more than once; `None` is one that is not given."""
@@ -74,8 +74,8 @@ class Answer:
             raise ApiError.read(self.status, self.headers, self.body)
         try:
             return json.loads(self.body) if self.body else None
-        except ValueError:
-            raise Unreachable("something that is not the service answered") from None
+        except (ValueError, RecursionError):
+            raise Unreachable(NOT_THE_SERVICE) from None
 
 
 @dataclass(frozen=True)

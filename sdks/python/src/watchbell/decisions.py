@@ -9,7 +9,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from .calls import Call, Came, Flow, Pause, encode
-from .errors import ApiError, Unreachable, WatchbellError
+from .errors import NOT_THE_SERVICE, ApiError, Unreachable, WatchbellError
 from .retries import delay_s, is_transient, settled
 
 Verdict = Literal["allow", "deny", "modify", "escalate"]
@@ -88,7 +88,7 @@ class Decision:
     @classmethod
     def read(cls, question: Question, body: Any) -> Decision:
         if not isinstance(body, dict) or not body.keys() >= {"decision", "reason", "decision_id"}:
-            raise Unreachable("something that is not the service answered")
+            raise Unreachable(NOT_THE_SERVICE)
         return cls(
             decision=body["decision"],
             reason=body["reason"],

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from .decisions import Decision
 
 
+NOT_THE_SERVICE = "something that is not the service answered"
+
+
 class WatchbellError(Exception):
     """What all errors of this package are."""
 
@@ -23,10 +26,10 @@ class ApiError(WatchbellError):
 
     def __init__(self, status: int, problem: Mapping[str, Any], retry_after_s: float | None) -> None:
         self.status = status
-        self.code: str = problem.get("code", "")
-        self.detail: str = problem.get("detail", "")
-        self.request_id: str = problem.get("request_id", "")
-        self.errors: list[dict[str, Any]] = problem.get("errors", [])
+        self.code = _text(problem, "code")
+        self.detail = _text(problem, "detail")
+        self.request_id = _text(problem, "request_id")
+        self.errors = _faults(problem)
         self.retry_after_s = retry_after_s
         faults = "; ".join(f"{fault.get('pointer')}: {fault.get('detail')}" for fault in self.errors)
         said = " ".join(part for part in (self.code, self.detail, faults) if part)
@@ -37,12 +40,22 @@ class ApiError(WatchbellError):
         """What a response says that is not a success; something between us may have written it."""
         try:
             problem = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             problem = {}
         if not isinstance(problem, dict):
             problem = {}
         seconds = headers.get("retry-after", "")
         return cls(status, problem, float(seconds) if seconds.isdecimal() else None)
+
+
+def _text(problem: Mapping[str, Any], name: str) -> str:
+    value = problem.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _faults(problem: Mapping[str, Any]) -> list[dict[str, Any]]:
+    faults = problem.get("errors")
+    return [fault for fault in faults if isinstance(fault, dict)] if isinstance(faults, list) else []
 
 
 class Denied(WatchbellError):

@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 from urllib.parse import quote
 
 from .calls import Call, Params, encode
+from .errors import NOT_THE_SERVICE, Unreachable
 
 PATH = "/v1/audit/events"
 
@@ -55,9 +56,17 @@ class Sent:
     rejected: list[Rejected]
 
     @classmethod
-    def read(cls, body: Mapping[str, Any]) -> Sent:
-        rejected = [Rejected(**{name: one.get(name) for name in _REJECTED}) for one in body["rejected"]]
-        return cls([event["id"] for event in body["events"]], rejected)
+    def read(cls, body: Any) -> Sent:
+        try:
+            rejected = [Rejected(**{name: one.get(name) for name in _REJECTED}) for one in body["rejected"]]
+            return cls([event["id"] for event in body["events"]], rejected)
+        except (AttributeError, KeyError, TypeError):
+            raise Unreachable(NOT_THE_SERVICE) from None
+
+    def accounts_for(self, events: int) -> bool:
+        """It says of each of so many events what became of it."""
+        are_places = all(isinstance(one.index, int) and 0 <= one.index < events for one in self.rejected)
+        return are_places and len(self.ids) + len(self.rejected) == events
 
 
 _REJECTED = tuple(Rejected.__dataclass_fields__)

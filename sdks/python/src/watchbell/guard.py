@@ -41,10 +41,13 @@ def guard(
     changed; one that was removed gets its default. What the function cannot be called with is `Denied`.
 
     A blocking function takes a `Watchbell`, a coroutine function an `AsyncWatchbell`; without one it is made
-    from the environment at the first call.
+    from the environment at the first call. A generator cannot be guarded, because it has done nothing yet when
+    the call returns.
     """
 
     def decorate(function: F) -> F:
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(f"{function.__name__} is a generator; guard the function that uses what it yields")
         kind = AsyncWatchbell if inspect.iscoroutinefunction(function) else Watchbell
         if client is not None and not isinstance(client, kind):
             raise TypeError(f"{function.__name__} needs a client of type {kind.__name__}")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from .calls import Came, Flow, Pause, encode
-from .errors import WatchbellError
+from .errors import NOT_THE_SERVICE, Unreachable, WatchbellError
 from .events import Event, Rejected, Sent, send_lines
 from .retries import delay_s, is_transient, settled
 
@@ -29,8 +29,13 @@ LOG_PAUSE_S = 10.0
 """A queue that is full loses event after event; the log says so this often, with the number."""
 
 OUT_OF_TIME = "the recorder was closed before they could be sent"
+CUT_SHORT = "the recorder was closed while they were being sent; they may be in the trail"
 
 WhenFull = Literal["drop", "block"]
+
+Room = Literal["now", "later", "never"]
+
+WHY_NO_ROOM: dict[Room, str] = {"later": "the queue is full", "never": "it is larger than the whole queue"}
 
 
 @dataclass(frozen=True)
@@ -86,21 +91,29 @@ class Outbox:
         """Begins anew, with nothing in it."""
         self._queue: deque[bytes] = deque()
         self._bytes = 0
-        self._in_flight = 0
+        self._in_flight: Batch = []
         self._oldest_at = 0.0
         self._hurry_to = 0
         self._log_at = 0.0
         self._unlogged = 0
+        self._last_reason = ""
         self.accepted = self.settled = 0
         self._recorded = self._sent = self._lost = 0
 
     @property
     def counts(self) -> Counts:
-        return Counts(self._recorded, self._sent, self._lost, len(self._queue) + self._in_flight)
+        return Counts(self._recorded, self._sent, self._lost, self._waiting)
 
-    def has_room(self, line: bytes) -> bool:
-        in_queue = len(self._queue) + self._in_flight
-        return in_queue < self._limits.queue_events and self._bytes + len(line) <= self._limits.queue_bytes
+    @property
+    def _waiting(self) -> int:
+        return len(self._queue) + len(self._in_flight)
+
+    def room(self, line: bytes) -> Room:
+        """When there is room for this event."""
+        if len(line) > self._limits.queue_bytes:
+            return "never"
+        has_bytes = self._bytes + len(line) <= self._limits.queue_bytes
+        return "now" if has_bytes and self._waiting < self._limits.queue_events else "later"
 
     def put(self, line: bytes) -> None:
         """Takes an event that there is room for."""
@@ -140,12 +153,14 @@ class Outbox:
                 break
             batch.append(self._queue.popleft())
         self._oldest_at = time.monotonic()
-        self._in_flight = len(batch)
+        self._in_flight = batch
         return batch
 
     def settle(self, batch: Batch, came: Sent | WatchbellError) -> None:
-        """Counts what became of a batch."""
-        self._in_flight = 0
+        """Counts what became of a batch, unless it was given up meanwhile."""
+        if self._in_flight is not batch:
+            return
+        self._in_flight = []
         self._bytes -= sum(map(len, batch))
         self.settled += len(batch)
         if isinstance(came, WatchbellError):
@@ -155,24 +170,31 @@ class Outbox:
         for one in came.rejected:
             self._tell(_why(one), _parsed([batch[one.index]]))
 
-    def give_up(self, reason: str) -> None:
-        """Loses all that waits."""
-        rest = list(self._queue)
+    def give_up(self) -> None:
+        """Loses all that waits: nothing is sent any more."""
+        sending, rest = self._in_flight, list(self._queue)
+        self._in_flight = []
         self._queue.clear()
-        self._bytes -= sum(map(len, rest))
-        self.settled += len(rest)
-        if rest:
-            self._tell(reason, _parsed(rest))
-        if self._in_flight:
-            log.warning("%d event(s) may not have been recorded: %s", self._in_flight, reason)
+        self._bytes = 0
+        self.settled += len(sending) + len(rest)
+        for reason, lines in ((CUT_SHORT, sending), (OUT_OF_TIME, rest)):
+            if lines:
+                self._tell(reason, _parsed(lines))
+        self.log_lost()
+
+    def log_lost(self) -> None:
+        """Says how many were lost since the log last said so, whether or not that is long ago."""
+        if self._unlogged:
+            log.warning("%d event(s) not recorded: %s", self._unlogged, self._last_reason)
+            self._log_at = time.monotonic() + LOG_PAUSE_S
+            self._unlogged = 0
 
     def _tell(self, reason: str, events: Sequence[Mapping[str, Any]]) -> None:
         self._lost += len(events)
         self._unlogged += len(events)
+        self._last_reason = reason
         if time.monotonic() >= self._log_at:
-            log.warning("%d event(s) not recorded: %s", self._unlogged, reason)
-            self._log_at = time.monotonic() + LOG_PAUSE_S
-            self._unlogged = 0
+            self.log_lost()
         if self._on_lost is not None:
             try:
                 self._on_lost(Lost(reason, events))
@@ -190,17 +212,21 @@ def deliver(batch: Batch) -> Flow[Sent | WatchbellError]:
     """Sends a batch until it is taken or refused, however long that takes: what comes meanwhile waits in a
     queue that has an end."""
     repeats = 0
-    while is_transient(came := (yield send_lines(batch))):
+    while True:
+        came = yield send_lines(batch)
+        became = _became(batch, came)
+        if not is_transient(came) and not isinstance(became, Unreachable):
+            return became
         yield Pause(delay_s(repeats, came))
         repeats += 1
-    return _became(came)
 
 
-def _became(came: Came) -> Sent | WatchbellError:
+def _became(batch: Batch, came: Came) -> Sent | WatchbellError:
     try:
-        return Sent.read(settled(came).json())
+        sent = Sent.read(settled(came).json())
     except WatchbellError as error:
         return error
+    return sent if sent.accounts_for(len(batch)) else Unreachable(NOT_THE_SERVICE)
 
 
 def _parsed(lines: Sequence[bytes]) -> list[Mapping[str, Any]]:

@@ -11,14 +11,14 @@ from types import TracebackType
 
 from .errors import Unreachable
 from .events import Event
-from .outbox import OUT_OF_TIME, Batch, Counts, Limits, OnLost, Outbox, WhenFull, deliver, line
+from .outbox import OUT_OF_TIME, WHY_NO_ROOM, Batch, Counts, Limits, OnLost, Outbox, WhenFull, deliver, line
 from .settings import Settings
-from .transport import Transport
+from .transport import Transport, background
 
 CLOSE_TIMEOUT_S = 5.0
 
 JOIN_MARGIN_S = 0.5
-"""A request may be on its way when the time is over; what became of it is then not known any more."""
+"""A request may be on its way when the time is over; after this its events count as lost."""
 
 
 class Recorder:
@@ -70,12 +70,12 @@ class Recorder:
     def _record(self, event: Event) -> None:
         written = line(event)
         with self._changed:
-            while self._when_full == "block" and not self._closed and not self._outbox.has_room(written):
+            while (room := self._outbox.room(written)) == "later" and self._when_full == "block" and not self._closed:
                 self._changed.wait()
             if self._closed:
                 self._outbox.lose("the recorder is closed", [event])
-            elif not self._outbox.has_room(written):
-                self._outbox.lose("the queue is full", [event])
+            elif room != "now":
+                self._outbox.lose(WHY_NO_ROOM[room], [event])
             else:
                 self._start()
                 self._outbox.put(written)
@@ -101,7 +101,8 @@ class Recorder:
         if thread is not None:
             thread.join(timeout + JOIN_MARGIN_S)
         with self._changed:
-            self._outbox.give_up(OUT_OF_TIME)
+            self._outbox.give_up()
+            self._changed.notify_all()
         self._transport.close()
 
     @property
@@ -120,6 +121,7 @@ class Recorder:
 
     def _start(self) -> None:
         if self._thread is None:
+            background.start()
             self._thread = threading.Thread(target=self._work, name="watchbell-recorder", daemon=True)
             self._thread.start()
 
@@ -143,7 +145,7 @@ class Recorder:
                 if due_in is None and self._closed:
                     return None
                 self._changed.wait(due_in)
-            self._outbox.give_up(OUT_OF_TIME)
+            self._outbox.give_up()
             self._changed.notify_all()
             return None
 
@@ -170,6 +172,8 @@ def _after_fork() -> None:
 def _at_exit() -> None:
     for recorder in list(_recorders):
         recorder.close()
+        with recorder._changed:
+            recorder._outbox.log_lost()
 
 
 atexit.register(_at_exit)

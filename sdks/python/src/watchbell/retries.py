@@ -13,6 +13,8 @@ TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
 
 FIRST_DELAY_S = 0.25
 DELAY_S_MAX = 15.0
+RETRY_AFTER_S_MAX = 300.0
+"""Who says a longer `Retry-After` is asked again after this, as maintenance often ends early and queues are finite."""
 JITTER = 0.2
 """Clients that were refused together come back apart, by up to a fifth of the delay."""
 
@@ -23,13 +25,13 @@ def is_transient(came: Came) -> bool:
 
 
 def delay_s(repeats: int, came: Came, chance: Callable[[], float] = random.random) -> float:
-    """How long to wait before the next repeat: what the service asked for and never less, else twice as
-    long as before."""
+    """How long to wait before the next repeat: what the service asked for, up to `RETRY_AFTER_S_MAX`, and never
+    less; else twice as long as before."""
     asked_for = None
     if isinstance(came, Answer):
         asked_for = ApiError.read(came.status, came.headers, b"").retry_after_s
     own = min(FIRST_DELAY_S * 2.0 ** min(repeats, 10), DELAY_S_MAX)
-    return (own if asked_for is None else asked_for) * (1 + JITTER * chance())
+    return (own if asked_for is None else min(asked_for, RETRY_AFTER_S_MAX)) * (1 + JITTER * chance())
 
 
 def settled(came: Came) -> Answer:

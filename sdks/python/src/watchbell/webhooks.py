@@ -52,16 +52,31 @@ WHY = {
 
 @dataclass(frozen=True)
 class Delivery:
-    """A delivery that was verified."""
+    """A delivery whose body was verified."""
 
-    id: str
-    """The same whenever it is sent again: keep the ids that you have processed."""
-    event_type: str
+    id: str | None
+    """The same whenever it is sent again: keep the ids that you have processed, to process each once. `None` if
+    there is no such header.
+
+    Unlike the body, `X-Service-Delivery-Id` is not signed: whoever captured a delivery can send it again under
+    another id for 300 s. If doing it twice would hurt, also keep what is signed, such as the id of the event. The
+    `webhook-id` of a delivery that was verified by its Standard Webhooks headers is signed.
+    """
     body: bytes
 
     def json(self) -> Any:
         """`rule_id`, `rule_name`, `event` and `timestamp`."""
         return json.loads(self.body)
+
+    @property
+    def event_type(self) -> str | None:
+        """The type of the event, as the body says: the header `X-Service-Event` is not signed. `None` if the body
+        has no event."""
+        try:
+            event_type = self.json()["event"]["event_type"]
+        except (ValueError, RecursionError, KeyError, IndexError, TypeError):
+            return None
+        return event_type if isinstance(event_type, str) else None
 
 
 def verify_webhook(
@@ -83,10 +98,9 @@ def verify_webhook(
     named = {name.lower(): value for name, value in headers.items()}
     if _is_standard(named):
         _verify_standard(named, body, keys, now_ns)
-    else:
-        _verify_service(named, body, keys, now_ns)
-    delivery_id = named.get("x-service-delivery-id") or named.get(STANDARD_ID, "")
-    return Delivery(delivery_id, named.get("x-service-event", ""), body)
+        return Delivery(named[STANDARD_ID], body)
+    _verify_service(named, body, keys, now_ns)
+    return Delivery(named.get("x-service-delivery-id") or named.get(STANDARD_ID) or None, body)
 
 
 def _secrets(given: str | Iterable[str] | None) -> list[str]:
@@ -160,7 +174,9 @@ def _within_window(timestamp: str | None, parse: Callable[[str], int], now_ns: i
     return timestamp
 
 
-_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII)
+# Hours and minutes are said here, as some versions of `fromisoformat` read 24:00 and an offset of 60 minutes.
+_TIME = r"(?:[01]\d|2[0-3]):[0-5]\d"
+_RFC3339 = re.compile(rf"(\d{{4}}-\d\d-\d\dT{_TIME}:\d\d)(?:\.(\d{{1,9}}))?(Z|[+-]{_TIME})", re.ASCII)
 _UNIX = re.compile(r"0|[1-9]\d{0,18}", re.ASCII)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -169,7 +185,9 @@ def _rfc3339_ns(text: str) -> int:
     parts = _RFC3339.fullmatch(text)
     if parts is None:
         raise ValueError(text)
-    at = datetime.datetime.fromisoformat(parts[1] + parts[3].replace("Z", "+00:00"))
+    # Python has no year 0, which is a leap year and long ago, and so is the year 400.
+    local = re.sub("^0000", "0400", parts[1])
+    at = datetime.datetime.fromisoformat(local + parts[3].replace("Z", "+00:00"))
     whole_seconds = (at - _EPOCH) // datetime.timedelta(seconds=1)
     return whole_seconds * 1_000_000_000 + int((parts[2] or "0").ljust(9, "0"))
 
