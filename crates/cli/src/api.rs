@@ -1,7 +1,7 @@
 //! Calls to the API: one client with time limits, the key, and problems as people read them.
 //!
 //! A redirect is not followed, because the key would go along. A long job that is told to wait (429) waits, says so,
-//! and goes on; and what may be sent again is sent again while the server cannot answer.
+//! and goes on; and what may be sent again is sent again while the server, or what is between, cannot answer.
 
 use std::{
     error::Error,
@@ -23,7 +23,7 @@ use serde_json::Value;
 use tokio::time::sleep;
 use url::Url;
 
-use crate::{output::note, problem::Problem};
+use crate::{output::note, problem::Problem, server::shown};
 
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// For an answer that comes at once. The server gives up after 30 s itself.
@@ -181,8 +181,7 @@ impl Call {
 
     /// The answer's JSON as text, unchanged.
     pub(crate) async fn text(self) -> anyhow::Result<String> {
-        let response = self.send().await?;
-        response.text().await.context("the answer was cut off")
+        self.answered(Response::text).await
     }
 
     pub(crate) async fn value(self) -> anyhow::Result<Value> {
@@ -191,42 +190,59 @@ impl Call {
 
     /// A successful answer, or why there is none.
     pub(crate) async fn send(self) -> anyhow::Result<Response> {
+        self.answered(async |response| Ok(response)).await
+    }
+
+    /// What is read of a successful answer, or why there is none. One that cannot be read to its end is none.
+    async fn answered<T>(
+        self,
+        read: impl AsyncFn(Response) -> reqwest::Result<T>,
+    ) -> anyhow::Result<T> {
         let (mut waits, mut pauses) = (0, 0);
         loop {
-            let request = self
-                .request
-                .try_clone()
-                .context("a body that can be sent again")?;
-            let answer = request.send().await;
-            self.server.has_answered.fetch_or(answer.is_ok(), Relaxed);
-            match answer {
-                Ok(response) if response.status().is_success() => return Ok(response),
+            let request = self.request.try_clone();
+            let request = request.context("a body that can be sent again")?;
+            let unreachable = |error| Unreachable::new(&self.server.base, &error);
+            let (trouble, told) = match request.send().await {
+                Ok(response) if response.status().is_success() => {
+                    self.server.has_answered.store(true, Relaxed);
+                    match read(response).await {
+                        Ok(answer) => return Ok(answer),
+                        Err(error) => (Trouble::NoAnswer(unreachable(error)), None),
+                    }
+                }
                 Ok(response) => {
-                    let wait = self.wait(&response).filter(|_| waits < WAITS_MAX);
+                    let told = self.wait(&response);
                     let problem = Problem::read(response).await;
-                    let Some(wait) = wait else {
-                        return Err(problem.into());
-                    };
+                    let is_from_it = !problem.is_away();
+                    self.server.has_answered.fetch_or(is_from_it, Relaxed);
+                    (Trouble::Problem(problem), told)
+                }
+                Err(error) => (Trouble::NoAnswer(unreachable(error)), None),
+            };
+            let wait = match told {
+                Some(wait) if waits < WAITS_MAX => {
                     waits += 1;
-                    let status = problem.status;
                     note(format_args!(
-                        "watchbell: the server says {status}; going on in {} s",
+                        "watchbell: {}; going on in {} s",
+                        trouble.in_short(),
                         wait.as_secs()
                     ));
-                    sleep(wait).await;
+                    wait
                 }
-                Err(_) if self.repeats() && pauses < PAUSES_MAX => {
+                None if trouble.may_pass() && self.repeats() && pauses < PAUSES_MAX => {
+                    let pause = FIRST_PAUSE * 2_u32.pow(pauses);
                     pauses += 1;
-                    let pause = FIRST_PAUSE * 2_u32.pow(pauses - 1);
                     note(format_args!(
-                        "watchbell: {} does not answer; asking again in {} s",
-                        self.server.base,
+                        "watchbell: {}; asking again in {} s",
+                        trouble.in_short(),
                         pause.as_secs_f32()
                     ));
-                    sleep(pause).await;
+                    pause
                 }
-                Err(error) => return Err(Unreachable::new(&self.server.base, &error).into()),
-            }
+                _ => return Err(trouble.into()),
+            };
+            sleep(wait).await;
         }
     }
 
@@ -250,6 +266,38 @@ impl Call {
             .parse()
             .ok()?;
         is_told.then(|| Duration::from_secs(seconds).min(WAIT_MAX))
+    }
+}
+
+/// Why a call has no successful answer.
+enum Trouble {
+    Problem(Problem),
+    NoAnswer(Unreachable),
+}
+
+impl Trouble {
+    /// Whether it may be otherwise in a moment, although nobody said when.
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Problem(problem) => problem.is_away(),
+            Self::NoAnswer(_) => true,
+        }
+    }
+
+    fn in_short(&self) -> String {
+        match self {
+            Self::Problem(problem) => format!("the server says {}", problem.status),
+            Self::NoAnswer(unreachable) => unreachable.in_short(),
+        }
+    }
+}
+
+impl From<Trouble> for anyhow::Error {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Problem(problem) => problem.into(),
+            Trouble::NoAnswer(unreachable) => unreachable.into(),
+        }
     }
 }
 
@@ -279,7 +327,7 @@ impl Unreachable {
             cause.to_string()
         };
         Self {
-            server: server.as_str().trim_end_matches('/').to_owned(),
+            server: shown(server).trim_end_matches('/').to_owned(),
             cause: told,
             is_refused: error.is_connect(),
         }

@@ -12,7 +12,7 @@ use crate::{
     api::{Api, read},
     exit, input,
     machine::CLOCK,
-    output::{Form, note, say},
+    output::{Form, Unsaid, note, say},
     server::Server,
     table::{cell, plain, print_pairs},
 };
@@ -71,15 +71,16 @@ impl Decide {
             }
             answer = read(&text)?;
         }
-        match self.server.output {
-            Form::Json => say(text)?,
-            Form::Table => print(&answer)?,
-        }
-        Ok(match answer["decision"].as_str() {
+        let code = match answer["decision"].as_str() {
             Some("allow" | "modify") => exit::DONE,
             Some("escalate") => exit::escalated(),
             _ => exit::denied(),
-        })
+        };
+        let said = match self.server.output {
+            Form::Json => say(text),
+            Form::Table => print(&answer),
+        };
+        exit::with(code, said)
     }
 
     fn question(&self) -> Value {
@@ -137,7 +138,7 @@ async fn resolved(api: &Api, asked: &Value) -> anyhow::Result<String> {
     }
 }
 
-fn print(answer: &Value) -> anyhow::Result<()> {
+fn print(answer: &Value) -> Result<(), Unsaid> {
     let verdict = cell(answer, "decision");
     let verdict = match verdict.as_str() {
         "allow" => style(verdict).green(),
@@ -167,8 +168,7 @@ fn print(answer: &Value) -> anyhow::Result<()> {
         ),
         ("version", cell(answer, "policy_version")),
         ("decision", cell(answer, "decision_id")),
-    ])?;
-    Ok(())
+    ])
 }
 
 /// `large-refunds (forbid)`; the record of a decision has names only.

@@ -4,15 +4,15 @@
 //! the file as it was sent. A proxy may take trailers away; uncompressed NDJSON says the same in its last line.
 
 use std::{
-    io::{self, Write as _},
+    fs::{self, OpenOptions},
+    io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
-use domain::Timestamp;
 use http_body_util::BodyExt as _;
 use indicatif::HumanBytes;
 use reqwest::{
@@ -25,9 +25,9 @@ use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
 use crate::{
-    events::{Filter, HEADING},
-    exit, moment,
-    output::{Closed, Form, counted, say, say_json},
+    events::Filter,
+    exit,
+    output::{Form, counted, say, say_json},
     progress,
     server::Server,
     stop::Stop,
@@ -40,9 +40,6 @@ const LAST_LINE_BYTES_MAX: usize = 512;
 
 #[derive(Debug, Args)]
 pub struct Export {
-    /// Events that occurred before this time.
-    #[arg(long, value_name = "TIME", value_parser = moment::argument, help_heading = HEADING)]
-    until: Option<Timestamp>,
     /// What the file is.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -51,8 +48,8 @@ pub struct Export {
     compression: Option<Compression>,
     /// Where to write it; `-` is the standard output. Without it the server names the file, and one that is there already
     /// is not replaced.
-    #[arg(long, value_name = "FILE")]
-    to: Option<PathBuf>,
+    #[arg(long, short, value_name = "FILE")]
+    file: Option<PathBuf>,
     #[command(flatten)]
     server: Server,
     #[command(flatten)]
@@ -77,33 +74,44 @@ enum Compression {
 
 impl Export {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
-        let mut stop = Stop::listen()?;
         let api = self.server.api()?;
         let call = api
             .post("/v1/audit/export")
             .header(TE, "trailers")
             .json(&self.wanted());
         let response = call.without_end().waiting().send().await?;
-        let to = match self.to.clone() {
-            Some(to) => to,
+        let name = match self.file.clone() {
+            Some(file) => file,
             None => named(&response)?,
         };
-        let mut file = Destination::open(&to)?;
+        let stream = Destination::stream(&name)?;
+        // A file that is not whole has to go, whoever ends this.
+        let mut stop = Stop::listen()?;
+        let mut file = match stream {
+            Some(stream) => stream,
+            None => Destination::file(&name)?,
+        };
         let has_last_line = self.format == Format::Ndjson
             && matches!(self.compression, None | Some(Compression::None));
         let mut download = Download::new(has_last_line);
-        tokio::select! {
-            done = download.run(response, &mut file) => done.context("the export was cut off, and nothing is kept of it")?,
-            () = stop.asked() => bail!("stopped, and nothing is kept of the export"),
+        let done = tokio::select! {
+            done = download.run(response, &mut file) => done.context("it was cut off"),
+            () = stop.asked() => Err(anyhow!("it was stopped")),
+        };
+        let (is_stream, remains) = (file.is_stream(), file.remains());
+        let proof = done
+            .and_then(|()| download.proof())
+            .and_then(|proof| file.keep().map(|()| proof))
+            .context(remains)?;
+        if is_stream {
+            return Ok(exit::DONE);
         }
-        let proof = download.proof()?;
-        file.keep(&to)?;
-        tell(&to, &download, &proof, self.server.output)
+        tell(&name, &download, &proof, self.server.output)
     }
 
     fn wanted(&self) -> Map<String, Value> {
         let name = |value: &dyn std::fmt::Debug| Value::from(format!("{value:?}").to_lowercase());
-        let mut wanted = self.filter.clone().ending(self.until).body();
+        let mut wanted = self.filter.body();
         wanted.insert("format".to_owned(), name(&self.format));
         if let Some(compression) = &self.compression {
             wanted.insert("compression".to_owned(), name(compression));
@@ -116,67 +124,92 @@ impl Export {
 fn named(response: &Response) -> anyhow::Result<PathBuf> {
     let header = response.headers().get(CONTENT_DISPOSITION);
     let name = header.and_then(|value| value.to_str().ok()?.split('"').nth(1));
-    let name = name.context("the server names no file; name one with --to")?;
+    let name = name.context("the server names no file; name one with --file")?;
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     ensure!(
         name.chars().all(plain) && !name.starts_with('.'),
-        "the server's name for the file is not usable; name one with --to"
+        "the server's name for the file is not usable; name one with --file"
     );
     ensure!(
         !Path::new(name).exists(),
-        "{name} is there already; name the file with --to to replace it"
+        "{name} is there already; name the file with --file to replace it"
     );
     Ok(PathBuf::from(name))
 }
 
 /// Where the bytes go until they are proven.
 enum Destination {
-    Stdout,
+    /// The standard output, a pipe or a device: what is written is gone.
+    Stream(Box<dyn Write>),
     /// Beside the file that it will be, readable by its owner; removed unless it is kept.
-    File(NamedTempFile),
+    File { part: NamedTempFile, to: PathBuf },
 }
 
 impl Destination {
-    fn open(to: &Path) -> anyhow::Result<Self> {
-        if to == Path::new("-") {
-            return Ok(Self::Stdout);
-        }
+    /// What cannot be replaced by a file of that name, if it is such.
+    fn stream(name: &Path) -> anyhow::Result<Option<Self>> {
+        let stream: Box<dyn Write> = if name == Path::new("-") {
+            Box::new(io::stdout())
+        } else if fs::metadata(name).is_ok_and(|there| !there.is_file()) {
+            let opened = OpenOptions::new().write(true).open(name);
+            Box::new(opened.map_err(|error| unwritable(name, &error))?)
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(Self::Stream(stream)))
+    }
+
+    fn file(name: &Path) -> anyhow::Result<Self> {
+        // What a link leads to is replaced, not the link.
+        let to = fs::canonicalize(name).unwrap_or_else(|_| name.to_owned());
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
-        let name = to
-            .file_name()
-            .context("--to names a file")?
-            .to_string_lossy();
-        let file = tempfile::Builder::new()
-            .prefix(&format!(".{name}."))
+        let name = to.file_name().context("--file names a file")?;
+        let part = tempfile::Builder::new()
+            .prefix(&format!(".{}.", name.to_string_lossy()))
             .suffix(".part")
             .tempfile_in(folder)
-            .map_err(|error| {
-                anyhow::anyhow!("cannot write into {}: {}", folder.display(), error.kind())
-            })?;
-        Ok(Self::File(file))
+            .map_err(|error| unwritable(folder, &error))?;
+        Ok(Self::File { part, to })
     }
 
     fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         match self {
-            Self::Stdout => io::stdout().write_all(bytes).map_err(|_| Closed)?,
-            Self::File(file) => file.write_all(bytes).context("write the file")?,
+            Self::Stream(stream) => stream.write_all(bytes),
+            Self::File { part, .. } => part.write_all(bytes),
         }
-        Ok(())
+        .context("write it")
+    }
+
+    fn is_stream(&self) -> bool {
+        matches!(self, Self::Stream(_))
+    }
+
+    /// What there is of an export that is not whole.
+    fn remains(&self) -> &'static str {
+        match self {
+            Self::Stream(_) => "do not use what was written of the export",
+            Self::File { .. } => "nothing is kept of the export",
+        }
     }
 
     /// Gives the file its name.
-    fn keep(self, to: &Path) -> anyhow::Result<()> {
+    fn keep(self) -> anyhow::Result<()> {
         match self {
-            Self::Stdout => io::stdout().flush().map_err(|_| Closed)?,
-            Self::File(file) => {
-                file.as_file().sync_all().context("write the file")?;
-                file.persist(to)
+            Self::Stream(mut stream) => stream.flush().context("write it"),
+            Self::File { part, to } => {
+                part.as_file().sync_all().context("write it")?;
+                part.persist(&to)
                     .with_context(|| format!("name the file {}", to.display()))?;
+                Ok(())
             }
         }
-        Ok(())
     }
+}
+
+/// Without the names of what only we know of.
+fn unwritable(place: &Path, error: &io::Error) -> anyhow::Error {
+    anyhow!("cannot write into {}: {}", place.display(), error.kind())
 }
 
 /// What a whole file has.
@@ -260,13 +293,13 @@ impl Download {
             (Some(proof), _) => (proof, whole),
             (None, Some(line)) => (line.export, before_last),
             (None, None) => bail!(
-                "the export does not say that it is whole, and nothing is kept of it\n  \
+                "it does not say that it is whole\n  \
                  What to do: Try again. If a proxy takes the trailers of answers away, use --format ndjson without compression."
             ),
         };
         ensure!(
             proof.sha256 == found,
-            "the export is not as it was sent (its SHA-256 differs), and nothing is kept of it"
+            "it is not as it was sent: its SHA-256 differs"
         );
         Ok(proof)
     }
@@ -281,9 +314,6 @@ fn trailed(trailers: &HeaderMap) -> Option<Proof> {
 }
 
 fn tell(to: &Path, download: &Download, proof: &Proof, form: Form) -> anyhow::Result<ExitCode> {
-    if to == Path::new("-") {
-        return Ok(exit::DONE);
-    }
     let Proof { events, sha256 } = proof;
     match form {
         Form::Json => say_json(
@@ -335,7 +365,7 @@ mod tests {
         let cut = downloaded(EVENTS, 7, None).expect_err("cut off");
         assert!(
             cut.to_string()
-                .starts_with("the export does not say that it is whole")
+                .starts_with("it does not say that it is whole")
         );
         let changed =
             downloaded(&file().replace("\"id\":1", "\"id\":3"), 7, None).expect_err("changed");

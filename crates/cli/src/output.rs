@@ -17,20 +17,33 @@ pub enum Form {
     Json,
 }
 
-/// Nobody reads the output any more, as in `watchbell events tail | head -1`. That is no failure.
+/// Why the output is not where it should be.
 #[derive(Debug, thiserror::Error)]
-#[error("standard output was closed")]
-pub(crate) struct Closed;
+pub(crate) enum Unsaid {
+    /// Nobody reads it any more, as in `watchbell events tail | head -1`.
+    #[error("the standard output was closed")]
+    Closed,
+    #[error("cannot write the standard output: {0}")]
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Unsaid {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::Failed(error),
+        }
+    }
+}
 
 /// Writes a line for whoever reads the output.
-pub(crate) fn say(line: impl Display) -> Result<(), Closed> {
-    writeln!(io::stdout(), "{line}").map_err(|_| Closed)
+pub(crate) fn say(line: impl Display) -> Result<(), Unsaid> {
+    Ok(writeln!(io::stdout(), "{line}")?)
 }
 
 /// Writes JSON of our own, where no answer of the API is passed on.
-pub(crate) fn say_json(value: &impl Serialize) -> anyhow::Result<()> {
-    say(serde_json::to_string(value)?)?;
-    Ok(())
+pub(crate) fn say_json(value: &impl Serialize) -> Result<(), Unsaid> {
+    say(serde_json::to_string(value).map_err(io::Error::from)?)
 }
 
 /// Writes a remark for the person at the terminal, beside the output.

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     exit,
     input::text,
-    output::{Form, note, say, say_json},
+    output::{Form, Unsaid, note, say, say_json},
 };
 
 #[derive(Debug, Subcommand)]
@@ -80,19 +80,18 @@ impl Check {
         let (policies, schema) = (self.written.policies()?, self.written.schema()?);
         let tests: Vec<Test> = self.written.tests()?;
         let report = check(&policies, schema.as_deref(), &tests);
-        match self.output {
-            Form::Json => say_json(&report)?,
-            Form::Table => print(&report)?,
+        let said = match self.output {
+            Form::Json => say_json(&report),
+            Form::Table => print(&report),
+        };
+        if !report.is_good() {
+            note("watchbell: these policies would not be saved");
         }
-        if report.is_good() {
-            return Ok(exit::DONE);
-        }
-        note("watchbell: these policies would not be saved");
-        Ok(exit::FAILED)
+        exit::with(exit::done_if(report.is_good()), said)
     }
 }
 
-fn print(report: &Report) -> anyhow::Result<()> {
+fn print(report: &Report) -> Result<(), Unsaid> {
     for fault in &report.errors {
         say(format_args!("error    {fault}"))?;
     }
@@ -116,6 +115,5 @@ fn print(report: &Report) -> anyhow::Result<()> {
         report.errors.len(),
         report.warnings.len(),
         report.tests.len()
-    ))?;
-    Ok(())
+    ))
 }

@@ -62,6 +62,17 @@ impl Problem {
         self.body.as_ref().map_or(&[], |body| &body.errors)
     }
 
+    /// Whether it says only that the server, or one behind a proxy, cannot answer just now.
+    pub(crate) fn is_away(&self) -> bool {
+        matches!(
+            self.status,
+            StatusCode::REQUEST_TIMEOUT
+                | StatusCode::BAD_GATEWAY
+                | StatusCode::SERVICE_UNAVAILABLE
+                | StatusCode::GATEWAY_TIMEOUT
+        )
+    }
+
     pub(crate) fn is(&self, code: ErrorCode) -> bool {
         self.body
             .as_ref()
@@ -86,7 +97,11 @@ impl Problem {
             "the server answered {status}, and not as Watchbell does: {}",
             plain(&beginning)
         )?;
-        f.write_str("\n  What to do: Check that --url is the address of a Watchbell server.")
+        f.write_str(if self.is_away() {
+            "\n  What to do: Try again in a moment. If it stays so, check --url and what is between here and the server."
+        } else {
+            "\n  What to do: Check that --url is the address of a Watchbell server."
+        })
     }
 }
 

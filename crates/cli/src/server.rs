@@ -54,10 +54,10 @@ impl Server {
 
 /// A base URL, written one way.
 pub(crate) fn base_url(text: &str) -> anyhow::Result<Url> {
-    let url = Url::parse(text).with_context(|| format!("{text} is not a URL"))?;
+    let url = http_url(text)?;
     ensure!(
-        ["http", "https"].contains(&url.scheme()) && url.has_host(),
-        "{text} is no URL of a server: it starts with http:// or https://"
+        url.username().is_empty() && url.password().is_none(),
+        "the URL of a server has no user name and no password: the API key says who you are"
     );
     Ok(url)
 }
@@ -65,10 +65,30 @@ pub(crate) fn base_url(text: &str) -> anyhow::Result<Url> {
 /// Where a webhook is sent: as people write it, `localhost:3000/hook` too.
 pub(crate) fn target_url(text: &str) -> anyhow::Result<Url> {
     if text.contains("://") {
-        base_url(text)
+        http_url(text)
     } else {
-        base_url(&format!("http://{text}"))
+        http_url(&format!("http://{text}"))
     }
+}
+
+fn http_url(text: &str) -> anyhow::Result<Url> {
+    // What is before an `@` may be a password.
+    let shown = text.rsplit_once('@').map_or(text, |(_, after)| after);
+    let url = Url::parse(text).with_context(|| format!("{shown} is not a URL"))?;
+    ensure!(
+        ["http", "https"].contains(&url.scheme()) && url.has_host(),
+        "{shown} is no URL of a server: it starts with http:// or https://"
+    );
+    Ok(url)
+}
+
+/// A URL as people read it: without a password.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut shown = url.clone();
+    // Refused only by URLs that have no host, and so no user.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.into()
 }
 
 /// What `login` saves.
@@ -117,8 +137,30 @@ impl Login {
         let mut written = options.open(&fresh).with_context(about)?;
         written
             .write_all(&serde_json::to_vec_pretty(self)?)
+            .and_then(|()| written.sync_all())
             .with_context(about)?;
         fs::rename(&fresh, &file).with_context(about)?;
         Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_in_a_url_is_never_shown() {
+        let said = |text| format!("{:#}", base_url(text).expect_err("refused"));
+        for wrong in [
+            "http://ann:hush@example.com/",
+            "http://ann:hush@example.com:99999",
+            "ftp://ann:hush@example.com",
+            "ann:hush@example.com",
+        ] {
+            assert!(!said(wrong).contains("hush"), "{}", said(wrong));
+        }
+        let target = target_url("ann:hush@localhost:3000/hook").expect("a URL");
+        assert_eq!(target.password(), Some("hush"));
+        assert_eq!(shown(&target), "http://localhost:3000/hook");
     }
 }

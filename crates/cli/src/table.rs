@@ -3,7 +3,7 @@
 use console::{Alignment, measure_text_width, pad_str};
 use serde_json::Value;
 
-use crate::output::{Closed, say};
+use crate::output::{Unsaid, say};
 
 /// Between two columns.
 const GAP: &str = "  ";
@@ -46,13 +46,13 @@ impl Table {
         self.rows.iter().map(line).collect()
     }
 
-    pub(crate) fn print(&self) -> Result<(), Closed> {
+    pub(crate) fn print(&self) -> Result<(), Unsaid> {
         self.lines().into_iter().try_for_each(say)
     }
 }
 
 /// Names and values below each other, for one thing.
-pub(crate) fn print_pairs(pairs: &[(&str, String)]) -> Result<(), Closed> {
+pub(crate) fn print_pairs(pairs: &[(&str, String)]) -> Result<(), Unsaid> {
     let shown = || pairs.iter().filter(|(_, value)| !value.is_empty());
     let width = shown().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, value) in shown() {

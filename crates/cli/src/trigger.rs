@@ -22,7 +22,7 @@ use crate::{
     machine::{CLOCK, random},
     output::{Form, note, say, say_json},
     secret::{Secret, VARIABLE},
-    server::{Server, target_url},
+    server::{Server, shown, target_url},
     table::{cell, plain},
 };
 
@@ -122,28 +122,21 @@ impl Trigger {
             .chars()
             .take(SHOWN_CHARS_MAX)
             .collect();
-        match self.server.output {
+        let (to, status_code, took_ms) = (shown(to), status.as_u16(), took.as_millis());
+        let said = match self.server.output {
             Form::Json => say_json(&json!({
-                "to": to.as_str(), "delivery_id": delivery.id.to_string(), "status": status.as_u16(),
-                "took_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX), "answer": text,
-            }))?,
-            Form::Table => {
-                say(format_args!(
-                    "{} answered {} in {} ms",
-                    to,
-                    status.as_u16(),
-                    took.as_millis()
-                ))?;
-                if !text.is_empty() {
-                    say(format_args!("  {}", plain(&text)))?;
-                }
+                "to": to, "delivery_id": delivery.id.to_string(), "status": status_code,
+                "took_ms": u64::try_from(took_ms).unwrap_or(u64::MAX), "answer": text,
+            })),
+            Form::Table if text.is_empty() => {
+                say(format_args!("{to} answered {status_code} in {took_ms} ms"))
             }
-        }
-        Ok(if status.is_success() {
-            exit::DONE
-        } else {
-            exit::FAILED
-        })
+            Form::Table => say(format_args!(
+                "{to} answered {status_code} in {took_ms} ms\n  {}",
+                plain(&text)
+            )),
+        };
+        exit::with(exit::done_if(status.is_success()), said)
     }
 }
 

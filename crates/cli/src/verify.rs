@@ -51,18 +51,14 @@ impl Verify {
             Ok(()) => "signed with the secret, and recent".to_owned(),
             Err(refusal) => refusal.to_string(),
         };
-        match self.output {
-            Form::Table if verdict.is_ok() => say(format_args!("verified: {detail}"))?,
-            Form::Table => say(format_args!("refused ({status}): {detail}"))?,
+        let said = match self.output {
+            Form::Table if verdict.is_ok() => say(format_args!("verified: {detail}")),
+            Form::Table => say(format_args!("refused ({status}): {detail}")),
             Form::Json => say_json(&json!({
                 "verified": verdict.is_ok(), "status": status, "code": code, "detail": detail,
-            }))?,
-        }
-        Ok(if verdict.is_ok() {
-            exit::DONE
-        } else {
-            exit::FAILED
-        })
+            })),
+        };
+        exit::with(exit::done_if(verdict.is_ok()), said)
     }
 }
 

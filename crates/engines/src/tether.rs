@@ -31,6 +31,8 @@ const KILL_PATIENCE: Duration = Duration::from_secs(10);
 pub enum Signal {
     Interrupt,
     Terminate,
+    /// What a terminal sends that is closed.
+    Hangup,
     Kill,
     /// Suspends the process, which then looks like a machine that hangs.
     Stop,
@@ -163,6 +165,7 @@ impl Signal {
     fn name(self) -> &'static str {
         match self {
             Self::Interrupt => "INT",
+            Self::Hangup => "HUP",
             Self::Terminate => "TERM",
             Self::Kill => "KILL",
             Self::Stop => "STOP",
@@ -173,6 +176,7 @@ impl Signal {
     pub(crate) fn raw(self) -> rustix::process::Signal {
         match self {
             Self::Interrupt => rustix::process::Signal::INT,
+            Self::Hangup => rustix::process::Signal::HUP,
             Self::Terminate => rustix::process::Signal::TERM,
             Self::Kill => rustix::process::Signal::KILL,
             Self::Stop => rustix::process::Signal::STOP,

@@ -13,7 +13,7 @@ use crate::{
     exit,
     machine::random,
     moment,
-    output::{Form, counted, note, say},
+    output::{Form, Unsaid, counted, note, say},
     progress,
     server::Server,
     table::cell,
@@ -77,12 +77,12 @@ impl Recover {
             watch(&api, &read(&text)?).await?
         };
         let recovery: Value = read(&text)?;
-        match form {
-            Form::Json => say(text)?,
-            Form::Table => print(&recovery)?,
-        }
         let has_failed = ["failed", "canceled"].contains(&recovery["state"].as_str().unwrap_or(""));
-        Ok(if has_failed { exit::FAILED } else { exit::DONE })
+        let said = match form {
+            Form::Json => say(text),
+            Form::Table => print(&recovery),
+        };
+        exit::with(exit::done_if(!has_failed), said)
     }
 }
 
@@ -125,7 +125,7 @@ fn counted_only(count: &Value) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print(recovery: &Value) -> anyhow::Result<()> {
+fn print(recovery: &Value) -> Result<(), Unsaid> {
     let number = |field: &str| recovery[field].as_u64().unwrap_or(0);
     say(format_args!(
         "{} {}: {} sent again, {} skipped.",

@@ -6,16 +6,17 @@ use serde_json::{Map, Value};
 
 use crate::moment;
 
-/// What the options are listed under. Flatten the filter last: the heading holds for what follows it.
-pub(crate) const HEADING: &str = "Filters (one that is given twice: either; different ones: all)";
-
-/// An option that is given more than once is satisfied by any of its values; different options must all hold.
+/// An option that is given more than once is satisfied by any of its values; different options must all hold. Flatten it
+/// last: the heading holds for what follows it.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = HEADING)]
+#[command(next_help_heading = "Filters (one that is given twice: either; different ones: all)")]
 pub(crate) struct Filter {
     /// Occurred at this time or later: 2026-11-15T09:30:00Z, or how long ago: 90s, 15m, 24h, 7d.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     from: Option<Timestamp>,
+    /// Occurred before this time.
+    #[arg(long, value_name = "TIME", value_parser = moment::argument)]
+    to: Option<Timestamp>,
     /// The kind of event, such as tool_call.
     #[arg(long = "type", alias = "event-type", value_name = "TYPE")]
     event_type: Vec<String>,
@@ -43,9 +44,6 @@ pub(crate) struct Filter {
     /// A text that the event contains.
     #[arg(long, short, value_name = "TEXT")]
     q: Option<String>,
-    /// Occurred before this time; each command names the option itself, because `export --to` is a file.
-    #[arg(skip)]
-    to: Option<Timestamp>,
 }
 
 impl Filter {
@@ -92,15 +90,10 @@ impl Filter {
         given.map(field).collect()
     }
 
-    /// The same, and before this time.
-    pub(crate) fn ending(self, to: Option<Timestamp>) -> Self {
-        Self { to, ..self }
-    }
-
-    /// The same from another time on.
+    /// The same, and not before this time.
     pub(crate) fn starting(self, from: Timestamp) -> Self {
         Self {
-            from: Some(from),
+            from: self.from.max(Some(from)),
             ..self
         }
     }
@@ -121,10 +114,11 @@ mod tests {
 
     #[test]
     fn options_become_parameters_and_fields_by_the_names_of_the_api() {
-        let words = "x --from 2026-11-15T09:30:00Z --type tool_call --agent-id a --agent b --trace t -q text";
+        let words = "x --from 2026-11-15T09:30:00Z --to 2026-11-16T00:00:00Z --type tool_call --agent-id a --agent b --trace t -q text";
         let filter = Given::parse_from(words.split(' ')).filter;
         let expected = [
             ("from", "2026-11-15T09:30:00.000Z"),
+            ("to", "2026-11-16T00:00:00.000Z"),
             ("event_type", "tool_call"),
             ("agent_id", "a"),
             ("agent_id", "b"),
@@ -135,7 +129,7 @@ mod tests {
             filter.parameters(),
             expected.map(|(name, value)| (name, value.to_owned()))
         );
-        let expected = json!({"from": "2026-11-15T09:30:00.000Z", "event_type": ["tool_call"],
+        let expected = json!({"from": "2026-11-15T09:30:00.000Z", "to": "2026-11-16T00:00:00.000Z", "event_type": ["tool_call"],
             "agent_id": ["a", "b"], "trace_id": ["t"], "q": "text"});
         assert_eq!(Value::from(filter.body()), expected);
     }

@@ -3,12 +3,11 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use domain::Timestamp;
 use serde_json::Value;
 
-use super::{Filter, HEADING, Page};
+use super::{Filter, Page};
 use crate::{
-    api, exit, moment,
+    api, exit,
     output::{Form, note, one_line, say},
     server::Server,
     table::{Table, cell},
@@ -19,9 +18,6 @@ const PAGE_MAX: u32 = 1_000;
 
 #[derive(Debug, Args)]
 pub struct List {
-    /// Events that occurred before this time.
-    #[arg(long, value_name = "TIME", value_parser = moment::argument, help_heading = HEADING)]
-    to: Option<Timestamp>,
     /// Newest first, or oldest first.
     #[arg(long, value_enum, default_value_t)]
     order: Order,
@@ -89,7 +85,7 @@ impl List {
             Order::Desc => "desc",
             Order::Asc => "asc",
         };
-        let mut parameters = self.filter.clone().ending(self.to).parameters();
+        let mut parameters = self.filter.parameters();
         parameters.push(("order", order.to_owned()));
         parameters.push(("limit", limit.to_string()));
         parameters.extend(cursor.map(|cursor| ("cursor", cursor.to_owned())));

@@ -14,7 +14,7 @@ use console::style;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-pub(crate) use self::filter::{Filter, HEADING};
+pub(crate) use self::filter::Filter;
 use crate::table::cell;
 
 #[derive(Debug, Subcommand)]

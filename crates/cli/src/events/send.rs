@@ -17,7 +17,7 @@ use crate::{
     api::{self, Api},
     exit, input,
     machine::random,
-    output::{Form, counted, note, say},
+    output::{Form, Unsaid, counted, note, say},
     problem::{Fault, Problem},
     progress,
     server::Server,
@@ -191,6 +191,8 @@ struct Outcome {
     last_id: Option<String>,
     rejected: u64,
     shown: Table,
+    /// What became of the printing, which does not keep events from being sent.
+    said: Result<(), Unsaid>,
 }
 
 impl Outcome {
@@ -202,6 +204,7 @@ impl Outcome {
             last_id: None,
             rejected: 0,
             shown: Table::new(["event", "code", "at", "what is wrong"]),
+            said: Ok(()),
         }
     }
 
@@ -221,8 +224,8 @@ impl Outcome {
             let name = format!("cli-{run}-{number}");
             let sent = send(api, &batch, &name).await;
             let (text, ingested) = sent.map_err(|error| self.so_far(error))?;
-            if self.form == Form::Json {
-                say(&text)?;
+            if self.form == Form::Json && self.said.is_ok() {
+                self.said = say(&text);
             }
             self.take(&batch, ingested);
             progress.set_position(self.sent);
@@ -232,14 +235,15 @@ impl Outcome {
         Ok(())
     }
 
-    /// The failure, and what it leaves behind.
+    /// The failure, and what it leaves behind. Sending everything again would double what was accepted.
     fn so_far(&self, error: anyhow::Error) -> anyhow::Error {
         if self.accepted == 0 {
             return error;
         }
         error.context(format!(
-            "after {} accepted",
-            counted(self.accepted, "event")
+            "after {} accepted; go on with event {}",
+            counted(self.accepted, "event"),
+            self.sent + 1
         ))
     }
 
@@ -267,30 +271,33 @@ impl Outcome {
     }
 
     fn tell(self) -> anyhow::Result<ExitCode> {
-        if self.form == Form::Table {
-            match (self.accepted, self.rejected, &self.last_id) {
-                (1, 0, Some(id)) => say(format_args!("1 event accepted: {}", plain(id)))?,
-                (accepted, 0, _) => say(format_args!("{} accepted.", counted(accepted, "event")))?,
-                (accepted, rejected, _) => say(format_args!(
-                    "{} accepted, {rejected} rejected:",
-                    counted(accepted, "event")
-                ))?,
-            }
-            if !self.shown.is_empty() {
-                self.shown.print()?;
-            }
-            if self.rejected > SHOWN_MAX as u64 {
-                note(format_args!(
-                    "and {} more",
-                    self.rejected - SHOWN_MAX as u64
-                ));
-            }
+        let code = exit::done_if(self.rejected == 0);
+        let said = match self.form {
+            Form::Json => self.said,
+            Form::Table => self.print(),
+        };
+        exit::with(code, said)
+    }
+
+    fn print(&self) -> Result<(), Unsaid> {
+        match (self.accepted, self.rejected, &self.last_id) {
+            (1, 0, Some(id)) => say(format_args!("1 event accepted: {}", plain(id)))?,
+            (accepted, 0, _) => say(format_args!("{} accepted.", counted(accepted, "event")))?,
+            (accepted, rejected, _) => say(format_args!(
+                "{} accepted, {rejected} rejected:",
+                counted(accepted, "event")
+            ))?,
         }
-        Ok(if self.rejected > 0 {
-            exit::FAILED
-        } else {
-            exit::DONE
-        })
+        if !self.shown.is_empty() {
+            self.shown.print()?;
+        }
+        if self.rejected > SHOWN_MAX as u64 {
+            note(format_args!(
+                "and {} more",
+                self.rejected - SHOWN_MAX as u64
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -1,7 +1,9 @@
 //! `watchbell events tail`: the live stream, followed over broken connections.
 //!
 //! The server does not remember who read how far. After a break the stream is opened first, and what happened in between
-//! is then taken from the list, from the last event's time on; what was shown already is left out.
+//! is then taken from the list; what was shown already is left out. The list goes by when events occurred, which is what their
+//! senders say, so it is asked from a while before the last event was received; what is older than that is not found, and
+//! that there may be a gap is said.
 
 use std::{collections::VecDeque, process::ExitCode, time::Duration};
 
@@ -13,14 +15,13 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::{
-    Filter, HEADING, Page, line,
+    Filter, Page, line,
     sse::{Message, Reader},
 };
 use crate::{
     api::{self, Api, Unreachable},
     machine::CLOCK,
-    moment,
-    output::{Form, note, one_line, say},
+    output::{Form, Unsaid, note, one_line, say},
     problem::Problem,
     server::Server,
 };
@@ -31,12 +32,12 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// How many ids are remembered, so that none is shown twice after a break.
 const REMEMBERED: usize = 10_000;
 const PAGE: &str = "1000";
+/// How long before the last event was received others may have occurred that were not received yet: clocks differ, and
+/// recorders send in batches.
+const LATE_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 pub struct Tail {
-    /// Events that occurred before this time.
-    #[arg(long, value_name = "TIME", value_parser = moment::argument, help_heading = HEADING)]
-    to: Option<Timestamp>,
     #[command(flatten)]
     server: Server,
     #[command(flatten)]
@@ -49,9 +50,8 @@ struct Skipped {
 }
 
 impl Tail {
-    pub(super) async fn run(mut self) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let api = self.server.api()?;
-        self.filter = self.filter.ending(self.to);
         let mut shown = Shown::new(self.server.output);
         let mut pause = FIRST_PAUSE;
         let mut is_first = true;
@@ -104,7 +104,11 @@ impl Tail {
 
     /// Shows what happened since the last event.
     async fn catch_up(&self, api: &Api, shown: &mut Shown) -> anyhow::Result<()> {
-        let filter = self.filter.clone().starting(shown.until);
+        let from = shown.received.unwrap_or(shown.began).minus(LATE_MAX);
+        note(format_args!(
+            "watchbell: back; there may be a gap: what came meanwhile and occurred before {from} is not shown"
+        ));
+        let filter = self.filter.clone().starting(from);
         let mut cursor = None;
         loop {
             let mut parameters = filter.parameters();
@@ -129,19 +133,21 @@ impl Tail {
     }
 }
 
-/// Nothing that goes away: the key, the filter, or who reads.
+/// Nothing that goes away: the key, the filter, or where the output goes.
 fn is_over(error: &anyhow::Error) -> bool {
     let is_refused =
         |problem: &Problem| problem.status.is_client_error() && !problem.is(ErrorCode::RateLimited);
-    error.is::<crate::output::Closed>() || error.downcast_ref::<Problem>().is_some_and(is_refused)
+    error.is::<Unsaid>() || error.downcast_ref::<Problem>().is_some_and(is_refused)
 }
 
 /// What was shown so far.
 struct Shown {
     form: Form,
     ids: VecDeque<String>,
-    /// When the last event occurred, or when watching began.
-    until: Timestamp,
+    began: Timestamp,
+    /// When the last one of a stream was received, by the server's clock. Those of a list come in another order, and
+    /// reading it may break off.
+    received: Option<Timestamp>,
     is_ready: bool,
 }
 
@@ -150,14 +156,19 @@ impl Shown {
         Self {
             form,
             ids: VecDeque::new(),
-            until: CLOCK.now(),
+            began: CLOCK.now(),
+            received: None,
             is_ready: false,
         }
     }
 
     fn take(&mut self, message: &Message) -> anyhow::Result<()> {
         match message.kind.as_str() {
-            "event" => self.event(&message.data),
+            "event" => {
+                let received = self.event(&message.data)?;
+                self.received = self.received.max(received);
+                Ok(())
+            }
             "skipped" => {
                 let skipped: Skipped = api::read(&message.data)?;
                 note(format_args!(
@@ -170,22 +181,22 @@ impl Shown {
         }
     }
 
-    fn event(&mut self, json: &str) -> anyhow::Result<()> {
+    /// Shows it, unless it was shown already, and says when it was received.
+    fn event(&mut self, json: &str) -> anyhow::Result<Option<Timestamp>> {
         let event: Value = api::read(json)?;
         let id = event["id"].as_str().context("an event has an id")?;
+        let received = event["received_at"].as_str().and_then(Timestamp::parse);
         if self.ids.iter().any(|known| known == id) {
-            return Ok(());
+            return Ok(received);
         }
         self.ids.push_back(id.to_owned());
         if self.ids.len() > REMEMBERED {
             self.ids.pop_front();
         }
-        let occurred_at = event["occurred_at"].as_str().and_then(Timestamp::parse);
-        self.until = occurred_at.unwrap_or(self.until);
         match self.form {
             Form::Json => say(one_line(json))?,
             Form::Table => say(line(&event))?,
         }
-        Ok(())
+        Ok(received)
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     output::{Form, note},
     receiver::{Arrival, Receiver, receive},
     secret::Secret,
-    server::{Server, target_url},
+    server::{Server, shown, target_url},
     stop::Stop,
 };
 
@@ -77,7 +77,10 @@ impl Listen {
             ));
         }
         if let Some(to) = &to {
-            note(format_args!("watchbell: what is verified goes on to {to}"));
+            note(format_args!(
+                "watchbell: what is verified goes on to {}",
+                shown(to)
+            ));
         }
         let shown = tokio::select! {
             outcome = serve(listener, receiver.forwarding(forward)) => outcome,

@@ -6,15 +6,16 @@ use webhook_signature::DELIVERY_ID_HEADER;
 
 use crate::{
     events::told,
-    output::{Form, say, say_json},
+    output::{Form, Unsaid, say, say_json},
     receiver::Arrival,
+    server::shown,
     table::{cell, plain},
 };
 
 const ATTEMPT_HEADER: &str = "x-service-attempt";
 const TRIGGER_HEADER: &str = "x-service-trigger";
 
-pub(super) fn show(arrival: &Arrival, form: Form) -> anyhow::Result<()> {
+pub(super) fn show(arrival: &Arrival, form: Form) -> Result<(), Unsaid> {
     match form {
         Form::Json => say_json(&as_json(arrival)),
         Form::Table => {
@@ -55,7 +56,7 @@ fn lines(arrival: &Arrival) -> Vec<String> {
         };
         format!(
             "  forward   {}: {answer} in {} ms",
-            forwarded.to,
+            shown(&forwarded.to),
             forwarded.took.as_millis()
         )
     }));
@@ -70,7 +71,7 @@ fn as_json(arrival: &Arrival) -> Value {
             Err(problem) => (None, Some(problem)),
         };
         let took_ms = u64::try_from(forwarded.took.as_millis()).unwrap_or(u64::MAX);
-        json!({"to": forwarded.to.as_str(), "status": status, "error": error, "took_ms": took_ms})
+        json!({"to": shown(&forwarded.to), "status": status, "error": error, "took_ms": took_ms})
     });
     let refusal = arrival.verdict.as_ref().err();
     json!({

@@ -1,9 +1,10 @@
 //! `watchbell policy save`: a file of policies becomes a version of the organisation's.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use clap::Args;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::Written;
 use crate::{
@@ -14,6 +15,10 @@ use crate::{
     table::cell,
 };
 
+/// By when every node answers by a version that was activated, as the API promises. That one does is seen only in
+/// decisions, which are recorded, so nobody is asked; `GET /v1/policies` says what is decided, not what nodes have heard.
+const IN_FORCE_WITHIN: Duration = Duration::from_secs(1);
+
 #[derive(Debug, Args)]
 pub struct Save {
     #[command(flatten)]
@@ -21,7 +26,7 @@ pub struct Save {
     /// What the version is for.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// Put it in force.
+    /// Put it in force; every node answers by it once this has returned.
     #[arg(long)]
     activate: bool,
     #[command(flatten)]
@@ -43,6 +48,7 @@ impl Save {
         if self.activate {
             let activate = format!("/v1/policies/versions/{version}/activate");
             answer = api.post(&activate).json(&json!({})).text().await?;
+            sleep(IN_FORCE_WITHIN).await;
         }
         match (self.server.output, self.activate) {
             (Form::Json, _) => say(answer)?,

@@ -10,7 +10,7 @@ use super::Rule;
 use crate::{
     api::read,
     exit, input,
-    output::{Form, say},
+    output::{Form, Unsaid, say},
     server::Server,
     table::{Table, cell, plain},
 };
@@ -46,19 +46,15 @@ impl Trial {
             .text()
             .await?;
         let result: Value = read(&text)?;
-        match self.server.output {
-            Form::Json => say(&text)?,
-            Form::Table => print(&result)?,
-        }
-        Ok(if result["matches"] == true {
-            exit::DONE
-        } else {
-            exit::FAILED
-        })
+        let said = match self.server.output {
+            Form::Json => say(&text),
+            Form::Table => print(&result),
+        };
+        exit::with(exit::done_if(result["matches"] == true), said)
     }
 }
 
-fn print(result: &Value) -> anyhow::Result<()> {
+fn print(result: &Value) -> Result<(), Unsaid> {
     say(if result["matches"] == true {
         "matches"
     } else {

@@ -15,7 +15,7 @@ use policy::{PolicySet, Verdict, starter};
 use serde::{Deserialize, de::IgnoredAny};
 use sha2::{Digest as _, Sha256};
 
-use super::{note, say};
+use super::say;
 use crate::{
     decisions::record::{EVENT_TYPE, result},
     policies::recorded::{Differs, NotADecision, Recorded},
@@ -41,6 +41,9 @@ pub(super) struct Replay {
     /// Lines of the trail, as `POST /v1/audit/export` gives them (NDJSON); from the standard input unless given.
     #[arg(long, value_name = "FILE")]
     decisions: Option<PathBuf>,
+    /// They are a part of an export, which has no last line that proves it whole.
+    #[arg(long)]
+    part: bool,
     /// Versions of policies, each as `GET /v1/policies/versions/{version}` gives it. The starter is known.
     #[arg(value_name = "VERSION_FILE")]
     versions: Vec<PathBuf>,
@@ -68,7 +71,7 @@ impl Replay {
         };
         let mut tally = Tally::default();
         tally.read(lines, &versions)?;
-        tally.tell()
+        tally.tell(self.part)
     }
 }
 
@@ -123,6 +126,8 @@ struct Tally {
     others: u64,
     /// What the file says of itself, and whether that is so.
     is_whole: Option<bool>,
+    /// Whether lines follow the one that says it.
+    goes_on: bool,
 }
 
 /// The fields by which a line is told.
@@ -175,8 +180,10 @@ impl Tally {
             }
             let text = line.trim_end();
             if text.is_empty() {
+                content.update(&line);
                 continue;
             }
+            self.goes_on |= self.is_whole.is_some();
             let about: Line =
                 serde_json::from_str(text).with_context(|| format!("line {number} is not JSON"))?;
             if let Some(summary) = about.export {
@@ -235,7 +242,7 @@ impl Tally {
         say(format_args!("{id}: cannot be made again: {reason}"));
     }
 
-    fn tell(self) -> anyhow::Result<()> {
+    fn tell(self, is_part: bool) -> anyhow::Result<()> {
         for (version, digest) in &self.missing_versions {
             say(format_args!(
                 "Version {version} ({digest}) is missing: save GET /v1/policies/versions/{version} in a file and name it."
@@ -251,11 +258,17 @@ impl Tally {
                 self.older
             ));
         }
-        match self.is_whole {
-            Some(true) => say("The file is whole: its last line proves it."),
-            Some(false) => {}
-            None => note("The file does not end with the line that proves an export whole."),
+        ensure!(
+            !self.goes_on,
+            "the file is not as it was exported: it goes on behind the line that proves it whole"
+        );
+        if self.is_whole == Some(true) {
+            say("The file is whole: its last line proves it.");
         }
+        ensure!(
+            self.is_whole.is_some() || is_part,
+            "the file does not end with the line that proves an export whole; say --part if it is meant to be a part of one"
+        );
         ensure!(
             self.is_whole != Some(false),
             "the file is not as it was exported: its bytes are not those that its last line names"

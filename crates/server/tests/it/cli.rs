@@ -1,9 +1,11 @@
 //! A terminal in which somebody runs the client commands, and what they read there as a whole.
 
-use std::fs;
-use std::io::Write as _;
+use std::fs::{self, File};
+use std::io::{self, PipeWriter, Read as _, Write as _, pipe};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 use testkit::folder::TestFolder;
 use testkit::{Watchbell, eventually_blocking};
@@ -98,15 +100,26 @@ impl Terminal {
 
     /// With this on its standard input.
     pub(crate) fn run_with(&self, input: &str, arguments: &[&str]) -> Said {
+        self.run_into(Stdio::piped(), input, arguments)
+    }
+
+    /// With this on its standard input, and its standard output there.
+    pub(crate) fn run_into(
+        &self,
+        output: impl Into<Stdio>,
+        input: &str,
+        arguments: &[&str],
+    ) -> Said {
         let mut child = self
             .command(arguments)
             .stdin(Stdio::piped())
+            .stdout(output)
             .spawn()
             .expect("watchbell starts");
         let mut stdin = child.stdin.take().expect("a pipe");
         let input = input.to_owned();
         // A command that reads nothing closes it; that is its business.
-        let writing = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+        let writing = thread::spawn(move || stdin.write_all(input.as_bytes()));
         let output = child.wait_with_output().expect("it ends");
         let _ = writing.join();
         Said {
@@ -162,6 +175,66 @@ impl Said {
         };
         format!("$ watchbell {command}\n{stdout}{beside}[exit {code}]\n")
     }
+}
+
+/// An output that nobody reads any more.
+pub(crate) fn closed() -> PipeWriter {
+    let (_, writer) = pipe().expect("a pipe");
+    writer
+}
+
+/// An output on a disk that is full.
+pub(crate) fn full() -> File {
+    File::create("/dev/full").expect("a device")
+}
+
+/// What becomes of an answer on its way.
+#[derive(Clone, Copy)]
+pub(crate) enum Way {
+    Through,
+    /// The connection breaks after so many bytes.
+    Cut(u64),
+    /// A proxy says that it cannot reach the server.
+    BadGateway,
+}
+
+/// A proxy before a server. `ways` says what becomes of each connection, by its number from 0.
+pub(crate) fn proxy(server: &str, ways: impl Fn(usize) -> Way + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let server = server.trim_start_matches("http://").to_owned();
+    thread::spawn(move || {
+        for (number, client) in listener.incoming().flatten().enumerate() {
+            let (way, server) = (ways(number), server.clone());
+            thread::spawn(move || pass_on(client, &server, way));
+        }
+    });
+    format!("http://{address}")
+}
+
+fn pass_on(mut client: TcpStream, server: &str, way: Way) {
+    let mut asking = client.try_clone().expect("a socket");
+    let bytes = match way {
+        Way::Through => u64::MAX,
+        Way::Cut(bytes) => bytes,
+        Way::BadGateway => {
+            let answer =
+                "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            // Asked first, and taken to the end, so that the answer is read.
+            let _ = asking.read(&mut [0]);
+            let _ = client.write_all(answer.as_bytes());
+            let _ = io::copy(&mut asking, &mut io::sink());
+            return;
+        }
+    };
+    let upstream = TcpStream::connect(server).expect("the server");
+    let mut asked = upstream.try_clone().expect("a socket");
+    thread::spawn(move || {
+        let _ = io::copy(&mut asking, &mut asked);
+        let _ = asked.shutdown(Shutdown::Both);
+    });
+    let _ = io::copy(&mut upstream.take(bytes), &mut client);
+    let _ = client.shutdown(Shutdown::Both);
 }
 
 /// Compares what somebody reads with what they read before, but for what differs each time.

@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 use std::net::TcpListener;
-use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::json;
 use testkit::Signal;
 
-use crate::cli::{Terminal, reads_as_before};
+use crate::cli::{Terminal, Way, closed, full, proxy, reads_as_before};
 use crate::deployment::{DEADLINE, Deployment, Running, event};
+use crate::load::now;
 
 const ONE: [&str; 10] = [
     "events",
@@ -22,6 +23,9 @@ const ONE: [&str; 10] = [
     "--result",
     "success",
 ];
+
+/// Less than what the server refuses.
+const CLOCK_AHEAD: Duration = Duration::from_secs(240);
 
 /// So many events, one a line.
 pub(crate) fn lines(count: usize) -> String {
@@ -139,20 +143,52 @@ fn nobody_who_reads_on_is_no_failure() {
         &["completions", "bash"],
         &["events", "list", "--all", "-o", "json"],
     ] {
-        let mut child = terminal
-            .command(arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("watchbell starts");
-        drop(child.stdout.take());
-        let output = child.wait_with_output().expect("it ends");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(
-            (output.status.code(), &*stderr),
-            (Some(0), ""),
-            "{arguments:?}"
+        let said = terminal.run_into(closed(), "", arguments);
+        assert_eq!((said.code, &*said.stderr), (Some(0), ""), "{arguments:?}");
+        let said = terminal.run_into(full(), "", arguments);
+        assert_eq!(said.code, Some(1), "{arguments:?}");
+        assert!(
+            said.stderr.contains("cannot write the standard output"),
+            "{}",
+            said.stderr
         );
     }
+    // Sending goes on.
+    let send = ["events", "send", "-o", "json"];
+    let unread = terminal.run_into(closed(), &lines(2_001), &send);
+    assert_eq!(unread.code, Some(0), "{}", unread.stderr);
+    let unwritten = terminal.run_into(full(), &lines(1_001), &send);
+    assert_eq!(unwritten.code, Some(1), "{}", unwritten.stderr);
+    let all = terminal.settled(&["events", "list", "--all", "-o", "json"]);
+    assert_eq!(all.stdout.lines().count(), 1_000 + 2_001 + 1_001);
+}
+
+#[test]
+fn a_batch_whose_answer_is_lost_is_sent_again_and_accepted_once() {
+    let running = Running::start(Deployment::new());
+    let terminal = Terminal::of(&running.customer);
+    let troubled = proxy(&running.customer.base_url, |number| match number {
+        0 => Way::Cut(1_000),
+        1 => Way::BadGateway,
+        _ => Way::Through,
+    });
+    let send = ["events", "send", "--url", &troubled];
+    let said = terminal.run_with(&lines(1_001), &send);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(said.stdout, "1001 events accepted.\n");
+    let again = "the server says 502 Bad Gateway; asking again in 1 s";
+    assert!(said.stderr.contains(again), "{}", said.stderr);
+    let all = terminal.settled(&["events", "list", "--all", "-o", "json"]);
+    assert_eq!(all.stdout.lines().count(), 1_001);
+    // One that never answered is rather the wrong one.
+    let away = proxy(&running.customer.base_url, |_| Way::BadGateway);
+    let said = terminal.run_with(&lines(1), &["events", "send", "--url", &away]);
+    assert_eq!(said.code, Some(1));
+    assert!(
+        said.stderr.contains("Try again in a moment"),
+        "{}",
+        said.stderr
+    );
 }
 
 #[tokio::test]
@@ -169,7 +205,10 @@ async fn a_tail_shows_what_comes_and_what_came_while_its_server_was_away() {
     let terminal = Terminal::of(&customer).with("WATCHBELL_URL", &format!("http://{port}"));
     let mut tail = terminal.start(&["events", "tail", "--result", "denied"]);
     tail.wait_for_line(DEADLINE, |line| line.contains("watching"));
-    customer.ingest(&event("before")).await;
+    // Its agent's clock is ahead; what comes meanwhile is not hidden by that.
+    let mut before = event("before");
+    before["occurred_at"] = now().plus(CLOCK_AHEAD).to_string().into();
+    customer.ingest(&before).await;
     tail.wait_for_line(DEADLINE, |line| {
         line.contains("tool_call files.delete by before: denied")
     });
@@ -177,6 +216,7 @@ async fn a_tail_shows_what_comes_and_what_came_while_its_server_was_away() {
     tail.wait_for_line(DEADLINE, |line| line.contains("coming back in 2 s"));
     customer.ingest(&event("meanwhile")).await;
     let _second = watched.serve("api");
+    tail.wait_for_line(DEADLINE, |line| line.contains("there may be a gap"));
     tail.wait_for_line(DEADLINE, |line| line.contains("by meanwhile: denied"));
     customer.ingest(&event("after")).await;
     tail.wait_for_line(DEADLINE, |line| line.contains("by after: denied"));

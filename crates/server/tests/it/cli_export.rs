@@ -1,39 +1,17 @@
 //! `watchbell export`: a whole file or none.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::fs::FileTypeExt as _;
+use std::process::Command;
 use std::thread;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::cli::{Said, Terminal, reads_as_before};
+use crate::cli::{Said, Terminal, Way, closed, full, proxy, reads_as_before};
 use crate::cli_events::lines;
 use crate::deployment::{Deployment, Running};
 
 const EVENTS: usize = 1_500;
-
-/// Passes connections on to a server and ends the answer after some bytes.
-fn cutting(server: &str, bytes: usize) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    let server = server.trim_start_matches("http://").to_owned();
-    thread::spawn(move || {
-        for client in listener.incoming().flatten() {
-            let upstream = TcpStream::connect(&server).expect("the server");
-            let (mut asking, mut asked) = (
-                client.try_clone().expect("a socket"),
-                upstream.try_clone().expect("a socket"),
-            );
-            thread::spawn(move || std::io::copy(&mut asking, &mut asked));
-            let (mut client, mut answer) = (client, Vec::new());
-            let _ = upstream.take(bytes as u64).read_to_end(&mut answer);
-            let _ = client.write_all(&answer);
-            let _ = client.shutdown(Shutdown::Both);
-        }
-    });
-    format!("http://{address}")
-}
 
 fn names(terminal: &Terminal) -> Vec<String> {
     let entries = fs::read_dir(terminal.path("")).expect("a folder").flatten();
@@ -59,7 +37,7 @@ fn an_export_is_whole_or_there_is_no_file() {
         "export",
         "--type",
         "tool_call",
-        "--to",
+        "--file",
         "all.ndjson",
         "-o",
         "json",
@@ -93,7 +71,7 @@ fn an_export_is_whole_or_there_is_no_file() {
             format,
             "--compression",
             compression,
-            "--to",
+            "--file",
             name,
         ]);
         assert_eq!(said.code, Some(0), "{format}: {}", said.stderr);
@@ -110,15 +88,37 @@ fn an_export_is_whole_or_there_is_no_file() {
     let few = [
         "export", "--agent", "agent-7", "--agent", "agent-8", "--result", "denied",
     ];
-    let to_stdout = terminal.run(&[&few[..], &["--to", "-"]].concat());
+    let to_stdout = terminal.run(&[&few[..], &["--file", "-"]].concat());
     assert_eq!(
         (to_stdout.code, to_stdout.stdout.lines().count()),
         (Some(0), 3)
     );
+    let lost = [&few[..], &["--file", "-"]].concat();
+    for said in [
+        terminal.run_into(closed(), "", &lost),
+        terminal.run_into(full(), "", &lost),
+    ] {
+        assert_eq!(said.code, Some(1), "{}", said.stderr);
+        assert!(said.stderr.contains("do not use"), "{}", said.stderr);
+    }
+    // What is no file stays what it is.
+    let pipe = terminal.path("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    let reading = thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read_to_string(pipe).expect("text")
+    });
+    let said = terminal.run(&[&few[..], &["--file", "pipe"]].concat());
+    assert_eq!((said.code, &*said.stdout), (Some(0), ""), "{}", said.stderr);
+    assert_eq!(reading.join().expect("read"), to_stdout.stdout);
+    let kind = fs::metadata(&pipe).expect("there").file_type();
+    assert!(kind.is_fifo());
+    fs::remove_file(pipe).expect("there");
     let said: Vec<Said> = [
         few.to_vec(),
         few.to_vec(),
-        [&few[..], &["--to", "none/x"]].concat(),
+        [&few[..], &["--file", "none/x"]].concat(),
     ]
     .iter()
     .map(|arguments| terminal.run(arguments))
@@ -135,12 +135,13 @@ fn an_export_is_whole_or_there_is_no_file() {
 
     // Cut off in the first event, and in the middle.
     for bytes in [1_000, 10_000] {
-        let url = cutting(&running.customer.base_url, bytes);
+        let url = proxy(&running.customer.base_url, move |_| Way::Cut(bytes));
         for format in ["ndjson", "csv", "parquet"] {
-            let said = terminal.run(&["export", "--url", &url, "--format", format, "--to", "cut"]);
+            let said =
+                terminal.run(&["export", "--url", &url, "--format", format, "--file", "cut"]);
             assert_eq!(said.code, Some(1), "{bytes} {format}: {}", said.stdout);
             assert!(
-                said.stderr.contains("nothing is kept of it"),
+                said.stderr.contains("nothing is kept of the export"),
                 "{}",
                 said.stderr
             );

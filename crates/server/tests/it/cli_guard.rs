@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::eventually;
 
-use crate::cli::{Terminal, reads_as_before};
+use crate::cli::{Terminal, closed, full, reads_as_before};
 use crate::deployment::{DEADLINE, Deployment, Running, ok};
 
 const POLICIES: &str = r#"@id("may-act") permit (principal, action, resource);
@@ -26,20 +26,19 @@ const REFUND: [&str; 7] = [
 async fn an_agent_asks_by_the_command_line_and_the_exit_code_answers() {
     let running = Running::start(Deployment::new());
     let (customer, terminal) = (&running.customer, Terminal::of(&running.customer));
-    ok(customer
-        .post("/v1/policies/versions", &json!({"policies": POLICIES}))
-        .await)
-    .await;
-    ok(customer
-        .post("/v1/policies/versions/2/activate", &json!({}))
-        .await)
-    .await;
-    eventually(DEADLINE, "the version answers", async || {
-        let question = json!({"agent_id": "janitor", "action": "files.delete"});
-        let answer = ok(customer.post("/v1/runtime/decisions", &question).await).await;
-        (answer["policy_version"] == 2).then_some(())
-    })
-    .await;
+    terminal.write("policies.cedar", POLICIES);
+    terminal.write("broken.cedar", "permit (principal, action);");
+    let save = |more: &[&'static str]| {
+        terminal.run(&[&["policy", "save", "policies.cedar"][..], more].concat())
+    };
+    let saved = [
+        terminal.run(&["policy", "save", "broken.cedar"]),
+        save(&["--note", "Refunds"]),
+        save(&["-o", "json"]),
+        save(&["--activate"]),
+        save(&["--activate", "-o", "json"]),
+    ];
+    reads_as_before("policy_save", &terminal.shown(&saved));
     let ask = |action: &'static str, more: &[&'static str]| {
         let arguments = [
             &["decide", "--agent", "janitor", "--action", action][..],
@@ -78,6 +77,16 @@ async fn an_agent_asks_by_the_command_line_and_the_exit_code_answers() {
     assert_eq!(waiting.wait_until_ended(DEADLINE).code(), Some(0));
     let approved = format!("[after the approval]\n{}\n", waiting.stdout().join("\n"));
     reads_as_before("decide", &(terminal.shown(&said) + &approved));
+    // Whatever becomes of the output, what is not allowed does not look so.
+    let deny = ["decide", "--agent", "janitor", "--action", "files.delete"];
+    let allow = ["decide", "--agent", "janitor", "--action", "files.read"];
+    for (question, unread, unwritten) in [(&deny[..], 3, 3), (&REFUND, 4, 4), (&allow, 0, 1)] {
+        let codes = [
+            terminal.run_into(closed(), "", question).code,
+            terminal.run_into(full(), "", question).code,
+        ];
+        assert_eq!(codes, [Some(unread), Some(unwritten)], "{question:?}");
+    }
 }
 
 /// Approves the newest as soon as `count` wait.
@@ -132,4 +141,6 @@ fn policies_are_tested_without_a_server() {
         terminal.run(&["policies", "check", "policies.cedar"]),
     ];
     reads_as_before("policy_test", &terminal.shown(&said));
+    let broken = ["policy", "test", "broken.cedar"];
+    assert_eq!(terminal.run_into(closed(), "", &broken).code, Some(1));
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::{Receiver, eventually};
 
-use crate::cli::{Terminal, reads_as_before};
+use crate::cli::{Terminal, closed, reads_as_before};
 use crate::deployment::{Customer, DEADLINE, Deployment, Running, event};
 
 #[tokio::test]
@@ -31,6 +31,8 @@ async fn rules_are_listed_and_tried() {
         "wrong.json",
         &json!({"match": {"result": "denied"}}).to_string(),
     );
+    let made = json!({"name": "Denied", "match": pattern, "url": "http://127.0.0.1:9/hook"});
+    terminal.write("made.json", &made.to_string());
     terminal.write("event.json", &event("agent-1").to_string());
     terminal.write("excepted.json", &event("agent-2").to_string());
     let unknown = "rul_01m7eh678ef4hb9dyv15c8d0vs";
@@ -54,8 +56,14 @@ async fn rules_are_listed_and_tried() {
         terminal.run(&["rules", "backtest", &rule, "--from", "1h"]),
         terminal.run(&["rules", "backtest", "rule.json", "-o", "json"]),
         terminal.run(&["rules", "backtest", unknown]),
+        terminal.run(&["rules", "create", "made.json"]),
+        terminal.run(&["rules", "create", "made.json", "-o", "json"]),
+        terminal.run(&["rules", "create", "wrong.json"]),
+        terminal.run(&["rules", "create", "none.json"]),
     ];
     reads_as_before("rules", &terminal.shown(&said));
+    let unwanted = ["rules", "test", "rule.json", "--event", "excepted.json"];
+    assert_eq!(terminal.run_into(closed(), "", &unwanted).code, Some(1));
 }
 
 #[tokio::test]

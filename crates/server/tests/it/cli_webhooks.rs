@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::{Receiver, Signal, Watchbell, eventually};
 
-use crate::cli::{Terminal, reads_as_before};
+use crate::cli::{Terminal, closed, full, reads_as_before};
 use crate::deployment::{DEADLINE, Deployment, Running, SECRET, event, http};
 
 const SIGNED_AT: &str = "2026-11-15T09:30:00.000Z";
@@ -81,13 +81,16 @@ fn a_body_is_signed_and_verified_without_a_server() {
         Terminal::bare().run(&["sign"]),
     ];
     reads_as_before("verify", &terminal.shown(&said));
+    let forged = ["verify", "body.json", "--timestamp", SIGNED_AT];
+    assert_eq!(terminal.run_into(closed(), "", &forged).code, Some(1));
+    assert_eq!(terminal.run_into(full(), "", &forged).code, Some(1));
 }
 
 #[tokio::test]
 async fn what_is_heard_is_verified_shown_and_its_rule_goes_when_it_ends() {
     let running = Running::start(Deployment::new());
     let (customer, terminal) = (&running.customer, Terminal::of(&running.customer));
-    for signal in [Signal::Interrupt, Signal::Terminate] {
+    for signal in [Signal::Interrupt, Signal::Hangup, Signal::Terminate] {
         let mut listen = terminal.start(&[
             "listen",
             "--port",

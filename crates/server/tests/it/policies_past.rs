@@ -377,6 +377,25 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     assert_eq!(code, Some(1));
     assert!(said.contains("it is not as it was written"), "{said}");
 
+    // A line behind the proof, and no proof.
+    let first = text.lines().next().expect("a decision");
+    let appended = (
+        format!("{text}{first}\n"),
+        "it goes on behind the line that proves",
+    );
+    let cut = (
+        format!("{first}\n"),
+        "does not end with the line that proves",
+    );
+    for (text, words) in [appended, cut] {
+        let file = folder.path().join("no-end.ndjson");
+        fs::write(&file, text).expect("written");
+        let (code, said) = replay(&file.display().to_string(), &versions);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(words), "{said}");
+        assert!(!said.contains("The file is whole"), "{said}");
+    }
+
     // As it was recorded before there were policies of one's own.
     let older = json!({
         "id": "evt_01jcq3k5m8e9ratvw2x4y6z8ab", "event_type": "decision", "agent_id": "agent-1",
@@ -385,7 +404,7 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     });
     let older = older.to_string();
     let piped = Command::new(BINARY)
-        .args(["policies", "replay"])
+        .args(["policies", "replay", "--part"])
         .args(&versions)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
