@@ -16,9 +16,11 @@ async function weigh(page: Page): Promise<{ line: CDPSession; sizes: Map<string,
   // What every browser takes; the better packing that most take would flatter.
   await page.setExtraHTTPHeaders({ "Accept-Encoding": "gzip" });
   const [urls, sizes] = [new Map<string, string>(), new Map<string, number>()];
+  // What was kept is not sent again, whether the browser kept it in memory or on disk.
+  const kept = new Set<string>();
+  line.on("Network.requestServedFromCache", ({ requestId }) => kept.add(requestId));
   line.on("Network.responseReceived", ({ requestId, response }) => {
-    // What was kept is not sent again.
-    if (!response.fromDiskCache) urls.set(requestId, response.url);
+    if (!response.fromDiskCache && !kept.has(requestId)) urls.set(requestId, response.url);
   });
   line.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => {
     const url = urls.get(requestId);
