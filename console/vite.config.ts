@@ -28,6 +28,10 @@ function packed(): Plugin {
 /** `npm run dev` serves the pages and asks a running `watchbell dev` for the rest. */
 const server = process.env.WATCHBELL_URL ?? "http://127.0.0.1:8080";
 
+/** Tests that measure, or that stop what others need: one after the other, when the others are done. */
+const ALONE = ["e2e/**/*.alone.test.ts"];
+const inABrowser = { globalSetup: "e2e/server.ts", testTimeout: 60_000, hookTimeout: 60_000 };
+
 export default defineConfig({
   plugins: [react(), packed()],
   server: { proxy: { "/v1": server, "/openapi.json": server, "/healthz": server } },
@@ -43,12 +47,21 @@ export default defineConfig({
       { test: { name: "unit", include: ["src/**/*.test.ts"], environment: "node" } },
       {
         test: {
+          ...inABrowser,
           name: "e2e",
           include: ["e2e/**/*.test.ts"],
-          globalSetup: "e2e/server.ts",
+          exclude: ALONE,
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...inABrowser,
+          name: "e2e-alone",
+          include: ALONE,
           fileParallelism: false,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

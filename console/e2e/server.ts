@@ -32,13 +32,20 @@ declare module "vitest" {
 const READY_WITHIN_MS = 240_000;
 const STOPPED_WITHIN_MS = 30_000;
 
+/** Started for the first project that asks and stopped after the last: tests that run alone have the same one. */
+const shared = globalThis as { watchbell?: { running: Promise<Running>; users: number } };
+
 export default async function setup(project: TestProject) {
-  const running = process.env.DEMO;
-  const { server, demo } = running ? { server: undefined, demo: JSON.parse(running) as Demo } : await start();
+  shared.watchbell ??= { running: start(), users: 0 };
+  const { watchbell } = shared;
+  watchbell.users += 1;
+  const { server, demo } = await watchbell.running;
   project.provide("demo", demo);
   project.provide("console", process.env.CONSOLE_URL ?? demo.base_url);
   project.provide("session", await login(demo.base_url, demo.user_email, demo.user_password));
   return async () => {
+    watchbell.users -= 1;
+    if (watchbell.users > 0) return;
     writeGallery();
     if (server) await stop(server);
   };
@@ -55,7 +62,14 @@ const FOR_TESTS = {
   WATCHBELL__LIMITS__LOGIN: "1000/900s",
 };
 
-async function start(): Promise<{ server: ChildProcess; demo: Demo }> {
+interface Running {
+  /** None if it is not ours to stop. */
+  server?: ChildProcess;
+  demo: Demo;
+}
+
+async function start(): Promise<Running> {
+  if (process.env.DEMO) return { demo: JSON.parse(process.env.DEMO) };
   const binary = resolve(process.env.WATCHBELL_BINARY ?? "../target/debug/watchbell");
   const events = process.env.DEMO_EVENTS ?? "100000";
   const server = spawn(binary, ["dev", "--json", "--demo", events], {
