@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use server::commands::Cli;
-use tikv_jemallocator::Jemalloc;
 
 /// Buffers of some ten kilobytes come and go with every request; this one keeps them at hand.
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
-static ALLOCATOR: Jemalloc = Jemalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let outcome = Cli::parse().run();

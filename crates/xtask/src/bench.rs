@@ -19,7 +19,9 @@ pub fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
     }
     // Rules are judged in memory; everything else is measured through the server.
     if arguments.first().is_none_or(|profile| profile != "rules") {
-        let built = cargo("build", "server").status().context("run cargo")?;
+        let mut building = cargo("build", "server");
+        let built = building.args(["--features", "jemalloc"]).status();
+        let built = built.context("run cargo")?;
         ensure!(built.success(), "the build failed");
     }
     let mut measuring = cargo("run", "bench");
