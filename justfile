@@ -24,6 +24,10 @@ e2e *args: console
 # All checks, cheapest first
 check: fmt typos deny machete tidy console-check clippy generated
 
+# Lints and tests of what changed since a commit, between two edits
+quick since="HEAD":
+    cargo xtask quick {{ since }}
+
 # All tests, or those that match
 test *args:
     cargo nextest run --workspace {{ args }}
@@ -52,8 +56,8 @@ deploy:
 upgrade:
     cargo build -p server && scripts/test-upgrade
 
-# Fuzz one target for some seconds
-fuzz target="verify" seconds="60":
+# Search for inputs that break a parser, or with `all` every parser, for some seconds
+fuzz target="all" seconds="60":
     fuzz/run {{ target }} {{ seconds }}
 
 # Write the generated files anew

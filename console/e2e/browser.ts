@@ -86,8 +86,9 @@ export async function expectAccessible(page: Page): Promise<void> {
   expect(findings).toEqual([]);
 }
 
-/** Takes a picture for the documentation; a small one where there are many. */
+/** Takes a picture for the documentation; a small one where there are many. In CI nobody would look at it. */
 export async function picture(page: Page, name: string, size: "full" | "small" = "full"): Promise<void> {
+  if (process.env.CI) return;
   const path = resolve(PICTURES, `${name}.${size === "small" ? "jpg" : "png"}`);
   mkdirSync(dirname(path), { recursive: true });
   const kind = size === "small" ? ({ type: "jpeg", quality: 60 } as const) : {};

@@ -1,5 +1,5 @@
-//! The project's own tasks: regenerate what is generated, check what no other tool checks, build the
-//! book, measure, and fold the changelog. Run them as `cargo xtask <task>`.
+//! The project's own tasks: regenerate what is generated, check what no other tool checks, test what
+//! changed, build the book, measure, and fold the changelog. Run them as `cargo xtask <task>`.
 #![expect(clippy::print_stdout, reason = "a command line tool talks to its user")]
 
 mod bench;
@@ -7,6 +7,7 @@ mod book;
 mod changelog;
 mod generate;
 mod markdown;
+mod quick;
 mod tidy;
 
 use std::io;
@@ -38,6 +39,12 @@ enum Task {
     BookLinks {
         /// Nothing, or `supports RENDERER`.
         arguments: Vec<String>,
+    },
+    /// Check and test what changed, in minutes: formatting, house rules, lints, tests.
+    Quick {
+        /// The commit that it is compared with.
+        #[arg(default_value = "HEAD")]
+        since: String,
     },
     /// Measure Watchbell beside the bare engines, or run a scenario at full length (bench/README.md).
     Bench {
@@ -78,6 +85,7 @@ fn main() -> anyhow::Result<ExitCode> {
             book::preprocess(root, &arguments, io::stdin(), io::stdout())?;
             true
         }
+        Task::Quick { since } => quick::run(root, &since)?,
         Task::Bench { arguments } => bench::run(root, &arguments)?,
         Task::Changelog { version, date } => {
             changelog::fold(root, &version, &date)?;
