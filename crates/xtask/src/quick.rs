@@ -137,19 +137,18 @@ const ANY_NODE: &[&str] = &["coverage", "lifecycle", "line", "openapi"];
 pub fn run(root: &Path, since: &str) -> anyhow::Result<bool> {
     let files = files(root, since)?;
     let changed = Changed::new(&files);
-    let mut steps = vec![cargo(root, "fmt --all --check")];
+    let mut steps = vec![("fmt", cargo(root, "fmt --all --check"))];
     if let Some(lints) = changed.lints() {
-        steps.push(cargo(root, &lints));
+        steps.push(("clippy", cargo(root, &lints)));
     }
     if let Some((tests, filter)) = changed.tests() {
         let mut tests = cargo(root, &tests);
         tests.args(["-E", &filter]);
-        steps.push(tests);
+        steps.push(("tests", tests));
     }
     let mut is_in_order = timed("tidy", || tidy::run(root))?;
-    for mut step in steps {
-        let said = format!("{step:?}").replace('"', "");
-        is_in_order &= timed(&said, || Ok(step.status().context("run cargo")?.success()))?;
+    for (name, mut step) in steps {
+        is_in_order &= timed(name, || Ok(step.status().context("run cargo")?.success()))?;
     }
     for hint in changed.hints() {
         println!("not run: {hint}");
