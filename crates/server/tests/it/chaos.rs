@@ -32,6 +32,7 @@ async fn kill_9_of_them_in_another_order_loses_nothing_either() {
     kill_at_random(Dice(7)).await;
 }
 
+#[expect(clippy::print_stdout, reason = "figures for people")]
 async fn kill_at_random(mut dice: Dice) {
     let lasts = environment::chaos_lasts().unwrap_or(LASTS);
     let mut nats = own::nats().expect("NATS");
