@@ -260,22 +260,23 @@ async fn assert_recorded(
     assert_eq!(deliveries.len(), listed.len(), "matched = delivered");
     assert_eq!(events, *listed, "each event matched once");
 
-    let arrived = arrived(receiver);
     let attempts = stream::iter(&deliveries)
         .map(async |delivery| {
             let id = delivery["id"].as_str().expect("an id");
             let detail = customer.get_json(&format!("/v1/deliveries/{id}")).await;
-            let attempts = detail["attempt_log"].as_array().map_or(0, Vec::len);
-            (id, attempts)
+            (id, detail["attempt_log"].clone())
         })
         .buffer_unordered(CHECKS_AT_ONCE)
         .collect::<Vec<_>>()
         .await;
-    for (id, attempts) in attempts {
+    // Only now: what a killed worker delivered may be sent, and put on record, once more while the log is read.
+    let arrived = arrived(receiver);
+    for (id, log) in attempts {
+        let attempts = log.as_array().map_or(0, Vec::len);
         let arrivals = arrived.get(id).map_or(0, Vec::len);
         assert!(
             (1..=arrivals).contains(&attempts),
-            "{id}: {attempts} attempts on record, {arrivals} received"
+            "{id}: {attempts} attempts on record, {arrivals} received: {log:#}"
         );
     }
     arrived
