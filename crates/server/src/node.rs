@@ -223,6 +223,14 @@ pub fn open_store(config: &Config) -> anyhow::Result<Store> {
     )?)
 }
 
+/// The same for a command that somebody typed.
+pub fn open_store_for_command(config: &Config) -> anyhow::Result<Store> {
+    Ok(Store::for_command(
+        config.postgres.url.expose_secret(),
+        config.postgres.connections_max,
+    )?)
+}
+
 pub fn journal_options(config: &Config) -> anyhow::Result<journal::Options> {
     Ok(journal::Options {
         url: config.journal.url.expose_secret().to_owned(),

@@ -46,7 +46,10 @@ pub use error::Error;
 use tokio::time::timeout;
 
 /// How long a request waits for a connection before it is told that the database is down.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
+const REQUEST_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long a command waits, whose user would have to type it again.
+const COMMAND_PATIENCE: Duration = Duration::from_secs(15);
 
 /// How long opening a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
@@ -65,12 +68,21 @@ pub struct Store {
 impl Store {
     /// A store that connects when it is first used: a node may start while PostgreSQL is down.
     pub fn new(url: &str, connections_max: u32) -> Result<Self, Error> {
+        Self::with_patience(url, connections_max, REQUEST_PATIENCE)
+    }
+
+    /// The same for a command, which waits for a database that is busy.
+    pub fn for_command(url: &str, connections_max: u32) -> Result<Self, Error> {
+        Self::with_patience(url, connections_max, COMMAND_PATIENCE)
+    }
+
+    fn with_patience(url: &str, connections_max: u32, patience: Duration) -> Result<Self, Error> {
         let options: PgConnectOptions = url
             .parse()
             .map_err(|_| Error::Misconfigured("postgres.url is not a valid URL"))?;
         let pool = PgPoolOptions::new()
             .max_connections(connections_max)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .acquire_timeout(patience)
             .after_connect(|connection, _| {
                 Box::pin(async move {
                     connection.execute(STATEMENT_TIMEOUT).await?;

@@ -66,7 +66,7 @@ impl CreateOrg {
     async fn run(self) -> anyhow::Result<()> {
         let Self { with, name, email } = self;
         let config = with.load()?;
-        let store = node::open_store(&config)?;
+        let store = node::open_store_for_command(&config)?;
         let journal = Journal::connect(&node::journal_options(&config)?)
             .await
             .context("connect to the journal")?;
@@ -83,7 +83,7 @@ impl ResetLink {
         let email = EmailAddress::parse(&self.email)
             .with_context(|| format!("`{}` is not an e-mail address", self.email))?;
         let token = SecretToken::new(TokenKind::Link, chance::bytes());
-        let saved = node::open_store(&config)?
+        let saved = node::open_store_for_command(&config)?
             .save_password_reset(&email, &token.hash(), system_clock::SYSTEM.now())
             .await?;
         ensure!(
@@ -106,7 +106,7 @@ impl ArchiveDay {
         let start = Timestamp::parse(&format!("{}T00:00:00Z", self.day));
         let day = Day::of(start.with_context(|| format!("`{}` is not a day", self.day))?);
         let files = config.files.open()?.context("files.url is not set")?;
-        let store = node::open_store(&config)?;
+        let store = node::open_store_for_command(&config)?;
         let now = system_clock::SYSTEM.now();
         let archived = archive_day(&store, &files, day, now).await?;
         let archived = archived.with_context(|| format!("the database has no events of {day}"))?;

@@ -85,7 +85,7 @@ impl Redrive {
     async fn run(self) -> anyhow::Result<()> {
         let config = self.with.load()?;
         let journal = connect(&config).await?;
-        let store = node::open_store(&config)?;
+        let store = node::open_store_for_command(&config)?;
         let (mut applied, mut failed, mut after) = (0, 0, 0);
         loop {
             let letters = match self.which.number {

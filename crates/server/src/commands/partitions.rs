@@ -19,7 +19,10 @@ pub(super) struct Partitions {
 impl Partitions {
     pub(super) async fn run(self) -> anyhow::Result<()> {
         let config = self.with.load()?;
-        let (store, now) = (node::open_store(&config)?, system_clock::SYSTEM.now());
+        let (store, now) = (
+            node::open_store_for_command(&config)?,
+            system_clock::SYSTEM.now(),
+        );
         if !self.json {
             say(format_args!(
                 "{:<26}  {:<10}  {:>12}  {:>10}  state",

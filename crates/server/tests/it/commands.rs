@@ -3,10 +3,12 @@
 use std::fs;
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use reqwest::StatusCode;
 use testkit::folder::TestFolder;
-use testkit::{Database, Watchbell, shared};
+use testkit::{Database, Signal, Watchbell, shared};
 
 use crate::deployment::{BINARY, DEADLINE, Deployment, Running, SECRET, event, migrate};
 
@@ -52,7 +54,7 @@ fn the_version_is_said() {
 fn migrate_can_be_repeated_and_run_on_several_nodes_at_once() {
     let database = Database::create().expect("a database");
     let variables = [("WATCHBELL__POSTGRES__URL", database.url())];
-    let at_once: Vec<Output> = std::thread::scope(|scope| {
+    let at_once: Vec<Output> = thread::scope(|scope| {
         let start = || scope.spawn(|| run(&["migrate"], variables));
         let started = [start(), start(), start()];
         started.map(|thread| thread.join().expect("it ran")).into()
@@ -332,4 +334,23 @@ fn create_org_prints_the_key_once_and_refuses_a_second_user_with_the_same_addres
         "{}",
         stderr(&again)
     );
+}
+
+#[test]
+fn a_command_waits_for_a_database_that_takes_its_time() {
+    let (mut postgres, deployment) = Deployment::on_own_postgres();
+    postgres.signal(Signal::Stop);
+    let arguments = [
+        "admin",
+        "create-org",
+        "--name",
+        "A",
+        "--email",
+        "a@example.com",
+    ];
+    let mut command = deployment.command(&arguments);
+    // waits for: longer than a request would wait for a connection
+    thread::sleep(Duration::from_secs(4));
+    postgres.signal(Signal::Continue);
+    assert!(command.wait_until_ended(DEADLINE).success());
 }
