@@ -14,22 +14,31 @@ const DEADLINE: Duration = Duration::from_secs(20);
 const CHECK_MAX: Duration = Duration::from_millis(100);
 const NODES: usize = 3;
 
+/// For tests that are not about time: a machine that pauses must not look like a Redis that is away.
+const PATIENT_BUDGET: Duration = Duration::from_secs(5);
+
 /// Three nodes and their tasks.
 struct Nodes {
     nodes: Vec<Limits>,
+    call_budget: Duration,
     running: JoinSet<()>,
     stopping: CancellationToken,
 }
 
 impl Nodes {
     async fn start(redis_url: &str, count: usize) -> Self {
+        Self::with(redis_url, count, CALL_BUDGET).await
+    }
+
+    async fn with(redis_url: &str, count: usize, call_budget: Duration) -> Self {
         let options = Options {
             redis_url: Some(redis_url),
             namespace: "outage",
-            call_budget: CALL_BUDGET,
+            call_budget,
         };
         let mut this = Self {
             nodes: Vec::new(),
+            call_budget,
             running: JoinSet::new(),
             stopping: CancellationToken::new(),
         };
@@ -68,7 +77,8 @@ impl Nodes {
         let asked = Instant::now();
         let answer = self.nodes[node].check(operation, limit, "caller").await;
         let took = asked.elapsed();
-        assert!(took < CHECK_MAX, "a check took {took:?}");
+        let is_timed = self.call_budget == CALL_BUDGET;
+        assert!(!is_timed || took < CHECK_MAX, "a check took {took:?}");
         answer.admitted
     }
 
@@ -144,7 +154,7 @@ async fn a_killed_redis_costs_no_more_than_the_bound_and_is_told_everything_when
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_single_node_notices_that_a_restarted_redis_is_empty() {
     let mut redis = own::redis().expect("Redis starts");
-    let nodes = Nodes::start(&redis.url(), 1).await;
+    let nodes = Nodes::with(&redis.url(), 1, PATIENT_BUDGET).await;
     let ten = quota("10/60s");
     for _ in 0..4 {
         assert!(nodes.admits(0, Operation::Export, ten).await);
@@ -186,7 +196,7 @@ async fn a_redis_that_hangs_is_left_and_told_what_it_missed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_redis_that_was_emptied_is_told_everything_again() {
     let redis = own::redis().expect("Redis starts");
-    let nodes = Nodes::start(&redis.url(), NODES).await;
+    let nodes = Nodes::with(&redis.url(), NODES, PATIENT_BUDGET).await;
     let ten = quota("10/60s");
     for node in [0, 0, 0, 1, 1, 1, 2, 2, 2] {
         assert!(nodes.admits(node, Operation::Register, ten).await);
