@@ -2,7 +2,9 @@
 
 use std::fmt::Debug;
 use std::panic::Location;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::stopwatch::Stopwatch;
 
 /// Most conditions come true within milliseconds; the pause doubles up to the longest, so that a
 /// long wait costs little.
@@ -56,7 +58,7 @@ pub fn eventually<A: Answer>(
     mut probe: impl AsyncFnMut() -> A,
 ) -> impl Future<Output = A::Value> {
     let asked_at = Location::caller();
-    let started = Instant::now();
+    let started = Stopwatch::start();
     async move {
         let mut pause = PAUSE_MIN;
         let mut last_seen = "nothing yet".to_owned();
@@ -85,7 +87,7 @@ pub fn eventually_blocking<A: Answer>(
     what: &str,
     mut probe: impl FnMut() -> A,
 ) -> A::Value {
-    let started = Instant::now();
+    let started = Stopwatch::start();
     let mut pause = PAUSE_MIN;
     loop {
         match probe().settle() {

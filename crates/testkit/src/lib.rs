@@ -38,6 +38,7 @@ pub mod received;
 pub mod receiver;
 pub mod s3;
 pub mod shared;
+pub mod stopwatch;
 
 pub use answer::Answer;
 pub use certificates::{Authority, Identity};
@@ -54,3 +55,4 @@ pub use received::{Arrival, Received};
 pub use receiver::Receiver;
 pub use s3::S3Server;
 pub use shared::{Shared, shared};
+pub use stopwatch::Stopwatch;

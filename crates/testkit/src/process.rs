@@ -15,6 +15,7 @@ use engines::{Signal, Tethered};
 use serde_json::Value;
 
 use crate::environment;
+use crate::stopwatch::Stopwatch;
 
 /// How much of the output is kept, for `wait_for_line` and for the report of a test that fails.
 const LINES_MAX: usize = 1_000;
@@ -174,7 +175,7 @@ impl Watchbell {
         deadline: Duration,
         mut find: impl FnMut(&Said) -> Option<T>,
     ) -> T {
-        let started = Instant::now();
+        let started = Stopwatch::start();
         let mut said = self.output.lock();
         loop {
             // In this order: what it said last counts, even if it has ended since.

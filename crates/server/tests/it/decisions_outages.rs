@@ -1,9 +1,9 @@
 //! A dependency goes away: agents are answered all the same, or told that they are not.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::{eventually, own};
+use testkit::{Stopwatch, eventually, own};
 
 use crate::{
     decisions::PAYMENTS,
@@ -84,7 +84,7 @@ async fn without_the_journal_nothing_is_answered_unless_the_organisation_fails_o
     // First, because it waits for the journal, and would for what stands before it in the same partition too.
     let refused = problem(closed.post("/v1/runtime/decisions", &refund(2)).await, 503).await;
     assert_eq!(refused["code"], "JOURNAL_UNAVAILABLE");
-    let started = Instant::now();
+    let started = Stopwatch::start();
     let answered = open.decide(&refund(2)).await;
     assert_eq!(answered["decision"], "allow");
     assert_eq!(answered["fallback"], true);

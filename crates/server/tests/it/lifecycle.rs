@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 use testkit::folder::TestFolder;
-use testkit::{Answer, Receiver, Signal, Watchbell, eventually, own};
+use testkit::{Answer, Receiver, Signal, Stopwatch, Watchbell, eventually, own};
 use tokio::net::UnixDatagram;
 
 use crate::deployment::{BINARY, DEADLINE, Deployment, Running, event, http, ok};
@@ -108,7 +108,7 @@ async fn what_was_not_sent_before_the_end_is_sent_by_the_next_process_and_nothin
     let before = receiver.count();
     assert!(before < batch.len(), "it was to be stopped in the middle");
 
-    let started = Instant::now();
+    let started = Stopwatch::start();
     running.server = running.deployment.serve_all();
     receiver.wait_for(batch.len(), DEADLINE).await;
     let took = started.elapsed();
@@ -161,7 +161,7 @@ async fn a_node_is_ready_and_takes_events_while_postgresql_is_down() {
     let problem: Value = refused.json().await.expect("JSON");
     assert_eq!(problem["code"], "STORE_UNAVAILABLE");
     assert_eq!(running.server.ended(), None);
-    let asked = Instant::now();
+    let asked = Stopwatch::start();
     assert_eq!(running.server.terminate(DEADLINE).code(), Some(0));
     let took = asked.elapsed();
     assert!(
@@ -245,7 +245,7 @@ async fn a_second_signal_ends_at_once_and_is_not_called_a_success() {
         None,
         "it waits for the send in flight"
     );
-    let asked = Instant::now();
+    let asked = Stopwatch::start();
     assert_eq!(running.server.terminate(DEADLINE).code(), Some(1));
     assert!(
         asked.elapsed() < Duration::from_secs(2),
@@ -274,7 +274,7 @@ async fn clients_that_hold_a_connection_open_do_not_hold_up_the_end() {
     idle.read_exact(&mut answer).expect("an answer");
     assert_eq!(&answer, b"HTTP/1.1 204");
 
-    let asked = Instant::now();
+    let asked = Stopwatch::start();
     assert_eq!(
         running.server.terminate(Duration::from_secs(40)).code(),
         Some(0)

@@ -1,9 +1,10 @@
 //! Rules that mean harm: each is refused at once, and says where and why.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reqwest::{Method, header};
 use serde_json::{Value, json};
+use testkit::Stopwatch;
 
 use crate::deployment::{Deployment, Running};
 use crate::errors::problem;
@@ -112,7 +113,7 @@ async fn hostile_rules_are_refused_at_once_and_say_where() {
             .request(Method::POST, RULES)
             .header(header::CONTENT_TYPE, "application/json")
             .body(body);
-        let asked = Instant::now();
+        let asked = Stopwatch::start();
         let refused = problem(request.send().await.expect("an answer"), status).await;
         assert!(
             asked.elapsed() < ANSWER_WITHIN,

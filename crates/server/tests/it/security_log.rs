@@ -1,10 +1,10 @@
 //! The security log: what happens to accounts is in the organisation's trail.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use testkit::{eventually, own};
+use testkit::{Stopwatch, eventually, own};
 
 use crate::deployment::{DEADLINE, Deployment, Running, ok};
 use crate::people::{PASSWORD, Person, Town};
@@ -215,7 +215,7 @@ async fn people_log_in_while_the_journal_is_away_and_it_is_told_afterwards() {
     told(&person, "login", 1).await;
     nats.kill();
 
-    let started = Instant::now();
+    let started = Stopwatch::start();
     for _ in 0..LOGINS {
         person.log_in(PASSWORD).await;
     }

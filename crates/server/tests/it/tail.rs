@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use testkit::{eventually, shared};
+use testkit::{Stopwatch, eventually, shared};
 use tokio::time::timeout;
 
 use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, ok};
@@ -296,7 +296,7 @@ async fn a_stream_ends_with_the_key_or_the_session_that_opened_it() {
 async fn a_process_that_is_told_to_stop_ends_its_streams_at_once() {
     let mut running = Running::start(Deployment::new());
     let mut stream = Stream::open(&running.customer, "").await;
-    let asked_at = Instant::now();
+    let asked_at = Stopwatch::start();
     let ended = running.server.terminate(DEADLINE);
     assert!(ended.success());
     assert!(stream.next().await.is_none(), "an orderly end");
