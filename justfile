@@ -22,7 +22,7 @@ e2e *args: console
     cargo build -p server && npm --prefix console run e2e -- {{ args }}
 
 # All checks, cheapest first
-check: fmt typos deny machete tidy console-check clippy generated
+check: fmt typos deny tidy console-check clippy generated
 
 # Lints and tests of what changed since a commit, between two edits
 quick since="HEAD":
@@ -75,10 +75,6 @@ typos:
 # Who may import whom, licences, sources
 deny:
     cargo deny --log-level error check bans licenses sources
-
-# Dependencies that nobody uses
-machete:
-    cargo machete
 
 # Rules of the house
 tidy:

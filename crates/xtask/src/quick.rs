@@ -239,9 +239,7 @@ impl<'a> Changed<'a> {
                     changed.others.insert("deploy: just deploy");
                 }
                 ["Cargo.toml" | "Cargo.lock"] => {
-                    changed
-                        .others
-                        .insert("dependencies: just deny, just machete, just test");
+                    changed.others.insert("dependencies: just deny, just test");
                 }
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! Rules about the manifests: dependencies are explained, and our crates point the right way.
+//! Rules about the manifests: dependencies are used and explained, and our crates point the right way.
 
 use super::Finding;
 use super::tree::{File, Tree};
@@ -77,6 +77,49 @@ pub(super) fn crate_direction(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// A dependency is used when a source of its crate has its name, in code or in an attribute.
+pub(super) fn unused_dependency(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for manifest in &tree.files {
+        let Some(folder) = manifest.path.strip_suffix("Cargo.toml") else {
+            continue;
+        };
+        let sources = sources(tree, folder);
+        for dependency in dependencies(manifest) {
+            let name = dependency.name.replace('-', "_");
+            let is_used = dependency.section == "workspace.dependencies"
+                || sources.iter().any(|file| has_word(&file.text, &name));
+            if !is_used {
+                let message = format!("no source of this crate uses `{}`", dependency.name);
+                findings.push(Finding::at_line(manifest, dependency.line, message));
+            }
+        }
+    }
+    findings
+}
+
+/// The sources in a crate's folder, and those that they include from elsewhere.
+fn sources<'a>(tree: &'a Tree, folder: &str) -> Vec<&'a File> {
+    let is_source = |file: &&File| file.path.starts_with(folder) && file.path.ends_with(".rs");
+    let own: Vec<&File> = tree.files.iter().filter(is_source).collect();
+    let included = own.iter().flat_map(|file| {
+        let paths = file
+            .lines()
+            .filter_map(|(_, line)| line.trim().strip_prefix("#[path = \"")?.strip_suffix("\"]"));
+        // However many folders up: what follows names the file from the root.
+        paths.filter_map(|path| tree.get(path.trim_start_matches("../")))
+    });
+    let included: Vec<&File> = included.collect();
+    [own, included].concat()
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    text.match_indices(word).any(|(at, _)| {
+        !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part)
+    })
 }
 
 struct Dependency<'a> {
@@ -166,6 +209,27 @@ mod tests {
                 "docs/reference/dependencies.md:4"
             ]
         );
+    }
+
+    #[test]
+    fn a_dependency_that_no_source_names_is_found() {
+        let found = places(
+            unused_dependency,
+            &[
+                ("Cargo.toml", "[workspace.dependencies]\nhex = \"0.4\"\n"),
+                (
+                    "fuzz/Cargo.toml",
+                    "[dependencies]\nserde-json.workspace = true\nhex.workspace = true\nzstd.workspace = true\n",
+                ),
+                (
+                    "fuzz/src/lib.rs",
+                    "#[path = \"../../crates/server/src/unpack.rs\"]\nmod unpack;\nuse serde_json::json;\nlet hexed = 1;\n",
+                ),
+                ("crates/server/src/unpack.rs", "zstd::decode()\n"),
+                ("crates/domain/src/lib.rs", "use hex;\n"),
+            ],
+        );
+        assert_eq!(found, ["fuzz/Cargo.toml:3"]);
     }
 
     #[test]

@@ -103,6 +103,11 @@ const RULES: &[Rule] = &[
         check: manifests::unexplained_dependency,
     },
     Rule {
+        name: "unused-dependency",
+        why: "What nobody uses is still fetched, built and trusted.",
+        check: manifests::unused_dependency,
+    },
+    Rule {
         name: "crate-direction",
         why: "Nothing builds on the server, and test support never ships; cargo-deny cannot say either.",
         check: manifests::crate_direction,
