@@ -102,7 +102,7 @@ pub(super) fn unused_dependency(tree: &Tree) -> Vec<Finding> {
 
 /// The sources in a crate's folder, and those that they include from elsewhere.
 fn sources<'a>(tree: &'a Tree, folder: &str) -> Vec<&'a File> {
-    let is_source = |file: &&File| file.path.starts_with(folder) && file.path.ends_with(".rs");
+    let is_source = |file: &&File| file.path.starts_with(folder) && file.extension() == Some("rs");
     let own: Vec<&File> = tree.files.iter().filter(is_source).collect();
     let included = own.iter().flat_map(|file| {
         let paths = file
