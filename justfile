@@ -76,6 +76,10 @@ typos:
 deny:
     cargo deny --log-level error check bans licenses sources
 
+# Known vulnerabilities of what is in the lock file; fetches the advisories from GitHub
+advisories:
+    cargo deny --log-level error check advisories
+
 # Rules of the house
 tidy:
     cargo xtask tidy

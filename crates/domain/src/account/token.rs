@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 pub const RANDOM_BYTES: usize = 32;
 const RANDOM_CHARS: usize = 2 * RANDOM_BYTES;
 
-/// What a secret is for; its first characters say so, also to secret scanners.
+/// What a secret is for; its first characters say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// The value of a session cookie.
