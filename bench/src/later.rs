@@ -121,6 +121,7 @@ impl Waiting {
             namespace: NAMESPACE.to_owned(),
             partitions: Partitions::new(PARTITIONS).context("partitions")?,
             replicas: 1,
+            events_bytes_max: None,
         };
         Ok(Self {
             journal: Journal::connect(&options).await?,

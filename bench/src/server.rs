@@ -94,6 +94,9 @@ impl Settings {
             ("WATCHBELL__LIMITS__POLICY_WRITES", ENOUGH),
             ("WATCHBELL__LIMITS__RULE_TRIES", ENOUGH),
             ("WATCHBELL__LIMITS__RULE_WRITES", ENOUGH),
+            ("WATCHBELL__LIMITS__READS", ENOUGH),
+            ("WATCHBELL__LIMITS__WRITES", ENOUGH),
+            ("WATCHBELL__LIMITS__PUBLIC", ENOUGH),
             // Receivers of a benchmark are on this machine.
             ("WATCHBELL__DELIVERY__ALLOW_HTTP", "true"),
             ("WATCHBELL__DELIVERY__ALLOW_CIDRS", "127.0.0.0/8"),

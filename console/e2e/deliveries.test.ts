@@ -113,7 +113,8 @@ test("a delivery shows what was sent to the byte, and the command beside it make
   await page.getByText("proven to the byte").waitFor();
   expect(await page.getByRole("region", { name: "body", exact: true }).textContent()).toBe(arrived?.body);
   const command = await page.getByRole("region", { name: "verification in Shell" }).textContent();
-  const env = { ...process.env, SECRET: inject("demo").signing_secret };
+  const secret = await page.evaluate(async () => (await fetch("/v1/signing-secrets/initial")).json());
+  const env = { ...process.env, SECRET: secret.secret };
   expect(
     execFileSync("sh", ["-c", command ?? ""], { env })
       .toString()

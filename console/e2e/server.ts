@@ -54,6 +54,9 @@ export default async function setup(project: TestProject) {
 /** People at the keyboard are slower than tests, so that limits made for people would be met. */
 const FOR_TESTS = {
   WATCHBELL__LIMITS__LIST: "100000/60s",
+  WATCHBELL__LIMITS__READS: "100000/60s",
+  WATCHBELL__LIMITS__WRITES: "1000/60s",
+  WATCHBELL__LIMITS__PUBLIC: "100000/60s",
   WATCHBELL__LIMITS__RULE_WRITES: "1000/60s",
   WATCHBELL__LIMITS__RULE_TRIES: "1000/60s",
   WATCHBELL__LIMITS__POLICY_WRITES: "1000/60s",

@@ -58,8 +58,7 @@ function Rebuilt({ request }: { request: Body<"RebuiltRequest"> }) {
           Signed with{" "}
           {signatures
             .map(
-              ({ header, secret }) =>
-                `${secret === "deployment" ? "the deployment's secret" : secret} (${header})`,
+              ({ header, secret }) => `${secret === "initial" ? "the initial secret" : secret} (${header})`,
             )
             .join(", ")}
           .

@@ -15,7 +15,7 @@ const WHERE = [
 export function Rotation({ list }: { list: Body<"SecretList"> }) {
   const step = stepOf(list);
   const isWide = useMediaQuery("(min-width: 62em)", true, { getInitialValueInEffect: false });
-  const ends = list.data.find(({ state }) => state === "previous")?.ends_at ?? list.deployment?.ends_at;
+  const ends = list.data.find(({ state }) => state === "previous")?.ends_at ?? list.initial?.ends_at;
   return (
     <Panel title="Change a secret without losing a delivery">
       <Stepper

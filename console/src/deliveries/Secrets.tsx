@@ -72,34 +72,54 @@ const MEANINGS: Record<string, string> = {
   dropped: "Signs nothing any more.",
 };
 
-function List({ list: { data, deployment } }: { list: Body<"SecretList"> }) {
+function List({ list: { data, initial } }: { list: Body<"SecretList"> }) {
   return (
     <Panel title="Secrets">
       <Stacked label="Signing secrets" head={["Secret", "State", "Made", "Promoted", "Ends", ""]}>
         {data.map((secret) => (
           <Row key={secret.id} secret={secret} />
         ))}
-        {deployment && (
-          <Table.Tr>
-            <Table.Td data-label="Secret">the server's own, shared by organisations without one</Table.Td>
-            <StateCell state={deployment.state} />
-            <Table.Td data-label="Made">
-              <span className="quiet">by the operator</span>
-            </Table.Td>
-            <Table.Td data-label="Promoted" />
-            <Table.Td data-label="Ends">{deployment.ends_at && <When at={deployment.ends_at} />}</Table.Td>
-            <Table.Td data-label="" />
-          </Table.Tr>
-        )}
+        {initial && <InitialRow initial={initial} />}
       </Stacked>
       {data.length === 0 && (
         <Text size="sm" className="quiet" mt="sm" data-state="empty">
-          {deployment
-            ? "Your organisation has no secret of its own yet, so webhooks are signed with the server's. Stage one to begin."
+          {initial
+            ? "Webhooks are signed with the secret that your organisation has from the start. Stage another whenever you want to change it."
             : "Nothing is signed at the moment. Stage a secret to begin, then promote it."}
         </Text>
       )}
     </Panel>
+  );
+}
+
+/** The secret from the start, which can be shown again. */
+function InitialRow({ initial }: { initial: Body<"InitialBody"> }) {
+  const show = useMutation({ mutationFn: () => answer(api.GET("/v1/signing-secrets/initial")) });
+  return (
+    <Table.Tr>
+      <Table.Td data-label="Secret">
+        {show.data ? <Id id={show.data.secret} /> : "the one from the start"}
+        {show.isError && <Trouble error={show.error} />}
+      </Table.Td>
+      <StateCell state={initial.state} />
+      <Table.Td data-label="Made">
+        <span className="quiet">with the organisation</span>
+      </Table.Td>
+      <Table.Td data-label="Promoted" />
+      <Table.Td data-label="Ends">{initial.ends_at && <When at={initial.ends_at} />}</Table.Td>
+      <Table.Td data-label="">
+        {!show.data && (
+          <ManageButton
+            size="compact-xs"
+            variant="default"
+            loading={show.isPending}
+            onClick={() => show.mutate()}
+          >
+            Show
+          </ManageButton>
+        )}
+      </Table.Td>
+    </Table.Tr>
   );
 }
 

@@ -11,11 +11,15 @@ import { bodyOf, type Draft, type Finding, findingOf, type Part, readTests, type
 
 /** A person may have 20 drafts checked in a minute, so one who pauses is waited for. */
 const PAUSE_MS = 1_500;
+/** What policies may cost a question. */
+const COST_MAX = 1_500;
 
 interface Checks {
   findings: Finding[];
   tests: TestResult[];
   size: number;
+  /** What the dearest question costs them. */
+  cost: number;
   /** Whether this very text was found good. */
   isGood: boolean;
   isWaiting: boolean;
@@ -58,6 +62,7 @@ export function useChecks(draft: Draft): Checks {
     findings,
     tests,
     size: data?.size ?? 0,
+    cost: data?.cost ?? 0,
     isGood,
     isWaiting,
     isFetching,
@@ -68,7 +73,7 @@ export function useChecks(draft: Draft): Checks {
 
 export function Checked({ checks, onShow }: { checks: Checks; onShow: (part: Part) => void }) {
   const mayManage = useMayManage();
-  const { findings, tests, isGood, isWaiting, isFetching, error, again } = checks;
+  const { findings, tests, cost, isGood, isWaiting, isFetching, error, again } = checks;
   // What a test got is told below, with why.
   const others = findings.filter(
     ({ part, text }) => part !== "tests" || !tests.some((test) => text.startsWith(test.name)),
@@ -110,6 +115,13 @@ export function Checked({ checks, onShow }: { checks: Checks; onShow: (part: Par
         {tests.map((test) => (
           <Test key={test.name} test={test} />
         ))}
+        {isGood && cost > 0 && (
+          <Text size="sm" className="quiet">
+            A question costs these policies up to {cost.toLocaleString("en")} of{" "}
+            {COST_MAX.toLocaleString("en")}: patterns of <code>like</code>, and comparisons of what the
+            question says.
+          </Text>
+        )}
         {isGood && tests.length === 0 && (
           <Text size="sm" className="quiet">
             There are no tests. They show that policies say what you mean, now and after the next change.

@@ -12,7 +12,7 @@
 //! | `server` | what starting a server has in common: the log, readiness, the way it ends |
 //! | `tether` | a child process that ends when we do |
 //! | `leftover` | servers that an earlier run left behind |
-//! | `folder`, `port`, `wire` | who may use the folder; free ports; is there an answer? |
+//! | `folder`, `password`, `port`, `wire` | who may use the folder and the engines; free ports; is there an answer? |
 //!
 //! Nothing here is asynchronous: the caller is a command that has nothing else to do yet, or a test.
 
@@ -22,6 +22,7 @@ pub mod install;
 pub mod leftover;
 pub mod locate;
 pub mod nats;
+pub mod password;
 mod port;
 pub mod postgres;
 pub mod redis;
@@ -55,6 +56,17 @@ pub struct Options {
     pub postgres: PostgresOptions,
     pub nats: NatsOptions,
     pub redis: RedisOptions,
+}
+
+impl Options {
+    /// Engines that only who knows the password may use, so that other users of the machine may not.
+    #[must_use]
+    pub fn with_password(mut self, password: &str) -> Self {
+        self.postgres.password = Some(password.to_owned());
+        self.nats.password = Some(password.to_owned());
+        self.redis.password = Some(password.to_owned());
+        self
+    }
 }
 
 /// Whether PostgreSQL's data has to survive a power cut.

@@ -2,14 +2,15 @@
 
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-
+use crate::password::write_private;
 use crate::server::{self, Failure, Program, Server};
 use crate::tether::Signal;
 use crate::{folder, port, wire};
+
+/// Whose password it is.
+const USER: &str = "watchbell";
 
 #[derive(Clone, Debug)]
 pub struct NatsOptions {
@@ -19,6 +20,8 @@ pub struct NatsOptions {
     pub payload_bytes_max: u32,
     /// Default: `watchbell`.
     pub server_name: String,
+    /// What it asks clients for; `None`: it lets everybody on the machine in.
+    pub password: Option<String>,
 }
 
 impl Default for NatsOptions {
@@ -27,6 +30,7 @@ impl Default for NatsOptions {
             preferred_port: None,
             payload_bytes_max: 1024 * 1024,
             server_name: "watchbell".to_owned(),
+            password: None,
         }
     }
 }
@@ -37,6 +41,7 @@ pub struct Nats {
     server: Server,
     folder: PathBuf,
     ports: Ports,
+    password: Option<String>,
 }
 
 /// What one member of a cluster knows about the others.
@@ -84,8 +89,7 @@ impl Nats {
                 monitor: port::free(None)?,
             };
             let path = folder.join("nats.conf");
-            fs::write(&path, config(&folder, options, ports, membership))
-                .with_context(|| format!("write {}", path.display()))?;
+            write_private(&path, &config(&folder, options, ports, membership))?;
             Ok((server, folder, ports))
         };
         let (mut server, folder, ports) = prepared().map_err(Failure::Other)?;
@@ -94,11 +98,18 @@ impl Nats {
             server,
             folder,
             ports,
+            password: options.password.clone(),
         })
     }
 
     pub fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.ports.client)
+        let user = self.password.as_ref();
+        let user = user.map(|password| format!("{USER}:{password}@"));
+        format!(
+            "nats://{}127.0.0.1:{}",
+            user.unwrap_or_default(),
+            self.ports.client
+        )
     }
 
     /// Where the server tells about itself over HTTP (`/healthz`, `/varz`, `/jsz`).
@@ -180,6 +191,12 @@ fn config(
         quoted(folder.join("nats.pid").display())
     ));
     line(format_args!("max_payload: {}", options.payload_bytes_max));
+    if let Some(password) = &options.password {
+        line(format_args!("authorization {{"));
+        line(format_args!("  user: {USER}"));
+        line(format_args!("  password: {}", quoted(password)));
+        line(format_args!("}}"));
+    }
     line(format_args!("jetstream {{"));
     line(format_args!(
         "  store_dir: {}",

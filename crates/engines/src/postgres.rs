@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use crate::folder::{self, Account};
+use crate::password::write_private;
 use crate::server::{self, Program, Server};
 use crate::tether::Signal;
 use crate::{Durability, port};
@@ -15,7 +16,7 @@ use crate::{Durability, port};
 /// Enough for a server with its pools and a test run side by side; each costs a little memory.
 const CONNECTIONS_MAX: u32 = 200;
 
-/// The superuser of a private cluster; there is no password, and only this machine can connect.
+/// The superuser of a private cluster. Only this machine can connect.
 const SUPERUSER: &str = "postgres";
 
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,8 @@ pub struct PostgresOptions {
     /// The port to use when it is free. Default: any free one.
     pub preferred_port: Option<u16>,
     pub durability: Durability,
+    /// What a new cluster asks for; `None`: it lets everybody on the machine in. A cluster that is there goes on as it was made.
+    pub password: Option<String>,
 }
 
 /// A PostgreSQL server with its data in a folder. Dropping it stops it.
@@ -33,6 +36,7 @@ pub struct Postgres {
     data: PathBuf,
     port: u16,
     durability: Durability,
+    password: Option<String>,
 }
 
 impl Postgres {
@@ -50,7 +54,13 @@ impl Postgres {
             account.check_reaches(&folder)?;
         }
         if !data.join("PG_VERSION").exists() {
-            create_cluster(&folder, &data, binaries, account)?;
+            create_cluster(
+                &folder,
+                &data,
+                binaries,
+                account,
+                options.password.as_deref(),
+            )?;
         }
         let mut server = Server::prepare(Program {
             name: "PostgreSQL",
@@ -72,6 +82,7 @@ impl Postgres {
             data,
             port,
             durability: options.durability,
+            password: options.password.clone(),
         })
     }
 
@@ -81,7 +92,10 @@ impl Postgres {
     }
 
     pub fn database_url(&self, database: &str) -> String {
-        database_url(self.port, database)
+        let password = self.password.as_ref();
+        let password = password.map(|password| format!(":{password}"));
+        let (password, port) = (password.unwrap_or_default(), self.port);
+        format!("postgres://{SUPERUSER}{password}@127.0.0.1:{port}/{database}")
     }
 
     /// Creates the database unless it is there, and returns its address.
@@ -144,13 +158,11 @@ impl Postgres {
     }
 }
 
-/// The address of a database in a private cluster that listens on `port`.
-fn database_url(port: u16, database: &str) -> String {
-    format!("postgres://{SUPERUSER}@127.0.0.1:{port}/{database}")
-}
-
 /// Runs SQL in any database with the `psql` in `binaries`; rows are lines, columns parted by `|`.
 pub fn query(binaries: &Path, url: &str, sql: &str) -> anyhow::Result<String> {
+    // Everybody on the machine sees arguments, and nobody else a variable.
+    let (url, password) = without_password(url);
+    let variables = password.map(|password| ("PGPASSWORD", password));
     let arguments: Vec<OsString> = [
         "--no-psqlrc",
         "--quiet",
@@ -160,10 +172,22 @@ pub fn query(binaries: &Path, url: &str, sql: &str) -> anyhow::Result<String> {
         "ON_ERROR_STOP=1",
     ]
     .into_iter()
-    .chain(["-d", url, "-c", sql])
+    .chain(["-d", &url, "-c", sql])
     .map(OsString::from)
     .collect();
-    server::run(&binaries.join("psql"), None, &arguments)
+    server::run(&binaries.join("psql"), None, variables, &arguments)
+}
+
+fn without_password(url: &str) -> (String, Option<&str>) {
+    let parts = url.split_once("://").and_then(|(scheme, rest)| {
+        let (user, host) = rest.split_once('@')?;
+        let (user, password) = user.split_once(':')?;
+        Some((format!("{scheme}://{user}@{host}"), password))
+    });
+    match parts {
+        Some((url, password)) => (url, Some(password)),
+        None => (url.to_owned(), None),
+    }
 }
 
 /// `initdb` into a folder beside, which then gets its name: a cluster is there whole or not at all.
@@ -172,6 +196,7 @@ fn create_cluster(
     data: &Path,
     binaries: &Path,
     account: Option<Account>,
+    password: Option<&str>,
 ) -> anyhow::Result<()> {
     let unfinished = folder.join("data.unfinished");
     for locale in ["C.UTF-8", "C"] {
@@ -185,18 +210,38 @@ fn create_cluster(
             chown(&unfinished, Some(account.user), Some(account.group))
                 .with_context(|| format!("give {} to PostgreSQL's user", unfinished.display()))?;
         }
-        let arguments: Vec<OsString> = [
+        let password_file = folder.join("initdb.password");
+        let auth: Vec<OsString> = match password {
+            None => vec!["--auth=trust".into()],
+            Some(password) => {
+                write_private(&password_file, password)?;
+                if let Some(account) = account {
+                    chown(&password_file, Some(account.user), Some(account.group)).with_context(
+                        || format!("give {} to PostgreSQL's user", password_file.display()),
+                    )?;
+                }
+                let mut file = OsString::from("--pwfile=");
+                file.push(&password_file);
+                vec!["--auth=scram-sha-256".into(), file]
+            }
+        };
+        let mut arguments: Vec<OsString> = [
             OsString::from("--pgdata"),
             unfinished.clone().into(),
             format!("--username={SUPERUSER}").into(),
-            "--auth=trust".into(),
             "--encoding=UTF8".into(),
             format!("--locale={locale}").into(),
             "--no-sync".into(),
             "--no-instructions".into(),
         ]
         .into();
-        match server::run(&binaries.join("initdb"), account, &arguments) {
+        arguments.extend(auth);
+        let made = server::run(&binaries.join("initdb"), account, None, &arguments);
+        if password.is_some() {
+            fs::remove_file(&password_file)
+                .with_context(|| format!("remove {}", password_file.display()))?;
+        }
+        match made {
             Ok(_) => break,
             // Older systems lack the locale C.UTF-8, but every system has C.
             Err(error) if locale == "C.UTF-8" && error.to_string().contains("locale") => {}

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+use crate::password::write_private;
 use crate::server::{self, Program, Server};
 use crate::tether::Signal;
 use crate::{folder, port, wire};
@@ -12,6 +13,8 @@ use crate::{folder, port, wire};
 pub struct RedisOptions {
     /// The port to use when it is free. Default: any free one.
     pub preferred_port: Option<u16>,
+    /// What it asks clients for; `None`: it lets everybody on the machine in.
+    pub password: Option<String>,
 }
 
 /// A Redis server. Dropping it stops it.
@@ -20,12 +23,17 @@ pub struct Redis {
     server: Server,
     folder: PathBuf,
     port: u16,
+    password: Option<String>,
 }
 
 impl Redis {
     /// Starts it and returns when it answers.
     pub fn start(folder: &Path, binary: &Path, options: &RedisOptions) -> anyhow::Result<Self> {
         let folder = folder::create(folder)?;
+        // In a file: everybody on the machine sees arguments.
+        let password = options.password.as_ref();
+        let settings = password.map(|password| format!("requirepass {password}\n"));
+        write_private(&folder.join("redis.conf"), &settings.unwrap_or_default())?;
         let mut server = Server::prepare(Program {
             name: "Redis",
             binary: binary.to_owned(),
@@ -43,11 +51,18 @@ impl Redis {
             server,
             folder,
             port,
+            password: options.password.clone(),
         })
     }
 
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        let user = self.password.as_ref();
+        let user = user.map(|password| format!(":{password}@"));
+        format!(
+            "redis://{}127.0.0.1:{}",
+            user.unwrap_or_default(),
+            self.port
+        )
     }
 
     pub fn port(&self) -> u16 {
@@ -97,7 +112,7 @@ impl Redis {
 fn arguments(folder: &Path, port: u16) -> Vec<OsString> {
     let port = port.to_string();
     let pid_file = folder.join("redis.pid");
-    [
+    let settings = [
         ("--bind", "127.0.0.1".as_ref()),
         ("--port", port.as_ref()),
         ("--save", "".as_ref()),
@@ -108,8 +123,10 @@ fn arguments(folder: &Path, port: u16) -> Vec<OsString> {
         ("--pidfile", pid_file.as_os_str()),
     ]
     .into_iter()
-    .flat_map(|(option, value)| [option.into(), value.to_owned()])
-    .collect()
+    .flat_map(|(option, value)| [option.into(), value.to_owned()]);
+    std::iter::once(folder.join("redis.conf").into())
+        .chain(settings)
+        .collect()
 }
 
 fn answers_ping(port: u16) -> bool {
@@ -118,7 +135,8 @@ fn answers_ping(port: u16) -> bool {
         stream.write_all(b"PING\r\n")?;
         let mut answer = [0; 5];
         stream.read_exact(&mut answer)?;
-        Ok(&answer == b"+PONG")
+        // One that asks for a password first is there too.
+        Ok(&answer == b"+PONG" || &answer == b"-NOAU")
     };
     ping().unwrap_or(false)
 }

@@ -257,11 +257,13 @@ pub(crate) fn with_free_ports<T>(
 pub(crate) fn run(
     binary: &Path,
     account: Option<Account>,
+    variable: Option<(&str, &str)>,
     arguments: &[OsString],
 ) -> anyhow::Result<String> {
     let mut command = std::process::Command::new(binary);
     command
         .args(arguments)
+        .envs(variable)
         .stdin(Stdio::null())
         .current_dir("/");
     if let Some(account) = account {

@@ -82,6 +82,48 @@ fn engines_start_serve_and_stop_without_a_trace() {
 }
 
 #[test]
+fn who_does_not_know_the_password_is_let_in_nowhere() {
+    let folder = Folder::new();
+    let password = engines::password::of(&folder.0).expect("a password");
+    assert_eq!(
+        engines::password::of(&folder.0).expect("the same"),
+        password
+    );
+    let options = Options::default().with_password(&password);
+    let engines = Engines::start_with(&folder.0, binaries(), &options).expect("engines start");
+
+    let query = |url: &str| engines::postgres::query(&binaries().postgres, url, "SELECT 1");
+    let url = engines.postgres.url();
+    assert_eq!(query(&url).expect("an answer"), "1");
+    let other = url.replace(&password, "guessed");
+    let refused = query(&other).expect_err("another password").to_string();
+    assert!(
+        refused.contains("password authentication failed"),
+        "{refused}"
+    );
+    assert!(!refused.contains(&password), "{refused}");
+
+    let nats = format!("nats://127.0.0.1:{}", engines.nats.port());
+    let info = ask(&nats, b"");
+    assert!(info.contains("\"auth_required\":true"), "{info}");
+    let redis = format!("redis://127.0.0.1:{}", engines.redis.port());
+    assert_eq!(
+        ask(&redis, b"PING\r\n"),
+        "-NOAUTH Authentication required.\r\n"
+    );
+    let greeting = format!("AUTH {password}\r\n");
+    assert_eq!(ask(&redis, greeting.as_bytes()), "+OK\r\n");
+
+    for file in ["password", "nats/nats.conf", "redis/redis.conf"] {
+        let mode = fs::metadata(folder.0.join(file))
+            .expect("a file")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o077, 0, "{file}");
+    }
+}
+
+#[test]
 fn postgres_keeps_its_data_and_port_when_stopped_killed_and_started_again() {
     let folder = Folder::new();
     let options = PostgresOptions {

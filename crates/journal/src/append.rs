@@ -4,9 +4,11 @@
 //! whatever their size. So while one message is in flight, arriving requests gather into the next,
 //! and each is answered when its message is acknowledged. A lone request waits for nobody.
 
-use std::{sync::Arc, time::Duration};
+use std::{error::Error as _, sync::Arc, time::Duration};
 
-use async_nats::jetstream::{context::PublishError, message::PublishMessage, publish::PublishAck};
+use async_nats::jetstream::{
+    self, ErrorCode, context::PublishError, message::PublishMessage, publish::PublishAck,
+};
 use bytes::Bytes;
 use futures::future::try_join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -180,9 +182,11 @@ impl Journal {
         persist(patience, doing, || {
             let published = self.publish_once(subject, message.clone());
             async move {
-                let published = published.await;
-                published.map_err(|source| Error::unavailable(doing, source))?;
-                Ok(())
+                match published.await {
+                    Ok(_) => Ok(()),
+                    Err(refused) if is_full(&refused) => Err(Error::NoRoom),
+                    Err(source) => Err(Error::unavailable(doing, source)),
+                }
             }
         })
         .await
@@ -197,4 +201,15 @@ impl Journal {
         let sent = self.context.send_publish(subject.to_owned(), message);
         sent.await?.await
     }
+}
+
+/// Whether the stream is at its bound, which trying again does not change.
+fn is_full(refused: &PublishError) -> bool {
+    let said = refused
+        .source()
+        .and_then(|cause| cause.downcast_ref::<jetstream::Error>());
+    said.is_some_and(|said| {
+        said.error_code() == ErrorCode::STREAM_STORE_FAILED
+            && said.to_string().contains("maximum bytes exceeded")
+    })
 }

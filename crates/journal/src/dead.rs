@@ -28,7 +28,7 @@ const ASK_DEADLINE: Duration = Duration::from_secs(8);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub log: Log,
-    /// When the log was made, as [`crate::streams::LogState::created`] says.
+    /// When the log was made, as [`crate::state::LogState::created`] says.
     pub created: String,
     pub sequence: u64,
     /// Which record of the message, from zero.

@@ -14,6 +14,9 @@ pub enum Error {
     /// As many bytes wait as this node will hold.
     #[error("append: too much is waiting for the journal")]
     Full,
+    /// A log holds as much as it may. What is old goes with time.
+    #[error("append: the log holds as much as it may")]
+    NoRoom,
     /// What exists is not what this configuration describes; a person must decide.
     #[error("{0}")]
     Misconfigured(String),

@@ -40,6 +40,7 @@ mod persist;
 pub mod queue;
 pub mod record;
 pub mod secrets;
+pub mod state;
 pub mod streams;
 mod values;
 pub mod work;
@@ -72,6 +73,8 @@ pub struct Options {
     pub partitions: Partitions,
     /// Copies of each stream: 1, or 3 or 5 on a cluster.
     pub replicas: usize,
+    /// What the logs of events may hold together. Beyond it nothing more is taken, and nothing is dropped.
+    pub events_bytes_max: Option<u64>,
 }
 
 /// A connection to the journal. Cheap to clone.
@@ -80,6 +83,7 @@ pub struct Journal {
     context: jetstream::Context,
     names: Names,
     replicas: usize,
+    events_bytes_max: Option<u64>,
 }
 
 impl Journal {
@@ -109,6 +113,7 @@ impl Journal {
             context,
             names,
             replicas: options.replicas,
+            events_bytes_max: options.events_bytes_max,
         })
     }
 

@@ -38,7 +38,7 @@ pub struct RequestMark {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertMark {
     pub partition: u16,
-    /// When the log was made, as [`crate::streams::LogState::created`] says.
+    /// When the log was made, as [`crate::state::LogState::created`] says.
     pub created: String,
     pub sequence: u64,
 }

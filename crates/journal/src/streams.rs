@@ -298,11 +298,19 @@ impl Journal {
     }
 
     fn log_config(&self, log: Log) -> stream::Config {
+        let bytes_max = match log {
+            Log::Events(_) => self.events_bytes_max,
+            Log::Outcomes(_) => None,
+        };
+        let share = bytes_max.map(|bytes| bytes / u64::from(self.names.partitions.count()));
         stream::Config {
             name: self.names.log_stream(log),
             subjects: self.names.log_subjects(log),
             retention: stream::RetentionPolicy::Limits,
             max_age: KEEP,
+            // To the server 0 is no bound.
+            max_bytes: share.map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX).max(1)),
+            discard: share.map_or_else(Default::default, |_| stream::DiscardPolicy::New),
             duplicate_window: APPEND_DEDUPE,
             ..self.base_config()
         }
@@ -408,53 +416,6 @@ impl Journal {
     }
 }
 
-/// What a stream knows about itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogState {
-    /// Of the oldest message that is kept; one more than the last if none is.
-    pub first_sequence: u64,
-    pub last_sequence: u64,
-    /// How many messages there are.
-    pub messages: u64,
-    /// Tells a stream from one of the same name made after it was lost.
-    pub created: String,
-}
-
-impl Journal {
-    /// The name of a log's stream.
-    pub fn log_name(&self, log: Log) -> String {
-        self.names.log_stream(log)
-    }
-
-    /// The log whose stream has this name.
-    pub fn log_named(&self, name: &str) -> Option<Log> {
-        let logs = |partition| [Log::Events(partition), Log::Outcomes(partition)];
-        let mut all = self.names.partitions.all().flat_map(logs);
-        all.find(|log| self.log_name(*log) == name)
-    }
-
-    /// How far a log has got, as its leader says.
-    pub async fn log_state(&self, log: Log) -> Result<LogState, Error> {
-        self.stream_state(self.names.log_stream(log)).await
-    }
-
-    pub(crate) async fn stream_state(&self, name: String) -> Result<LogState, Error> {
-        let doing = format!("ask the state of stream {name}");
-        let stream = self
-            .context
-            .get_stream(&name)
-            .await
-            .map_err(|source| Error::unavailable(doing, source))?;
-        let info = stream.cached_info();
-        Ok(LogState {
-            first_sequence: info.state.first_sequence,
-            last_sequence: info.state.last_sequence,
-            messages: info.state.messages,
-            created: info.created.unix_timestamp_nanos().to_string(),
-        })
-    }
-}
-
 fn first_partition(partitions: Partitions) -> Partition {
     partitions
         .all()
@@ -483,6 +444,9 @@ fn differs(existing: &stream::Config, wanted: &stream::Config) -> bool {
         || existing.num_replicas != wanted.num_replicas
         || existing.max_age != wanted.max_age
         || (wanted.max_messages > 0 && existing.max_messages != wanted.max_messages)
+        // What has no bound was asked for as 0 and is told as -1.
+        || existing.max_bytes.max(0) != wanted.max_bytes
+        || existing.discard != wanted.discard
         || (!wanted.duplicate_window.is_zero()
             && existing.duplicate_window != wanted.duplicate_window)
         || existing.allow_message_schedules != wanted.allow_message_schedules

@@ -140,7 +140,7 @@ fn fault_of_action(action: &str) -> Option<Fault> {
 
 /// The action itself, then the groups that its name says it is in: `payments.refund.partial` is in
 /// `payments.refund` and in `payments`.
-fn action_and_groups(action: &str) -> Vec<EntityUid> {
+pub(crate) fn action_and_groups(action: &str) -> Vec<EntityUid> {
     static ACTION_TYPE: LazyLock<EntityTypeName> = LazyLock::new(|| known(ACTION));
     let dots = action.rmatch_indices('.').map(|(at, _)| &action[..at]);
     std::iter::once(action)

@@ -254,16 +254,16 @@ impl Nesting {
     }
 }
 
-fn is_word(byte: u8) -> bool {
+pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-fn end_of_word(bytes: &[u8], from: usize) -> usize {
+pub(crate) fn end_of_word(bytes: &[u8], from: usize) -> usize {
     let length = bytes[from..].iter().position(|byte| !is_word(*byte));
     length.map_or(bytes.len(), |length| from + length)
 }
 
-fn end_of_line(bytes: &[u8], from: usize) -> usize {
+pub(crate) fn end_of_line(bytes: &[u8], from: usize) -> usize {
     let length = bytes[from..]
         .iter()
         .position(|byte| matches!(byte, b'\n' | b'\r'));
@@ -271,7 +271,7 @@ fn end_of_line(bytes: &[u8], from: usize) -> usize {
 }
 
 /// Past the closing quotation mark; a backslash takes the next byte with it.
-fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     while let Some(byte) = bytes.get(at) {
         at += match byte {
             b'"' => return at + 1,

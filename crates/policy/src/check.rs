@@ -8,7 +8,7 @@ use domain::fault::{Fault, pointer_to};
 use serde::Serialize;
 
 use crate::{
-    set::{Age, FAULTS_MAX, Parsed, PolicySet, told},
+    set::{Age, FAULTS_MAX, Named, Parsed, PolicySet, told},
     slice::is_unsliceable,
     test::{self, Test, TestResult},
     verdict::Effect,
@@ -32,6 +32,8 @@ pub struct Report {
     pub policies: usize,
     /// How many policies every question meets, because they name neither an action nor a principal.
     pub unsliceable: usize,
+    /// What the dearest question costs them; not known if there are errors.
+    pub cost: usize,
 }
 
 /// Something that may not be as it was meant.
@@ -60,7 +62,7 @@ pub fn check(policies: &str, schema: Option<&str>, tests: &[Test]) -> Report {
             };
         }
     };
-    let unsliceable = |(policy, _): &&(cedar_policy::Policy, _)| is_unsliceable(policy);
+    let unsliceable = |named: &&Named| is_unsliceable(&named.policy);
     let mut report = Report {
         errors: test::faults(tests),
         policies: parsed.policies.len(),
@@ -72,7 +74,10 @@ pub fn check(policies: &str, schema: Option<&str>, tests: &[Test]) -> Report {
     report.warnings.truncate(FAULTS_MAX);
     if report.errors.is_empty() {
         match PolicySet::read(policies, schema) {
-            Ok(set) => report.tests = tests.iter().map(|test| test.run(&set)).collect(),
+            Ok(set) => {
+                report.cost = set.cost();
+                report.tests = tests.iter().map(|test| test.run(&set)).collect();
+            }
             Err(errors) => report.errors = errors,
         }
     }
@@ -85,7 +90,7 @@ fn validate(parsed: Parsed, text: &str, report: &mut Report) {
         detail: detail.to_owned(),
     };
     let mut has_permit = false;
-    for (policy, terms) in &parsed.policies {
+    for Named { policy, terms, .. } in &parsed.policies {
         has_permit |= terms.told.effect == Effect::Permit;
         let is_in_group = matches!(
             policy.principal_constraint(),
@@ -119,7 +124,7 @@ fn validate(parsed: Parsed, text: &str, report: &mut Report) {
         report.errors.push(Fault::invalid("/schema", detail));
         return;
     }
-    let policies = parsed.policies.into_iter().map(|(policy, _)| policy);
+    let policies = parsed.policies.into_iter().map(|named| named.policy);
     let policies = match cedar_policy::PolicySet::from_policies(policies) {
         Ok(policies) => policies,
         Err(error) => {

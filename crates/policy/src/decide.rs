@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::{
     annotations::Annotations,
     asked::Asked,
+    cost::COST_MAX,
     obligation,
     set::PolicySet,
     verdict::{Decided, Effect, Failed, TOLD_MAX, Verdict, shorten},
@@ -29,7 +30,33 @@ impl PolicySet {
         self.judged(asked, Payload::Unknown, is_approved)
     }
 
+    /// What this question costs: how many steps its policies may take for each of its bytes.
+    pub fn cost_of(&self, asked: &Asked) -> usize {
+        let known = self.vocabulary.as_ref();
+        let known = known.map(|known| known.actions.get(&asked.action));
+        match known {
+            None => self.slices.cost(&asked.principal, &asked.actions),
+            Some(Some(action)) => self.slices.cost(&asked.principal, &action.names),
+            // It is refused before any policy is asked.
+            Some(None) => 0,
+        }
+    }
+
     fn judged(&self, asked: &Asked, payload: Payload<'_>, is_approved: bool) -> Decided {
+        let cost = self.cost_of(asked);
+        if cost > COST_MAX {
+            return Decided {
+                errors: vec![Failed {
+                    id: String::new(),
+                    error: format!(
+                        "these policies cost this question {cost}, and {COST_MAX} may be"
+                    ),
+                }],
+                ..Decided::deny(
+                    "The policies would take too long, so this is denied; see `errors`.",
+                )
+            };
+        }
         match self.ask(asked) {
             Ok(said) => said.judge(payload, is_approved),
             Err(error) => Decided {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use domain::fault::Fault;
 use serde::Serialize;
 
-use crate::set::{Age, Parsed};
+use crate::set::{Age, Named, Parsed};
 
 /// The texts of a version.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ pub fn diff(before: Texts<'_>, after: Texts<'_>) -> Result<Diff, Vec<Fault>> {
 
 fn written(texts: Texts<'_>) -> Result<BTreeMap<String, String>, Vec<Fault>> {
     let parsed = Parsed::read(texts.policies, texts.schema, Age::Saved)?;
-    let policies = parsed.policies.iter().map(|(policy, terms)| {
+    let policies = parsed.policies.iter().map(|Named { policy, terms, .. }| {
         let text = policy.to_cedar().unwrap_or_else(|| policy.to_string());
         (terms.id().to_owned(), text)
     });

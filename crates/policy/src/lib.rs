@@ -9,6 +9,7 @@ mod annotations;
 mod asked;
 mod bounds;
 pub mod check;
+mod cost;
 mod decide;
 pub mod diff;
 pub mod digest;
@@ -26,6 +27,7 @@ pub mod verdict;
 mod vocabulary;
 
 pub use asked::Asked;
+pub use cost::COST_MAX;
 pub use question::{Party, Question};
 pub use set::{ENGINE, PolicySet};
 pub use verdict::{Decided, Determining, Effect, Failed, Verdict};

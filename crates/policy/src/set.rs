@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     annotations::Annotations,
-    bounds,
+    bounds, cost,
     slice::{ACTIONS_MAX, Slices, actions_named, is_unsliceable},
     vocabulary::{self, Vocabulary},
 };
@@ -42,6 +42,7 @@ const DIGEST_DOMAIN: &str = "watchbell.policies.v1\n";
 #[derive(Debug)]
 pub struct PolicySet {
     digest: String,
+    cost: usize,
     pub(crate) slices: Slices,
     /// By id, which orders what is told.
     pub(crate) terms: BTreeMap<String, Annotations>,
@@ -50,8 +51,15 @@ pub struct PolicySet {
 
 /// Policies as Cedar read them, under the ids that they were given.
 pub(crate) struct Parsed {
-    pub policies: Vec<(Policy, Annotations)>,
+    pub policies: Vec<Named>,
     pub schema: Option<Schema>,
+}
+
+/// A policy under its own id.
+pub(crate) struct Named {
+    pub policy: Policy,
+    pub terms: Annotations,
+    pub cost: usize,
 }
 
 /// Whether bounds apply to texts, or those of their day did.
@@ -82,17 +90,22 @@ impl PolicySet {
         policies: &str,
         schema: Option<&str>,
         age: Age,
-        add: impl Fn(&mut Slices, &Policy),
+        add: impl Fn(&mut Slices, &Named),
     ) -> Result<Self, Vec<Fault>> {
         let parsed = Parsed::read(policies, schema, age)?;
         let mut slices = Slices::default();
         let mut terms = BTreeMap::new();
-        for (policy, own) in parsed.policies {
-            add(&mut slices, &policy);
-            terms.insert(own.id().to_owned(), own);
+        for named in parsed.policies {
+            add(&mut slices, &named);
+            terms.insert(named.terms.id().to_owned(), named.terms);
         }
         let vocabulary = parsed.schema.map(Vocabulary::new).transpose()?;
+        let cost = slices.cost_max(vocabulary.as_ref());
+        if age == Age::New && cost > cost::COST_MAX {
+            return Err(vec![too_dear(cost)]);
+        }
         Ok(Self {
+            cost,
             digest: digest(policies, schema),
             slices,
             terms,
@@ -102,6 +115,12 @@ impl PolicySet {
 
     pub fn digest(&self) -> &str {
         &self.digest
+    }
+
+    /// What the dearest question costs these policies, of [`cost::COST_MAX`]. It may be said too high, where
+    /// policies name both principals and actions.
+    pub fn cost(&self) -> usize {
+        self.cost
     }
 
     /// How many policies there are.
@@ -162,7 +181,7 @@ fn named(
     text: &str,
     age: Age,
     faults: &mut Vec<Fault>,
-) -> Vec<(Policy, Annotations)> {
+) -> Vec<Named> {
     if let Some(template) = parsed.templates().next() {
         let name = template.annotation("id").unwrap_or("one without an id");
         let detail = format!(
@@ -206,7 +225,11 @@ fn named(
             Ok(terms) => {
                 unsliceable += usize::from(is_unsliceable(policy));
                 actions += actions_named(policy);
-                policies.push((policy.new_id(PolicyId::new(terms.id())), terms));
+                policies.push(Named {
+                    policy: policy.new_id(PolicyId::new(terms.id())),
+                    terms,
+                    cost: cost::of(&source),
+                });
             }
         }
     }
@@ -229,6 +252,16 @@ fn named(
         faults.push(Fault::invalid("/policies", detail));
     }
     policies
+}
+
+fn too_dear(cost: usize) -> Fault {
+    let detail = format!(
+        "The policies that one question can meet cost {cost} together, and {} may be. A pattern of `like` costs its \
+         bytes, and a comparison of two values of the question 4. Shorten patterns, or let policies name an action or a \
+         principal in their scope, so that fewer of them meet the same question.",
+        cost::COST_MAX
+    );
+    Fault::invalid("/policies", detail)
 }
 
 /// What Cedar says is wrong, each with its place in the text.

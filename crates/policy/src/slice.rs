@@ -14,6 +14,8 @@ use cedar_policy::{
     Request, Response,
 };
 
+use crate::{asked::action_and_groups, set::Named, vocabulary::Vocabulary};
+
 /// How many actions the scopes of a set may name together; each is a place where a policy is filed, and
 /// takes about a kilobyte.
 pub const ACTIONS_MAX: usize = 10_000;
@@ -37,30 +39,60 @@ struct ByAction {
 /// We must know both, so permits and forbids are asked apart.
 #[derive(Debug, Default)]
 struct Bucket {
+    /// What its policies cost together.
+    cost: usize,
     permits: Option<cedar_policy::PolicySet>,
     forbids: Option<cedar_policy::PolicySet>,
 }
 
 impl Slices {
     /// Files a policy. Its id must be new.
-    pub fn add(&mut self, policy: &Policy) {
+    pub fn add(&mut self, named: &Named) {
+        let policy = &named.policy;
         let by_action = match principal_of(policy) {
             Some(principal) => self.somebody.entry(principal).or_default(),
             None => &mut self.anybody,
         };
         match actions_of(policy) {
-            None => by_action.anything.add(policy),
+            None => by_action.anything.add(named),
             Some(actions) => {
                 for action in actions {
-                    by_action.something.entry(action).or_default().add(policy);
+                    by_action.something.entry(action).or_default().add(named);
                 }
             }
         }
     }
 
     /// Files a policy as if it could apply to everything.
-    pub fn add_unsliced(&mut self, policy: &Policy) {
-        self.anybody.anything.add(policy);
+    pub fn add_unsliced(&mut self, named: &Named) {
+        self.anybody.anything.add(named);
+    }
+
+    /// What the policies cost that can apply. `actions` is the action and all groups that it is in.
+    pub fn cost(&self, principal: &EntityUid, actions: &[EntityUid]) -> usize {
+        let principal = self.somebody.get(principal);
+        let met = [Some(&self.anybody), principal].into_iter().flatten();
+        met.map(|by_action| by_action.cost(actions)).sum()
+    }
+
+    /// What no question costs more than.
+    pub fn cost_max(&self, vocabulary: Option<&Vocabulary>) -> usize {
+        let dearest = |by_action: &ByAction| match vocabulary {
+            Some(known) => known
+                .actions
+                .values()
+                .map(|action| by_action.cost(&action.names))
+                .max()
+                .unwrap_or(0),
+            None => by_action
+                .something
+                .keys()
+                .map(|action| by_action.cost(&action_and_groups(action.id().unescaped())))
+                .max()
+                .unwrap_or(by_action.anything.cost),
+        };
+        let somebody = self.somebody.values().map(dearest).max();
+        dearest(&self.anybody) + somebody.unwrap_or(0)
     }
 
     /// How many policies are filed, those in several places as often.
@@ -99,13 +131,23 @@ impl Slices {
     }
 }
 
+impl ByAction {
+    fn cost(&self, actions: &[EntityUid]) -> usize {
+        let named = actions
+            .iter()
+            .filter_map(|action| self.something.get(action));
+        let buckets = std::iter::once(&self.anything).chain(named);
+        buckets.map(|bucket| bucket.cost).sum()
+    }
+}
+
 impl Bucket {
     fn len(&self) -> usize {
         let sets = [&self.permits, &self.forbids].into_iter().flatten();
         sets.map(cedar_policy::PolicySet::num_of_policies).sum()
     }
 
-    fn add(&mut self, policy: &Policy) {
+    fn add(&mut self, Named { policy, cost, .. }: &Named) {
         let policies = match policy.effect() {
             Effect::Permit => &mut self.permits,
             Effect::Forbid => &mut self.forbids,
@@ -113,6 +155,7 @@ impl Bucket {
         let policies = policies.get_or_insert_default();
         // A scope may name an action twice; a policy that is there already need not be added.
         if policies.policy(policy.id()).is_none() {
+            self.cost += cost;
             // The meaning is shared by all copies; the text, which would be copied, is left behind.
             let added = policies.add(Policy::from(policy.as_ref().clone()));
             added.expect("a policy without slots, whose id is not there yet");

@@ -85,7 +85,7 @@ impl Verdict {
 
 impl Decided {
     /// Denied without a policy that says so.
-    pub(crate) fn deny(reason: &str) -> Self {
+    pub fn deny(reason: &str) -> Self {
         Self::by(Verdict::Deny, &[], reason)
     }
 

@@ -15,12 +15,7 @@
 use std::{ops::Range, pin::pin, time::Duration};
 
 use domain::clock::Clock;
-use journal::{
-    Journal,
-    dead::Place,
-    follow::Entry,
-    streams::{Log, LogState},
-};
+use journal::{Journal, dead::Place, follow::Entry, state::LogState, streams::Log};
 use store::{
     Store,
     watermark::{Applied, Source, Span},

@@ -27,6 +27,8 @@ mod listener;
 mod mail;
 mod node;
 mod openapi;
+mod org_semaphores;
+mod org_turns;
 mod overview;
 mod planes;
 mod policies;

@@ -41,10 +41,11 @@ use crate::{
         slots::Slots,
     },
     error_chain::chain,
-    events::{tail::Tail, turns::Turns},
+    events::{byte_budget::ByteBudget, tail::Tail, turns::Turns},
     fresh,
     lifecycle::Tasks,
     mail::Post,
+    org_turns::OrgTurns,
     policies::checks::Checks,
     snapshots::{Approvals, Guards},
     system::Process,
@@ -65,6 +66,10 @@ pub struct DataParts {
     pub events: Appenders,
     pub journal: Journal,
     pub guards: Guards,
+    /// How much may be sent.
+    pub budget: ByteBudget,
+    /// For questions that take long.
+    pub evaluations: OrgTurns,
     pub approvals: Approvals,
     pub clock: Clock,
     pub retention: Duration,

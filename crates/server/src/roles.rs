@@ -28,14 +28,15 @@ use crate::{
         send::{Sender, signing::Signing},
         work::Tools,
     },
-    events::{index::Index, retention::Retention, telling},
+    edge::client_address::ProxyTrust,
+    events::{index::Index, journal_size, retention::Retention, telling},
     exports::{
         sweep,
         work::{AT_A_TIME, Worker},
     },
     health::Health,
     lifecycle::Tasks,
-    listener,
+    listener::{self, Seats},
     node::Node,
     planes::Appenders,
     routes,
@@ -59,19 +60,35 @@ impl Role {
     pub const ALL: [Self; 4] = [Self::Api, Self::Index, Self::Match, Self::Deliver];
 }
 
-/// Starts the roles and serves on `listener`. Every process serves its health and metrics there; one
-/// with [`Role::Api`] serves customers too.
+/// How many connections there may be at a time; the next ones wait to be accepted.
+const CONNECTIONS_MAX: usize = 10_000;
+/// The same for those who ask how a node is.
+const ADMIN_CONNECTIONS_MAX: usize = 100;
+
+/// Where a process serves.
+pub struct Listeners {
+    pub public: TcpListener,
+    /// For its health and metrics alone; `None`: they are with the rest.
+    pub admin: Option<TcpListener>,
+}
+
+/// Starts the roles and serves. Every process serves its health and metrics; one with [`Role::Api`] serves customers
+/// too. Returns the public address.
 pub fn start(
     roles: &[Role],
     node: &Node,
-    listener: TcpListener,
+    listeners: Listeners,
     metrics: PrometheusHandle,
     tasks: &Tasks,
 ) -> anyhow::Result<SocketAddr> {
-    let address = listener
-        .local_addr()
-        .context("read the listening address")?;
-    let mut app = routes::node(Health::start(&node.journal, &node.store, metrics, tasks));
+    let Listeners { public, admin } = listeners;
+    let address = public.local_addr().context("read the listening address")?;
+    let health = routes::node(Health::start(&node.journal, &node.store, metrics, tasks));
+    let mut app = Router::new();
+    match admin {
+        None => app = health,
+        Some(admin) => serve_health(admin, health, node, tasks)?,
+    }
     for role in roles {
         match role {
             Role::Api => app = app.merge(serve_customers(node, roles, tasks)?),
@@ -82,13 +99,41 @@ pub fn start(
     }
     let console = node.console.clone().filter(|_| roles.contains(&Role::Api));
     let app = routes::finished(app, console, node.request_timeout);
+    let seats = Seats::new(
+        CONNECTIONS_MAX,
+        node.connections_per_address_max,
+        node.door.proxies.clone(),
+    );
     let stopping = tasks.stopping().clone();
     tasks.spawn(
         "http",
-        listener::serve(listener, app, node.request_timeout, stopping),
+        listener::serve(public, app, seats, node.request_timeout, stopping),
     );
     tracing::info!(%address, roles = ?roles, "listening");
     Ok(address)
+}
+
+/// However many customers there are, who asks how a node is has a seat.
+fn serve_health(
+    listener: TcpListener,
+    health: Router,
+    node: &Node,
+    tasks: &Tasks,
+) -> anyhow::Result<()> {
+    let address = listener.local_addr().context("read the admin address")?;
+    let app = routes::finished(health, None, node.request_timeout);
+    let seats = Seats::new(
+        ADMIN_CONNECTIONS_MAX,
+        ADMIN_CONNECTIONS_MAX,
+        ProxyTrust::default(),
+    );
+    let stopping = tasks.stopping().clone();
+    tasks.spawn(
+        "http of health and metrics",
+        listener::serve(listener, app, seats, node.request_timeout, stopping),
+    );
+    tracing::info!(%address, "listening for health and metrics");
+    Ok(())
 }
 
 fn serve_customers(node: &Node, roles: &[Role], tasks: &Tasks) -> anyhow::Result<Router> {
@@ -144,6 +189,8 @@ fn fill_the_store(node: &Node, tasks: &Tasks) {
         apply_log::<Index>(Log::Events(partition), node, tasks);
         apply_log::<Recorder>(Log::Outcomes(partition), node, tasks);
     }
+    let telling = journal_size::tell(node.journal.clone(), tasks.stopping().clone());
+    tasks.spawn("tell the journal's size", telling);
     let counting = dead_letters::count(node.journal.clone(), tasks.stopping().clone());
     tasks.spawn("count dead letters", counting);
     let retention = Retention {

@@ -12,7 +12,7 @@ use domain::{
     error_code::ErrorCode,
     limit::Operation::{
         Confirm, Decide, Export, Ingest, KeyWrite, List, Login, PasswordReset, PolicyTry,
-        PolicyWrite, Register, RulePreview, RuleTry, RuleWrite,
+        PolicyWrite, Public, Read, Register, RulePreview, RuleTry, RuleWrite, Write,
     },
 };
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
@@ -30,7 +30,7 @@ use crate::{
         asked::{cancel, recover::ask as recover, resend},
         endpoints::manage as endpoints,
         log::{balance, list as deliveries, rebuild, show},
-        secrets::manage as secrets,
+        secrets::{initial, manage as secrets},
     },
     edge::{
         Problem,
@@ -56,10 +56,11 @@ use crate::{
 /// hangs.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What customers call. A route inside `per_key` is limited for each API key or person, one inside
+/// What customers call. Every route is limited: inside `per_key` for each API key or person, inside
 /// `per_address` for each client address; docs/reference/limits.md lists them.
 pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
     let cross_site = CrossSite::new(&control.public_url)?;
+    let public = |route| rate_limit::per_address(control, Public, route);
     let public_url = Arc::clone(&control.public_url);
     let per_key = |operation, route| rate_limit::per_key(data, operation, route);
     let data = Router::new()
@@ -82,9 +83,10 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         .with_state(data.clone());
 
     let per_key = |operation, route| rate_limit::per_key(control, operation, route);
+    let per_address = |operation, route| rate_limit::per_address(control, operation, route);
     let control = Router::new()
         .route("/v1/audit/events", per_key(List, get(events::list)))
-        .route("/v1/audit/events/{id}", get(events::show))
+        .route("/v1/audit/events/{id}", per_key(Read, get(events::show)))
         .route(
             "/v1/audit/events/stream",
             per_key(List, get(stream::stream)),
@@ -98,16 +100,19 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             "/v1/audit/exports/{id}",
             per_key(List, get(jobs::show).delete(jobs::cancel)),
         )
-        .route("/v1/audit/exports/{id}/files/{name}", get(links::download))
+        .route(
+            "/v1/audit/exports/{id}/files/{name}",
+            per_address(Public, get(links::download)),
+        )
         .route(
             "/v1/alert-rules",
-            per_key(RuleWrite, post(rules::create)).get(rules::list),
+            per_key(RuleWrite, post(rules::create)).merge(per_key(Read, get(rules::list))),
         )
         .route(
             "/v1/alert-rules/{id}",
             per_key(RuleWrite, put(rules::replace).patch(rules::update))
-                .get(rules::show)
-                .delete(rules::delete),
+                .merge(per_key(Write, delete(rules::delete)))
+                .merge(per_key(Read, get(rules::show))),
         )
         .route("/v1/alert-rules/test", per_key(RuleTry, post(trial::test)))
         .route(
@@ -130,44 +135,75 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
             "/v1/alert-rules/{id}/trigger",
             per_key(RuleTry, post(trigger::trigger)),
         )
-        .route("/v1/alert-rules/{id}/versions", get(versions::list))
+        .route(
+            "/v1/alert-rules/{id}/versions",
+            per_key(Read, get(versions::list)),
+        )
         .route(
             "/v1/alert-rules/{id}/versions/{version}",
-            get(versions::show),
+            per_key(Read, get(versions::show)),
         )
-        .route("/v1/deliveries", get(deliveries::list))
-        .route("/v1/deliveries/{id}", get(show::show))
-        .route("/v1/deliveries/{id}/resend", post(resend::resend))
-        .route("/v1/deliveries/{id}/cancel", post(cancel::cancel))
-        .route("/v1/alert-rules/{id}/recover", post(recover::recover))
-        .route("/v1/alert-rules/{id}/balance", get(balance::balance))
-        .route("/v1/recoveries", get(recover::list))
-        .route("/v1/recoveries/{id}", get(recover::show))
-        .route("/v1/recoveries/{id}/cancel", post(recover::cancel))
-        .route("/v1/endpoints", get(endpoints::list))
-        .route("/v1/endpoints/{id}", get(endpoints::show))
-        .route("/v1/endpoints/{id}/pause", post(endpoints::pause))
-        .route("/v1/endpoints/{id}/resume", post(endpoints::resume))
+        .route("/v1/deliveries", per_key(Read, get(deliveries::list)))
+        .route("/v1/deliveries/{id}", per_key(Read, get(show::show)))
+        .route(
+            "/v1/deliveries/{id}/resend",
+            per_key(Write, post(resend::resend)),
+        )
+        .route(
+            "/v1/deliveries/{id}/cancel",
+            per_key(Write, post(cancel::cancel)),
+        )
+        .route(
+            "/v1/alert-rules/{id}/recover",
+            per_key(Write, post(recover::recover)),
+        )
+        .route(
+            "/v1/alert-rules/{id}/balance",
+            per_key(Read, get(balance::balance)),
+        )
+        .route("/v1/recoveries", per_key(Read, get(recover::list)))
+        .route("/v1/recoveries/{id}", per_key(Read, get(recover::show)))
+        .route(
+            "/v1/recoveries/{id}/cancel",
+            per_key(Write, post(recover::cancel)),
+        )
+        .route("/v1/endpoints", per_key(Read, get(endpoints::list)))
+        .route("/v1/endpoints/{id}", per_key(Read, get(endpoints::show)))
+        .route(
+            "/v1/endpoints/{id}/pause",
+            per_key(Write, post(endpoints::pause)),
+        )
+        .route(
+            "/v1/endpoints/{id}/resume",
+            per_key(Write, post(endpoints::resume)),
+        )
         .route(
             "/v1/deliveries/{id}/attempts/{attempt_id}/request",
-            get(rebuild::rebuild),
+            per_key(Read, get(rebuild::rebuild)),
         )
         .route(
             "/v1/signing-secrets",
-            per_key(KeyWrite, post(secrets::stage)).get(secrets::list),
+            per_key(KeyWrite, post(secrets::stage)).merge(per_key(Read, get(secrets::list))),
         )
-        .route("/v1/signing-secrets/{id}", delete(secrets::drop))
+        .route(
+            "/v1/signing-secrets/initial",
+            per_key(Read, get(initial::show)),
+        )
+        .route(
+            "/v1/signing-secrets/{id}",
+            per_key(Write, delete(secrets::drop)),
+        )
         .route(
             "/v1/signing-secrets/{id}/promote",
             per_key(KeyWrite, post(secrets::promote)),
         )
         .route(
             "/v1/api-keys",
-            per_key(KeyWrite, post(api_keys::create)).get(api_keys::list),
+            per_key(KeyWrite, post(api_keys::create)).merge(per_key(Read, get(api_keys::list))),
         )
         .route(
             "/v1/api-keys/{id}",
-            get(api_keys::show).delete(api_keys::revoke),
+            per_key(Read, get(api_keys::show)).merge(per_key(Write, delete(api_keys::revoke))),
         )
         .route(
             "/v1/api-keys/{id}/rotate",
@@ -186,10 +222,10 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         ))
         .with_state(control.clone());
     let documents = Router::new()
-        .route("/openapi.json", get(openapi::serve))
+        .route("/openapi.json", public(get(openapi::serve)))
         .route(
             "/.well-known/authzen-configuration",
-            get(authzen::metadata::show),
+            public(get(authzen::metadata::show)),
         )
         .with_state(public_url);
     let private = data
@@ -219,17 +255,21 @@ fn policies(control: &ControlPlane) -> Router<ControlPlane> {
     Router::new()
         .route(
             "/v1/policies",
-            per_key(PolicyWrite, patch(standing::update)).get(standing::show),
+            per_key(PolicyWrite, patch(standing::update)).merge(per_key(Read, get(standing::show))),
         )
         .route(
             "/v1/policies/versions",
-            per_key(PolicyWrite, post(policy_versions::create)).get(policy_versions::list),
+            per_key(PolicyWrite, post(policy_versions::create))
+                .merge(per_key(Read, get(policy_versions::list))),
         )
         .route(
             "/v1/policies/versions/{version}",
-            get(policy_versions::show),
+            per_key(Read, get(policy_versions::show)),
         )
-        .route("/v1/policies/versions/{version}/diff", get(diff::diff))
+        .route(
+            "/v1/policies/versions/{version}/diff",
+            per_key(PolicyTry, get(diff::diff)),
+        )
         .route(
             "/v1/policies/versions/{version}/activate",
             per_key(PolicyWrite, post(standing::activate)),
@@ -244,7 +284,7 @@ fn policies(control: &ControlPlane) -> Router<ControlPlane> {
         )
         .route(
             "/v1/policies/shadow",
-            per_key(PolicyTry, get(shadow::report)).delete(shadow::stop),
+            per_key(PolicyTry, get(shadow::report)).merge(per_key(Write, delete(shadow::stop))),
         )
         .route(
             "/v1/policies/versions/{version}/backtest",
@@ -258,30 +298,43 @@ fn policies(control: &ControlPlane) -> Router<ControlPlane> {
             "/v1/policies/test",
             per_key(PolicyTry, post(policy_trial::test)),
         )
-        .route("/v1/policies/templates", get(templates::list))
+        .route(
+            "/v1/policies/templates",
+            per_key(Read, get(templates::list)),
+        )
 }
 
 /// What became of decisions, and what waits for people.
 fn approvals(control: &ControlPlane) -> Router<ControlPlane> {
     let per_key = |operation, route| rate_limit::per_key(control, operation, route);
     Router::new()
-        .route("/v1/runtime/decisions/{id}", get(decision::show))
+        .route(
+            "/v1/runtime/decisions/{id}",
+            per_key(Decide, get(decision::show)),
+        )
         .route(
             "/v1/runtime/decisions/{id}/stream",
-            get(approval_stream::one),
+            per_key(Decide, get(approval_stream::one)),
         )
-        .route("/v1/runtime/decisions/{id}/resolve", post(resolve::resolve))
+        .route(
+            "/v1/runtime/decisions/{id}/resolve",
+            per_key(Write, post(resolve::resolve)),
+        )
         .route("/v1/runtime/approvals", per_key(List, get(queue::list)))
         .route(
             "/v1/runtime/approvals/stream",
             per_key(List, get(approval_stream::all)),
         )
-        .route("/v1/runtime/approvals/{id}", get(decision::show_to_people))
+        .route(
+            "/v1/runtime/approvals/{id}",
+            per_key(Read, get(decision::show_to_people)),
+        )
 }
 
 /// How people come in, and how they manage who else does.
 fn accounts(control: &ControlPlane) -> Router<ControlPlane> {
     let per_address = |operation, route| rate_limit::per_address(control, operation, route);
+    let per_key = |operation, route| rate_limit::per_key(control, operation, route);
     Router::new()
         .route(
             "/v1/auth/register",
@@ -292,7 +345,7 @@ fn accounts(control: &ControlPlane) -> Router<ControlPlane> {
             per_address(Confirm, post(register::verify_email)),
         )
         .route("/v1/auth/login", per_address(Login, post(login::login)))
-        .route("/v1/auth/logout", post(login::logout))
+        .route("/v1/auth/logout", per_address(Public, post(login::logout)))
         .route(
             "/v1/auth/password-reset",
             per_address(PasswordReset, post(password_reset::request)),
@@ -305,25 +358,32 @@ fn accounts(control: &ControlPlane) -> Router<ControlPlane> {
             "/v1/auth/accept-invitation",
             per_address(Confirm, post(invitations::accept)),
         )
-        .route("/v1/auth/sessions", get(sessions::list))
-        .route("/v1/auth/sessions/{id}", delete(sessions::end))
-        .route("/v1/about", get(about::show))
-        .route("/v1/system", get(system::show))
-        .route("/v1/me", get(organisation::me))
+        .route("/v1/auth/sessions", per_key(Read, get(sessions::list)))
+        .route(
+            "/v1/auth/sessions/{id}",
+            per_key(Write, delete(sessions::end)),
+        )
+        .route("/v1/about", per_address(Public, get(about::show)))
+        .route("/v1/system", per_key(Read, get(system::show)))
+        .route("/v1/me", per_key(Read, get(organisation::me)))
         .route(
             "/v1/org",
-            get(organisation::show).patch(organisation::rename),
+            per_key(Read, get(organisation::show))
+                .merge(per_key(Write, patch(organisation::rename))),
         )
-        .route("/v1/members", get(members::list))
+        .route("/v1/members", per_key(Read, get(members::list)))
         .route(
             "/v1/members/{id}",
-            patch(members::change).delete(members::remove),
+            per_key(Write, patch(members::change).delete(members::remove)),
         )
         .route(
             "/v1/invitations",
-            post(invitations::create).get(invitations::list),
+            per_key(Write, post(invitations::create)).merge(per_key(Read, get(invitations::list))),
         )
-        .route("/v1/invitations/{id}", delete(invitations::revoke))
+        .route(
+            "/v1/invitations/{id}",
+            per_key(Write, delete(invitations::revoke)),
+        )
 }
 
 /// What every node answers, whatever its roles.

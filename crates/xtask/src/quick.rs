@@ -85,6 +85,7 @@ const CHAPTERS: [(&str, &[&str]); 15] = [
             "recover",
             "retries",
             "secrets",
+            "secrets_initial",
             "secrets_outages",
             "ssrf",
             "transport",
@@ -95,8 +96,18 @@ const CHAPTERS: [(&str, &[&str]); 15] = [
     (
         "edge",
         &[
-            "access", "coverage", "errors", "hostile", "limits", "openapi", "repeats", "slow",
-            "spec", "timing",
+            "access",
+            "coverage",
+            "errors",
+            "hostile",
+            "hostile_crowd",
+            "hostile_tenants",
+            "limits",
+            "openapi",
+            "repeats",
+            "slow",
+            "spec",
+            "timing",
         ],
     ),
     (

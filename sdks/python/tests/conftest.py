@@ -16,6 +16,7 @@ from watchbell import AsyncWatchbell, Recorder, Watchbell
 LIMITS = {
     "WATCHBELL__LIMITS__INGEST": "100000/60s",
     "WATCHBELL__LIMITS__LIST": "100000/60s",
+    "WATCHBELL__LIMITS__READS": "100000/60s",
     "WATCHBELL__LIMITS__RULE_WRITES": "1000/60s",
 }
 

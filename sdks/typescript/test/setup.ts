@@ -11,6 +11,7 @@ declare module "vitest" {
 /** Tests ask faster than agents do. */
 const LIMITS = {
   WATCHBELL__LIMITS__LIST: "100000/60s",
+  WATCHBELL__LIMITS__READS: "100000/60s",
   WATCHBELL__LIMITS__INGEST: "100000/60s",
   WATCHBELL__LIMITS__RULE_WRITES: "1000/60s",
   WATCHBELL__LIMITS__POLICY_WRITES: "1000/60s",

@@ -43,6 +43,12 @@ pub enum Operation {
     PolicyWrite,
     /// Trying policies: validate, test, backtest and the report of a shadow, per API key or person.
     PolicyTry,
+    /// Reading anything else, per API key or person.
+    Read,
+    /// Changing anything else, per API key or person.
+    Write,
+    /// What anybody may read, per client address and node.
+    Public,
 }
 
 /// What a node does with an operation's limit while it cannot reach the others.
@@ -58,7 +64,7 @@ pub enum WhenAlone {
 }
 
 impl Operation {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::Ingest,
         Self::List,
         Self::Export,
@@ -77,6 +83,9 @@ impl Operation {
         Self::RulePreview,
         Self::PolicyWrite,
         Self::PolicyTry,
+        Self::Read,
+        Self::Write,
+        Self::Public,
     ];
 
     /// The policy's name, in headers, settings and Redis keys.
@@ -100,6 +109,9 @@ impl Operation {
             Self::RulePreview => "rule_previews",
             Self::PolicyWrite => "policy_writes",
             Self::PolicyTry => "policy_tries",
+            Self::Read => "reads",
+            Self::Write => "writes",
+            Self::Public => "public",
         }
     }
 
@@ -124,21 +136,25 @@ impl Operation {
             Self::RulePreview => "previewing alert rules",
             Self::PolicyWrite => "writing policies and putting them in force",
             Self::PolicyTry => "trying policies",
+            Self::Read => "reading",
+            Self::Write => "making changes",
+            Self::Public => "reading what is public from this address",
         }
     }
 
-    /// The default: section 8 of the specification. The last ten are ours. A one-time token cannot
+    /// The default: section 8 of the specification. The others are ours. A one-time token cannot
     /// be guessed, so `confirm` only bounds the noise; `key_lookups` bounds what inventing keys costs
     /// the journal and the database. `invitations` and `mails` bound the mail that somebody with an
     /// account, or without, can have us send: more than a team makes in a day, and more than a person
     /// asks for. `refused_logins` bounds what a stranger can write into somebody's trail. `key_writes`
     /// bounds the keys that somebody leaves behind, and `rule_tries` what reads the whole trail or sends
     /// something; `policy_writes` and `policy_tries` do the same for policies. `rule_previews` is more,
-    /// because an editor asks whenever somebody pauses.
+    /// because an editor asks whenever somebody pauses. `reads`, `writes` and `public` are for whatever has no limit of its
+    /// own: far above what a person or a script needs.
     pub const fn quota(self) -> Quota {
         match self {
-            Self::Ingest => quota(600, MINUTE),
-            Self::List | Self::RulePreview => quota(120, MINUTE),
+            Self::Ingest | Self::Read => quota(600, MINUTE),
+            Self::List | Self::RulePreview | Self::Write => quota(120, MINUTE),
             Self::Export => quota(10, MINUTE),
             Self::Decide => quota(5_000, MINUTE),
             Self::RuleWrite | Self::RuleTry | Self::PolicyWrite | Self::PolicyTry => {
@@ -147,7 +163,7 @@ impl Operation {
             Self::Login => quota(10, 15 * MINUTE),
             Self::Register | Self::PasswordReset => quota(3, 60 * MINUTE),
             Self::Confirm => quota(30, 15 * MINUTE),
-            Self::KeyLookup => quota(6_000, MINUTE),
+            Self::KeyLookup | Self::Public => quota(6_000, MINUTE),
             Self::RefusedLogin => quota(20, 60 * MINUTE),
             Self::Invite => quota(50, DAY),
             Self::MailTo => quota(10, DAY),
@@ -162,8 +178,8 @@ impl Operation {
 
     pub const fn when_alone(self) -> WhenAlone {
         match self {
-            Self::Ingest | Self::List | Self::Decide => WhenAlone::Full,
-            Self::KeyLookup => WhenAlone::Always,
+            Self::Ingest | Self::List | Self::Decide | Self::Read => WhenAlone::Full,
+            Self::KeyLookup | Self::Public => WhenAlone::Always,
             Self::Export
             | Self::RuleWrite
             | Self::Login
@@ -177,7 +193,8 @@ impl Operation {
             | Self::RuleTry
             | Self::RulePreview
             | Self::PolicyWrite
-            | Self::PolicyTry => WhenAlone::Share,
+            | Self::PolicyTry
+            | Self::Write => WhenAlone::Share,
         }
     }
 }
@@ -223,6 +240,9 @@ mod tests {
                 "rule_previews 120/60s",
                 "policy_writes 20/60s",
                 "policy_tries 20/60s",
+                "reads 600/60s",
+                "writes 120/60s",
+                "public 6000/60s",
             ]
         );
     }
@@ -235,7 +255,12 @@ mod tests {
             .collect();
         assert_eq!(
             full,
-            [Operation::Ingest, Operation::List, Operation::Decide]
+            [
+                Operation::Ingest,
+                Operation::List,
+                Operation::Decide,
+                Operation::Read
+            ]
         );
     }
 }

@@ -135,7 +135,7 @@ pub struct Ended {
 /// How far a matcher is: the first record of each of its messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
-    /// When the log of events was made, as [`crate::streams::LogState::created`] says.
+    /// When the log of events was made, as [`crate::state::LogState::created`] says.
     pub created: String,
     pub position: Position,
     /// Whether a part of the record at the position is judged too: by the rules that are on record.

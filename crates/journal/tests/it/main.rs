@@ -36,6 +36,7 @@ fn options(partitions: u16) -> Options {
         namespace: namespace(),
         partitions: Partitions::new(partitions).expect("in range"),
         replicas: 1,
+        events_bytes_max: None,
     }
 }
 

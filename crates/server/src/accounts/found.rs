@@ -7,6 +7,7 @@ use domain::{
     clock::Clock,
 };
 use journal::Journal;
+use secrecy::ExposeSecret as _;
 use serde::Serialize;
 use store::{Store, accounts::NewAccount};
 
@@ -15,7 +16,7 @@ use super::{
     passwords::Passwords,
     schema::organisation_name,
 };
-use crate::{announce::Announcer, chance};
+use crate::{announce::Announcer, chance, deliveries::send::signing::DeploymentKeys};
 
 /// What a founder is told, once.
 #[derive(Serialize)]
@@ -24,6 +25,8 @@ pub struct Founded {
     pub user_email: String,
     pub user_password: String,
     pub api_key: String,
+    /// The initial one; none if the deployment signs nothing by itself.
+    pub signing_secret: Option<String>,
 }
 
 /// Makes an organisation with one user and one key that has every scope. Returns when every node
@@ -32,6 +35,7 @@ pub async fn found(
     store: &Store,
     journal: &Journal,
     clock: Clock,
+    deployment: &DeploymentKeys,
     org_name: &str,
     email: &str,
 ) -> anyhow::Result<Founded> {
@@ -71,5 +75,8 @@ pub async fn found(
         user_email: account.email.as_str().to_owned(),
         user_password: password,
         api_key: text.reveal().to_owned(),
+        signing_secret: deployment
+            .initial(account.org)
+            .map(|secret| secret.expose_secret().to_owned()),
     })
 }

@@ -112,6 +112,7 @@ pub async fn login(
 )]
 pub async fn logout(
     State(plane): State<ControlPlane>,
+    client: ClientAddress,
     headers: HeaderMap,
 ) -> Result<(StatusCode, [(header::HeaderName, HeaderValue); 1]), Problem> {
     // Such a request was not asked which site it comes from, so it must not touch the session.
@@ -120,10 +121,11 @@ pub async fn logout(
         return Err(Problem::new(ErrorCode::Forbidden, detail));
     }
     if let Some(token) = plane.door.cookie.read(&headers) {
+        plane.door.quotas.may_guess(&client)?;
         let now = plane.clock.now();
-        let ended = plane.store.end_session_by_token(&token.hash(), now).await?;
-        if let Some(org) = ended {
-            tell(&plane, org).await;
+        match plane.store.end_session_by_token(&token.hash(), now).await? {
+            Some(org) => tell(&plane, org).await,
+            None => plane.door.quotas.note_guess(&client).await,
         }
     }
     let cleared = [(header::SET_COOKIE, plane.door.cookie.clear())];

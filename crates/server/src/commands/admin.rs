@@ -9,11 +9,15 @@ use domain::{
 use journal::Journal;
 
 use super::{WithConfig, say};
-use crate::{accounts::found::found, chance, events::archive::archive_day, node, system_clock};
+use crate::{
+    accounts::found::found, chance, deliveries::send::signing::DeploymentKeys,
+    events::archive::archive_day, node, system_clock,
+};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Admin {
-    /// Make an organisation with its first user and an API key; prints them once, as JSON.
+    /// Make an organisation with its first user and an API key; prints them once, and the secret that its webhooks are signed with,
+    /// as JSON.
     CreateOrg(CreateOrg),
     /// Print a link with which somebody chooses a new password, once and within 30 minutes; for
     /// when mail cannot reach them.
@@ -71,7 +75,9 @@ impl CreateOrg {
             .await
             .context("connect to the journal")?;
         journal.prepare().await.context("prepare the journal")?;
-        let founded = found(&store, &journal, system_clock::SYSTEM, &name, &email).await?;
+        let deployment = DeploymentKeys::read(&config.delivery);
+        let clock = system_clock::SYSTEM;
+        let founded = found(&store, &journal, clock, &deployment, &name, &email).await?;
         say(serde_json::to_string(&founded)?);
         Ok(())
     }

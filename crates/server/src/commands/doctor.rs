@@ -180,11 +180,11 @@ fn signing(config: &Config) -> anyhow::Result<String> {
         .signing_secret
         .as_ref()
         .context("webhooks are sent unsigned")?;
-    let standard = webhook_signature::standard::Key::parse(secret.expose_secret()).is_some();
-    Ok(if standard {
-        "webhooks are signed, also in the Standard Webhooks form"
-    } else {
-        "webhooks are signed"
-    }
-    .to_owned())
+    let is_standard = webhook_signature::standard::Key::parse(secret.expose_secret()).is_some();
+    let said = match (config.delivery.secret_per_organisation, is_standard) {
+        (true, _) => "webhooks are signed, each organisation's with a secret of its own",
+        (false, true) => "webhooks are signed, also in the Standard Webhooks form",
+        (false, false) => "webhooks are signed",
+    };
+    Ok(said.to_owned())
 }

@@ -11,7 +11,7 @@ use super::{WithConfig, say};
 pub(super) struct Healthcheck {
     #[command(flatten)]
     with: WithConfig,
-    /// The server's address; the configuration's `http.listen` unless given.
+    /// The server's address; the configuration's `http.admin_listen`, or `http.listen`, unless given.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 }
@@ -20,7 +20,11 @@ impl Healthcheck {
     pub(super) async fn run(self) -> anyhow::Result<()> {
         let base = match self.url {
             Some(url) => url,
-            None => format!("http://{}", reachable(self.with.load()?.http.listen)),
+            None => {
+                let http = self.with.load()?.http;
+                let address = http.admin_listen.unwrap_or(http.listen);
+                format!("http://{}", reachable(address))
+            }
         };
         let url = format!("{}/healthz/ready", base.trim_end_matches('/'));
         let client = reqwest::Client::builder()

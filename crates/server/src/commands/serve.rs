@@ -1,6 +1,6 @@
 //! `watchbell serve`: runs the server in any set of roles.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
@@ -13,7 +13,7 @@ use crate::{
     error_chain::chain,
     lifecycle::{Signals, Tasks},
     node::{self, Node},
-    roles::{self, Role},
+    roles::{self, Listeners, Role},
     supervisor, system_clock,
     telemetry::{logs, metrics},
 };
@@ -61,11 +61,20 @@ async fn start(config: &Config, roles: &[Role], tasks: &Tasks) -> anyhow::Result
     if roles.contains(&Role::Api) {
         warn_about_people(config);
     }
-    let listener = TcpListener::bind(config.http.listen)
-        .await
-        .with_context(|| format!("listen on {}", config.http.listen))?;
-    roles::start(roles, &node, listener, metrics, tasks)?;
+    let listeners = Listeners {
+        public: listen(config.http.listen).await?,
+        admin: match config.http.admin_listen {
+            Some(address) => Some(listen(address).await?),
+            None => None,
+        },
+    };
+    roles::start(roles, &node, listeners, metrics, tasks)?;
     Ok(())
+}
+
+async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| format!("listen on {address}"))
 }
 
 /// An old schema stops the start; a database that is down does not.

@@ -32,6 +32,10 @@ impl Config {
             "journal.replicas must be 1, 3 or 5"
         );
         anyhow::ensure!(
+            self.journal.events_bytes_max != Some(0),
+            "journal.events_bytes_max must be at least 1; leave it out for no bound"
+        );
+        anyhow::ensure!(
             (1..=RULES_PER_ORG_MOST).contains(&self.alerts.rules_per_org_max),
             "alerts.rules_per_org_max must be between 1 and {RULES_PER_ORG_MOST}"
         );

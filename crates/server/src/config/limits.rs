@@ -25,6 +25,9 @@ pub struct Limits {
     pub rule_previews: Quota,
     pub policy_writes: Quota,
     pub policy_tries: Quota,
+    pub reads: Quota,
+    pub writes: Quota,
+    pub public: Quota,
 }
 
 impl Default for Limits {
@@ -48,6 +51,9 @@ impl Default for Limits {
             rule_previews: Operation::RulePreview.quota(),
             policy_writes: Operation::PolicyWrite.quota(),
             policy_tries: Operation::PolicyTry.quota(),
+            reads: Operation::Read.quota(),
+            writes: Operation::Write.quota(),
+            public: Operation::Public.quota(),
         }
     }
 }
@@ -73,6 +79,9 @@ impl Limits {
             Operation::RulePreview => self.rule_previews,
             Operation::PolicyWrite => self.policy_writes,
             Operation::PolicyTry => self.policy_tries,
+            Operation::Read => self.reads,
+            Operation::Write => self.writes,
+            Operation::Public => self.public,
         }
     }
 }

@@ -51,7 +51,9 @@ pub struct Config {
 #[serde(default, deny_unknown_fields)]
 pub struct Http {
     pub listen: SocketAddr,
+    pub admin_listen: Option<SocketAddr>,
     pub public_url: PublicUrl,
+    pub connections_per_address_max: usize,
     pub request_timeout_s: u64,
     pub drain_s: u64,
     #[serde(deserialize_with = "load::list")]
@@ -75,6 +77,7 @@ pub struct Journal {
     pub namespace: String,
     pub partitions: u16,
     pub replicas: usize,
+    pub events_bytes_max: Option<u64>,
     pub monitor_url: Option<String>,
 }
 
@@ -90,6 +93,8 @@ pub struct Redis {
 #[serde(default, deny_unknown_fields)]
 pub struct Events {
     pub retention_days: u32,
+    pub bytes_per_minute_max: u64,
+    pub bytes_per_day_max: u64,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -111,6 +116,7 @@ pub struct Delivery {
     pub signing_secret: Option<SecretString>,
     #[serde(serialize_with = "hidden_option")]
     pub previous_signing_secret: Option<SecretString>,
+    pub secret_per_organisation: bool,
     pub allow_http: bool,
     #[serde(deserialize_with = "load::list")]
     pub allow_cidrs: Vec<IpNet>,
@@ -204,6 +210,8 @@ impl Default for Http {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            admin_listen: None,
+            connections_per_address_max: 1_000,
             public_url: PublicUrl::parse("http://127.0.0.1:8080").expect("it is a URL"),
             request_timeout_s: 30,
             drain_s: 5,
@@ -229,6 +237,7 @@ impl Default for Journal {
             namespace: "watchbell".to_owned(),
             partitions: 8,
             replicas: 1,
+            events_bytes_max: None,
             monitor_url: None,
         }
     }
@@ -247,6 +256,8 @@ impl Default for Events {
     fn default() -> Self {
         Self {
             retention_days: 183,
+            bytes_per_minute_max: 1 << 30,
+            bytes_per_day_max: 100 << 30,
         }
     }
 }
@@ -272,6 +283,7 @@ impl Default for Delivery {
         Self {
             signing_secret: None,
             previous_signing_secret: None,
+            secret_per_organisation: true,
             allow_http: false,
             allow_cidrs: Vec::new(),
             nameservers: Vec::new(),

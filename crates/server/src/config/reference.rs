@@ -22,6 +22,16 @@ pub const SETTINGS: &[Setting] = &[
         "Address and port to serve on.",
     ),
     setting(
+        "http.admin_listen",
+        "none",
+        "Address and port for `/healthz` and `/metrics`, which `http.listen` then does not serve: probes are answered however busy the other port is, and strangers do not see them.",
+    ),
+    setting(
+        "http.connections_per_address_max",
+        "1000",
+        "Connections that one client address may have at a time on a process, of 10,000 in all; the next are closed. Trusted proxies may have all.",
+    ),
+    setting(
         "http.public_url",
         "http://127.0.0.1:8080",
         "Where people reach it. Links in mails start with it; with `https` the session cookie is `Secure`.",
@@ -75,6 +85,11 @@ pub const SETTINGS: &[Setting] = &[
         "journal.replicas",
         "1",
         "Copies of each stream: 1, or 3 or 5 on a cluster.",
+    ),
+    setting(
+        "journal.events_bytes_max",
+        "none",
+        "Bytes that the logs of events may hold, all together. Beyond it events are answered 503 until what is older than 7 days is gone; nothing is dropped. NATS sets as much of its `max_file_store` aside, so this must be less.",
     ),
     setting(
         "journal.monitor_url",
@@ -179,12 +194,37 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.policy_tries",
         "20/60s",
-        "Policies tried (`validate`, `test`, `backtest` and the report of a shadow), together, per API key or person.",
+        "Policies tried (`validate`, `test`, `diff`, `backtest` and the report of a shadow), together, per API key or person.",
+    ),
+    setting(
+        "limits.reads",
+        "600/60s",
+        "Whatever is read and has no limit of its own, together, per API key or person.",
+    ),
+    setting(
+        "limits.writes",
+        "120/60s",
+        "Whatever is changed and has no limit of its own, together, per API key or person.",
+    ),
+    setting(
+        "limits.public",
+        "6000/60s",
+        "What anybody may ask (`/v1/about`, the API document, links to files, logging out), together, per client address and node.",
     ),
     setting(
         "events.retention_days",
         "183",
         "How many days events are kept, by when they occurred. An event that is older is refused; a day that is older is dropped whole.",
+    ),
+    setting(
+        "events.bytes_per_minute_max",
+        "1073741824",
+        "Bytes of events that one organisation may send to one process in a minute, unpacked. Beyond it a request is refused (429) and told when to come again.",
+    ),
+    setting(
+        "events.bytes_per_day_max",
+        "107374182400",
+        "The same for a day. What a disk must hold for the 7 days of the journal follows from it.",
     ),
     setting(
         "alerts.rules_per_org_max",
@@ -199,12 +239,17 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "delivery.signing_secret",
         "none",
-        "Signs every webhook of organisations that have no signing secret of their own; without it the signature header is absent. A secret of the form `whsec_<base64>` also signs in the Standard Webhooks form. Secret: prefer `WATCHBELL__DELIVERY__SIGNING_SECRET_FILE`.",
+        "What the initial secret of each organisation is derived from, with which its webhooks are signed until it promotes one that it staged; without it the signature header is absent. Secret: prefer `WATCHBELL__DELIVERY__SIGNING_SECRET_FILE`.",
     ),
     setting(
         "delivery.previous_signing_secret",
         "none",
         "What `delivery.signing_secret` was before. While it is set, webhooks carry its signature too (`X-Service-Signature-Previous`), so that receivers can be changed over one by one. Secret: prefer `WATCHBELL__DELIVERY__PREVIOUS_SIGNING_SECRET_FILE`.",
+    ),
+    setting(
+        "delivery.secret_per_organisation",
+        "true",
+        "`false`: all organisations are signed for with `delivery.signing_secret` itself, as before there were initial secrets. Whoever runs a receiver can then make what another organisation's receiver verifies: only for a deployment of one organisation, or while receivers are changed over.",
     ),
     setting(
         "delivery.allow_http",

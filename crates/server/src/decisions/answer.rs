@@ -7,7 +7,10 @@ use domain::{
 };
 use journal::frames::Frames;
 use policy::{Decided, Verdict};
-use tokio::time::timeout_at;
+use tokio::{
+    task::block_in_place,
+    time::{timeout, timeout_at},
+};
 
 use super::{
     ask::{Ask, Mode},
@@ -27,6 +30,16 @@ use crate::{
 /// How long an organisation that would rather be answered than recorded waits for the journal. The record is not
 /// given up with it.
 const OPEN_PATIENCE: Duration = Duration::from_millis(250);
+
+/// How many steps a question may take on a thread that serves others: some hundred microseconds.
+const DEAR_STEPS: usize = 128 * 1024;
+
+/// How long a question that takes more waits for its turn before it is denied.
+const DEAR_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A question that had no turn.
+const TOO_BUSY: &str = "There are too many questions of your organisation whose policies take long, so this one was \
+                        denied without asking them. Shorten the patterns of `like`, or ask again.";
 
 /// An escalation that could not be recorded, put to people or met by its approval.
 pub(super) const NOBODY_TO_ASK: &str =
@@ -123,7 +136,7 @@ pub async fn answer_all(
         }
         let random = chance::bytes();
         let decision_id = DecisionId::new(arrival.received_at, random);
-        let mut answer = evaluated(&guarded, ask, decision_id, false);
+        let mut answer = evaluated(plane, &guarded, ask, (org, decision_id), false).await;
         if answer.verdict == Verdict::Escalate {
             answer = escalate::settled(plane, org, &guarded, patience, ask, answer).await?;
         }
@@ -161,13 +174,35 @@ pub async fn answer_all(
     Ok(answers)
 }
 
-/// What the policies say. `is_approved`: a person has approved this very request.
-pub(super) fn evaluated(
+/// What the policies say. `is_approved`: a person has approved this very request. What takes long waits for the
+/// organisation's turn, beside the threads that serve everybody.
+pub(super) async fn evaluated(
+    plane: &DataPlane,
     guarded: &Guarded,
     ask: &Ask,
-    decision_id: DecisionId,
+    (org, decision_id): (OrgId, DecisionId),
     is_approved: bool,
 ) -> Answer {
+    if !is_dear(guarded, ask) {
+        return evaluate(guarded, ask, decision_id, is_approved);
+    }
+    match timeout(DEAR_PATIENCE, plane.evaluations.take(org)).await {
+        Ok(_turn) => block_in_place(|| evaluate(guarded, ask, decision_id, is_approved)),
+        Err(_) => Answer::new(guarded, decision_id, Decided::deny(TOO_BUSY), None),
+    }
+}
+
+/// Whether to evaluate it may take longer than others should wait.
+fn is_dear(guarded: &Guarded, ask: &Ask) -> bool {
+    let versions = [Some(&guarded.active), guarded.shadow.as_ref()];
+    let costs = versions.into_iter().flatten();
+    let cost: usize = costs
+        .map(|version| version.policies.cost_of(ask.asked()))
+        .sum();
+    cost * ask.question_bytes > DEAR_STEPS
+}
+
+fn evaluate(guarded: &Guarded, ask: &Ask, decision_id: DecisionId, is_approved: bool) -> Answer {
     let said_by = |version: &Version| {
         let payload = ask.payload.as_ref();
         version.policies.decide(ask.asked(), payload, is_approved)
@@ -186,18 +221,29 @@ pub(super) fn evaluated(
             (Decided::allow(NOT_OBEYED), Some(shadow))
         }
     };
-    Answer {
-        decision_id,
-        verdict: decided.verdict,
-        decided,
-        policy_version: guarded.active.number,
-        policy_digest: guarded.active.policies.digest().to_owned(),
-        shadow,
-        approval: None,
-        refused: None,
-        expires_at: None,
-        is_fallback: false,
-        took: Duration::ZERO,
+    Answer::new(guarded, decision_id, decided, shadow)
+}
+
+impl Answer {
+    fn new(
+        guarded: &Guarded,
+        decision_id: DecisionId,
+        decided: Decided,
+        shadow: Option<Shadow>,
+    ) -> Self {
+        Self {
+            decision_id,
+            verdict: decided.verdict,
+            decided,
+            policy_version: guarded.active.number,
+            policy_digest: guarded.active.policies.digest().to_owned(),
+            shadow,
+            approval: None,
+            refused: None,
+            expires_at: None,
+            is_fallback: false,
+            took: Duration::ZERO,
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
         Caller, Problem,
         caller::DecisionsWrite,
         problem::ProblemBody,
-        read::SmallJson,
+        strict_json::StrictJson,
         words::{DecisionWord, PolicyEffect},
     },
     planes::DataPlane,
@@ -145,7 +145,7 @@ pub struct ShadowDecision {
 pub async fn decide(
     State(plane): State<DataPlane>,
     caller: Caller<DecisionsWrite>,
-    SmallJson(request): SmallJson<DecisionRequest, BODY_BYTES_MAX>,
+    StrictJson(request): StrictJson<DecisionRequest, BODY_BYTES_MAX>,
 ) -> Result<JsonAnswer<Decision>, Problem> {
     let ask = request
         .into_ask()

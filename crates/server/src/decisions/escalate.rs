@@ -62,7 +62,7 @@ pub async fn settled(
     Ok(match patience.wait_for(spent).await? {
         Some(Ok(_)) => Answer {
             approval: Some(approval),
-            ..evaluated(guarded, ask, id, true)
+            ..evaluated(plane, guarded, ask, (org, id), true).await
         },
         Some(Err(why)) => denied(escalated, name(why), why.reason(), Some(approval)),
         None => Answer {

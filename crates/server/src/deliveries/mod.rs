@@ -1,7 +1,7 @@
 //! Deliveries: a matched event on its way to its rule's endpoint.
 //!
 //! The cast: [`work`] takes deliveries off the queue, sends them in fair order and settles each; [`send`] makes one
-//! attempt, signed with the deployment's secret or the organisation's own [`secrets`]; the [`log`] keeps and shows what happened;
+//! attempt, signed with one of the organisation's [`secrets`]; the [`log`] keeps and shows what happened;
 //! people have deliveries sent again or canceled ([`asked`]) and see to [`endpoints`] in trouble; [`failure`]
 //! tells the trail of what is given up. The rules are in `domain::delivery`.
 //!

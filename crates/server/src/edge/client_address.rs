@@ -57,6 +57,12 @@ impl ProxyTrust {
         ClientAddress(network(client))
     }
 
+    /// Who is at the other end of a connection, unless it is a proxy that we trust.
+    pub fn client_that_connects(&self, peer: IpAddr) -> Option<ClientAddress> {
+        let peer = plain(peer);
+        (!self.trusts(peer)).then(|| ClientAddress(network(peer)))
+    }
+
     fn trusts(&self, address: IpAddr) -> bool {
         self.proxies
             .iter()

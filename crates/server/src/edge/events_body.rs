@@ -28,7 +28,7 @@ impl<S: Send + Sync> FromRequest<S> for EventsBody {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let (form, encoding) = (form(request.headers())?, encoding(request.headers())?);
-        let bytes = whole(request.into_body()).await?;
+        let bytes = whole(request).await?;
         let Some(encoding) = encoding else {
             return Ok(Self { form, bytes });
         };

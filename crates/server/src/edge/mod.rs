@@ -6,7 +6,7 @@
 //! that was checked, and [`standing`] tells later whether that still holds. [`rate_limit`] counts
 //! requests, by who is there or by [`client_address`].
 //! [`cross_site`] refuses what a browser sends for another site's page. [`no_store`] keeps answers
-//! out of caches. [`read`] reads bodies and parameters, [`events_body`] those of events, which may be
+//! out of caches. [`read`] reads bodies, for which there is so much [`room`], and parameters, [`events_body`] those of events, which may be
 //! [packed](unpack), [`strict_json`] those of rules and policies, where nothing may be said twice.
 //! [`sse`] sends answers that go on, and [`slots`] bounds how many long answers there are. [`idempotency_key`] is the name of a request that may be sent again, [`if_match`] the
 //! version that a change is meant for. [`words`] tells the API document what texts there are.
@@ -23,6 +23,7 @@ pub mod no_store;
 pub mod problem;
 pub mod rate_limit;
 pub mod read;
+mod room;
 pub mod session_cookie;
 pub mod slots;
 pub mod sse;

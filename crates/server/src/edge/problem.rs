@@ -94,6 +94,15 @@ impl Problem {
         }
     }
 
+    /// The same, and when to send the request again.
+    #[must_use]
+    pub fn retry_after(self, seconds: u64) -> Self {
+        Self {
+            retry_after_s: Some(seconds),
+            ..self
+        }
+    }
+
     /// Too many requests of one kind (spec section 7): wait this many seconds.
     pub fn rate_limited(operation: Operation, quota: Quota, retry_after_s: u64) -> Self {
         let detail = format!(
@@ -217,7 +226,9 @@ impl IntoResponse for Problem {
 impl From<journal::Error> for Problem {
     fn from(error: journal::Error) -> Self {
         let code = match &error {
-            journal::Error::Unavailable { .. } => ErrorCode::JournalUnavailable,
+            journal::Error::Unavailable { .. } | journal::Error::NoRoom => {
+                ErrorCode::JournalUnavailable
+            }
             journal::Error::Full => ErrorCode::Overloaded,
             journal::Error::Misconfigured(_)
             | journal::Error::Newer { .. }

@@ -15,7 +15,7 @@ use store::page::{LIMIT_DEFAULT, LIMIT_MAX};
 use tokio::time::timeout;
 use utoipa::IntoParams;
 
-use super::Problem;
+use super::{Problem, room::room_for};
 
 /// How much of a body that is too large is read beyond the limit.
 const DISCARDED_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -33,20 +33,22 @@ impl<S: Send + Sync> FromRequest<S> for JsonBytes {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         check_media_type(request.headers())?;
-        whole(request.into_body()).await.map(Self)
+        whole(request).await.map(Self)
     }
 }
 
 /// All of a body, if it is not too large.
-pub(super) async fn whole(body: Body) -> Result<Bytes, Problem> {
-    whole_up_to(BODY_BYTES_MAX, body, too_large).await
+pub(super) async fn whole(request: Request) -> Result<Bytes, Problem> {
+    whole_up_to(BODY_BYTES_MAX, request, too_large).await
 }
 
 async fn whole_up_to(
     bytes_max: usize,
-    mut body: Body,
+    request: Request,
     too_large: impl FnOnce() -> Problem,
 ) -> Result<Bytes, Problem> {
+    let _room = room_for(&request, bytes_max).await?;
+    let mut body = request.into_body();
     match Limited::new(&mut body, bytes_max).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
@@ -92,20 +94,6 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     }
 }
 
-/// The same of at most so many bytes.
-#[derive(Debug)]
-pub struct SmallJson<T, const BYTES_MAX: usize>(pub T);
-
-impl<S: Send + Sync, T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<S>
-    for SmallJson<T, BYTES_MAX>
-{
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        parsed(&small_json(request, BYTES_MAX).await?).map(Self)
-    }
-}
-
 fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     serde_json::from_slice(bytes).map_err(|error| {
         let detail = format!("The body could not be read: {error}.");
@@ -120,7 +108,7 @@ pub(super) async fn small_json(request: Request, bytes_max: usize) -> Result<Byt
         let detail = format!("A body is at most {bytes_max} bytes here.");
         Problem::new(ErrorCode::PayloadTooLarge, detail)
     };
-    in_time(whole_up_to(bytes_max, request.into_body(), too_large)).await
+    in_time(whole_up_to(bytes_max, request, too_large)).await
 }
 
 async fn in_time<T>(reading: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {

@@ -1,4 +1,4 @@
-//! Reads the JSON body of a request about a rule or about policies: small, and nothing said twice.
+//! Reads the JSON body of a request about a rule, about policies or for a decision: small, and nothing said twice.
 
 use std::{collections::HashSet, fmt};
 
@@ -40,6 +40,21 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for PolicyJson<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         read(request, POLICY_BODY_BYTES_MAX).await.map(Self)
+    }
+}
+
+/// The same of at most so many bytes, for questions: an agent that takes the first of two must not act on another value than the
+/// policies saw.
+#[derive(Debug)]
+pub struct StrictJson<T, const BYTES_MAX: usize>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<S>
+    for StrictJson<T, BYTES_MAX>
+{
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        read(request, BYTES_MAX).await.map(Self)
     }
 }
 

@@ -108,6 +108,9 @@ pub async fn ingest(
         received_at: plane.clock.now(),
         retention: plane.retention,
     };
+    // Before it leaves a mark: it has to be sent again.
+    let bytes = body.bytes.len() as u64;
+    plane.budget.spend(caller.org, bytes, arrival.received_at)?;
     let (judged, is_replayed) = match &name {
         None => {
             let tails = Tails::random(batch.events.len());

@@ -4,11 +4,13 @@
 //! and moved to files ([`archive`]).
 
 pub mod archive;
+pub mod byte_budget;
 pub mod facets;
 pub mod index;
 pub mod ingest;
 mod ingest_params;
 pub mod integrity;
+pub mod journal_size;
 mod judge;
 pub mod list;
 pub(crate) mod over_time;

@@ -12,6 +12,8 @@ limits::metrics! {
         "Requests answered";
     HTTP_REQUEST_SECONDS, Histogram "watchbell_http_request_duration_seconds" ["route", "method"]
         "How long requests took";
+    CONNECTIONS_REFUSED, Counter "watchbell_connections_refused_total" []
+        "Connections closed at once, because their address has as many as it may have";
     EVENTS_INGESTED, Counter "watchbell_events_ingested_total" []
         "Events the journal has acknowledged";
     EVENTS_REJECTED, Counter "watchbell_events_rejected_total" []
@@ -64,6 +66,10 @@ limits::metrics! {
         "Records nobody could read; each is also an error in the log";
     JOURNAL_GAPS, Counter "watchbell_journal_gap_total" ["log"]
         "How often a log no longer had what was to be applied next; each is also an error in the log";
+    JOURNAL_EVENTS_BYTES, Gauge "watchbell_journal_events_bytes" []
+        "Bytes in the logs of events";
+    JOURNAL_EVENTS_BYTES_MAX, Gauge "watchbell_journal_events_bytes_max" []
+        "Bytes that the logs of events may hold; missing if nothing bounds them";
     TAIL_CLIENTS, Gauge "watchbell_tail_clients" []
         "Clients that watch a live tail";
     TAIL_FOLLOWERS, Gauge "watchbell_tail_followers" []

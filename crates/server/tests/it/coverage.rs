@@ -97,6 +97,37 @@ fn body(operation: &Operation) -> Value {
     }
 }
 
+/// What has no limit. Whoever adds to it says why it needs none.
+const UNLIMITED: [&str; 3] = [
+    // Answered from memory; `http.admin_listen` takes them off the public port.
+    "GET /healthz/live",
+    "GET /healthz/ready",
+    "GET /metrics",
+];
+
+#[tokio::test]
+async fn every_route_is_limited() {
+    let mut running = Running::start(Deployment::new());
+    let base_url = running.server.url(DEADLINE);
+    let person = Person::founder(&base_url).await;
+    let mut unlimited = Vec::new();
+    for operation in operations(&base_url).await {
+        let path = operation.address();
+        let method = operation.method.clone();
+        let request = match (&operation.scope, operation.takes_session) {
+            (Some(_), _) => running.customer.request(method, &path),
+            (None, true) => person.request(method, &path),
+            (None, false) => http().request(method, format!("{base_url}{path}")),
+        };
+        let request = request.json(&body(&operation));
+        let answer = request.send().await.expect("an answer");
+        if !answer.headers().contains_key("ratelimit-policy") {
+            unlimited.push(operation.name());
+        }
+    }
+    assert_eq!(unlimited, UNLIMITED);
+}
+
 #[tokio::test]
 async fn the_document_has_every_route_and_every_method_that_the_server_takes() {
     let deployment = Deployment::new();

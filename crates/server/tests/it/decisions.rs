@@ -1,6 +1,6 @@
 //! May this agent do this? Asked through HTTP, answered by the policies in force, on record before the answer.
 
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::{
@@ -167,7 +167,7 @@ async fn what_policies_have_no_word_for_is_refused_and_not_left_out() {
     ];
     for (context, pointer) in refused {
         let body = format!(r#"{{"agent_id": "a", "action": "a.b", "context": {context}}}"#);
-        let asking = customer.request(reqwest::Method::POST, "/v1/runtime/decisions");
+        let asking = customer.request(Method::POST, "/v1/runtime/decisions");
         let asking = asking.header("content-type", "application/json").body(body);
         let answer = asking.send().await.expect("an answer");
         let problem = problem(answer, 422).await;
@@ -283,4 +283,47 @@ pub(crate) async fn recorded(customer: &Customer, decision: &Value) -> Value {
     customer
         .get_json(&format!("/v1/audit/events/{event}"))
         .await
+}
+
+#[tokio::test]
+async fn what_is_said_twice_is_refused_at_every_door() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    for (path, body, status, pointer) in [
+        (
+            "/v1/runtime/decisions",
+            r#"{"agent_id":"a","action":"b.c","context":{"amount":1,"amount":1000000}}"#,
+            422,
+            "/context/amount",
+        ),
+        (
+            "/v1/runtime/decisions",
+            r#"{"agent_id":"a","action":"b.c","payload":{"to":[{"account":1,"account":2}]}}"#,
+            422,
+            "/payload/to/0/account",
+        ),
+        (
+            "/access/v1/evaluation",
+            r#"{"subject":{"type":"agent","id":"a"},"action":{"name":"b"},"resource":{"type":"x","id":"y","id":"z"}}"#,
+            400,
+            "/resource/id",
+        ),
+        (
+            "/v1/hooks/claude-code/pre-tool-use?on_error=pass",
+            r#"{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{"command":"ls","command":"rm -rf /"}}"#,
+            422,
+            "/tool_input/command",
+        ),
+    ] {
+        let request = customer
+            .request(Method::POST, path)
+            .header("content-type", "application/json")
+            .body(body);
+        let refused = problem(request.send().await.expect("an answer"), status).await;
+        assert_eq!(refused["errors"][0]["pointer"], pointer, "{refused}");
+        assert_eq!(
+            refused["errors"][0]["code"], "FIELD_DUPLICATED",
+            "{refused}"
+        );
+    }
 }

@@ -16,7 +16,7 @@ pub(crate) const SECRET: &str = "whsec_dGhpcyBpcyBhIHNlY3JldCBmb3IgdGVzdHMgb25se
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The settings of the limits of spec section 8, and of our own.
-pub(crate) const LIMITS: [&str; 16] = [
+pub(crate) const LIMITS: [&str; 19] = [
     "LIMITS__INGEST",
     "LIMITS__LIST",
     "LIMITS__EXPORT",
@@ -33,6 +33,9 @@ pub(crate) const LIMITS: [&str; 16] = [
     "LIMITS__RULE_TRIES",
     "LIMITS__POLICY_WRITES",
     "LIMITS__POLICY_TRIES",
+    "LIMITS__READS",
+    "LIMITS__WRITES",
+    "LIMITS__PUBLIC",
 ];
 
 /// What a deployment is made of before any process runs.
@@ -87,6 +90,8 @@ impl Deployment {
             // Enough to show that partitions work; each costs streams and tasks.
             ("JOURNAL__PARTITIONS", "2"),
             ("DELIVERY__SIGNING_SECRET", SECRET),
+            // A test knows the secret before it has an organisation. What `watchbell dev` shows has one for each.
+            ("DELIVERY__SECRET_PER_ORGANISATION", "false"),
             ("DELIVERY__ALLOW_HTTP", "true"),
             ("DELIVERY__ALLOW_CIDRS", "127.0.0.0/8"),
             // On a machine that runs many tests at once an answer may take longer than in production.
@@ -143,6 +148,7 @@ impl Deployment {
             namespace: setting("NAMESPACE"),
             partitions: Partitions::new(partitions).expect("in range"),
             replicas: 1,
+            events_bytes_max: None,
         };
         Journal::connect(&options).await.expect("NATS runs")
     }

@@ -111,7 +111,7 @@ async fn every_attempt_over_a_rotation_is_rebuilt_to_the_byte_as_long_as_its_sec
     let used: Vec<&Value> = (0..3)
         .map(|nth| &one["signatures"][nth]["secret"])
         .collect();
-    assert_eq!(used, [first.as_str(), "deployment", second.as_str()]);
+    assert_eq!(used, [first.as_str(), "initial", second.as_str()]);
     office.drop(&second).await;
     let one = &rebuilt(&office.customer, &id).await[0];
     assert_eq!(one["proven"], true);

@@ -15,7 +15,7 @@ use crate::people::Person;
 
 /// 32 bytes in base64, for tests only.
 pub(crate) const SEALING_KEY: &str = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
-const HEADERS: [&str; 3] = [
+pub(crate) const HEADERS: [&str; 3] = [
     "x-service-signature",
     "x-service-signature-previous",
     "x-service-signature-next",
@@ -96,7 +96,7 @@ impl Office {
     }
 }
 
-fn with_key() -> Deployment {
+pub(crate) fn with_key() -> Deployment {
     Deployment::new().with("SECRETS__KEY", SEALING_KEY)
 }
 
@@ -115,7 +115,11 @@ pub(crate) fn is_signed(received: &Received, secrets: [Option<&str>; 3]) -> bool
         .all(|secret| is_standard_signed(received, secret))
 }
 
-fn verified(received: &Received, secret: &str, values: &[Option<&str>]) -> Result<(), Refusal> {
+pub(crate) fn verified(
+    received: &Received,
+    secret: &str,
+    values: &[Option<&str>],
+) -> Result<(), Refusal> {
     Verifier::new([secret]).verify_any(
         received.header("x-service-timestamp"),
         values,
@@ -146,7 +150,7 @@ async fn a_secret_is_staged_promoted_and_dropped_and_its_text_is_shown_once() {
     let person = &office.person;
     let before = person.get_json("/v1/signing-secrets").await;
     assert_eq!(before["data"], json!([]));
-    assert_eq!(before["deployment"]["state"], "current");
+    assert_eq!(before["initial"]["state"], "current");
     office.signed([Some(SECRET), None, None]).await;
 
     let (first, first_text) = office.stage().await;
@@ -162,7 +166,7 @@ async fn a_secret_is_staged_promoted_and_dropped_and_its_text_is_shown_once() {
     assert_eq!(office.promote(&first, 0).await, promoted);
     office.signed([Some(&first_text), Some(SECRET), None]).await;
     let list = person.get_json("/v1/signing-secrets").await;
-    assert_eq!(list["deployment"]["state"], "previous");
+    assert_eq!(list["initial"]["state"], "previous");
     let path = format!("/v1/signing-secrets/{first}");
     let problem = refused(person.request(Method::DELETE, &path), 409, "STATE_CONFLICT").await;
     let detail = problem["detail"].as_str().expect("a text");
@@ -246,7 +250,7 @@ async fn a_promotion_lasts_as_long_as_asked_and_no_longer_than_a_week() {
     office.signed([Some(&second_text), None, None]).await;
     let list = office.person.get_json("/v1/signing-secrets").await;
     assert_eq!(list["data"][1]["state"], "dropped");
-    assert_eq!(list["deployment"]["state"], "dropped");
+    assert_eq!(list["initial"]["state"], "dropped");
 }
 
 #[tokio::test]

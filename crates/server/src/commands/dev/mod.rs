@@ -21,7 +21,7 @@ use crate::{
     config::{self, Config, Delivery, LogFormat, PublicUrl},
     lifecycle::{Signals, Tasks},
     node::{self, Node},
-    roles::{self, Role},
+    roles::{self, Listeners, Role},
     system_clock,
     telemetry::{
         logs::{self, Telemetry},
@@ -85,17 +85,21 @@ impl Dev {
 
         let store = node::open_store(&config)?;
         store.migrate().await.context("migrate the database")?;
-        let mut receiver = Receiver::start(demo.receiver_port, &demo.signing_secret, tasks).await?;
+        let secret = demo.found(&store, &config).await?;
+        let mut receiver = Receiver::start(demo.receiver_port, &secret, tasks).await?;
         config.console.receiver_url = Some(receiver.url());
         config.accounts.operators = vec![Demo::EMAIL.to_owned()];
         let node = Node::connect(&config, system_clock::SYSTEM).await?;
         demo.receiver_port = Some(receiver.address.port());
-        demo.found(&store, &node).await?;
-        let address = roles::start(&Role::ALL, &node, listener, metrics, tasks)?;
+        let listeners = Listeners {
+            public: listener,
+            admin: None,
+        };
+        let address = roles::start(&Role::ALL, &node, listeners, metrics, tasks)?;
         self.fill(&mut demo, folder, address, &mut receiver).await?;
         demo.save(folder)?;
 
-        self.announce(&demo, address, &receiver, engines);
+        self.announce(&demo, &secret, address, &receiver, engines);
         let watching = tasks.stopping().clone();
         let (json, shown) = (self.json, receiver.arrivals);
         tasks.spawn("show webhooks", async move {
@@ -130,13 +134,20 @@ impl Dev {
         Ok(())
     }
 
-    fn announce(&self, demo: &Demo, address: SocketAddr, receiver: &Receiver, engines: &Engines) {
+    fn announce(
+        &self,
+        demo: &Demo,
+        secret: &str,
+        address: SocketAddr,
+        receiver: &Receiver,
+        engines: &Engines,
+    ) {
         let base_url = format!("http://{address}");
         if self.json {
             say(serde_json::json!({
                 "base_url": base_url,
                 "api_key": demo.api_key,
-                "signing_secret": demo.signing_secret,
+                "signing_secret": secret,
                 "receiver_url": receiver.url(),
                 "postgres_url": engines.postgres.url(),
                 "nats_url": engines.nats.url(),
@@ -174,7 +185,6 @@ Or, with these three lines pasted first:
 Webhooks show up below. Ctrl-C stops everything.
 "#,
             key = demo.api_key,
-            secret = demo.signing_secret,
             receiver = receiver.url(),
             email = demo.user_email,
             password = demo.user_password,

@@ -10,12 +10,22 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use domain::account::EmailAddress;
 use engines::{Engines, Search, install};
+use journal::Journal;
+use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::Store;
 
-use crate::{accounts::found, chance, commands::note, config, node::Node};
+use crate::{
+    accounts::found,
+    chance,
+    commands::note,
+    config::{self, Config},
+    deliveries::send::signing::DeploymentKeys,
+    node, system_clock,
+};
 
 /// Where the engines keep their data.
 pub(super) enum Folder {
@@ -59,7 +69,9 @@ pub(super) fn start_engines(folder: &Path) -> anyhow::Result<Engines> {
         note(format_args!("watchbell dev: {missing}; installing"));
     })
     .context("get the engines")?;
-    Engines::start_with(folder, &found, &engines::Options::default()).context("start the engines")
+    let password = engines::password::of(folder).context("make a password for the engines")?;
+    let options = engines::Options::default().with_password(&password);
+    Engines::start_with(folder, &found, &options).context("start the engines")
 }
 
 fn random_base64() -> String {
@@ -69,6 +81,7 @@ fn random_base64() -> String {
 /// The demo organisation, kept beside the engines' data.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Demo {
+    /// The deployment's, from which the organisation's is derived.
     pub signing_secret: String,
     /// Seals the signing secrets of organisations. Folders from before there were any have none yet.
     #[serde(default = "random_base64")]
@@ -115,15 +128,25 @@ impl Demo {
         Ok(())
     }
 
-    pub(super) async fn found(&mut self, store: &Store, node: &Node) -> anyhow::Result<()> {
+    /// Founds the organisation, unless it is there. Returns the secret that its webhooks are signed with.
+    pub(super) async fn found(&mut self, store: &Store, config: &Config) -> anyhow::Result<String> {
+        let deployment = DeploymentKeys::read(&config.delivery);
         if !self.api_key.is_empty() {
-            return Ok(());
+            let email = EmailAddress::parse(&self.user_email).context("read the demo's address")?;
+            let person = store.credentials(&email).await?;
+            let person = person.context("find the demo organisation")?;
+            let secret = deployment.initial(person.org).context("the demo signs")?;
+            return Ok(secret.expose_secret().to_owned());
         }
-        let founded = found::found(store, &node.journal, node.clock, "Demo", Self::EMAIL).await?;
+        let journal = Journal::connect(&node::journal_options(config)?).await?;
+        journal.prepare().await.context("prepare the journal")?;
+        let clock = system_clock::SYSTEM;
+        let founded =
+            found::found(store, &journal, clock, &deployment, "Demo", Self::EMAIL).await?;
         self.api_key = founded.api_key;
         self.user_email = founded.user_email;
         self.user_password = founded.user_password;
-        Ok(())
+        founded.signing_secret.context("the demo signs")
     }
 
     /// Through the front door, like anybody.

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use crate::{
     decisions::ask::{Ask, Named},
-    edge::{Problem, read::SmallJson},
+    edge::{Problem, strict_json::StrictJson},
 };
 
 /// The area of actions whose name has no dot: `read` is `access.read` in the trail.
@@ -149,8 +149,8 @@ impl<S: Send + Sync, T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<S>
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let read = SmallJson::<T, BYTES_MAX>::from_request(request, state).await;
-        read.map(|SmallJson(body)| Self(body)).map_err(malformed)
+        let read = StrictJson::<T, BYTES_MAX>::from_request(request, state).await;
+        read.map(|StrictJson(body)| Self(body)).map_err(malformed)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `POST /v1/hooks/claude-code/pre-tool-use`: may this tool run?
 
 use axum::{Json as JsonAnswer, extract::State};
-use domain::fault::Fault;
+use domain::{batch::BODY_BYTES_MAX, fault::Fault};
 use policy::Verdict;
 
 use super::{
@@ -16,7 +16,9 @@ use crate::{
         answer::{Unanswered, answer},
         ask::Ask,
     },
-    edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, read::Json},
+    edge::{
+        Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, strict_json::StrictJson,
+    },
     planes::DataPlane,
 };
 
@@ -44,7 +46,7 @@ pub async fn before(
     State(plane): State<DataPlane>,
     caller: Caller<DecisionsWrite>,
     wanted: Wanted,
-    Json(hook): Json<HookCall>,
+    StrictJson(hook): StrictJson<HookCall, BODY_BYTES_MAX>,
 ) -> Result<JsonAnswer<HookAnswer>, Problem> {
     if hook.hook_event_name != BEFORE {
         return Ok(JsonAnswer(HookAnswer::default()));

@@ -31,7 +31,7 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// What the deployment's secret is called in the record.
+/// What the initial secret is called in the record.
 const DEPLOYMENT: &str = "deployment";
 /// How old a signature is before it is shown. `X-Service-Signature` does not cover the delivery's id, so while
 /// receivers take it, which is for 300 seconds, it would pass under another id too. The rest is for their clocks.
@@ -236,7 +236,7 @@ fn what_is_to_be_known(keys: &Keys<Past>, signed_at: Timestamp, now: Timestamp) 
     }
     let by_deployment = there.find(|(_, past)| past.used == SecretUsed::Deployment);
     by_deployment.map(|_| {
-        "The deployment's secret has no id: its signature was made again with the one that is configured now."
+        "The initial secret has no id: its signature was made again with the one that follows from the settings of now."
             .to_owned()
     })
 }
@@ -252,7 +252,7 @@ fn used(attempt: &Attempt) -> Vec<SecretUsed> {
 
 fn name(used: SecretUsed) -> String {
     match used {
-        SecretUsed::Deployment => DEPLOYMENT.to_owned(),
+        SecretUsed::Deployment => "initial".to_owned(),
         SecretUsed::Own(id) => id.to_string(),
     }
 }

@@ -7,7 +7,7 @@ use store::signing_secrets::SecretRow;
 use super::seal::Vault;
 use crate::deliveries::send::signing::{self, DeploymentKeys, Key, Keys};
 
-/// All secrets that are known of an organisation, and the deployment's.
+/// All secrets that are known of an organisation.
 pub struct Keyring<'k> {
     pub deployment: &'k DeploymentKeys,
     pub vault: &'k Vault,
@@ -25,7 +25,9 @@ pub struct Past {
 /// Why a secret is not there any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Gone {
-    #[error("The deployment's signing secret is not configured any more.")]
+    #[error(
+        "The initial signing secret is gone: the deployment's, which it follows from, is not configured any more."
+    )]
     Deployment,
     #[error("The signing secret {0} was dropped.")]
     Dropped(SecretId),
@@ -41,16 +43,20 @@ impl Keyring<'_> {
         let roles = signing::roles(used);
         let is_deployments = roles.main == Some(SecretUsed::Deployment);
         let mut keys = roles.filter_map(|used| Some(self.past(used)));
-        // Beside its own the deployment's is the one before; beside another it is the one it has now.
+        // Beside itself the initial one is what it was before; beside another it is what it is now.
         if let Some(previous) = keys.previous.as_mut().filter(|_| is_deployments) {
-            previous.key = self.deployment.previous.clone().ok_or(Gone::Deployment);
+            let text = self.deployment.initial_before(self.org);
+            previous.key = text.as_ref().map(Key::new).ok_or(Gone::Deployment);
         }
         keys
     }
 
     fn past(&self, used: SecretUsed) -> Past {
         let key = match used {
-            SecretUsed::Deployment => self.deployment.current.clone().ok_or(Gone::Deployment),
+            SecretUsed::Deployment => {
+                let text = self.deployment.initial(self.org);
+                text.as_ref().map(Key::new).ok_or(Gone::Deployment)
+            }
             SecretUsed::Own(id) => self.own_key(id),
         };
         Past { used, key }

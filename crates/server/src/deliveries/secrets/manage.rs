@@ -84,17 +84,17 @@ pub struct MadeSecret {
 #[derive(Serialize, ToSchema)]
 pub struct SecretList {
     data: Vec<SecretBody>,
-    /// What the deployment's secret does for the organisation; null if the deployment has none.
-    deployment: Option<DeploymentBody>,
+    /// What the initial secret does; null if the deployment signs nothing by itself.
+    initial: Option<InitialBody>,
 }
 
-/// The secret that all organisations without one of their own share.
+/// The secret that the organisation has from its first minute; `GET /v1/signing-secrets/initial` shows it.
 #[derive(Serialize, ToSchema)]
-pub struct DeploymentBody {
-    /// `current`; `previous`, beside the organisation's first; or `dropped`, as the organisation has its own.
+pub struct InitialBody {
+    /// `current`; `previous`, beside the first that was promoted; or `dropped`, as another signs.
     #[schema(value_type = SecretState)]
     state: &'static str,
-    /// Until when it signs beside the organisation's first.
+    /// Until when it signs beside the first that was promoted.
     #[schema(value_type = Option<String>, format = DateTime)]
     ends_at: Option<Timestamp>,
 }
@@ -172,20 +172,20 @@ pub async fn list(
         (true, Some(_)) => secret::State::Previous,
         (true, None) => secret::State::Dropped,
     };
-    let deployment = plane.deployment_keys.current.as_ref();
+    let initial = InitialBody {
+        state: state.as_str(),
+        ends_at,
+    };
     Ok(JsonAnswer(SecretList {
         data: rows.iter().map(|row| SecretBody::new(row, now)).collect(),
-        deployment: deployment.map(|_| DeploymentBody {
-            state: state.as_str(),
-            ends_at,
-        }),
+        initial: plane.deployment_keys.is_there().then_some(initial),
     }))
 }
 
 /// Promotes a staged signing secret.
 ///
 /// From now on it makes `X-Service-Signature`. The one before goes on for `overlap_s` seconds as
-/// `X-Service-Signature-Previous`: the organisation's own or, before its first, the deployment's.
+/// `X-Service-Signature-Previous`, the initial one too.
 #[utoipa::path(
     post, path = "/v1/signing-secrets/{id}/promote", tag = "signing secrets", security(("session" = [])),
     params(("id" = String, Path, description = "The secret's id")),
@@ -209,7 +209,7 @@ pub async fn promote(
     }
     let now = plane.clock.now();
     let decide = |rows: &[SecretRow]| {
-        let has_deployment = plane.deployment_keys.current.is_some();
+        let has_deployment = plane.deployment_keys.is_there();
         let changed = lives(rows).promote(id, overlap, has_deployment, now)?;
         if changed.is_empty() {
             // It is current already, and is answered as it is.
@@ -381,7 +381,7 @@ fn refusal(not_changed: NotChanged) -> Problem {
              `overlap_s` 0, which ends the current secret at once."
         ),
         Refused::Overlapping { id: None, until } => format!(
-            "The rotation before this one is not over: the deployment's secret goes on signing until {until}. \
+            "The rotation before this one is not over: the initial secret goes on signing until {until}. \
              Wait until then, or promote with `overlap_s` 0, which ends the current secret at once."
         ),
         Refused::Current => {

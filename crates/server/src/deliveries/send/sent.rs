@@ -121,7 +121,7 @@ impl Sent {
         self.retry_after = header(RETRY_AFTER).and_then(|value| retry_after(value, at));
         self.clock_skew_s = header(DATE).and_then(|value| clock_skew(value, at));
         let secret = self.secrets.first().map(|secret| match secret {
-            SecretUsed::Deployment => "of the deployment".to_owned(),
+            SecretUsed::Deployment => "initial".to_owned(),
             SecretUsed::Own(id) => id.to_string(),
         });
         self.error = explain(&Reply {

@@ -1,7 +1,7 @@
 //! Signs a delivery: the contract's header, those of a rotation, and the Standard Webhooks ones beside them.
 //!
-//! An organisation's own secrets come first; without a current one of its own the deployment's is used. What
-//! cannot be signed as it should be is not sent: never with another secret, and never unsigned.
+//! The secret that an organisation promoted comes first; without one its initial secret is used. What cannot be
+//! signed as it should be is not sent: never with another secret, and never unsigned.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use webhook_signature::{
     NEXT_SIGNATURE_HEADER, PREVIOUS_SIGNATURE_HEADER, SIGNATURE_HEADER, sign, standard,
 };
 
-use crate::deliveries::secrets::seal::Unsealable;
+use crate::deliveries::secrets::{derive::derived, seal::Unsealable};
 use crate::{
     config::Delivery,
     snapshots::{
@@ -30,11 +30,13 @@ pub struct Signing {
     own: Secrets,
 }
 
-/// The secrets of the configuration.
-#[derive(Debug, Default)]
+/// The secrets of the configuration, from which each organisation has its initial one.
+#[derive(Debug)]
 pub struct DeploymentKeys {
-    pub current: Option<Key>,
-    pub previous: Option<Key>,
+    current: Option<SecretString>,
+    previous: Option<SecretString>,
+    /// Whether each organisation has another; otherwise all have the deployment's itself.
+    per_organisation: bool,
 }
 
 /// A secret, ready for use. Its `Debug` output does not show it.
@@ -92,8 +94,8 @@ impl Signing {
         let own = self.own.of(org)?;
         let own = own.as_deref();
         let in_state = |state| usable(own.and_then(|own| own.in_state(state, now)));
-        let deployment =
-            |key: &'_ Option<Key>| key.clone().map(|key| (SecretUsed::Deployment, key));
+        let initial =
+            |text: Option<SecretString>| text.map(|text| (SecretUsed::Deployment, Key::new(&text)));
         let mut keys = match in_state(State::Current)? {
             Some(current) => Keys {
                 main: Some(current),
@@ -101,13 +103,13 @@ impl Signing {
                 next: None,
             },
             None => Keys {
-                main: deployment(&self.deployment.current),
-                previous: deployment(&self.deployment.previous),
+                main: initial(self.deployment.initial(org)),
+                previous: initial(self.deployment.initial_before(org)),
                 next: None,
             },
         };
         if own.is_some_and(|own| own.replaces_deployment(now)) {
-            keys.previous = deployment(&self.deployment.current);
+            keys.previous = initial(self.deployment.initial(org));
         }
         // Nobody depends on it yet, so one that cannot be read holds up nothing. What was not signed
         // before is signed from the promotion on.
@@ -183,8 +185,7 @@ impl Keys<(SecretUsed, Key)> {
 }
 
 /// Which header each of the secrets of an attempt signed for, the main one first. Of two secrets of an
-/// organisation the one with the greater id is the newer, and an organisation replaces the deployment's by
-/// its own.
+/// organisation the one with the greater id is the newer, and the initial one is older than all of them.
 pub fn roles(used: &[SecretUsed]) -> Keys<SecretUsed> {
     let mut keys = Keys {
         main: used.first().copied(),
@@ -210,8 +211,32 @@ pub fn roles(used: &[SecretUsed]) -> Keys<SecretUsed> {
 impl DeploymentKeys {
     pub fn read(settings: &Delivery) -> Self {
         Self {
-            current: settings.signing_secret.as_ref().map(Key::new),
-            previous: settings.previous_signing_secret.as_ref().map(Key::new),
+            current: settings.signing_secret.clone(),
+            previous: settings.previous_signing_secret.clone(),
+            per_organisation: settings.secret_per_organisation,
+        }
+    }
+
+    /// Whether organisations have an initial secret.
+    pub fn is_there(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// The secret that an organisation has from its first minute.
+    pub fn initial(&self, org: OrgId) -> Option<SecretString> {
+        self.current.as_ref().map(|secret| self.of(secret, org))
+    }
+
+    /// What it was before the deployment's was changed.
+    pub fn initial_before(&self, org: OrgId) -> Option<SecretString> {
+        self.previous.as_ref().map(|secret| self.of(secret, org))
+    }
+
+    fn of(&self, secret: &SecretString, org: OrgId) -> SecretString {
+        if self.per_organisation {
+            derived(secret, org)
+        } else {
+            secret.clone()
         }
     }
 }

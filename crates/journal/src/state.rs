@@ -1,0 +1,71 @@
+//! What the logs know about themselves: how far they have got, and how full they are.
+
+use crate::{Error, Journal, streams::Log};
+
+/// How full the logs of events are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventsSize {
+    pub bytes: u64,
+    pub bytes_max: Option<u64>,
+}
+
+/// What a stream knows about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogState {
+    /// Of the oldest message that is kept; one more than the last if none is.
+    pub first_sequence: u64,
+    pub last_sequence: u64,
+    /// How many messages there are.
+    pub messages: u64,
+    pub bytes: u64,
+    /// Tells a stream from one of the same name made after it was lost.
+    pub created: String,
+}
+
+impl Journal {
+    /// The name of a log's stream.
+    pub fn log_name(&self, log: Log) -> String {
+        self.names.log_stream(log)
+    }
+
+    /// The log whose stream has this name.
+    pub fn log_named(&self, name: &str) -> Option<Log> {
+        let logs = |partition| [Log::Events(partition), Log::Outcomes(partition)];
+        let mut all = self.names.partitions.all().flat_map(logs);
+        all.find(|log| self.log_name(*log) == name)
+    }
+
+    /// How far a log has got, as its leader says.
+    pub async fn log_state(&self, log: Log) -> Result<LogState, Error> {
+        self.stream_state(self.names.log_stream(log)).await
+    }
+
+    /// How full the logs of events are, all together.
+    pub async fn events_size(&self) -> Result<EventsSize, Error> {
+        let mut bytes = 0;
+        for partition in self.names.partitions.all() {
+            bytes += self.log_state(Log::Events(partition)).await?.bytes;
+        }
+        Ok(EventsSize {
+            bytes,
+            bytes_max: self.events_bytes_max,
+        })
+    }
+
+    pub(crate) async fn stream_state(&self, name: String) -> Result<LogState, Error> {
+        let doing = format!("ask the state of stream {name}");
+        let stream = self
+            .context
+            .get_stream(&name)
+            .await
+            .map_err(|source| Error::unavailable(doing, source))?;
+        let info = stream.cached_info();
+        Ok(LogState {
+            first_sequence: info.state.first_sequence,
+            last_sequence: info.state.last_sequence,
+            messages: info.state.messages,
+            bytes: info.state.bytes,
+            created: info.created.unix_timestamp_nanos().to_string(),
+        })
+    }
+}

@@ -1,0 +1,44 @@
+//! The secret that an organisation has from its first minute: derived from the deployment's, so that it needs no place to be
+//! kept, and nobody who has one of them can make another's.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use domain::OrgId;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use secrecy::{ExposeSecret as _, SecretString};
+use sha2::Sha256;
+
+/// What is derived, so that nothing else that is ever derived is the same.
+const PURPOSE: &[u8] = b"watchbell signing secret 1\n";
+
+/// The organisation's secret, of the form that Standard Webhooks libraries take.
+pub fn derived(deployment: &SecretString, org: OrgId) -> SecretString {
+    let key = deployment.expose_secret().as_bytes();
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length");
+    mac.update(PURPOSE);
+    mac.update(org.to_string().as_bytes());
+    let secret = STANDARD.encode(mac.finalize().into_bytes());
+    SecretString::from(format!("whsec_{secret}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    /// Receivers keep these: if this changes, every one of them refuses what is sent.
+    #[test]
+    fn an_organisation_has_the_same_secret_for_ever_and_no_other_has_it() {
+        let org = |number| OrgId::from_uuid(Uuid::from_u128(number));
+        let text = |deployment: &str, number| {
+            let deployment = SecretString::from(deployment);
+            derived(&deployment, org(number)).expose_secret().to_owned()
+        };
+        assert_eq!(
+            text("whsec_b25l", 1),
+            "whsec_32wY/UqeE7AfhrmRxzPXAECYpydD5xw38/zPrfgk6/A="
+        );
+        assert_ne!(text("whsec_b25l", 1), text("whsec_b25l", 2));
+        assert_ne!(text("whsec_b25l", 1), text("whsec_dHdv", 1));
+    }
+}

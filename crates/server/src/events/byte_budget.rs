@@ -1,0 +1,135 @@
+//! How many bytes of events an organisation may send in a minute and in a day, unpacked, as they are stored. Requests are counted by
+//! their number and over all nodes; this keeps a disk from being filled, and each process counts by itself.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use domain::{OrgId, Timestamp, error_code::ErrorCode, limit::retry_after_s};
+
+use crate::{config, edge::Problem};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Above this many organisations, those whose minute and day are over are forgotten.
+const KNOWN_MAX: usize = 10_000;
+
+/// What each organisation has left. Cheap to clone.
+#[derive(Clone)]
+pub struct ByteBudget {
+    per_minute: u64,
+    per_day: u64,
+    used: Arc<Mutex<HashMap<OrgId, Used>>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Used {
+    minute: Window,
+    day: Window,
+}
+
+/// What was used since a window began. The next begins with the first request after its end.
+#[derive(Clone, Copy, Default)]
+struct Window {
+    began: Option<Timestamp>,
+    bytes: u64,
+}
+
+impl ByteBudget {
+    pub fn new(settings: &config::Events) -> Self {
+        Self {
+            per_minute: settings.bytes_per_minute_max,
+            per_day: settings.bytes_per_day_max,
+            used: Arc::default(),
+        }
+    }
+
+    /// Counts bytes that are about to be stored, or says how long to wait.
+    pub fn spend(&self, org: OrgId, bytes: u64, now: Timestamp) -> Result<(), Problem> {
+        let mut known = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() > KNOWN_MAX {
+            known.retain(|_, used| used.day.at(now, DAY).began.is_some());
+        }
+        let used = known.entry(org).or_default();
+        let (minute, day) = (used.minute.at(now, MINUTE), used.day.at(now, DAY));
+        for (window, most, lasts, name) in [
+            (minute, self.per_minute, MINUTE, "minute"),
+            (day, self.per_day, DAY, "day"),
+        ] {
+            // The first of a window is taken however large it is: it has a bound of its own.
+            if window.bytes > 0 && window.bytes + bytes > most {
+                return Err(refused(most, name, window.left(now, lasts)));
+            }
+        }
+        *used = Used {
+            minute: minute.with(bytes, now),
+            day: day.with(bytes, now),
+        };
+        Ok(())
+    }
+}
+
+impl Window {
+    /// This window, or a new one if it is over.
+    fn at(self, now: Timestamp, lasts: Duration) -> Self {
+        match self.began {
+            Some(began) if now.since(began) < lasts => self,
+            _ => Self::default(),
+        }
+    }
+
+    fn with(self, bytes: u64, now: Timestamp) -> Self {
+        Self {
+            began: Some(self.began.unwrap_or(now)),
+            bytes: self.bytes + bytes,
+        }
+    }
+
+    fn left(self, now: Timestamp, lasts: Duration) -> Duration {
+        let gone = self.began.map_or(Duration::ZERO, |began| now.since(began));
+        lasts.saturating_sub(gone)
+    }
+}
+
+fn refused(most: u64, window: &str, left: Duration) -> Problem {
+    let seconds = retry_after_s(left);
+    let detail = format!(
+        "Your organisation may send {most} bytes of events a {window} to this server, unpacked. Send the request again in {seconds} s."
+    );
+    Problem::new(ErrorCode::RateLimited, detail).retry_after(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn what_is_beyond_a_minute_or_a_day_waits_and_others_do_not() {
+        let budget = ByteBudget::new(&config::Events {
+            bytes_per_minute_max: 100,
+            bytes_per_day_max: 250,
+            ..config::Events::default()
+        });
+        let org = |number| OrgId::from_uuid(Uuid::from_u128(number));
+        let at = |seconds: i64| Timestamp::from_unix_millis(1_794_735_000_000 + seconds * 1_000);
+        assert!(budget.spend(org(1), 60, at(0)).is_ok());
+        assert!(budget.spend(org(1), 60, at(1)).is_err(), "the minute's");
+        assert!(
+            budget.spend(org(1), 40, at(2)).is_ok(),
+            "what was refused was not counted"
+        );
+        assert!(budget.spend(org(2), 100, at(2)).is_ok(), "another's");
+        assert!(budget.spend(org(1), 100, at(60)).is_ok(), "a new minute");
+        assert!(budget.spend(org(1), 60, at(120)).is_err(), "the day's");
+        assert!(budget.spend(org(1), 50, at(180)).is_ok());
+        assert!(budget.spend(org(1), 100, at(86_400)).is_ok(), "a new day");
+        assert!(
+            budget.spend(org(3), 500, at(0)).is_ok(),
+            "one that is too large by itself"
+        );
+    }
+}
