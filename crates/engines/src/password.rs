@@ -22,7 +22,7 @@ pub fn of(folder: &Path) -> anyhow::Result<String> {
 }
 
 /// Writes a file that only we can read, whole or not at all.
-pub(crate) fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
+pub fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     let unfinished = path.with_extension("unfinished");
     let written = || {
         let mut file = File::options()

@@ -49,6 +49,11 @@ impl Frames {
         self.count
     }
 
+    /// How many bytes they are together.
+    pub fn bytes(&self) -> usize {
+        self.messages.iter().map(Vec::len).sum()
+    }
+
     /// The messages, each with its version in front.
     pub fn into_messages(self) -> Vec<Vec<u8>> {
         self.messages

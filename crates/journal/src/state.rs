@@ -2,10 +2,11 @@
 
 use crate::{Error, Journal, streams::Log};
 
-/// How full the logs of events are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How full the fullest log of events is. What one partition cannot take, no other takes for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventsSize {
     pub bytes: u64,
+    /// Its share of what all may hold together.
     pub bytes_max: Option<u64>,
 }
 
@@ -40,15 +41,19 @@ impl Journal {
         self.stream_state(self.names.log_stream(log)).await
     }
 
-    /// How full the logs of events are, all together.
+    /// How full the fullest log of events is.
     pub async fn events_size(&self) -> Result<EventsSize, Error> {
         let mut bytes = 0;
         for partition in self.names.partitions.all() {
-            bytes += self.log_state(Log::Events(partition)).await?.bytes;
+            bytes = self
+                .log_state(Log::Events(partition))
+                .await?
+                .bytes
+                .max(bytes);
         }
         Ok(EventsSize {
             bytes,
-            bytes_max: self.events_bytes_max,
+            bytes_max: self.events_share(),
         })
     }
 

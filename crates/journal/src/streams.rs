@@ -298,22 +298,28 @@ impl Journal {
     }
 
     fn log_config(&self, log: Log) -> stream::Config {
-        let bytes_max = match log {
-            Log::Events(_) => self.events_bytes_max,
+        let share = match log {
+            Log::Events(_) => self.events_share(),
             Log::Outcomes(_) => None,
         };
-        let share = bytes_max.map(|bytes| bytes / u64::from(self.names.partitions.count()));
         stream::Config {
             name: self.names.log_stream(log),
             subjects: self.names.log_subjects(log),
             retention: stream::RetentionPolicy::Limits,
             max_age: KEEP,
             // To the server 0 is no bound.
-            max_bytes: share.map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX).max(1)),
+            max_bytes: share.map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX)),
             discard: share.map_or_else(Default::default, |_| stream::DiscardPolicy::New),
             duplicate_window: APPEND_DEDUPE,
             ..self.base_config()
         }
+    }
+
+    /// What the log of events of each partition may hold.
+    pub(crate) fn events_share(&self) -> Option<u64> {
+        let partitions = u64::from(self.names.partitions.count());
+        self.events_bytes_max
+            .map(|bytes| (bytes / partitions).max(1))
     }
 
     fn deliveries_config(&self, partition: Partition) -> stream::Config {
@@ -390,8 +396,13 @@ impl Journal {
         check_partitions(existing, &wanted)?;
         if differs(existing, &wanted) {
             tracing::info!(stream = wanted.name, "stream settings changed, updating");
+            // Who does not know of a bound, such as a command without the server's settings, does not lift it.
+            let mut update = wanted.clone();
+            if wanted.max_bytes == 0 {
+                (update.max_bytes, update.discard) = (existing.max_bytes, existing.discard);
+            }
             self.context
-                .update_stream(wanted.clone())
+                .update_stream(update)
                 .await
                 .map_err(|source| Error::unavailable(doing(), source))?;
         }
@@ -444,9 +455,8 @@ fn differs(existing: &stream::Config, wanted: &stream::Config) -> bool {
         || existing.num_replicas != wanted.num_replicas
         || existing.max_age != wanted.max_age
         || (wanted.max_messages > 0 && existing.max_messages != wanted.max_messages)
-        // What has no bound was asked for as 0 and is told as -1.
-        || existing.max_bytes.max(0) != wanted.max_bytes
-        || existing.discard != wanted.discard
+        || (wanted.max_bytes > 0
+            && (existing.max_bytes, existing.discard) != (wanted.max_bytes, wanted.discard))
         || (!wanted.duplicate_window.is_zero()
             && existing.duplicate_window != wanted.duplicate_window)
         || existing.allow_message_schedules != wanted.allow_message_schedules

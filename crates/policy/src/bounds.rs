@@ -136,7 +136,10 @@ fn statements(
     while let Some(&byte) = bytes.get(at) {
         let token_start = at;
         at += 1;
-        if byte.is_ascii_whitespace() {
+        // Cedar takes more for space than ASCII has: what looks like one must not hide what follows.
+        let letter = text.get(token_start..).and_then(|rest| rest.chars().next());
+        if let Some(space) = letter.filter(|letter| letter.is_whitespace()) {
+            at = token_start + space.len_utf8();
             continue;
         }
         if byte == b'/' && bytes.get(at) == Some(&b'/') {

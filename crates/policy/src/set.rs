@@ -257,7 +257,8 @@ fn named(
 fn too_dear(cost: usize) -> Fault {
     let detail = format!(
         "The policies that one question can meet cost {cost} together, and {} may be. A pattern of `like` costs its \
-         bytes, and a comparison of two values of the question 4. Shorten patterns, or let policies name an action or a \
+         bytes, and what looks at values of the question 4 each: `==` of two of them, `contains`, sets and functions of \
+         them. Shorten patterns, or let policies name an action or a \
          principal in their scope, so that fewer of them meet the same question.",
         cost::COST_MAX
     );

@@ -310,11 +310,11 @@ fn approvals(control: &ControlPlane) -> Router<ControlPlane> {
     Router::new()
         .route(
             "/v1/runtime/decisions/{id}",
-            per_key(Decide, get(decision::show)),
+            per_key(Read, get(decision::show)),
         )
         .route(
             "/v1/runtime/decisions/{id}/stream",
-            per_key(Decide, get(approval_stream::one)),
+            per_key(Read, get(approval_stream::one)),
         )
         .route(
             "/v1/runtime/decisions/{id}/resolve",

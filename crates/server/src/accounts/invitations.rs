@@ -24,6 +24,7 @@ use crate::{
         caller::{Admin, Anybody, Member},
         problem::{ProblemBody, Refusals},
         read::{IdInPath, Json, PageParams, PageWanted, cursor},
+        strict_json::FormJson,
         words::MemberRole,
     },
     mail::Letter,
@@ -183,7 +184,7 @@ pub async fn revoke(
 )]
 pub async fn accept(
     State(plane): State<ControlPlane>,
-    Json(chosen): Json<PasswordChosen>,
+    FormJson(chosen): FormJson<PasswordChosen>,
 ) -> Result<StatusCode, Problem> {
     let token = link_token(&chosen.token)?.hash();
     let email = plane

@@ -21,7 +21,7 @@ use crate::{
         Problem,
         client_address::ClientAddress,
         problem::{ProblemBody, Refusals},
-        read::Json,
+        strict_json::FormJson,
     },
     planes::ControlPlane,
     telemetry::metrics as names,
@@ -53,7 +53,7 @@ pub async fn login(
     State(plane): State<ControlPlane>,
     client: ClientAddress,
     headers: HeaderMap,
-    Json(login): Json<Login>,
+    FormJson(login): FormJson<Login>,
 ) -> Result<([(header::HeaderName, HeaderValue); 1], JsonAnswer<WhoBody>), Problem> {
     let email =
         EmailAddress::parse_field(&login.email).map_err(|fault| Problem::invalid(vec![fault]))?;

@@ -10,7 +10,7 @@ use super::{
     tell::tell,
 };
 use crate::{
-    edge::{Problem, problem::ProblemBody, read::Json},
+    edge::{Problem, problem::ProblemBody, strict_json::FormJson},
     mail::Letter,
     planes::ControlPlane,
 };
@@ -45,7 +45,7 @@ pub struct PasswordChosen {
 )]
 pub async fn request(
     State(plane): State<ControlPlane>,
-    Json(wanted): Json<ResetWanted>,
+    FormJson(wanted): FormJson<ResetWanted>,
 ) -> Result<(StatusCode, JsonAnswer<AcceptedBody>), Problem> {
     let email =
         EmailAddress::parse_field(&wanted.email).map_err(|fault| Problem::invalid(vec![fault]))?;
@@ -69,7 +69,7 @@ pub async fn request(
 )]
 pub async fn confirm(
     State(plane): State<ControlPlane>,
-    Json(chosen): Json<PasswordChosen>,
+    FormJson(chosen): FormJson<PasswordChosen>,
 ) -> Result<StatusCode, Problem> {
     let token = link_token(&chosen.token)?.hash();
     // Asked first, so that nobody can order hashes with made-up tokens, and so that a password that

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::schema::{AcceptedBody, accepted, link_token, organisation_name, token_invalid};
 use crate::{
     chance,
-    edge::{Problem, problem::ProblemBody, read::Json},
+    edge::{Problem, problem::ProblemBody, strict_json::FormJson},
     mail::Letter,
     planes::ControlPlane,
 };
@@ -52,7 +52,7 @@ pub struct Confirmation {
 )]
 pub async fn register(
     State(plane): State<ControlPlane>,
-    Json(new): Json<NewRegistration>,
+    FormJson(new): FormJson<NewRegistration>,
 ) -> Result<(StatusCode, JsonAnswer<AcceptedBody>), Problem> {
     let (org_name, email, password) = checked(new)?;
     let registration = Registration {
@@ -106,7 +106,7 @@ pub async fn register(
 )]
 pub async fn verify_email(
     State(plane): State<ControlPlane>,
-    Json(given): Json<Confirmation>,
+    FormJson(given): FormJson<Confirmation>,
 ) -> Result<StatusCode, Problem> {
     let token = link_token(&given.token)?.hash();
     // No registration has such a password.

@@ -13,6 +13,8 @@ use crate::{config::Config, error_chain::chain, mail, node};
 
 /// Scheduled messages came with this version.
 const NATS_VERSION_MIN: (u32, u32) = (2, 12);
+/// The least that the signing secret may have, so that nobody finds it by trying.
+const SECRET_BYTES_MIN: usize = 24;
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(with: &WithConfig) -> anyhow::Result<()> {
@@ -70,7 +72,7 @@ pub(super) async fn run(with: &WithConfig) -> anyhow::Result<()> {
     report.add(
         "signing",
         signing(&config),
-        "Set delivery.signing_secret; receivers cannot verify unsigned webhooks.",
+        "Set delivery.signing_secret to `whsec_` and 32 random bytes in base64; receivers cannot verify unsigned webhooks.",
     );
     report.finish()
 }
@@ -180,11 +182,15 @@ fn signing(config: &Config) -> anyhow::Result<String> {
         .signing_secret
         .as_ref()
         .context("webhooks are sent unsigned")?;
-    let is_standard = webhook_signature::standard::Key::parse(secret.expose_secret()).is_some();
-    let said = match (config.delivery.secret_per_organisation, is_standard) {
-        (true, _) => "webhooks are signed, each organisation's with a secret of its own",
-        (false, true) => "webhooks are signed, also in the Standard Webhooks form",
-        (false, false) => "webhooks are signed",
+    anyhow::ensure!(
+        secret.expose_secret().len() >= SECRET_BYTES_MIN,
+        "delivery.signing_secret is so short that who has one organisation's secret can guess it"
+    );
+    let said = match config.delivery.shared_signing_secret {
+        None => "webhooks are signed, each organisation's with a secret of its own",
+        Some(_) => {
+            "webhooks are signed with delivery.shared_signing_secret, which all organisations share"
+        }
     };
     Ok(said.to_owned())
 }

@@ -32,6 +32,10 @@ impl Config {
             "journal.replicas must be 1, 3 or 5"
         );
         anyhow::ensure!(
+            self.http.connections_per_address_max > 0,
+            "http.connections_per_address_max must be at least 1"
+        );
+        anyhow::ensure!(
             self.journal.events_bytes_max != Some(0),
             "journal.events_bytes_max must be at least 1; leave it out for no bound"
         );
@@ -83,6 +87,15 @@ impl Config {
             anyhow::ensure!(
                 !secret.expose_secret().is_empty(),
                 "delivery.signing_secret is empty; leave it out to send unsigned webhooks"
+            );
+        }
+        if let Some(shared) = &self.delivery.shared_signing_secret {
+            let own = self.delivery.signing_secret.as_ref();
+            anyhow::ensure!(
+                own.is_some_and(|own| own.expose_secret() != shared.expose_secret())
+                    && !shared.expose_secret().is_empty(),
+                "delivery.shared_signing_secret is what all organisations were signed for with; \
+                 delivery.signing_secret is set beside it, to another secret that no organisation knows"
             );
         }
         if let Some(previous) = &self.delivery.previous_signing_secret {

@@ -116,7 +116,8 @@ pub struct Delivery {
     pub signing_secret: Option<SecretString>,
     #[serde(serialize_with = "hidden_option")]
     pub previous_signing_secret: Option<SecretString>,
-    pub secret_per_organisation: bool,
+    #[serde(serialize_with = "hidden_option")]
+    pub shared_signing_secret: Option<SecretString>,
     pub allow_http: bool,
     #[serde(deserialize_with = "load::list")]
     pub allow_cidrs: Vec<IpNet>,
@@ -283,7 +284,7 @@ impl Default for Delivery {
         Self {
             signing_secret: None,
             previous_signing_secret: None,
-            secret_per_organisation: true,
+            shared_signing_secret: None,
             allow_http: false,
             allow_cidrs: Vec::new(),
             nameservers: Vec::new(),

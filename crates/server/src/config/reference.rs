@@ -89,7 +89,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "journal.events_bytes_max",
         "none",
-        "Bytes that the logs of events may hold, all together. Beyond it events are answered 503 until what is older than 7 days is gone; nothing is dropped. NATS sets as much of its `max_file_store` aside, so this must be less.",
+        "Bytes that the logs of events may hold, all together; each partition has an equal share. An organisation whose partition is full is answered 503 until what is older than 7 days is gone; nothing is dropped. NATS sets as much of its `max_file_store` aside, so this must be less. Once set it can be changed, but not lifted by leaving it out.",
     ),
     setting(
         "journal.monitor_url",
@@ -219,12 +219,12 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "events.bytes_per_minute_max",
         "1073741824",
-        "Bytes of events that one organisation may send to one process in a minute, unpacked. Beyond it a request is refused (429) and told when to come again.",
+        "Bytes of events and questions that one organisation may send to one process in a minute, unpacked. Beyond it a request is refused (429) and told when to come again.",
     ),
     setting(
         "events.bytes_per_day_max",
         "107374182400",
-        "The same for a day. What a disk must hold for the 7 days of the journal follows from it.",
+        "The same for a day. A process begins anew when it starts.",
     ),
     setting(
         "alerts.rules_per_org_max",
@@ -247,9 +247,9 @@ pub const SETTINGS: &[Setting] = &[
         "What `delivery.signing_secret` was before. While it is set, webhooks carry its signature too (`X-Service-Signature-Previous`), so that receivers can be changed over one by one. Secret: prefer `WATCHBELL__DELIVERY__PREVIOUS_SIGNING_SECRET_FILE`.",
     ),
     setting(
-        "delivery.secret_per_organisation",
-        "true",
-        "`false`: all organisations are signed for with `delivery.signing_secret` itself, as before there were initial secrets. Whoever runs a receiver can then make what another organisation's receiver verifies: only for a deployment of one organisation, or while receivers are changed over.",
+        "delivery.shared_signing_secret",
+        "none",
+        "A secret that signs for all organisations as it is, in place of their initial ones: what `delivery.signing_secret` was before there were initial secrets, while receivers are changed over. Whoever knows it can make what another organisation's receiver verifies. Secret: prefer `WATCHBELL__DELIVERY__SHARED_SIGNING_SECRET_FILE`.",
     ),
     setting(
         "delivery.allow_http",

@@ -7,10 +7,7 @@ use domain::{
 };
 use journal::frames::Frames;
 use policy::{Decided, Verdict};
-use tokio::{
-    task::block_in_place,
-    time::{timeout, timeout_at},
-};
+use tokio::{task::block_in_place, time::timeout_at};
 
 use super::{
     ask::{Ask, Mode},
@@ -34,12 +31,15 @@ const OPEN_PATIENCE: Duration = Duration::from_millis(250);
 /// How many steps a question may take on a thread that serves others: some hundred microseconds.
 const DEAR_STEPS: usize = 128 * 1024;
 
-/// How long a question that takes more waits for its turn before it is denied.
+/// How long the questions of a request that take more wait for their turn, all together, before they are denied.
 const DEAR_PATIENCE: Duration = Duration::from_secs(1);
 
+/// What the record of a decision has beside its question, about.
+const RECORD_BYTES: u64 = 1024;
+
 /// A question that had no turn.
-const TOO_BUSY: &str = "There are too many questions of your organisation whose policies take long, so this one was \
-                        denied without asking them. Shorten the patterns of `like`, or ask again.";
+const TOO_BUSY: &str = "Too many questions wait here whose policies take long, so this one was denied without asking them. \
+                        Shorten the patterns of `like`, or ask again.";
 
 /// An escalation that could not be recorded, put to people or met by its approval.
 pub(super) const NOBODY_TO_ASK: &str =
@@ -64,6 +64,8 @@ pub struct Answer {
     pub refused: Option<NotApproved>,
     /// Of an escalation: what nobody resolves by then is denied.
     pub expires_at: Option<Timestamp>,
+    /// How long it waited for a turn.
+    pub waited: Duration,
     /// It may not be on record.
     pub is_fallback: bool,
     pub took: Duration,
@@ -119,11 +121,20 @@ pub async fn answer_all(
 ) -> Result<Vec<Answer>, Unanswered> {
     let started = Instant::now();
     let guarded = plane.guards.of(org).await?;
-    let patience = Patience::new(guarded.settings.fail_mode);
+    let mut patience = Patience::new(guarded.settings.fail_mode);
     let arrival = Arrival {
         org,
         received_at: plane.clock.now(),
         retention: plane.retention,
+    };
+    let bytes = asks
+        .iter()
+        .map(|ask| ask.question_bytes as u64 + RECORD_BYTES);
+    plane.budget.spend(org, bytes.sum(), arrival.received_at)?;
+    let turns = Turns {
+        plane,
+        org,
+        until: tokio::time::Instant::now() + DEAR_PATIENCE,
     };
     let mut frames = Frames::default();
     let mut answers: Vec<Answer> = Vec::new();
@@ -136,9 +147,10 @@ pub async fn answer_all(
         }
         let random = chance::bytes();
         let decision_id = DecisionId::new(arrival.received_at, random);
-        let mut answer = evaluated(plane, &guarded, ask, (org, decision_id), false).await;
+        let mut answer = evaluated(&turns, &guarded, ask, decision_id, false).await;
+        patience = patience.after(&answer);
         if answer.verdict == Verdict::Escalate {
-            answer = escalate::settled(plane, org, &guarded, patience, ask, answer).await?;
+            answer = escalate::settled(&turns, &guarded, patience, ask, answer).await?;
         }
         // The event's id is the decision's, so that one is found by the other.
         let tail = Tail::Random(random);
@@ -177,19 +189,40 @@ pub async fn answer_all(
 /// What the policies say. `is_approved`: a person has approved this very request. What takes long waits for the
 /// organisation's turn, beside the threads that serve everybody.
 pub(super) async fn evaluated(
-    plane: &DataPlane,
+    turns: &Turns<'_>,
     guarded: &Guarded,
     ask: &Ask,
-    (org, decision_id): (OrgId, DecisionId),
+    decision_id: DecisionId,
     is_approved: bool,
 ) -> Answer {
     if !is_dear(guarded, ask) {
         return evaluate(guarded, ask, decision_id, is_approved);
     }
-    match timeout(DEAR_PATIENCE, plane.evaluations.take(org)).await {
+    let began = Instant::now();
+    let turn = timeout_at(turns.until, turns.plane.evaluations.take(turns.org)).await;
+    let waited = began.elapsed();
+    let answer = match turn {
         Ok(_turn) => block_in_place(|| evaluate(guarded, ask, decision_id, is_approved)),
-        Err(_) => Answer::new(guarded, decision_id, Decided::deny(TOO_BUSY), None),
-    }
+        Err(_) => {
+            let busy = Decided::deny(TOO_BUSY);
+            let (decided, shadow) = match ask.mode {
+                Mode::Enforce => (busy, None),
+                Mode::Shadow => {
+                    let shadow = Shadow::new(&guarded.active, busy);
+                    (Decided::allow(NOT_OBEYED), Some(shadow))
+                }
+            };
+            Answer::new(guarded, decision_id, decided, shadow)
+        }
+    };
+    Answer { waited, ..answer }
+}
+
+/// What questions that take long wait for.
+pub(super) struct Turns<'p> {
+    pub plane: &'p DataPlane,
+    pub org: OrgId,
+    until: tokio::time::Instant,
 }
 
 /// Whether to evaluate it may take longer than others should wait.
@@ -242,8 +275,14 @@ impl Answer {
             refused: None,
             expires_at: None,
             is_fallback: false,
+            waited: Duration::ZERO,
             took: Duration::ZERO,
         }
+    }
+
+    /// Whether the policies were not asked, because too many others were.
+    pub(super) fn is_busy(&self) -> bool {
+        self.decided.reason == TOO_BUSY
     }
 }
 
@@ -269,6 +308,14 @@ impl Patience {
         Self {
             fail_mode,
             until: tokio::time::Instant::now() + OPEN_PATIENCE,
+        }
+    }
+
+    /// The same without what was spent on waiting for a turn, which is not the journal's doing.
+    pub fn after(self, answer: &Answer) -> Self {
+        Self {
+            until: self.until + answer.waited,
+            ..self
         }
     }
 

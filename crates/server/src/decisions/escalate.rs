@@ -13,7 +13,7 @@ use policy::Verdict;
 use serde::Serialize;
 
 use super::{
-    answer::{Answer, NOBODY_TO_ASK, Patience, evaluated},
+    answer::{Answer, NOBODY_TO_ASK, Patience, Turns, evaluated},
     ask::Ask,
 };
 use crate::{
@@ -37,21 +37,27 @@ pub struct NotApproved {
 /// What becomes of an answer that says `escalate`: allowed by the approval that was named, denied if that does not
 /// help or nobody more can be asked, or as it was.
 pub async fn settled(
-    plane: &DataPlane,
-    org: OrgId,
+    turns: &Turns<'_>,
     guarded: &Guarded,
     patience: Patience,
     ask: &Ask,
     escalated: Answer,
 ) -> Result<Answer, journal::Error> {
+    let (plane, org) = (turns.plane, turns.org);
     let Some(approval) = ask.approval else {
         return Ok(match may_be_asked(plane, org, ask, escalated.decision_id) {
             Ok(()) => escalated,
             Err((why, reason)) => denied(escalated, why, reason, None),
         });
     };
-    let digest = ask.question.digest(ask.payload.as_ref());
     let id = escalated.decision_id;
+    // First, so that no approval is spent on a question that has no turn.
+    let approved = evaluated(turns, guarded, ask, id, true).await;
+    if approved.is_busy() {
+        return Ok(approved);
+    }
+    let patience = patience.after(&approved);
+    let digest = ask.question.digest(ask.payload.as_ref());
     let spending = Spending {
         request_digest: &digest,
         policy_digest: &escalated.policy_digest,
@@ -62,7 +68,7 @@ pub async fn settled(
     Ok(match patience.wait_for(spent).await? {
         Some(Ok(_)) => Answer {
             approval: Some(approval),
-            ..evaluated(plane, guarded, ask, (org, id), true).await
+            ..approved
         },
         Some(Err(why)) => denied(escalated, name(why), why.reason(), Some(approval)),
         None => Answer {

@@ -1,4 +1,5 @@
-//! Reads the JSON body of a request about a rule, about policies or for a decision: small, and nothing said twice.
+//! Reads the JSON body of a request about a rule, about policies or for a decision, or of a form: small, and nothing said
+//! twice.
 
 use std::{collections::HashSet, fmt};
 
@@ -15,6 +16,8 @@ use super::{Problem, read::small_json};
 const BODY_BYTES_MAX: usize = 256 * 1024;
 /// The same about policies: their texts (384 KiB), which JSON may double, and as much again of tests.
 const POLICY_BODY_BYTES_MAX: usize = 1536 * 1024;
+/// The same of a form: an address, a name and a password.
+const FORM_BYTES_MAX: usize = 16 * 1024;
 /// How much of a parser's complaint is passed on: it may quote all that it complains about.
 const REASON_CHARS_MAX: usize = 200;
 
@@ -40,6 +43,18 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for PolicyJson<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         read(request, POLICY_BODY_BYTES_MAX).await.map(Self)
+    }
+}
+
+/// The same for forms that anybody may send: nobody's is long.
+#[derive(Debug)]
+pub struct FormJson<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for FormJson<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        read(request, FORM_BYTES_MAX).await.map(Self)
     }
 }
 

@@ -13,15 +13,21 @@ use crate::{config, edge::Problem};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Above this many organisations, those whose minute and day are over are forgotten.
-const KNOWN_MAX: usize = 10_000;
+/// How often those whose day is over are forgotten.
+const FORGET_EVERY: Duration = MINUTE;
 
 /// What each organisation has left. Cheap to clone.
 #[derive(Clone)]
 pub struct ByteBudget {
     per_minute: u64,
     per_day: u64,
-    used: Arc<Mutex<HashMap<OrgId, Used>>>,
+    used: Arc<Mutex<Known>>,
+}
+
+#[derive(Default)]
+struct Known {
+    used: HashMap<OrgId, Used>,
+    forgot_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -49,10 +55,14 @@ impl ByteBudget {
     /// Counts bytes that are about to be stored, or says how long to wait.
     pub fn spend(&self, org: OrgId, bytes: u64, now: Timestamp) -> Result<(), Problem> {
         let mut known = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() > KNOWN_MAX {
-            known.retain(|_, used| used.day.at(now, DAY).began.is_some());
+        let forgot_at = *known.forgot_at.get_or_insert(now);
+        if now.since(forgot_at) >= FORGET_EVERY {
+            known.forgot_at = Some(now);
+            known
+                .used
+                .retain(|_, used| used.day.at(now, DAY).began.is_some());
         }
-        let used = known.entry(org).or_default();
+        let used = known.used.entry(org).or_default();
         let (minute, day) = (used.minute.at(now, MINUTE), used.day.at(now, DAY));
         for (window, most, lasts, name) in [
             (minute, self.per_minute, MINUTE, "minute"),

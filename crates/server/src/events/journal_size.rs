@@ -1,4 +1,4 @@
-//! Tells how full the journal is, so that somebody is rung for before it takes no more.
+//! Tells how full the fullest log of the journal is, so that somebody is rung for before it takes no more.
 
 use std::time::Duration;
 

@@ -94,7 +94,7 @@ impl Conversation {
                 }
                 Ok(()) = wanted.changed() => {
                     if use_of.idle_for() >= IDLE_AT_LEAST {
-                        return;
+                        break;
                     }
                 }
             }

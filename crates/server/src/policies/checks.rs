@@ -16,8 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Checks(OrgTurns);
 
 impl Checks {
-    pub fn new() -> Self {
-        Self(OrgTurns::new())
+    pub fn new(turns: OrgTurns) -> Self {
+        Self(turns)
     }
 
     /// Does what takes its time when it is the organisation's turn. The turn is held by the thread and not by the

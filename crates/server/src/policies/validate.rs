@@ -68,8 +68,8 @@ pub struct Validation {
     size: usize,
     /// Policies that name neither an action nor a principal, so that every question meets them. At most 200.
     unsliceable: usize,
-    /// What the dearest question costs the policies that it can meet: the bytes of their `like` patterns, and 4 for each comparison of two
-    /// values of the question. At most 1,500; 0 if there are errors.
+    /// What the dearest question costs the policies that it can meet: the bytes of their `like` patterns, and 4 for whatever else
+    /// looks at values of the question. At most 1,500; 0 if there are errors.
     cost: usize,
 }
 

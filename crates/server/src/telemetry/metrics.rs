@@ -67,9 +67,9 @@ limits::metrics! {
     JOURNAL_GAPS, Counter "watchbell_journal_gap_total" ["log"]
         "How often a log no longer had what was to be applied next; each is also an error in the log";
     JOURNAL_EVENTS_BYTES, Gauge "watchbell_journal_events_bytes" []
-        "Bytes in the logs of events";
+        "Bytes in the fullest log of events";
     JOURNAL_EVENTS_BYTES_MAX, Gauge "watchbell_journal_events_bytes_max" []
-        "Bytes that the logs of events may hold; missing if nothing bounds them";
+        "Bytes that each log of events may hold; missing if nothing bounds them";
     TAIL_CLIENTS, Gauge "watchbell_tail_clients" []
         "Clients that watch a live tail";
     TAIL_FOLLOWERS, Gauge "watchbell_tail_followers" []

@@ -148,9 +148,11 @@ fn doctor_names_what_is_wrong_and_what_to_do() {
             "Set `sync_interval: always` in the NATS server's jetstream block, and journal.monitor_url here.",
         ),
         (
-            healthy().without("DELIVERY__SIGNING_SECRET"),
+            healthy()
+                .without("DELIVERY__SIGNING_SECRET")
+                .without("DELIVERY__SHARED_SIGNING_SECRET"),
             "signing",
-            "Set delivery.signing_secret; receivers cannot verify unsigned webhooks.",
+            "Set delivery.signing_secret to `whsec_` and 32 random bytes in base64; receivers cannot verify unsigned webhooks.",
         ),
     ];
     for (deployment, check, advice) in cases {
@@ -263,7 +265,8 @@ async fn settings_come_from_a_file_then_the_environment_and_secrets_from_files_o
     customer.rule(serde_json::json!({}), &receiver.url()).await;
     customer.ingest(&event("agent-1")).await;
     let received = receiver.wait_for(1, DEADLINE).await;
-    let verified = webhook_signature::Verifier::new([SECRET]).verify(
+    let secret = founded["signing_secret"].as_str().expect("a secret");
+    let verified = webhook_signature::Verifier::new([secret]).verify(
         received[0].header("x-service-timestamp"),
         received[0].header("x-service-signature"),
         &received[0].body,

@@ -120,7 +120,7 @@ async fn a_delivery_says_why_it_is_where_it_is_and_what_was_decided_on_each_atte
         log[1]["decision"],
         json!({"state": "delivered", "reason": null, "next_at": null})
     );
-    assert_eq!(log[0]["secrets"], json!(["deployment"]));
+    assert_eq!(log[0]["secrets"], json!(["initial"]));
     assert!(log[1]["queued_ms"].as_u64().is_some());
 
     receiver.answer_with(413);

@@ -12,6 +12,8 @@ use testkit::{Database, Own, Watchbell, eventually, namespace, own, shared};
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_watchbell");
 pub(crate) const SECRET: &str = "whsec_dGhpcyBpcyBhIHNlY3JldCBmb3IgdGVzdHMgb25seSE=";
+/// What organisations' own secrets are derived from.
+pub(crate) const ROOT_SECRET: &str = "whsec_YSByb290IGZvciB0ZXN0cywga25vd24gdG8gbm9ib2R5ISE=";
 /// Long enough for a loaded machine; a test that waits this long has failed.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -89,9 +91,9 @@ impl Deployment {
             ("JOURNAL__NAMESPACE", &namespace),
             // Enough to show that partitions work; each costs streams and tasks.
             ("JOURNAL__PARTITIONS", "2"),
-            ("DELIVERY__SIGNING_SECRET", SECRET),
+            ("DELIVERY__SIGNING_SECRET", ROOT_SECRET),
             // A test knows the secret before it has an organisation. What `watchbell dev` shows has one for each.
-            ("DELIVERY__SECRET_PER_ORGANISATION", "false"),
+            ("DELIVERY__SHARED_SIGNING_SECRET", SECRET),
             ("DELIVERY__ALLOW_HTTP", "true"),
             ("DELIVERY__ALLOW_CIDRS", "127.0.0.0/8"),
             // On a machine that runs many tests at once an answer may take longer than in production.

@@ -261,8 +261,11 @@ async fn operations_keys_and_refused_requests_never_cost_each_other_anything() {
     let show = "/v1/alert-rules";
     for _ in 0..20 {
         let answer = customer.get(show).await;
-        assert_eq!(answer.status(), 200, "what has no limit is not limited");
-        assert!(!answer.headers().contains_key("ratelimit"));
+        assert_eq!(
+            answer.status(),
+            200,
+            "another operation has a limit of its own"
+        );
     }
 }
 

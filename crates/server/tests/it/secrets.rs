@@ -335,17 +335,6 @@ async fn one_organisations_secret_signs_nothing_of_another() {
 }
 
 #[tokio::test]
-async fn the_deployments_secret_is_rotated_by_its_settings() {
-    const NEW: &str = "whsec_dGhlIG5leHQgc2VjcmV0IG9mIHRoZSBkZXBsb3ltZW50ISE=";
-    let deployment = with_key()
-        .with("DELIVERY__SIGNING_SECRET", NEW)
-        .with("DELIVERY__PREVIOUS_SIGNING_SECRET", SECRET);
-    let mut server = deployment.serve_all();
-    let office = Office::open(&server.url(DEADLINE)).await;
-    office.signed([Some(NEW), Some(SECRET), None]).await;
-}
-
-#[tokio::test]
 async fn not_one_delivery_is_refused_while_the_secret_is_rotated_under_load() {
     let deployment = with_key();
     let mut server = deployment.serve_all();

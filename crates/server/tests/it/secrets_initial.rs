@@ -1,9 +1,12 @@
 //! The secret that an organisation has from its first minute, and no other has.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use testkit::{Received, Receiver, eventually};
+use tokio::time::sleep;
 
-use crate::deployment::{Customer, DEADLINE, Deployment, SECRET, event, http, ok};
+use crate::deployment::{Customer, DEADLINE, Deployment, ROOT_SECRET, SECRET, event, http, ok};
 use crate::people::Person;
 use crate::secrets::{HEADERS, Office, is_signed, verified, with_key};
 
@@ -15,7 +18,7 @@ async fn initial(person: &Person) -> String {
 
 #[tokio::test]
 async fn no_organisation_can_sign_what_the_receiver_of_another_verifies() {
-    let deployment = with_key().with("DELIVERY__SECRET_PER_ORGANISATION", "true");
+    let deployment = with_key().without("DELIVERY__SHARED_SIGNING_SECRET");
     let mut server = deployment.serve_all();
     let base_url = server.url(DEADLINE);
     let (victim, attacker) = (Office::open(&base_url).await, Office::open(&base_url).await);
@@ -24,7 +27,7 @@ async fn no_organisation_can_sign_what_the_receiver_of_another_verifies() {
         initial(&attacker.person).await,
     );
     assert_ne!(theirs, own);
-    assert!(![theirs.as_str(), own.as_str()].contains(&SECRET));
+    assert!(![theirs.as_str(), own.as_str()].contains(&ROOT_SECRET));
     victim.signed([Some(&theirs), None, None]).await;
 
     // A rule whose receiver is the victim's, and an event of the attacker's choice.
@@ -37,7 +40,7 @@ async fn no_organisation_can_sign_what_the_receiver_of_another_verifies() {
     };
     let received = eventually(DEADLINE, "it arrives", arrived).await;
     let values = HEADERS.map(|header| received.header(header));
-    for secret in [&theirs, SECRET] {
+    for secret in [&theirs, ROOT_SECRET, SECRET] {
         assert!(
             verified(&received, secret, &values).is_err(),
             "it is taken for the victim's"
@@ -49,7 +52,7 @@ async fn no_organisation_can_sign_what_the_receiver_of_another_verifies() {
 #[tokio::test]
 async fn an_initial_secret_is_shown_to_who_manages_secrets_and_overlaps_with_the_first_of_ones_own()
 {
-    let deployment = with_key().with("DELIVERY__SECRET_PER_ORGANISATION", "true");
+    let deployment = with_key().without("DELIVERY__SHARED_SIGNING_SECRET");
     let mut server = deployment.serve_all();
     let office = Office::open(&server.url(DEADLINE)).await;
     let secret = initial(&office.person).await;
@@ -72,7 +75,7 @@ async fn an_initial_secret_is_shown_to_who_manages_secrets_and_overlaps_with_the
 
 #[tokio::test]
 async fn whoever_makes_an_organisation_by_hand_is_told_its_secret() {
-    let deployment = Deployment::new().with("DELIVERY__SECRET_PER_ORGANISATION", "true");
+    let deployment = Deployment::new().without("DELIVERY__SHARED_SIGNING_SECRET");
     let mut server = deployment.serve_all();
     let arguments = [
         "admin",
@@ -99,4 +102,48 @@ async fn whoever_makes_an_organisation_by_hand_is_told_its_secret() {
         &received[0],
         [Some(&text("signing_secret")), None, None]
     ));
+}
+
+#[tokio::test]
+async fn who_comes_from_a_shared_secret_gives_receivers_the_initial_one_first() {
+    let shared = with_key();
+    let mut server = shared.serve_all();
+    let office = Office::open(&server.url(DEADLINE)).await;
+    office.signed([Some(SECRET), None, None]).await;
+    let secret = initial(&office.person).await;
+    assert!(
+        ![SECRET, ROOT_SECRET].contains(&secret.as_str()),
+        "neither of the deployment's is shown"
+    );
+
+    server.terminate(DEADLINE);
+    let address = server.address(DEADLINE).to_string();
+    let own = shared
+        .without("DELIVERY__SHARED_SIGNING_SECRET")
+        .with("HTTP__LISTEN", &address);
+    let _server = own.serve_all();
+    // waits for: the client to see that its connections are closed
+    sleep(Duration::from_millis(200)).await;
+    office.signed([Some(&secret), None, None]).await;
+}
+
+#[tokio::test]
+async fn a_changed_root_signs_with_both_initial_secrets_until_the_old_one_is_left_out() {
+    const NEW: &str = "whsec_YW5vdGhlciByb290IGZvciB0ZXN0cyBvbmx5ISEhISEhISE=";
+    let before = with_key().without("DELIVERY__SHARED_SIGNING_SECRET");
+    let mut server = before.serve_all();
+    let office = Office::open(&server.url(DEADLINE)).await;
+    let old = initial(&office.person).await;
+    server.terminate(DEADLINE);
+    let address = server.address(DEADLINE).to_string();
+    let after = before
+        .with("DELIVERY__SIGNING_SECRET", NEW)
+        .with("DELIVERY__PREVIOUS_SIGNING_SECRET", ROOT_SECRET)
+        .with("HTTP__LISTEN", &address);
+    let _server = after.serve_all();
+    // waits for: the client to see that its connections are closed
+    sleep(Duration::from_millis(200)).await;
+    let new = initial(&office.person).await;
+    assert_ne!(old, new);
+    office.signed([Some(&new), Some(&old), None]).await;
 }

@@ -183,7 +183,7 @@ async fn the_standard_webhooks_headers_verify_as_well() {
 #[tokio::test]
 async fn section_5_2_a_secret_of_any_form_signs_and_only_a_standard_one_signs_twice() {
     let secret = "päss wörd";
-    let deployment = Deployment::new().with("DELIVERY__SIGNING_SECRET", secret);
+    let deployment = Deployment::new().with("DELIVERY__SHARED_SIGNING_SECRET", secret);
     let running = Running::start(deployment);
     let received = one_delivery(&running).await;
 
@@ -199,7 +199,10 @@ async fn section_5_2_a_secret_of_any_form_signs_and_only_a_standard_one_signs_tw
 
 #[tokio::test]
 async fn section_5_2_without_a_secret_the_signature_header_is_absent() {
-    let running = Running::start(Deployment::new().without("DELIVERY__SIGNING_SECRET"));
+    let deployment = Deployment::new()
+        .without("DELIVERY__SIGNING_SECRET")
+        .without("DELIVERY__SHARED_SIGNING_SECRET");
+    let running = Running::start(deployment);
     let received = one_delivery(&running).await;
 
     assert!(!received.headers.contains_key("x-service-signature"));

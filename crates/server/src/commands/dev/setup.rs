@@ -123,9 +123,7 @@ impl Demo {
     /// For the owner's eyes only: it holds the key.
     pub(super) fn save(&self, folder: &Folder) -> anyhow::Result<()> {
         let path = folder.path().join(Self::FILE);
-        fs::write(&path, serde_json::to_vec_pretty(self)?)?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
-        Ok(())
+        engines::password::write_private(&path, &serde_json::to_string_pretty(self)?)
     }
 
     /// Founds the organisation, unless it is there. Returns the secret that its webhooks are signed with.

@@ -104,6 +104,8 @@ pub(super) async fn record(
     let mut frames = Frames::default();
     own::write(&mut frames, Tail::Random(chance::bytes()), &arrival, &event)
         .map_err(|fault| Problem::invalid(vec![fault]))?;
+    let bytes = frames.bytes() as u64;
+    plane.budget.spend(org, bytes, arrival.received_at)?;
     plane.append(org, frames).await
 }
 

@@ -121,7 +121,7 @@ pub async fn rebuild(
         org,
         own: &plane.store.signing_secrets(org, now).await?,
     };
-    let keys = keyring.keys_of(&used(&attempt));
+    let keys = keyring.keys_of(&used(&attempt.secrets));
     let json = event.as_ref().map(|event| event.json.as_str());
     let mut rebuilt = rebuilt(&delivery, &attempt, json, keys, now);
     if rebuilt.body.is_some() && !caller.identity.allows(Scope::EventsRead) {
@@ -242,15 +242,15 @@ fn what_is_to_be_known(keys: &Keys<Past>, signed_at: Timestamp, now: Timestamp) 
 }
 
 /// The secrets of an attempt, as the record names them.
-fn used(attempt: &Attempt) -> Vec<SecretUsed> {
+pub(super) fn used(secrets: &[String]) -> Vec<SecretUsed> {
     let named = |name: &String| match name.as_str() {
         DEPLOYMENT => Some(SecretUsed::Deployment),
         id => id.parse().ok().map(SecretUsed::Own),
     };
-    attempt.secrets.iter().filter_map(named).collect()
+    secrets.iter().filter_map(named).collect()
 }
 
-fn name(used: SecretUsed) -> String {
+pub(super) fn name(used: SecretUsed) -> String {
     match used {
         SecretUsed::Deployment => "initial".to_owned(),
         SecretUsed::Own(id) => id.to_string(),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use store::deliveries::{Attempt, Delivery};
 use utoipa::ToSchema;
 
-use super::explain::explanation;
+use super::{explain::explanation, rebuild};
 use crate::{
     edge::{
         Caller, Problem,
@@ -95,7 +95,7 @@ pub struct AttemptBody {
     /// `X-Service-Timestamp` of this attempt.
     #[schema(value_type = String, format = DateTime)]
     signed_at: Timestamp,
-    /// What it was signed with: `deployment`, or the ids of secrets; the first gave the main signature.
+    /// What it was signed with: `initial`, or the ids of secrets; the first gave the main signature.
     secrets: Vec<String>,
     url: String,
     /// The address the attempt reached.
@@ -242,7 +242,10 @@ impl From<Attempt> for AttemptBody {
                 answered_us: phases.answered_us,
             },
             signed_at: attempt.signed_at,
-            secrets: attempt.secrets,
+            secrets: rebuild::used(&attempt.secrets)
+                .into_iter()
+                .map(rebuild::name)
+                .collect(),
             url: attempt.url,
             remote_address: attempt.remote_address,
             tls: attempt.tls,

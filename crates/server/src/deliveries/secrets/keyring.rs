@@ -45,7 +45,7 @@ impl Keyring<'_> {
         let mut keys = roles.filter_map(|used| Some(self.past(used)));
         // Beside itself the initial one is what it was before; beside another it is what it is now.
         if let Some(previous) = keys.previous.as_mut().filter(|_| is_deployments) {
-            let text = self.deployment.initial_before(self.org);
+            let text = self.deployment.signed_for(self.org);
             previous.key = text.as_ref().map(Key::new).ok_or(Gone::Deployment);
         }
         keys
@@ -54,7 +54,7 @@ impl Keyring<'_> {
     fn past(&self, used: SecretUsed) -> Past {
         let key = match used {
             SecretUsed::Deployment => {
-                let text = self.deployment.initial(self.org);
+                let text = self.deployment.signs_for(self.org);
                 text.as_ref().map(Key::new).ok_or(Gone::Deployment)
             }
             SecretUsed::Own(id) => self.own_key(id),

@@ -35,8 +35,8 @@ pub struct Signing {
 pub struct DeploymentKeys {
     current: Option<SecretString>,
     previous: Option<SecretString>,
-    /// Whether each organisation has another; otherwise all have the deployment's itself.
-    per_organisation: bool,
+    /// Signs for all organisations in place of their initial secrets, while receivers are changed over.
+    shared: Option<SecretString>,
 }
 
 /// A secret, ready for use. Its `Debug` output does not show it.
@@ -103,13 +103,13 @@ impl Signing {
                 next: None,
             },
             None => Keys {
-                main: initial(self.deployment.initial(org)),
-                previous: initial(self.deployment.initial_before(org)),
+                main: initial(self.deployment.signs_for(org)),
+                previous: initial(self.deployment.signed_for(org)),
                 next: None,
             },
         };
         if own.is_some_and(|own| own.replaces_deployment(now)) {
-            keys.previous = initial(self.deployment.initial(org));
+            keys.previous = initial(self.deployment.signs_for(org));
         }
         // Nobody depends on it yet, so one that cannot be read holds up nothing. What was not signed
         // before is signed from the promotion on.
@@ -213,7 +213,7 @@ impl DeploymentKeys {
         Self {
             current: settings.signing_secret.clone(),
             previous: settings.previous_signing_secret.clone(),
-            per_organisation: settings.secret_per_organisation,
+            shared: settings.shared_signing_secret.clone(),
         }
     }
 
@@ -224,20 +224,18 @@ impl DeploymentKeys {
 
     /// The secret that an organisation has from its first minute.
     pub fn initial(&self, org: OrgId) -> Option<SecretString> {
-        self.current.as_ref().map(|secret| self.of(secret, org))
+        self.current.as_ref().map(|secret| derived(secret, org))
     }
 
-    /// What it was before the deployment's was changed.
-    pub fn initial_before(&self, org: OrgId) -> Option<SecretString> {
-        self.previous.as_ref().map(|secret| self.of(secret, org))
+    /// What signs for an organisation that promoted none.
+    pub fn signs_for(&self, org: OrgId) -> Option<SecretString> {
+        self.shared.clone().or_else(|| self.initial(org))
     }
 
-    fn of(&self, secret: &SecretString, org: OrgId) -> SecretString {
-        if self.per_organisation {
-            derived(secret, org)
-        } else {
-            secret.clone()
-        }
+    /// What signed for it before the deployment's was changed.
+    pub fn signed_for(&self, org: OrgId) -> Option<SecretString> {
+        let previous = self.previous.as_ref().filter(|_| self.shared.is_none());
+        previous.map(|secret| derived(secret, org))
     }
 }
 
