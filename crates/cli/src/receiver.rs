@@ -1,7 +1,7 @@
 //! A receiver of webhooks: verifies each as a customer should, answers as the contract says, and hands it to whoever
 //! shows it. `watchbell listen` and `watchbell dev` are built on it.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::{
     body::Bytes,
@@ -29,7 +29,7 @@ pub const SHOWN_MAX: usize = 1_000;
 /// What answers webhooks. Route to [`receive`] with this as state.
 #[derive(Debug)]
 pub struct Receiver {
-    verifier: Verifier,
+    verifier: RwLock<Verifier>,
     arrivals: mpsc::Sender<Arrival>,
     forward: Option<Forward>,
 }
@@ -51,11 +51,20 @@ impl Receiver {
     ) -> (Self, mpsc::Receiver<Arrival>) {
         let (arrivals, shown) = mpsc::channel(SHOWN_MAX);
         let receiver = Self {
-            verifier: Verifier::new(secrets),
+            verifier: RwLock::new(Verifier::new(secrets)),
             arrivals,
             forward: None,
         };
         (receiver, shown)
+    }
+
+    /// From now on these are the secrets that it knows.
+    pub fn know(&self, secrets: impl IntoIterator<Item = impl AsRef<[u8]>>) {
+        let mut verifier = self
+            .verifier
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *verifier = Verifier::new(secrets);
     }
 
     /// Passes on what is verified, and answers what is answered there.
@@ -73,6 +82,8 @@ impl Receiver {
         ]
         .map(|name| header(headers, name));
         self.verifier
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
             .verify_any(timestamp, &signatures, body, system_time(now))
     }
 }

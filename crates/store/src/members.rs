@@ -98,6 +98,15 @@ impl Store {
         row.map(credentials).transpose()
     }
 
+    /// All organisations, up to a thousand: for `watchbell dev`, whose receiver verifies the webhooks of each.
+    pub async fn organisation_ids(&self) -> Result<Vec<OrgId>, Error> {
+        let ids: Vec<Uuid> =
+            sqlx::query_scalar("SELECT id FROM organisations ORDER BY id LIMIT 1000")
+                .fetch_all(&self.pool)
+                .await?;
+        Ok(ids.into_iter().map(OrgId::from_uuid).collect())
+    }
+
     pub async fn organisation(&self, org: OrgId) -> Result<Option<Organisation>, Error> {
         let row: Option<(String, OffsetDateTime)> =
             sqlx::query_as("SELECT name, created_at FROM organisations WHERE id = $1")

@@ -19,6 +19,7 @@ use self::{demo::Filling, receiver::Receiver, setup::Demo};
 use super::say;
 use crate::{
     config::{self, Config, Delivery, LogFormat, PublicUrl},
+    deliveries::send::signing::DeploymentKeys,
     lifecycle::{Signals, Tasks},
     node::{self, Node},
     roles::{self, Listeners, Role},
@@ -86,7 +87,8 @@ impl Dev {
         let store = node::open_store(&config)?;
         store.migrate().await.context("migrate the database")?;
         let secret = demo.found(&store, &config).await?;
-        let mut receiver = Receiver::start(demo.receiver_port, &secret, tasks).await?;
+        let deployment = DeploymentKeys::read(&config.delivery);
+        let mut receiver = Receiver::start(demo.receiver_port, &store, deployment, tasks).await?;
         config.console.receiver_url = Some(receiver.url());
         config.accounts.operators = vec![Demo::EMAIL.to_owned()];
         let node = Node::connect(&config, system_clock::SYSTEM).await?;

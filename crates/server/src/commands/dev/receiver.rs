@@ -3,13 +3,23 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
-use axum::{Router, http::StatusCode, routing::post};
+use axum::{
+    Router,
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::Response,
+    routing::post,
+};
 use cli::receiver::{Arrival, receive};
+use secrecy::ExposeSecret as _;
+use store::Store;
 use tokio::{net::TcpListener, sync::mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     commands::{note, say},
+    deliveries::send::signing::DeploymentKeys,
     lifecycle::Tasks,
 };
 
@@ -22,11 +32,43 @@ pub(super) struct Receiver {
     pub arrivals: mpsc::Receiver<Arrival>,
 }
 
+/// Verifies the webhooks of every organisation of this server, those too that are made while it runs.
+struct Everybodys {
+    receiver: Arc<cli::receiver::Receiver>,
+    store: Store,
+    deployment: DeploymentKeys,
+}
+
+impl Everybodys {
+    async fn learn(&self) {
+        // Without PostgreSQL it knows those that it knew.
+        let Ok(organisations) = self.store.organisation_ids().await else {
+            return;
+        };
+        let secrets = organisations.into_iter();
+        let secrets = secrets.filter_map(|org| self.deployment.initial(org));
+        let secrets: Vec<String> = secrets
+            .map(|secret| secret.expose_secret().to_owned())
+            .collect();
+        self.receiver.know(&secrets);
+    }
+}
+
+async fn receive_everybodys(
+    State(everybodys): State<Arc<Everybodys>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    everybodys.learn().await;
+    receive(State(Arc::clone(&everybodys.receiver)), headers, body).await
+}
+
 impl Receiver {
     /// Listens on `port` if given (the demo rule points there), else on a free one.
     pub(super) async fn start(
         port: Option<u16>,
-        secret: &str,
+        store: &Store,
+        deployment: DeploymentKeys,
         tasks: &Tasks,
     ) -> anyhow::Result<Self> {
         let address = SocketAddr::from(([127, 0, 0, 1], port.unwrap_or(0)));
@@ -34,11 +76,16 @@ impl Receiver {
             .await
             .with_context(|| format!("listen on {address} for the built-in receiver"))?;
         let address = listener.local_addr()?;
-        let (receiver, arrivals) = cli::receiver::Receiver::new([secret]);
+        let (receiver, arrivals) = cli::receiver::Receiver::new(Vec::<String>::new());
+        let everybodys = Everybodys {
+            receiver: Arc::new(receiver),
+            store: store.clone(),
+            deployment,
+        };
         let app = Router::new()
-            .route(PATH, post(receive))
+            .route(PATH, post(receive_everybodys))
             .route(BROKEN_PATH, post(fail))
-            .with_state(Arc::new(receiver));
+            .with_state(Arc::new(everybodys));
         let stopping = tasks.stopping().clone();
         tasks.spawn("receiver", async move {
             axum::serve(listener, app)
