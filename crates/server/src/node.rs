@@ -253,7 +253,7 @@ pub fn journal_options(config: &Config) -> anyhow::Result<journal::Options> {
 }
 
 /// Waits for a journal that is away or has no leader yet; anything else is said at once.
-async fn connect_journal(config: &Config) -> anyhow::Result<Journal> {
+pub async fn connect_journal(config: &Config) -> anyhow::Result<Journal> {
     let options = journal_options(config)?;
     let deadline = Instant::now() + JOURNAL_WAIT;
     let mut tries = 0u32;

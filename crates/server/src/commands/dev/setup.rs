@@ -12,7 +12,6 @@ use anyhow::{Context as _, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::account::EmailAddress;
 use engines::{Engines, Search, install};
-use journal::Journal;
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -136,8 +135,7 @@ impl Demo {
             let secret = deployment.initial(person.org).context("the demo signs")?;
             return Ok(secret.expose_secret().to_owned());
         }
-        let journal = Journal::connect(&node::journal_options(config)?).await?;
-        journal.prepare().await.context("prepare the journal")?;
+        let journal = node::connect_journal(config).await?;
         let clock = system_clock::SYSTEM;
         let founded =
             found::found(store, &journal, clock, &deployment, "Demo", Self::EMAIL).await?;
