@@ -4,20 +4,15 @@
 //! A try whose answer got lost is repeated, reads what it wrote, and finds that there is nothing left to
 //! change: a resolution is known by what it says, a use by the decision that it is for.
 
-use std::time::Duration;
-
 use domain::{DecisionId, OrgId, approval::Approval};
 
 use crate::{
     Error, Journal,
     config::{Changes, from_json, to_json},
     follow::Entry,
-    persist::persist,
+    persist::{CLIENT_PATIENCE, persist},
     streams::Bucket,
 };
-
-/// How long a change is tried: a client that waits 10 s is answered.
-const CHANGE_DEADLINE: Duration = Duration::from_secs(8);
 
 /// An approval as the journal has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +28,7 @@ impl Journal {
     pub async fn open_approval(&self, approval: &Approval) -> Result<Option<u64>, Error> {
         let doing = "open an approval";
         let key = &approval_key(approval.org_id, approval.decision_id);
-        persist(CHANGE_DEADLINE, doing, || {
+        persist(CLIENT_PATIENCE, doing, || {
             self.set_value(Bucket::Approvals, key, approval_value(approval), 0, doing)
         })
         .await
@@ -47,7 +42,7 @@ impl Journal {
     ) -> Result<Option<ApprovalEntry>, Error> {
         let doing = "look up an approval";
         let key = &approval_key(org, decision);
-        persist(CHANGE_DEADLINE, doing, || self.approval_once(key, doing)).await
+        persist(CLIENT_PATIENCE, doing, || self.approval_once(key, doing)).await
     }
 
     /// Changes an approval, against whatever others make of it meanwhile, unless `change` refuses; the
@@ -61,7 +56,7 @@ impl Journal {
         let doing = "change an approval";
         let key = &approval_key(org, decision);
         let change = &change;
-        persist(CHANGE_DEADLINE, doing, || async move {
+        persist(CLIENT_PATIENCE, doing, || async move {
             loop {
                 let Some(found) = self.approval_once(key, doing).await? else {
                     return Ok(None);

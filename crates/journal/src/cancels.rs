@@ -14,12 +14,10 @@ use crate::{
     Error, Journal,
     config::{Changes, from_json, to_json},
     follow::Entry,
-    persist::persist,
+    persist::{CLIENT_PATIENCE, persist},
     streams::Bucket,
 };
 
-/// How long a change is tried: a client that waits 10 s is answered.
-const CHANGE_DEADLINE: Duration = Duration::from_secs(8);
 /// The least that two times differ.
 const TICK: Duration = Duration::from_millis(1);
 
@@ -103,7 +101,7 @@ impl Journal {
         let doing = "void what is on its way of a delivery";
         let key = &delivery.to_string();
         let change = &change;
-        persist(CHANGE_DEADLINE, doing, || async move {
+        persist(CLIENT_PATIENCE, doing, || async move {
             loop {
                 let found = self.value(Bucket::Cancels, key, doing).await?;
                 let (was, revision) = match found {

@@ -5,8 +5,6 @@
 //! A value is JSON with its version in front (`{"v":1,...}`), so that an operator can read it. An
 //! empty value means that the thing is gone.
 
-use std::time::Duration;
-
 use async_nats::jetstream::message::PublishMessage;
 use bytes::Bytes;
 use domain::{
@@ -19,14 +17,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::{
     Error, Journal,
     follow::{Entry, Follower},
-    persist::persist,
+    persist::{CLIENT_PATIENCE, persist},
     streams::Bucket,
 };
-
-/// How long an announcement is tried: a client that waits 10 s for its change is answered.
-const ANNOUNCE_DEADLINE: Duration = Duration::from_secs(8);
-/// How long a key is asked for: a client that waits 10 s is answered.
-const LOOK_UP_DEADLINE: Duration = Duration::from_secs(8);
 
 /// What a node must know of an API key to serve it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -120,7 +113,7 @@ impl Journal {
         self.publish(
             &self.names.bucket_subject(change.bucket, &change.key),
             message,
-            ANNOUNCE_DEADLINE,
+            CLIENT_PATIENCE,
         )
         .await
     }
@@ -128,7 +121,7 @@ impl Journal {
     /// What is known of a key, asked of the leader, so that a key just made is found.
     pub async fn key(&self, hash: &KeyHash) -> Result<Option<KeyEntry>, Error> {
         let doing = "look up an API key";
-        persist(LOOK_UP_DEADLINE, doing, || async {
+        persist(CLIENT_PATIENCE, doing, || async {
             match self.value(Bucket::Keys, hash.as_str(), doing).await? {
                 Some(value) => read_key(&value.json),
                 None => Ok(None),

@@ -4,8 +4,6 @@
 //! it is put here before its log's position moves past it. The same record put here twice is here
 //! once: each has a subject of its own, which holds one message.
 
-use std::time::Duration;
-
 use async_nats::jetstream::{
     message::{PublishMessage, StreamMessage},
     stream::{RawMessageErrorKind, Stream},
@@ -16,13 +14,10 @@ use domain::Timestamp;
 use crate::{
     Error, Journal,
     append::APPEND_DEADLINE,
-    persist::persist,
+    persist::{CLIENT_PATIENCE, persist},
     record::{self, DeadLetter},
     streams::Log,
 };
-
-/// How long a question about dead letters is tried.
-const ASK_DEADLINE: Duration = Duration::from_secs(8);
 
 /// Where in a log a record stood. Tells it from every other, also of a log made anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,7 +98,7 @@ impl Journal {
     /// Forgets one that has been seen to. One that is gone already stays gone.
     pub async fn remove_dead_letter(&self, number: u64) -> Result<(), Error> {
         let doing = "remove a dead letter";
-        persist(ASK_DEADLINE, doing, || async {
+        persist(CLIENT_PATIENCE, doing, || async {
             if self
                 .dead_letter_from(number)
                 .await?
@@ -123,7 +118,7 @@ impl Journal {
     /// The first letter with this number or a higher one.
     async fn dead_letter_from(&self, number: u64) -> Result<Option<StreamMessage>, Error> {
         let doing = "read dead letters";
-        persist(ASK_DEADLINE, doing, || async {
+        persist(CLIENT_PATIENCE, doing, || async {
             let stream = self.dead_stream(doing).await?;
             let all = self.names.dead_subjects();
             match stream.get_first_raw_message_by_subject(all, number).await {

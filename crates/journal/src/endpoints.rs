@@ -3,20 +3,15 @@
 //! An endpoint is changed by comparing and setting it, by whichever worker learned something. One that is
 //! well again has an empty value, as if it never had one.
 
-use std::time::Duration;
-
 use domain::{EndpointId, OrgId, delivery::endpoint::Endpoint};
 
 use crate::{
     Error, Journal,
     config::{Changes, from_json, to_json},
     follow::Entry,
-    persist::persist,
+    persist::{CLIENT_PATIENCE, persist},
     streams::Bucket,
 };
-
-/// How long a change is tried.
-const CHANGE_DEADLINE: Duration = Duration::from_secs(8);
 
 /// An endpoint as the journal has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +44,7 @@ impl Journal {
     ) -> Result<Option<EndpointEntry>, Error> {
         let doing = "look up an endpoint";
         let key = &endpoint_key(org, id);
-        persist(CHANGE_DEADLINE, doing, || async move {
+        persist(CLIENT_PATIENCE, doing, || async move {
             let Some(found) = self.value(Bucket::Endpoints, key, doing).await? else {
                 return Ok(None);
             };
@@ -88,7 +83,7 @@ impl Journal {
     ) -> Result<Option<u64>, Error> {
         let doing = "change an endpoint";
         let key = &endpoint_key(endpoint.org_id, endpoint.id);
-        persist(CHANGE_DEADLINE, doing, || {
+        persist(CLIENT_PATIENCE, doing, || {
             let value = endpoint_value(endpoint);
             self.set_value(Bucket::Endpoints, key, value, revision, doing)
         })

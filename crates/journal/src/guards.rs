@@ -1,20 +1,15 @@
 //! Policies as last values: one for each organisation that has any of its own, so that a version comes into
 //! force whole.
 
-use std::time::Duration;
-
 use domain::{OrgId, guard::Guard};
 
 use crate::{
     Error, Journal,
     config::{Change, Changes, from_json, to_json},
     follow::Entry,
-    persist::persist,
+    persist::{CLIENT_PATIENCE, persist},
     streams::Bucket,
 };
-
-/// How long policies are asked for: a client that waits 10 s is answered.
-const LOOK_UP_DEADLINE: Duration = Duration::from_secs(8);
 
 impl Change {
     pub fn guard_saved(org: OrgId, guard: &Guard) -> Self {
@@ -31,7 +26,7 @@ impl Journal {
     pub async fn guard(&self, org: OrgId) -> Result<Option<Guard>, Error> {
         let doing = "look up policies";
         let key = &org.to_string();
-        persist(LOOK_UP_DEADLINE, doing, || async move {
+        persist(CLIENT_PATIENCE, doing, || async move {
             match self.value(Bucket::Guards, key, doing).await? {
                 Some(value) => read_guard(&value.json),
                 None => Ok(None),

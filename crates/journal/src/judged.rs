@@ -5,8 +5,6 @@
 //! was overtaken. The chain is a part of the outcome log, under a subject of its own, so that what was
 //! decided is on record where it was decided, and before any attempt.
 
-use std::time::Duration;
-
 use async_nats::jetstream::{
     context::PublishErrorKind,
     message::PublishMessage,
@@ -19,13 +17,10 @@ use crate::{
     Error, Journal,
     append::APPEND_DEADLINE,
     follow::Follower,
-    persist::persist,
+    persist::{CLIENT_PATIENCE, persist},
     record::{self, Judged, OutcomeRecord},
     streams::Log,
 };
-
-/// How long something is asked for.
-const LOOK_UP_DEADLINE: Duration = Duration::from_secs(8);
 
 /// One message of the chain.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +50,7 @@ impl Journal {
     /// The end of a partition's chain; `None` if nothing was judged yet.
     pub async fn last_judgement(&self, partition: Partition) -> Result<Option<Judgement>, Error> {
         let doing = "ask how far the matcher is";
-        let last = persist(LOOK_UP_DEADLINE, doing, || {
+        let last = persist(CLIENT_PATIENCE, doing, || {
             self.last_of_chain(partition, doing)
         });
         match last.await? {
@@ -107,7 +102,7 @@ impl Journal {
         sequence: u64,
     ) -> Result<Option<Bytes>, Error> {
         let doing = "read a message of events again";
-        persist(LOOK_UP_DEADLINE, doing, || async {
+        persist(CLIENT_PATIENCE, doing, || async {
             let stream = self
                 .context
                 .get_stream_no_info(self.names.log_stream(Log::Events(partition)))

@@ -4,8 +4,6 @@
 //! says who made it, so that the same writer, coming back after a crash, knows its own mark. Marks run
 //! out with their stream. A value is JSON with its version in front, as in [`config`](crate::config).
 
-use std::time::Duration;
-
 use async_nats::jetstream::{
     context::PublishErrorKind, message::PublishMessage, stream::LastRawMessageErrorKind,
 };
@@ -17,13 +15,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, Journal,
     config::{from_json, to_json},
-    persist::persist,
+    persist::{CLIENT_PATIENCE, persist},
     queue::QUEUE_AT_ONCE,
     streams::Marks,
 };
-
-/// How long a mark is tried: a client that waits 10 s for its request is answered.
-const MARK_DEADLINE: Duration = Duration::from_secs(8);
 
 /// What is known of a request that has a name: enough to do the very same again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +64,7 @@ impl Journal {
     /// The mark of a request, if it was marked.
     pub async fn request_mark(&self, name: &RequestName) -> Result<Option<RequestMark>, Error> {
         let doing = "look up a request";
-        let found = persist(MARK_DEADLINE, doing, || async {
+        let found = persist(CLIENT_PATIENCE, doing, || async {
             self.find_mark(Marks::Requests, &name.to_hex(), doing).await
         });
         match found.await? {
@@ -108,7 +103,7 @@ impl Journal {
     ) -> Result<Option<Bytes>, Error> {
         let doing = &format!("mark {name}");
         let (subject, value) = (self.names.mark_subject(marks, name), to_json(mark));
-        persist(MARK_DEADLINE, doing, || async {
+        persist(CLIENT_PATIENCE, doing, || async {
             let message = PublishMessage::build()
                 .payload(Bytes::from(value.clone()))
                 .expected_last_subject_sequence(0);
