@@ -72,6 +72,11 @@ impl Receiver {
         Self { forward, ..self }
     }
 
+    /// Whether it would be taken now.
+    pub fn is_verified(&self, headers: &HeaderMap, body: &[u8]) -> bool {
+        self.verify(headers, body, CLOCK.now()).is_ok()
+    }
+
     fn verify(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<(), Refusal> {
         let timestamp = header(headers, TIMESTAMP_HEADER);
         // While a secret is changed a delivery is signed with the other one too.

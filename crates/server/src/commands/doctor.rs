@@ -182,7 +182,7 @@ fn signing(config: &Config) -> anyhow::Result<String> {
         .signing_secret
         .as_ref()
         .context("webhooks are sent unsigned")?;
-    anyhow::ensure!(
+    ensure!(
         secret.expose_secret().len() >= SECRET_BYTES_MIN,
         "delivery.signing_secret is so short that who has one organisation's secret can guess it"
     );

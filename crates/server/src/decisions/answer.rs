@@ -228,11 +228,12 @@ pub(super) struct Turns<'p> {
 /// Whether to evaluate it may take longer than others should wait.
 fn is_dear(guarded: &Guarded, ask: &Ask) -> bool {
     let versions = [Some(&guarded.active), guarded.shadow.as_ref()];
-    let costs = versions.into_iter().flatten();
-    let cost: usize = costs
-        .map(|version| version.policies.cost_of(ask.asked()))
-        .sum();
-    cost * ask.question_bytes > DEAR_STEPS
+    let policies = versions.into_iter().flatten();
+    let policies = policies.map(|version| &version.policies);
+    let is_dear = |cost: usize| cost * ask.question_bytes > DEAR_STEPS;
+    // What the dearest question costs is known; few versions are so dear that this one must be looked at.
+    is_dear(policies.clone().map(|policies| policies.cost()).sum())
+        && is_dear(policies.map(|policies| policies.cost_of(ask.asked())).sum())
 }
 
 fn evaluate(guarded: &Guarded, ask: &Ask, decision_id: DecisionId, is_approved: bool) -> Answer {

@@ -1,4 +1,4 @@
-//! How many bytes of events an organisation may send in a minute and in a day, unpacked, as they are stored. Requests are counted by
+//! How many bytes of events and questions an organisation may send in a minute and in a day, unpacked, as they are stored. Requests are counted by
 //! their number and over all nodes; this keeps a disk from being filled, and each process counts by itself.
 
 use std::{
@@ -106,7 +106,7 @@ impl Window {
 fn refused(most: u64, window: &str, left: Duration) -> Problem {
     let seconds = retry_after_s(left);
     let detail = format!(
-        "Your organisation may send {most} bytes of events a {window} to this server, unpacked. Send the request again in {seconds} s."
+        "Your organisation may send {most} bytes of events and questions a {window} to this server, unpacked. Send the request again in {seconds} s."
     );
     Problem::new(ErrorCode::RateLimited, detail).retry_after(seconds)
 }

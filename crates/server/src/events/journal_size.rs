@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use journal::Journal;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{error_chain::chain, telemetry::metrics as names};
@@ -13,18 +13,8 @@ const ASK_EVERY: Duration = Duration::from_secs(5);
 /// Asks and tells until stopped.
 #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
 pub async fn tell(journal: Journal, stopping: CancellationToken) -> anyhow::Result<()> {
-    let mut ticks = interval(ASK_EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        tokio::select! {
-            _ = ticks.tick() => {}
-            () = stopping.cancelled() => return Ok(()),
-        }
-        let asked = tokio::select! {
-            asked = journal.events_size() => asked,
-            () = stopping.cancelled() => return Ok(()),
-        };
-        match asked {
+        match journal.events_size().await {
             Ok(size) => {
                 metrics::gauge!(names::JOURNAL_EVENTS_BYTES).set(size.bytes as f64);
                 if let Some(most) = size.bytes_max {
@@ -33,6 +23,10 @@ pub async fn tell(journal: Journal, stopping: CancellationToken) -> anyhow::Resu
             }
             // Others say loudly that the journal is away.
             Err(error) => tracing::debug!(error = chain(&error), "the journal's size is not known"),
+        }
+        tokio::select! {
+            () = sleep(ASK_EVERY) => {}
+            () = stopping.cancelled() => return Ok(()),
         }
     }
 }

@@ -63,7 +63,7 @@ impl Conversation {
             request.extensions_mut().insert(ConnectInfo(peer));
             let answer = app.clone().oneshot(request);
             async move {
-                // In flight until the last of its body is sent.
+                // In flight until the last of its body is handed over to be sent.
                 let answer = answer.await?;
                 Ok::<_, std::convert::Infallible>(answer.map(|body| {
                     body.map_frame(move |frame| {

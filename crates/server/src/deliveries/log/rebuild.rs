@@ -76,7 +76,7 @@ pub struct HeaderBody {
 pub struct SignatureBody {
     #[schema(example = "x-service-signature")]
     header: &'static str,
-    /// `deployment`, or the secret's id.
+    /// `initial`, or the secret's id.
     secret: String,
     /// Whether it is among the headers, made again; otherwise `notes` says why not.
     rebuilt: bool,
