@@ -148,6 +148,23 @@ test("an address that has an account is not registered twice, and its owner is t
   await leave(seen);
 });
 
+test("where registration is closed the way to it is not shown, and its page says what to do", async () => {
+  const seen = await visit("/favicon.svg", { session: null });
+  const { page } = seen;
+  await page.route("**/v1/about", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), registration: "closed" } });
+  });
+  await page.goto("/sign-in");
+  await page.getByRole("link", { name: "Forgot your password?" }).waitFor();
+  await expect.poll(() => page.getByRole("link", { name: "Register an organisation" }).count()).toBe(0);
+  await page.goto("/register");
+  await page.getByText("watchbell admin create-org").waitFor();
+  expect(await page.getByRole("button", { name: "Register" }).count()).toBe(0);
+  await expectAccessible(page);
+  await leave(seen);
+});
+
 test("a link of an invitation works once; its secret leaves the address bar at once", async () => {
   const { session, manage } = await newOrganisation("Inviting");
   const email = `bob-${Date.now()}@example.com`;

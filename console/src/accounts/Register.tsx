@@ -7,11 +7,15 @@ import { useState } from "react";
 import { answer, api, type Body } from "../api/client";
 import { Problem } from "../api/problem";
 import { about } from "../api/queries";
+import { Snippet } from "../parts/Copy";
 import { Form } from "../parts/Form";
 import { Card } from "../shell/Outside";
 import { EmailField, emailFault, NewPasswordField, newPasswordFault } from "./fields";
 import { signIn } from "./login";
 
+const CREATE_ORG = `watchbell admin create-org \\
+  --config watchbell.toml \\
+  --name Acme --email you@example.com`;
 const SIGN_IN = { "You have an account? Sign in": "/sign-in" };
 
 export default function Register() {
@@ -26,6 +30,7 @@ export default function Register() {
       password: newPasswordFault,
     },
   });
+  if (server.data?.registration === "closed") return <AskForAnInvitation />;
   if (isTaken !== undefined) return <ReadYourMail email={isTaken} />;
   return (
     <Card title="Register an organisation" links={SIGN_IN}>
@@ -71,6 +76,18 @@ async function register(values: Body<"NewRegistration">, sendsMail: boolean): Pr
     );
   }
   return true;
+}
+
+function AskForAnInvitation() {
+  return (
+    <Card title="Registration is closed" links={SIGN_IN}>
+      <Text size="sm" mb="sm">
+        People come in here by invitation: ask an admin of your organisation for one. Whoever runs this server
+        makes new organisations:
+      </Text>
+      <Snippet code={CREATE_ORG} of="command" />
+    </Card>
+  );
 }
 
 function ReadYourMail({ email }: { email: string }) {

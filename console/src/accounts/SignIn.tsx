@@ -1,7 +1,9 @@
 // The way in.
 import { Alert } from "@mantine/core";
 import { useForm } from "@mantine/form";
+import { useQuery } from "@tanstack/react-query";
 import { useRouter, useSearch } from "@tanstack/react-router";
+import { about } from "../api/queries";
 import { Form } from "../parts/Form";
 import { one } from "../search";
 import { Card } from "../shell/Outside";
@@ -16,7 +18,11 @@ const NOTICES: Record<string, string> = {
   password: "The new password is set, and every session has ended. Sign in with it.",
 };
 
+const REGISTER = { "Register an organisation": "/register" };
+const FORGOTTEN = { "Forgot your password?": "/forgot-password" };
+
 export default function SignIn() {
+  const server = useQuery(about);
   const search = useSearch({ strict: false });
   const router = useRouter();
   const form = useForm({
@@ -27,7 +33,7 @@ export default function SignIn() {
   return (
     <Card
       title="Sign in"
-      links={{ "Register an organisation": "/register", "Forgot your password?": "/forgot-password" }}
+      links={server.data?.registration === "closed" ? FORGOTTEN : { ...REGISTER, ...FORGOTTEN }}
     >
       {notice && (
         <Alert color="teal" mb="md" role="status">

@@ -46,8 +46,8 @@ error_codes! {
         "The request carries no API key or session, or one that is unknown, revoked or expired; or a login failed.",
         "Send `Authorization: Bearer wb_live_...` with a key of your organisation, or log in with `POST /v1/auth/login`. A key is shown once, when it is made; if it is lost, make another.";
     Forbidden, "FORBIDDEN", 403, "You may not do this",
-        "The key or the person is known but lacks the scope or the role this endpoint needs.",
-        "Use a key that has the scope named in `detail`, or ask an admin of your organisation.";
+        "The key or the person is known but lacks the scope or the role this endpoint needs, or this server does not let anybody do it.",
+        "Read `detail`. Use a key that has the scope it names, or ask an admin of your organisation.";
     CrossSite, "CROSS_SITE", 403, "The request came from another site",
         "A browser sent this request on behalf of another site's page, which a session does not allow.",
         "Send it from a page of the address that people reach Watchbell at (`http.public_url`), or use an API key.";

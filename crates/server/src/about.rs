@@ -4,7 +4,7 @@ use axum::{Json, extract::State};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::planes::ControlPlane;
+use crate::{config::Registration, planes::ControlPlane};
 
 /// What this server is.
 #[derive(Serialize, ToSchema)]
@@ -17,6 +17,8 @@ pub struct About {
     /// Whether people get mail: without, registering makes the account at once and no password can be reset by
     /// oneself.
     sends_mail: bool,
+    /// `open`: anybody may register an organisation. `closed`: people join by invitation (`accounts.registration`).
+    registration: Registration,
     /// A receiver for trying out (`console.receiver_url`); `null` if there is none.
     #[schema(required)]
     receiver_url: Option<String>,
@@ -32,6 +34,7 @@ pub async fn show(State(plane): State<ControlPlane>) -> Json<About> {
         version: env!("CARGO_PKG_VERSION"),
         public_url: plane.public_url.to(""),
         sends_mail: plane.post.is_some(),
+        registration: plane.registration,
         receiver_url: plane.receiver_url.clone(),
     })
 }

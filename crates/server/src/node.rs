@@ -20,7 +20,7 @@ use crate::{
     alerts::backtest::BACKTESTS,
     announce::Announcer,
     approvals::{STREAMS, WAITS},
-    config::{Config, PublicUrl},
+    config::{Config, PublicUrl, Registration},
     console::Console,
     deliveries::{
         secrets::seal::Vault,
@@ -76,6 +76,7 @@ pub struct Node {
     pub connections_per_address_max: usize,
     mail: Option<mail::Settings>,
     public_url: Arc<PublicUrl>,
+    registration: Registration,
     operators: Operators,
     started_at: Timestamp,
     redis_url: Option<SecretString>,
@@ -136,6 +137,7 @@ impl Node {
             connections_per_address_max: config.http.connections_per_address_max,
             mail: mail::Settings::read(&config.mail)?,
             public_url: Arc::new(config.http.public_url.clone()),
+            registration: config.accounts.registration,
             operators: Operators::read(&config.accounts)?,
             started_at: clock.now(),
             redis_url: config.redis.url.clone(),
@@ -200,6 +202,7 @@ impl Node {
             refusals,
             post,
             public_url: Arc::clone(&self.public_url),
+            registration: self.registration,
             operators: self.operators.clone(),
             process: Process {
                 started_at: self.started_at,

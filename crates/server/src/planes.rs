@@ -29,7 +29,7 @@ use crate::{
     announce::Announcer,
     approvals::tell::Teller,
     chance,
-    config::PublicUrl,
+    config::{PublicUrl, Registration},
     deliveries::{
         secrets::seal::Vault,
         send::{signing::DeploymentKeys, target::TargetPolicy},
@@ -101,6 +101,7 @@ pub struct ControlParts {
     /// `None`: there is no mail server.
     pub post: Option<Post>,
     pub public_url: Arc<PublicUrl>,
+    pub registration: Registration,
     pub operators: Operators,
     pub process: Process,
     /// A receiver for trying out, which the console offers.

@@ -4,6 +4,7 @@ use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{
     OrgId, UserId,
     account::{EmailAddress, Password, SecretToken, TokenKind, password},
+    error_code::ErrorCode,
 };
 use serde::Deserialize;
 use store::registrations::Registration;
@@ -11,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::schema::{AcceptedBody, accepted, link_token, organisation_name, token_invalid};
 use crate::{
-    chance,
+    chance, config,
     edge::{Problem, problem::ProblemBody, strict_json::FormJson},
     mail::Letter,
     planes::ControlPlane,
@@ -39,7 +40,7 @@ pub struct Confirmation {
     password: String,
 }
 
-/// Registers an organisation and its owner.
+/// Registers an organisation and its owner, unless `accounts.registration` is `closed`.
 ///
 /// Answers the same whether the address is free or not; what to do next is in the mail.
 #[utoipa::path(
@@ -54,6 +55,7 @@ pub async fn register(
     State(plane): State<ControlPlane>,
     FormJson(new): FormJson<NewRegistration>,
 ) -> Result<(StatusCode, JsonAnswer<AcceptedBody>), Problem> {
+    refuse_if_closed(&plane)?;
     let (org_name, email, password) = checked(new)?;
     let registration = Registration {
         org_name,
@@ -108,6 +110,8 @@ pub async fn verify_email(
     State(plane): State<ControlPlane>,
     FormJson(given): FormJson<Confirmation>,
 ) -> Result<StatusCode, Problem> {
+    // A link that was mailed while it was open makes no organisation either.
+    refuse_if_closed(&plane)?;
     let token = link_token(&given.token)?.hash();
     // No registration has such a password.
     if given.password.chars().count() > password::CHARS_MAX {
@@ -135,6 +139,17 @@ pub async fn verify_email(
         .await?;
     made.then_some(StatusCode::NO_CONTENT)
         .ok_or_else(token_invalid)
+}
+
+fn refuse_if_closed(plane: &ControlPlane) -> Result<(), Problem> {
+    match plane.registration {
+        config::Registration::Open => Ok(()),
+        config::Registration::Closed => Err(Problem::new(
+            ErrorCode::Forbidden,
+            "Registration is closed here (`accounts.registration`). Ask somebody who is inside to invite you, or whoever \
+             runs this server to make an organisation (`watchbell admin create-org`).",
+        )),
+    }
 }
 
 /// Everything that is wrong with a registration, or its parts.

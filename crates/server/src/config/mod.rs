@@ -18,6 +18,7 @@ use domain::partition::Partitions;
 use ipnet::IpNet;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 pub use limits::Limits;
 pub use load::{home, load, otel_is_configured, search_path, standard_variable};
@@ -141,8 +142,18 @@ pub struct Secrets {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Accounts {
+    pub registration: Registration,
     #[serde(deserialize_with = "load::list")]
     pub operators: Vec<String>,
+}
+
+/// Whether strangers may make organisations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Registration {
+    #[default]
+    Open,
+    Closed,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]

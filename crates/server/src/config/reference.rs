@@ -292,6 +292,11 @@ pub const SETTINGS: &[Setting] = &[
         "What `secrets.key` was before: opens what was sealed by it, and seals nothing. Secret: prefer `WATCHBELL__SECRETS__PREVIOUS_KEY_FILE`.",
     ),
     setting(
+        "accounts.registration",
+        "open",
+        "`open`: anybody may register an organisation. `closed`: only `watchbell admin create-org` makes one, and people join by invitation.",
+    ),
+    setting(
         "accounts.operators",
         "none",
         "The addresses of people who run this deployment; in the environment separated by commas. They see the system page (`GET /v1/system`), which tells of all organisations. Without a mail server let them register before you name them: nobody proves then that an address is theirs.",

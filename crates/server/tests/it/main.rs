@@ -76,6 +76,7 @@ mod policies_past;
 mod reads;
 mod rebuild;
 mod recover;
+mod registration;
 mod repeats;
 mod restarts;
 mod resume;

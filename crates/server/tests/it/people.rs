@@ -93,6 +93,26 @@ impl Person {
         person
     }
 
+    /// Somebody whose organisation was made by whoever runs the server, logged in.
+    pub(crate) async fn made_by_command(
+        deployment: &Deployment,
+        base_url: &str,
+        email: &str,
+    ) -> Self {
+        let arguments = ["admin", "create-org", "--name", "Acme", "--email", email];
+        let mut command = deployment.command(&arguments);
+        let line = command.wait_for_line(DEADLINE, |line| line.contains("user_password"));
+        assert!(command.wait_until_ended(DEADLINE).success());
+        let founded: Value = serde_json::from_str(&line).expect("JSON");
+        let mut person = Self {
+            email: email.to_owned(),
+            ..Self::at(base_url)
+        };
+        let password = founded["user_password"].as_str().expect("a password");
+        person.log_in(password).await;
+        person
+    }
+
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self
             .http

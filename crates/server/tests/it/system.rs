@@ -31,6 +31,7 @@ async fn anybody_may_ask_what_this_server_is() {
         "version": env!("CARGO_PKG_VERSION"),
         "public_url": "https://wb.example.com",
         "sends_mail": false,
+        "registration": "open",
         "receiver_url": null,
     });
     assert_eq!(about(server.url(DEADLINE)).await, expected);

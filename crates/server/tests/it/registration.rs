@@ -1,0 +1,58 @@
+//! Who may make an organisation, and under which names and addresses.
+
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::deployment::{DEADLINE, Deployment};
+use crate::errors::problem;
+use crate::people::{PASSWORD, Person, Town};
+
+#[tokio::test]
+async fn where_registration_is_closed_people_come_in_by_invitation_alone() {
+    let town = Town::start();
+    let stranger = town.stranger();
+    stranger.register().await;
+    let mailed = town.mail.wait_for(&stranger.email, 1, DEADLINE).await;
+
+    let Town {
+        server,
+        mail,
+        deployment,
+        ..
+    } = town;
+    drop(server);
+    let deployment = deployment.with("ACCOUNTS__REGISTRATION", "closed");
+    let mut closed = deployment.serve("api");
+    let base_url = closed.url(DEADLINE);
+    let stranger = Person {
+        base_url: base_url.clone(),
+        ..stranger
+    };
+    let about = stranger.get_json("/v1/about").await;
+    assert_eq!(about["registration"], "closed");
+    let refused = problem(stranger.register().await, 403).await;
+    assert_eq!(refused["code"], "FORBIDDEN");
+    let detail = refused["detail"].as_str().expect("a sentence");
+    assert!(detail.contains("admin create-org"), "{detail}");
+    let late = stranger.try_verify(&mailed.token(), PASSWORD).await;
+    problem(late, 403).await;
+    assert_eq!(deployment.sql("SELECT count(*) FROM organisations"), "0");
+
+    let ann = Person::made_by_command(&deployment, &base_url, "ann@example.com").await;
+    let mut bob = Person::at(&base_url);
+    ann.invite(&bob.email, "viewer").await;
+    let invited = mail.wait_for(&bob.email, 1, DEADLINE).await;
+    let chosen = json!({"token": invited.token(), "password": PASSWORD});
+    let accepted = bob.post("/v1/auth/accept-invitation", &chosen).await;
+    assert_eq!(accepted.status(), StatusCode::NO_CONTENT);
+    bob.log_in(PASSWORD).await;
+}
+
+#[tokio::test]
+async fn a_word_that_is_neither_open_nor_closed_stops_the_start() {
+    let deployment = Deployment::new().with("ACCOUNTS__REGISTRATION", "invite");
+    let mut server = deployment.command(&["serve"]);
+    assert!(!server.wait_until_ended(DEADLINE).success());
+    let said = server.lines().join("\n");
+    assert!(said.contains("registration"), "{said}");
+}
