@@ -28,7 +28,7 @@ export function NewPasswordField(props: PasswordInputProps) {
   return (
     <PasswordField
       autoComplete="new-password"
-      description={`${CHARS_MIN} to ${CHARS_MAX} characters, of any kind; it may not be your address. Pasting is fine.`}
+      description={`${CHARS_MIN} to ${CHARS_MAX} characters, of any kind; not your address, nor what everybody tries first. Pasting is fine.`}
       {...props}
     />
   );

@@ -1,14 +1,20 @@
 //! A password as somebody chose it, on its way to the hash.
 
+mod pieces;
+
 use std::fmt;
 
 use super::EmailAddress;
 use crate::fault::Fault;
+use pieces::fewest_pieces;
 
 /// Long passwords stand up to guessing; which characters they have does not matter (NIST SP 800-63B).
 pub const CHARS_MIN: usize = 12;
 /// Longer than anybody types; hashing more would be work that a stranger can order.
 pub const CHARS_MAX: usize = 128;
+/// What is put together from fewer common words, rows and repetitions is among the first that are tried: NIST SP 800-63B
+/// asks to refuse what is commonly used. A word and a year are two, and a character that nothing else explains is one.
+const PIECES_MIN: usize = 6;
 
 /// A password that may be used. It has no `Display`, and `Debug` hides it.
 #[derive(Clone)]
@@ -17,7 +23,9 @@ pub struct Password(String);
 impl Password {
     /// A password for the person with this address.
     pub fn parse(text: String, email: &EmailAddress) -> Result<Self, Fault> {
-        let password = Self::parse_alone(text)?;
+        let words = email.as_str().split(|one: char| !one.is_alphanumeric());
+        let words: Vec<&str> = words.collect();
+        let password = Self::parse_with(text, &words)?;
         if password.is_address(email) {
             return Err(Fault::invalid(
                 "/password",
@@ -27,8 +35,12 @@ impl Password {
         Ok(password)
     }
 
-    /// A password for somebody who is not known yet; ask [`Self::is_address`] once they are.
+    /// A password for somebody who is not known yet.
     pub fn parse_alone(text: String) -> Result<Self, Fault> {
+        Self::parse_with(text, &[])
+    }
+
+    fn parse_with(text: String, known: &[&str]) -> Result<Self, Fault> {
         let chars = text.chars().count();
         if !(CHARS_MIN..=CHARS_MAX).contains(&chars) || text.contains('\0') {
             return Err(Fault::invalid(
@@ -38,11 +50,18 @@ impl Password {
                 ),
             ));
         }
+        if fewest_pieces(&text, known) < PIECES_MIN {
+            return Err(Fault::invalid(
+                "/password",
+                "`password` is among those that are tried first: common words, names, years, rows of keys and \
+                 repetitions. Put something of your own to it.",
+            ));
+        }
         Ok(Self(text))
     }
 
     /// Whether it is nothing but the person's address, which is no secret.
-    pub fn is_address(&self, email: &EmailAddress) -> bool {
+    fn is_address(&self, email: &EmailAddress) -> bool {
         self.0.trim().eq_ignore_ascii_case(email.as_str())
     }
 
@@ -69,13 +88,34 @@ mod tests {
 
     #[test]
     fn length_counts_in_characters_and_nothing_else_is_asked_for() {
-        for text in ["twelve chars", "äöüäöüäöüäöü", &"x".repeat(128)] {
+        for text in [
+            "twelve chars",
+            "äöü ßéñ ëçø å",
+            &"many words ".repeat(12)[..128],
+        ] {
             assert!(parsed(text).is_ok(), "{text}");
         }
         for text in ["", "eleven char", &"x".repeat(129), "nul\0 in the middle"] {
             let fault = parsed(text).expect_err(text);
             assert_eq!(fault.pointer, "/password");
             assert!(text.is_empty() || !fault.detail.contains(text));
+        }
+    }
+
+    #[test]
+    fn what_everybody_tries_first_is_no_password() {
+        for text in [
+            "123456789012",
+            "aaaaaaaaaaaa",
+            "Password1234",
+            "qwertyuiop123",
+            "P@ssw0rd2026!",
+            "annlee-annlee",
+            "watchbell-2026",
+        ] {
+            let fault = parsed(text).expect_err(text);
+            assert_eq!(fault.pointer, "/password");
+            assert!(!fault.detail.contains(text));
         }
     }
 

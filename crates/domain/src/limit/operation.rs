@@ -31,6 +31,8 @@ pub enum Operation {
     Invite,
     /// Being told in the trail of refused logins, per account.
     RefusedLogin,
+    /// Signing in from where the account's owner is not logged in, per account.
+    LoginElsewhere,
     /// Being sent mail, of whatever kind and by whomever it was caused, per recipient.
     MailTo,
     /// Making and rotating API keys, per person.
@@ -64,7 +66,7 @@ pub enum WhenAlone {
 }
 
 impl Operation {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Ingest,
         Self::List,
         Self::Export,
@@ -77,6 +79,7 @@ impl Operation {
         Self::KeyLookup,
         Self::Invite,
         Self::RefusedLogin,
+        Self::LoginElsewhere,
         Self::MailTo,
         Self::KeyWrite,
         Self::RuleTry,
@@ -103,6 +106,7 @@ impl Operation {
             Self::KeyLookup => "key_lookups",
             Self::Invite => "invitations",
             Self::RefusedLogin => "refused_logins",
+            Self::LoginElsewhere => "login_elsewhere",
             Self::MailTo => "mails",
             Self::KeyWrite => "key_writes",
             Self::RuleTry => "rule_tries",
@@ -130,6 +134,7 @@ impl Operation {
             Self::KeyLookup => "presenting unknown API keys and sessions from this address",
             Self::Invite => "inviting people to this organisation",
             Self::RefusedLogin => "recording refused logins of this account",
+            Self::LoginElsewhere => "logging in with this e-mail address from new places",
             Self::MailTo => "mail to this address",
             Self::KeyWrite => "making and rotating API keys",
             Self::RuleTry => "trying alert rules",
@@ -146,7 +151,8 @@ impl Operation {
     /// be guessed, so `confirm` only bounds the noise; `key_lookups` bounds what inventing keys costs
     /// the journal and the database. `invitations` and `mails` bound the mail that somebody with an
     /// account, or without, can have us send: more than a team makes in a day, and more than a person
-    /// asks for. `refused_logins` bounds what a stranger can write into somebody's trail. `key_writes`
+    /// asks for. `refused_logins` bounds what a stranger can write into somebody's trail. `login_elsewhere`
+    /// is for guesses that come from many addresses: more than a person needs, and too few to find anything. `key_writes`
     /// bounds the keys that somebody leaves behind, and `rule_tries` what reads the whole trail or sends
     /// something; `policy_writes` and `policy_tries` do the same for policies. `rule_previews` is more,
     /// because an editor asks whenever somebody pauses. `reads`, `writes` and `public` are for whatever has no limit of its
@@ -165,6 +171,7 @@ impl Operation {
             Self::Confirm => quota(30, 15 * MINUTE),
             Self::KeyLookup | Self::Public => quota(6_000, MINUTE),
             Self::RefusedLogin => quota(20, 60 * MINUTE),
+            Self::LoginElsewhere => quota(60, 60 * MINUTE),
             Self::Invite => quota(50, DAY),
             Self::MailTo => quota(10, DAY),
             Self::KeyWrite => quota(60, MINUTE),
@@ -188,6 +195,7 @@ impl Operation {
             | Self::Confirm
             | Self::Invite
             | Self::RefusedLogin
+            | Self::LoginElsewhere
             | Self::MailTo
             | Self::KeyWrite
             | Self::RuleTry
@@ -234,6 +242,7 @@ mod tests {
                 "key_lookups 6000/60s",
                 "invitations 50/24h",
                 "refused_logins 20/1h",
+                "login_elsewhere 60/1h",
                 "mails 10/24h",
                 "key_writes 60/60s",
                 "rule_tries 20/60s",

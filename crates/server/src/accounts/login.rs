@@ -9,6 +9,7 @@ use domain::{
     SessionId,
     account::{EmailAddress, SecretToken, TokenKind, password},
     error_code::ErrorCode,
+    limit::Operation::LoginElsewhere,
 };
 use serde::Deserialize;
 use store::sessions::{AGE_MAX, NewSession};
@@ -41,6 +42,9 @@ pub struct Login {
 }
 
 /// Logs in: the answer sets the session cookie.
+///
+/// Limited for each client address, and for each account: `login_elsewhere` counts what comes from addresses where its owner
+/// is not logged in.
 #[utoipa::path(
     post, path = "/v1/auth/login", tag = "accounts", request_body = Login,
     responses(
@@ -61,8 +65,18 @@ pub async fn login(
     if login.password.chars().count() > password::CHARS_MAX {
         return Err(refused());
     }
-    let known = plane.store.credentials(&email).await?;
+    let from = client.to_string();
+    let known = plane
+        .store
+        .credentials(&email, &from, plane.clock.now())
+        .await?;
     let stored = known.as_ref().map(|known| known.password_hash.as_str());
+    // Whoever guesses from many addresses uses it up, and keeps nobody out who is logged in where they are.
+    if !known.as_ref().is_some_and(|known| known.is_at_home) {
+        let quotas = &plane.door.quotas;
+        let guessed_at = guessed_at(&email, stored);
+        quotas.admit(LoginElsewhere, &guessed_at).await?;
+    }
     let is_right = plane.passwords.check(login.password, stored).await?;
     let now = plane.clock.now();
     let known = match known {
@@ -72,7 +86,7 @@ pub async fn login(
                 org: known.org,
                 user: known.member.user,
                 at: now,
-                client_address: client.to_string(),
+                client_address: from,
                 user_agent: user_agent(&headers),
             });
             return Err(refused());
@@ -88,7 +102,7 @@ pub async fn login(
         password_hash: known.password_hash,
         created_at: now,
         user_agent: user_agent(&headers),
-        client_address: Some(client.to_string()),
+        client_address: Some(from),
     };
     if !plane.store.create_session(&session).await? {
         return Err(refused());
@@ -130,6 +144,13 @@ pub async fn logout(
     }
     let cleared = [(header::SET_COOKIE, plane.door.cookie.clear())];
     Ok((StatusCode::NO_CONTENT, cleared))
+}
+
+/// The account and the password that it has now, by the salt of its hash: a new password is a new thing to guess, so who
+/// chose one by a link comes in with it, whatever was used up before. The same for an address without an account.
+fn guessed_at(email: &EmailAddress, stored: Option<&str>) -> String {
+    let salt = stored.and_then(|hash| hash.rsplit('$').nth(1));
+    format!("{} {}", email.digest(), salt.unwrap_or("none"))
 }
 
 /// One and the same answer, whatever was wrong.

@@ -29,7 +29,7 @@ pub struct ResetWanted {
 pub struct PasswordChosen {
     #[schema(example = "wbt_...")]
     pub(super) token: String,
-    /// 12 to 128 characters, and not the address.
+    /// 12 to 128 characters, not the address, and not what everybody tries first.
     pub(super) password: String,
 }
 

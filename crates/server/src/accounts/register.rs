@@ -26,7 +26,7 @@ pub struct NewRegistration {
     organisation: String,
     #[schema(example = "ann@example.com")]
     email: String,
-    /// 12 to 128 characters, and not the address.
+    /// 12 to 128 characters, not the address, and not what everybody tries first.
     password: String,
 }
 

@@ -167,6 +167,11 @@ pub const SETTINGS: &[Setting] = &[
         "Refused logins of one account that its organisation's trail tells of; the next are not told. It refuses nobody.",
     ),
     setting(
+        "limits.login_elsewhere",
+        "60/1h",
+        "Logins to one account from addresses where its owner is not logged in, together. A new password begins anew.",
+    ),
+    setting(
         "limits.mails",
         "10/24h",
         "Mails to one address, of all kinds and for all organisations together. Those beyond it are dropped and counted, and whoever asked is answered as ever.",

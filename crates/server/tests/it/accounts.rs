@@ -84,6 +84,14 @@ async fn a_registration_says_all_that_is_wrong_with_it_and_is_kept_only_when_not
             json!({"organisation": "A", "email": "Ann.Lee@example.com", "password": "ann.lee@example.com"}),
             vec!["/password"],
         ),
+        (
+            json!({"organisation": "A", "email": "a@b.c", "password": "123456789012"}),
+            vec!["/password"],
+        ),
+        (
+            json!({"organisation": "A", "email": "a@b.c", "password": "Password2026"}),
+            vec!["/password"],
+        ),
     ];
     for (body, pointers) in cases {
         let refused = problem(stranger.post("/v1/auth/register", &body).await, 422).await;

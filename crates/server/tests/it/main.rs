@@ -43,6 +43,7 @@ mod facets;
 mod fairness;
 mod fresh;
 mod guard;
+mod guesses;
 mod hook;
 mod hostile;
 mod hostile_crowd;
