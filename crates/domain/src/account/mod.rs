@@ -3,6 +3,7 @@
 pub mod api_key;
 pub mod change;
 pub mod email;
+pub mod organisation_name;
 pub mod password;
 pub mod role;
 pub mod scope;

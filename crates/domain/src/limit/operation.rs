@@ -33,7 +33,7 @@ pub enum Operation {
     RefusedLogin,
     /// Signing in from where the account's owner is not logged in, per account.
     LoginElsewhere,
-    /// Being sent mail, of whatever kind and by whomever it was caused, per recipient.
+    /// Being sent mail, by whomever it was caused, per kind of mail and recipient.
     MailTo,
     /// Making and rotating API keys, per person.
     KeyWrite,

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use domain::{
     OrgId, UserId,
-    account::{EmailAddress, Password, Scope},
+    account::{EmailAddress, Password, Scope, organisation_name},
     clock::Clock,
 };
 use journal::Journal;
@@ -14,7 +14,6 @@ use store::{Store, accounts::NewAccount};
 use super::{
     api_keys::{Draft, announced},
     passwords::Passwords,
-    schema::organisation_name,
 };
 use crate::{announce::Announcer, chance, deliveries::send::signing::DeploymentKeys};
 
@@ -54,7 +53,8 @@ pub async fn found(
     let announcement = announced(&key.hash, key.id, org, &key.scopes, key.expires_at);
     let account = NewAccount {
         org,
-        org_name: organisation_name(org_name, "").map_err(|fault| anyhow::anyhow!(fault.detail))?,
+        org_name: organisation_name::parse(org_name, "")
+            .map_err(|fault| anyhow::anyhow!(fault.detail))?,
         user: UserId::new(now, chance::bytes()),
         email: EmailAddress::parse(email)
             .with_context(|| format!("`{email}` is not an e-mail address"))?,

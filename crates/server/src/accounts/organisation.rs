@@ -1,12 +1,13 @@
 //! `GET /v1/me` and `/v1/org`: who one is, and where one belongs.
 
 use axum::{Json as JsonAnswer, extract::State};
+use domain::account::organisation_name;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{
     members::refusal,
-    schema::{OrganisationBody, WhoBody, organisation_name},
+    schema::{OrganisationBody, WhoBody},
     tell::tell,
 };
 use crate::{
@@ -23,7 +24,7 @@ use crate::{
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OrganisationChange {
-    /// 1 to 100 characters.
+    /// 1 to 100 characters without a web address, because it stands in mails.
     name: String,
 }
 
@@ -84,8 +85,8 @@ pub async fn rename(
     member: Member<Admin>,
     Json(change): Json<OrganisationChange>,
 ) -> Result<JsonAnswer<OrganisationBody>, Problem> {
-    let name =
-        organisation_name(&change.name, "/name").map_err(|fault| Problem::invalid(vec![fault]))?;
+    let name = organisation_name::parse(&change.name, "/name")
+        .map_err(|fault| Problem::invalid(vec![fault]))?;
     plane
         .store
         .rename_organisation(member.hand(plane.clock.now()), &name)

@@ -10,7 +10,9 @@ use super::{
     tell::tell,
 };
 use crate::{
-    edge::{Problem, problem::ProblemBody, strict_json::FormJson},
+    edge::{
+        Problem, client_address::ClientAddress, problem::ProblemBody, strict_json::FormJson,
+    },
     mail::Letter,
     planes::ControlPlane,
 };
@@ -45,12 +47,16 @@ pub struct PasswordChosen {
 )]
 pub async fn request(
     State(plane): State<ControlPlane>,
+    client: ClientAddress,
     FormJson(wanted): FormJson<ResetWanted>,
 ) -> Result<(StatusCode, JsonAnswer<AcceptedBody>), Problem> {
     let email =
         EmailAddress::parse_field(&wanted.email).map_err(|fault| Problem::invalid(vec![fault]))?;
     let message = if let Some(post) = &plane.post {
-        post.hand_in(Letter::PasswordReset { email });
+        post.hand_in(Letter::PasswordReset {
+            email,
+            asked_from: client.to_string(),
+        });
         "If the address has an account, a mail says how to go on."
     } else {
         "This server sends no mail; ask whoever runs it for a link (`watchbell admin reset-link`)."

@@ -3,14 +3,14 @@
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{
     OrgId, UserId,
-    account::{EmailAddress, Password, SecretToken, TokenKind, password},
+    account::{EmailAddress, Password, SecretToken, TokenKind, organisation_name, password},
     error_code::ErrorCode,
 };
 use serde::Deserialize;
 use store::registrations::Registration;
 use utoipa::ToSchema;
 
-use super::schema::{AcceptedBody, accepted, link_token, organisation_name, token_invalid};
+use super::schema::{AcceptedBody, accepted, link_token, token_invalid};
 use crate::{
     chance, config,
     edge::{Problem, problem::ProblemBody, strict_json::FormJson},
@@ -22,7 +22,7 @@ use crate::{
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRegistration {
-    /// The organisation's name, 1 to 100 characters.
+    /// The organisation's name, 1 to 100 characters without a web address, because it stands in mails.
     organisation: String,
     #[schema(example = "ann@example.com")]
     email: String,
@@ -154,7 +154,7 @@ fn refuse_if_closed(plane: &ControlPlane) -> Result<(), Problem> {
 
 /// Everything that is wrong with a registration, or its parts.
 fn checked(new: NewRegistration) -> Result<(String, EmailAddress, Password), Problem> {
-    let org_name = organisation_name(&new.organisation, "/organisation");
+    let org_name = organisation_name::parse(&new.organisation, "/organisation");
     let email = EmailAddress::parse_field(&new.email);
     let password = match &email {
         Ok(email) => Password::parse(new.password, email),

@@ -5,7 +5,6 @@ use domain::{
     OrgId, UserId,
     account::{Role, SecretToken, TokenKind},
     error_code::ErrorCode,
-    fault::Fault,
 };
 use serde::Serialize;
 use store::members::{Member, Organisation};
@@ -13,9 +12,6 @@ use utoipa::ToSchema;
 
 use super::operators::Operators;
 use crate::edge::{Problem, words::MemberRole};
-
-/// How long an organisation's name may be.
-const ORGANISATION_NAME_MAX: usize = 100;
 
 /// Who is logged in, and where they belong.
 #[derive(Serialize, ToSchema)]
@@ -89,17 +85,4 @@ pub fn link_token(text: &str) -> Result<SecretToken, Problem> {
 /// One and the same answer for every link that does not work.
 pub fn token_invalid() -> Problem {
     Problem::new(ErrorCode::TokenInvalid, ErrorCode::TokenInvalid.summary())
-}
-
-/// An organisation's name without blanks around it.
-pub fn organisation_name(text: &str, pointer: &str) -> Result<String, Fault> {
-    let name = text.trim();
-    let chars = name.chars().count();
-    if (1..=ORGANISATION_NAME_MAX).contains(&chars) && !name.chars().any(char::is_control) {
-        return Ok(name.to_owned());
-    }
-    let detail = format!(
-        "The organisation's name must be 1 to {ORGANISATION_NAME_MAX} characters, none of them control characters."
-    );
-    Err(Fault::invalid(pointer, detail))
 }

@@ -174,7 +174,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.mails",
         "10/24h",
-        "Mails to one address, of all kinds and for all organisations together. Those beyond it are dropped and counted, and whoever asked is answered as ever.",
+        "Mails of one kind (registrations, new passwords, invitations, troubles of endpoints) to one address, for all organisations together. Those beyond it are dropped and counted, and whoever asked is answered as ever.",
     ),
     setting(
         "limits.key_writes",

@@ -9,8 +9,8 @@
 //! process that ends gives up what it holds. Whoever waits for a lost letter asks again. A letter that
 //! waits for its next try keeps nobody else's from being sent.
 //!
-//! One address gets so many mails a day (`limits.mails`), whoever causes them: people must not be
-//! flooded by us.
+//! One address gets so many mails of a kind a day (`limits.mails`), whoever causes them: people must not be
+//! flooded by us, and what strangers can cause must not use up what others need.
 
 mod post;
 mod retries;

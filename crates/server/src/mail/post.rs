@@ -39,8 +39,11 @@ pub enum Letter {
         registered_at: Timestamp,
         token: SecretToken,
     },
-    /// Somebody asked for a new password.
-    PasswordReset { email: EmailAddress },
+    /// Somebody asked for a new password, from this client address.
+    PasswordReset {
+        email: EmailAddress,
+        asked_from: String,
+    },
     /// Somebody was invited.
     Invitation {
         email: EmailAddress,
@@ -61,9 +64,19 @@ impl Letter {
     pub(super) fn email(&self) -> &EmailAddress {
         match self {
             Self::Registration { email, .. }
-            | Self::PasswordReset { email }
+            | Self::PasswordReset { email, .. }
             | Self::Invitation { email, .. }
             | Self::EndpointNotice { email, .. } => email,
+        }
+    }
+
+    /// What it is about, by which mails to an address are counted.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Registration { .. } => "registration",
+            Self::PasswordReset { .. } => "password reset",
+            Self::Invitation { .. } => "invitation",
+            Self::EndpointNotice { .. } => "endpoint notice",
         }
     }
 }

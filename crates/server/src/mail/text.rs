@@ -3,7 +3,7 @@
 
 use domain::{
     Timestamp,
-    account::{Role, SecretToken},
+    account::{Role, SecretToken, organisation_name},
 };
 
 use crate::config::PublicUrl;
@@ -22,11 +22,11 @@ pub(super) fn verify(
     token: &SecretToken,
 ) -> Text {
     let link = url.link("verify-email", token.reveal());
-    let token = token.reveal();
+    let (token, organisation) = (token.reveal(), called(org_name));
     Text {
         subject: "Confirm your e-mail address".to_owned(),
         body: format!(
-            "Somebody registered the organisation \"{org_name}\" with Watchbell under this address, \
+            "Somebody registered the organisation {organisation} with Watchbell under this address, \
              at {registered_at}.\n\n\
              If it was you, open this link within 24 hours and enter the password that you chose \
              then, to make the account:\n\n{link}\n\n\
@@ -70,11 +70,11 @@ pub(super) fn reset(url: &PublicUrl, token: &SecretToken) -> Text {
 /// To somebody who was invited and has no account yet.
 pub(super) fn invitation(url: &PublicUrl, org_name: &str, role: Role, token: &SecretToken) -> Text {
     let link = url.link("accept-invitation", token.reveal());
-    let token = token.reveal();
+    let (token, organisation) = (token.reveal(), called(org_name));
     Text {
         subject: "You are invited to Watchbell".to_owned(),
         body: format!(
-            "You are invited to join the organisation \"{org_name}\" on Watchbell as {role}.\n\n\
+            "You are invited to join the organisation {organisation} on Watchbell as {role}.\n\n\
              Open this link within 7 days to choose a password:\n\n{link}\n\n\
              Or call POST /v1/auth/accept-invitation with\n\
              {{\"token\": \"{token}\", \"password\": \"...\"}}.\n\n\
@@ -85,13 +85,23 @@ pub(super) fn invitation(url: &PublicUrl, org_name: &str, role: Role, token: &Se
 
 /// To somebody who was invited and has an account.
 pub(super) fn invited_with_account(org_name: &str) -> Text {
+    let organisation = called(org_name);
     Text {
         subject: "You are invited to Watchbell".to_owned(),
         body: format!(
-            "You are invited to join the organisation \"{org_name}\" on Watchbell, but this address \
+            "You are invited to join the organisation {organisation} on Watchbell, but this address \
              has an account already, and an account belongs to one organisation.\n\n\
              To join, be invited under another address, or first leave the organisation you are in.\n\n\
              Nobody but you was told that you have an account.\n"
         ),
+    }
+}
+
+/// The name of an organisation. One from before such names were refused is not made a link of.
+fn called(org_name: &str) -> String {
+    if organisation_name::is_link(org_name) {
+        "(its name has a web address in it)".to_owned()
+    } else {
+        format!("\"{org_name}\"")
     }
 }

@@ -125,10 +125,15 @@ impl Worker {
     async fn try_once(&self, parcel: &mut Parcel) -> Result<(), Failure> {
         if !parcel.is_counted {
             // Before it is written: what is not sent must not void the link that was.
-            let address = parcel.letter.email().digest();
-            if self.office.quotas.admit(MailTo, &address).await.is_err() {
+            let counted_as = self.counted_as(&parcel.letter).await?;
+            let quotas = &self.office.quotas;
+            if quotas.admit(MailTo, &counted_as).await.is_err() {
+                let kind = parcel.letter.kind();
                 count("dropped", 1);
-                tracing::warn!("an address got too many mails (limits.mails), one was dropped");
+                tracing::warn!(
+                    kind,
+                    "an address got too many mails (limits.mails), one was dropped"
+                );
                 return Ok(());
             }
             parcel.is_counted = true;
@@ -143,6 +148,22 @@ impl Worker {
         self.smtp.send(message.clone()).await?;
         count("sent", 1);
         Ok(())
+    }
+
+    /// Which mails it is counted among: those of its kind to its address. What somebody asks for from where they are
+    /// logged in is counted apart, so that strangers cannot use it up.
+    async fn counted_as(&self, letter: &Letter) -> Result<String, Failure> {
+        let (kind, address) = (letter.kind(), letter.email().digest());
+        let Letter::PasswordReset { email, asked_from } = letter else {
+            return Ok(format!("{kind} {address}"));
+        };
+        let (store, now) = (&self.office.store, self.office.clock.now());
+        let place = if store.is_at_home(email, asked_from, now).await? {
+            "at home"
+        } else {
+            "elsewhere"
+        };
+        Ok(format!("{kind} {place} {address}"))
     }
 
     /// `None` if there is nothing to say: nobody has the address that wants a new password.
@@ -161,7 +182,7 @@ impl Worker {
                 };
                 (email, text)
             }
-            Letter::PasswordReset { email } => {
+            Letter::PasswordReset { email, .. } => {
                 let token = SecretToken::new(TokenKind::Link, chance::bytes());
                 let now = self.office.clock.now();
                 let saved = self

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 use serde_json::json;
 use testkit::{MailSink, Stopwatch};
 
@@ -221,14 +221,13 @@ fn put_off_the_busy(listener: &TcpListener) {
 }
 
 #[tokio::test]
-async fn an_address_gets_only_so_many_mails_whoever_causes_them_and_nobody_can_tell() {
-    let town = Town::with(Deployment::new().with("LIMITS__MAILS", "3/1h"));
+async fn an_address_gets_only_so_many_mails_of_a_kind_whoever_causes_them_and_nobody_can_tell() {
+    let town = Town::with(Deployment::new().with("LIMITS__MAILS", "2/1h"));
     let (ann, eve) = (town.owner().await, town.owner().await);
     let (bob, other) = (town.stranger(), town.stranger());
-    ann.invite(&bob.email, "viewer").await;
     bob.register().await;
-    eve.invite(&bob.email, "viewer").await;
-    town.mail.wait_for(&bob.email, 3, DEADLINE).await;
+    bob.register().await;
+    town.mail.wait_for(&bob.email, 2, DEADLINE).await;
 
     let dropped = "watchbell_mails_total{outcome=\"dropped\"}";
     assert_eq!(metric(&ann, dropped).await, 0);
@@ -236,26 +235,62 @@ async fn an_address_gets_only_so_many_mails_whoever_causes_them_and_nobody_can_t
         looks(bob.register().await).await,
         looks(other.register().await).await
     );
+    testkit::eventually(DEADLINE, "one is dropped", async || {
+        metric(&ann, dropped).await == 1
+    })
+    .await;
+
+    // What strangers caused used up nothing of what others have to say.
+    ann.invite(&bob.email, "viewer").await;
+    eve.invite(&bob.email, "viewer").await;
+    town.mail.wait_for(&bob.email, 4, DEADLINE).await;
     eve.invite(&bob.email, "admin").await;
-    testkit::eventually(DEADLINE, "two are dropped", async || {
+    testkit::eventually(DEADLINE, "another is dropped", async || {
         metric(&ann, dropped).await == 2
     })
     .await;
     town.mail.wait_for(&other.email, 1, DEADLINE).await;
-    assert_eq!(town.mail.mails_to(&bob.email).len(), 3);
+    assert_eq!(town.mail.mails_to(&bob.email).len(), 4);
+}
 
-    // A mail that is dropped voids nothing: the link before it still works.
-    let reset = json!({"email": ann.email});
-    for number in 2..=3 {
-        ok(ann.post("/v1/auth/password-reset", &reset).await).await;
-        town.mail.wait_for(&ann.email, number, DEADLINE).await;
-    }
-    ok(ann.post("/v1/auth/password-reset", &reset).await).await;
-    testkit::eventually(DEADLINE, "the third is dropped", async || {
-        metric(&ann, dropped).await == 3
+#[tokio::test]
+async fn strangers_who_ask_for_somebodys_new_password_do_not_keep_them_from_one() {
+    let deployment = Deployment::new()
+        .with("HTTP__TRUSTED_PROXIES", "127.0.0.1/32")
+        .with("HTTP__CLIENT_IP_HEADER", "x-forwarded-for")
+        .with("LIMITS__MAILS", "2/1h");
+    let town = Town::with(deployment);
+    let ann = town.owner().await;
+    let wanted = json!({"email": ann.email});
+    let strangers_ask = async || {
+        let request = ann.request(Method::POST, "/v1/auth/password-reset");
+        let request = request.header("x-forwarded-for", "203.0.113.7");
+        let answer = request.json(&wanted).send().await.expect("an answer");
+        looks(answer).await
+    };
+    let taken = strangers_ask().await;
+    town.mail.wait_for(&ann.email, 2, DEADLINE).await;
+    strangers_ask().await;
+    town.mail.wait_for(&ann.email, 3, DEADLINE).await;
+    assert_eq!(strangers_ask().await, taken, "nobody can tell");
+    let dropped = "watchbell_mails_total{outcome=\"dropped\"}";
+    testkit::eventually(DEADLINE, "theirs is dropped", async || {
+        metric(&ann, dropped).await == 1
     })
     .await;
-    let token = town.mail.mails_to(&ann.email)[2].token();
+
+    // She asks from where she is logged in.
+    for number in 4..=5 {
+        ok(ann.post("/v1/auth/password-reset", &wanted).await).await;
+        town.mail.wait_for(&ann.email, number, DEADLINE).await;
+    }
+    // A mail that is dropped voids nothing: the link before it still works.
+    ok(ann.post("/v1/auth/password-reset", &wanted).await).await;
+    testkit::eventually(DEADLINE, "hers is dropped too", async || {
+        metric(&ann, dropped).await == 2
+    })
+    .await;
+    let token = town.mail.mails_to(&ann.email)[4].token();
     let chosen = json!({"token": token, "password": "a new and better password"});
     let confirmed = ann.post("/v1/auth/password-reset/confirm", &chosen).await;
     assert_eq!(confirmed.status(), StatusCode::NO_CONTENT);

@@ -56,3 +56,27 @@ async fn a_word_that_is_neither_open_nor_closed_stops_the_start() {
     let said = server.lines().join("\n");
     assert!(said.contains("registration"), "{said}");
 }
+
+#[tokio::test]
+async fn no_web_address_stands_in_the_name_of_an_organisation_nor_in_a_mail_because_of_one() {
+    let town = Town::start();
+    let eve = town.stranger();
+    let link = "Your account is locked: https://evil.example/login";
+    for name in [link, "evil.example", "See www.evil"] {
+        let body = json!({"organisation": name, "email": eve.email, "password": PASSWORD});
+        let refused = problem(eve.post("/v1/auth/register", &body).await, 422).await;
+        assert_eq!(refused["errors"][0]["pointer"], "/organisation");
+    }
+    let ann = town.owner().await;
+    let named = ann.patch("/v1/org", &json!({"name": link})).await;
+    assert_eq!(problem(named, 422).await["errors"][0]["pointer"], "/name");
+    let named = ann.patch("/v1/org", &json!({"name": "Acme Inc."})).await;
+    assert_eq!(named.status(), StatusCode::OK);
+
+    // A name from before.
+    let sql = format!("UPDATE organisations SET name = '{link}'");
+    town.deployment.sql(&sql);
+    ann.invite(&eve.email, "viewer").await;
+    let mail = town.mail.wait_for(&eve.email, 1, DEADLINE).await;
+    assert!(!mail.body.contains("evil"), "{}", mail.body);
+}
