@@ -117,7 +117,7 @@ test("somebody is invited by a link, gets another role and is removed; the organ
   await dialog.getByRole("button", { name: "Change the role" }).click();
   await member.getByText("viewer").waitFor();
   await member.getByRole("button", { name: "Remove" }).click();
-  await dialog.getByText("API keys made by it belong to the organisation").waitFor();
+  await dialog.getByText("No API key that works was made by it").waitFor();
   await picture(page, "members-remove");
   await dialog.getByRole("button", { name: "Remove" }).click();
   await member.waitFor({ state: "detached" });

@@ -1,8 +1,9 @@
 // Another role for a member, and farewell to one.
-import { Button, Modal, Text } from "@mantine/core";
+import { Button, Checkbox, Modal, Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { notifications } from "@mantine/notifications";
 import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
 import { useAddress } from "../address";
 import { answer, api, type Body } from "../api/client";
 import { queries, useMayManage, useMe } from "../api/queries";
@@ -67,11 +68,13 @@ function Remove({ member, close, done }: DialogProps) {
   const me = useMe().user;
   const navigate = useNavigate();
   const isMyself = member.id === me.id;
+  const [keepsKeys, setKeepsKeys] = useState(false);
+  const params = { path: { id: member.id }, query: { keep_keys: keepsKeys } };
   return (
     <Confirm
       title={isMyself ? "Leave the organisation?" : `Remove ${member.email}?`}
       action={isMyself ? "Leave" : "Remove"}
-      act={() => answer(api.DELETE("/v1/members/{id}", { params: { path: { id: member.id } } }))}
+      act={() => answer(api.DELETE("/v1/members/{id}", { params }))}
       done={() => {
         if (!isMyself) return done(`${member.email} is removed.`);
         leave(navigate);
@@ -82,9 +85,24 @@ function Remove({ member, close, done }: DialogProps) {
         {isMyself
           ? "Your account and your sessions end"
           : `The account and all sessions of ${member.email} end`}{" "}
-        at once, and so do invitations made by it. API keys made by it belong to the organisation and go on:
-        revoke those that should not.
+        at once, and so do invitations made by it. {keysOf(member)}
       </Text>
+      {member.api_keys > 0 && (
+        <Checkbox
+          mt="sm"
+          label="Keep these keys"
+          description="For agents that need them. Who made a key may know its text: rotate it soon."
+          checked={keepsKeys}
+          onChange={(event) => setKeepsKeys(event.currentTarget.checked)}
+        />
+      )}
     </Confirm>
   );
+}
+
+function keysOf({ api_keys }: Member): string {
+  if (api_keys === 0) return "No API key that works was made by it.";
+  return api_keys === 1
+    ? "The API key made by it is revoked, so that what uses it is refused."
+    : `The ${api_keys} API keys made by it are revoked, so that what uses them is refused.`;
 }

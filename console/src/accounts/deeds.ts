@@ -54,7 +54,7 @@ const TELLERS: Record<string, Teller> = {
   "member.remove": (about, event) =>
     about("user_id") === event.agent_id
       ? { did: "left the organisation" }
-      : { did: `removed ${about("email")} (${about("role")})` },
+      : { did: `removed ${about("email")} (${about("role")})`, more: keys(about) },
   "invitation.create": (about) => ({ did: `invited ${about("email")} as ${about("role")}` }),
   "invitation.revoke": (about) => ({ did: `revoked the invitation of ${about("email")}` }),
   "invitation.accept": (about) => ({ did: `joined as ${about("role")}` }),
@@ -98,6 +98,13 @@ export function placeOf({ metadata }: OwnEvent): string | undefined {
 function textOf(value: unknown): string {
   if (Array.isArray(value)) return value.join(", ");
   return value === undefined || value === null ? "" : String(value);
+}
+
+/** What became of the keys that somebody made who was removed. */
+function keys(about: (field: string) => string): string | undefined {
+  const [revoked, kept] = [about("api_keys_revoked"), about("api_keys_kept")].map(Number);
+  if (revoked) return `with ${revoked} API ${revoked === 1 ? "key" : "keys"}`;
+  return kept ? `and kept ${kept} API ${kept === 1 ? "key" : "keys"} of theirs` : undefined;
 }
 
 function scopes(text: string): string | undefined {

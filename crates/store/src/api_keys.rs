@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::{
     Error, Store,
     account_changes::{Hand, note},
-    members::locked_role,
+    members::{lock_organisation, locked_role},
     outbox::{self, OutboxEntry},
     page::Page,
     times::{from_database, to_database},
@@ -132,6 +132,8 @@ impl Store {
         announcements: impl FnOnce(Timestamp) -> [OutboxEntry; 2],
     ) -> Result<KeyChange, Error> {
         let mut transaction = self.pool.begin().await?;
+        // The organisation before its key, as when a member is removed: in the other order the two would wait for each other.
+        lock_organisation(&mut transaction, successor.org).await?;
         let ends_at: Option<OffsetDateTime> = sqlx::query_scalar(
             "UPDATE api_keys SET expires_at = least(expires_at, $3), replaced_by = $5
              WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL AND replaced_by IS NULL
@@ -235,6 +237,25 @@ impl Store {
         Ok(Page::from_rows(keys, limit, |key: &KeyRow| key.id))
     }
 
+    /// How many keys that work a person made.
+    pub async fn keys_made_by(
+        &self,
+        org: OrgId,
+        maker: UserId,
+        now: Timestamp,
+    ) -> Result<u64, Error> {
+        let keys: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM api_keys
+             WHERE org_id = $1 AND created_by = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3)",
+        )
+        .bind(org.uuid())
+        .bind(maker.uuid())
+        .bind(to_database(now))
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(u64::try_from(keys).unwrap_or(0))
+    }
+
     /// Notes when keys were last used. A later time that is known already stays.
     pub async fn note_keys_used(
         &self,
@@ -261,6 +282,60 @@ impl Store {
         .await?;
         Ok(())
     }
+}
+
+/// A key that somebody made, as its end is told.
+#[derive(FromRow)]
+pub(crate) struct Made {
+    id: Uuid,
+    hash: String,
+    name: String,
+    hint: Option<String>,
+}
+
+/// The keys that work and that a person made. They stay as they are until the transaction ends.
+pub(crate) async fn made_by(
+    transaction: &mut Transaction<'_, Postgres>,
+    org: OrgId,
+    maker: UserId,
+    now: Timestamp,
+) -> Result<Vec<Made>, Error> {
+    // In the order in which uses are noted.
+    Ok(sqlx::query_as(
+        "SELECT id, hash, name, hint FROM api_keys
+         WHERE org_id = $1 AND created_by = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3)
+         ORDER BY id FOR UPDATE",
+    )
+    .bind(org.uuid())
+    .bind(maker.uuid())
+    .bind(to_database(now))
+    .fetch_all(&mut **transaction)
+    .await?)
+}
+
+/// Revokes the keys that work and that a person made; returns how many. At most [`KEYS_MAX`], and few in practice.
+pub(crate) async fn revoke_keys_of(
+    transaction: &mut Transaction<'_, Postgres>,
+    hand: Hand,
+    maker: UserId,
+    announcement: impl Fn(&KeyHash) -> OutboxEntry,
+) -> Result<usize, Error> {
+    let keys = made_by(transaction, hand.org, maker, hand.at).await?;
+    let ids: Vec<Uuid> = keys.iter().map(|key| key.id).collect();
+    sqlx::query("UPDATE api_keys SET revoked_at = $3 WHERE org_id = $1 AND id = ANY($2)")
+        .bind(hand.org.uuid())
+        .bind(ids)
+        .bind(to_database(hand.at))
+        .execute(&mut **transaction)
+        .await?;
+    for key in &keys {
+        let (id, name, hint) = (KeyId::from_uuid(key.id), &key.name, &key.hint);
+        let details = json!({"key_id": id, "name": name, "hint": hint});
+        note(transaction, hand, What::KeyRevoked, details).await?;
+        let announcement = announcement(&KeyHash::from_text(&key.hash));
+        outbox::enqueue(transaction, &announcement).await?;
+    }
+    Ok(keys.len())
 }
 
 /// Whether the organisation may have one more key. Who makes keys holds its lock, so that of two that ask

@@ -5,7 +5,7 @@
 
 use domain::{
     OrgId, Timestamp, UserId,
-    account::{EmailAddress, Role, change::What},
+    account::{EmailAddress, KeyHash, Role, change::What},
 };
 use serde_json::json;
 use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
@@ -14,6 +14,8 @@ use uuid::Uuid;
 use crate::{
     Error, Store,
     account_changes::{Hand, note},
+    api_keys::{made_by, revoke_keys_of},
+    outbox::OutboxEntry,
     page::Page,
     sessions::{IDLE_MAX, role},
     times::{from_database, to_database},
@@ -47,6 +49,21 @@ pub struct Organisation {
     pub created_at: Timestamp,
 }
 
+/// A member as lists show them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedMember {
+    pub member: Member,
+    /// How many API keys that work they made.
+    pub api_keys: u64,
+}
+
+/// What becomes of the API keys that a member made when they are removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TheirKeys {
+    Revoked,
+    Kept,
+}
+
 /// Why a change of the members was not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
@@ -64,6 +81,13 @@ struct MemberRow {
     email: String,
     role: String,
     created_at: OffsetDateTime,
+}
+
+#[derive(FromRow)]
+struct ListedRow {
+    api_keys: i64,
+    #[sqlx(flatten)]
+    member: MemberRow,
 }
 
 #[derive(FromRow)]
@@ -191,20 +215,27 @@ impl Store {
         org: OrgId,
         before: Option<UserId>,
         limit: u32,
-    ) -> Result<Page<Member, UserId>, Error> {
-        let rows: Vec<MemberRow> = sqlx::query_as(
-            "SELECT id, email, role, created_at FROM users
-             WHERE org_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+        now: Timestamp,
+    ) -> Result<Page<ListedMember, UserId>, Error> {
+        // The keys are looked at once for all members: an organisation has 10,000 that work at most.
+        let rows: Vec<ListedRow> = sqlx::query_as(
+            "SELECT u.id, u.email, u.role, u.created_at, coalesce(made.api_keys, 0) AS api_keys
+             FROM users u LEFT JOIN (
+                 SELECT created_by, count(*) AS api_keys FROM api_keys
+                 WHERE org_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $4)
+                 GROUP BY created_by) made ON made.created_by = u.id
+             WHERE u.org_id = $1 AND u.id < $2 ORDER BY u.id DESC LIMIT $3",
         )
         .bind(org.uuid())
         .bind(before.map_or(Uuid::max(), UserId::uuid))
         .bind(i64::from(limit) + 1)
+        .bind(to_database(now))
         .fetch_all(&self.pool)
         .await?;
-        let members = rows.into_iter().map(Member::try_from);
+        let members = rows.into_iter().map(ListedMember::try_from);
         let members = members.collect::<Result<_, _>>()?;
-        Ok(Page::from_rows(members, limit, |member: &Member| {
-            member.user
+        Ok(Page::from_rows(members, limit, |one: &ListedMember| {
+            one.member.user
         }))
     }
 
@@ -245,12 +276,15 @@ impl Store {
         Ok(Ok(Member { role, ..found }))
     }
 
-    /// Removes a member with their sessions, links and invitations. Anybody may remove themself.
+    /// Removes a member with their sessions, links and invitations, and how many keys ended with them. Anybody may remove
+    /// themself.
     pub async fn remove_member(
         &self,
         hand: Hand,
         member: UserId,
-    ) -> Result<Result<(), Refused>, Error> {
+        keys: TheirKeys,
+        key_gone: impl Fn(&KeyHash) -> OutboxEntry,
+    ) -> Result<Result<usize, Refused>, Error> {
         let org = hand.org;
         let mut transaction = self.pool.begin().await?;
         let (by, found) = match locked(&mut transaction, hand, member).await? {
@@ -270,11 +304,24 @@ impl Store {
             .bind(member.uuid())
             .execute(&mut *transaction)
             .await?;
+        let (revoked, kept) = match keys {
+            TheirKeys::Revoked => {
+                let revoked = revoke_keys_of(&mut transaction, hand, member, key_gone).await?;
+                (revoked, 0)
+            }
+            TheirKeys::Kept => (
+                0,
+                made_by(&mut transaction, org, member, hand.at).await?.len(),
+            ),
+        };
         let role = found.role.as_str();
-        let details = json!({"user_id": member, "email": found.email, "role": role});
+        let details = json!({
+            "user_id": member, "email": found.email, "role": role,
+            "api_keys_revoked": revoked, "api_keys_kept": kept,
+        });
         note(&mut transaction, hand, What::MemberRemoved, details).await?;
         transaction.commit().await?;
-        Ok(Ok(()))
+        Ok(Ok(revoked))
     }
 }
 
@@ -325,7 +372,7 @@ pub(crate) async fn locked_role(
 }
 
 /// Lets one change of an organisation's people and keys happen after the other; rules go on.
-async fn lock_organisation(
+pub(crate) async fn lock_organisation(
     transaction: &mut Transaction<'_, Postgres>,
     org: OrgId,
 ) -> Result<(), Error> {
@@ -364,6 +411,17 @@ async fn drop_invitations_by(
         .execute(&mut **transaction)
         .await?;
     Ok(())
+}
+
+impl TryFrom<ListedRow> for ListedMember {
+    type Error = Error;
+
+    fn try_from(row: ListedRow) -> Result<Self, Error> {
+        Ok(Self {
+            member: Member::try_from(row.member)?,
+            api_keys: u64::try_from(row.api_keys).unwrap_or(0),
+        })
+    }
 }
 
 impl TryFrom<MemberRow> for Member {

@@ -1,18 +1,28 @@
 //! `/v1/members`: the people of an organisation, and what part each plays.
 
-use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
-use domain::{Timestamp, UserId, account::Role, error_code::ErrorCode};
+use axum::{
+    Json as JsonAnswer,
+    extract::{FromRequestParts, State},
+    http::{StatusCode, request::Parts},
+};
+use domain::{
+    Timestamp, UserId,
+    account::{KeyHash, Role},
+    error_code::ErrorCode,
+};
+use journal::config::Change;
 use serde::{Deserialize, Serialize};
-use store::members::{Member as MemberRow, Refused};
-use utoipa::ToSchema;
+use store::members::{ListedMember, Member as MemberRow, Refused, TheirKeys};
+use utoipa::{IntoParams, ToSchema};
 
 use super::tell::tell;
 use crate::{
+    announce,
     edge::{
         Problem,
         caller::{Admin, Anybody, Member},
         problem::Refusals,
-        read::{IdInPath, Json, PageParams, PageWanted, cursor},
+        read::{self, IdInPath, Json, PageParams, PageWanted, cursor},
         words::MemberRole,
     },
     planes::ControlPlane,
@@ -29,6 +39,8 @@ pub struct MemberBody {
     role: Role,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
+    /// How many API keys that work they made, which end if they are removed.
+    api_keys: u64,
 }
 
 /// One page of members.
@@ -47,6 +59,15 @@ pub struct MemberChange {
     role: Role,
 }
 
+/// How a member is removed.
+#[derive(Clone, Copy, Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct RemovalParams {
+    /// Whether the API keys that they made go on (false). They may know their texts.
+    #[param(rename = "keep_keys", required = false)]
+    keeps_keys: bool,
+}
+
 /// Lists the members, newest first.
 #[utoipa::path(
     get, path = "/v1/members", tag = "accounts", security(("session" = [])), params(PageParams),
@@ -62,9 +83,10 @@ pub async fn list(
 ) -> Result<JsonAnswer<MemberPage>, Problem> {
     let page = plane
         .store
-        .list_members(member.org, page.before, page.limit)
+        .list_members(member.org, page.before, page.limit, plane.clock.now())
         .await?;
-    let data = page.rows.into_iter().map(MemberBody::from).collect();
+    let body = |one: ListedMember| MemberBody::new(one.member, one.api_keys);
+    let data = page.rows.into_iter().map(body).collect();
     Ok(JsonAnswer(MemberPage {
         data,
         next_cursor: page.next.as_ref().map(cursor),
@@ -87,19 +109,23 @@ pub async fn change(
     IdInPath(id): IdInPath<UserId>,
     Json(change): Json<MemberChange>,
 ) -> Result<JsonAnswer<MemberBody>, Problem> {
+    let now = plane.clock.now();
     let changed = plane
         .store
-        .change_role(by.hand(plane.clock.now()), id, change.role)
+        .change_role(by.hand(now), id, change.role)
         .await?
         .map_err(|refused| refusal(refused, "member"))?;
     tell(&plane, by.org).await;
-    Ok(JsonAnswer(MemberBody::from(changed)))
+    let api_keys = plane.store.keys_made_by(by.org, id, now).await?;
+    Ok(JsonAnswer(MemberBody::new(changed, api_keys)))
 }
 
-/// Removes a member and ends their sessions; for admins and owners, and for oneself.
+/// Removes a member, ends their sessions and revokes the API keys that they made; for admins and owners, and for oneself.
+///
+/// Keys that agents need go on with `keep_keys=true`; rotate them soon, because who made them may know their texts.
 #[utoipa::path(
     delete, path = "/v1/members/{id}", tag = "accounts", security(("session" = [])),
-    params(("id" = String, Path, description = "The member's id")),
+    params(("id" = String, Path, description = "The member's id"), RemovalParams),
     responses(
         (status = 204, description = "Removed"),
         Refusals,
@@ -109,14 +135,57 @@ pub async fn remove(
     State(plane): State<ControlPlane>,
     by: Member<Anybody>,
     IdInPath(id): IdInPath<UserId>,
+    wanted: RemovalParams,
 ) -> Result<StatusCode, Problem> {
-    plane
+    let keys = if wanted.keeps_keys {
+        TheirKeys::Kept
+    } else {
+        TheirKeys::Revoked
+    };
+    let gone = |hash: &KeyHash| announce::entry(Change::key_gone(hash));
+    let revoked = plane
         .store
-        .remove_member(by.hand(plane.clock.now()), id)
+        .remove_member(by.hand(plane.clock.now()), id, keys, gone)
         .await?
         .map_err(|refused| refusal(refused, "member"))?;
+    let known = if revoked == 0 {
+        Ok(())
+    } else {
+        plane
+            .announce(|| {
+                format!(
+                    "The member {id} is removed, but nodes go on taking the keys they made ({revoked}) until the journal is back."
+                )
+            })
+            .await
+    };
     tell(&plane, by.org).await;
+    known?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for RemovalParams {
+    type Rejection = Problem;
+
+    /// `keep_keys` at most once, and nothing else: a misspelt parameter would silently revoke.
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let mut keep_keys = None;
+        for (name, value) in read::pairs(parts, state).await? {
+            match name.as_str() {
+                "keep_keys" => read::once(&name, &mut keep_keys, value)?,
+                _ => return Err(read::unknown_parameter(&name, &["keep_keys"])),
+            }
+        }
+        let keeps_keys = match keep_keys.as_deref() {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => {
+                let detail = "`keep_keys` must be `true` or `false`.";
+                return Err(Problem::parameter("keep_keys", detail));
+            }
+        };
+        Ok(Self { keeps_keys })
+    }
 }
 
 /// Why what was asked about `what` was not done.
@@ -131,13 +200,14 @@ pub(super) fn refusal(refused: Refused, what: &str) -> Problem {
     }
 }
 
-impl From<MemberRow> for MemberBody {
-    fn from(member: MemberRow) -> Self {
+impl MemberBody {
+    fn new(member: MemberRow, api_keys: u64) -> Self {
         Self {
             id: member.user,
             email: member.email,
             role: member.role,
             created_at: member.created_at,
+            api_keys,
         }
     }
 }

@@ -273,6 +273,48 @@ async fn who_is_removed_while_their_request_is_on_its_way_makes_no_key() {
 }
 
 #[tokio::test]
+async fn who_is_removed_leaves_no_key_behind_unless_it_is_asked_for() {
+    let town = Town::start();
+    let ann = town.owner().await;
+    let wanted = json!({"name": "Theirs", "scopes": ["rules:read"]});
+    let is_taken = async |key: &Customer| key.get("/v1/alert-rules").await.status() == 200;
+    let mine = with_key(&town.base_url, &make(&ann, &wanted).await);
+    for (query, keys_end) in [
+        ("", true),
+        ("?keep_keys=false", true),
+        ("?keep_keys=true", false),
+    ] {
+        let bob = town.invited(&ann, "admin").await;
+        let (bob_id, _) = bob.ids().await;
+        let made = make(&bob, &wanted).await;
+        let over = make(&bob, &wanted).await;
+        bob.delete(&format!("/v1/api-keys/{}", id(&over))).await;
+        let theirs = with_key(&town.base_url, &made);
+        let members = ann.get_json("/v1/members").await;
+        let of_bob = &members["data"][0];
+        assert_eq!(of_bob["id"], bob_id.as_str());
+        assert_eq!(of_bob["api_keys"], 1, "one that works");
+        assert_eq!(members["data"][1]["api_keys"], 1, "{members}");
+
+        let member = format!("/v1/members/{bob_id}{query}");
+        assert_eq!(ann.delete(&member).await.status(), 204, "{query}");
+        if keys_end {
+            let end = async || !is_taken(&theirs).await;
+            eventually(DEADLINE, "the key is refused", end).await;
+        }
+        let shown = format!("/v1/api-keys/{}", id(&made));
+        let revoked_at = &ann.get_json(&shown).await["revoked_at"];
+        assert_eq!(revoked_at.is_null(), !keys_end, "{query}");
+        assert_eq!(is_taken(&theirs).await, !keys_end, "{query}");
+        assert!(is_taken(&mine).await, "hers are left alone");
+    }
+    let misspelt = "/v1/members/usr_01jcq3k5m8e9ratvw2x4y6z8ab?keep_key=true";
+    problem(ann.delete(misspelt).await, 400).await;
+    let unclear = "/v1/members/usr_01jcq3k5m8e9ratvw2x4y6z8ab?keep_keys=yes";
+    problem(ann.delete(unclear).await, 400).await;
+}
+
+#[tokio::test]
 async fn a_key_ends_when_it_says_so() {
     let deployment = Deployment::new();
     let mut server = deployment.serve("api,index");

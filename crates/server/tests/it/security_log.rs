@@ -84,6 +84,8 @@ async fn changes_of_members_invitations_and_the_name_are_told() {
     for role in ["admin", "admin"] {
         ok(ann.patch(&member, &json!({"role": role})).await).await;
     }
+    let wanted = json!({"name": "Bob's", "scopes": ["events:read"]});
+    let key = ok(bob.post("/v1/api-keys", &wanted).await).await;
     ok(ann.patch("/v1/org", &json!({"name": "Acme & Sons"})).await).await;
     let invitation = ann.invite("carol@example.com", "viewer").await;
     let invitation = invitation["id"].as_str().expect("an id");
@@ -110,6 +112,7 @@ async fn changes_of_members_invitations_and_the_name_are_told() {
     let metadata = |place: usize| &events[place]["metadata"];
     assert_eq!(metadata(0)["user_id"], bob_id.as_str());
     assert_eq!(metadata(0)["role"], "admin");
+    assert_eq!(metadata(0)["api_keys_revoked"], 1);
     assert_eq!(metadata(1)["invitation_id"], invitation);
     assert_eq!(metadata(1)["email"], "carol@example.com");
     assert_eq!(metadata(3)["before"], "Acme");
@@ -119,6 +122,12 @@ async fn changes_of_members_invitations_and_the_name_are_told() {
     assert_eq!(metadata(4)["after"], "admin");
     assert_eq!(metadata(5)["role"], "viewer");
     assert_eq!(metadata(6)["email"], bob.email.as_str());
+
+    let keys = told(&ann, "key_rotation", 2).await;
+    let revoked = ("api_key.revoke", "success", ann_id);
+    let made = ("api_key.create", "success", bob_id.as_str());
+    assert_eq!(gist(&keys), [revoked, made]);
+    assert_eq!(keys[0]["metadata"]["key_id"], key["id"]);
 }
 
 #[tokio::test]
