@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use super::{
     members::refusal,
+    operators::Operators,
     password_reset::PasswordChosen,
     schema::{link_token, token_invalid},
     tell::tell,
@@ -89,6 +90,7 @@ pub async fn create(
 ) -> Result<(StatusCode, JsonAnswer<InvitationBody>), Problem> {
     let email =
         EmailAddress::parse_field(&new.email).map_err(|fault| Problem::invalid(vec![fault]))?;
+    Operators::refuse_unproven(&plane, &email)?;
     let organisation = plane
         .store
         .organisation(by.org)
@@ -192,6 +194,7 @@ pub async fn accept(
         .invitation_for(&token, plane.clock.now())
         .await?
         .ok_or_else(token_invalid)?;
+    Operators::refuse_unproven(&plane, &email)?;
     let password =
         Password::parse(chosen.password, &email).map_err(|fault| Problem::invalid(vec![fault]))?;
     let hash = plane.passwords.hash(password).await?;

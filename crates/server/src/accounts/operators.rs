@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use domain::account::EmailAddress;
+use domain::{account::EmailAddress, error_code::ErrorCode};
 
-use crate::config::Accounts;
+use crate::{config::Accounts, edge::Problem, planes::ControlPlane};
 
 /// The people of `accounts.operators`. Cheap to clone.
 #[derive(Clone)]
@@ -19,6 +19,19 @@ impl Operators {
         };
         let addresses: anyhow::Result<Vec<_>> = settings.operators.iter().map(address).collect();
         Ok(Self(addresses?.into()))
+    }
+
+    /// Refuses to make an account under the address of one of them where nobody proves by mail that it is theirs: whoever
+    /// came first would be the operator. The same whether there is such an account or not.
+    pub fn refuse_unproven(plane: &ControlPlane, email: &EmailAddress) -> Result<(), Problem> {
+        if plane.post.is_some() || !plane.operators.include(email.as_str()) {
+            return Ok(());
+        }
+        Err(Problem::new(
+            ErrorCode::Forbidden,
+            "This address is of somebody who runs this server (`accounts.operators`), which sends no mail to prove it. \
+             Their account is made by `watchbell admin create-org`.",
+        ))
     }
 
     /// Whether the person with this address is one of them. Accounts keep addresses as we compare them.

@@ -10,7 +10,10 @@ use serde::Deserialize;
 use store::registrations::Registration;
 use utoipa::ToSchema;
 
-use super::schema::{AcceptedBody, accepted, link_token, token_invalid};
+use super::{
+    operators::Operators,
+    schema::{AcceptedBody, accepted, link_token, token_invalid},
+};
 use crate::{
     chance, config,
     edge::{Problem, problem::ProblemBody, strict_json::FormJson},
@@ -57,6 +60,7 @@ pub async fn register(
 ) -> Result<(StatusCode, JsonAnswer<AcceptedBody>), Problem> {
     refuse_if_closed(&plane)?;
     let (org_name, email, password) = checked(new)?;
+    Operators::refuse_unproven(&plane, &email)?;
     let registration = Registration {
         org_name,
         email,

@@ -304,7 +304,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "accounts.operators",
         "none",
-        "The addresses of people who run this deployment; in the environment separated by commas. They see the system page (`GET /v1/system`), which tells of all organisations. Without a mail server let them register before you name them: nobody proves then that an address is theirs.",
+        "The addresses of people who run this deployment; in the environment separated by commas. They see the system page (`GET /v1/system`), which tells of all organisations. Without a mail server nobody proves that an address is theirs: then nobody can register or be invited under it, and `watchbell admin create-org` makes their account.",
     ),
     setting(
         "console.enabled",

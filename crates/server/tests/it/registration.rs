@@ -80,3 +80,61 @@ async fn no_web_address_stands_in_the_name_of_an_organisation_nor_in_a_mail_beca
     let mail = town.mail.wait_for(&eve.email, 1, DEADLINE).await;
     assert!(!mail.body.contains("evil"), "{}", mail.body);
 }
+
+#[tokio::test]
+async fn without_mail_nobody_takes_an_operators_address_by_coming_first() {
+    let address = "ops@example.com";
+    let deployment = Deployment::new().with("ACCOUNTS__OPERATORS", address);
+    let mut server = deployment.serve("api");
+    let base_url = server.url(DEADLINE);
+    let eve = Person::founder(&base_url).await;
+    let taken = || Person {
+        email: "OPS@Example.com".to_owned(),
+        ..Person::at(&base_url)
+    };
+    assert_eq!(
+        problem(taken().register().await, 403).await["code"],
+        "FORBIDDEN"
+    );
+    let invitation = json!({"email": address, "role": "owner"});
+    problem(eve.post("/v1/invitations", &invitation).await, 403).await;
+    assert_eq!(deployment.sql("SELECT count(*) FROM users"), "1");
+
+    let operator = Person::made_by_command(&deployment, &base_url, address).await;
+    assert_eq!(operator.get_json("/v1/me").await["user"]["operator"], true);
+    problem(taken().register().await, 403).await;
+}
+
+#[tokio::test]
+async fn an_invitation_from_before_makes_no_operator_without_mail() {
+    let deployment = Deployment::new();
+    let mut server = deployment.serve("api");
+    let eve = Person::founder(&server.url(DEADLINE)).await;
+    let invitation = eve.invite("ops@example.com", "viewer").await;
+    let link = invitation["link"].as_str().expect("a link").to_owned();
+    let (_, token) = link.split_once("#token=").expect("a token");
+    drop(server);
+
+    let deployment = deployment.with("ACCOUNTS__OPERATORS", "ops@example.com");
+    let mut server = deployment.serve("api");
+    let stranger = Person::at(&server.url(DEADLINE));
+    let chosen = json!({"token": token, "password": PASSWORD});
+    let accepted = stranger.post("/v1/auth/accept-invitation", &chosen).await;
+    problem(accepted, 403).await;
+    assert_eq!(deployment.sql("SELECT count(*) FROM users"), "1");
+}
+
+#[tokio::test]
+async fn with_mail_an_operator_registers_like_everybody() {
+    let deployment = Deployment::new().with("ACCOUNTS__OPERATORS", "Op@Example.com, eve@b.example");
+    let town = Town::with(deployment);
+    let mut operator = Person {
+        email: "op@example.com".to_owned(),
+        ..town.stranger()
+    };
+    assert_eq!(operator.register().await.status(), StatusCode::ACCEPTED);
+    let mail = town.mail.wait_for(&operator.email, 1, DEADLINE).await;
+    operator.verify(&mail.token()).await;
+    let said = operator.log_in(PASSWORD).await;
+    assert_eq!(said["user"]["operator"], true);
+}

@@ -5,16 +5,12 @@ use testkit::eventually;
 
 use crate::deployment::{DEADLINE, Deployment, Running, event, http, ok};
 use crate::errors::problem;
-use crate::people::{PASSWORD, Person, Town};
+use crate::people::{Person, Town};
 
 const OPERATOR: &str = "op@example.com";
 
-async fn operator(base_url: &str) -> Person {
-    let mut operator = Person::at(base_url);
-    operator.email = OPERATOR.to_owned();
-    operator.register().await;
-    operator.log_in(PASSWORD).await;
-    operator
+async fn operator(deployment: &Deployment, base_url: &str) -> Person {
+    Person::made_by_command(deployment, base_url, OPERATOR).await
 }
 
 #[tokio::test]
@@ -48,9 +44,7 @@ async fn people_are_told_whether_they_are_operators() {
     let deployment = Deployment::new().with("ACCOUNTS__OPERATORS", "Op@Example.com, eve@b.example");
     let mut server = deployment.serve("api");
     let base_url = server.url(DEADLINE);
-    let mut operator = operator(&base_url).await;
-    let said = operator.log_in(PASSWORD).await;
-    assert_eq!(said["user"]["operator"], true);
+    let operator = operator(&deployment, &base_url).await;
     let me = operator.get_json("/v1/me").await;
     assert_eq!(me["user"]["operator"], true);
 
@@ -69,7 +63,8 @@ async fn only_operators_see_how_the_deployment_is() {
     assert_eq!(refused["code"], "FORBIDDEN");
     problem(running.customer.get("/v1/system").await, 403).await;
 
-    let said = operator(base_url).await.get_json("/v1/system").await;
+    let operator = operator(&running.deployment, base_url).await;
+    let said = operator.get_json("/v1/system").await;
     assert_eq!(said["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(said["roles"], json!(["api", "index", "match", "deliver"]));
     assert_eq!(said["pending_migrations"], 0);
@@ -90,7 +85,7 @@ async fn an_operator_sees_how_far_the_journal_is_applied_and_what_was_put_aside(
     let deployment = Deployment::new().with("ACCOUNTS__OPERATORS", OPERATOR);
     let mut api = deployment.serve("api");
     let customer = deployment.customer(&mut api);
-    let operator = operator(&customer.base_url).await;
+    let operator = operator(&deployment, &customer.base_url).await;
     deployment.sql(
         "ALTER TABLE audit_events ADD CONSTRAINT no_poison CHECK (agent_id <> 'poison') NOT VALID",
     );
@@ -143,7 +138,7 @@ async fn without_postgres_nobody_is_known_and_so_nobody_is_told() {
     let (mut postgres, deployment) = Deployment::on_own_postgres();
     let deployment = deployment.with("ACCOUNTS__OPERATORS", OPERATOR);
     let mut api = deployment.serve("api");
-    let operator = operator(&api.url(DEADLINE)).await;
+    let operator = operator(&deployment, &api.url(DEADLINE)).await;
     operator.get_json("/v1/system").await;
     postgres.stop();
     problem(operator.get("/v1/system").await, 503).await;
