@@ -1,7 +1,8 @@
 // Keys, members, sessions and the security log: what admins and owners look after.
 import { expect, inject, test } from "vitest";
 import { expectAccessible, expectNoSidewaysScroll, leave, picture, useBrowser, visit } from "./browser";
-import { newOrganisation } from "./organisation";
+import { newOrganisation, register } from "./organisation";
+import { login } from "./server";
 import { expectEveryState } from "./states";
 
 useBrowser();
@@ -147,6 +148,26 @@ test("one's own sessions are listed, this one marked, and another one is ended",
   await other.getByRole("button", { name: "End" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "End the session" }).click();
   await expect.poll(() => page.locator("tr", { hasText: "curl" }).count()).toBe(before - 1);
+  await leave(seen);
+});
+
+test("one changes one's own password, and stays signed in here alone", async () => {
+  const { base_url } = inject("demo");
+  const { email, password, session } = await register("Careful");
+  const other = await login(base_url, email, password);
+  const seen = await visit("/sessions", { session });
+  const { page } = seen;
+  await expect.poll(() => page.locator("[data-current]").count()).toBe(2);
+  await page.getByLabel(/^The one you have/).fill("a guess of somebody else");
+  await page.getByLabel(/^A new one/).fill("a new and better password");
+  await page.getByRole("button", { name: "Change the password" }).click();
+  await page.getByText("is not the password that you have").waitFor();
+  await expectAccessible(page);
+  await page.getByLabel(/^The one you have/).fill(password);
+  await page.getByRole("button", { name: "Change the password" }).click();
+  await expect.poll(() => page.locator("[data-current]").count()).toBe(1);
+  const me = await fetch(`${base_url}/v1/me`, { headers: { Cookie: `${other.name}=${other.value}` } });
+  expect(me.status).toBe(401);
   await leave(seen);
 });
 

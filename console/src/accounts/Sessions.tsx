@@ -11,9 +11,9 @@ import { Confirm } from "../parts/Confirm";
 import { Mark } from "../parts/Mark";
 import { Page } from "../parts/Page";
 import { Stacked } from "../parts/Stacked";
-import { To } from "../parts/To";
 import { When } from "../parts/When";
 import { one } from "../search";
+import { ChangePassword } from "./ChangePassword";
 import { deviceOf } from "./devices";
 import { leave } from "./login";
 
@@ -27,15 +27,7 @@ export default function Sessions() {
   return (
     <Page
       title="Sessions"
-      lead={
-        <>
-          Where you are signed in. You do not know one of them? End it, then{" "}
-          <To path="/forgot-password" underline="always">
-            choose a new password
-          </To>
-          , which ends all of them.
-        </>
-      }
+      lead="Where you are signed in. You do not know one of them? Change your password, which ends all but this one."
     >
       <Answered query={sessions}>
         {({ data }) => (
@@ -48,6 +40,7 @@ export default function Sessions() {
           </Box>
         )}
       </Answered>
+      <ChangePassword />
       <EndSession sessions={sessions.data?.data ?? []} />
     </Page>
   );

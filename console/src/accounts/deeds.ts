@@ -40,6 +40,7 @@ const TELLERS: Record<string, Teller> = {
   }),
   "session.end": () => ({ did: "ended a session" }),
   "password.reset": () => ({ did: "set a new password" }),
+  "password.change": () => ({ did: "changed their password" }),
   "api_key.create": (about) => ({
     did: `made the API key “${about("name")}”`,
     more: scopes(about("scopes")),

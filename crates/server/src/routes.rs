@@ -11,8 +11,8 @@ use axum::{
 use domain::{
     error_code::ErrorCode,
     limit::Operation::{
-        Confirm, Decide, Export, Ingest, KeyWrite, List, Login, PasswordReset, PolicyTry,
-        PolicyWrite, Public, Read, Register, RulePreview, RuleTry, RuleWrite, Write,
+        Confirm, Decide, Export, Ingest, KeyWrite, List, Login, PasswordChange, PasswordReset,
+        PolicyTry, PolicyWrite, Public, Read, Register, RulePreview, RuleTry, RuleWrite, Write,
     },
 };
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
@@ -20,7 +20,8 @@ use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
 use crate::{
     about,
     accounts::{
-        api_keys, invitations, login, members, organisation, password_reset, register, sessions,
+        api_keys, invitations, login, members, organisation, own_password, password_reset,
+        register, sessions,
     },
     alerts::{backtest::ask as backtest, preview, rules, suggest, trial, trigger, versions},
     approvals::{queue, resolve, show as decision, stream as approval_stream},
@@ -366,6 +367,10 @@ fn accounts(control: &ControlPlane) -> Router<ControlPlane> {
         .route("/v1/about", per_address(Public, get(about::show)))
         .route("/v1/system", per_key(Read, get(system::show)))
         .route("/v1/me", per_key(Read, get(organisation::me)))
+        .route(
+            "/v1/me/password",
+            per_key(PasswordChange, post(own_password::change)),
+        )
         .route(
             "/v1/org",
             per_key(Read, get(organisation::show))

@@ -24,6 +24,7 @@ pub mod outbox;
 pub mod page;
 pub mod partitions;
 pub mod password_resets;
+pub mod passwords;
 pub mod policies;
 pub mod recoveries;
 pub mod registrations;

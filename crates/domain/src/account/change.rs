@@ -25,10 +25,12 @@ pub enum What {
     /// Logged out, or ended from another session.
     SessionEnded,
     PasswordReset,
+    /// By who knew the one before.
+    PasswordChanged,
 }
 
 impl What {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::KeyMade,
         Self::KeyRotated,
         Self::KeyRevoked,
@@ -42,6 +44,7 @@ impl What {
         Self::LoginRefused,
         Self::SessionEnded,
         Self::PasswordReset,
+        Self::PasswordChanged,
     ];
 
     /// What the store calls it.
@@ -60,6 +63,7 @@ impl What {
             Self::LoginRefused => "login_refused",
             Self::SessionEnded => "session_ended",
             Self::PasswordReset => "password_reset",
+            Self::PasswordChanged => "password_changed",
         }
     }
 
@@ -78,9 +82,11 @@ impl What {
             | Self::InvitationRevoked
             | Self::InvitationAccepted
             | Self::Renamed => "permission_change",
-            Self::LoggedIn | Self::LoginRefused | Self::SessionEnded | Self::PasswordReset => {
-                "login"
-            }
+            Self::LoggedIn
+            | Self::LoginRefused
+            | Self::SessionEnded
+            | Self::PasswordReset
+            | Self::PasswordChanged => "login",
         }
     }
 
@@ -99,6 +105,7 @@ impl What {
             Self::LoggedIn | Self::LoginRefused => "session.start",
             Self::SessionEnded => "session.end",
             Self::PasswordReset => "password.reset",
+            Self::PasswordChanged => "password.change",
         }
     }
 

@@ -33,6 +33,8 @@ pub enum Operation {
     RefusedLogin,
     /// Signing in from where the account's owner is not logged in, per account.
     LoginElsewhere,
+    /// Changing one's password, per person.
+    PasswordChange,
     /// Being sent mail, by whomever it was caused, per kind of mail and recipient.
     MailTo,
     /// Making and rotating API keys, per person.
@@ -66,7 +68,7 @@ pub enum WhenAlone {
 }
 
 impl Operation {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Ingest,
         Self::List,
         Self::Export,
@@ -80,6 +82,7 @@ impl Operation {
         Self::Invite,
         Self::RefusedLogin,
         Self::LoginElsewhere,
+        Self::PasswordChange,
         Self::MailTo,
         Self::KeyWrite,
         Self::RuleTry,
@@ -107,6 +110,7 @@ impl Operation {
             Self::Invite => "invitations",
             Self::RefusedLogin => "refused_logins",
             Self::LoginElsewhere => "login_elsewhere",
+            Self::PasswordChange => "password_changes",
             Self::MailTo => "mails",
             Self::KeyWrite => "key_writes",
             Self::RuleTry => "rule_tries",
@@ -135,6 +139,7 @@ impl Operation {
             Self::Invite => "inviting people to this organisation",
             Self::RefusedLogin => "recording refused logins of this account",
             Self::LoginElsewhere => "logging in with this e-mail address from new places",
+            Self::PasswordChange => "changing your password",
             Self::MailTo => "mail to this address",
             Self::KeyWrite => "making and rotating API keys",
             Self::RuleTry => "trying alert rules",
@@ -152,7 +157,8 @@ impl Operation {
     /// the journal and the database. `invitations` and `mails` bound the mail that somebody with an
     /// account, or without, can have us send: more than a team makes in a day, and more than a person
     /// asks for. `refused_logins` bounds what a stranger can write into somebody's trail. `login_elsewhere`
-    /// is for guesses that come from many addresses: more than a person needs, and too few to find anything. `key_writes`
+    /// is for guesses that come from many addresses: more than a person needs, and too few to find anything; `password_changes`
+    /// for those of somebody who found a session open. `key_writes`
     /// bounds the keys that somebody leaves behind, and `rule_tries` what reads the whole trail or sends
     /// something; `policy_writes` and `policy_tries` do the same for policies. `rule_previews` is more,
     /// because an editor asks whenever somebody pauses. `reads`, `writes` and `public` are for whatever has no limit of its
@@ -166,7 +172,7 @@ impl Operation {
             Self::RuleWrite | Self::RuleTry | Self::PolicyWrite | Self::PolicyTry => {
                 quota(20, MINUTE)
             }
-            Self::Login => quota(10, 15 * MINUTE),
+            Self::Login | Self::PasswordChange => quota(10, 15 * MINUTE),
             Self::Register | Self::PasswordReset => quota(3, 60 * MINUTE),
             Self::Confirm => quota(30, 15 * MINUTE),
             Self::KeyLookup | Self::Public => quota(6_000, MINUTE),
@@ -196,6 +202,7 @@ impl Operation {
             | Self::Invite
             | Self::RefusedLogin
             | Self::LoginElsewhere
+            | Self::PasswordChange
             | Self::MailTo
             | Self::KeyWrite
             | Self::RuleTry
@@ -243,6 +250,7 @@ mod tests {
                 "invitations 50/24h",
                 "refused_logins 20/1h",
                 "login_elsewhere 60/1h",
+                "password_changes 10/15m",
                 "mails 10/24h",
                 "key_writes 60/60s",
                 "rule_tries 20/60s",

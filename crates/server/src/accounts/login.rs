@@ -159,7 +159,7 @@ fn refused() -> Problem {
     Problem::new(ErrorCode::Unauthenticated, REFUSAL)
 }
 
-fn user_agent(headers: &HeaderMap) -> Option<String> {
+pub(super) fn user_agent(headers: &HeaderMap) -> Option<String> {
     let text = headers.get(header::USER_AGENT)?.to_str().ok()?;
     Some(text.chars().take(USER_AGENT_MAX).collect())
 }

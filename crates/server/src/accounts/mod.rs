@@ -19,6 +19,7 @@ pub mod login;
 pub mod members;
 pub mod operators;
 pub mod organisation;
+pub mod own_password;
 pub mod password_reset;
 pub mod passwords;
 pub mod refusals;

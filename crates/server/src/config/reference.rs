@@ -172,6 +172,11 @@ pub const SETTINGS: &[Setting] = &[
         "Logins to one account from addresses where its owner is not logged in, together. A new password begins anew.",
     ),
     setting(
+        "limits.password_changes",
+        "10/15m",
+        "Changes of one's own password, and tries of it, per person.",
+    ),
+    setting(
         "limits.mails",
         "10/24h",
         "Mails of one kind (registrations, new passwords, invitations, troubles of endpoints) to one address, for all organisations together. Those beyond it are dropped and counted, and whoever asked is answered as ever.",

@@ -18,7 +18,7 @@ pub(crate) const ROOT_SECRET: &str = "whsec_YSByb290IGZvciB0ZXN0cywga25vd24gdG8g
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The settings of the limits of spec section 8, and of our own.
-pub(crate) const LIMITS: [&str; 20] = [
+pub(crate) const LIMITS: [&str; 21] = [
     "LIMITS__INGEST",
     "LIMITS__LIST",
     "LIMITS__EXPORT",
@@ -31,6 +31,7 @@ pub(crate) const LIMITS: [&str; 20] = [
     "LIMITS__KEY_LOOKUPS",
     "LIMITS__INVITATIONS",
     "LIMITS__LOGIN_ELSEWHERE",
+    "LIMITS__PASSWORD_CHANGES",
     "LIMITS__MAILS",
     "LIMITS__KEY_WRITES",
     "LIMITS__RULE_TRIES",

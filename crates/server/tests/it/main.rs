@@ -66,6 +66,7 @@ mod monitoring;
 mod openapi;
 mod outages;
 mod overview;
+mod own_password;
 mod pace;
 mod password_resets;
 mod peers;
