@@ -23,7 +23,7 @@ export const FIELDS: Field[] = [
   {
     name: "result",
     about: "how it went",
-    usual: ["success", "denied", "error", "pending", "allowed", "modified", "escalated"],
+    usual: ["success", "denied", "error", "pending", "allowed", "modified", "escalated", "not_enforced"],
   },
   { name: "agent_id", about: "who did it" },
   { name: "severity", about: "how grave it is", usual: SEVERITIES },

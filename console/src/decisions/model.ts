@@ -50,7 +50,7 @@ export interface Decision {
 export type Verdict = "allow" | "deny" | "modify" | "escalate";
 
 /** The results that decisions have, in the order in which they are shown. */
-export const RESULTS = ["allowed", "modified", "escalated", "denied"];
+export const RESULTS = ["allowed", "modified", "escalated", "denied", "not_enforced"];
 
 /** What each verdict means for the agent that asked. */
 export const MEANING: Record<Verdict, string> = {

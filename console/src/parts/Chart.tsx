@@ -35,6 +35,8 @@ export function inkOf(word: string): (typeof INK)["good"] {
       return INK.asked;
     case "modified":
       return INK.changed;
+    case "not_enforced":
+      return INK.plain;
     default:
       return INK.other;
   }

@@ -1,5 +1,5 @@
-// What an organisation decided about its guard beside the policies: when nothing can be recorded, and how long people have.
-import { Button, Group, NumberInput, Radio, SimpleGrid, Stack, Text } from "@mantine/core";
+// What an organisation decided about its guard beside the policies: when nothing can be recorded, how long people have, who is let off.
+import { Button, Group, NumberInput, Radio, SimpleGrid, Stack, Switch, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
@@ -89,6 +89,15 @@ export function Settings({ settings }: { settings: Body<"PolicySettings"> }) {
             "Time to use an approval",
             "How long an agent may use what was approved, once.",
           )}
+          <Switch
+            label="Shadow mode in requests"
+            description="An agent that asks for it is allowed everything; what the policies say is told and recorded."
+            checked={chosen.shadow_mode_allowed}
+            onChange={({ currentTarget }) =>
+              setChosen({ ...chosen, shadow_mode_allowed: currentTarget.checked })
+            }
+            disabled={!mayManage}
+          />
         </Stack>
       </SimpleGrid>
       {save.isError && faults.length === 0 && <Trouble error={save.error} />}

@@ -40,7 +40,7 @@ pub struct Decide {
     /// The decision that a person approved: the question is asked again because of it.
     #[arg(long, value_name = "DECISION_ID", conflicts_with = "wait")]
     approval: Option<DecisionId>,
-    /// In shadow the answer is always allow, and what the policies say is beside it.
+    /// In shadow the answer is always allow, and what the policies say is beside it. Your organisation must allow that.
     #[arg(long, value_enum)]
     mode: Option<Mode>,
     /// If a person has to approve it, wait until one has; then ask again with the approval, as an agent does.

@@ -32,6 +32,9 @@ pub struct Settings {
     pub approval_timeout_s: u32,
     /// How long an approval may be used after it was given.
     pub approval_valid_s: u32,
+    /// Whether agents may ask in shadow mode, in which everything is allowed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shadow_mode_allowed: bool,
 }
 
 /// What is answered when a decision cannot be recorded.
@@ -58,13 +61,14 @@ impl Settings {
     }
 }
 
-/// Closed; a quarter of an hour to approve, five minutes to act on it.
+/// Closed; a quarter of an hour to approve, five minutes to act on it; nobody is let off the policies.
 impl Default for Settings {
     fn default() -> Self {
         Self {
             fail_mode: FailMode::default(),
             approval_timeout_s: 15 * 60,
             approval_valid_s: 5 * 60,
+            shadow_mode_allowed: false,
         }
     }
 }

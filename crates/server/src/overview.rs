@@ -139,6 +139,8 @@ pub struct DecisionsOverview {
     denied: u64,
     modified: u64,
     escalated: u64,
+    /// Those that were asked in shadow mode, in which everything is allowed.
+    not_enforced: u64,
     /// How long half of them took at most, in microseconds, from the request to the verdict; the time in which the
     /// journal recorded it is not in it.
     p50_us: Option<u32>,
@@ -159,6 +161,7 @@ pub struct DecisionsBucket {
     denied: u64,
     modified: u64,
     escalated: u64,
+    not_enforced: u64,
     p99_us: Option<u32>,
 }
 
@@ -230,8 +233,11 @@ async fn look(store: &Store, org: OrgId, shown: OverTime) -> Result<Seen, store:
         event_type: vec![record::EVENT_TYPE.to_owned()],
         // There is an index of what was not simply a success; a decision never is.
         result: Verdict::ALL
-            .map(|one| record::result(one).to_owned())
-            .to_vec(),
+            .map(record::result)
+            .into_iter()
+            .chain([record::NOT_ENFORCED])
+            .map(str::to_owned)
+            .collect(),
         ..Filter::default()
     };
     Ok(Seen {
@@ -345,6 +351,7 @@ impl DecisionsOverview {
             denied: sum(|bucket| bucket.denied),
             modified: sum(|bucket| bucket.modified),
             escalated: sum(|bucket| bucket.escalated),
+            not_enforced: sum(|bucket| bucket.not_enforced),
             p50_us: took.percentile(50),
             p99_us: took.percentile(99),
             measured: took.0.len(),
@@ -356,16 +363,16 @@ impl DecisionsOverview {
 
 impl DecisionsBucket {
     fn new(at: Timestamp, decisions: &[&DecisionMade]) -> Self {
-        let count = |verdict| {
-            let result = record::result(verdict);
-            decisions.iter().filter(|one| one.result == result).count() as u64
-        };
+        let with =
+            |result: &str| decisions.iter().filter(|one| one.result == result).count() as u64;
+        let count = |verdict| with(record::result(verdict));
         Self {
             at,
             allowed: count(Verdict::Allow),
             denied: count(Verdict::Deny),
             modified: count(Verdict::Modify),
             escalated: count(Verdict::Escalate),
+            not_enforced: with(record::NOT_ENFORCED),
             p99_us: Took::of(decisions.iter().copied()).percentile(99),
         }
     }

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use domain::{
-    DecisionId, OrgId, Timestamp, event::accept::Arrival, fault::Fault, guard::FailMode, id::Tail,
+    DecisionId, OrgId, Timestamp, error_code::ErrorCode, event::accept::Arrival, fault::Fault,
+    guard::FailMode, id::Tail,
 };
 use journal::frames::Frames;
 use policy::{Decided, Verdict};
@@ -44,6 +45,10 @@ const TOO_BUSY: &str = "Too many questions wait here whose policies take long, s
 /// An escalation that could not be recorded, put to people or met by its approval.
 pub(super) const NOBODY_TO_ASK: &str =
     "This needs a person's approval, and just now nobody can be asked.";
+
+/// A question in shadow mode, where that is not allowed: whoever asks must not let itself off.
+const NO_SHADOW_MODE: &str = "Your organisation takes no questions in shadow mode, in which everything is allowed. Ask without \
+                              `mode`; or an admin sets `shadow_mode_allowed` (PATCH /v1/policies).";
 
 /// An answer in shadow mode.
 const NOT_OBEYED: &str = "This was asked in shadow mode, which allows everything; see `shadow`.";
@@ -121,6 +126,10 @@ pub async fn answer_all(
 ) -> Result<Vec<Answer>, Unanswered> {
     let started = Instant::now();
     let guarded = plane.guards.of(org).await?;
+    let is_shadow = |ask: &Ask| ask.mode == Mode::Shadow;
+    if !guarded.settings.shadow_mode_allowed && asks.iter().any(is_shadow) {
+        return Err(Problem::new(ErrorCode::Forbidden, NO_SHADOW_MODE).into());
+    }
     let mut patience = Patience::new(guarded.settings.fail_mode);
     let arrival = Arrival {
         org,

@@ -46,7 +46,8 @@ pub struct Named {
 pub enum Mode {
     #[default]
     Enforce,
-    /// The answer is `allow`, and `shadow` says what it would be.
+    /// The answer is `allow`, and `shadow` says what it would be. Only where the organisation allows that
+    /// (`shadow_mode_allowed`).
     Shadow,
 }
 

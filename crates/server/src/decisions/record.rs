@@ -14,6 +14,9 @@ use super::{
 
 pub const EVENT_TYPE: &str = "decision";
 
+/// The result of what was asked in shadow mode: whatever the policies said, nobody was held to it.
+pub const NOT_ENFORCED: &str = "not_enforced";
+
 /// What is recorded beside the question, and beside reason, policies and errors, which fill what is left: ids,
 /// digests and the names of members.
 const REST_BYTES_MAX: usize = 1024;
@@ -87,7 +90,10 @@ impl<'a> Recorded<'a> {
         Self {
             event_type: EVENT_TYPE,
             named: &ask.named,
-            result: result(answer.verdict),
+            result: match (ask.mode, answer.verdict) {
+                (Mode::Shadow, Verdict::Allow) => NOT_ENFORCED,
+                (_, verdict) => result(verdict),
+            },
             decision_id: answer.decision_id,
             metadata: Metadata {
                 took_us: u32::try_from(took.as_micros()).unwrap_or(u32::MAX),
@@ -149,7 +155,7 @@ fn is_enforced(mode: &Mode) -> bool {
     *mode == Mode::Enforce
 }
 
-/// What the verdict is called as the result of an event.
+/// What the verdict is called as the result of an event, if it is enforced.
 pub fn result(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Allow => "allowed",

@@ -55,6 +55,8 @@ pub struct SettingsBody {
     approval_timeout_s: u32,
     /// Seconds that an approval may be used after it was given.
     approval_valid_s: u32,
+    /// Whether agents may ask with `"mode": "shadow"`, in which everything is allowed; otherwise that is refused (403).
+    shadow_mode_allowed: bool,
 }
 
 /// A version as it was written.
@@ -126,6 +128,7 @@ impl From<Settings> for SettingsBody {
             fail_mode: settings.fail_mode.as_str(),
             approval_timeout_s: settings.approval_timeout_s,
             approval_valid_s: settings.approval_valid_s,
+            shadow_mode_allowed: settings.shadow_mode_allowed,
         }
     }
 }

@@ -5,7 +5,7 @@ use policy::{Asked, Decided, PolicySet, Question, Verdict};
 
 use crate::decisions::{
     ask::Mode,
-    record::result,
+    record::{NOT_ENFORCED, result},
     recorded::{NotOurs, RecordedDecision, Said},
 };
 
@@ -79,7 +79,12 @@ impl Recorded {
         };
         let is_refused = metadata.refused.is_some();
         let is_denied = metadata.decision == Verdict::Deny;
-        if recorded_result != result(metadata.decision) || (is_refused && !is_denied) {
+        // Older records of shadow mode say `allowed`.
+        let is_not_enforced = metadata.mode == Mode::Shadow
+            && metadata.decision == Verdict::Allow
+            && recorded_result == NOT_ENFORCED;
+        let is_its_result = is_not_enforced || recorded_result == result(metadata.decision);
+        if !is_its_result || (is_refused && !is_denied) {
             return Err(NotADecision::OtherResult);
         }
         // In shadow mode it is the active version whose word is told beside the answer.

@@ -35,6 +35,8 @@ pub struct SettingsChange {
     approval_timeout_s: Option<u32>,
     /// 10 to 604,800, which is 7 days.
     approval_valid_s: Option<u32>,
+    /// Whether agents may ask with `"mode": "shadow"`, in which everything is allowed.
+    shadow_mode_allowed: Option<bool>,
 }
 
 /// What somebody believes who puts a version in force.
@@ -162,6 +164,9 @@ impl SettingsChange {
                 .approval_timeout_s
                 .unwrap_or(settings.approval_timeout_s),
             approval_valid_s: self.approval_valid_s.unwrap_or(settings.approval_valid_s),
+            shadow_mode_allowed: self
+                .shadow_mode_allowed
+                .unwrap_or(settings.shadow_mode_allowed),
         }
     }
 }

@@ -219,6 +219,7 @@ async fn what_was_decided_is_on_record_however_much_there_is_to_say_of_it() {
 async fn in_shadow_mode_everything_is_allowed_and_it_is_said_what_would_not_have_been() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
+    customer.allow_shadow_mode().await;
     let version = customer.put_in_force(PAYMENTS).await;
     let question = json!({"agent_id": "a", "action": "files.read", "mode": "shadow"});
     let decision = customer.decide(&question).await;
@@ -228,9 +229,34 @@ async fn in_shadow_mode_everything_is_allowed_and_it_is_said_what_would_not_have
     assert_eq!(decision["shadow"]["reason"], "No policy permits this.");
     assert_ne!(decision["reason"], decision["shadow"]["reason"]);
     let event = recorded(customer, &decision).await;
-    assert_eq!(event["result"], "allowed");
+    assert_eq!(event["result"], "not_enforced");
     assert_eq!(event["metadata"]["mode"], "shadow");
     assert_eq!(event["metadata"]["shadow"]["decision"], "deny");
+}
+
+#[tokio::test]
+async fn nobody_lets_itself_off_by_asking_in_shadow_mode() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    customer.put_in_force(PAYMENTS).await;
+    let question = json!({"agent_id": "a", "action": "files.read", "mode": "shadow"});
+    let refused = customer.post("/v1/runtime/decisions", &question).await;
+    let refused = problem(refused, 403).await;
+    assert_eq!(refused["code"], "FORBIDDEN");
+    let detail = refused["detail"].as_str().expect("a text");
+    assert!(detail.contains("shadow_mode_allowed"), "{detail}");
+    // The mode that is there anyway may be named.
+    let plain = json!({"agent_id": "a", "action": "files.read", "mode": "enforce"});
+    assert_eq!(customer.decide(&plain).await["decision"], "deny");
+    let page = customer
+        .get_json("/v1/audit/events?event_type=decision")
+        .await;
+    let decisions = page["data"].as_array().expect("data");
+    assert_eq!(
+        decisions.len(),
+        1,
+        "what was refused is no decision: {page}"
+    );
 }
 
 #[tokio::test]
@@ -269,6 +295,12 @@ impl Customer {
         let version = self.write_policies(policies).await["version"].clone();
         self.activate(version.as_u64().expect("a number")).await;
         version
+    }
+
+    /// Lets agents ask in shadow mode, from the next version on that is put in force.
+    pub(crate) async fn allow_shadow_mode(&self) {
+        let allowed = json!({"shadow_mode_allowed": true});
+        self.patch("/v1/policies", &allowed).await;
     }
 
     pub(crate) async fn decide(&self, question: &Value) -> Value {

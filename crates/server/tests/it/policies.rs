@@ -67,7 +67,10 @@ async fn everybody_begins_with_the_starter_which_nobody_wrote() {
     assert_eq!(standing["newest_version"], 1);
     assert_eq!(
         standing["settings"],
-        json!({"fail_mode": "closed", "approval_timeout_s": 900, "approval_valid_s": 300})
+        json!({
+            "fail_mode": "closed", "approval_timeout_s": 900, "approval_valid_s": 300,
+            "shadow_mode_allowed": false,
+        })
     );
     let starter = customer.get_json("/v1/policies/versions/1").await;
     assert_eq!(starter["digest"], standing["active"]["digest"]);
@@ -242,7 +245,10 @@ async fn settings_are_changed_within_bounds_and_one_at_a_time() {
         .await;
     assert_eq!(
         changed["settings"],
-        json!({"fail_mode": "open", "approval_timeout_s": 604_800, "approval_valid_s": 300})
+        json!({
+            "fail_mode": "open", "approval_timeout_s": 604_800, "approval_valid_s": 300,
+            "shadow_mode_allowed": false,
+        })
     );
     let send = async |fields: Value| {
         let request = customer

@@ -93,6 +93,7 @@ async fn a_backtest_counts_by_transition_what_would_have_been_decided_otherwise(
         .ask_all(&[refund.clone(), asks("files.read"), refund.clone()])
         .await;
     assert_eq!(verdicts, ["allow"; 3]);
+    customer.allow_shadow_mode().await;
     customer.activate(2).await;
     let waited = customer.wait_for_version(2).await;
     let mut shadowed = refund.clone();
@@ -325,6 +326,7 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
     customer.ask_all(&payments()).await;
+    customer.allow_shadow_mode().await;
     customer.put_in_force(PAYMENTS).await;
     customer.ask_all(&payments()).await;
     let mut shadowed = payment("refund", "account:blocked", 1);
