@@ -154,6 +154,13 @@ impl EventId {
     }
 }
 
+impl DecisionId {
+    /// When it was asked for, which its id carries.
+    pub fn time(self) -> Timestamp {
+        time_of(self.0)
+    }
+}
+
 /// What makes an event's id beside its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {

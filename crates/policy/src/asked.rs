@@ -5,12 +5,13 @@ use std::{
     sync::LazyLock,
 };
 
-use cedar_policy::{Context, Entities, Entity, EntityId, EntityTypeName, EntityUid};
+use cedar_policy::{Entities, Entity, EntityId, EntityTypeName, EntityUid};
 use domain::fault::{Fault, FaultCode};
 
 use crate::{
+    beside,
     question::{ACTION, AGENT, Party, Question, is_type},
-    value::Reader,
+    value::{Pairs, Reader},
 };
 
 /// Twice what an action of the trail may have; its groups are made from it, so it must have an end.
@@ -22,7 +23,8 @@ pub struct Asked {
     pub(crate) principal: EntityUid,
     pub(crate) action: EntityUid,
     pub(crate) resource: EntityUid,
-    pub(crate) context: Context,
+    /// What the asker says of the circumstances; what is beside it is added for each set (`beside.rs`).
+    pub(crate) context: Pairs,
     /// Who is asked about, as far as more than a name is known of them.
     pub(crate) parties: Vec<Entity>,
     /// The action and the groups that its name says it is in, for sets without a schema.
@@ -32,6 +34,17 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// A question as somebody asks it: what only the server says (`context.server`, `context.payload`) must not be in
+    /// it.
+    pub fn by_somebody(question: &Question) -> Result<Self, Vec<Fault>> {
+        let faults = beside::faults(&question.context);
+        if faults.is_empty() {
+            Self::new(question)
+        } else {
+            Err(faults)
+        }
+    }
+
     /// What has no meaning in Cedar is refused, never left out: a policy must not be passed because
     /// something was dropped. The pointers of faults are those of a [`Question`].
     pub fn new(question: &Question) -> Result<Self, Vec<Fault>> {
@@ -51,7 +64,6 @@ impl Asked {
         let fault = |pointer, error: &dyn std::fmt::Display| {
             vec![Fault::invalid(pointer, format!("Cedar says: {error}."))]
         };
-        let context = Context::from_pairs(context).map_err(|error| fault("/context", &error))?;
         let actions = action_and_groups(&question.action);
         let mut parties = Vec::new();
         for (party, pointer) in [(&principal, "/principal"), (&resource, "/resource")] {

@@ -12,6 +12,7 @@ use crate::{
     slice::is_unsliceable,
     test::{self, Test, TestResult},
     verdict::Effect,
+    vocabulary::Declaration,
 };
 
 /// How much work a validation may be: bytes of policies, times the combinations of principal, action and
@@ -110,7 +111,7 @@ fn validate(parsed: Parsed, text: &str, report: &mut Report) {
         let detail = "No policy permits anything, so every question is denied.";
         report.warnings.push(warn("/policies".to_owned(), detail));
     }
-    let Some(schema) = parsed.schema else {
+    let Some(Declaration { schema, .. }) = parsed.schema else {
         let detail = "There is no schema, so a misspelt name or a wrong type is not seen before a question meets it.";
         report.warnings.push(warn("/schema".to_owned(), detail));
         return;

@@ -10,7 +10,8 @@
 
 use crate::bounds::{end_of_line, end_of_string, end_of_word, is_word};
 
-/// What the policies may cost together that one question can meet. A question has 11 KiB at the most.
+/// What the policies may cost together that one question can meet. A question has 11 KiB at the most, and what
+/// policies see of its payload 4 KiB (`payload.rs`).
 pub const COST_MAX: usize = 1_500;
 
 /// What may have to look at all of the question: about as much as so many bytes of a pattern.
@@ -27,6 +28,15 @@ const BEFORE_SETS: [&str; 6] = ["in", "if", "then", "else", "like", "has"];
 pub(crate) fn of(policy: &str) -> usize {
     let tokens: Vec<Token<'_>> = Tokens::new(policy).collect();
     (0..tokens.len()).map(|at| cost(&tokens, at)).sum()
+}
+
+/// Whether a policy has a name in it, written as a word or as a text. It may be that of something else.
+pub(crate) fn names(policy: &str, name: &str) -> bool {
+    Tokens::new(policy).any(|token| match token {
+        Token::Word(word) => word == name,
+        Token::Text(text) => text.trim_matches('"') == name,
+        Token::Number | Token::Mark(_) => false,
+    })
 }
 
 /// What the token at this place brings in.
@@ -255,6 +265,18 @@ mod tests {
         }
         let many = ["context.s"; 100].join(",");
         assert!(cost_of(&format!("[{many}].isEmpty()")) >= 100 * LOOK);
+    }
+
+    #[test]
+    fn a_name_is_found_as_a_word_and_as_a_text_and_not_in_comments() {
+        for (condition, is_there) in [
+            ("context.payload.a == 1", true),
+            ("context has payload", true),
+            ("context[\"payload\"].a == 1", true),
+            ("context.payloads == 1 // payload", false),
+        ] {
+            assert_eq!(names(condition, "payload"), is_there, "{condition}");
+        }
     }
 
     #[test]

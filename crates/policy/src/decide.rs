@@ -5,44 +5,75 @@
 //! permits oblige to (`modify`), or, if a forbid asks for a person, `escalate`: but only if it would be
 //! allowed with approval, so that nobody is asked in vain.
 
-use cedar_policy::{AuthorizationError, Entities, Request, RequestValidationError};
+use cedar_policy::{
+    AuthorizationError, Context, Entities, EntityUid, Request, RequestValidationError,
+};
+use domain::Timestamp;
 use serde_json::Value;
 
 use crate::{
     annotations::Annotations,
     asked::Asked,
+    beside::Beside,
     cost::COST_MAX,
+    declared::Sees,
     obligation,
     set::PolicySet,
     verdict::{Decided, Effect, Failed, TOLD_MAX, Verdict, shorten},
 };
 
 impl PolicySet {
-    /// Answers. `is_approved`: a person has approved this very question, so policies that only ask for
-    /// that are satisfied.
-    pub fn decide(&self, asked: &Asked, payload: Option<&Value>, is_approved: bool) -> Decided {
-        self.judged(asked, Payload::Known(payload), is_approved)
+    /// Answers at a time, which policies see as `context.server.now`. `is_approved`: a person has approved this very
+    /// question, so policies that only ask for that are satisfied.
+    pub fn decide_at(
+        &self,
+        now: Timestamp,
+        asked: &Asked,
+        payload: Option<&Value>,
+        is_approved: bool,
+    ) -> Decided {
+        let payload = Payload::Known(payload);
+        self.judged(asked, Some(now), payload, is_approved)
     }
 
-    /// Answers a question that was asked before and whose payload is not known any more: what must be
-    /// changed in it counts as changed.
-    pub fn decide_again(&self, asked: &Asked, is_approved: bool) -> Decided {
-        self.judged(asked, Payload::Unknown, is_approved)
+    /// The same without a clock: a policy that asks for the time fails.
+    pub fn decide(&self, asked: &Asked, payload: Option<&Value>, is_approved: bool) -> Decided {
+        self.judged(asked, None, Payload::Known(payload), is_approved)
+    }
+
+    /// Answers a question that was asked then and whose payload is not known any more: what must be
+    /// changed in it counts as changed. Policies that look at it cannot be asked again ([`Self::looks_at_payload`]).
+    pub fn decide_again(&self, then: Timestamp, asked: &Asked, is_approved: bool) -> Decided {
+        self.judged(asked, Some(then), Payload::Unknown, is_approved)
     }
 
     /// What this question costs: how many steps its policies may take for each of its bytes.
     pub fn cost_of(&self, asked: &Asked) -> usize {
-        let known = self.vocabulary.as_ref();
-        let known = known.map(|known| known.actions.get(&asked.action));
-        match known {
-            None => self.slices.cost(&asked.principal, &asked.actions),
-            Some(Some(action)) => self.slices.cost(&asked.principal, &action.names),
-            // It is refused before any policy is asked.
-            Some(None) => 0,
+        let actions = self.actions_of(asked);
+        actions.map_or(0, |actions| self.slices.cost(&asked.principal, actions))
+    }
+
+    /// Whether a policy that this question meets looks at the payload.
+    pub fn looks_at_payload(&self, asked: &Asked) -> bool {
+        let actions = self.actions_of(asked);
+        actions.is_some_and(|actions| self.slices.look_at_payload(&asked.principal, actions))
+    }
+
+    /// The action and the groups that it is in; `None` if the question is refused before any policy is asked.
+    fn actions_of<'a>(&'a self, asked: &'a Asked) -> Option<&'a [EntityUid]> {
+        match &self.vocabulary {
+            None => Some(&asked.actions),
+            Some(known) => Some(&known.actions.get(&asked.action)?.names),
         }
     }
 
-    fn judged(&self, asked: &Asked, payload: Payload<'_>, is_approved: bool) -> Decided {
+    fn judged(
+        &self,
+        asked: &Asked,
+        now: Option<Timestamp>,
+        payload: Payload<'_>,
+        is_approved: bool,
+    ) -> Decided {
         // Only a version from before there was a bound can have such questions.
         let cost = if self.cost() > COST_MAX {
             self.cost_of(asked)
@@ -62,7 +93,11 @@ impl PolicySet {
                 )
             };
         }
-        match self.ask(asked) {
+        let beside = Beside {
+            now,
+            payload: payload.known(),
+        };
+        match self.ask(asked, beside) {
             Ok(said) => said.judge(payload, is_approved),
             Err(error) => Decided {
                 errors: vec![Failed {
@@ -77,7 +112,7 @@ impl PolicySet {
     }
 
     /// What the policies say, or why the question is none that they could be asked.
-    fn ask(&self, asked: &Asked) -> Result<Said<'_>, String> {
+    fn ask(&self, asked: &Asked, beside: Beside<'_>) -> Result<Said<'_>, String> {
         let mut said = Said::default();
         let answer = |response: &cedar_policy::Response| {
             let diagnostics = response.diagnostics();
@@ -90,16 +125,18 @@ impl PolicySet {
         };
         match &self.vocabulary {
             None => {
-                let request = request(asked, None)?;
+                let context = beside.context(&asked.context, &Sees::ALL)?;
+                let request = request(asked, context, None)?;
                 self.slices
                     .ask(&request, &asked.actions, &asked.entities, answer);
             }
             Some(vocabulary) => {
-                let request = request(asked, Some(&vocabulary.schema))?;
                 let action = vocabulary
                     .actions
                     .get(&asked.action)
                     .ok_or("The schema does not know this action.")?;
+                let context = beside.context(&asked.context, &action.sees)?;
+                let request = request(asked, context, Some(&vocabulary.schema))?;
                 if !asked.parties.is_empty() {
                     Entities::from_entities(
                         asked.parties.iter().cloned(),
@@ -126,6 +163,15 @@ impl PolicySet {
 enum Payload<'p> {
     Known(Option<&'p Value>),
     Unknown,
+}
+
+impl<'p> Payload<'p> {
+    fn known(self) -> Option<&'p Value> {
+        match self {
+            Self::Known(payload) => payload,
+            Self::Unknown => None,
+        }
+    }
 }
 
 /// The policies that apply and those that failed, each by id and once.
@@ -235,12 +281,16 @@ fn modified(obliging: &[&Annotations], payload: Option<&Value>) -> Result<Value,
     }
 }
 
-fn request(asked: &Asked, schema: Option<&cedar_policy::Schema>) -> Result<Request, String> {
+fn request(
+    asked: &Asked,
+    context: Context,
+    schema: Option<&cedar_policy::Schema>,
+) -> Result<Request, String> {
     let request = Request::new(
         asked.principal.clone(),
         asked.action.clone(),
         asked.resource.clone(),
-        asked.context.clone(),
+        context,
         schema,
     );
     request.map_err(|error| match error {

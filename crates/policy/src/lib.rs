@@ -7,12 +7,15 @@
 
 mod annotations;
 mod asked;
+mod beside;
 mod bounds;
 pub mod check;
 mod cost;
 mod decide;
+mod declared;
 pub mod diff;
 pub mod digest;
+pub mod fit;
 pub mod flips;
 pub mod obligation;
 pub mod payload;

@@ -1,9 +1,39 @@
 //! What an agent is about to send, before an approval or a change of it is relied on.
 
+use std::io;
+
 use domain::fault::Fault;
 use serde_json::Value;
 
 use crate::value::{FAULTS_MAX, INTEGERS_MAX, Place};
+
+/// How many bytes of it, as JSON, policies see at the most: every policy that looks there costs a question as many
+/// steps more. What is larger is cut (`fit.rs`), unless a schema declares a part that fits.
+pub const SEEN_BYTES_MAX: usize = 4 * 1024;
+
+/// How many bytes of it policies see, at the most.
+pub fn seen_bytes(payload: &Value) -> usize {
+    let mut left = Left(SEEN_BYTES_MAX);
+    match serde_json::to_writer(&mut left, payload) {
+        Ok(()) => SEEN_BYTES_MAX - left.0,
+        Err(_) => SEEN_BYTES_MAX,
+    }
+}
+
+/// Room that is counted down as somebody writes; they fail at its end.
+struct Left(usize);
+
+impl io::Write for Left {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = self.0.checked_sub(bytes.len());
+        self.0 = left.ok_or(io::ErrorKind::WriteZero)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Numbers that are not the ones that were sent, because they have more digits than we can read: two payloads
 /// would have one digest, and a changed payload another number. The pointers are within `/payload`.
@@ -37,5 +67,22 @@ fn look(value: &Value, place: &Place<'_>, faults: &mut Vec<Fault>) {
             }
         }
         Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_policies_see_of_a_payload_is_counted_up_to_its_bound() {
+        assert_eq!(seen_bytes(&json!({"a": 1})), 7);
+        assert_eq!(
+            seen_bytes(&json!("x".repeat(SEEN_BYTES_MAX - 2))),
+            SEEN_BYTES_MAX
+        );
+        assert_eq!(seen_bytes(&json!("x".repeat(100_000))), SEEN_BYTES_MAX);
     }
 }

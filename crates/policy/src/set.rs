@@ -5,15 +5,16 @@ use std::{
     sync::LazyLock,
 };
 
-use cedar_policy::{Policy, PolicyId, Schema, ffi::DetailedError};
+use cedar_policy::{Policy, PolicyId, ffi::DetailedError};
 use domain::fault::{Fault, FaultCode, pointer_to};
 use sha2::{Digest, Sha256};
 
 use crate::{
     annotations::Annotations,
+    beside::PAYLOAD,
     bounds, cost,
     slice::{ACTIONS_MAX, Slices, actions_named, is_unsliceable},
-    vocabulary::{self, Vocabulary},
+    vocabulary::{self, Declaration, Vocabulary},
 };
 
 /// What answers, as it is recorded with every decision.
@@ -52,7 +53,7 @@ pub struct PolicySet {
 /// Policies as Cedar read them, under the ids that they were given.
 pub(crate) struct Parsed {
     pub policies: Vec<Named>,
-    pub schema: Option<Schema>,
+    pub schema: Option<Declaration>,
 }
 
 /// A policy under its own id.
@@ -60,6 +61,7 @@ pub(crate) struct Named {
     pub policy: Policy,
     pub terms: Annotations,
     pub cost: usize,
+    pub looks_at_payload: bool,
 }
 
 /// Whether bounds apply to texts, or those of their day did.
@@ -229,6 +231,7 @@ fn named(
                     policy: policy.new_id(PolicyId::new(terms.id())),
                     terms,
                     cost: cost::of(&source),
+                    looks_at_payload: cost::names(&source, PAYLOAD),
                 });
             }
         }

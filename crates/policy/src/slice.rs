@@ -41,6 +41,8 @@ struct ByAction {
 struct Bucket {
     /// What its policies cost together.
     cost: usize,
+    /// Whether one of them looks at the payload.
+    looks_at_payload: bool,
     permits: Option<cedar_policy::PolicySet>,
     forbids: Option<cedar_policy::PolicySet>,
 }
@@ -73,6 +75,13 @@ impl Slices {
         let principal = self.somebody.get(principal);
         let met = [Some(&self.anybody), principal].into_iter().flatten();
         met.map(|by_action| by_action.cost(actions)).sum()
+    }
+
+    /// Whether one of the policies that can apply looks at the payload.
+    pub fn look_at_payload(&self, principal: &EntityUid, actions: &[EntityUid]) -> bool {
+        let principal = self.somebody.get(principal);
+        let mut met = [Some(&self.anybody), principal].into_iter().flatten();
+        met.any(|by_action| by_action.met(actions).any(|bucket| bucket.looks_at_payload))
     }
 
     /// What no question costs more than.
@@ -119,10 +128,7 @@ impl Slices {
             .principal()
             .and_then(|principal| self.somebody.get(principal));
         for by_action in [Some(&self.anybody), principal].into_iter().flatten() {
-            let named = actions
-                .iter()
-                .filter_map(|action| by_action.something.get(action));
-            for bucket in std::iter::once(&by_action.anything).chain(named) {
+            for bucket in by_action.met(actions) {
                 for policies in [&bucket.permits, &bucket.forbids].into_iter().flatten() {
                     answer(&authorizer.is_authorized(request, policies, entities));
                 }
@@ -132,12 +138,16 @@ impl Slices {
 }
 
 impl ByAction {
-    fn cost(&self, actions: &[EntityUid]) -> usize {
+    /// The policies that can apply to an action in these groups.
+    fn met(&self, actions: &[EntityUid]) -> impl Iterator<Item = &Bucket> {
         let named = actions
             .iter()
             .filter_map(|action| self.something.get(action));
-        let buckets = std::iter::once(&self.anything).chain(named);
-        buckets.map(|bucket| bucket.cost).sum()
+        std::iter::once(&self.anything).chain(named)
+    }
+
+    fn cost(&self, actions: &[EntityUid]) -> usize {
+        self.met(actions).map(|bucket| bucket.cost).sum()
     }
 }
 
@@ -147,7 +157,8 @@ impl Bucket {
         sets.map(cedar_policy::PolicySet::num_of_policies).sum()
     }
 
-    fn add(&mut self, Named { policy, cost, .. }: &Named) {
+    fn add(&mut self, named: &Named) {
+        let policy = &named.policy;
         let policies = match policy.effect() {
             Effect::Permit => &mut self.permits,
             Effect::Forbid => &mut self.forbids,
@@ -155,7 +166,8 @@ impl Bucket {
         let policies = policies.get_or_insert_default();
         // A scope may name an action twice; a policy that is there already need not be added.
         if policies.policy(policy.id()).is_none() {
-            self.cost += cost;
+            self.cost += named.cost;
+            self.looks_at_payload |= named.looks_at_payload;
             // The meaning is shared by all copies; the text, which would be copied, is left behind.
             let added = policies.add(Policy::from(policy.as_ref().clone()));
             added.expect("a policy without slots, whose id is not there yet");

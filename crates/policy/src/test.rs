@@ -1,6 +1,9 @@
 //! Tests that stand beside policies: a question, and what is expected.
 
-use domain::fault::{Fault, FaultCode};
+use domain::{
+    Timestamp,
+    fault::{Fault, FaultCode},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -28,6 +31,9 @@ pub struct Test {
     pub question: TestQuestion,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Value>,
+    /// When it is asked: `context.server.now`. Without it there is no clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<Timestamp>,
     /// As if a person had approved it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approved: bool,
@@ -95,7 +101,11 @@ impl Test {
         let asked = self.question.whole().map_err(|fault| vec![fault]);
         match asked.and_then(|question| Asked::new(&question)) {
             Ok(asked) => {
-                let decided = set.decide(&asked, self.payload.as_ref(), self.approved);
+                let payload = self.payload.as_ref();
+                let decided = match self.now {
+                    Some(now) => set.decide_at(now, &asked, payload, self.approved),
+                    None => set.decide(&asked, payload, self.approved),
+                };
                 let policies = decided.policies.into_iter().map(|policy| policy.id);
                 result(
                     decided.verdict,
@@ -171,7 +181,7 @@ pub(crate) fn faults(tests: &[Test]) -> Vec<Fault> {
             faults.push(Fault::new(FaultCode::FieldDuplicated, pointer, detail));
         }
         let asked = test.question.whole().map_err(|fault| vec![fault]);
-        if let Err(wrong) = asked.and_then(|question| Asked::new(&question).map(drop)) {
+        if let Err(wrong) = asked.and_then(|question| Asked::by_somebody(&question).map(drop)) {
             let pointer = format!("{pointer}/question");
             faults.extend(wrong.into_iter().map(|fault| fault.under(&pointer)));
         }

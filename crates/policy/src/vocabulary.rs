@@ -6,7 +6,10 @@ use cedar_policy::{Entity, EntityUid, Schema, SchemaFragment, ffi::DetailedError
 use domain::fault::Fault;
 use serde_json::{Map, Value};
 
-use crate::set::{Age, faults_of};
+use crate::{
+    declared::Sees,
+    set::{Age, faults_of},
+};
 
 /// How deep the types of a schema may be made of others.
 pub const TYPES_DEPTH_MAX: usize = 16;
@@ -14,6 +17,13 @@ pub const TYPES_DEPTH_MAX: usize = 16;
 /// How many types and attributes a schema may have if every name is replaced by what it stands for.
 /// Cedar does that, and twenty-five lines that each use the one before twice would be a minute's work.
 pub const TYPES_MAX: usize = 20_000;
+
+/// A schema as it was read.
+pub(crate) struct Declaration {
+    pub schema: Schema,
+    /// By action, what policies see beside a question.
+    sees: HashMap<String, Sees>,
+}
 
 /// A schema, and what we need of it for every question.
 #[derive(Debug)]
@@ -28,10 +38,13 @@ pub(crate) struct InGroups {
     pub entity: Entity,
     /// The action itself, and all its groups.
     pub names: Vec<EntityUid>,
+    /// What policies about it see beside a question.
+    pub sees: Sees,
 }
 
 impl Vocabulary {
-    pub fn new(schema: Schema) -> Result<Self, Vec<Fault>> {
+    pub fn new(declaration: Declaration) -> Result<Self, Vec<Fault>> {
+        let Declaration { schema, mut sees } = declaration;
         let entities = schema.action_entities().map_err(|error| {
             let detail = format!("The actions are not in order: {error}.");
             vec![Fault::invalid("/schema", detail)]
@@ -41,6 +54,7 @@ impl Vocabulary {
             let groups = entities.ancestors(&uid).into_iter().flatten().cloned();
             let in_groups = InGroups {
                 entity: entity.clone(),
+                sees: sees.remove(uid.id().unescaped()).unwrap_or_default(),
                 names: std::iter::once(uid.clone()).chain(groups).collect(),
             };
             (uid, in_groups)
@@ -51,7 +65,7 @@ impl Vocabulary {
 }
 
 /// Reads a schema, whose length and nesting were looked at before.
-pub(crate) fn read(text: &str, age: Age) -> Result<Schema, Vec<Fault>> {
+pub(crate) fn read(text: &str, age: Age) -> Result<Declaration, Vec<Fault>> {
     let faults = |error: &DetailedError| faults_of(error, "/schema", text);
     let (fragment, _warnings) = SchemaFragment::from_cedarschema_str(text)
         .map_err(|error| faults(&DetailedError::from(&error)))?;
@@ -65,9 +79,12 @@ pub(crate) fn read(text: &str, age: Age) -> Result<Schema, Vec<Fault>> {
         );
         return Err(vec![Fault::invalid("/schema", detail)]);
     }
-    fragment
+    let schema: Schema = fragment
         .try_into()
-        .map_err(|error: cedar_policy::SchemaError| faults(&DetailedError::from(&error)))
+        .map_err(|error: cedar_policy::SchemaError| faults(&DetailedError::from(&error)))?;
+    // Cedar has read it, so no type is made of itself.
+    let sees = Sees::of_schema(&json);
+    Ok(Declaration { schema, sees })
 }
 
 /// The named types of a schema, with how large they are once that is known. Names of different

@@ -119,6 +119,8 @@ struct Tally {
     unreadable: u64,
     /// Decisions that were recorded before there were policies of one's own: without their question.
     older: u64,
+    /// Decisions whose policies look at the payload, which is not recorded.
+    of_payloads: u64,
     /// Decisions whose version was not given.
     missing: u64,
     missing_versions: BTreeSet<(u32, String)>,
@@ -216,6 +218,7 @@ impl Tally {
         };
         match decision.check_again(policies) {
             Ok(()) => self.same += 1,
+            Err(Differs::PayloadUnknown) => self.of_payloads += 1,
             Err(Differs::Unaskable(problem)) => {
                 self.different += 1;
                 say(format_args!(
@@ -256,6 +259,12 @@ impl Tally {
             say(format_args!(
                 "{} decisions are from before there were policies of one's own; everything was allowed then.",
                 self.older
+            ));
+        }
+        if self.of_payloads > 0 {
+            say(format_args!(
+                "{} decisions are by policies that look at the payload; it is not on record, so they cannot be checked.",
+                self.of_payloads
             ));
         }
         ensure!(

@@ -239,7 +239,7 @@ fn is_dear(guarded: &Guarded, ask: &Ask) -> bool {
     let versions = [Some(&guarded.active), guarded.shadow.as_ref()];
     let policies = versions.into_iter().flatten();
     let policies = policies.map(|version| &version.policies);
-    let is_dear = |cost: usize| cost * ask.question_bytes > DEAR_STEPS;
+    let is_dear = |cost: usize| cost * ask.seen_bytes > DEAR_STEPS;
     // What the dearest question costs is known; few versions are so dear that this one must be looked at.
     is_dear(policies.clone().map(|policies| policies.cost()).sum())
         && is_dear(policies.map(|policies| policies.cost_of(ask.asked())).sum())
@@ -248,7 +248,10 @@ fn is_dear(guarded: &Guarded, ask: &Ask) -> bool {
 fn evaluate(guarded: &Guarded, ask: &Ask, decision_id: DecisionId, is_approved: bool) -> Answer {
     let said_by = |version: &Version| {
         let payload = ask.payload.as_ref();
-        version.policies.decide(ask.asked(), payload, is_approved)
+        // The time that is on record, by which it can be decided again.
+        let now = decision_id.time();
+        let policies = &version.policies;
+        policies.decide_at(now, ask.asked(), payload, is_approved)
     };
     let said = said_by(&guarded.active);
     let (decided, shadow) = match ask.mode {

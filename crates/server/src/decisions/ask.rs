@@ -19,10 +19,12 @@ pub struct Ask {
     pub question: Question,
     /// How long it is as it is recorded.
     pub question_bytes: usize,
+    /// How long it is, with what policies see of the payload.
+    pub seen_bytes: usize,
     asked: Asked,
     /// What the decision's audit event says of it.
     pub named: Named,
-    /// What the agent is about to send; policies do not see it.
+    /// What the agent is about to send; of a large one policies see a part.
     pub payload: Option<Value>,
     pub mode: Mode,
     /// The decision that a person approved.
@@ -54,7 +56,7 @@ pub enum Mode {
 impl Ask {
     /// The pointers of faults are those of a [`Question`].
     pub fn new(question: Question, named: Named) -> Result<Self, Vec<Fault>> {
-        let asked = Asked::new(&question)?;
+        let asked = Asked::by_somebody(&question)?;
         let question_bytes = serde_json::to_vec(&question).map_or(usize::MAX, |json| json.len());
         if question_bytes > QUESTION_BYTES_MAX {
             let detail = format!(
@@ -68,6 +70,7 @@ impl Ask {
             asked,
             question,
             question_bytes,
+            seen_bytes: question_bytes,
             named,
             payload: None,
             mode: Mode::Enforce,
@@ -76,15 +79,20 @@ impl Ask {
     }
 
     /// What the agent is about to send; the pointers of faults are within `/payload`.
-    pub fn with_payload(mut self, payload: Option<Value>) -> Result<Self, Vec<Fault>> {
+    pub fn with_payload(self, payload: Option<Value>) -> Result<Self, Vec<Fault>> {
         let faults = payload.as_ref().map(policy::payload::faults);
         match faults.filter(|faults| !faults.is_empty()) {
             Some(faults) => Err(faults),
-            None => {
-                self.payload = payload;
-                Ok(self)
-            }
+            None => Ok(self.about_to_send(payload)),
         }
+    }
+
+    /// The same without a look at its numbers: a hook has no way to send them otherwise.
+    pub fn about_to_send(mut self, payload: Option<Value>) -> Self {
+        let seen_bytes = payload.as_ref().map_or(0, policy::payload::seen_bytes);
+        self.seen_bytes = self.question_bytes + seen_bytes;
+        self.payload = payload;
+        self
     }
 
     pub fn asked(&self) -> &Asked {

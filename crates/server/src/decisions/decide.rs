@@ -43,13 +43,14 @@ pub struct DecisionRequest {
     /// `type:id`, at most 256 characters; `<type>::"<id>"` in policies.
     #[schema(example = "invoice:4711")]
     resource: Option<String>,
-    /// What policies may look at; it is recorded. The whole question has at most 11 KiB.
+    /// What policies may look at; it is recorded. The whole question has at most 11 KiB. The members `server` and
+    /// `payload` are taken: policies see there our clock, and the payload.
     #[serde(default)]
     #[schema(value_type = Object)]
     context: Map<String, Value>,
-    /// What the agent is about to send. Policies do not see it, but may have it changed
-    /// (`modified_payload`), and an approval is good for this one only. Not recorded but for its digest; if a
-    /// person is asked, it is kept for 15 days and shown to whoever may see approvals.
+    /// What the agent is about to send. Policies see it as `context.payload`, up to 4 KiB of it or what their schema
+    /// declares, and may have it changed (`modified_payload`); an approval is good for this one only. Not recorded but
+    /// for its digest; if a person is asked, it is kept for 15 days and shown to whoever may see approvals.
     #[schema(value_type = Option<Object>)]
     payload: Option<Value>,
     #[serde(default)]

@@ -39,7 +39,7 @@ pub struct BacktestAnswer {
 ///
 /// Decisions that are on record are made again with this version, newest first, and compared with what the
 /// policies said then. Nothing is recorded. Of what an agent wanted to send it is on record only whether there was
-/// something: what `@obligation` changes in it counts as changed.
+/// something: what `@obligation` changes in it counts as changed, and where a policy looks at it, the decision is skipped.
 #[utoipa::path(
     post, path = "/v1/policies/versions/{version}/backtest", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
@@ -81,13 +81,14 @@ struct Anew {
 
 impl Look for Anew {
     fn look_at(&mut self, decision: &Recorded) {
-        let Ok(asked) = Asked::new(&decision.question) else {
-            self.compared.skip();
-            return;
-        };
-        let decided = decision.decide_by(&self.policies, &asked);
-        self.compared
-            .add(decision, decided.verdict, Some(decided.reason));
+        let asked = Asked::new(&decision.question).ok();
+        match asked.and_then(|asked| decision.decide_by(&self.policies, &asked)) {
+            Some(decided) => {
+                let reason = Some(decided.reason);
+                self.compared.add(decision, decided.verdict, reason);
+            }
+            None => self.compared.skip(),
+        }
     }
 
     fn skip(&mut self) {

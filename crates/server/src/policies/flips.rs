@@ -30,7 +30,8 @@ pub struct FlipsBody {
     changed: u64,
     /// Those that were not denied and would have been.
     would_have_denied: u64,
-    /// Events that are no decisions which could be compared.
+    /// Events that are no decisions which could be compared, and decisions about a payload that the policies look at:
+    /// it is not on record.
     skipped: u64,
     /// How many became what: `allow->deny` and so on.
     #[schema(example = json!({"allow->deny": 12}))]

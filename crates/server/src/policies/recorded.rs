@@ -48,6 +48,8 @@ pub enum NotADecision {
 pub enum Differs {
     /// The question has no meaning.
     Unaskable(String),
+    /// The policies look at the payload, which is not on record.
+    PayloadUnknown,
     /// This is decided instead.
     Otherwise(Box<Decided>),
 }
@@ -114,12 +116,14 @@ impl Recorded {
             let first = faults.first().map(ToString::to_string);
             Differs::Unaskable(first.unwrap_or_default())
         })?;
-        let decided = self.decide_by(policies, &asked);
+        let Some(decided) = self.decide_by(policies, &asked) else {
+            return Err(Differs::PayloadUnknown);
+        };
         if decided.verdict == self.said && self.is_by(&decided) {
             return Ok(());
         }
         // What was to be changed in the payload could not be changed, and what was in it is not on record.
-        let obliging = policies.decide_again(&asked, true);
+        let obliging = policies.decide_again(self.id.time(), &asked, true);
         let is_for_its_payload = self.has_payload
             && self.said == Verdict::Deny
             && obliging.verdict == Verdict::Modify
@@ -130,13 +134,15 @@ impl Recorded {
         Err(Differs::Otherwise(Box::new(decided)))
     }
 
-    /// What these policies say to the question. Of a payload it is not known what was in it: what is to be changed
-    /// there counts as changed. Without one nothing can be.
-    pub fn decide_by(&self, policies: &PolicySet, asked: &Asked) -> Decided {
-        if self.has_payload {
-            policies.decide_again(asked, self.is_approved)
-        } else {
-            policies.decide(asked, None, self.is_approved)
+    /// What these policies say to the question, at the time it was asked. Of a payload it is not known what was in it:
+    /// what is to be changed there counts as changed, and if they look at it, nothing can be told. Without one nothing
+    /// can be changed.
+    pub fn decide_by(&self, policies: &PolicySet, asked: &Asked) -> Option<Decided> {
+        let then = self.id.time();
+        match (self.has_payload, policies.looks_at_payload(asked)) {
+            (false, _) => Some(policies.decide_at(then, asked, None, self.is_approved)),
+            (true, false) => Some(policies.decide_again(then, asked, self.is_approved)),
+            (true, true) => None,
         }
     }
 

@@ -26,8 +26,12 @@ pub struct TestBody {
     /// In short (`agent_id`, `action`, and `resource` as `type:id`) or whole, as it is recorded.
     #[schema(value_type = Object)]
     question: Value,
+    /// What policies see as `context.payload`, and `@obligation` changes.
     #[schema(value_type = Option<Object>)]
     payload: Option<Value>,
+    /// When it is asked, which policies see as `context.server.now`; without it there is no clock.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    now: Option<String>,
     /// As if a person had approved it.
     #[schema(required = false)]
     approved: bool,

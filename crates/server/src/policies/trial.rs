@@ -1,6 +1,7 @@
 //! `POST /v1/policies/test`: what a version answers to a question, and why; nothing is recorded.
 
 use axum::{Json as JsonAnswer, extract::State};
+use domain::Timestamp;
 use policy::{Asked, Decided, PolicySet, Verdict, test::TestQuestion};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,9 +33,12 @@ pub struct TrialBody {
     /// (`metadata.question` of a decision's event).
     #[schema(value_type = Object, example = json!({"agent_id": "billing-agent", "action": "payments.refund", "resource": "invoice:4711"}))]
     question: TestQuestion,
-    /// What the agent is about to send, any JSON: what `@obligation` changes.
+    /// What the agent is about to send, any JSON: what policies see as `context.payload`, and `@obligation` changes.
     #[schema(value_type = Option<Object>)]
     payload: Option<Value>,
+    /// When it is asked, which policies see as `context.server.now`; now unless given.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    now: Option<Timestamp>,
     /// Answers as if a person had approved it.
     #[serde(default)]
     approved: bool,
@@ -89,12 +93,13 @@ pub async fn test(
         }
     };
     let question = body.question.whole().map_err(|fault| vec![fault]);
-    let asked = question.and_then(|question| Asked::new(&question));
+    let asked = question.and_then(|question| Asked::by_somebody(&question));
     let asked = asked.map_err(|faults| invalid_in("/question", faults))?;
     let (payload, is_approved) = (body.payload, body.approved);
+    let now = body.now.unwrap_or_else(|| plane.clock.now());
     let tried = plane.checks.run(caller.org, move || {
         let set = PolicySet::read(&policies, schema.as_deref())?;
-        let decided = set.decide(&asked, payload.as_ref(), is_approved);
+        let decided = set.decide_at(now, &asked, payload.as_ref(), is_approved);
         Ok((decided, set.digest().to_owned()))
     });
     let (decided, policy_digest) = tried.await?.map_err(Problem::invalid)?;

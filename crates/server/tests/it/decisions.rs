@@ -235,6 +235,57 @@ async fn in_shadow_mode_everything_is_allowed_and_it_is_said_what_would_not_have
 }
 
 #[tokio::test]
+async fn policies_see_the_payload_and_our_clock_and_no_question_brings_its_own() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    customer
+        .put_in_force(
+            r#"@id("all") permit (principal, action, resource);
+               @id("amount") forbid (principal, action == Action::"payments.create", resource)
+               unless { context.payload.amount <= 1000 };
+               @id("past") forbid (principal, action == Action::"deployments.create", resource)
+               unless { context.server.now > datetime("2020-01-01") };"#,
+        )
+        .await;
+    let pay = |amount: u32, text: &str| {
+        json!({
+            "agent_id": "a", "action": "payments.create", "context": {"amount": 1},
+            "payload": {"amount": amount, "text": text},
+        })
+    };
+    for (amount, text, verdict) in [
+        (1_000, String::new(), "allow"),
+        (1_000_000, String::new(), "deny"),
+        (1_000, "x".repeat(50_000), "allow"),
+        (1_000_000, "x".repeat(50_000), "deny"),
+    ] {
+        let decided = customer.decide(&pay(amount, &text)).await;
+        assert_eq!(decided["decision"], verdict, "{decided}");
+    }
+    let unpaid = json!({"agent_id": "a", "action": "payments.create", "context": {"amount": 1}});
+    assert_eq!(customer.decide(&unpaid).await["decision"], "deny");
+    let deployed = json!({"agent_id": "a", "action": "deployments.create"});
+    assert_eq!(customer.decide(&deployed).await["decision"], "allow");
+
+    for (name, value) in [
+        ("server", json!({"now": "2026-11-16"})),
+        ("payload", json!({"amount": 1})),
+    ] {
+        let asked = json!({"agent_id": "a", "action": "files.read", "context": {name: value}});
+        let refused = customer.post("/v1/runtime/decisions", &asked).await;
+        let refused = problem(refused, 422).await;
+        let pointer = format!("/context/{name}");
+        assert_eq!(refused["errors"][0]["pointer"], pointer, "{refused}");
+        let asked = json!({
+            "subject": {"type": "agent", "id": "a"}, "action": {"name": "files.read"},
+            "resource": {"type": "file", "id": "a"}, "context": {name: value},
+        });
+        let refused = customer.post("/access/v1/evaluation", &asked).await;
+        assert_eq!(problem(refused, 400).await["errors"][0]["pointer"], pointer);
+    }
+}
+
+#[tokio::test]
 async fn nobody_lets_itself_off_by_asking_in_shadow_mode() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;

@@ -3,6 +3,7 @@
 use axum::{Json as JsonAnswer, extract::State};
 use domain::{OrgId, event::accept::Arrival, event::words, id::Tail};
 use journal::frames::Frames;
+use policy::fit::{self, Kept};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -10,7 +11,6 @@ use super::{
     answer::{HookAnswer, Permission},
     before::BEFORE,
     call::{HookCall, ToolCall},
-    fit::{self, Kept},
     params::{HookParams, Wanted},
 };
 use crate::{

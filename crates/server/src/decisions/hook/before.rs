@@ -52,8 +52,8 @@ pub async fn before(
         return Ok(JsonAnswer(HookAnswer::default()));
     }
     let call = hook.of(&wanted.agent_id)?;
-    let mut ask = match Ask::new(call.question(), call.named()) {
-        Ok(ask) => ask,
+    let ask = match Ask::new(call.question(), call.named()) {
+        Ok(ask) => ask.about_to_send(call.payload().cloned()),
         Err(faults) => {
             // There is no decision to record; that it was tried is on record all the same.
             if let Err(problem) = record(&plane, caller.org, &call, "denied").await {
@@ -63,7 +63,6 @@ pub async fn before(
             return Ok(JsonAnswer(undecided(&faults)));
         }
     };
-    ask.payload = call.payload().cloned();
     let answered = async {
         let answer = answer(&plane, caller.org, &ask).await?;
         if answer.verdict != Verdict::Escalate || wanted.wait.is_zero() {

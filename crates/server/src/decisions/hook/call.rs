@@ -4,12 +4,11 @@ use domain::{
     error_code::ErrorCode,
     event::{NAME_CHARS_MAX, RESOURCE_CHARS_MAX, words},
 };
-use policy::{Party, Question};
+use policy::{Party, Question, fit};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::fit;
 use crate::{decisions::ask::Named, edge::Problem};
 
 /// What a hook posts; other fields are ignored, because they differ between versions.
@@ -43,6 +42,9 @@ const RESOURCES: [(&str, &str); 4] = [
     ("path", "file"),
     ("url", "url"),
 ];
+/// How large what a tool is called with may be in the question, as JSON: less than half of what the metadata of an
+/// event may have, so that there is room for the rest of the decision.
+const INPUT_BYTES_MAX: usize = 7 * 1024;
 /// The type of what a tool works on that says nothing of it.
 const TOOL: &str = "tool";
 /// Begins the names of tools of MCP servers: `mcp__<server>__<tool>`.
@@ -121,7 +123,7 @@ impl ToolCall<'_> {
 
     fn context(&self) -> Map<String, Value> {
         let hook = self.hook;
-        let (input, mut is_cut) = fit::fitted(&hook.tool_input);
+        let (input, mut is_cut) = fit::fitted(&hook.tool_input, INPUT_BYTES_MAX);
         let texts = [
             ("tool_name", Some(self.tool_name)),
             ("cwd", hook.cwd.as_deref()),

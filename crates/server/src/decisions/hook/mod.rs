@@ -11,14 +11,13 @@
 //! Where a policy asks for a person, the one at the terminal is asked, or one of those who may approve is waited for
 //! ([`wait`]).
 //!
-//! What is asked about can be large, and policies and the record have bounds: [`fit`] says what is cut, and why
+//! What is asked about can be large, and policies and the record have bounds: [`policy::fit`] says what is cut, and why
 //! a policy that looks at what was cut denies.
 
 pub mod after;
 pub mod answer;
 pub mod before;
 pub mod call;
-mod fit;
 pub mod on_error;
 pub mod params;
 pub mod wait;

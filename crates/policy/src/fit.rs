@@ -1,4 +1,4 @@
-//! What a tool is called with, as policies can look at it and the trail can keep it.
+//! What a tool is called with, or what is about to be sent, as policies can look at it and the trail can keep it.
 //!
 //! Cedar has no `null` and fewer numbers than JSON, and a record has its bounds. What is `null` is left out, as if
 //! it had not been sent; a number that has a fraction, or is too large to be exact, is a text. What is too large or too deep is cut, and
@@ -6,17 +6,15 @@
 //! it (`like`, `has`, `.`, `contains`) cannot be evaluated, which is a `deny`, and nothing is ever allowed because
 //! a part of it could not be seen. Policies that do not look there are not affected.
 
-use policy::digest::of_json;
 use serde_json::{Map, Number, Value, json};
 use sha2::{Digest, Sha256};
+
+use crate::digest::of_json;
 
 /// The longest text: commands and paths are shorter, contents of files are not.
 const TEXT_BYTES_MAX: usize = 2 * 1024;
 /// How deep it may be nested: half of what the engine takes.
 const DEPTH_MAX: usize = 16;
-/// How large it may be in all, as JSON: less than half of what the metadata of an event may have, so that there is
-/// room for the rest of the decision. A value has two bytes at least, so they are fewer than a question may have.
-const BYTES_MAX: usize = 7 * 1024;
 /// The longest of the names beside it, as JSON: paths are shorter, and all of them together leave room for the rest.
 const NAME_BYTES_MAX: usize = 1024;
 /// Up to here every whole number is a number of its own, however it was written.
@@ -24,11 +22,15 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 /// What is shown of a text that was cut.
 const START_CHARS: usize = 128;
 
-/// A value that fits, and whether something was cut. `None`: there is nothing.
-pub fn fitted(value: &Value) -> (Option<Value>, bool) {
+/// Begins what is left of a value that is no text.
+pub(crate) const CUT: &str = "cut";
+
+/// A value of at most so many bytes as JSON, or little more if all of it had to be cut, and whether something was.
+/// `None`: there is nothing. A value has two bytes at least, so 7 KiB have fewer values than a question may have.
+pub fn fitted(value: &Value, bytes_max: usize) -> (Option<Value>, bool) {
     let mut is_cut = false;
     let fitted = fit(value, 1, &mut is_cut);
-    let fitted = fitted.map(|fitted| in_all(fitted, value, &mut is_cut));
+    let fitted = fitted.map(|fitted| in_all(fitted, value, bytes_max, &mut is_cut));
     (fitted, is_cut)
 }
 
@@ -80,9 +82,9 @@ fn whole(number: &Number) -> Option<i64> {
 }
 
 /// Cuts the largest members until the rest fits; if there are too many, all of it.
-fn in_all(fitted: Value, whole: &Value, is_cut: &mut bool) -> Value {
+fn in_all(fitted: Value, whole: &Value, bytes_max: usize, is_cut: &mut bool) -> Value {
     let mut bytes = bytes_of(&fitted);
-    if bytes <= BYTES_MAX {
+    if bytes <= bytes_max {
         return fitted;
     }
     let (Value::Object(mut members), Value::Object(whole_members)) = (fitted, whole) else {
@@ -99,7 +101,7 @@ fn in_all(fitted: Value, whole: &Value, is_cut: &mut bool) -> Value {
         }
         bytes = bytes - before + after;
         members.insert(name, instead);
-        if bytes <= BYTES_MAX {
+        if bytes <= bytes_max {
             return Value::Object(members);
         }
     }
@@ -130,7 +132,7 @@ fn cut(value: &Value, is_cut: &mut bool) -> Value {
 
 fn cut_to_text(value: &Value) -> String {
     let Kept { bytes, digest } = digest(value);
-    format!("cut: {bytes} bytes, {digest}")
+    format!("{CUT}: {bytes} bytes, {digest}")
 }
 
 /// What is kept of a value that is not kept: how long its JSON is, and a name for what it says.
@@ -154,10 +156,16 @@ fn bytes_of(value: &Value) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use policy::{Asked, Question};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::{Asked, Question};
+
+    const BYTES_MAX: usize = 7 * 1024;
+
+    fn fitted(value: &Value) -> (Option<Value>, bool) {
+        super::fitted(value, BYTES_MAX)
+    }
 
     #[test]
     fn what_policies_can_see_is_left_as_it_is() {
