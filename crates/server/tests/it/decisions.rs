@@ -397,6 +397,39 @@ async fn what_is_said_twice_is_refused_at_every_door() {
             422,
             "/tool_input/command",
         ),
+        (
+            "/v1/hooks/claude-code/post-tool-use?on_error=pass",
+            r#"{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"Bash","tool_input":{"command":"ls","command":"rm -rf /"}}"#,
+            422,
+            "/tool_input/command",
+        ),
+        (
+            "/access/v1/evaluations",
+            r#"{"subject":{"type":"agent","id":"a"},"action":{"name":"b"},"resource":{"type":"x","id":"y"},
+                "evaluations":[{},{"context":{"amount":1,"\u0061mount":1000000}}]}"#,
+            400,
+            "/evaluations/1/context/amount",
+        ),
+        (
+            "/access/v1/evaluations",
+            r#"{"subject":{"type":"agent","id":"a"},"action":{"name":"b"},"resource":{"type":"x","id":"y"},
+                "context":{"amount":1,"amount":2},"evaluations":[{}]}"#,
+            400,
+            "/context/amount",
+        ),
+        (
+            "/v1/policies/test",
+            r#"{"question":{"agent_id":"a","action":"b.c","context":{"amount":1,"amount":2}}}"#,
+            422,
+            "/question/context/amount",
+        ),
+        (
+            "/v1/policies/validate",
+            r#"{"policies":"","tests":[{"name":"t","question":{"agent_id":"a","action":"b.c"},
+                "payload":{"amount":1,"amount":2},"expect":{"decision":"deny"}}]}"#,
+            422,
+            "/tests/0/payload/amount",
+        ),
     ] {
         let request = customer
             .request(Method::POST, path)

@@ -1,7 +1,12 @@
 //! `POST /v1/hooks/claude-code/post-tool-use`: a tool ran, or failed; the trail is told.
 
 use axum::{Json as JsonAnswer, extract::State};
-use domain::{OrgId, event::accept::Arrival, event::words, id::Tail};
+use domain::{
+    OrgId,
+    batch::BODY_BYTES_MAX,
+    event::{accept::Arrival, words},
+    id::Tail,
+};
 use journal::frames::Frames;
 use policy::fit::{self, Kept};
 use serde::Serialize;
@@ -16,7 +21,7 @@ use super::{
 use crate::{
     chance,
     decisions::ask::Named,
-    edge::{Caller, Problem, caller::EventsWrite, problem::ProblemBody, read::Json},
+    edge::{Caller, Problem, caller::EventsWrite, problem::ProblemBody, strict_json::StrictJson},
     events::own,
     planes::DataPlane,
 };
@@ -72,7 +77,7 @@ pub async fn after(
     State(plane): State<DataPlane>,
     caller: Caller<EventsWrite>,
     wanted: Wanted,
-    Json(hook): Json<HookCall>,
+    StrictJson(hook): StrictJson<HookCall, BODY_BYTES_MAX>,
 ) -> Result<JsonAnswer<HookAnswer>, Problem> {
     let result = match hook.hook_event_name.as_str() {
         "PostToolUse" => "success",
