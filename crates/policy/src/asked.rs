@@ -7,9 +7,12 @@ use std::{
 
 use cedar_policy::{Entities, Entity, EntityId, EntityTypeName, EntityUid};
 use domain::fault::{Fault, FaultCode};
+use serde_json::Value;
 
 use crate::{
     beside,
+    command::Commands,
+    payload::seen_bytes,
     question::{ACTION, AGENT, Party, Question, is_type},
     value::{Pairs, Reader},
 };
@@ -25,6 +28,8 @@ pub struct Asked {
     pub(crate) resource: EntityUid,
     /// What the asker says of the circumstances; what is beside it is added for each set (`beside.rs`).
     pub(crate) context: Pairs,
+    /// The shell commands in it.
+    pub(crate) commands: Commands,
     /// Who is asked about, as far as more than a name is known of them.
     pub(crate) parties: Vec<Entity>,
     /// The action and the groups that its name says it is in, for sets without a schema.
@@ -43,6 +48,12 @@ impl Asked {
         } else {
             Err(faults)
         }
+    }
+
+    /// How many bytes policies see beside the question, at the most: of the payload, and of the commands in both.
+    pub fn seen_bytes_with(&self, payload: Option<&Value>) -> usize {
+        let commands = self.commands.with_payload(payload).seen_bytes();
+        commands + payload.map_or(0, seen_bytes)
     }
 
     /// What has no meaning in Cedar is refused, never left out: a policy must not be passed because
@@ -85,6 +96,7 @@ impl Asked {
             action: actions[0].clone(),
             resource: resource.uid,
             context,
+            commands: Commands::of_context(&question.context),
             parties,
             actions,
             entities,

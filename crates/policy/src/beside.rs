@@ -1,5 +1,6 @@
-//! What policies see beside what the asker says: the server's clock as `context.server.now`, and what the agent is
-//! about to send as `context.payload`. A question that brings such a member itself is refused.
+//! What policies see beside what the asker says: what the server says as `context.server`, its clock (`now`) and the
+//! commands of the question in one form (`command`); and what the agent is about to send as `context.payload`. A question
+//! that brings such a member itself is refused.
 
 use cedar_policy::{Context, RestrictedExpression};
 use domain::{
@@ -9,6 +10,7 @@ use domain::{
 use serde_json::{Map, Value};
 
 use crate::{
+    asked::Asked,
     declared::{Declared, Sees},
     fit,
     payload::SEEN_BYTES_MAX,
@@ -21,6 +23,8 @@ pub(crate) const SERVER: &str = "server";
 pub(crate) const PAYLOAD: &str = "payload";
 /// The server's clock.
 const NOW: &str = "now";
+/// The shell commands that the question tells of.
+const COMMAND: &str = "command";
 
 /// What is beside a question.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,30 +50,33 @@ pub(crate) fn faults(context: &Map<String, Value>) -> Vec<Fault> {
 
 impl Beside<'_> {
     /// The context of a question with what is beside it, as far as policies see that.
-    pub fn context(
-        self,
-        asked: &[(String, RestrictedExpression)],
-        sees: &Sees,
-    ) -> Result<Context, String> {
+    pub fn context(self, asked: &Asked, sees: &Sees) -> Result<Context, String> {
         // A question of the past may have a member of the name: then that is what its policies saw.
-        let is_free = |name: &str| asked.iter().all(|(taken, _)| taken != name);
+        let said = asked.context.iter();
+        let is_free = |name: &str| said.clone().all(|(taken, _)| taken != name);
         let server = sees.server.as_ref().filter(|_| is_free(SERVER));
-        let server = server.and_then(|declared| self.server(declared));
+        let server = server.map(|declared| self.server(asked, declared));
         let payload = sees.payload.as_ref().filter(|_| is_free(PAYLOAD));
         let payload = payload.and_then(|declared| self.seen_payload(declared));
         let ours = [(SERVER, server), (PAYLOAD, payload)];
         let ours = ours
             .into_iter()
             .filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        let context = Context::from_pairs(asked.iter().cloned().chain(ours));
+        let context = Context::from_pairs(said.clone().cloned().chain(ours));
         context.map_err(|error| error.to_string())
     }
 
-    fn server(self, declared: &Declared) -> Option<RestrictedExpression> {
-        let now = self.now.filter(|_| declared.has(NOW))?;
-        let now = RestrictedExpression::new_datetime(now.to_string());
-        let record = RestrictedExpression::new_record([(NOW.to_owned(), now)]);
-        Some(record.expect("each member once"))
+    fn server(self, asked: &Asked, declared: &Declared) -> RestrictedExpression {
+        let now = self.now.map(|now| now.to_string());
+        let now = now.map(RestrictedExpression::new_datetime);
+        let command = asked.commands.with_payload(self.payload).seen();
+        let members = [(NOW, now), (COMMAND, command)];
+        let members = members
+            .into_iter()
+            .filter(|(name, _)| declared.has(name))
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        let record = RestrictedExpression::new_record(members);
+        record.expect("each member has a name of its own")
     }
 
     fn seen_payload(self, declared: &Declared) -> Option<RestrictedExpression> {

@@ -11,7 +11,7 @@
 use crate::bounds::{end_of_line, end_of_string, end_of_word, is_word};
 
 /// What the policies may cost together that one question can meet. A question has 11 KiB at the most, and what
-/// policies see of its payload 4 KiB (`payload.rs`).
+/// policies see of its payload (`payload.rs`) and of its commands (`command.rs`) 4 KiB each.
 pub const COST_MAX: usize = 1_500;
 
 /// What may have to look at all of the question: about as much as so many bytes of a pattern.

@@ -125,7 +125,7 @@ impl PolicySet {
         };
         match &self.vocabulary {
             None => {
-                let context = beside.context(&asked.context, &Sees::ALL)?;
+                let context = beside.context(asked, &Sees::ALL)?;
                 let request = request(asked, context, None)?;
                 self.slices
                     .ask(&request, &asked.actions, &asked.entities, answer);
@@ -135,7 +135,7 @@ impl PolicySet {
                     .actions
                     .get(&asked.action)
                     .ok_or("The schema does not know this action.")?;
-                let context = beside.context(&asked.context, &action.sees)?;
+                let context = beside.context(asked, &action.sees)?;
                 let request = request(asked, context, Some(&vocabulary.schema))?;
                 if !asked.parties.is_empty() {
                     Entities::from_entities(

@@ -10,6 +10,7 @@ mod asked;
 mod beside;
 mod bounds;
 pub mod check;
+mod command;
 mod cost;
 mod decide;
 mod declared;

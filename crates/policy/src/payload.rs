@@ -12,7 +12,7 @@ use crate::value::{FAULTS_MAX, INTEGERS_MAX, Place};
 pub const SEEN_BYTES_MAX: usize = 4 * 1024;
 
 /// How many bytes of it policies see, at the most.
-pub fn seen_bytes(payload: &Value) -> usize {
+pub(crate) fn seen_bytes(payload: &Value) -> usize {
     let mut left = Left(SEEN_BYTES_MAX);
     match serde_json::to_writer(&mut left, payload) {
         Ok(()) => SEEN_BYTES_MAX - left.0,

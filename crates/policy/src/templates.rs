@@ -1,5 +1,6 @@
 //! Policies to begin with, each for one purpose. They are written to stand beside `allow-all`: each
-//! takes something away, or changes it.
+//! takes something away, or changes it. Each covers what every door sends: our own API, AuthZEN, the hooks of Claude
+//! Code with their MCP servers, and the SDKs.
 
 use crate::test::Test;
 
@@ -40,7 +41,7 @@ pub const TEMPLATES: [Template; 7] = [
     template!(
         "payments-need-approval",
         "Payments above a limit need approval",
-        "A person approves every payment above 1,000, and every payment that does not say how much."
+        "A person approves every payment above 1,000, and every payment that does not say how much, or says less than nothing."
     ),
     template!(
         "read-only-agent",
@@ -55,7 +56,7 @@ pub const TEMPLATES: [Template; 7] = [
     template!(
         "allow-listed-tools",
         "Tools on a list only",
-        "Of all tools, only those on a list may be called."
+        "Of all tools, those of MCP servers too, only those on a list may be called."
     ),
     template!(
         "redact-fields",
@@ -65,11 +66,11 @@ pub const TEMPLATES: [Template; 7] = [
     template!(
         "dangerous-commands",
         "Dangerous shell commands",
-        "Some shell commands are denied and some need approval. It stops accidents, not an attacker."
+        "Some shell commands are denied and some need approval, however they are spelled. It stops accidents, not an attacker."
     ),
     template!(
         "working-hours",
         "Approval outside working hours",
-        "Deployments outside 07:00 to 19:00 UTC need approval. The caller says what time it is."
+        "Deployments outside 07:00 to 19:00 UTC need approval, by our clock."
     ),
 ];

@@ -39,7 +39,7 @@ fn policies_see_the_servers_clock_and_the_payload_whoever_asks() {
         );
     }
     let without = PolicySet::read(
-        r#"@id("a") permit (principal, action, resource) unless { context has server || context has payload };"#,
+        r#"@id("a") permit (principal, action, resource) unless { context.server has now || context has payload };"#,
         None,
     );
     let asked = Asked::new(&question(json!({}))).expect("a question");

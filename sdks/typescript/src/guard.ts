@@ -10,7 +10,7 @@ export interface GuardOptions<P> extends Omit<AskOptions, "signal"> {
   action: string;
   /** `type:id`. */
   resource?: string | ((payload: P) => string);
-  /** What policies may look at. */
+  /** What policies may look at beside the payload (`context.payload`); it is recorded. */
   context?: Record<string, unknown> | ((payload: P) => Record<string, unknown>);
   /** Records each call by its decision: whether it succeeded, or was `denied`. */
   recorder?: Recorder;

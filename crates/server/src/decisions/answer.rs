@@ -247,7 +247,7 @@ fn is_dear(guarded: &Guarded, ask: &Ask) -> bool {
 
 fn evaluate(guarded: &Guarded, ask: &Ask, decision_id: DecisionId, is_approved: bool) -> Answer {
     let said_by = |version: &Version| {
-        let payload = ask.payload.as_ref();
+        let payload = ask.payload();
         // The time that is on record, by which it can be decided again.
         let now = decision_id.time();
         let policies = &version.policies;

@@ -1,5 +1,7 @@
 //! What is asked, whichever door it came through.
 
+use std::sync::Arc;
+
 use domain::{
     DecisionId,
     fault::{Fault, FaultCode},
@@ -19,13 +21,13 @@ pub struct Ask {
     pub question: Question,
     /// How long it is as it is recorded.
     pub question_bytes: usize,
-    /// How long it is, with what policies see of the payload.
+    /// How long it is, with what policies see beside it.
     pub seen_bytes: usize,
     asked: Asked,
     /// What the decision's audit event says of it.
     pub named: Named,
-    /// What the agent is about to send; of a large one policies see a part.
-    pub payload: Option<Value>,
+    /// What the agent is about to send; of a large one policies see a part. Questions about one call share it.
+    payload: Option<Arc<Value>>,
     pub mode: Mode,
     /// The decision that a person approved.
     pub approval: Option<DecisionId>,
@@ -66,11 +68,12 @@ impl Ask {
             let fault = Fault::new(FaultCode::FieldTooLong, "/context", detail);
             return Err(vec![fault]);
         }
+        let seen_bytes = question_bytes + asked.seen_bytes_with(None);
         Ok(Self {
             asked,
             question,
             question_bytes,
-            seen_bytes: question_bytes,
+            seen_bytes,
             named,
             payload: None,
             mode: Mode::Enforce,
@@ -83,16 +86,19 @@ impl Ask {
         let faults = payload.as_ref().map(policy::payload::faults);
         match faults.filter(|faults| !faults.is_empty()) {
             Some(faults) => Err(faults),
-            None => Ok(self.about_to_send(payload)),
+            None => Ok(self.about_to_send(payload.map(Arc::new))),
         }
     }
 
     /// The same without a look at its numbers: a hook has no way to send them otherwise.
-    pub fn about_to_send(mut self, payload: Option<Value>) -> Self {
-        let seen_bytes = payload.as_ref().map_or(0, policy::payload::seen_bytes);
-        self.seen_bytes = self.question_bytes + seen_bytes;
+    pub fn about_to_send(mut self, payload: Option<Arc<Value>>) -> Self {
+        self.seen_bytes = self.question_bytes + self.asked.seen_bytes_with(payload.as_deref());
         self.payload = payload;
         self
+    }
+
+    pub fn payload(&self) -> Option<&Value> {
+        self.payload.as_deref()
     }
 
     pub fn asked(&self) -> &Asked {

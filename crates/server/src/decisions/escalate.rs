@@ -57,7 +57,7 @@ pub async fn settled(
         return Ok(approved);
     }
     let patience = patience.after(&approved);
-    let digest = ask.question.digest(ask.payload.as_ref());
+    let digest = ask.question.digest(ask.payload());
     let spending = Spending {
         request_digest: &digest,
         policy_digest: &escalated.policy_digest,
@@ -92,7 +92,7 @@ pub async fn open(
     let approval = Approval {
         decision_id: answer.decision_id,
         org_id: org,
-        request_digest: ask.question.digest(ask.payload.as_ref()),
+        request_digest: ask.question.digest(ask.payload()),
         agent_id: ask.named.agent_id.clone(),
         action: ask.named.action.clone(),
         resource: ask.named.resource.clone(),
@@ -101,7 +101,7 @@ pub async fn open(
         policy_version: answer.policy_version,
         policy_digest: answer.policy_digest.clone(),
         question: serde_json::to_value(&ask.question).expect("a question always encodes"),
-        payload: ask.payload.clone(),
+        payload: ask.payload().cloned(),
         asked_at,
         expires_at,
         valid_s: settings.approval_valid_s,
@@ -120,7 +120,7 @@ fn may_be_asked(
     ask: &Ask,
     id: DecisionId,
 ) -> Result<(), (&'static str, &'static str)> {
-    let shown = serde_json::to_vec(&(&ask.question, &ask.payload));
+    let shown = serde_json::to_vec(&(&ask.question, ask.payload()));
     if !shown.is_ok_and(|shown| shown.len() <= SHOWN_BYTES_MAX) {
         let reason = "This needs a person's approval, and question and payload are too large to be shown to one (256 KiB).";
         return Err(("too_large", reason));

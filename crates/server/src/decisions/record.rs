@@ -107,8 +107,8 @@ impl<'a> Recorded<'a> {
                 policy_digest: &answer.policy_digest,
                 engine: &ENGINE,
                 question: &ask.question,
-                request_digest: ask.question.digest(ask.payload.as_ref()),
-                has_payload: ask.payload.is_some(),
+                request_digest: ask.question.digest(ask.payload()),
+                has_payload: ask.payload().is_some(),
                 mode: ask.mode,
                 shadow: answer.shadow.as_ref().map(|shadow| RecordedShadow {
                     decision: shadow.decided.verdict,

@@ -34,6 +34,7 @@ mod decisions_outages;
 mod deliveries;
 mod deployment;
 mod dev;
+mod doors;
 mod editing;
 mod endpoints;
 mod errors;

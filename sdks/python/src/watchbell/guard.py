@@ -36,9 +36,10 @@ def guard(
     """Asks before each call, raises `Denied` if the answer is no, and records how the call ended.
 
     The arguments by their names, defaults too and without those in `ignore`, are the question's payload, so
-    they must be JSON. Policies see what `context` makes of them, and `resource`, in which `{invoice}` stands
-    for the argument `invoice`. If the verdict is `modify`, the function is called with the arguments as
-    changed; one that was removed gets its default. What the function cannot be called with is `Denied`.
+    they must be JSON. Policies see them as `context.payload`, what `context` makes of them, which is recorded,
+    and `resource`, in which `{invoice}` stands for the argument `invoice`. If the verdict is `modify`, the
+    function is called with the arguments as changed; one that was removed gets its default. What the function
+    cannot be called with is `Denied`.
 
     A blocking function takes a `Watchbell`, a coroutine function an `AsyncWatchbell`; without one it is made
     from the environment at the first call. A generator cannot be guarded, because it has done nothing yet when

@@ -11,7 +11,7 @@ from .decisions import Decision
 ACTION_LENGTH_MAX = 128
 
 ContextOf = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
-"""What policies see of a tool's name and arguments."""
+"""What policies see, and the trail records, of a tool's name and arguments beside the payload."""
 
 
 def action_of(tool: str) -> str:

@@ -49,7 +49,7 @@ struct ToolCallMetadata {
     tool_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_use_id: Option<String>,
-    /// That of the decision's event about the same call.
+    /// That of the decision's event about the same call, the first if it works on several things.
     request_digest: String,
     tool_input: Kept,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,14 +125,14 @@ impl ToolCallEvent {
         };
         Self {
             event_type: "tool_call",
-            named: call.named(),
+            named: call.named(call.resource()),
             result,
             error_code,
             latency_ms: hook.duration_ms.filter(|ms| *ms >= 0.0),
             metadata: ToolCallMetadata {
                 tool_name: short(call.tool_name),
                 tool_use_id: hook.tool_use_id.as_deref().and_then(short),
-                request_digest: call.question().digest(call.payload()),
+                request_digest: call.question(call.resource()).digest(call.payload()),
                 tool_input: fit::digest(&hook.tool_input),
                 tool_response: hook.tool_response.as_ref().map(fit::digest),
                 error: hook

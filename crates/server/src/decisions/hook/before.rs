@@ -1,5 +1,7 @@
 //! `POST /v1/hooks/claude-code/pre-tool-use`: may this tool run?
 
+use std::sync::Arc;
+
 use axum::{Json as JsonAnswer, extract::State};
 use domain::{batch::BODY_BYTES_MAX, fault::Fault};
 use policy::Verdict;
@@ -7,13 +9,13 @@ use policy::Verdict;
 use super::{
     after::record,
     answer::{HookAnswer, Permission},
-    call::HookCall,
+    call::{HookCall, RESOURCES_MAX, ToolCall},
     params::{HookParams, Wanted},
-    wait::for_a_person,
+    wait::strictest,
 };
 use crate::{
     decisions::{
-        answer::{Unanswered, answer},
+        answer::{Unanswered, answer_all},
         ask::Ask,
     },
     edge::{
@@ -28,7 +30,8 @@ pub(super) const BEFORE: &str = "PreToolUse";
 /// Answers a `PreToolUse` hook of Claude Code by the organisation's policies.
 ///
 /// The call is a question like one to `/v1/runtime/decisions`: `deny` stops the tool, `escalate` asks the person
-/// at the terminal or, with `wait`, one of those who may approve, `modify` changes what the tool is called with. What
+/// at the terminal or, with `wait`, one of those who may approve, `modify` changes what the tool is called with. A call
+/// that works on several things is a question about each, and the strictest answer counts. What
 /// cannot be decided about for what is in it is denied. Other hook events are answered with `{}`.
 /// `watchbell hook claude-code` prints the settings.
 #[utoipa::path(
@@ -52,8 +55,8 @@ pub async fn before(
         return Ok(JsonAnswer(HookAnswer::default()));
     }
     let call = hook.of(&wanted.agent_id)?;
-    let ask = match Ask::new(call.question(), call.named()) {
-        Ok(ask) => ask.about_to_send(call.payload().cloned()),
+    let asks = match asks(&call) {
+        Ok(asks) => asks,
         Err(faults) => {
             // There is no decision to record; that it was tried is on record all the same.
             if let Err(problem) = record(&plane, caller.org, &call, "denied").await {
@@ -64,17 +67,31 @@ pub async fn before(
         }
     };
     let answered = async {
-        let answer = answer(&plane, caller.org, &ask).await?;
-        if answer.verdict != Verdict::Escalate || wanted.wait.is_zero() {
-            return Ok(answer);
-        }
-        for_a_person(&plane, caller.org, ask, answer, wanted.wait).await
+        let goes_on = |verdict: Verdict| verdict != Verdict::Deny;
+        let answers = answer_all(&plane, caller.org, &asks, goes_on).await?;
+        strictest(&plane, caller.org, asks, answers, wanted.wait).await
     };
     Ok(JsonAnswer(match answered.await {
         Ok(answer) => HookAnswer::of(answer, wanted.on_allow, call.asks_people()),
         Err(Unanswered::Unrecordable(fault)) => undecided(&[fault]),
         Err(Unanswered::Problem(problem)) => return Err(problem),
     }))
+}
+
+/// A question about each thing that the call works on: judged by one of them, the others would pass unseen.
+fn asks(call: &ToolCall<'_>) -> Result<Vec<Ask>, Vec<Fault>> {
+    let resources = call.resources();
+    if resources.len() > RESOURCES_MAX {
+        let detail =
+            format!("A call may work on {RESOURCES_MAX} files and addresses. Make several calls.");
+        return Err(vec![Fault::invalid("/tool_input", detail)]);
+    }
+    let payload = call.payload().cloned().map(Arc::new);
+    let asks = resources.into_iter().map(|resource| {
+        let ask = Ask::new(call.question(resource), call.named(resource));
+        ask.map(|ask| ask.about_to_send(payload.clone()))
+    });
+    asks.collect()
 }
 
 /// A call that policies cannot be asked about, or whose decision cannot be recorded, for what is in it: whoever makes

@@ -35,13 +35,18 @@ pub struct HookCall {
     pub duration_ms: Option<f64>,
 }
 
-/// The first of these members says what a tool works on, and of which type that is in policies.
-const RESOURCES: [(&str, &str); 4] = [
+/// These members say what a tool works on, each a text or a list of them, and of which type that is in policies.
+const RESOURCES: [(&str, &str); 6] = [
     ("file_path", "file"),
     ("notebook_path", "file"),
     ("path", "file"),
+    ("paths", "file"),
     ("url", "url"),
+    ("urls", "url"),
 ];
+/// How many things a call may work on: each is a question of its own, evaluated and recorded. What works on more is
+/// denied.
+pub(super) const RESOURCES_MAX: usize = 8;
 /// How large what a tool is called with may be in the question, as JSON: less than half of what the metadata of an
 /// event may have, so that there is room for the rest of the decision.
 const INPUT_BYTES_MAX: usize = 7 * 1024;
@@ -49,6 +54,9 @@ const INPUT_BYTES_MAX: usize = 7 * 1024;
 const TOOL: &str = "tool";
 /// Begins the names of tools of MCP servers: `mcp__<server>__<tool>`.
 const MCP: &str = "mcp__";
+
+/// Something that a call works on: its type in policies, and its name.
+pub type Resource<'a> = (&'a str, &'a str);
 
 /// A tool call by an agent.
 pub struct ToolCall<'a> {
@@ -72,10 +80,10 @@ impl HookCall {
 }
 
 impl ToolCall<'_> {
-    /// What policies are asked. The same call makes the same question, before and after it. What is acted on is
-    /// never cut, or `resource == ...` would not know it: what is too large for the record is not asked about.
-    pub fn question(&self) -> Question {
-        let (kind, id) = self.resource();
+    /// What policies are asked about one of the things that the call works on. The same call makes the same question,
+    /// before and after it. What is acted on is never cut, or `resource == ...` would not know it: what is too large for
+    /// the record is not asked about.
+    pub fn question(&self, (kind, id): Resource<'_>) -> Question {
         Question {
             resource: Party::new(kind, id),
             ..Question::of_agent(self.agent_id, &self.action(), None, self.context())
@@ -87,8 +95,7 @@ impl ToolCall<'_> {
         Some(&self.hook.tool_input).filter(|input| !input.is_null())
     }
 
-    pub fn named(&self) -> Named {
-        let (kind, id) = self.resource();
+    pub fn named(&self, (kind, id): Resource<'_>) -> Named {
         let session_id = self.hook.session_id.as_deref();
         Named {
             agent_id: self.agent_id.to_owned(),
@@ -107,12 +114,37 @@ impl ToolCall<'_> {
         }
     }
 
-    fn resource(&self) -> (&str, &str) {
-        let member = |name| self.hook.tool_input.get(name).and_then(Value::as_str);
-        let found = RESOURCES
-            .iter()
-            .find_map(|(name, kind)| Some((*kind, member(name)?)));
-        found.unwrap_or((TOOL, self.tool_name))
+    /// The first of them, by which the call goes where one name is all there is.
+    pub fn resource(&self) -> Resource<'_> {
+        let resources = self.resources();
+        resources.first().copied().unwrap_or((TOOL, self.tool_name))
+    }
+
+    /// What the call works on, each thing once and at least one; not all if there are more than may be.
+    pub fn resources(&self) -> Vec<Resource<'_>> {
+        let told = RESOURCES.into_iter().flat_map(|(name, kind)| {
+            let texts = match self.hook.tool_input.get(name) {
+                Some(Value::Array(items)) => items.as_slice(),
+                Some(one) => std::slice::from_ref(one),
+                None => &[],
+            };
+            texts
+                .iter()
+                .filter_map(move |text| Some((kind, text.as_str()?)))
+        });
+        let mut found = Vec::new();
+        for resource in told {
+            if !found.contains(&resource) {
+                found.push(resource);
+            }
+            if found.len() > RESOURCES_MAX {
+                break;
+            }
+        }
+        if found.is_empty() {
+            found.push((TOOL, self.tool_name));
+        }
+        found
     }
 
     /// Whether Claude Code asks the person at the terminal if it is told to. In other modes it may go on by itself, or
@@ -190,15 +222,37 @@ mod tests {
                 json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input});
             let hook: HookCall = serde_json::from_value(hook).expect("a call");
             let call = hook.of("claude-code").expect("it has a tool");
-            let named = call.named();
+            let named = call.named(call.resource());
             assert_eq!(named.action, action);
             assert_eq!(named.resource.as_deref(), Some(resource));
-            let question = call.question();
+            let question = call.question(call.resource());
             let asked_about = format!("{}:{}", question.resource.kind, question.resource.id);
             assert_eq!(
                 (question.action.as_str(), asked_about.as_str()),
                 (action, resource)
             );
         }
+    }
+
+    #[test]
+    fn nothing_that_a_call_works_on_hides_behind_another() {
+        let named = |input: Value| {
+            let hook = json!({"hook_event_name": "PreToolUse", "tool_name": "mcp__files__copy", "tool_input": input});
+            let hook: HookCall = serde_json::from_value(hook).expect("a call");
+            let call = hook.of("claude-code").expect("it has a tool");
+            let named = call
+                .resources()
+                .into_iter()
+                .map(|(kind, id)| format!("{kind}:{id}"));
+            named.collect::<Vec<_>>()
+        };
+        let both = json!({"file_path": "/srv/ok", "path": "/etc/shadow"});
+        assert_eq!(named(both), ["file:/srv/ok", "file:/etc/shadow"]);
+        let kinds = json!({"url": "https://a", "paths": ["/a", "/b", "/a", 5], "path": "/a"});
+        assert_eq!(named(kinds), ["file:/a", "file:/b", "url:https://a"]);
+        let none = json!({"paths": [], "path": {"a": 1}});
+        assert_eq!(named(none), ["tool:mcp__files__copy"]);
+        let many: Vec<String> = (0..1_000).map(|number| format!("/{number}")).collect();
+        assert_eq!(named(json!({"paths": many})).len(), RESOURCES_MAX + 1);
     }
 }

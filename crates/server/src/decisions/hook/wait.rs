@@ -1,9 +1,11 @@
-//! A person is asked while the tool waits, where the hook's address says for how long.
+//! One answer for a call: the strictest. A person is asked while the tool waits, where the hook's address says for how
+//! long.
 
 use std::time::Duration;
 
 use domain::{OrgId, approval::Status};
 use policy::Verdict;
+use tokio::time::Instant;
 
 use super::on_error::longest_answer;
 use crate::{
@@ -21,9 +23,53 @@ pub const WAIT_S_MAX: u64 = 20;
 /// What is left for the rest of the answer: the decision that the approval is spent for is recorded, too.
 const FOR_THE_REST: Duration = Duration::from_secs(8);
 
+/// The strictest of the answers about a call. Where people are asked, each of their words is waited for, for so long in
+/// all.
+pub async fn strictest(
+    plane: &DataPlane,
+    org: OrgId,
+    asks: Vec<Ask>,
+    answers: Vec<Answer>,
+    patience: Duration,
+) -> Result<Answer, Unanswered> {
+    let until = Instant::now() + patience;
+    let is_no = |answer: &Answer| answer.verdict == Verdict::Deny;
+    let mut is_denied = answers.iter().any(is_no);
+    let mut found: Option<Answer> = None;
+    for (ask, mut answer) in asks.into_iter().zip(answers) {
+        if answer.verdict == Verdict::Escalate && !patience.is_zero() && !is_denied {
+            let left = until.saturating_duration_since(Instant::now());
+            answer = for_a_person(plane, org, ask, answer, left).await?;
+        }
+        is_denied |= is_no(&answer);
+        found = Some(match found {
+            Some(before) => stricter(before, answer),
+            None => answer,
+        });
+    }
+    Ok(found.expect("a call works on one thing at least"))
+}
+
+/// The stricter of two answers about one call. What two policies would have changed otherwise cannot be both.
+fn stricter(one: Answer, other: Answer) -> Answer {
+    let is_changed_otherwise = [&one, &other].map(|answer| answer.verdict) == [Verdict::Modify; 2]
+        && one.decided.modified_payload != other.decided.modified_payload;
+    if is_changed_otherwise {
+        return denied(
+            one,
+            "This is permitted with two different changes of its payload.",
+        );
+    }
+    if other.verdict > one.verdict {
+        other
+    } else {
+        one
+    }
+}
+
 /// What is answered once somebody has resolved the decision, or nobody has for so long. Who asks for a person to be
 /// waited for wants that person's word: without it the tool does not run.
-pub async fn for_a_person(
+async fn for_a_person(
     plane: &DataPlane,
     org: OrgId,
     mut ask: Ask,
