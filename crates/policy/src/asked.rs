@@ -56,6 +56,11 @@ impl Asked {
         commands + payload.map_or(0, seen_bytes)
     }
 
+    /// Whether the payload tells of commands that the question itself does not.
+    pub fn has_commands_in(&self, payload: Option<&Value>) -> bool {
+        self.commands.with_payload(payload).seen() != self.commands.seen()
+    }
+
     /// What has no meaning in Cedar is refused, never left out: a policy must not be passed because
     /// something was dropped. The pointers of faults are those of a [`Question`].
     pub fn new(question: &Question) -> Result<Self, Vec<Fault>> {

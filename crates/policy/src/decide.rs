@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     annotations::Annotations,
     asked::Asked,
-    beside::Beside,
+    beside::{Beside, Looks},
     cost::COST_MAX,
     declared::Sees,
     obligation,
@@ -42,7 +42,7 @@ impl PolicySet {
     }
 
     /// Answers a question that was asked then and whose payload is not known any more: what must be
-    /// changed in it counts as changed. Policies that look at it cannot be asked again ([`Self::looks_at_payload`]).
+    /// changed in it counts as changed. Policies that look at it cannot be asked again ([`Self::look_at`]).
     pub fn decide_again(&self, then: Timestamp, asked: &Asked, is_approved: bool) -> Decided {
         self.judged(asked, Some(then), Payload::Unknown, is_approved)
     }
@@ -53,10 +53,11 @@ impl PolicySet {
         actions.map_or(0, |actions| self.slices.cost(&asked.principal, actions))
     }
 
-    /// Whether a policy that this question meets looks at the payload.
-    pub fn looks_at_payload(&self, asked: &Asked) -> bool {
+    /// What the policies that this question meets look at beside it.
+    pub fn look_at(&self, asked: &Asked) -> Looks {
         let actions = self.actions_of(asked);
-        actions.is_some_and(|actions| self.slices.look_at_payload(&asked.principal, actions))
+        let look = |actions| self.slices.look_at(&asked.principal, actions);
+        actions.map(look).unwrap_or_default()
     }
 
     /// The action and the groups that it is in; `None` if the question is refused before any policy is asked.

@@ -31,6 +31,7 @@ pub mod verdict;
 mod vocabulary;
 
 pub use asked::Asked;
+pub use beside::Looks;
 pub use cost::COST_MAX;
 pub use question::{Party, Question};
 pub use set::{ENGINE, PolicySet};

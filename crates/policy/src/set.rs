@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     annotations::Annotations,
-    beside::PAYLOAD,
+    beside::Looks,
     bounds, cost,
     slice::{ACTIONS_MAX, Slices, actions_named, is_unsliceable},
     vocabulary::{self, Declaration, Vocabulary},
@@ -61,7 +61,7 @@ pub(crate) struct Named {
     pub policy: Policy,
     pub terms: Annotations,
     pub cost: usize,
-    pub looks_at_payload: bool,
+    pub looks: Looks,
 }
 
 /// Whether bounds apply to texts, or those of their day did.
@@ -231,7 +231,7 @@ fn named(
                     policy: policy.new_id(PolicyId::new(terms.id())),
                     terms,
                     cost: cost::of(&source),
-                    looks_at_payload: cost::names(&source, PAYLOAD),
+                    looks: Looks::of_policy(&source),
                 });
             }
         }

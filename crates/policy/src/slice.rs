@@ -14,7 +14,7 @@ use cedar_policy::{
     Request, Response,
 };
 
-use crate::{asked::action_and_groups, set::Named, vocabulary::Vocabulary};
+use crate::{asked::action_and_groups, beside::Looks, set::Named, vocabulary::Vocabulary};
 
 /// How many actions the scopes of a set may name together; each is a place where a policy is filed, and
 /// takes about a kilobyte.
@@ -41,8 +41,8 @@ struct ByAction {
 struct Bucket {
     /// What its policies cost together.
     cost: usize,
-    /// Whether one of them looks at the payload.
-    looks_at_payload: bool,
+    /// What they look at beside the question.
+    looks: Looks,
     permits: Option<cedar_policy::PolicySet>,
     forbids: Option<cedar_policy::PolicySet>,
 }
@@ -77,11 +77,12 @@ impl Slices {
         met.map(|by_action| by_action.cost(actions)).sum()
     }
 
-    /// Whether one of the policies that can apply looks at the payload.
-    pub fn look_at_payload(&self, principal: &EntityUid, actions: &[EntityUid]) -> bool {
+    /// What the policies that can apply look at beside the question.
+    pub fn look_at(&self, principal: &EntityUid, actions: &[EntityUid]) -> Looks {
         let principal = self.somebody.get(principal);
-        let mut met = [Some(&self.anybody), principal].into_iter().flatten();
-        met.any(|by_action| by_action.met(actions).any(|bucket| bucket.looks_at_payload))
+        let met = [Some(&self.anybody), principal].into_iter().flatten();
+        let buckets = met.flat_map(|by_action| by_action.met(actions));
+        buckets.fold(Looks::default(), |looks, bucket| looks.and(bucket.looks))
     }
 
     /// What no question costs more than.
@@ -167,7 +168,7 @@ impl Bucket {
         // A scope may name an action twice; a policy that is there already need not be added.
         if policies.policy(policy.id()).is_none() {
             self.cost += named.cost;
-            self.looks_at_payload |= named.looks_at_payload;
+            self.looks = self.looks.and(named.looks);
             // The meaning is shared by all copies; the text, which would be copied, is left behind.
             let added = policies.add(Policy::from(policy.as_ref().clone()));
             added.expect("a policy without slots, whose id is not there yet");

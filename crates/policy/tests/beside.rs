@@ -1,7 +1,7 @@
 //! What policies see beside a question: the server's clock and the payload, and nothing of it by the asker's word.
 
 use domain::Timestamp;
-use policy::{Asked, PolicySet, Question, Verdict};
+use policy::{Asked, Looks, PolicySet, Question, Verdict};
 use serde_json::{Map, Value, json};
 
 fn question(context: Value) -> Question {
@@ -113,16 +113,22 @@ fn with_a_schema_policies_see_what_it_declares_of_payload_and_clock() {
 }
 
 #[test]
-fn whether_policies_look_at_the_payload_is_known_for_each_question() {
+fn what_policies_look_at_beside_a_question_is_known_for_each() {
     let set = PolicySet::read(
         r#"@id("a") permit (principal, action, resource);
-           @id("b") forbid (principal, action in Action::"payments", resource) when { context.payload.amount > 5 };"#,
+           @id("b") forbid (principal, action in Action::"payments", resource) when { context.payload.amount > 5 };
+           @id("c") forbid (principal == Agent::"a", action == Action::"tools.shell", resource) unless { context.server has command };"#,
         None,
     )
     .expect("policies");
-    for (action, looks) in [("payments.create", true), ("files.read", false)] {
+    for (action, payload, command) in [
+        ("payments.create", true, false),
+        ("tools.shell", false, true),
+        ("files.read", false, false),
+    ] {
         let question = Question::of_agent("a", action, None, Map::new());
         let asked = Asked::new(&question).expect("a question");
-        assert_eq!(set.looks_at_payload(&asked), looks, "{action}");
+        let looks = Looks { payload, command };
+        assert_eq!(set.look_at(&asked), looks, "{action}");
     }
 }

@@ -55,6 +55,9 @@ struct Metadata<'a> {
     /// Whether there was a payload: some policies permit nothing without one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     has_payload: bool,
+    /// Whether the payload told of commands that the question does not: some policies look at these.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    commands_in_payload: bool,
     #[serde(skip_serializing_if = "is_enforced")]
     mode: Mode,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,6 +112,7 @@ impl<'a> Recorded<'a> {
                 question: &ask.question,
                 request_digest: ask.question.digest(ask.payload()),
                 has_payload: ask.payload().is_some(),
+                commands_in_payload: ask.asked().has_commands_in(ask.payload()),
                 mode: ask.mode,
                 shadow: answer.shadow.as_ref().map(|shadow| RecordedShadow {
                     decision: shadow.decided.verdict,

@@ -38,6 +38,8 @@ pub struct RecordedMetadata {
     #[serde(default)]
     pub has_payload: bool,
     #[serde(default)]
+    pub commands_in_payload: bool,
+    #[serde(default)]
     pub mode: Mode,
     pub shadow: Option<Said>,
     pub approval: Option<String>,

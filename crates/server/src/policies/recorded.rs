@@ -16,6 +16,7 @@ pub struct Recorded {
     pub question: Question,
     /// Whether there was one; what was in it is not on record.
     pub has_payload: bool,
+    commands_in_payload: bool,
     /// What the active policies said. In shadow mode the agent was told to go ahead whatever that was.
     pub said: Verdict,
     /// The policies that decided, by id; the first of them if there were too many for the record.
@@ -100,6 +101,7 @@ impl Recorded {
             id,
             question,
             has_payload: metadata.has_payload,
+            commands_in_payload: metadata.commands_in_payload,
             said,
             policies: metadata.policies,
             policies_left_out: metadata.policies_left_out,
@@ -139,7 +141,9 @@ impl Recorded {
     /// can be changed.
     pub fn decide_by(&self, policies: &PolicySet, asked: &Asked) -> Option<Decided> {
         let then = self.id.time();
-        match (self.has_payload, policies.looks_at_payload(asked)) {
+        let looks = policies.look_at(asked);
+        let is_unknown = looks.payload || (looks.command && self.commands_in_payload);
+        match (self.has_payload, is_unknown) {
             (false, _) => Some(policies.decide_at(then, asked, None, self.is_approved)),
             (true, false) => Some(policies.decide_again(then, asked, self.is_approved)),
             (true, true) => None,

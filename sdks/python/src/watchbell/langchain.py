@@ -24,8 +24,9 @@ class WatchbellMiddleware(AgentMiddleware[Any, Any]):
     """Asks before each tool call. What is not allowed is not called, and the model is told why.
 
     The tool's arguments are the question's payload, which policies see as `context.payload`; `context` says what
-    else they see and the trail records, by default the tool's name alone. `modify` changes the arguments. `client` is used by `invoke` and `stream`,
-    `async_client` by `ainvoke` and `astream`; what is not given is made from the environment.
+    else they see and the trail records, by default the tool's name alone. `modify` changes the arguments.
+    `client` is used by `invoke` and `stream`, `async_client` by `ainvoke` and `astream`; what is not given is
+    made from the environment.
     """
 
     def __init__(

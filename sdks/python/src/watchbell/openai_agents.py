@@ -28,8 +28,9 @@ def watchbell_guardrail(
     """For `function_tool(tool_input_guardrails=[...])`. What is not allowed is not called, and the model is told why.
 
     The tool's arguments are the question's payload, which policies see as `context.payload`; `context` says what
-    else they see and the trail records, by default the tool's name alone. The agent is `agent_id`, else the client's, else the agent's name. A guardrail cannot
-    change arguments, so `modify` is an answer to the model: which arguments would be allowed.
+    else they see and the trail records, by default the tool's name alone. The agent is `agent_id`, else the
+    client's, else the agent's name. A guardrail cannot change arguments, so `modify` is an answer to the model:
+    which arguments would be allowed.
 
     Refusals are recorded as denied tool calls. What an allowed call came to is not seen by a guardrail.
     """
