@@ -98,6 +98,15 @@ export function Settings({ settings }: { settings: Body<"PolicySettings"> }) {
             }
             disabled={!mayManage}
           />
+          <Switch
+            label="Keys approve what they asked for"
+            description="An API key that may ask and approve could do both by itself."
+            checked={chosen.self_approval_allowed}
+            onChange={({ currentTarget }) =>
+              setChosen({ ...chosen, self_approval_allowed: currentTarget.checked })
+            }
+            disabled={!mayManage}
+          />
         </Stack>
       </SimpleGrid>
       {save.isError && faults.length === 0 && <Trouble error={save.error} />}

@@ -2,8 +2,8 @@
 //!
 //! An approval is for one request, known by its digest, and for the person's own words: the question is
 //! answered anew when the approval is spent, so it can lift what asks for a person and nothing else, and only by
-//! the policies that the person was told of. Ends are times: what nobody resolved is timed out whatever is down,
-//! whoever asks.
+//! the policies that the person was told of. The key that asked does not approve it, unless the organisation lets
+//! it. Ends are times: what nobody resolved is timed out whatever is down, whoever asks.
 
 use std::time::Duration;
 
@@ -42,6 +42,12 @@ pub struct Approval {
     pub expires_at: Timestamp,
     /// For how long it may be spent after it was given.
     pub valid_s: u32,
+    /// The key that asked; `None` if an older version put it to people, which did not note it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<KeyId>,
+    /// Whether that key may approve it, as the organisation had it then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub self_approval_allowed: bool,
     /// `None`: nobody has resolved it, and nobody has noted that the time is over.
     pub outcome: Option<Outcome>,
     pub spent: Option<Spent>,
@@ -107,6 +113,8 @@ pub enum Status {
 pub enum Refused {
     AlreadyResolved(Resolution),
     TimedOut,
+    /// Nobody approves what they asked for. Taking it back is another matter.
+    OwnRequest,
 }
 
 /// Why an approval does not help.
@@ -164,6 +172,7 @@ impl Approval {
         }
         match (&self.outcome, self.status(resolution.at)) {
             (Some(Outcome::Resolved(before)), _) => Err(Refused::AlreadyResolved(before.clone())),
+            (None, Status::Pending) if self.is_own(&resolution) => Err(Refused::OwnRequest),
             (None, Status::Pending) => {
                 self.outcome = Some(Outcome::Resolved(resolution));
                 Ok(())
@@ -204,6 +213,12 @@ impl Approval {
         if self.outcome.is_none() && self.status(now) == Status::TimedOut {
             self.outcome = Some(Outcome::TimedOut);
         }
+    }
+
+    /// Whether it is an approval by the key that asked, where that may not be.
+    fn is_own(&self, resolution: &Resolution) -> bool {
+        let asked_by = self.asked_by.map(Resolver::Key);
+        resolution.approved && asked_by == Some(resolution.by) && !self.self_approval_allowed
     }
 
     fn valid(&self) -> Duration {

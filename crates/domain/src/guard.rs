@@ -35,6 +35,9 @@ pub struct Settings {
     /// Whether agents may ask in shadow mode, in which everything is allowed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shadow_mode_allowed: bool,
+    /// Whether the key that asked for something may approve it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub self_approval_allowed: bool,
 }
 
 /// What is answered when a decision cannot be recorded.
@@ -61,7 +64,8 @@ impl Settings {
     }
 }
 
-/// Closed; a quarter of an hour to approve, five minutes to act on it; nobody is let off the policies.
+/// Closed; a quarter of an hour to approve, five minutes to act on it; nobody is let off the policies, and nobody
+/// approves what they asked for.
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -69,6 +73,7 @@ impl Default for Settings {
             approval_timeout_s: 15 * 60,
             approval_valid_s: 5 * 60,
             shadow_mode_allowed: false,
+            self_approval_allowed: false,
         }
     }
 }

@@ -154,6 +154,8 @@ mod tests {
             asked_at: at(0),
             expires_at: at(900),
             valid_s: 300,
+            asked_by: None,
+            self_approval_allowed: false,
             outcome: Some(Outcome::Resolved(Resolution {
                 approved: true,
                 by: Resolver::Key(KeyId::from_uuid(uuid(3))),
@@ -179,7 +181,18 @@ mod tests {
         let written = approval_value(&timed_out);
         assert_eq!(
             read_approval(written.as_bytes()).expect("readable"),
-            Some(timed_out)
+            Some(timed_out.clone())
+        );
+        // What came later is written only where there is something to say.
+        let asked = Approval {
+            asked_by: Some(KeyId::from_uuid(uuid(5))),
+            self_approval_allowed: true,
+            ..timed_out.clone()
+        };
+        let written = approval_value(&asked);
+        assert_eq!(
+            read_approval(written.as_bytes()).expect("readable"),
+            Some(asked)
         );
         assert!(read_approval(br#"{"v":"2"}"#).is_err());
         assert_eq!(read_approval(b"").expect("gone"), None);

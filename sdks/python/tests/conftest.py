@@ -27,6 +27,8 @@ POLICIES = Path(__file__).with_name("policies.cedar").read_text()
 def server() -> Iterator[Server]:
     with running(LIMITS) as server:
         with Watchbell(server.url, server.api_key) as admin:
+            # Here one key is the agent and the person who approves.
+            admin.request("PATCH", "/v1/policies", json={"self_approval_allowed": True})
             version = admin.request("POST", "/v1/policies/versions", json={"policies": POLICIES})["version"]
             admin.request("POST", f"/v1/policies/versions/{version}/activate", json={})
         yield server

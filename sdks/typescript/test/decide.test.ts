@@ -21,6 +21,8 @@ const POLICIES = `
 `;
 
 beforeAll(async () => {
+  // Here one key is the agent and the person who approves.
+  await unwrap(client.api.PATCH("/v1/policies", { body: { self_approval_allowed: true } }));
   const made = await unwrap(client.api.POST("/v1/policies/versions", { body: { policies: POLICIES } }));
   const path = { version: made.version };
   await unwrap(client.api.POST("/v1/policies/versions/{version}/activate", { params: { path }, body: {} }));

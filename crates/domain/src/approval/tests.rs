@@ -14,7 +14,11 @@ fn decision(number: u128) -> DecisionId {
     DecisionId::from_uuid(Uuid::from_u128(number))
 }
 
-/// Asked at 0, over at 100, valid for 50.
+fn key(number: u128) -> KeyId {
+    KeyId::from_uuid(Uuid::from_u128(number))
+}
+
+/// Asked at 0 by the key 1, over at 100, valid for 50.
 fn asked() -> Approval {
     Approval {
         decision_id: decision(1),
@@ -32,6 +36,8 @@ fn asked() -> Approval {
         asked_at: at(0),
         expires_at: at(100),
         valid_s: 50,
+        asked_by: Some(key(1)),
+        self_approval_allowed: false,
         outcome: None,
         spent: None,
         told: false,
@@ -95,6 +101,38 @@ fn only_the_first_to_resolve_it_is_heard_and_only_in_time() {
         asked().resolve(resolution(true, 1, 100)),
         Err(Refused::TimedOut)
     );
+}
+
+#[test]
+fn nobody_approves_what_they_asked_for_unless_the_organisation_lets_them() {
+    let by_key = |number, approved| Resolution {
+        by: Resolver::Key(key(number)),
+        ..resolution(approved, 1, 10)
+    };
+    let mut approval = asked();
+    assert_eq!(approval.resolve(by_key(1, true)), Err(Refused::OwnRequest));
+    assert_eq!(approval.outcome, None);
+    assert_eq!(
+        approval.clone().resolve(by_key(1, false)),
+        Ok(()),
+        "taken back"
+    );
+    assert_eq!(
+        approval.clone().resolve(by_key(2, true)),
+        Ok(()),
+        "another key"
+    );
+    let lenient = Approval {
+        self_approval_allowed: true,
+        ..asked()
+    };
+    let older = Approval {
+        asked_by: None,
+        ..asked()
+    };
+    for mut approval in [lenient, older] {
+        assert_eq!(approval.resolve(by_key(1, true)), Ok(()));
+    }
 }
 
 #[test]

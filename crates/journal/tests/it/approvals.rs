@@ -31,6 +31,8 @@ fn asked() -> Approval {
         asked_at: at(0),
         expires_at: at(100),
         valid_s: 100,
+        asked_by: None,
+        self_approval_allowed: false,
         outcome: None,
         spent: None,
         told: false,

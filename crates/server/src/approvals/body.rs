@@ -1,7 +1,7 @@
 //! Decisions and approvals as clients see them.
 
 use domain::{
-    DecisionId, Timestamp,
+    DecisionId, KeyId, Timestamp,
     approval::{Approval, Status},
 };
 use serde::Serialize;
@@ -25,6 +25,9 @@ pub struct ApprovalBody {
     #[schema(example = "payments.refund")]
     pub action: String,
     pub resource: Option<String>,
+    /// The API key that asked for it, which cannot approve it; null if it was not escalated, or that is not known any more.
+    #[schema(value_type = Option<String>, example = "key_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    pub asked_by: Option<KeyId>,
     /// The policies that decided, by id.
     pub policies: Vec<String>,
     pub policy_version: Option<u32>,
@@ -84,6 +87,7 @@ impl ApprovalBody {
             agent_id: approval.agent_id.clone(),
             action: approval.action.clone(),
             resource: approval.resource.clone(),
+            asked_by: approval.asked_by,
             policies: approval.policies.clone(),
             policy_version: Some(approval.policy_version),
             policy_digest: Some(approval.policy_digest.clone()),

@@ -19,8 +19,8 @@
 //! It ends once: by whoever resolves it first, or when its time is over. A time-out needs nobody: who asks after it
 //! is told `deny`. That it is noted, too, makes it final for nodes whose clock is slow, before the trail is told.
 //! The approval is good for the very request it was asked for, by the policies that asked, once, for a while:
-//! `domain/approval.rs`. How many may wait, and be waited for, is bounded: [`WAITS`], [`STREAMS`],
-//! `snapshots/approvals.rs`.
+//! `domain/approval.rs`. The key that asked is noted, does not approve it, and has a tenth of the places. How many may
+//! wait, and be waited for, is bounded: [`WAITS`], [`STREAMS`], `snapshots/approvals.rs`.
 
 pub mod body;
 pub mod past;

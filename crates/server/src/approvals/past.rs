@@ -56,6 +56,7 @@ pub async fn decision(
             agent_id: event.agent_id,
             action: event.action,
             resource: event.resource,
+            asked_by: None,
             policies: metadata.policies,
             policy_version: metadata.policy_version,
             policy_digest: metadata.policy_digest,

@@ -21,6 +21,10 @@ use crate::{
     planes::ControlPlane,
 };
 
+/// Who has every scope could ask and approve alone.
+const OWN_REQUEST: &str = "The API key that asked for this cannot approve it. A person does in the console, or another key with \
+                           `approvals:write`; or an admin sets `self_approval_allowed` (PATCH /v1/policies) before it is asked for.";
+
 /// What a person says.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = Resolve)]
@@ -34,8 +38,9 @@ pub struct ResolveBody {
 
 /// Approves or denies an escalated decision.
 ///
-/// The first word counts; a later one is refused (409) and told by whom and when it was resolved. Whoever waits for
-/// the decision is told at once, and so is the trail (`event_type` `approval`).
+/// The first word counts; a later one is refused (409) and told by whom and when it was resolved. The key that asked
+/// cannot approve it (403), unless `self_approval_allowed` says so; it may deny it. Whoever waits for the decision is
+/// told at once, and so is the trail (`event_type` `approval`).
 #[utoipa::path(
     post, path = "/v1/runtime/decisions/{id}/resolve", tag = "approvals",
     security(("api_key" = ["approvals:write"]), ("session" = [])),
@@ -71,6 +76,7 @@ pub async fn resolve(
             let detail = "Nobody resolved it in time, so it was denied; the agent may ask again.";
             Err(Problem::new(ErrorCode::StateConflict, detail))
         }
+        Some(Err(Refused::OwnRequest)) => Err(Problem::new(ErrorCode::Forbidden, OWN_REQUEST)),
         None => {
             // Not found, unless there is such a decision.
             past::decision(&plane, caller.org, id).await?;

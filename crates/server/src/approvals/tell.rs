@@ -7,7 +7,7 @@
 use std::{convert::Infallible, time::Duration};
 
 use domain::{
-    DecisionId, Timestamp,
+    DecisionId, KeyId, Timestamp,
     approval::{Approval, EVENT_TYPE, event_tail},
     clock::Clock,
     event::accept::Arrival,
@@ -64,6 +64,8 @@ struct EndMetadata<'a> {
     by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked_by: Option<KeyId>,
     asked_at: Timestamp,
     expires_at: Timestamp,
     policy_version: u32,
@@ -158,6 +160,7 @@ fn event(approval: &Approval, at: Timestamp) -> EndEvent<'_> {
             reason: approval.reason.chars().take(REASON_CHARS_MAX).collect(),
             by: said.map(|said| said.by.to_string()),
             note: said.and_then(|said| said.note.as_deref()),
+            asked_by: approval.asked_by,
             asked_at: approval.asked_at,
             expires_at: approval.expires_at,
             policy_version: approval.policy_version,

@@ -11,7 +11,7 @@ use policy::{Decided, Verdict};
 use tokio::{task::block_in_place, time::timeout_at};
 
 use super::{
-    ask::{Ask, Mode},
+    ask::{Ask, Asker, Mode},
     escalate::{self, NotApproved},
     record::Recorded,
 };
@@ -109,8 +109,8 @@ impl<P: Into<Problem>> From<P> for Unanswered {
 }
 
 /// Answers one question.
-pub async fn answer(plane: &DataPlane, org: OrgId, ask: &Ask) -> Result<Answer, Unanswered> {
-    let answers = answer_all(plane, org, std::slice::from_ref(ask), |_| true).await?;
+pub async fn answer(plane: &DataPlane, asker: Asker, ask: &Ask) -> Result<Answer, Unanswered> {
+    let answers = answer_all(plane, asker, std::slice::from_ref(ask), |_| true).await?;
     Ok(answers
         .into_iter()
         .next()
@@ -120,11 +120,12 @@ pub async fn answer(plane: &DataPlane, org: OrgId, ask: &Ask) -> Result<Answer, 
 /// Answers questions in order, as long as `goes_on` says so of each verdict; all are recorded together.
 pub async fn answer_all(
     plane: &DataPlane,
-    org: OrgId,
+    asker: Asker,
     asks: &[Ask],
     goes_on: impl Fn(Verdict) -> bool,
 ) -> Result<Vec<Answer>, Unanswered> {
     let started = Instant::now();
+    let org = asker.org;
     let guarded = plane.guards.of(org).await?;
     let is_shadow = |ask: &Ask| ask.mode == Mode::Shadow;
     if !guarded.settings.shadow_mode_allowed && asks.iter().any(is_shadow) {
@@ -159,7 +160,7 @@ pub async fn answer_all(
         let mut answer = evaluated(&turns, &guarded, ask, decision_id, false).await;
         patience = patience.after(&answer);
         if answer.verdict == Verdict::Escalate {
-            answer = escalate::settled(&turns, &guarded, patience, ask, answer).await?;
+            answer = escalate::settled(&turns, asker, &guarded, patience, ask, answer).await?;
         }
         // The event's id is the decision's, so that one is found by the other.
         let tail = Tail::Random(random);
@@ -178,7 +179,7 @@ pub async fn answer_all(
         if answer.verdict == Verdict::Escalate {
             answer.expires_at = if is_recorded {
                 let (settings, asked_at) = (guarded.settings, arrival.received_at);
-                let opened = escalate::open(plane, org, settings, ask, answer, asked_at);
+                let opened = escalate::open(plane, asker, settings, ask, answer, asked_at);
                 patience.wait_for(opened).await?
             } else {
                 None

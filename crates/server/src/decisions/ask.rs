@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use domain::{
-    DecisionId,
+    DecisionId, KeyId, OrgId,
     fault::{Fault, FaultCode},
 };
 use policy::{Asked, Question};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
+
+use crate::edge::{Caller, caller::DecisionsWrite, identity::Identity};
 
 /// How long a question may be as it is recorded: the record has 16 KiB, and what is left of them must do for what
 /// we say of it, because what was decided is on record whatever it was.
@@ -31,6 +33,27 @@ pub struct Ask {
     pub mode: Mode,
     /// The decision that a person approved.
     pub approval: Option<DecisionId>,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker {
+    pub org: OrgId,
+    /// The data plane knows keys only, so there is one.
+    pub key: Option<KeyId>,
+}
+
+impl Asker {
+    pub fn of(caller: &Caller<DecisionsWrite>) -> Self {
+        let key = match &caller.identity {
+            Identity::Key(key) => Some(key.id),
+            Identity::Session(_) => None,
+        };
+        Self {
+            org: caller.org,
+            key,
+        }
+    }
 }
 
 /// A question in the words of the trail.

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::{
     answer::{Answer, Shadow, answer},
-    ask::{Ask, Mode, Named},
+    ask::{Ask, Asker, Mode, Named},
 };
 use crate::{
     edge::{
@@ -151,7 +151,7 @@ pub async fn decide(
     let ask = request
         .into_ask()
         .map_err(|faults| Problem::invalid(faults.into_iter().map(in_request).collect()))?;
-    let answer = answer(&plane, caller.org, &ask).await;
+    let answer = answer(&plane, Asker::of(&caller), &ask).await;
     let answer = answer.map_err(|unanswered| unanswered.in_words(in_request))?;
     Ok(JsonAnswer(answer.into()))
 }

@@ -5,7 +5,7 @@
 //! that nobody approves what is not on record; whoever dies in between asks again.
 
 use domain::{
-    DecisionId, OrgId, Timestamp,
+    DecisionId, Timestamp,
     approval::{Approval, NotSpendable, Spending},
     guard::Settings,
 };
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{
     answer::{Answer, NOBODY_TO_ASK, Patience, Turns, evaluated},
-    ask::Ask,
+    ask::{Ask, Asker},
 };
 use crate::{
     planes::DataPlane,
@@ -38,6 +38,7 @@ pub struct NotApproved {
 /// help or nobody more can be asked, or as it was.
 pub async fn settled(
     turns: &Turns<'_>,
+    asker: Asker,
     guarded: &Guarded,
     patience: Patience,
     ask: &Ask,
@@ -45,10 +46,12 @@ pub async fn settled(
 ) -> Result<Answer, journal::Error> {
     let (plane, org) = (turns.plane, turns.org);
     let Some(approval) = ask.approval else {
-        return Ok(match may_be_asked(plane, org, ask, escalated.decision_id) {
-            Ok(()) => escalated,
-            Err((why, reason)) => denied(escalated, why, reason, None),
-        });
+        return Ok(
+            match may_be_asked(plane, asker, ask, escalated.decision_id) {
+                Ok(()) => escalated,
+                Err((why, reason)) => denied(escalated, why, reason, None),
+            },
+        );
     };
     let id = escalated.decision_id;
     // First, so that no approval is spent on a question that has no turn.
@@ -64,7 +67,7 @@ pub async fn settled(
         by: id,
         at: plane.clock.now(),
     };
-    let spent = plane.approvals.spend(org, approval, spending);
+    let spent = plane.approvals.spend(asker.org, approval, spending);
     Ok(match patience.wait_for(spent).await? {
         Some(Ok(_)) => Answer {
             approval: Some(approval),
@@ -81,7 +84,7 @@ pub async fn settled(
 /// Puts a decision that is on record to people; until when they may resolve it.
 pub async fn open(
     plane: &DataPlane,
-    org: OrgId,
+    asker: Asker,
     settings: Settings,
     ask: &Ask,
     answer: &Answer,
@@ -91,7 +94,7 @@ pub async fn open(
     let policies = answer.decided.policies.iter();
     let approval = Approval {
         decision_id: answer.decision_id,
-        org_id: org,
+        org_id: asker.org,
         request_digest: ask.question.digest(ask.payload()),
         agent_id: ask.named.agent_id.clone(),
         action: ask.named.action.clone(),
@@ -105,6 +108,8 @@ pub async fn open(
         asked_at,
         expires_at,
         valid_s: settings.approval_valid_s,
+        asked_by: asker.key,
+        self_approval_allowed: settings.self_approval_allowed,
         outcome: None,
         spent: None,
         told: false,
@@ -116,7 +121,7 @@ pub async fn open(
 /// Whether somebody can be asked; otherwise why not, in a word and in a sentence.
 fn may_be_asked(
     plane: &DataPlane,
-    org: OrgId,
+    asker: Asker,
     ask: &Ask,
     id: DecisionId,
 ) -> Result<(), (&'static str, &'static str)> {
@@ -126,9 +131,16 @@ fn may_be_asked(
         return Err(("too_large", reason));
     }
     // Last, because it promises room.
-    plane.approvals.room(org, id).map_err(|TooMany| {
-        let reason = "This needs a person's approval, and as many wait for one as may wait.";
-        ("too_many_pending", reason)
+    let room = plane.approvals.room(asker.org, asker.key, id);
+    room.map_err(|too_many| match too_many {
+        TooMany::OfAll => {
+            let reason = "This needs a person's approval, and as many wait for one as may wait.";
+            ("too_many_pending", reason)
+        }
+        TooMany::OfKey => {
+            let reason = "This needs a person's approval, and as many of this API key wait for one as may wait of one key (100).";
+            ("too_many_pending_of_key", reason)
+        }
     })
 }
 

@@ -57,6 +57,8 @@ pub struct SettingsBody {
     approval_valid_s: u32,
     /// Whether agents may ask with `"mode": "shadow"`, in which everything is allowed; otherwise that is refused (403).
     shadow_mode_allowed: bool,
+    /// Whether the key that asked for something may approve it; otherwise that is refused (403).
+    self_approval_allowed: bool,
 }
 
 /// A version as it was written.
@@ -129,6 +131,7 @@ impl From<Settings> for SettingsBody {
             approval_timeout_s: settings.approval_timeout_s,
             approval_valid_s: settings.approval_valid_s,
             shadow_mode_allowed: settings.shadow_mode_allowed,
+            self_approval_allowed: settings.self_approval_allowed,
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct SettingsChange {
     approval_valid_s: Option<u32>,
     /// Whether agents may ask with `"mode": "shadow"`, in which everything is allowed.
     shadow_mode_allowed: Option<bool>,
+    /// Whether the key that asked for something may approve it.
+    self_approval_allowed: Option<bool>,
 }
 
 /// What somebody believes who puts a version in force.
@@ -167,6 +169,9 @@ impl SettingsChange {
             shadow_mode_allowed: self
                 .shadow_mode_allowed
                 .unwrap_or(settings.shadow_mode_allowed),
+            self_approval_allowed: self
+                .self_approval_allowed
+                .unwrap_or(settings.self_approval_allowed),
         }
     }
 }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use domain::{
-    DecisionId, OrgId, Timestamp,
+    DecisionId, KeyId, OrgId, Timestamp,
     approval::{Approval, NotSpendable, Refused, Resolution, Spending, Status},
     clock::Clock,
 };
@@ -31,6 +31,8 @@ use crate::telemetry::metrics as names;
 /// How many of an organisation may be pending: more than people can look at. Beyond it what would be escalated
 /// is denied, and says so. Counted by each node as far as it has heard, so a burst on several may pass it by a few.
 pub const PENDING_PER_ORG_MAX: usize = 1_000;
+/// How many of one API key may be pending: a tenth, so that no key takes the place of the others.
+pub const PENDING_PER_KEY_MAX: usize = 100;
 /// How many are held, of all organisations: some 100 MB. The same happens beyond it.
 const HELD_MAX: usize = 100_000;
 /// How many changes a stream may be behind; then it ends, and its client begins anew.
@@ -49,7 +51,10 @@ pub struct Approvals {
 
 /// Nobody more can be asked: as many are pending as there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooMany;
+pub enum TooMany {
+    OfAll,
+    OfKey,
+}
 
 impl Approvals {
     pub fn new(journal: Journal, clock: Clock) -> Self {
@@ -65,15 +70,22 @@ impl Approvals {
 
     /// Promises that one more may be opened. Asked before the decision is recorded, so that the record says the
     /// truth; so those that are not opened yet count too, of a batch all that came before.
-    pub fn room(&self, org: OrgId, id: DecisionId) -> Result<(), TooMany> {
+    pub fn room(&self, org: OrgId, key: Option<KeyId>, id: DecisionId) -> Result<(), TooMany> {
         let now = self.clock.now();
         let mut promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let of_org = known.pending(org, now).count() + promised.to(org, now);
-        if known.len() + promised.len() >= HELD_MAX || of_org >= PENDING_PER_ORG_MAX {
-            return Err(TooMany);
+        let (mut of_org, mut of_key) = (promised.to(org, now), promised.to_key(org, key));
+        for approval in known.pending(org, now) {
+            of_org += 1;
+            of_key += usize::from(approval.asked_by == key);
         }
-        promised.promise(org, id, now);
+        if known.len() + promised.len() >= HELD_MAX || of_org >= PENDING_PER_ORG_MAX {
+            return Err(TooMany::OfAll);
+        }
+        if key.is_some() && of_key >= PENDING_PER_KEY_MAX {
+            return Err(TooMany::OfKey);
+        }
+        promised.promise(org, key, id, now);
         Ok(())
     }
 

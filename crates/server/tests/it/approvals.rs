@@ -39,6 +39,12 @@ impl Customer {
         decision["decision_id"].as_str().expect("an id").to_owned()
     }
 
+    /// Lets the only key of a test approve what it asked for, from the next version on that is put in force.
+    pub(crate) async fn approve_alone(&self) {
+        let allowed = json!({"self_approval_allowed": true});
+        self.patch("/v1/policies", &allowed).await;
+    }
+
     pub(crate) async fn resolve(&self, id: &str, said: &Value) -> Value {
         let path = format!("/v1/runtime/decisions/{id}/resolve");
         ok(self.post(&path, said).await).await
@@ -73,6 +79,7 @@ impl Customer {
 async fn what_a_person_approves_wakes_the_agent_and_is_allowed_once() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
+    customer.approve_alone().await;
     customer.put_in_force(PAYMENTS).await;
     let escalated = customer.decide(&refund()).await;
     assert_eq!(escalated["decision"], "escalate");
@@ -134,6 +141,7 @@ async fn what_a_person_approves_wakes_the_agent_and_is_allowed_once() {
 async fn an_approval_is_good_for_the_very_request_it_was_asked_for_and_no_other() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
+    customer.approve_alone().await;
     customer.put_in_force(PAYMENTS).await;
     let id = customer.escalate(&refund()).await;
     let early = customer.decide(&again(&refund(), &id)).await;
@@ -170,6 +178,7 @@ async fn an_approval_is_good_for_the_very_request_it_was_asked_for_and_no_other(
 async fn what_a_person_denies_stays_denied_and_what_is_forbidden_meanwhile_is_not_approved() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
+    customer.approve_alone().await;
     customer.put_in_force(PAYMENTS).await;
     let (denied, approved) = (
         customer.escalate(&refund()).await,
@@ -212,6 +221,7 @@ async fn escalate_for_ten_seconds(customer: &Customer) -> String {
 async fn what_was_approved_and_is_not_used_in_time_is_asked_for_again() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
+    customer.approve_alone().await;
     customer.put_in_force(PAYMENTS).await;
     let approved = escalate_for_ten_seconds(customer).await;
     customer.resolve(&approved, &json!({"approve": true})).await;
@@ -271,6 +281,7 @@ async fn of_two_nodes_that_resolve_at_the_same_time_one_is_heard_and_agents_on_b
     let deployment = Deployment::new();
     let mut nodes = [deployment.serve_all(), deployment.serve("api")];
     let customer = deployment.customer(&mut nodes[0]);
+    customer.approve_alone().await;
     customer.put_in_force(PAYMENTS).await;
     let other = customer.at(&mut nodes[1]);
     let mut took = Vec::new();
@@ -383,6 +394,7 @@ async fn a_rule_on_approvals_tells_the_agents_webhook() {
 async fn others_find_nothing_and_what_never_waited_cannot_be_resolved() {
     let mut running = Running::start(Deployment::new());
     let customer = running.customer.clone();
+    customer.approve_alone().await;
     customer.put_in_force(PAYMENTS).await;
     let id = customer.escalate(&refund()).await;
     let other = running.deployment.customer(&mut running.server);

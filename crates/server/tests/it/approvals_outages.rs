@@ -6,7 +6,7 @@ use domain::{
     DecisionId, UserId,
     approval::{Refused, Resolution, Resolver},
 };
-use futures::{StreamExt as _, stream};
+use futures::StreamExt as _;
 use serde_json::{Value, json};
 use testkit::eventually;
 use uuid::Uuid;
@@ -23,6 +23,7 @@ async fn without_postgresql_people_are_asked_and_what_they_approve_happens() {
     let (mut postgres, deployment) = Deployment::on_own_postgres();
     let mut server = deployment.serve_all();
     let customer = deployment.customer(&mut server);
+    customer.approve_alone().await;
     customer.put_in_force(PAYMENTS).await;
     postgres.stop();
 
@@ -95,52 +96,4 @@ async fn what_was_resolved_by_a_node_that_died_before_it_told_is_told_by_another
     assert_eq!(told[0]["decision_id"], id);
     let allowed = customer.decide(&again(&refund(), &id)).await;
     assert_eq!(allowed["decision"], "allow");
-}
-
-#[tokio::test]
-async fn the_thousand_and_first_that_waits_is_denied_until_one_is_resolved() {
-    const MOST: usize = 1_000;
-    const AT_A_TIME: usize = 20;
-    let running = Running::start(Deployment::new());
-    let customer = &running.customer;
-    customer.put_in_force(PAYMENTS).await;
-    let ids: Vec<String> = stream::iter(0..MOST)
-        .map(|_| async { customer.escalate(&refund()).await })
-        .buffer_unordered(AT_A_TIME)
-        .collect()
-        .await;
-    let denied = customer.decide(&refund()).await;
-    assert_eq!(denied["decision"], "deny");
-    let reason = denied["reason"].as_str().expect("why");
-    assert!(reason.contains("as many wait"), "{reason}");
-
-    // Oldest first, page by page.
-    let mut listed = Vec::new();
-    let mut path = "/v1/runtime/approvals?limit=300".to_owned();
-    loop {
-        let page = customer.get_json(&path).await;
-        listed.extend(page["data"].as_array().expect("data").clone());
-        match page["next_cursor"].as_str() {
-            Some(cursor) => path = format!("/v1/runtime/approvals?limit=300&cursor={cursor}"),
-            None => break,
-        }
-    }
-    let text = |one: &Value| one["decision_id"].as_str().expect("an id").to_owned();
-    let listed: Vec<String> = listed.iter().map(text).collect();
-    let mut sorted = ids;
-    sorted.sort_unstable();
-    assert_eq!(listed, sorted);
-
-    customer
-        .resolve(&listed[0], &json!({"approve": false}))
-        .await;
-    // There is room for one of the two, although none is opened before both are decided.
-    let both = json!({
-        "subject": {"type": "Agent", "id": "billing"}, "action": {"name": "payments.refund"},
-        "context": {"amount": 2000},
-        "evaluations": [{"resource": {"type": "account", "id": "1"}}, {"resource": {"type": "account", "id": "2"}}],
-    });
-    let both = ok(customer.post("/access/v1/evaluations", &both).await).await;
-    let verdict = |index: usize| &both["evaluations"][index]["context"]["verdict"];
-    assert_eq!([verdict(0), verdict(1)], ["escalate", "deny"], "{both}");
 }

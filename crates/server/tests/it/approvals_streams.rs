@@ -31,6 +31,7 @@ async fn people_see_what_waits_and_how_it_ends_on_whichever_node_it_happens() {
     let customer = deployment.customer(&mut nodes[0]);
     let other = deployment.customer(&mut nodes[0]);
     for customer in [&customer, &other] {
+        customer.approve_alone().await;
         customer.put_in_force(PAYMENTS).await;
     }
     let there = customer.at(&mut nodes[1]);
@@ -60,6 +61,7 @@ async fn people_see_what_waits_and_how_it_ends_on_whichever_node_it_happens() {
 async fn an_agent_follows_its_decision_until_it_ends() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
+    customer.approve_alone().await;
     customer.put_in_force(PAYMENTS).await;
     let id = customer.escalate(&refund()).await;
     let path = format!("/v1/runtime/decisions/{id}/stream");

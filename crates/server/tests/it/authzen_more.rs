@@ -13,6 +13,7 @@ use crate::{
 async fn what_a_person_approved_is_allowed_once_by_the_same_question() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
+    customer.approve_alone().await;
     customer.put_in_force(PAYMENTS).await;
     let ask = json!({
         "subject": {"type": "agent", "id": "billing", "properties": {"team": "finance"}},

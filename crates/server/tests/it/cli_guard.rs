@@ -26,6 +26,7 @@ const REFUND: [&str; 7] = [
 async fn an_agent_asks_by_the_command_line_and_the_exit_code_answers() {
     let running = Running::start(Deployment::new());
     let (customer, terminal) = (&running.customer, Terminal::of(&running.customer));
+    customer.approve_alone().await;
     customer.allow_shadow_mode().await;
     terminal.write("policies.cedar", POLICIES);
     terminal.write("broken.cedar", "permit (principal, action);");

@@ -410,6 +410,7 @@ async fn the_settings_that_the_command_prints_work_as_they_are() {
 async fn a_call_that_needs_a_person_waits_for_their_word_where_the_address_says_so() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
+    customer.approve_alone().await;
     customer.put_in_force(TOOLS).await;
     let hook = before("mcp__github__create_issue", json!({"title": "A"}));
     let said = async |approve: bool| {

@@ -115,6 +115,7 @@ async fn a_log_that_is_read_again_from_its_start_finds_nothing_twice() {
 async fn what_a_person_had_to_approve_is_found_unless_they_did() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
+    customer.approve_alone().await;
     customer.put_in_force(PAYMENTS).await;
     let approved = decided_of(customer, "patient", "1", 2000).await;
     let pending = decided_of(customer, "hasty", "1", 2000).await;

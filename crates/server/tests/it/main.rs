@@ -8,6 +8,7 @@ mod accounts;
 mod api_keys;
 mod approvals;
 mod approvals_outages;
+mod approvals_own;
 mod approvals_streams;
 mod archive;
 mod authzen;

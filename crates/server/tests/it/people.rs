@@ -4,7 +4,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, header};
 use serde_json::{Value, json};
 use testkit::{MailSink, Watchbell, namespace};
 
-use crate::deployment::{DEADLINE, Deployment, http, ok};
+use crate::deployment::{Customer, DEADLINE, Deployment, http, ok};
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
@@ -179,6 +179,17 @@ impl Person {
         let me = self.get_json("/v1/me").await;
         let text = |value: &Value| value.as_str().expect("an id").to_owned();
         (text(&me["user"]["id"]), text(&me["organisation"]["id"]))
+    }
+
+    /// A key of their organisation with these scopes.
+    pub(crate) async fn key(&self, scopes: &[&str]) -> Customer {
+        let wanted = json!({"name": "Test", "scopes": scopes});
+        let made = ok(self.post("/v1/api-keys", &wanted).await).await;
+        Customer {
+            http: http(),
+            base_url: self.base_url.clone(),
+            api_key: made["api_key"].as_str().expect("a key").to_owned(),
+        }
     }
 
     /// Invites an address; returns the invitation.

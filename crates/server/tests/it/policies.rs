@@ -69,7 +69,7 @@ async fn everybody_begins_with_the_starter_which_nobody_wrote() {
         standing["settings"],
         json!({
             "fail_mode": "closed", "approval_timeout_s": 900, "approval_valid_s": 300,
-            "shadow_mode_allowed": false,
+            "shadow_mode_allowed": false, "self_approval_allowed": false,
         })
     );
     let starter = customer.get_json("/v1/policies/versions/1").await;
@@ -247,7 +247,7 @@ async fn settings_are_changed_within_bounds_and_one_at_a_time() {
         changed["settings"],
         json!({
             "fail_mode": "open", "approval_timeout_s": 604_800, "approval_valid_s": 300,
-            "shadow_mode_allowed": false,
+            "shadow_mode_allowed": false, "self_approval_allowed": false,
         })
     );
     let send = async |fields: Value| {

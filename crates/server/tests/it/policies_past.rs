@@ -326,6 +326,7 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
     customer.ask_all(&payments()).await;
+    customer.approve_alone().await;
     customer.allow_shadow_mode().await;
     customer.put_in_force(PAYMENTS).await;
     customer.ask_all(&payments()).await;

@@ -13,7 +13,10 @@ use super::{
     request::{Body, EvaluationRequest, in_request, malformed},
 };
 use crate::{
-    decisions::{answer::answer_all, ask::Ask},
+    decisions::{
+        answer::answer_all,
+        ask::{Ask, Asker},
+    },
     edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody},
     planes::DataPlane,
 };
@@ -155,7 +158,7 @@ async fn evaluated(
         }
     }
     let goes_on = |verdict: Verdict| semantic.goes_on_after(is_permit(verdict));
-    let answers = answer_all(plane, caller.org, &asks, goes_on).await;
+    let answers = answer_all(plane, Asker::of(caller), &asks, goes_on).await;
     let answers = answers.map_err(|unanswered| malformed(unanswered.in_words(in_request)))?;
     let mut answers = answers.into_iter().map(Evaluation::from);
     let mut evaluations = Vec::with_capacity(failures.len());

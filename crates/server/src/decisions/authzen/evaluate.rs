@@ -8,7 +8,10 @@ use utoipa::ToSchema;
 
 use super::request::{Body, EvaluationRequest, in_request, malformed};
 use crate::{
-    decisions::answer::{Answer, answer},
+    decisions::{
+        answer::{Answer, answer},
+        ask::Asker,
+    },
     edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, words::DecisionWord},
     planes::DataPlane,
 };
@@ -104,7 +107,7 @@ pub(super) async fn one(
 ) -> Result<Evaluation, Problem> {
     let ask = request.into_ask();
     let ask = ask.map_err(|faults| malformed(Problem::invalid(faults)))?;
-    let answer = answer(plane, caller.org, &ask).await;
+    let answer = answer(plane, Asker::of(caller), &ask).await;
     let answer = answer.map_err(|unanswered| malformed(unanswered.in_words(in_request)))?;
     Ok(answer.into())
 }

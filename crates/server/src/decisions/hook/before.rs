@@ -16,7 +16,7 @@ use super::{
 use crate::{
     decisions::{
         answer::{Unanswered, answer_all},
-        ask::Ask,
+        ask::{Ask, Asker},
     },
     edge::{
         Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, strict_json::StrictJson,
@@ -68,8 +68,9 @@ pub async fn before(
     };
     let answered = async {
         let goes_on = |verdict: Verdict| verdict != Verdict::Deny;
-        let answers = answer_all(&plane, caller.org, &asks, goes_on).await?;
-        strictest(&plane, caller.org, asks, answers, wanted.wait).await
+        let asker = Asker::of(&caller);
+        let answers = answer_all(&plane, asker, &asks, goes_on).await?;
+        strictest(&plane, asker, asks, answers, wanted.wait).await
     };
     Ok(JsonAnswer(match answered.await {
         Ok(answer) => HookAnswer::of(answer, wanted.on_allow, call.asks_people()),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use domain::{OrgId, approval::Status};
+use domain::approval::Status;
 use policy::Verdict;
 use tokio::time::Instant;
 
@@ -11,7 +11,7 @@ use super::on_error::longest_answer;
 use crate::{
     decisions::{
         answer::{Answer, Unanswered, answer},
-        ask::Ask,
+        ask::{Ask, Asker},
     },
     planes::DataPlane,
 };
@@ -27,7 +27,7 @@ const FOR_THE_REST: Duration = Duration::from_secs(8);
 /// all.
 pub async fn strictest(
     plane: &DataPlane,
-    org: OrgId,
+    asker: Asker,
     asks: Vec<Ask>,
     answers: Vec<Answer>,
     patience: Duration,
@@ -39,7 +39,7 @@ pub async fn strictest(
     for (ask, mut answer) in asks.into_iter().zip(answers) {
         if answer.verdict == Verdict::Escalate && !patience.is_zero() && !is_denied {
             let left = until.saturating_duration_since(Instant::now());
-            answer = for_a_person(plane, org, ask, answer, left).await?;
+            answer = for_a_person(plane, asker, ask, answer, left).await?;
         }
         is_denied |= is_no(&answer);
         found = Some(match found {
@@ -71,13 +71,13 @@ fn stricter(one: Answer, other: Answer) -> Answer {
 /// waited for wants that person's word: without it the tool does not run.
 async fn for_a_person(
     plane: &DataPlane,
-    org: OrgId,
+    asker: Asker,
     mut ask: Ask,
     escalated: Answer,
     patience: Duration,
 ) -> Result<Answer, Unanswered> {
     let id = escalated.decision_id;
-    let Some(found) = plane.approvals.find(org, id).await? else {
+    let Some(found) = plane.approvals.find(asker.org, id).await? else {
         return Ok(denied(escalated, "Nobody could be asked to approve this."));
     };
     let patience = patience.min(longest_wait(plane.request_timeout));
@@ -86,7 +86,7 @@ async fn for_a_person(
     match approval.status(plane.clock.now()) {
         Status::Approved => {
             ask.approval = Some(id);
-            answer(plane, org, &ask).await
+            answer(plane, asker, &ask).await
         }
         Status::Pending => Ok(denied(escalated, "Nobody has approved this yet.")),
         Status::TimedOut => Ok(denied(escalated, "Nobody approved this in time.")),

@@ -213,6 +213,8 @@ pub(super) mod tests {
             asked_at: at(0),
             expires_at: at(100),
             valid_s: 50,
+            asked_by: None,
+            self_approval_allowed: false,
             outcome: None,
             spent: None,
             told: false,

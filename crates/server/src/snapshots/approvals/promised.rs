@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use domain::{DecisionId, OrgId, Timestamp};
+use domain::{DecisionId, KeyId, OrgId, Timestamp};
 
 /// What was not opened by then will not be: its request has run out, or its decision could not be recorded.
 const KEPT: Duration = Duration::from_secs(30);
@@ -13,14 +13,23 @@ const KEPT: Duration = Duration::from_secs(30);
 /// When room was promised to whom, oldest first.
 #[derive(Default)]
 pub(super) struct Promised {
-    of: HashMap<OrgId, VecDeque<(Timestamp, DecisionId)>>,
+    of: HashMap<OrgId, VecDeque<Promise>>,
     count: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Promise {
+    at: Timestamp,
+    id: DecisionId,
+    /// The key that asked.
+    key: Option<KeyId>,
 }
 
 impl Promised {
     /// How many of an organisation will be opened yet.
     pub(super) fn to(&mut self, org: OrgId, now: Timestamp) -> usize {
-        while let Some((at, id)) = self.of.get(&org).and_then(VecDeque::front).copied()
+        while let Some(Promise { at, id, .. }) =
+            self.of.get(&org).and_then(VecDeque::front).copied()
             && at.plus(KEPT) <= now
         {
             self.end(org, id);
@@ -28,13 +37,26 @@ impl Promised {
         self.of.get(&org).map_or(0, VecDeque::len)
     }
 
+    /// How many of them were asked for by a key, or a few more.
+    pub(super) fn to_key(&self, org: OrgId, key: Option<KeyId>) -> usize {
+        let promised = self.of.get(&org).into_iter().flatten();
+        promised.filter(|promise| promise.key == key).count()
+    }
+
     /// How many of all will be opened yet, or a few more.
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    pub(super) fn promise(&mut self, org: OrgId, id: DecisionId, now: Timestamp) {
-        self.of.entry(org).or_default().push_back((now, id));
+    pub(super) fn promise(
+        &mut self,
+        org: OrgId,
+        key: Option<KeyId>,
+        id: DecisionId,
+        now: Timestamp,
+    ) {
+        let promise = Promise { at: now, id, key };
+        self.of.entry(org).or_default().push_back(promise);
         self.count += 1;
     }
 
@@ -43,7 +65,7 @@ impl Promised {
         let Some(promised) = self.of.get_mut(&org) else {
             return;
         };
-        let place = promised.iter().position(|(_, promised)| *promised == id);
+        let place = promised.iter().position(|promise| promise.id == id);
         self.count -= usize::from(place.and_then(|place| promised.remove(place)).is_some());
         if promised.is_empty() {
             self.of.remove(&org);
@@ -63,10 +85,13 @@ mod tests {
         let org = |number| OrgId::from_uuid(Uuid::from_u128(number));
         let id = |number| DecisionId::from_uuid(Uuid::from_u128(number));
         let mut promised = Promised::default();
+        let key = |number| Some(KeyId::from_uuid(Uuid::from_u128(number)));
         for (number, second) in [(1, 0), (2, 1), (3, 2)] {
-            promised.promise(org(1), id(number), at(second));
+            promised.promise(org(1), key(number % 2), id(number), at(second));
         }
         assert_eq!(promised.to(org(1), at(2)), 3);
+        assert_eq!(promised.to_key(org(1), key(1)), 2);
+        assert_eq!(promised.to_key(org(2), key(1)), 0);
         assert_eq!(promised.to(org(2), at(2)), 0);
         promised.end(org(1), id(2));
         promised.end(org(1), id(2));
