@@ -119,7 +119,13 @@ test("settings of the guard are changed, and a time that cannot be is refused at
   await settings.getByRole("button", { name: "Save" }).click();
   await expect
     .poll(async () => (await org.call<{ settings: unknown }>("GET", "/v1/policies")).settings)
-    .toEqual({ fail_mode: "open", approval_timeout_s: 60, approval_valid_s: 300 });
+    .toEqual({
+      fail_mode: "open",
+      approval_timeout_s: 60,
+      approval_valid_s: 300,
+      shadow_mode_allowed: false,
+      self_approval_allowed: false,
+    });
   await leave(visited);
 });
 
