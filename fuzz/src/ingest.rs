@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use domain::{
-    OrgId, RuleId, Timestamp,
+    KeyId, OrgId, RuleId, Timestamp,
     batch::{self, EVENTS_MAX, Form},
     delivery::body::body,
-    event::{self, EventView, accept::Arrival},
+    event::{self, EventView, Source, accept::Arrival},
     id::Tail,
 };
 use serde_json::Value;
@@ -24,6 +24,7 @@ pub(crate) fn check(input: &[u8]) {
     assert!((1..=EVENTS_MAX).contains(&batch.events.len()));
     let arrival = Arrival {
         org: OrgId::from_uuid(Uuid::from_u128(1)),
+        source: Source::Key(KeyId::from_uuid(Uuid::from_u128(3))),
         received_at: Timestamp::from_unix_millis(1_794_735_000_000),
         retention: Duration::from_secs(183 * 24 * 3600),
     };

@@ -38,6 +38,7 @@ export const FIELDS: Field[] = [
   { name: "id", about: "one event" },
   { name: "occurred_at", about: "when it happened" },
   { name: "received_at", about: "when it arrived" },
+  { name: "source", about: "who wrote it: server, or the id of an API key", usual: ["server"] },
 ];
 
 export const fieldOf = (path: string[]): Field | undefined =>

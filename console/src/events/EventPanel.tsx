@@ -25,7 +25,7 @@ import { When } from "../parts/When";
 import classes from "./Events.module.css";
 import { FIELDS, type Field } from "./filter";
 import { eventOf } from "./list";
-import type { AuditEvent } from "./row";
+import { type AuditEvent, writtenBy } from "./row";
 
 /** Who runs through the list with a key held down passes by events; those are not asked for. */
 const SETTLED_MS = 120;
@@ -105,6 +105,9 @@ function Summary({ event }: { event: AuditEvent }) {
       </Group>
       <Text size="sm" className="quiet" component="div">
         {event.agent_id} · <When at={event.occurred_at} exact />
+      </Text>
+      <Text size="xs" className="quiet" style={{ overflowWrap: "anywhere" }}>
+        {writtenBy(event)}
       </Text>
       <Id id={event.id} />
     </Stack>

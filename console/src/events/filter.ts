@@ -12,6 +12,7 @@ export const FIELDS = [
   "session_id",
   "trace_id",
   "decision_id",
+  "source",
 ] as const;
 export type Field = (typeof FIELDS)[number];
 
@@ -25,6 +26,7 @@ export const NAMES: Record<Field, string> = {
   session_id: "Session",
   trace_id: "Trace",
   decision_id: "Decision",
+  source: "Source",
 };
 
 /** As the API takes it: values of one field are alternatives, different fields must all hold. */

@@ -5,6 +5,8 @@ export interface AuditEvent {
   id: string;
   occurred_at: string;
   received_at: string;
+  /** `server`, or the id of an API key; older events say nothing. */
+  source?: string;
   event_type: string;
   agent_id: string;
   action: string;
@@ -31,6 +33,12 @@ function name<T extends string | undefined>(text: T): T {
   if (known !== undefined) return known as T;
   if (names.size < NAMES_MAX) names.set(text, text);
   return text;
+}
+
+/** Who wrote an event, for people. */
+export function writtenBy({ source }: Pick<AuditEvent, "source">): string {
+  if (source === undefined) return "Recorded before events said who wrote them";
+  return source === "server" ? "Written by Watchbell itself" : `Sent with the API key ${source}`;
 }
 
 export function rowOf(event: AuditEvent): Row {

@@ -15,7 +15,7 @@ pub(crate) enum Kind {
 }
 
 /// The columns, in order.
-pub(crate) const COLUMNS: [(&str, Kind); 17] = [
+pub(crate) const COLUMNS: [(&str, Kind); 18] = [
     ("id", Kind::Text),
     ("occurred_at", Kind::Text),
     ("received_at", Kind::Text),
@@ -33,6 +33,8 @@ pub(crate) const COLUMNS: [(&str, Kind); 17] = [
     ("latency_ms", Kind::Number),
     ("error_code", Kind::Text),
     ("metadata", Kind::Json),
+    // Last: whoever reads CSV by place finds the others where they were.
+    ("source", Kind::Text),
 ];
 
 /// The value of a column: texts without their quotes, the rest as it was sent. `None` if the event has

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
-use domain::{DeliveryId, EventId, RuleId, Timestamp, delivery::body::body};
+use domain::{DeliveryId, EventId, RuleId, Timestamp, delivery::body::body, event::Source};
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use url::Url;
@@ -178,6 +178,7 @@ impl Made {
             ("id", event_id.to_string()),
             ("occurred_at", at.to_string()),
             ("received_at", at.to_string()),
+            ("source", Source::Test.to_string()),
         ];
         for (name, value) in added {
             if event[name].is_null() {

@@ -38,11 +38,18 @@ const EVENTS_V3: &[u8] = include_bytes!("../golden/events.v3.bin");
 const OUTCOMES_V3: &[u8] = include_bytes!("../golden/outcomes.v3.bin");
 const JOBS_V3: &[u8] = include_bytes!("../golden/jobs.v3.bin");
 const DEAD_LETTER_V3: &[u8] = include_bytes!("../golden/dead-letter.v3.bin");
+const EVENTS_V4: &[u8] = include_bytes!("../golden/events.v4.bin");
+const OUTCOMES_V4: &[u8] = include_bytes!("../golden/outcomes.v4.bin");
+const JOBS_V4: &[u8] = include_bytes!("../golden/jobs.v4.bin");
+const DEAD_LETTER_V4: &[u8] = include_bytes!("../golden/dead-letter.v4.bin");
 const ENDPOINT_V1: &[u8] = include_bytes!("../golden/endpoint.v1.json");
 const KEY_V1: &[u8] = include_bytes!("../golden/key.v1.json");
 const RULE_V1: &[u8] = include_bytes!("../golden/rule.v1.json");
 
 const EVENT_JSON: &str = r#"{"id":"evt_01jcq3k5m8e9ratvw2x4y6z8ab","received_at":"2026-11-15T09:30:00.125Z","event_type":"tool_call","agent_id":"agent-é","action":"files.delete","result":"denied"}"#;
+
+/// The same, since events say who wrote them.
+const SOURCED_JSON: &str = r#"{"id":"evt_01jcq3k5m8e9ratvw2x4y6z8ab","received_at":"2026-11-15T09:30:00.125Z","source":"key_01jcnkrkaye00800000000001j","event_type":"tool_call","agent_id":"agent-é","action":"files.delete","result":"denied"}"#;
 
 fn uuid(last: u128) -> Uuid {
     Uuid::from_u128(0x0193_2b3c_4d5e_7000_8000_0000_0000_0000 + last)
@@ -52,12 +59,12 @@ fn at(millis: i64) -> Timestamp {
     Timestamp::from_unix_millis(1_794_735_000_000 + millis)
 }
 
-fn events() -> Vec<EventRecord<'static>> {
+fn events(json: &'static str) -> Vec<EventRecord<'static>> {
     let event = |number: u32| EventRecord {
         org: OrgId::from_uuid(uuid(1)),
         id: EventId::from_uuid(uuid(10 + u128::from(number))),
         received_at: at(i64::from(number)),
-        json: EVENT_JSON,
+        json,
     };
     vec![event(1), event(2)]
 }
@@ -307,7 +314,8 @@ fn message(frames: Frames) -> Vec<u8> {
 
 #[test]
 fn records_written_by_version_1_decode() {
-    assert_eq!(record::events(EVENTS_V1).expect("events"), events());
+    let events = events(EVENT_JSON);
+    assert_eq!(record::events(EVENTS_V1).expect("events"), events);
     assert_eq!(record::outcomes(OUTCOMES_V1).expect("outcomes"), outcomes());
     assert_eq!(record::jobs(JOB_V1).expect("job"), [job(Cause::Match)]);
     assert_eq!(
@@ -322,7 +330,8 @@ fn records_written_by_version_1_decode() {
 fn records_written_by_version_2_decode() {
     let outcomes = [outcomes(), judgement()].concat();
     let job = job(Cause::Summary { suppressed: 3 });
-    assert_eq!(record::events(EVENTS_V2).expect("events"), events());
+    let events = events(EVENT_JSON);
+    assert_eq!(record::events(EVENTS_V2).expect("events"), events);
     assert_eq!(record::outcomes(OUTCOMES_V2).expect("outcomes"), outcomes);
     assert_eq!(record::jobs(JOB_V2).expect("job"), [job]);
     let dead = record::dead_letter(DEAD_LETTER_V2);
@@ -330,13 +339,25 @@ fn records_written_by_version_2_decode() {
 }
 
 #[test]
-fn what_is_written_today_is_version_3_to_the_byte_and_decodes() {
+fn what_is_written_today_is_version_4_to_the_byte_and_decodes() {
     let outcomes = [outcomes(), judgement(), deliveries()].concat();
-    assert_eq!(message(events().iter().collect()), EVENTS_V3);
-    assert_eq!(message(outcomes.iter().collect()), OUTCOMES_V3);
-    assert_eq!(record::message_of(&jobs()), JOBS_V3);
-    assert_eq!(record::message(&dead_letter()), DEAD_LETTER_V3);
-    assert_eq!(record::events(EVENTS_V3).expect("events"), events());
+    let events = events(SOURCED_JSON);
+    assert_eq!(message(events.iter().collect()), EVENTS_V4);
+    assert_eq!(message(outcomes.iter().collect()), OUTCOMES_V4);
+    assert_eq!(record::message_of(&jobs()), JOBS_V4);
+    assert_eq!(record::message(&dead_letter()), DEAD_LETTER_V4);
+    assert_eq!(record::events(EVENTS_V4).expect("events"), events);
+    assert_eq!(record::outcomes(OUTCOMES_V4).expect("outcomes"), outcomes);
+    assert_eq!(record::jobs(JOBS_V4).expect("jobs"), jobs());
+    let dead = record::dead_letter(DEAD_LETTER_V4);
+    assert_eq!(dead.expect("dead letter"), dead_letter());
+}
+
+#[test]
+fn records_written_by_version_3_decode() {
+    let outcomes = [outcomes(), judgement(), deliveries()].concat();
+    let events = events(EVENT_JSON);
+    assert_eq!(record::events(EVENTS_V3).expect("events"), events);
     assert_eq!(record::outcomes(OUTCOMES_V3).expect("outcomes"), outcomes);
     assert_eq!(record::jobs(JOBS_V3).expect("jobs"), jobs());
     let dead = record::dead_letter(DEAD_LETTER_V3);
@@ -367,12 +388,12 @@ fn the_values_written_today_are_version_1_to_the_byte() {
 
 #[test]
 fn a_record_of_a_newer_version_is_told_from_a_broken_one() {
-    let error = record::events(&[4, 0, 0]).expect_err("version 4");
+    let error = record::events(&[5, 0, 0]).expect_err("version 5");
     assert_eq!(
         error.to_string(),
-        "decode event record: version 4 is newer than this program"
+        "decode event record: version 5 is newer than this program"
     );
-    assert!(matches!(error, Error::Newer { version: 4, .. }));
+    assert!(matches!(error, Error::Newer { version: 5, .. }));
     assert!(matches!(record::events(&[0]), Err(Error::Corrupt { .. })));
     assert!(record::outcomes(&[]).is_err());
     assert!(record::jobs(&[1, 1]).is_err());

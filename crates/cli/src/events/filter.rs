@@ -41,6 +41,9 @@ pub(crate) struct Filter {
     /// The decision.
     #[arg(long = "decision", alias = "decision-id", value_name = "ID")]
     decision_id: Vec<String>,
+    /// Who wrote it: server, key (any API key), or the id of an API key.
+    #[arg(long)]
+    source: Vec<String>,
     /// A text that the event contains.
     #[arg(long, short, value_name = "TEXT")]
     q: Option<String>,
@@ -48,7 +51,7 @@ pub(crate) struct Filter {
 
 impl Filter {
     /// What is asked for, by the API's names.
-    fn fields(&self) -> [(&'static str, Vec<String>); 11] {
+    fn fields(&self) -> [(&'static str, Vec<String>); 12] {
         let moment = |at: Option<Timestamp>| at.map(|at| at.to_string()).into_iter().collect();
         [
             ("from", moment(self.from)),
@@ -61,6 +64,7 @@ impl Filter {
             ("session_id", self.session_id.clone()),
             ("trace_id", self.trace_id.clone()),
             ("decision_id", self.decision_id.clone()),
+            ("source", self.source.clone()),
             ("q", self.q.clone().into_iter().collect()),
         ]
     }

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::*;
 use crate::{
-    EventId, OrgId, Timestamp,
-    event::{self, EventView, accept::Arrival},
+    EventId, KeyId, OrgId, Timestamp,
+    event::{self, EventView, Source, accept::Arrival},
     fault::FaultCode,
     id::Tail,
 };
@@ -19,6 +19,7 @@ const NOW: Timestamp = Timestamp::from_unix_millis(1_763_200_000_000);
 fn arrival() -> Arrival {
     Arrival {
         org: OrgId::from_uuid(Uuid::from_u128(1)),
+        source: Source::Key(KeyId::from_uuid(Uuid::from_u128(2))),
         received_at: NOW,
         retention: Duration::from_secs(183 * 86_400),
     }

@@ -9,7 +9,8 @@ use std::{
 use serde_json::value::RawValue;
 
 use super::{
-    AHEAD_MAX, EVENT_BYTES_MAX, EventView, NAME_CHARS_MAX, RESOURCE_CHARS_MAX, check, view::text,
+    AHEAD_MAX, EVENT_BYTES_MAX, EventView, NAME_CHARS_MAX, OF_THE_SERVER, RESOURCE_CHARS_MAX,
+    Source, check, view::text,
 };
 use crate::{
     EventId, OrgId, Timestamp,
@@ -38,6 +39,8 @@ pub struct Envelope<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     pub org: OrgId,
+    /// Who wrote it.
+    pub source: Source,
     pub received_at: Timestamp,
     /// Older events than this are refused, so that the days of the trail stay few.
     pub retention: Duration,
@@ -65,11 +68,18 @@ pub fn accept(
         .trim_start()
         .strip_prefix('{')
         .expect("a parsed event starts with a brace");
-    let received_at = arrival.received_at;
+    let Arrival {
+        source,
+        received_at,
+        ..
+    } = arrival;
     stored.reserve(FRONT_BYTES + rest.len());
     stored.push_str(r#"{"id":""#);
     stored.push_str(id.text().as_str());
-    push(stored, format_args!(r#"","received_at":"{received_at}","#));
+    push(
+        stored,
+        format_args!(r#"","received_at":"{received_at}","source":"{source}","#),
+    );
     if event.occurred_at.is_none() {
         match sent.envelope.as_ref().and_then(|envelope| envelope.time) {
             Some(time) => push(stored, format_args!(r#""occurred_at":{time},"#)),
@@ -87,7 +97,7 @@ pub fn accept(
 /// Where an envelope keeps its event.
 const DATA: &str = "/data";
 /// What is written in front of an event that brings its own time and name.
-const FRONT_BYTES: usize = 128;
+const FRONT_BYTES: usize = 160;
 
 fn push(stored: &mut String, text: fmt::Arguments<'_>) {
     stored
@@ -152,16 +162,19 @@ fn client_event_id<'a>(
 }
 
 fn check_fields(event: &EventView<'_>) -> Result<(), Fault> {
-    for (name, value) in [("id", event.id), ("received_at", event.received_at)] {
-        if value.is_some() {
-            let detail =
-                format!("`{name}` is set by the server; name the event by `client_event_id`.");
-            return Err(Fault::new(
-                FaultCode::FieldUnknown,
-                format!("/{name}"),
-                detail,
-            ));
-        }
+    if let Some(name) = OF_THE_SERVER
+        .iter()
+        .find(|name| event.field(name).is_some())
+    {
+        let detail = match *name {
+            "id" => "`id` is set by the server; name the event by `client_event_id`.".to_owned(),
+            name => format!("`{name}` is set by the server; leave it out."),
+        };
+        return Err(Fault::new(
+            FaultCode::FieldUnknown,
+            format!("/{name}"),
+            detail,
+        ));
     }
     let name = |most| move |text: &str| check::is_name(text, most);
     let short = |most| move |text: &str| check::is_short(text, most);
@@ -249,7 +262,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::id::RANDOM_BYTES;
+    use crate::{KeyId, id::RANDOM_BYTES};
 
     const NOW: Timestamp = Timestamp::from_unix_millis(1_763_200_000_000);
 
@@ -262,6 +275,7 @@ mod tests {
     fn judge(json: &str) -> Result<Accepted, Fault> {
         let arrival = Arrival {
             org: OrgId::from_uuid(Uuid::from_u128(1)),
+            source: Source::Key(KeyId::from_uuid(Uuid::from_u128(2))),
             received_at: NOW,
             retention: Duration::from_secs(183 * 86_400),
         };
@@ -287,9 +301,10 @@ mod tests {
         let text = accepted.json;
         assert!(text.ends_with(&sent[1..]), "{text}");
         let id = accepted.id;
-        assert!(text.starts_with(&format!(
-            r#"{{"id":"{id}","received_at":"{NOW}","occurred_at":"{NOW}","#
-        )));
+        let front = format!(
+            r#"{{"id":"{id}","received_at":"{NOW}","source":"key_00000000000000000000000002","occurred_at":"{NOW}","#
+        );
+        assert!(text.starts_with(&front), "{text}");
     }
 
     #[test]
@@ -302,6 +317,11 @@ mod tests {
             ),
             (&with(r#","colour":1"#), "/colour", FaultCode::FieldUnknown),
             (&with(r#","id":"evt_1""#), "/id", FaultCode::FieldUnknown),
+            (
+                &with(r#","source":"server""#),
+                "/source",
+                FaultCode::FieldUnknown,
+            ),
             (
                 &with(r#","result":"ok""#),
                 "/result",

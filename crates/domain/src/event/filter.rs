@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::{EventView, check};
+use super::{EventView, check, source::SourcePattern};
 use crate::{EventId, Timestamp};
 
 /// How many alternatives one field may have: each may cost the store a search of its own.
@@ -45,6 +45,9 @@ pub struct Filter {
     pub trace_id: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub decision_id: Vec<String>,
+    /// Who wrote them. Events from before they said so are nobody's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub source: Vec<SourcePattern>,
     /// Text that the event's bytes contain, whatever the case of ASCII letters; kept in lower case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
@@ -83,6 +86,7 @@ impl Filter {
         "session_id",
         "trace_id",
         "decision_id",
+        "source",
         "q",
     ];
 
@@ -114,6 +118,7 @@ impl Filter {
             "to" => once("to", &mut self.to, moment("to", value)?),
             "q" => once("q", &mut self.q, searched(value)?),
             "action" => alternative("action", &mut self.action, ActionPattern::parse(value)?),
+            "source" => alternative("source", &mut self.source, SourcePattern::parse(value)?),
             _ => {
                 let (field, values) = self
                     .texts_mut()
@@ -134,7 +139,7 @@ impl Filter {
                     .text(name)
                     .is_some_and(|text| values.iter().any(|value| *value == text))
         };
-        let action = || event.text("action").unwrap_or_default();
+        let text = |name: &str| event.text(name).unwrap_or_default();
         self.from.is_none_or(|from| from <= at)
             && self.to.is_none_or(|to| at < to)
             && self
@@ -142,8 +147,12 @@ impl Filter {
                 .iter()
                 .all(|(field, values)| holds(field, values))
             && (self.action.is_empty() || {
-                let action = action();
+                let action = text("action");
                 self.action.iter().any(|pattern| pattern.matches(&action))
+            })
+            && (self.source.is_empty() || {
+                let source = text("source");
+                self.source.iter().any(|pattern| pattern.matches(&source))
             })
             && self.q.as_deref().is_none_or(|q| contains(json, q))
     }
@@ -310,7 +319,7 @@ mod tests {
     use super::*;
 
     const AT: Timestamp = Timestamp::from_unix_millis(1_763_200_000_000);
-    const EVENT: &str = r#"{"event_type":"tool_call","agent_id":"ag-1","action":"payments.refund","result":"denied","severity":"high","metadata":{"Note":"Über 9000"}}"#;
+    const EVENT: &str = r#"{"source":"server","event_type":"tool_call","agent_id":"ag-1","action":"payments.refund","result":"denied","severity":"high","metadata":{"Note":"Über 9000"}}"#;
 
     fn filter(pairs: &[(&str, &str)]) -> Result<Filter, NotAFilter> {
         let mut filter = Filter::default();
@@ -334,6 +343,8 @@ mod tests {
         assert!(!matches(&[("session_id", "absent")]));
         assert!(matches(&[("action", "payments.*"), ("severity", "high")]));
         assert!(!matches(&[("action", "payments.ref")]));
+        assert!(matches(&[("source", "key"), ("source", "server")]));
+        assert!(!matches(&[("source", "key")]));
         assert!(matches(&[("q", "NOTE\":\"Üb")]));
         assert!(!matches(&[("q", "9001")]));
     }
@@ -353,6 +364,7 @@ mod tests {
             ("action", "delete"),
             ("action", "a b*"),
             ("agent_id", ""),
+            ("source", "somebody"),
             ("q", ""),
             ("from", "yesterday"),
         ] {
@@ -405,6 +417,7 @@ mod tests {
         let value = |name: &str| match name {
             "from" | "to" => at.clone(),
             "action" => "x.*".to_owned(),
+            "source" => "server".to_owned(),
             _ => "high".to_owned(),
         };
         let mut all = Filter::default();

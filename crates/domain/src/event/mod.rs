@@ -1,6 +1,6 @@
 //! An audit event: what an agent did, as the client sent it, and what we add to it.
 //!
-//! The bytes a client sends are kept verbatim. What the server adds (`id`, `received_at`, and
+//! The bytes a client sends are kept verbatim. What the server adds ([`OF_THE_SERVER`], and
 //! `occurred_at` when the client gave none) is written in front of the client's first field, so
 //! that nothing is re-serialised: the list, the export and the webhook all carry the same bytes.
 //! [`view::EventView`] reads such bytes without copying them; [`accept::accept`] is the door;
@@ -10,14 +10,19 @@ pub mod accept;
 pub mod check;
 pub mod filter;
 mod metadata;
+pub mod source;
 pub mod view;
 pub mod words;
 
 pub use accept::{Sent, accept};
 pub use filter::Filter;
+pub use source::Source;
 pub use view::EventView;
 
 use std::time::Duration;
+
+/// The fields that only the server sets.
+pub const OF_THE_SERVER: [&str; 3] = ["id", "received_at", "source"];
 
 /// An event larger than this is refused (bytes as sent).
 pub const EVENT_BYTES_MAX: usize = 32 * 1024;

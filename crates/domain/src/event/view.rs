@@ -39,8 +39,8 @@ macro_rules! fields {
 }
 
 fields! {
-    id, received_at, occurred_at, event_type, agent_id, action, result, client_event_id, resource,
-    session_id, trace_id, span_id, decision_id, severity, latency_ms, error_code, metadata,
+    id, received_at, source, occurred_at, event_type, agent_id, action, result, client_event_id,
+    resource, session_id, trace_id, span_id, decision_id, severity, latency_ms, error_code, metadata,
 }
 
 impl<'a> EventView<'a> {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Pattern;
+use crate::event::OF_THE_SERVER;
 
 /// What a sample holds where the pattern asks for nothing.
 fn plain() -> Map<String, Value> {
@@ -20,11 +21,14 @@ fn plain() -> Map<String, Value> {
 }
 
 /// An event as a client would send it. It may not match, where the pattern has more than values and
-/// simple operators; and it may not be an event that is accepted, where the pattern wants none.
+/// simple operators, or asks for what the server sets; and it may not be an event that is accepted, where the pattern wants none.
 pub fn sample(pattern: &Pattern) -> Value {
     let mut event = plain();
     if let Value::Object(wanted) = pattern.source() {
         fit(&mut event, wanted);
+    }
+    for name in OF_THE_SERVER {
+        event.remove(name);
     }
     Value::Object(event)
 }
@@ -98,6 +102,10 @@ mod tests {
         let event = sample(&Pattern::parse(source).expect("valid"));
         assert_eq!(event["result"], "denied");
         assert_eq!(event.get("$or"), None);
+        let source = json!({"event_type": ["integrity"], "source": ["server"]});
+        let event = sample(&Pattern::parse(source).expect("valid"));
+        assert_eq!(event["event_type"], "integrity");
+        assert_eq!(event.get("source"), None, "the server sets it");
     }
 
     #[test]

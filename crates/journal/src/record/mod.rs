@@ -25,8 +25,9 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 
 /// The version written today. Version 1 knew neither thresholds nor what the matcher has judged; version 2
-/// knew no endpoints, no reasons, and less of an attempt.
-pub const VERSION: u8 = 3;
+/// knew no endpoints, no reasons, and less of an attempt. Version 3 is written alike, but who read it knew no
+/// `source` in the text of an event, and would take such an event for none.
+pub const VERSION: u8 = 4;
 
 /// One accepted audit event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{
     DeliveryId, EventId, OrgId, RuleId,
     delivery::Cause,
-    event::{self, EventView, Sent, accept::Arrival},
+    event::{self, EventView, Sent, Source, accept::Arrival},
     fault::Fault,
     id::Tail,
     rule::{Pattern, sample},
@@ -139,6 +139,7 @@ fn made_to_fit(
 fn accepted(plane: &ControlPlane, org: OrgId, json: &str) -> Result<(EventId, String), Fault> {
     let arrival = Arrival {
         org,
+        source: Source::Test,
         received_at: plane.clock.now(),
         retention: plane.retention,
     };

@@ -10,7 +10,7 @@ use domain::{
     DecisionId, KeyId, Timestamp,
     approval::{Approval, EVENT_TYPE, event_tail},
     clock::Clock,
-    event::accept::Arrival,
+    event::{Source, accept::Arrival},
 };
 use futures::{StreamExt as _, stream};
 use serde::Serialize;
@@ -126,6 +126,7 @@ impl Teller {
         };
         let arrival = Arrival {
             org: approval.org_id,
+            source: Source::Server,
             received_at: at,
             retention: self.retention,
         };

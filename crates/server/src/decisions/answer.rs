@@ -3,8 +3,12 @@
 use std::time::{Duration, Instant};
 
 use domain::{
-    DecisionId, OrgId, Timestamp, error_code::ErrorCode, event::accept::Arrival, fault::Fault,
-    guard::FailMode, id::Tail,
+    DecisionId, OrgId, Timestamp,
+    error_code::ErrorCode,
+    event::{Source, accept::Arrival},
+    fault::Fault,
+    guard::FailMode,
+    id::Tail,
 };
 use journal::frames::Frames;
 use policy::{Decided, Verdict};
@@ -134,6 +138,7 @@ pub async fn answer_all(
     let mut patience = Patience::new(guarded.settings.fail_mode);
     let arrival = Arrival {
         org,
+        source: Source::Server,
         received_at: plane.clock.now(),
         retention: plane.retention,
     };

@@ -8,7 +8,7 @@ use domain::{
         Cause, State,
         failure::{EVENT_TYPE, event_tail},
     },
-    event::accept::Arrival,
+    event::{Source, accept::Arrival},
 };
 use journal::record::Job;
 use serde::Serialize;
@@ -94,6 +94,7 @@ impl Failures {
         };
         let arrival = Arrival {
             org: matched.org,
+            source: Source::Server,
             received_at: failure.at,
             retention: self.retention,
         };

@@ -11,6 +11,7 @@ use domain::{
     OrgId, SessionId, Timestamp, UserId,
     account::{Role, Scope},
     error_code::ErrorCode,
+    event::Source,
 };
 use store::account_changes::Hand;
 
@@ -71,6 +72,17 @@ impl<S: Authority, P: Permission> FromRequestParts<S> for Caller<P> {
             identity,
             permission: PhantomData,
         })
+    }
+}
+
+impl<P: Permission> Caller<P> {
+    /// Who wrote an event that came with this request. People send none: what their sessions make happen is the
+    /// server's doing.
+    pub fn source(&self) -> Source {
+        match &self.identity {
+            Identity::Key(key) => Source::Key(key.id),
+            Identity::Session(_) => Source::Server,
+        }
     }
 }
 

@@ -70,6 +70,7 @@ pub(crate) struct Event<'m> {
     session_id: Option<Cow<'m, str>>,
     trace_id: Option<Cow<'m, str>>,
     decision_id: Option<Cow<'m, str>>,
+    source: Option<Cow<'m, str>>,
 }
 
 impl<'m> Event<'m> {
@@ -86,6 +87,7 @@ impl<'m> Event<'m> {
             session_id: view.text("session_id"),
             trace_id: view.text("trace_id"),
             decision_id: view.text("decision_id"),
+            source: view.text("source"),
             record,
         })
     }
@@ -103,6 +105,7 @@ impl<'m> Event<'m> {
             session_id: self.session_id.as_deref(),
             trace_id: self.trace_id.as_deref(),
             decision_id: self.decision_id.as_deref(),
+            source: self.source.as_deref(),
             json: self.record.json,
         }
     }

@@ -105,6 +105,7 @@ pub async fn ingest(
     let batch = batch::parse(body.form, &body.bytes).map_err(|reason| unreadable(&reason))?;
     let arrival = Arrival {
         org: caller.org,
+        source: caller.source(),
         received_at: plane.clock.now(),
         retention: plane.retention,
     };

@@ -51,6 +51,9 @@ pub struct Event {
     /// When we took it.
     #[schema(format = DateTime)]
     received_at: String,
+    /// Who wrote it: `server`, or the id of an API key. Events that were recorded before events said so have none.
+    #[schema(example = "key_01jcq3k5m8e9ratvw2x4y6z8ab")]
+    source: Option<String>,
     /// When it occurred; when it was received unless it was sent with a time.
     #[schema(format = DateTime)]
     occurred_at: String,
@@ -94,7 +97,7 @@ pub struct CloudEvent {
 
 #[cfg(test)]
 mod tests {
-    use domain::event::EventView;
+    use domain::event::{EventView, OF_THE_SERVER};
     use utoipa::PartialSchema as _;
 
     use super::*;
@@ -108,11 +111,10 @@ mod tests {
             .keys()
             .map(String::as_str)
             .collect();
-        let servers = ["id", "received_at"];
         let mut read: Vec<&str> = EventView::FIELDS
             .iter()
             .copied()
-            .filter(|field| !servers.contains(field))
+            .filter(|field| !OF_THE_SERVER.contains(field))
             .collect();
         described.sort_unstable();
         read.sort_unstable();

@@ -6,7 +6,11 @@
 
 use std::{future::ready, time::Duration};
 
-use domain::{OrgId, Timestamp, event::accept::Arrival, id::Tail};
+use domain::{
+    OrgId, Timestamp,
+    event::{Source, accept::Arrival},
+    id::Tail,
+};
 use serde::Serialize;
 use store::Store;
 use tokio::time::{sleep, timeout};
@@ -150,6 +154,7 @@ pub async fn record<C: Change>(plane: &ControlPlane, change: &C) -> Result<(), E
     let (org, received_at) = change.whose();
     let arrival = Arrival {
         org,
+        source: Source::Server,
         received_at,
         retention: plane.retention,
     };

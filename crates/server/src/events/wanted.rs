@@ -53,6 +53,8 @@ pub struct FilterParams {
     trace_id: Option<Vec<String>>,
     /// This decision.
     decision_id: Option<Vec<String>>,
+    /// Who wrote them: `server`, `key` (any API key), or the id of an API key. Older events say nothing, and are not found.
+    source: Option<Vec<String>>,
     /// Text that the event contains as it was sent, whatever the case of ASCII letters.
     q: Option<String>,
 }

@@ -4,7 +4,7 @@ use axum::{extract::State, response::Response};
 use domain::{
     EventId, ExportId, OrgId,
     error_code::ErrorCode,
-    event::{Filter, accept::Arrival},
+    event::{Filter, Source, accept::Arrival},
 };
 use journal::streams::Log;
 use serde::Serialize;
@@ -119,6 +119,7 @@ pub(super) async fn note(
     };
     let arrival = Arrival {
         org: caller.org,
+        source: Source::Server,
         received_at: plane.clock.now(),
         retention: plane.retention,
     };

@@ -99,6 +99,7 @@ mod secrets_outages;
 mod security_log;
 mod sessions;
 mod slow;
+mod source;
 mod spec;
 mod ssrf;
 mod system;

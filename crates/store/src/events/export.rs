@@ -10,7 +10,7 @@ use std::{fmt::Write as _, ops::ControlFlow};
 use domain::{EventId, OrgId, event::Filter};
 use uuid::Uuid;
 
-use super::look::{indexed, split};
+use super::look::{indexed, split, writers};
 use crate::{
     Error, Store,
     copy_out::copy_out,
@@ -204,6 +204,9 @@ fn columns(filter: &Filter) -> String {
     if !filter.action.is_empty() {
         columns.push_str(", action");
     }
+    if !filter.source.is_empty() {
+        columns.push_str(", source");
+    }
     columns
 }
 
@@ -223,6 +226,14 @@ fn conditions(filter: &Filter, without: Option<EventId>) -> Vec<String> {
         let (whole, starts) = split(&filter.action);
         conditions.push(format!(
             "(action = ANY({}) OR action ^@ ANY({}))",
+            Literals(&whole),
+            Literals(&starts)
+        ));
+    }
+    if !filter.source.is_empty() {
+        let (whole, starts) = writers(&filter.source);
+        conditions.push(format!(
+            "(source = ANY({}) OR source ^@ ANY({}))",
             Literals(&whole),
             Literals(&starts)
         ));

@@ -30,6 +30,8 @@ pub struct EventRow<'a> {
     pub session_id: Option<&'a str>,
     pub trace_id: Option<&'a str>,
     pub decision_id: Option<&'a str>,
+    /// `None` if it was recorded before events said who wrote them.
+    pub source: Option<&'a str>,
     pub json: &'a str,
 }
 

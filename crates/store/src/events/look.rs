@@ -4,7 +4,10 @@ use std::marker::PhantomData;
 
 use domain::{
     EventId, OrgId,
-    event::filter::{ActionPattern, Filter},
+    event::{
+        filter::{ActionPattern, Filter},
+        source::SourcePattern,
+    },
 };
 use futures::TryStreamExt as _;
 use sqlx::{PgConnection, Postgres, QueryBuilder, Row as _, postgres::PgRow};
@@ -14,8 +17,7 @@ use super::{list::Order, walk::Stretch};
 use crate::Error;
 
 /// What is shown, and what conditions are about.
-const COLUMNS: &str =
-    "id, event_type, agent_id, action, result, severity, session_id, trace_id, decision_id, body";
+const COLUMNS: &str = "id, event_type, agent_id, action, result, severity, session_id, trace_id, decision_id, source, body";
 
 /// What is read of an event that is asked for.
 pub(super) trait Hit: Sized + Send + Unpin {
@@ -235,6 +237,14 @@ impl<H: Hit> Look<'_, H> {
             sql.push_bind(starts);
             sql.push("))");
         }
+        if !self.filter.source.is_empty() {
+            let (whole, starts) = writers(&self.filter.source);
+            sql.push(" AND (source = ANY(");
+            sql.push_bind(whole);
+            sql.push(") OR source ^@ ANY(");
+            sql.push_bind(starts);
+            sql.push("))");
+        }
         if let Some(text) = &self.filter.q {
             // In the collation "C" only ASCII letters have a lower case.
             sql.push(" AND position(");
@@ -251,6 +261,18 @@ pub(super) fn split(patterns: &[ActionPattern]) -> (Vec<String>, Vec<String>) {
         match pattern {
             ActionPattern::Is(action) => whole.push(action.clone()),
             ActionPattern::StartsWith(start) => starts.push(start.clone()),
+        }
+    }
+    (whole, starts)
+}
+
+/// What a `source` is, and what some start with.
+pub(super) fn writers(patterns: &[SourcePattern]) -> (Vec<String>, Vec<String>) {
+    let (mut whole, mut starts) = (Vec::new(), Vec::new());
+    for pattern in patterns {
+        match pattern {
+            SourcePattern::Is(writer) => whole.push(writer.to_string()),
+            SourcePattern::AnyKey => starts.push(SourcePattern::KEYS_START.to_owned()),
         }
     }
     (whole, starts)

@@ -20,7 +20,7 @@ const ROWS_TO_COPY: usize = 500;
 /// Named, because a newer version may have added some.
 macro_rules! columns {
     () => {
-        "org_id, id, received_at, event_type, agent_id, action, result, severity, session_id, trace_id, decision_id, body"
+        "org_id, id, received_at, event_type, agent_id, action, result, severity, session_id, trace_id, decision_id, source, body"
     };
 }
 
@@ -96,7 +96,7 @@ async fn insert(
         ") SELECT ",
         columns!(),
         " FROM UNNEST($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[], $6::text[],
-               $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[]) AS row (",
+               $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[]) AS row (",
         columns!(),
         ") ON CONFLICT DO NOTHING RETURNING org_id, id"
     ))
@@ -111,6 +111,7 @@ async fn insert(
     .bind(maybe(|row| row.session_id))
     .bind(maybe(|row| row.trace_id))
     .bind(maybe(|row| row.decision_id))
+    .bind(maybe(|row| row.source))
     .bind(texts(|row| row.json))
     .fetch_all(&mut **transaction)
     .await?;
@@ -164,7 +165,7 @@ async fn insert_from_staging(
 
 /// A row's fields, in the order of [`columns`].
 fn encode(rows: &[&EventRow<'_>]) -> Vec<u8> {
-    const COLUMNS: i16 = 12;
+    const COLUMNS: i16 = 13;
     let mut encoded = Rows::new(COLUMNS);
     for event in rows {
         encoded
@@ -180,6 +181,7 @@ fn encode(rows: &[&EventRow<'_>]) -> Vec<u8> {
             .text_or_null(event.session_id)
             .text_or_null(event.trace_id)
             .text_or_null(event.decision_id)
+            .text_or_null(event.source)
             .text(event.json);
     }
     encoded.finish()

@@ -50,6 +50,7 @@ fn row(id: EventId) -> EventRow<'static> {
         session_id: None,
         trace_id: None,
         decision_id: None,
+        source: Some("server"),
         json: "{}",
     }
 }

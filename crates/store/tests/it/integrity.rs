@@ -68,6 +68,7 @@ fn row<'a>(id: EventId, event_type: &'a str, result: &'a str, decision: &'a str)
         session_id: Some("session-1"),
         trace_id: None,
         decision_id: Some(decision),
+        source: None,
         json: "{}",
     }
 }

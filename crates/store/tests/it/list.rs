@@ -48,6 +48,11 @@ const ACTIONS: [&str; 5] = [
 const RESULTS: [&str; 4] = ["success", "success", "success", "denied"];
 const SEVERITIES: [&str; 3] = ["info", "high", "critical"];
 const SESSIONS: [&str; 3] = ["s-1", "s-2", "s-3"];
+const SOURCES: [&str; 3] = [
+    "server",
+    "key_00000000000000000000000001",
+    "key_00000000000000000000000002",
+];
 const TEXTS: [&str; 5] = [
     "100% sure",
     "under_score",
@@ -78,6 +83,7 @@ fn event(dice: &mut Dice, now: Timestamp) -> Event {
         ("session_id", &SESSIONS),
         ("trace_id", &SESSIONS),
         ("decision_id", &SESSIONS),
+        ("source", &SOURCES),
     ] {
         if dice.one_in(3) {
             fields[field] = json!(dice.of(values));
@@ -108,6 +114,7 @@ pub(crate) async fn index(store: &Store, org: OrgId, events: &[Event], span: Spa
                 "session_id",
                 "trace_id",
                 "decision_id",
+                "source",
             ];
             names.map(|name| view.text(name))
         })
@@ -129,6 +136,7 @@ pub(crate) async fn index(store: &Store, org: OrgId, events: &[Event], span: Spa
                 session_id: text(5),
                 trace_id: text(6),
                 decision_id: text(7),
+                source: text(8),
                 json: &event.json,
             }
         })
@@ -157,7 +165,7 @@ pub(crate) async fn filled(store: &Store, database: &Database, dice: &mut Dice) 
 
 pub(crate) fn filter(dice: &mut Dice, events: &[Event]) -> Filter {
     let mut filter = Filter::default();
-    let fields: [(&str, &[&str], u64); 9] = [
+    let fields: [(&str, &[&str], u64); 10] = [
         (
             "event_type",
             &["tool_call", "login", "rare", "rare", "never"],
@@ -181,6 +189,7 @@ pub(crate) fn filter(dice: &mut Dice, events: &[Event]) -> Filter {
         ("session_id", &SESSIONS, 8),
         ("trace_id", &SESSIONS, 8),
         ("decision_id", &SESSIONS, 8),
+        ("source", &["server", "key", SOURCES[1]], 6),
         (
             "q",
             &["100%", "_SCORE", "ünï", "ÜNÏ", "\\\\s", "result\":\"SUCC"],

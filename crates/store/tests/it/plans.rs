@@ -57,6 +57,7 @@ async fn fill(store: &Store, database: &Database) {
             session_id: None,
             trace_id: None,
             decision_id: None,
+            source: None,
             json: "{}",
         })
         .collect();

@@ -40,6 +40,7 @@ fn row(id: EventId) -> EventRow<'static> {
         session_id: Some("s"),
         trace_id: None,
         decision_id: None,
+        source: Some("key_00000000000000000000000002"),
         json: r#"{"n": 1.00}"#,
     }
 }

@@ -4,7 +4,7 @@ use axum::{Json as JsonAnswer, extract::State};
 use domain::{
     OrgId,
     batch::BODY_BYTES_MAX,
-    event::{accept::Arrival, words},
+    event::{Source, accept::Arrival, words},
     id::Tail,
 };
 use journal::frames::Frames;
@@ -89,19 +89,21 @@ pub async fn after(
         }
         _ => return Ok(JsonAnswer(HookAnswer::default())),
     };
-    record(&plane, caller.org, &hook.of(&wanted.agent_id)?, result).await?;
+    let call = hook.of(&wanted.agent_id)?;
+    record(&plane, (caller.org, caller.source()), &call, result).await?;
     Ok(JsonAnswer(HookAnswer::default()))
 }
 
 /// Tells the trail what became of a call.
 pub(super) async fn record(
     plane: &DataPlane,
-    org: OrgId,
+    (org, source): (OrgId, Source),
     call: &ToolCall<'_>,
     result: &'static str,
 ) -> Result<(), Problem> {
     let arrival = Arrival {
         org,
+        source,
         received_at: plane.clock.now(),
         retention: plane.retention,
     };

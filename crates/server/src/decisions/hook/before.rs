@@ -59,7 +59,9 @@ pub async fn before(
         Ok(asks) => asks,
         Err(faults) => {
             // There is no decision to record; that it was tried is on record all the same.
-            if let Err(problem) = record(&plane, caller.org, &call, "denied").await {
+            if let Err(problem) =
+                record(&plane, (caller.org, caller.source()), &call, "denied").await
+            {
                 let code = problem.code().as_str();
                 tracing::error!(code, "a call that was denied is not in the trail");
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::{
     EndpointId, Timestamp,
     delivery::endpoint::{EVENT_TYPE, Notice, event_tail},
-    event::accept::Arrival,
+    event::{Source, accept::Arrival},
 };
 use journal::record::EndpointNoticed;
 use serde::Serialize;
@@ -83,6 +83,7 @@ impl Notices {
         };
         let arrival = Arrival {
             org: endpoint.org_id,
+            source: Source::Server,
             received_at: noticed.at,
             retention: self.retention,
         };

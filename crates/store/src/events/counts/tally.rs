@@ -222,6 +222,7 @@ mod tests {
                     session_id: None,
                     trace_id: None,
                     decision_id: None,
+                    source: None,
                     json: "{}",
                 }
             })
