@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::{
     AHEAD_MAX, EVENT_BYTES_MAX, EventView, NAME_CHARS_MAX, OF_THE_SERVER, RESOURCE_CHARS_MAX,
-    Source, check, view::text,
+    Source, check, reserved::RESERVED, view::text,
 };
 use crate::{
     EventId, OrgId, Timestamp,
@@ -57,7 +57,7 @@ pub fn accept(
 ) -> Result<EventId, Fault> {
     let json = sent.json;
     let inside = if sent.envelope.is_some() { DATA } else { "" };
-    let event = checked(json).map_err(|fault| fault.under(inside))?;
+    let event = checked(json, arrival.source).map_err(|fault| fault.under(inside))?;
     let occurred_at = occurred_at(&event, sent, arrival)?;
     let client_event_id = client_event_id(&event, sent, occurred_at.is_some())?;
     let id = match (&client_event_id, occurred_at) {
@@ -106,7 +106,7 @@ fn push(stored: &mut String, text: fmt::Arguments<'_>) {
 }
 
 /// The event's fields, each as it must be.
-fn checked(json: &str) -> Result<EventView<'_>, Fault> {
+fn checked(json: &str, source: Source) -> Result<EventView<'_>, Fault> {
     if json.len() > EVENT_BYTES_MAX {
         let detail = format!(
             "An event is at most {EVENT_BYTES_MAX} bytes; this one is {}.",
@@ -116,7 +116,21 @@ fn checked(json: &str) -> Result<EventView<'_>, Fault> {
     }
     let event = EventView::parse(json)?;
     check_fields(&event)?;
-    Ok(event)
+    match (source, event.event_type.and_then(text)) {
+        (Source::Key(_), Some(event_type)) if RESERVED.contains(&event_type.as_ref()) => {
+            Err(reserved(&event_type))
+        }
+        _ => Ok(event),
+    }
+}
+
+/// A client that sent such an event would speak for the server.
+fn reserved(event_type: &str) -> Fault {
+    let detail = format!(
+        "Only the server writes events of the type `{event_type}`; send yours under another name, such as \
+         `agent_{event_type}`."
+    );
+    Fault::invalid("/event_type", detail)
 }
 
 /// When the event occurred, if anybody said so.
@@ -273,9 +287,13 @@ mod tests {
     }
 
     fn judge(json: &str) -> Result<Accepted, Fault> {
+        judge_of(Source::Key(KeyId::from_uuid(Uuid::from_u128(2))), json)
+    }
+
+    fn judge_of(source: Source, json: &str) -> Result<Accepted, Fault> {
         let arrival = Arrival {
             org: OrgId::from_uuid(Uuid::from_u128(1)),
-            source: Source::Key(KeyId::from_uuid(Uuid::from_u128(2))),
+            source,
             received_at: NOW,
             retention: Duration::from_secs(183 * 86_400),
         };
@@ -428,6 +446,21 @@ mod tests {
                 "{json}"
             );
         }
+    }
+
+    #[test]
+    fn only_the_server_writes_events_of_its_own_types() {
+        for event_type in RESERVED {
+            // Also where it is spelled otherwise.
+            let spelled = event_type.replacen('e', "\\u0065", 1);
+            for word in [event_type, &spelled] {
+                let json = with("").replacen("tool_call", word, 1);
+                let fault = judge(&json).expect_err(word);
+                assert_eq!(fault.pointer, "/event_type", "{word}");
+                judge_of(Source::Server, &json).expect(word);
+            }
+        }
+        judge(&with("").replacen("tool_call", "agent_login", 1)).expect("a type of one's own");
     }
 
     #[test]

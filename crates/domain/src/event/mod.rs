@@ -10,6 +10,7 @@ pub mod accept;
 pub mod check;
 pub mod filter;
 mod metadata;
+pub mod reserved;
 pub mod source;
 pub mod view;
 pub mod words;

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use domain::{DecisionId, event::METADATA_BYTES_MAX};
+use domain::{
+    DecisionId,
+    event::{METADATA_BYTES_MAX, reserved::DECISION},
+};
 use policy::{ENGINE, Question, Verdict, verdict::Failed};
 use serde::Serialize;
 
@@ -12,7 +15,7 @@ use super::{
     escalate::NotApproved,
 };
 
-pub const EVENT_TYPE: &str = "decision";
+pub const EVENT_TYPE: &str = DECISION;
 
 /// The result of what was asked in shadow mode: whatever the policies said, nobody was held to it.
 pub const NOT_ENFORCED: &str = "not_enforced";

@@ -9,7 +9,7 @@ use crate::edge::words::Severity;
 /// An audit event to be recorded. Unknown fields are refused; put them under `metadata`.
 #[derive(Serialize, ToSchema)]
 pub struct NewEvent {
-    /// A name of a-z, 0-9 and `_`, at most 64; an open set.
+    /// A name of a-z, 0-9 and `_`, at most 64; an open set, but that those of the server's own events are reserved.
     #[schema(example = "tool_call")]
     event_type: String,
     /// 1 to 128 characters.

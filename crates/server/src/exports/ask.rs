@@ -4,7 +4,7 @@ use axum::{extract::State, response::Response};
 use domain::{
     EventId, ExportId, OrgId,
     error_code::ErrorCode,
-    event::{Filter, Source, accept::Arrival},
+    event::{Filter, Source, accept::Arrival, reserved::EXPORT},
 };
 use journal::streams::Log;
 use serde::Serialize;
@@ -106,7 +106,7 @@ pub(super) async fn note(
     export_id: Option<ExportId>,
 ) -> Result<EventId, Problem> {
     let event = ExportEvent {
-        event_type: "export",
+        event_type: EXPORT,
         agent_id: &caller.identity.counted_as(),
         action: "audit.export",
         result: "success",

@@ -423,7 +423,7 @@ async fn others_find_nothing_and_what_never_waited_cannot_be_resolved() {
     let refused = problem(customer.post(&resolve, &said).await, 409).await;
     assert_eq!(refused["code"], "STATE_CONFLICT");
     let mine = json!({
-        "event_type": "decision", "agent_id": "a", "action": "a.b", "result": "allowed",
+        "event_type": "tool_call", "agent_id": "a", "action": "a.b", "result": "allowed",
         "metadata": {"decision": "allow"},
     });
     let forged = customer.ingest(&mine).await.replacen("evt_", "dec_", 1);

@@ -165,17 +165,17 @@ async fn an_export_has_what_its_filter_asks_for_and_nothing_else() {
     let events = json!({"events": [
         {"event_type": "tool_call", "agent_id": "a", "action": "files.read", "result": "success", "severity": "low"},
         {"event_type": "tool_call", "agent_id": "b", "action": "files.delete", "result": "denied", "session_id": "s1"},
-        {"event_type": "login", "agent_id": "a", "action": "auth.login", "result": "success", "metadata": {"Note": "ÜBER"}},
-        {"event_type": "login", "agent_id": "c", "action": "auth.login", "result": "error", "trace_id": "t1", "decision_id": "d1"},
+        {"event_type": "handoff", "agent_id": "a", "action": "auth.login", "result": "success", "metadata": {"Note": "ÜBER"}},
+        {"event_type": "handoff", "agent_id": "c", "action": "auth.login", "result": "error", "trace_id": "t1", "decision_id": "d1"},
         // Ahead of time, so that the export's own event is older than this.
-        {"event_type": "login", "agent_id": "d\n'; --", "action": "auth.logout", "result": "success", "occurred_at": later(&now)},
+        {"event_type": "handoff", "agent_id": "d\n'; --", "action": "auth.logout", "result": "success", "occurred_at": later(&now)},
     ]});
     let answer = customer.post("/v1/audit/events", &events).await;
     assert_eq!(answer.status(), StatusCode::ACCEPTED);
     for (filter, agents) in [
         (json!({"agent_id": "a"}), vec!["a", "a"]),
         (
-            json!({"agent_id": ["b", "c"], "event_type": "login"}),
+            json!({"agent_id": ["b", "c"], "event_type": "handoff"}),
             vec!["c"],
         ),
         (json!({"action": "files.*"}), vec!["b", "a", "clock"]),

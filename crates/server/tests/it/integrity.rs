@@ -7,6 +7,7 @@ use webhook_signature::Verifier;
 use crate::{
     decisions::PAYMENTS,
     deployment::{Customer, DEADLINE, Deployment, Running, SECRET},
+    errors::problem,
 };
 
 /// What was decided about a payment of an agent of this name.
@@ -125,12 +126,12 @@ async fn what_a_person_had_to_approve_is_found_unless_they_did() {
         .ingest(&done("patient", &approved, "success"))
         .await;
     customer.ingest(&done("hasty", &pending, "success")).await;
-    // Anybody who may send events can say that it was approved.
+    // Nobody who may send events can say that it was approved.
     let forged = json!({
         "event_type": "approval", "agent_id": "hasty", "action": "payments.refund",
         "result": "approved", "decision_id": pending,
     });
-    customer.ingest(&forged).await;
+    problem(customer.post("/v1/audit/events", &forged).await, 422).await;
     let count = "SELECT count(*) FROM integrity_findings";
     eventually(DEADLINE, "both wait for word of an approval", async || {
         (running.deployment.sql(count).trim() == "2").then_some(())

@@ -29,7 +29,7 @@ async fn trail(customer: &Customer, today: Today) {
         event(1, 3, json!({"agent_id": "ag-2", "severity": "high"})),
         event(2, 2, json!({"action": "payments.refund", "session_id": "s-1"})),
         event(3, 2, json!({"action": "payments.pay", "decision_id": "d-1"})),
-        event(4, 1, json!({"event_type": "login", "metadata": {"note": "50% Off_now"}})),
+        event(4, 1, json!({"event_type": "handoff", "metadata": {"note": "50% Off_now"}})),
         event(5, 1, json!({"agent_id": "ag-2", "result": "denied"})),
     ]});
     let accepted = ok(customer.post(LIST, &events).await).await;
@@ -74,7 +74,7 @@ async fn every_filter_finds_what_it_says_in_both_orders() {
         (String::new(), vec![5, 4, 3, 2, 1, 0]),
         (format!("from={from}"), vec![5, 4, 3, 2]),
         (format!("from={from}&to={to}"), vec![3, 2]),
-        ("event_type=login".into(), vec![4]),
+        ("event_type=handoff".into(), vec![4]),
         ("agent_id=ag-2".into(), vec![5, 1]),
         ("agent_id=ag-2&agent_id=ag-1".into(), vec![5, 4, 3, 2, 1, 0]),
         ("action=payments.refund".into(), vec![2]),

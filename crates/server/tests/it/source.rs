@@ -1,6 +1,7 @@
-//! The trail says who wrote what: the server, or which API key.
+//! The trail says who wrote what: the server, or which API key; and no key writes for the server.
 
-use domain::KeyId;
+use domain::{KeyId, event::reserved::RESERVED};
+use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::Receiver;
 
@@ -81,6 +82,50 @@ async fn nobody_says_for_the_server_who_wrote_an_event() {
     let refused = running.customer.post(EVENTS, &forged).await;
     let refused = problem(refused, 422).await;
     assert_eq!(pointers(&refused), ["/source"]);
+}
+
+#[tokio::test]
+async fn no_door_takes_an_event_that_only_the_server_writes() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let of = |event_type: &str| {
+        let mut event = event("agent-1");
+        event["event_type"] = json!(event_type);
+        event
+    };
+    for event_type in RESERVED {
+        let refused = customer.post(EVENTS, &of(event_type)).await;
+        let refused = problem(refused, 422).await;
+        assert_eq!(pointers(&refused), ["/event_type"], "{event_type}");
+    }
+    let all: Vec<Value> = RESERVED.into_iter().chain(["tool_call"]).map(of).collect();
+    let answer = ok(customer.post(EVENTS, &json!({ "events": all })).await).await;
+    assert_eq!(answer["ingested"], 1, "{answer}");
+    assert_eq!(
+        answer["rejected"].as_array().map(Vec::len),
+        Some(RESERVED.len())
+    );
+
+    let forged = of("approval");
+    let cloud =
+        json!({"specversion": "1.0", "id": "1", "source": "/a", "type": "t", "data": forged});
+    for (media_type, body, pointer) in [
+        ("application/x-ndjson", forged.to_string(), "/0/event_type"),
+        (
+            "application/cloudevents+json",
+            cloud.to_string(),
+            "/data/event_type",
+        ),
+    ] {
+        let request = customer.request(Method::POST, EVENTS);
+        let request = request.header("Content-Type", media_type).body(body);
+        let refused = problem(request.send().await.expect("an answer"), 422).await;
+        assert_eq!(pointers(&refused), [pointer]);
+    }
+    let named = customer.named(EVENTS, "login-1", &of("login"));
+    problem(named.send().await.expect("an answer"), 422).await;
+    wait_until_fresh(customer, EVENTS).await;
+    assert_eq!(customer.all_events().await.len(), 1);
 }
 
 #[tokio::test]

@@ -122,15 +122,15 @@ async fn section_6_the_event_header_follows_the_type_of_the_event() {
     let running = Running::start(Deployment::new());
     let receiver = Receiver::start().expect("a receiver");
     running.customer.rule(json!({}), &receiver.url()).await;
-    let mut login = event("agent-1");
+    let mut handoff = event("agent-1");
     // An escape, so that the header must carry the value and not the spelling.
-    login["event_type"] = json!("login");
-    let body = login.to_string().replace("login", r"lo\u0067in");
+    handoff["event_type"] = json!("handoff");
+    let body = handoff.to_string().replace("handoff", r"hando\u0066f");
     post_raw(&running.customer, &body).await;
 
     let received = receiver.wait_for(1, DEADLINE).await;
-    assert_eq!(received[0].header("x-service-event"), Some("login"));
-    assert_eq!(received[0].json()["event"]["event_type"], "login");
+    assert_eq!(received[0].header("x-service-event"), Some("handoff"));
+    assert_eq!(received[0].json()["event"]["event_type"], "handoff");
 }
 
 #[tokio::test]

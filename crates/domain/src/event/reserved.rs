@@ -1,0 +1,41 @@
+//! The types of the server's own events. No client sends one: what they say is believed.
+
+use crate::{
+    approval,
+    delivery::{endpoint, failure},
+    integrity, policies, rule, secret,
+};
+
+/// The `event_type` of a decision.
+pub const DECISION: &str = "decision";
+/// The `event_type` of an export that was asked for.
+pub const EXPORT: &str = "export";
+
+/// All of them. Those that people's accounts are about have their names in [`crate::account::change`].
+pub const RESERVED: [&str; 12] = [
+    DECISION,
+    approval::EVENT_TYPE,
+    integrity::EVENT_TYPE,
+    "login",
+    "key_rotation",
+    "permission_change",
+    EXPORT,
+    policies::EVENT_TYPE,
+    rule::change::EVENT_TYPE,
+    failure::EVENT_TYPE,
+    endpoint::EVENT_TYPE,
+    secret::EVENT_TYPE,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::change::What;
+
+    #[test]
+    fn what_happens_to_accounts_is_told_by_the_server_alone() {
+        for what in What::ALL {
+            assert!(RESERVED.contains(&what.event_type()), "{what:?}");
+        }
+    }
+}
