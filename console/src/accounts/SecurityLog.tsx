@@ -82,6 +82,8 @@ function useLog() {
     ...times,
     event_type: kind === undefined ? Object.keys(KINDS) : [kind],
     agent_id: who === undefined ? undefined : [who],
+    // Nobody else writes it.
+    source: ["server"],
     limit: 200,
   };
   const pages = useInfiniteQuery({

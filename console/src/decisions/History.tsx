@@ -8,18 +8,7 @@ import { Mark } from "../parts/Mark";
 import { usePages } from "../parts/pages";
 import { Rows } from "../parts/Rows";
 import { When } from "../parts/When";
-
-/** The event that says how an approval ended. */
-interface End {
-  id: string;
-  occurred_at: string;
-  agent_id: string;
-  action: string;
-  resource?: string;
-  result: string;
-  decision_id: string;
-  metadata: { reason?: string; by?: string; note?: string };
-}
+import { type End, endOf } from "./record";
 
 interface HistoryProps {
   /** `approved`, `denied`, `timed_out`, or `ended` for all of them. */
@@ -35,9 +24,9 @@ export function History({ status, selected, onOpen }: HistoryProps) {
     queryFn: async ({ pageParam }) => {
       const result = status === "ended" ? undefined : [status];
       const cursor = pageParam === "" ? undefined : pageParam;
-      const wanted = { event_type: ["approval"], result, limit: 100, cursor };
+      const wanted = { event_type: ["approval"], source: ["server"], result, limit: 100, cursor };
       const page = await answer(api.GET("/v1/audit/events", { params: { query: wanted } }));
-      return { ...page, data: page.data as unknown as End[] };
+      return { ...page, data: page.data.map(endOf) };
     },
     initialPageParam: "",
     getNextPageParam: (page) => page.next_cursor ?? undefined,
@@ -57,9 +46,9 @@ export function History({ status, selected, onOpen }: HistoryProps) {
         <Rows
           label="Approvals that have ended, newest first"
           rows={pages.flatMap(({ data }) => data)}
-          idOf={(end) => end.decision_id}
+          idOf={(end) => end.decision_id ?? end.id}
           selected={selected}
-          onOpen={(end) => onOpen(end.decision_id)}
+          onOpen={(end) => onOpen(end.decision_id ?? end.id)}
           rowHeight={isNarrow ? 76 : 36}
           height="max(320px, calc(100dvh - 260px))"
           {...paging}

@@ -1,14 +1,17 @@
 // What the explorer asks the server: the decisions, and how many there are of what.
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { answer, api } from "../api/client";
+import { Problem } from "../api/problem";
 import { type Range, timesOf } from "../parts/TimeRange";
-import { type Decision, eventIdOf, type Filters } from "./model";
+import { eventIdOf, type Filters } from "./model";
+import { decisionOf, isDecision } from "./record";
 
 /** What one page has: some screens full. */
 const PAGE = 200;
 
+/** Only what the server wrote is a decision. */
 function wanted(times: { from: string; to?: string }, { q, ...filters }: Filters) {
-  return { ...times, ...filters, event_type: ["decision"], ...(q ? { q } : {}) };
+  return { ...times, ...filters, event_type: ["decision"], source: ["server"], ...(q ? { q } : {}) };
 }
 
 /** Where the next page begins. Its times are those of the first one, however long somebody reads. */
@@ -25,7 +28,7 @@ export function decisions(range: Range, filters: Filters) {
       const cursor = pageParam ? { cursor: pageParam.cursor } : {};
       const query = { ...wanted(times, filters), limit: PAGE, ...cursor };
       const page = await answer(api.GET("/v1/audit/events", { params: { query } }));
-      return { ...page, data: page.data as unknown as Decision[], times };
+      return { ...page, data: page.data.map(decisionOf), times };
     },
     initialPageParam: undefined as Next | undefined,
     getNextPageParam: (page) =>
@@ -50,7 +53,9 @@ export function decision(id: string) {
     queryKey: ["decision", id],
     queryFn: async () => {
       const path = { id: eventIdOf(id) };
-      return (await answer(api.GET("/v1/audit/events/{id}", { params: { path } }))) as unknown as Decision;
+      const event = await answer(api.GET("/v1/audit/events/{id}", { params: { path } }));
+      if (!isDecision(event)) throw new Problem(404, { detail: "Your organisation has no such decision." });
+      return decisionOf(event);
     },
     staleTime: Number.POSITIVE_INFINITY,
   });
