@@ -121,11 +121,17 @@ ids! {
 }
 
 impl EventId {
-    /// The id of an event the client named itself: sent again it gets the same id, on every node,
-    /// after every restart, without a look-up.
-    pub fn from_client(org: OrgId, client_event_id: &str, occurred_at: Timestamp) -> Self {
-        let random = derived(org.uuid().as_bytes(), client_event_id.as_bytes());
-        Self::with_tail(occurred_at, Tail::Derived(random))
+    /// The id of an event that follows from what was said: who sent it, what they call it, its content. Said
+    /// again it is the same id, on every node, after every restart, without a look-up.
+    pub fn from_client(org: OrgId, said: &[&str], occurred_at: Timestamp) -> Self {
+        let mut hash = Sha256::new()
+            .chain_update(org.uuid().as_bytes())
+            .chain_update(b"\0event\0");
+        for part in said {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        Self::with_tail(occurred_at, Tail::Derived(cut(hash)))
     }
 
     /// The id of an event that occurred at `at`.
@@ -208,12 +214,12 @@ pub struct NotAnId {
 
 /// The "random" part of an id that follows from what caused it: 74 bits of a SHA-256.
 pub(crate) fn derived(owner: &[u8], cause: &[u8]) -> [u8; RANDOM_BYTES] {
-    let digest = Sha256::new()
-        .chain_update(owner)
-        .chain_update(cause)
-        .finalize();
+    cut(Sha256::new().chain_update(owner).chain_update(cause))
+}
+
+fn cut(hash: Sha256) -> [u8; RANDOM_BYTES] {
     let mut random = [0; RANDOM_BYTES];
-    random.copy_from_slice(&digest[..RANDOM_BYTES]);
+    random.copy_from_slice(&hash.finalize()[..RANDOM_BYTES]);
     random
 }
 
@@ -319,24 +325,22 @@ mod tests {
     }
 
     #[test]
-    fn a_client_event_id_always_gives_the_same_id_within_its_organisation() {
+    fn what_is_said_always_gives_the_same_id_within_its_organisation_and_nothing_else_does() {
         let at = Timestamp::from_unix_millis(1_700_000_000_000);
-        let (a, b) = (
-            OrgId::from_uuid(Uuid::from_u128(1)),
-            OrgId::from_uuid(Uuid::from_u128(2)),
-        );
-        assert_eq!(
-            EventId::from_client(a, "x", at),
-            EventId::from_client(a, "x", at)
-        );
-        assert_ne!(
-            EventId::from_client(a, "x", at),
-            EventId::from_client(b, "x", at)
-        );
-        assert_ne!(
-            EventId::from_client(a, "x", at),
-            EventId::from_client(a, "y", at)
-        );
+        let id = |org, said: &[&str]| {
+            EventId::from_client(OrgId::from_uuid(Uuid::from_u128(org)), said, at)
+        };
+        let said = id(1, &["key_a", "x", "{}"]);
+        assert_eq!(said, id(1, &["key_a", "x", "{}"]));
+        for other in [
+            id(2, &["key_a", "x", "{}"]),
+            id(1, &["key_b", "x", "{}"]),
+            id(1, &["key_a", "y", "{}"]),
+            id(1, &["key_a", "x", "{ }"]),
+            id(1, &["key_", "ax", "{}"]),
+        ] {
+            assert_ne!(said, other);
+        }
     }
 
     #[test]
@@ -344,7 +348,7 @@ mod tests {
         let at = Timestamp::from_unix_millis(1_700_000_000_000);
         let org = OrgId::from_uuid(Uuid::from_u128(1));
         let (named, random) = (
-            EventId::from_client(org, "x", at),
+            EventId::from_client(org, &["x"], at),
             EventId::new(at, [0; 10]),
         );
         assert!(named.is_derived() && !random.is_derived());

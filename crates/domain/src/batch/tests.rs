@@ -173,9 +173,11 @@ fn an_envelope_names_and_dates_an_event_that_does_not_say_so_itself() {
     assert!(text.ends_with(&dated["data"].to_string()[1..]), "{text}");
     let at = Timestamp::parse("2025-11-15T00:00:00.5Z").expect("a time");
     assert_eq!(id.time(), at);
+    let sender = arrival().source.to_string();
+    let said = [sender.as_str(), "/agents/7#n-1", &dated["data"].to_string()];
     assert_eq!(
         id,
-        EventId::from_client(arrival().org, "/agents/7#n-1", at),
+        EventId::from_client(arrival().org, &said, at),
         "sent again it is the same event"
     );
 

@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(read(&event(ours)), Ok(ours));
         // The id follows from what the client calls its event, so the event can name itself.
         let org = domain::OrgId::from_uuid(other.uuid());
-        let known_before = EventId::from_client(org, "mine", at);
+        let known_before = EventId::from_client(org, &["mine"], at);
         assert_eq!(read(&event(known_before)), Err(NotOurs::OtherId));
         let mut another = event(ours);
         another["decision_id"] = json!(DecisionId::from_uuid(other.uuid()));

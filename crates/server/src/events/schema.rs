@@ -24,8 +24,8 @@ pub struct NewEvent {
     /// RFC 3339; when it was received unless given. At most 5 minutes ahead.
     #[schema(format = DateTime)]
     occurred_at: Option<String>,
-    /// The client's own id for the event; needs `occurred_at`. Sent again with both the same, the
-    /// event is listed once; sent again within seven days, it also alerts once.
+    /// The client's own id for the event; needs `occurred_at`. Sent again by the same API key as it was,
+    /// the event is listed once; sent again within seven days, it also alerts once.
     client_event_id: Option<String>,
     /// At most 256 characters.
     resource: Option<String>,

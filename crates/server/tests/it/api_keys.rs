@@ -15,7 +15,7 @@ use crate::people::{Person, Town};
 /// The promise: a key that was revoked is refused everywhere within this.
 const REVOKED_WITHIN: Duration = Duration::from_secs(1);
 
-fn with_key(base_url: &str, made: &Value) -> Customer {
+pub(crate) fn with_key(base_url: &str, made: &Value) -> Customer {
     Customer {
         http: http(),
         base_url: base_url.to_owned(),
@@ -23,7 +23,7 @@ fn with_key(base_url: &str, made: &Value) -> Customer {
     }
 }
 
-async fn make(person: &Person, wanted: &Value) -> Value {
+pub(crate) async fn make(person: &Person, wanted: &Value) -> Value {
     ok(person.post("/v1/api-keys", wanted).await).await
 }
 

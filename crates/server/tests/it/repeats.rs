@@ -7,9 +7,11 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use testkit::{Receiver, eventually, own};
 
+use crate::api_keys::{make, with_key};
 use crate::deployment::{DEADLINE, Deployment, Running, answered, event};
 use crate::errors::refused;
 use crate::load::{named_event, wait_until_fresh};
+use crate::people::Person;
 
 const INGEST: &str = "/v1/audit/events";
 
@@ -179,4 +181,59 @@ async fn an_event_sent_again_alerts_once_though_the_queue_has_forgotten_it() {
     assert_eq!(agents, ["agent-1", "agent-2", "agent-3"]);
     wait_until_fresh(&customer, "/v1/deliveries").await;
     assert_eq!(customer.all_deliveries().await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_name_is_its_senders_own_and_what_alerts_is_what_is_listed() {
+    let deployment = Deployment::new();
+    let mut server = deployment.serve_all();
+    let base_url = server.url(DEADLINE);
+    let owner = Person::founder(&base_url).await;
+    let scopes = ["events:write", "events:read", "rules:write"];
+    let one = make(&owner, &json!({"name": "one", "scopes": scopes})).await;
+    let one = with_key(&base_url, &one);
+    let other = make(&owner, &json!({"name": "other", "scopes": scopes})).await;
+    let other = with_key(&base_url, &other);
+    let receiver = Receiver::start().expect("a receiver");
+    let pattern = json!({"event_type": ["tool_call"]});
+    one.rule(pattern, &receiver.url()).await;
+
+    let harmless = named_event("agent-1", "call-1");
+    let mut harmful = harmless.clone();
+    harmful["action"] = json!("files.wipe");
+    let mut sent = Vec::new();
+    for customer in [&one, &other] {
+        for event in [&harmless, &harmful] {
+            sent.push(customer.ingest(event).await);
+        }
+    }
+    assert_eq!(
+        one.ingest(&harmless).await,
+        sent[0],
+        "sent again by its key"
+    );
+    let mut apart = sent.clone();
+    apart.sort_unstable();
+    apart.dedup();
+    assert_eq!(apart.len(), 4, "nobody's event is taken for another");
+
+    wait_until_fresh(&one, INGEST).await;
+    let received = receiver.wait_for(4, DEADLINE).await;
+    for delivery in &received {
+        let alerted = &delivery.json()["event"];
+        let id = alerted["id"].as_str().expect("an id");
+        let listed = one.get_json(&format!("{INGEST}/{id}")).await;
+        assert_eq!(*alerted, listed, "what was judged is what is stored");
+    }
+    let mut alerted: Vec<String> = received
+        .iter()
+        .map(|one| {
+            one.json()["event"]["id"]
+                .as_str()
+                .expect("an id")
+                .to_owned()
+        })
+        .collect();
+    alerted.sort_unstable();
+    assert_eq!(alerted, apart);
 }

@@ -34,7 +34,7 @@ fn random_id(number: u32, at: Timestamp) -> EventId {
 }
 
 fn named_id(number: u32, at: Timestamp) -> EventId {
-    EventId::from_client(org(1), &number.to_string(), at)
+    EventId::from_client(org(1), &[number.to_string().as_str()], at)
 }
 
 fn row(id: EventId) -> EventRow<'static> {

@@ -148,7 +148,7 @@ async fn a_decision_has_one_finding_however_many_events_name_it_and_whoever_wrot
     let (store, _database) = store().await;
     let mut log = Log::of(&store).await;
     let ((denied, name), (sent, sent_as)) = (decided(1), decided(2));
-    let named = EventId::from_client(ORG, "mine", NOW);
+    let named = EventId::from_client(ORG, &["mine"], NOW);
     let own_name = DecisionId::from_uuid(named.uuid()).to_string();
     log.apply(&[
         row(denied, "decision", "denied", &name),
@@ -193,7 +193,7 @@ async fn the_end_of_an_approval_is_the_event_whose_id_follows_from_the_decision(
     let mut log = Log::of(&store).await;
     let (escalated, name) = decided(1);
     let decision = DecisionId::from_uuid(escalated.uuid());
-    let forged = EventId::from_client(ORG, "approved", NOW);
+    let forged = EventId::from_client(ORG, &["approved"], NOW);
     log.apply(&[
         row(escalated, "decision", "escalated", &name),
         row(forged, "approval", "approved", &name),
