@@ -1,5 +1,5 @@
 // Makes an API key: what it is called, what it may do, how long.
-import { Button, Checkbox, Group, Modal, NativeSelect, Text, TextInput } from "@mantine/core";
+import { Button, Checkbox, Group, Modal, NativeSelect, TagsInput, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { answer, api, type Body } from "../api/client";
 import { Form } from "../parts/Form";
@@ -13,7 +13,7 @@ interface NewKeyProps {
 
 export function NewKey({ close, onMade }: NewKeyProps) {
   const form = useForm({
-    initialValues: { name: "", scopes: AGENT_SCOPES, expires_at: "" },
+    initialValues: { name: "", scopes: AGENT_SCOPES, agents: [] as string[], expires_at: "" },
     validate: {
       name: (name: string) => (name.trim() === "" ? "Enter a name." : null),
       scopes: (scopes: string[]) => (scopes.length === 0 ? "Choose at least one." : null),
@@ -23,8 +23,8 @@ export function NewKey({ close, onMade }: NewKeyProps) {
     <Modal opened onClose={close} title="Make an API key" size="lg">
       <Form
         form={form}
-        send={({ name, scopes, expires_at }) => {
-          const body = { name: name.trim(), scopes, expires_at: endOf(expires_at, new Date()) };
+        send={({ name, scopes, agents, expires_at }) => {
+          const body = { name: name.trim(), scopes, agents, expires_at: endOf(expires_at, new Date()) };
           return answer(api.POST("/v1/api-keys", { body }));
         }}
         done={onMade}
@@ -46,6 +46,12 @@ export function NewKey({ close, onMade }: NewKeyProps) {
           chosen={form.values.scopes}
           error={form.errors.scopes}
           onChange={(scopes) => form.setFieldValue("scopes", scopes)}
+        />
+        <TagsInput
+          label="For which agents"
+          description="It sends events and asks for decisions as these only; billing-* is every agent that starts so. Empty: as any."
+          maxTags={20}
+          {...form.getInputProps("agents")}
         />
         <NativeSelect
           label="When it ends"

@@ -9,7 +9,7 @@ use async_nats::jetstream::message::PublishMessage;
 use bytes::Bytes;
 use domain::{
     KeyId, OrgId, RuleId, Timestamp,
-    account::{KeyHash, Scope},
+    account::{Agents, KeyHash, Scope},
     rule::Rule,
 };
 use serde::{Deserialize, Deserializer, Serialize};
@@ -30,6 +30,9 @@ pub struct KeyEntry {
     #[serde(deserialize_with = "known_scopes")]
     pub scopes: Vec<Scope>,
     pub expires_at: Option<Timestamp>,
+    /// Whom it speaks for. Older versions wrote nothing, and read nothing.
+    #[serde(default, skip_serializing_if = "Agents::are_all")]
+    pub agents: Agents,
 }
 
 fn known_scopes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Scope>, D::Error> {

@@ -3,7 +3,7 @@
 
 use domain::{
     AttemptId, DeliveryId, EventId, KeyId, OrgId, RuleId, SecretId, Timestamp,
-    account::Scope,
+    account::{Agents, Scope},
     delivery::{
         Cause, Outcome, Reason, State, Trigger,
         endpoint::{Endpoint, Failing, Notice, OpenBreaker, Status, Why},
@@ -286,6 +286,7 @@ fn key() -> KeyEntry {
         org_id: OrgId::from_uuid(uuid(1)),
         scopes: vec![Scope::EventsWrite, Scope::DeliveriesRead],
         expires_at: Some(at(0)),
+        agents: Agents::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use domain::{
     KeyId, OrgId, Timestamp, UserId,
-    account::{KeyHash, Role, Scope, change::What},
+    account::{Agents, KeyHash, Role, Scope, change::What},
 };
 use serde_json::{Value, json};
 use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
@@ -28,6 +28,7 @@ pub struct NewKey {
     pub hash: KeyHash,
     pub hint: String,
     pub scopes: Vec<Scope>,
+    pub agents: Agents,
     /// Who made it; an operator is nobody.
     pub created_by: Option<UserId>,
     pub created_at: Timestamp,
@@ -44,9 +45,13 @@ impl NewKey {
     /// What the trail is told of it.
     fn details(&self) -> Value {
         let scopes: Vec<&str> = self.scopes.iter().map(|scope| scope.as_str()).collect();
-        json!({
+        let mut details = json!({
             "key_id": self.id, "name": self.name, "hint": self.hint, "scopes": scopes, "expires_at": self.expires_at,
-        })
+        });
+        if !self.agents.are_all() {
+            details["agents"] = json!(self.agents);
+        }
+        details
     }
 }
 
@@ -59,6 +64,7 @@ pub struct KeyRow {
     pub hash: KeyHash,
     pub hint: Option<String>,
     pub scopes: Vec<Scope>,
+    pub agents: Agents,
     pub created_by: Option<UserId>,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
@@ -82,7 +88,7 @@ pub enum KeyChange {
 /// Named, because `*` stops working under a running process when a column is added.
 macro_rules! columns {
     () => {
-        "org_id, id, name, hash, hint, scopes, created_by, created_at, expires_at, last_used_at, revoked_at, replaced_by"
+        "org_id, id, name, hash, hint, scopes, agents, created_by, created_at, expires_at, last_used_at, revoked_at, replaced_by"
     };
 }
 
@@ -94,6 +100,7 @@ struct Row {
     hash: String,
     hint: Option<String>,
     scopes: Vec<String>,
+    agents: Vec<String>,
     created_by: Option<Uuid>,
     created_at: OffsetDateTime,
     expires_at: Option<OffsetDateTime>,
@@ -372,8 +379,8 @@ pub(crate) async fn insert_key(
     }
     let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
     sqlx::query(
-        "INSERT INTO api_keys (org_id, id, name, hash, hint, scopes, created_by, created_at, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "INSERT INTO api_keys (org_id, id, name, hash, hint, scopes, created_by, created_at, expires_at, agents)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
     .bind(key.org.uuid())
     .bind(key.id.uuid())
@@ -384,6 +391,7 @@ pub(crate) async fn insert_key(
     .bind(key.created_by.map(UserId::uuid))
     .bind(to_database(key.created_at))
     .bind(key.expires_at.map(to_database))
+    .bind(key.agents.as_slice().to_vec())
     .execute(&mut **transaction)
     .await?;
     Ok(KeyChange::Done)
@@ -403,6 +411,7 @@ impl From<Row> for KeyRow {
                 .iter()
                 .filter_map(|scope| scope.parse().ok())
                 .collect(),
+            agents: Agents::from(row.agents),
             created_by: row.created_by.map(UserId::from_uuid),
             created_at: from_database(row.created_at),
             expires_at: row.expires_at.map(from_database),

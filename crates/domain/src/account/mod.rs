@@ -1,5 +1,6 @@
 //! Who is asking: API keys and people, and what each may do.
 
+pub mod agents;
 pub mod api_key;
 pub mod change;
 pub mod email;
@@ -9,6 +10,7 @@ pub mod role;
 pub mod scope;
 pub mod token;
 
+pub use agents::Agents;
 pub use api_key::{ApiKey, KeyHash};
 pub use email::EmailAddress;
 pub use password::Password;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use domain::{
     DeliveryId, EventId, OrgId, Timestamp,
-    account::{ApiKey, Scope},
+    account::{Agents, ApiKey, Scope},
     idempotency::RequestName,
     partition::Partitions,
 };
@@ -221,6 +221,7 @@ async fn a_key_is_found_the_moment_it_is_announced_and_not_once_it_is_gone() {
         org_id: OrgId::from_uuid(Uuid::from_u128(2)),
         scopes: vec![Scope::EventsWrite],
         expires_at: None,
+        agents: Agents::from(vec![String::from("billing-*")]),
     };
     let mut changes = journal.key_changes().await.expect("changes");
     let made = Change::key_made(&hash, &entry);

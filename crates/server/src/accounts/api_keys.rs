@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{
     KeyId, OrgId, Timestamp, UserId,
-    account::{ApiKey, KeyHash, Scope},
+    account::{Agents, ApiKey, KeyHash, Scope},
     error_code::ErrorCode,
     fault::{Fault, FaultCode},
 };
@@ -46,6 +46,11 @@ pub struct NewKeyBody {
     /// What it may do, one or more.
     #[schema(value_type = Vec<KeyScope>, example = json!(["events:write"]))]
     scopes: Vec<String>,
+    /// The agents that it may send events and ask for decisions as, up to 20; with `*` at the end, all that start so.
+    /// Without any it may do so as every agent.
+    #[serde(default)]
+    #[schema(example = json!(["billing-*"]))]
+    agents: Vec<String>,
     /// When it ends; never unless given.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
@@ -75,6 +80,9 @@ pub struct KeyBody {
     hint: Option<String>,
     #[schema(value_type = Vec<KeyScope>)]
     scopes: Vec<Scope>,
+    /// The agents that it speaks for; without any, for all.
+    #[schema(value_type = Vec<String>)]
+    agents: Agents,
     /// Who made it; null if an operator did.
     #[schema(value_type = Option<String>)]
     created_by: Option<UserId>,
@@ -126,16 +134,17 @@ pub async fn create(
     Json(wanted): Json<NewKeyBody>,
 ) -> Result<(StatusCode, JsonAnswer<MadeKey>), Problem> {
     let now = plane.clock.now();
-    let scopes = checked(&wanted, now)?;
+    let (scopes, agents) = checked(&wanted, now)?;
     let (key, text) = Draft {
         org: member.org,
         name: wanted.name,
         scopes,
+        agents,
         created_by: Some(member.user),
         expires_at: wanted.expires_at,
     }
     .make(now);
-    let announcement = announced(&key.hash, key.id, key.org, &key.scopes, key.expires_at);
+    let announcement = announced(&key.hash, &entry(&key));
     done(plane.store.create_key(&key, &announcement).await?)?;
     let known = plane.announce(|| lost_before_shown(key.id)).await;
     tell(&plane, member.org).await;
@@ -188,7 +197,7 @@ pub async fn show(
 
 /// Rotates an API key.
 ///
-/// Makes a new key of the same name, scopes and end; the old one goes on for `overlap_s` seconds, so
+/// Makes a new key of the same name, scopes, agents and end; the old one goes on for `overlap_s` seconds, so
 /// that agents can be changed over one by one. A key is rotated once; then its successor is.
 #[utoipa::path(
     post, path = "/v1/api-keys/{id}/rotate", tag = "api keys", security(("session" = [])),
@@ -217,14 +226,20 @@ pub async fn rotate(
         org: member.org,
         name: old.name,
         scopes: old.scopes,
+        agents: old.agents,
         created_by: Some(member.user),
         expires_at: old.expires_at,
     }
     .make(now);
     let announcements = |ends_at| {
+        let ending = KeyEntry {
+            id: old.id,
+            expires_at: Some(ends_at),
+            ..entry(&key)
+        };
         [
-            announced(&old.hash, old.id, old.org, &key.scopes, Some(ends_at)),
-            announced(&key.hash, key.id, key.org, &key.scopes, key.expires_at),
+            announced(&old.hash, &ending),
+            announced(&key.hash, &entry(&key)),
         ]
     };
     let rotated = plane
@@ -283,6 +298,7 @@ pub(super) struct Draft {
     pub(super) org: OrgId,
     pub(super) name: String,
     pub(super) scopes: Vec<Scope>,
+    pub(super) agents: Agents,
     pub(super) created_by: Option<UserId>,
     pub(super) expires_at: Option<Timestamp>,
 }
@@ -297,6 +313,7 @@ impl Draft {
             hash: text.hash(),
             hint: text.hint().to_owned(),
             scopes: self.scopes,
+            agents: self.agents,
             created_by: self.created_by,
             created_at: now,
             expires_at: self.expires_at,
@@ -305,8 +322,8 @@ impl Draft {
     }
 }
 
-/// Everything that is wrong with a new key, or its scopes.
-fn checked(wanted: &NewKeyBody, now: Timestamp) -> Result<Vec<Scope>, Problem> {
+/// Everything that is wrong with a new key, or its scopes and agents.
+fn checked(wanted: &NewKeyBody, now: Timestamp) -> Result<(Vec<Scope>, Agents), Problem> {
     let mut faults = Vec::new();
     faults.extend(Fault::of_name(&wanted.name, NAME_MAX));
     if wanted.expires_at.is_some_and(|end| end <= now) {
@@ -331,28 +348,27 @@ fn checked(wanted: &NewKeyBody, now: Timestamp) -> Result<Vec<Scope>, Problem> {
         let detail = "A key needs at least one scope, such as `events:write`.";
         faults.push(Fault::new(FaultCode::FieldRequired, "/scopes", detail));
     }
-    if faults.is_empty() {
-        Ok(scopes)
-    } else {
-        Err(Problem::invalid(faults))
+    match Agents::parse(&wanted.agents) {
+        Ok(agents) if faults.is_empty() => return Ok((scopes, agents)),
+        Ok(_) => {}
+        Err(wrong) => faults.extend(wrong),
     }
+    Err(Problem::invalid(faults))
 }
 
 /// What every node is told of a key.
-pub(super) fn announced(
-    hash: &KeyHash,
-    id: KeyId,
-    org_id: OrgId,
-    scopes: &[Scope],
-    expires_at: Option<Timestamp>,
-) -> OutboxEntry {
-    let entry = KeyEntry {
-        id,
-        org_id,
-        scopes: scopes.to_vec(),
-        expires_at,
-    };
-    announce::entry(Change::key_made(hash, &entry))
+pub(super) fn entry(key: &NewKey) -> KeyEntry {
+    KeyEntry {
+        id: key.id,
+        org_id: key.org,
+        scopes: key.scopes.clone(),
+        expires_at: key.expires_at,
+        agents: key.agents.clone(),
+    }
+}
+
+pub(super) fn announced(hash: &KeyHash, entry: &KeyEntry) -> OutboxEntry {
+    announce::entry(Change::key_made(hash, entry))
 }
 
 fn done(change: KeyChange) -> Result<(), Problem> {
@@ -386,6 +402,7 @@ impl MadeKey {
                 name: key.name,
                 hint: Some(key.hint),
                 scopes: key.scopes,
+                agents: key.agents,
                 created_by: key.created_by,
                 created_at: key.created_at,
                 expires_at: key.expires_at,
@@ -405,6 +422,7 @@ impl From<KeyRow> for KeyBody {
             name: key.name,
             hint: key.hint,
             scopes: key.scopes,
+            agents: key.agents,
             created_by: key.created_by,
             created_at: key.created_at,
             expires_at: key.expires_at,

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use domain::{
     OrgId, UserId,
-    account::{EmailAddress, Password, Scope, organisation_name},
+    account::{Agents, EmailAddress, Password, Scope, organisation_name},
     clock::Clock,
 };
 use journal::Journal;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use store::{Store, accounts::NewAccount};
 
 use super::{
-    api_keys::{Draft, announced},
+    api_keys::{Draft, announced, entry},
     passwords::Passwords,
 };
 use crate::{announce::Announcer, chance, deliveries::send::signing::DeploymentKeys};
@@ -46,11 +46,12 @@ pub async fn found(
         org,
         name: "first key".to_owned(),
         scopes: Scope::ALL.to_vec(),
+        agents: Agents::default(),
         created_by: None,
         expires_at: None,
     }
     .make(now);
-    let announcement = announced(&key.hash, key.id, org, &key.scopes, key.expires_at);
+    let announcement = announced(&key.hash, &entry(&key));
     let account = NewAccount {
         org,
         org_name: organisation_name::parse(org_name, "")

@@ -151,6 +151,7 @@ pub async fn decide(
     let ask = request
         .into_ask()
         .map_err(|faults| Problem::invalid(faults.into_iter().map(in_request).collect()))?;
+    caller.speaks_for(&ask.named.agent_id)?;
     let answer = answer(&plane, Asker::of(&caller), &ask).await;
     let answer = answer.map_err(|unanswered| unanswered.in_words(in_request))?;
     Ok(JsonAnswer(answer.into()))

@@ -20,6 +20,9 @@ use super::{
     identity::{Authority, Identity, identify, unauthenticated},
 };
 
+/// How much of an agent's name is repeated: as long as one may be. What is asked about is not checked yet.
+const AGENT_CHARS_SHOWN: usize = 128;
+
 /// A permission as a type, so that forgetting to check it does not compile.
 pub trait Permission: Send + Sync {
     const SCOPE: Scope;
@@ -82,6 +85,22 @@ impl<P: Permission> Caller<P> {
         match &self.identity {
             Identity::Key(key) => Source::Key(key.id),
             Identity::Session(_) => Source::Server,
+        }
+    }
+
+    /// Refuses what is said or asked in the name of an agent that the key does not speak for.
+    pub fn speaks_for(&self, agent: &str) -> Result<(), Problem> {
+        match &self.identity {
+            Identity::Key(key) if !key.agents.include(agent) => {
+                let agent: String = agent.chars().take(AGENT_CHARS_SHOWN).collect();
+                let detail = format!(
+                    "This API key is bound to the agents {}, and `{agent}` is none of them. Use that agent's own \
+                     key, or one that is bound to it.",
+                    key.agents
+                );
+                Err(Problem::new(ErrorCode::Forbidden, detail))
+            }
+            _ => Ok(()),
         }
     }
 }

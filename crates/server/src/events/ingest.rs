@@ -10,7 +10,7 @@ use domain::{
     EventId, Timestamp,
     batch::{self, Batch},
     error_code::ErrorCode,
-    event::accept::Arrival,
+    event::{EventView, accept::Arrival},
     fault::Fault,
     idempotency::{RequestName, fingerprint},
 };
@@ -24,6 +24,7 @@ use crate::{
         caller::EventsWrite,
         events_body::EventsBody,
         idempotency_key::{IdempotencyKey, REPLAYED},
+        identity::Identity,
         problem::{FaultBody, ProblemBody},
     },
     events::{
@@ -103,6 +104,7 @@ pub async fn ingest(
 ) -> Result<Response, Problem> {
     let name = key.name(&caller)?;
     let batch = batch::parse(body.form, &body.bytes).map_err(|reason| unreadable(&reason))?;
+    check_agents(&caller, &batch)?;
     let arrival = Arrival {
         org: caller.org,
         source: caller.source(),
@@ -170,6 +172,21 @@ async fn judge_named(
             "This `Idempotency-Key` came before with another body, `Content-Type` or `atomic`.",
         )),
     }
+}
+
+/// Refuses the whole batch if the key does not speak for an agent in it. Most speak for all, and nothing is looked at.
+fn check_agents(caller: &Caller<EventsWrite>, batch: &Batch<'_>) -> Result<(), Problem> {
+    if matches!(&caller.identity, Identity::Key(key) if key.agents.are_all()) {
+        return Ok(());
+    }
+    for sent in batch.events.iter().flatten() {
+        // What is no event is told so below.
+        let view = EventView::parse(sent.json).unwrap_or_default();
+        if let Some(agent) = view.text("agent_id") {
+            caller.speaks_for(&agent)?;
+        }
+    }
+    Ok(())
 }
 
 fn unreadable(reason: &batch::Unreadable) -> Problem {

@@ -14,6 +14,7 @@ mod archive;
 mod authzen;
 mod authzen_more;
 mod backtest;
+mod bound_keys;
 mod canary;
 mod chaos;
 mod cli;

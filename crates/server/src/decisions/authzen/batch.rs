@@ -126,6 +126,9 @@ pub async fn evaluate(
         // Many take long, and others of this thread have their turn in between.
         yield_now().await;
     }
+    for ask in items.iter().flatten() {
+        caller.speaks_for(&ask.named.agent_id)?;
+    }
     let semantic = request.options.evaluations_semantic;
     let evaluations = evaluated(&plane, &caller, items, semantic).await?;
     Ok(Json(Evaluations::Batch { evaluations }))

@@ -107,6 +107,7 @@ pub(super) async fn one(
 ) -> Result<Evaluation, Problem> {
     let ask = request.into_ask();
     let ask = ask.map_err(|faults| malformed(Problem::invalid(faults)))?;
+    caller.speaks_for(&ask.named.agent_id)?;
     let answer = answer(plane, Asker::of(caller), &ask).await;
     let answer = answer.map_err(|unanswered| malformed(unanswered.in_words(in_request)))?;
     Ok(answer.into())

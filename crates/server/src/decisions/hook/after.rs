@@ -89,6 +89,7 @@ pub async fn after(
         }
         _ => return Ok(JsonAnswer(HookAnswer::default())),
     };
+    caller.speaks_for(&wanted.agent_id)?;
     let call = hook.of(&wanted.agent_id)?;
     record(&plane, (caller.org, caller.source()), &call, result).await?;
     Ok(JsonAnswer(HookAnswer::default()))

@@ -54,6 +54,7 @@ pub async fn before(
     if hook.hook_event_name != BEFORE {
         return Ok(JsonAnswer(HookAnswer::default()));
     }
+    caller.speaks_for(&wanted.agent_id)?;
     let call = hook.of(&wanted.agent_id)?;
     let asks = match asks(&call) {
         Ok(asks) => asks,
