@@ -44,7 +44,7 @@ pub async fn settled(
     ask: &Ask,
     escalated: Answer,
 ) -> Result<Answer, journal::Error> {
-    let (plane, org) = (turns.plane, turns.org);
+    let plane = turns.plane;
     let Some(approval) = ask.approval else {
         return Ok(
             match may_be_asked(plane, asker, ask, escalated.decision_id) {
