@@ -97,11 +97,10 @@ pub(super) fn invited_with_account(org_name: &str) -> Text {
     }
 }
 
-/// The name of an organisation. One from before such names were refused is not made a link of.
+/// The name of an organisation. One that is not taken any more, such as a web address, is left out.
 fn called(org_name: &str) -> String {
-    if organisation_name::is_link(org_name) {
-        "(its name has a web address in it)".to_owned()
-    } else {
-        format!("\"{org_name}\"")
+    match organisation_name::parse(org_name, "/name") {
+        Ok(name) => format!("\"{name}\""),
+        Err(_) => "(whose name is not one that we put into mails)".to_owned(),
     }
 }
