@@ -85,9 +85,9 @@ function Remove({ member, close, done }: DialogProps) {
         {isMyself
           ? "Your account and your sessions end"
           : `The account and all sessions of ${member.email} end`}{" "}
-        at once, and so do invitations made by it. {keysOf(member)}
+        at once, and so do invitations made by it. {keysOf(member, keepsKeys)}
       </Text>
-      {member.api_keys > 0 && (
+      {member.api_keys > 0 && !isMyself && (
         <Checkbox
           mt="sm"
           label="Keep these keys"
@@ -100,8 +100,9 @@ function Remove({ member, close, done }: DialogProps) {
   );
 }
 
-function keysOf({ api_keys }: Member): string {
+function keysOf({ api_keys }: Member, areKept: boolean): string {
   if (api_keys === 0) return "No API key that works was made by it.";
+  if (areKept) return "The API keys made by it go on.";
   return api_keys === 1
     ? "The API key made by it is revoked, so that what uses it is refused."
     : `The ${api_keys} API keys made by it are revoked, so that what uses them is refused.`;

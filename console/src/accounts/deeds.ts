@@ -54,7 +54,7 @@ const TELLERS: Record<string, Teller> = {
   }),
   "member.remove": (about, event) =>
     about("user_id") === event.agent_id
-      ? { did: "left the organisation" }
+      ? { did: "left the organisation", more: keys(about) }
       : { did: `removed ${about("email")} (${about("role")})`, more: keys(about) },
   "invitation.create": (about) => ({ did: `invited ${about("email")} as ${about("role")}` }),
   "invitation.revoke": (about) => ({ did: `revoked the invitation of ${about("email")}` }),

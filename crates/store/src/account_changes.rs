@@ -92,13 +92,24 @@ pub(crate) async fn note(
     what: What,
     details: Value,
 ) -> Result<(), Error> {
+    note_all(transaction, hand, what, vec![details.to_string()]).await
+}
+
+/// Notes changes of a kind that are made in this transaction, all at once. Each of `details` is the text of an object.
+pub(crate) async fn note_all(
+    transaction: &mut PgConnection,
+    hand: Hand,
+    what: What,
+    details: Vec<String>,
+) -> Result<(), Error> {
     sqlx::query(
-        "INSERT INTO account_changes (org_id, what, made_by, details, made_at) VALUES ($1, $2, $3, $4, $5)",
+        "INSERT INTO account_changes (org_id, what, made_by, details, made_at)
+         SELECT $1, $2, $3, made.details, $5 FROM unnest($4::text[]) AS made (details)",
     )
     .bind(hand.org.uuid())
     .bind(what.as_str())
     .bind(hand.user.to_string())
-    .bind(details.to_string())
+    .bind(details)
     .bind(to_database(hand.at))
     .execute(transaction)
     .await?;

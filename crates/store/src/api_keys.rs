@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::{
     Error, Store,
-    account_changes::{Hand, note},
+    account_changes::{Hand, note, note_all},
     members::{lock_organisation, locked_role},
     outbox::{self, OutboxEntry},
     page::Page,
@@ -320,7 +320,8 @@ pub(crate) async fn made_by(
     .await?)
 }
 
-/// Revokes the keys that work and that a person made; returns how many. At most [`KEYS_MAX`], and few in practice.
+/// Revokes the keys that work and that a person made; returns how many. They may be [`KEYS_MAX`]: nobody must be able to make
+/// so many that removing them takes longer than a request may.
 pub(crate) async fn revoke_keys_of(
     transaction: &mut Transaction<'_, Postgres>,
     hand: Hand,
@@ -335,13 +336,14 @@ pub(crate) async fn revoke_keys_of(
         .bind(to_database(hand.at))
         .execute(&mut **transaction)
         .await?;
-    for key in &keys {
+    let details = |key: &Made| {
         let (id, name, hint) = (KeyId::from_uuid(key.id), &key.name, &key.hint);
-        let details = json!({"key_id": id, "name": name, "hint": hint});
-        note(transaction, hand, What::KeyRevoked, details).await?;
-        let announcement = announcement(&KeyHash::from_text(&key.hash));
-        outbox::enqueue(transaction, &announcement).await?;
-    }
+        json!({"key_id": id, "name": name, "hint": hint}).to_string()
+    };
+    let details = keys.iter().map(details).collect();
+    note_all(transaction, hand, What::KeyRevoked, details).await?;
+    let gone = |key: &Made| announcement(&KeyHash::from_text(&key.hash));
+    outbox::enqueue_all(transaction, keys.iter().map(gone).collect()).await?;
     Ok(keys.len())
 }
 

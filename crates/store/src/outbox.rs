@@ -87,3 +87,26 @@ pub(crate) async fn enqueue(
         .await?;
     Ok(())
 }
+
+/// The same for many that are each about another thing, all at once.
+pub(crate) async fn enqueue_all(
+    transaction: &mut Transaction<'_, Postgres>,
+    entries: Vec<OutboxEntry>,
+) -> Result<(), Error> {
+    let (mut buckets, mut keys, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for entry in entries {
+        buckets.push(entry.bucket);
+        keys.push(entry.key);
+        values.push(entry.value);
+    }
+    sqlx::query(
+        "INSERT INTO config_outbox (bucket, key, value)
+         SELECT * FROM unnest($1::text[], $2::text[], $3::text[])",
+    )
+    .bind(buckets)
+    .bind(keys)
+    .bind(values)
+    .execute(&mut **transaction)
+    .await?;
+    Ok(())
+}

@@ -63,7 +63,7 @@ pub struct MemberChange {
 #[derive(Clone, Copy, Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct RemovalParams {
-    /// Whether the API keys that they made go on (false). They may know their texts.
+    /// Whether the API keys that they made go on (false). They may know their texts, so nobody keeps their own.
     #[param(rename = "keep_keys", required = false)]
     keeps_keys: bool,
 }
@@ -122,7 +122,8 @@ pub async fn change(
 
 /// Removes a member, ends their sessions and revokes the API keys that they made; for admins and owners, and for oneself.
 ///
-/// Keys that agents need go on with `keep_keys=true`; rotate them soon, because who made them may know their texts.
+/// Keys that agents need go on with `keep_keys=true`; rotate them soon, because who made them may know their texts. For the
+/// same reason nobody keeps their own.
 #[utoipa::path(
     delete, path = "/v1/members/{id}", tag = "accounts", security(("session" = [])),
     params(("id" = String, Path, description = "The member's id"), RemovalParams),
@@ -137,6 +138,10 @@ pub async fn remove(
     IdInPath(id): IdInPath<UserId>,
     wanted: RemovalParams,
 ) -> Result<StatusCode, Problem> {
+    if wanted.keeps_keys && id == by.user {
+        let detail = "Keys that you made end when you leave, because you may know their texts. Who removes you can keep them.";
+        return Err(Problem::new(ErrorCode::Forbidden, detail));
+    }
     let keys = if wanted.keeps_keys {
         TheirKeys::Kept
     } else {

@@ -308,6 +308,20 @@ async fn who_is_removed_leaves_no_key_behind_unless_it_is_asked_for() {
         assert_eq!(is_taken(&theirs).await, !keys_end, "{query}");
         assert!(is_taken(&mine).await, "hers are left alone");
     }
+    // Who leaves cannot leave a key behind that they know.
+    let bob = town.invited(&ann, "admin").await;
+    let (bob_id, _) = bob.ids().await;
+    let theirs = with_key(&town.base_url, &make(&bob, &wanted).await);
+    let member = format!("/v1/members/{bob_id}");
+    let kept = bob.delete(&format!("{member}?keep_keys=true")).await;
+    assert_eq!(problem(kept, 403).await["code"], "FORBIDDEN");
+    assert!(is_taken(&theirs).await);
+    assert_eq!(bob.delete(&member).await.status(), 204);
+    eventually(DEADLINE, "the key of who left is refused", async || {
+        !is_taken(&theirs).await
+    })
+    .await;
+
     let misspelt = "/v1/members/usr_01jcq3k5m8e9ratvw2x4y6z8ab?keep_key=true";
     problem(ann.delete(misspelt).await, 400).await;
     let unclear = "/v1/members/usr_01jcq3k5m8e9ratvw2x4y6z8ab?keep_keys=yes";
