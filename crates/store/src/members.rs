@@ -17,7 +17,7 @@ use crate::{
     api_keys::{made_by, revoke_keys_of},
     outbox::OutboxEntry,
     page::Page,
-    sessions::{IDLE_MAX, role},
+    sessions::role,
     times::{from_database, to_database},
 };
 
@@ -37,8 +37,6 @@ pub struct Credentials {
     pub member: Member,
     /// argon2id, in PHC form.
     pub password_hash: String,
-    /// Whether they are logged in at the address that is asked from.
-    pub is_at_home: bool,
 }
 
 /// An organisation as its members see it.
@@ -95,7 +93,6 @@ struct CredentialsRow {
     org_id: Uuid,
     org_name: String,
     password_hash: String,
-    is_at_home: bool,
     #[sqlx(flatten)]
     member: MemberRow,
 }
@@ -106,23 +103,12 @@ pub const MANAGERS_MAX: u32 = 20;
 impl Store {
     /// What a login with this address is checked against. Starts from the address, because that is
     /// all that somebody who logs in gives.
-    pub async fn credentials(
-        &self,
-        email: &EmailAddress,
-        client_address: &str,
-        now: Timestamp,
-    ) -> Result<Option<Credentials>, Error> {
+    pub async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, Error> {
         let row: Option<CredentialsRow> = sqlx::query_as(
-            "SELECT u.org_id, o.name AS org_name, u.password_hash, u.id, u.email, u.role, u.created_at,
-                    EXISTS (SELECT FROM sessions s
-                            WHERE s.org_id = u.org_id AND s.user_id = u.id AND s.client_address = $2
-                              AND s.expires_at > $3 AND s.last_seen_at > $4) AS is_at_home
+            "SELECT u.org_id, o.name AS org_name, u.password_hash, u.id, u.email, u.role, u.created_at
              FROM users u JOIN organisations o ON o.id = u.org_id WHERE u.email = $1",
         )
         .bind(email.as_str())
-        .bind(client_address)
-        .bind(to_database(now))
-        .bind(to_database(now.minus(IDLE_MAX)))
         .fetch_optional(&self.pool)
         .await?;
         let credentials = |row: CredentialsRow| {
@@ -131,7 +117,6 @@ impl Store {
                 org_name: row.org_name,
                 member: Member::try_from(row.member)?,
                 password_hash: row.password_hash,
-                is_at_home: row.is_at_home,
             })
         };
         row.map(credentials).transpose()

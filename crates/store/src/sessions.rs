@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::{
     OrgId, SessionId, Timestamp, UserId,
-    account::{EmailAddress, Role, TokenHash, change::What},
+    account::{Role, TokenHash, change::What},
 };
 use serde_json::json;
 use sqlx::{FromRow, PgConnection, types::time::OffsetDateTime};
@@ -112,27 +112,6 @@ impl Store {
                 })
             })
             .transpose()
-    }
-
-    /// Whether the person with this address is logged in at that client's. Starts from the address, because that is all
-    /// that is known of who asks; for what is mailed to it, never for an answer.
-    pub async fn is_at_home(
-        &self,
-        email: &EmailAddress,
-        client_address: &str,
-        now: Timestamp,
-    ) -> Result<bool, Error> {
-        Ok(sqlx::query_scalar(
-            "SELECT EXISTS (
-                 SELECT FROM sessions s JOIN users u ON u.org_id = s.org_id AND u.id = s.user_id
-                 WHERE u.email = $1 AND s.client_address = $2 AND s.expires_at > $3 AND s.last_seen_at > $4)",
-        )
-        .bind(email.as_str())
-        .bind(client_address)
-        .bind(to_database(now))
-        .bind(to_database(now.minus(IDLE_MAX)))
-        .fetch_one(&self.pool)
-        .await?)
     }
 
     /// Notes that a session was used, unless that was noted within [`SEEN_EVERY`].

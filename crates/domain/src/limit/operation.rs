@@ -31,7 +31,7 @@ pub enum Operation {
     Invite,
     /// Being told in the trail of refused logins, per account.
     RefusedLogin,
-    /// Signing in from where the account's owner is not logged in, per account.
+    /// Signing in, per account for all browsers together that are not known to it, and per browser that is.
     LoginElsewhere,
     /// Changing one's password, per person.
     PasswordChange,
@@ -138,7 +138,7 @@ impl Operation {
             Self::KeyLookup => "presenting unknown API keys and sessions from this address",
             Self::Invite => "inviting people to this organisation",
             Self::RefusedLogin => "recording refused logins of this account",
-            Self::LoginElsewhere => "logging in with this e-mail address from new places",
+            Self::LoginElsewhere => "logging in with this e-mail address",
             Self::PasswordChange => "changing your password",
             Self::MailTo => "mail to this address",
             Self::KeyWrite => "making and rotating API keys",
@@ -158,7 +158,7 @@ impl Operation {
     /// account, or without, can have us send: more than a team makes in a day, and more than a person
     /// asks for. `refused_logins` bounds what a stranger can write into somebody's trail. `login_elsewhere`
     /// is for guesses that come from many addresses: more than a person needs, and too few to find anything; `password_changes`
-    /// for those of somebody who found a session open. `key_writes`
+    /// is for those of somebody who found a session open. `key_writes`
     /// bounds the keys that somebody leaves behind, and `rule_tries` what reads the whole trail or sends
     /// something; `policy_writes` and `policy_tries` do the same for policies. `rule_previews` is more,
     /// because an editor asks whenever somebody pauses. `reads`, `writes` and `public` are for whatever has no limit of its

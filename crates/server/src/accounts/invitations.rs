@@ -1,6 +1,10 @@
 //! `/v1/invitations`: how people join an organisation.
 
-use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
+use axum::{
+    Json as JsonAnswer,
+    extract::State,
+    http::{HeaderName, HeaderValue, StatusCode},
+};
 use domain::{
     InvitationId, Timestamp, UserId,
     account::{EmailAddress, Password, Role, SecretToken, TokenKind},
@@ -12,6 +16,7 @@ use store::invitations::{Invitation, LIFETIME, NotMade, OPEN_MAX};
 use utoipa::ToSchema;
 
 use super::{
+    login::marked,
     members::refusal,
     operators::Operators,
     password_reset::PasswordChosen,
@@ -179,7 +184,7 @@ pub async fn revoke(
 #[utoipa::path(
     post, path = "/v1/auth/accept-invitation", tag = "accounts", request_body = PasswordChosen,
     responses(
-        (status = 204, description = "The account is made; log in"),
+        (status = 204, description = "The account is made; log in", headers(("Set-Cookie" = String, description = "The browser's mark"))),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
         (status = 503, description = "Busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
@@ -187,7 +192,7 @@ pub async fn revoke(
 pub async fn accept(
     State(plane): State<ControlPlane>,
     FormJson(chosen): FormJson<PasswordChosen>,
-) -> Result<StatusCode, Problem> {
+) -> Result<(StatusCode, [(HeaderName, HeaderValue); 1]), Problem> {
     let token = link_token(&chosen.token)?.hash();
     let email = plane
         .store
@@ -206,7 +211,7 @@ pub async fn accept(
         .await?;
     let org = accepted.ok_or_else(token_invalid)?;
     tell(&plane, org).await;
-    Ok(StatusCode::NO_CONTENT)
+    Ok((StatusCode::NO_CONTENT, marked(&plane, &hash)))
 }
 
 fn not_made(why: NotMade) -> Problem {

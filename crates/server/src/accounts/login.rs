@@ -3,7 +3,8 @@
 use axum::{
     Json as JsonAnswer,
     extract::State,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::AppendHeaders,
 };
 use domain::{
     SessionId,
@@ -21,6 +22,7 @@ use crate::{
     edge::{
         Problem,
         client_address::ClientAddress,
+        known_browser::BrowserMark,
         problem::{ProblemBody, Refusals},
         strict_json::FormJson,
     },
@@ -32,6 +34,9 @@ use crate::{
 const USER_AGENT_MAX: usize = 256;
 const REFUSAL: &str = "The address and the password do not fit together. If you have just registered, first open the link in your mail, if this server sends mail.";
 
+/// Two headers of one name.
+pub type Cookies = AppendHeaders<[(HeaderName, HeaderValue); 2]>;
+
 /// Who wants to come in.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -41,14 +46,14 @@ pub struct Login {
     password: String,
 }
 
-/// Logs in: the answer sets the session cookie.
+/// Logs in: the answer sets the session cookie, and one by which the browser is known next time.
 ///
-/// Limited for each client address, and for each account: `login_elsewhere` counts what comes from addresses where its owner
-/// is not logged in.
+/// Limited for each client address, and for each account: `login_elsewhere` counts together what comes from browsers that
+/// nobody was let in with before.
 #[utoipa::path(
     post, path = "/v1/auth/login", tag = "accounts", request_body = Login,
     responses(
-        (status = 200, description = "Logged in", body = WhoBody, headers(("Set-Cookie" = String, description = "The session"))),
+        (status = 200, description = "Logged in", body = WhoBody, headers(("Set-Cookie" = String, description = "The session; and, by itself, the browser's mark"))),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
         (status = 503, description = "Busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
@@ -58,25 +63,24 @@ pub async fn login(
     client: ClientAddress,
     headers: HeaderMap,
     FormJson(login): FormJson<Login>,
-) -> Result<([(header::HeaderName, HeaderValue); 1], JsonAnswer<WhoBody>), Problem> {
+) -> Result<(Cookies, JsonAnswer<WhoBody>), Problem> {
     let email =
         EmailAddress::parse_field(&login.email).map_err(|fault| Problem::invalid(vec![fault]))?;
     // No account has such a password, whoever's it would be.
     if login.password.chars().count() > password::CHARS_MAX {
         return Err(refused());
     }
-    let from = client.to_string();
-    let known = plane
-        .store
-        .credentials(&email, &from, plane.clock.now())
-        .await?;
+    let known = plane.store.credentials(&email).await?;
     let stored = known.as_ref().map(|known| known.password_hash.as_str());
-    // Whoever guesses from many addresses uses it up, and keeps nobody out who is logged in where they are.
-    if !known.as_ref().is_some_and(|known| known.is_at_home) {
-        let quotas = &plane.door.quotas;
-        let guessed_at = guessed_at(&email, stored);
-        quotas.admit(LoginElsewhere, &guessed_at).await?;
-    }
+    let mark = plane.door.cookie.read_mark(&headers);
+    let mark = mark.filter(|mark| stored.is_some_and(|stored| mark.is_of(stored)));
+    // Whoever guesses from many addresses uses up what unknown browsers have together, and keeps out nobody whose
+    // browser is known. It is the same count whether there is such an account or not.
+    let counted_as = mark
+        .as_ref()
+        .map_or_else(|| email.digest(), BrowserMark::name);
+    let quotas = &plane.door.quotas;
+    quotas.admit(LoginElsewhere, &counted_as).await?;
     let is_right = plane.passwords.check(login.password, stored).await?;
     let now = plane.clock.now();
     let known = match known {
@@ -86,13 +90,14 @@ pub async fn login(
                 org: known.org,
                 user: known.member.user,
                 at: now,
-                client_address: from,
+                client_address: client.to_string(),
                 user_agent: user_agent(&headers),
             });
             return Err(refused());
         }
         None => return Err(refused()),
     };
+    let mark = mark.unwrap_or_else(|| BrowserMark::new(&known.password_hash));
     let token = SecretToken::new(TokenKind::Session, chance::bytes());
     let session = NewSession {
         session: SessionId::new(now, chance::bytes()),
@@ -102,16 +107,15 @@ pub async fn login(
         password_hash: known.password_hash,
         created_at: now,
         user_agent: user_agent(&headers),
-        client_address: Some(from),
+        client_address: Some(client.to_string()),
     };
     if !plane.store.create_session(&session).await? {
         return Err(refused());
     }
     tell(&plane, known.org).await;
     metrics::counter!(names::LOGINS, "outcome" => "succeeded").increment(1);
-    let cookie = plane.door.cookie.set(&token, AGE_MAX);
     let who = WhoBody::new(known.member, known.org, known.org_name, &plane.operators);
-    Ok(([(header::SET_COOKIE, cookie)], JsonAnswer(who)))
+    Ok((cookies(&plane, &token, &mark), JsonAnswer(who)))
 }
 
 /// Logs out: ends the session, if there is one, and clears the cookie.
@@ -128,7 +132,7 @@ pub async fn logout(
     State(plane): State<ControlPlane>,
     client: ClientAddress,
     headers: HeaderMap,
-) -> Result<(StatusCode, [(header::HeaderName, HeaderValue); 1]), Problem> {
+) -> Result<(StatusCode, [(HeaderName, HeaderValue); 1]), Problem> {
     // Such a request was not asked which site it comes from, so it must not touch the session.
     if headers.contains_key(header::AUTHORIZATION) {
         let detail = "Log out with the session's cookie alone, without `Authorization`.";
@@ -146,11 +150,19 @@ pub async fn logout(
     Ok((StatusCode::NO_CONTENT, cleared))
 }
 
-/// The account and the password that it has now, by the salt of its hash: a new password is a new thing to guess, so who
-/// chose one by a link comes in with it, whatever was used up before. The same for an address without an account.
-fn guessed_at(email: &EmailAddress, stored: Option<&str>) -> String {
-    let salt = stored.and_then(|hash| hash.rsplit('$').nth(1));
-    format!("{} {}", email.digest(), salt.unwrap_or("none"))
+/// What hands a session to a browser, and the mark that it is known by from now on. The session is first.
+pub(super) fn cookies(plane: &ControlPlane, token: &SecretToken, mark: &BrowserMark) -> Cookies {
+    let cookie = plane.door.cookie;
+    AppendHeaders([
+        (header::SET_COOKIE, cookie.set(token, AGE_MAX)),
+        (header::SET_COOKIE, cookie.set_mark(mark)),
+    ])
+}
+
+/// What a browser is known by from now on that somebody chose or proved this password with, without being let in yet.
+pub(super) fn marked(plane: &ControlPlane, password_hash: &str) -> [(HeaderName, HeaderValue); 1] {
+    let mark = BrowserMark::new(password_hash);
+    [(header::SET_COOKIE, plane.door.cookie.set_mark(&mark))]
 }
 
 /// One and the same answer, whatever was wrong.

@@ -1,18 +1,21 @@
 //! `/v1/auth/password-reset`: a new password for who can read the mail.
 
-use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
+use axum::{
+    Json as JsonAnswer,
+    extract::State,
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode},
+};
 use domain::account::{EmailAddress, Password};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{
+    login::marked,
     schema::{AcceptedBody, accepted, link_token, token_invalid},
     tell::tell,
 };
 use crate::{
-    edge::{
-        Problem, client_address::ClientAddress, problem::ProblemBody, strict_json::FormJson,
-    },
+    edge::{Problem, problem::ProblemBody, strict_json::FormJson},
     mail::Letter,
     planes::ControlPlane,
 };
@@ -47,7 +50,7 @@ pub struct PasswordChosen {
 )]
 pub async fn request(
     State(plane): State<ControlPlane>,
-    client: ClientAddress,
+    headers: HeaderMap,
     FormJson(wanted): FormJson<ResetWanted>,
 ) -> Result<(StatusCode, JsonAnswer<AcceptedBody>), Problem> {
     let email =
@@ -55,7 +58,7 @@ pub async fn request(
     let message = if let Some(post) = &plane.post {
         post.hand_in(Letter::PasswordReset {
             email,
-            asked_from: client.to_string(),
+            mark: plane.door.cookie.read_mark(&headers),
         });
         "If the address has an account, a mail says how to go on."
     } else {
@@ -68,7 +71,7 @@ pub async fn request(
 #[utoipa::path(
     post, path = "/v1/auth/password-reset/confirm", tag = "accounts", request_body = PasswordChosen,
     responses(
-        (status = 204, description = "Set; log in"),
+        (status = 204, description = "Set; log in", headers(("Set-Cookie" = String, description = "The browser's mark"))),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
         (status = 503, description = "Busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
@@ -76,7 +79,7 @@ pub async fn request(
 pub async fn confirm(
     State(plane): State<ControlPlane>,
     FormJson(chosen): FormJson<PasswordChosen>,
-) -> Result<StatusCode, Problem> {
+) -> Result<(StatusCode, [(HeaderName, HeaderValue); 1]), Problem> {
     let token = link_token(&chosen.token)?.hash();
     // Asked first, so that nobody can order hashes with made-up tokens, and so that a password that
     // is refused does not use the link up.
@@ -94,5 +97,5 @@ pub async fn confirm(
         .await?;
     let org = used.ok_or_else(token_invalid)?;
     tell(&plane, org).await;
-    Ok(StatusCode::NO_CONTENT)
+    Ok((StatusCode::NO_CONTENT, marked(&plane, &hash)))
 }

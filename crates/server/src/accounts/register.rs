@@ -1,6 +1,10 @@
 //! `POST /v1/auth/register` and `/v1/auth/verify-email`: how an organisation comes to be.
 
-use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
+use axum::{
+    Json as JsonAnswer,
+    extract::State,
+    http::{HeaderName, HeaderValue, StatusCode},
+};
 use domain::{
     OrgId, UserId,
     account::{EmailAddress, Password, SecretToken, TokenKind, organisation_name, password},
@@ -11,6 +15,7 @@ use store::registrations::Registration;
 use utoipa::ToSchema;
 
 use super::{
+    login::marked,
     operators::Operators,
     schema::{AcceptedBody, accepted, link_token, token_invalid},
 };
@@ -105,7 +110,7 @@ pub async fn register(
 #[utoipa::path(
     post, path = "/v1/auth/verify-email", tag = "accounts", request_body = Confirmation,
     responses(
-        (status = 204, description = "The account is made; log in"),
+        (status = 204, description = "The account is made; log in", headers(("Set-Cookie" = String, description = "The browser's mark"))),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
         (status = 503, description = "Busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
@@ -113,7 +118,7 @@ pub async fn register(
 pub async fn verify_email(
     State(plane): State<ControlPlane>,
     FormJson(given): FormJson<Confirmation>,
-) -> Result<StatusCode, Problem> {
+) -> Result<(StatusCode, [(HeaderName, HeaderValue); 1]), Problem> {
     // A link that was mailed while it was open makes no organisation either.
     refuse_if_closed(&plane)?;
     let token = link_token(&given.token)?.hash();
@@ -125,13 +130,11 @@ pub async fn verify_email(
         .store
         .registration_password(&token, plane.clock.now())
         .await?;
-    if !plane
+    let is_right = plane
         .passwords
         .check(given.password, chosen.as_deref())
-        .await?
-    {
-        return Err(token_invalid());
-    }
+        .await?;
+    let chosen = chosen.filter(|_| is_right).ok_or_else(token_invalid)?;
     let now = plane.clock.now();
     let (org, user) = (
         OrgId::new(now, chance::bytes()),
@@ -141,8 +144,10 @@ pub async fn verify_email(
         .store
         .confirm_registration(&token, org, user, now)
         .await?;
-    made.then_some(StatusCode::NO_CONTENT)
-        .ok_or_else(token_invalid)
+    if !made {
+        return Err(token_invalid());
+    }
+    Ok((StatusCode::NO_CONTENT, marked(&plane, &chosen)))
 }
 
 fn refuse_if_closed(plane: &ControlPlane) -> Result<(), Problem> {

@@ -169,7 +169,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.login_elsewhere",
         "60/1h",
-        "Logins to one account from addresses where its owner is not logged in, together. A new password begins anew.",
+        "Logins to one account from all browsers together that nobody was let in with before. One that is known, by a cookie, has as many of its own.",
     ),
     setting(
         "limits.password_changes",

@@ -2,7 +2,7 @@
 //!
 //! [`envelope`] is the outermost layer: it names the request, times it, and writes every error, also
 //! the web framework's own, as a [`problem`]. [`identity`] tells who is there, from an API key or a
-//! [`session_cookie`]; [`caller`] makes an argument of it: a handler that takes a `Caller` has one
+//! [`session_cookie`], and [`known_browser`] whether somebody was let in with the same browser before; [`caller`] makes an argument of it: a handler that takes a `Caller` has one
 //! that was checked, and [`standing`] tells later whether that still holds. [`rate_limit`] counts
 //! requests, by who is there or by [`client_address`].
 //! [`cross_site`] refuses what a browser sends for another site's page. [`no_store`] keeps answers
@@ -19,6 +19,7 @@ pub mod events_body;
 pub mod idempotency_key;
 pub mod identity;
 pub mod if_match;
+pub mod known_browser;
 pub mod no_store;
 pub mod problem;
 pub mod rate_limit;

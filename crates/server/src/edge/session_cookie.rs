@@ -1,11 +1,13 @@
-//! The cookie that carries a person's session.
+//! The cookie that carries a person's session, and the one that their browser is known by.
 
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use domain::account::{SecretToken, TokenKind};
 
-/// How the session's cookie is named and guarded, which follows from where people reach us.
+use super::known_browser::{self, BrowserMark};
+
+/// How the cookies are named and guarded, which follows from where people reach us.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionCookie {
     /// Browsers send it over https only, and take it from no other host or path (`__Host-`).
@@ -26,37 +28,60 @@ impl SessionCookie {
         }
     }
 
-    /// What a request carries, if it is a session's token. Other applications on the host may set
-    /// cookies of any bytes, which must not hide ours.
+    fn mark_name(self) -> &'static str {
+        if self.secure {
+            "__Host-watchbell_known"
+        } else {
+            "watchbell_known"
+        }
+    }
+
+    /// What a request carries, if it is a session's token.
     pub fn read(self, headers: &HeaderMap) -> Option<SecretToken> {
-        let cookies = headers.get_all(header::COOKIE).iter();
-        let mut pairs = cookies
-            .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
-            .filter_map(|pair| {
-                let equals = pair.iter().position(|byte| *byte == b'=')?;
-                Some((pair[..equals].trim_ascii(), pair[equals + 1..].trim_ascii()))
-            });
-        let (_, token) = pairs.find(|(name, _)| *name == self.name().as_bytes())?;
-        SecretToken::parse(TokenKind::Session, str::from_utf8(token).ok()?)
+        SecretToken::parse(TokenKind::Session, value(headers, self.name())?)
     }
 
     /// Hands the session to the browser, hidden from scripts and from other sites' requests.
     pub fn set(self, token: &SecretToken, lasts: Duration) -> HeaderValue {
-        self.write(token.reveal(), lasts)
+        self.write(self.name(), token.reveal(), lasts)
     }
 
     /// Makes the browser forget it.
     pub fn clear(self) -> HeaderValue {
-        self.write("", Duration::ZERO)
+        self.write(self.name(), "", Duration::ZERO)
     }
 
-    fn write(self, value: &str, lasts: Duration) -> HeaderValue {
-        let (name, seconds) = (self.name(), lasts.as_secs());
+    /// The mark that a request carries, of whatever account.
+    pub fn read_mark(self, headers: &HeaderMap) -> Option<BrowserMark> {
+        BrowserMark::parse(value(headers, self.mark_name())?)
+    }
+
+    /// Hands a mark to the browser. It stays when the session ends.
+    pub fn set_mark(self, mark: &BrowserMark) -> HeaderValue {
+        self.write(self.mark_name(), &mark.reveal(), known_browser::LASTS)
+    }
+
+    fn write(self, name: &str, value: &str, lasts: Duration) -> HeaderValue {
+        let seconds = lasts.as_secs();
         let secure = if self.secure { "; Secure" } else { "" };
         let text =
             format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
-        HeaderValue::try_from(text).expect("a token is plain ASCII")
+        HeaderValue::try_from(text).expect("tokens and marks are plain ASCII")
     }
+}
+
+/// What the first cookie of a name says. Other applications on the host may set cookies of any bytes, which must not
+/// hide ours.
+fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let cookies = headers.get_all(header::COOKIE).iter();
+    let mut pairs = cookies
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
+        .filter_map(|pair| {
+            let equals = pair.iter().position(|byte| *byte == b'=')?;
+            Some((pair[..equals].trim_ascii(), pair[equals + 1..].trim_ascii()))
+        });
+    let (_, value) = pairs.find(|(one, _)| *one == name.as_bytes())?;
+    str::from_utf8(value).ok()
 }
 
 #[cfg(test)]

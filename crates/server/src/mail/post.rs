@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use super::work::{self, IN_FLIGHT_MAX, Worker};
 use crate::{
     config::{self, PublicUrl},
-    edge::rate_limit::Quotas,
+    edge::{known_browser::BrowserMark, rate_limit::Quotas},
     lifecycle::Tasks,
     telemetry::metrics as names,
 };
@@ -39,10 +39,10 @@ pub enum Letter {
         registered_at: Timestamp,
         token: SecretToken,
     },
-    /// Somebody asked for a new password, from this client address.
+    /// Somebody asked for a new password, with a browser that may have a mark.
     PasswordReset {
         email: EmailAddress,
-        asked_from: String,
+        mark: Option<BrowserMark>,
     },
     /// Somebody was invited.
     Invitation {

@@ -150,20 +150,18 @@ impl Worker {
         Ok(())
     }
 
-    /// Which mails it is counted among: those of its kind to its address. What somebody asks for from where they are
-    /// logged in is counted apart, so that strangers cannot use it up.
+    /// Which mails it is counted among: those of its kind to its address. What somebody asks for with a browser that is
+    /// known to be theirs is counted apart, so that strangers cannot use it up.
     async fn counted_as(&self, letter: &Letter) -> Result<String, Failure> {
-        let (kind, address) = (letter.kind(), letter.email().digest());
-        let Letter::PasswordReset { email, asked_from } = letter else {
-            return Ok(format!("{kind} {address}"));
-        };
-        let (store, now) = (&self.office.store, self.office.clock.now());
-        let place = if store.is_at_home(email, asked_from, now).await? {
-            "at home"
-        } else {
-            "elsewhere"
-        };
-        Ok(format!("{kind} {place} {address}"))
+        let counted_as = format!("{} {}", letter.kind(), letter.email().digest());
+        if let Letter::PasswordReset { email, mark } = letter
+            && let Some(mark) = mark
+            && let Some(owner) = self.office.store.credentials(email).await?
+            && mark.is_of(&owner.password_hash)
+        {
+            return Ok(format!("{counted_as} known"));
+        }
+        Ok(counted_as)
     }
 
     /// `None` if there is nothing to say: nobody has the address that wants a new password.

@@ -48,7 +48,7 @@ async fn somebody_registers_opens_the_link_in_the_mail_logs_in_and_out() {
         assert!(metrics.contains(&line), "{metrics}");
     }
 
-    let secrets = [ann.email.as_str(), PASSWORD, "wbt_", "wbs_"];
+    let secrets = [ann.email.as_str(), PASSWORD, "wbt_", "wbs_", "wbb_"];
     town.server.terminate(DEADLINE);
     for line in town.server.lines() {
         assert!(

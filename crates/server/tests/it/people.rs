@@ -23,8 +23,10 @@ pub(crate) struct Person {
     pub(crate) http: Client,
     pub(crate) base_url: String,
     pub(crate) email: String,
-    /// `name=value`, as a browser sends it back.
+    /// The session, `name=value`, as a browser sends it back.
     pub(crate) cookie: Option<String>,
+    /// What the browser is known by, in the same form.
+    pub(crate) mark: Option<String>,
 }
 
 impl Town {
@@ -82,6 +84,7 @@ impl Person {
             base_url: base_url.to_owned(),
             email: format!("{}@example.com", namespace()),
             cookie: None,
+            mark: None,
         }
     }
 
@@ -117,10 +120,12 @@ impl Person {
         let request = self
             .http
             .request(method, format!("{}{path}", self.base_url));
-        match &self.cookie {
-            Some(cookie) => request.header(header::COOKIE, cookie),
-            None => request,
+        let cookies = [&self.cookie, &self.mark].into_iter().flatten();
+        let cookies: Vec<&str> = cookies.map(String::as_str).collect();
+        if cookies.is_empty() {
+            return request;
         }
+        request.header(header::COOKIE, cookies.join("; "))
     }
 
     pub(crate) async fn get(&self, path: &str) -> Response {
@@ -164,14 +169,18 @@ impl Person {
         self.post("/v1/auth/login", &body).await
     }
 
-    /// Logs in and keeps the cookie; returns who the server says it is.
+    /// Logs in and keeps the cookies; returns who the server says it is.
     pub(crate) async fn log_in(&mut self, password: &str) -> Value {
         let answer = self.try_log_in(password).await;
-        let cookie = set_cookie(&answer);
-        let who = ok(answer).await;
-        let pair = cookie.split(';').next().expect("a pair");
-        self.cookie = Some(pair.to_owned());
-        who
+        self.keep_cookies(&answer);
+        ok(answer).await
+    }
+
+    /// Keeps the cookies of an answer that hands out a session, as a browser does.
+    pub(crate) fn keep_cookies(&mut self, answer: &Response) {
+        let cookie = set_cookie(answer);
+        self.cookie = cookie.split(';').next().map(str::to_owned);
+        self.mark = mark(answer);
     }
 
     /// Their id, and their organisation's.
@@ -210,6 +219,14 @@ impl Person {
 pub(crate) fn set_cookie(answer: &Response) -> String {
     let value = &answer.headers()[header::SET_COOKIE];
     value.to_str().expect("plain").to_owned()
+}
+
+/// What an answer has the browser known by, as the browser sends it back.
+pub(crate) fn mark(answer: &Response) -> Option<String> {
+    let cookies = answer.headers().get_all(header::SET_COOKIE).iter();
+    let mut pairs = cookies.filter_map(|value| value.to_str().ok()?.split(';').next());
+    let mark = pairs.find(|pair| pair.contains("watchbell_known="));
+    mark.map(str::to_owned)
 }
 
 /// Everything that a stranger could tell two answers apart by. What is new in every answer is left out:

@@ -19,10 +19,16 @@ fn attributes(cookie: &str) -> Vec<String> {
 async fn the_cookie_is_hidden_from_scripts_and_from_other_sites() {
     let town = Town::start();
     let ann = town.owner().await;
-    let cookie = set_cookie(&ann.try_log_in(PASSWORD).await);
+    let answer = ann.try_log_in(PASSWORD).await;
+    let cookie = set_cookie(&answer);
     assert!(cookie.starts_with("watchbell_session=wbs_"), "{cookie}");
     let expected = ["HttpOnly", "Max-Age=2592000", "Path=/", "SameSite=Lax"];
     assert_eq!(attributes(&cookie), expected);
+    let mut cookies = answer.headers().get_all(header::SET_COOKIE).iter();
+    let mark = cookies.nth(1).expect("a mark").to_str().expect("plain");
+    assert!(mark.starts_with("watchbell_known=wbb_"), "{mark}");
+    let expected = ["HttpOnly", "Max-Age=34560000", "Path=/", "SameSite=Lax"];
+    assert_eq!(attributes(mark), expected);
     let cleared = set_cookie(&ann.post("/v1/auth/logout", &json!({})).await);
     assert_eq!(
         attributes(&cleared),
