@@ -2,7 +2,7 @@
 
 use domain::{
     OrgId, SessionId, UserId,
-    account::{EmailAddress, change::What},
+    account::{EmailAddress, TokenHash, change::What},
 };
 use serde_json::json;
 
@@ -39,11 +39,12 @@ impl Store {
     }
 
     /// Changes the password of `hand` from one hash to another, and ends their other sessions and any link to choose one.
-    /// `false` if it is another by now.
+    /// This session goes on under another token: somebody may have a copy of the one before. `false` if the password is
+    /// another by now, or the session is over.
     pub async fn change_password(
         &self,
         hand: Hand,
-        session: SessionId,
+        (session, token_hash): (SessionId, &TokenHash),
         before: &str,
         after: &str,
     ) -> Result<bool, Error> {
@@ -72,6 +73,18 @@ impl Store {
             .bind(session.uuid())
             .execute(&mut *transaction)
             .await?;
+        let renewed = sqlx::query(
+            "UPDATE sessions SET token_hash = $4 WHERE org_id = $1 AND user_id = $2 AND id = $3",
+        )
+        .bind(hand.org.uuid())
+        .bind(hand.user.uuid())
+        .bind(session.uuid())
+        .bind(token_hash.as_str())
+        .execute(&mut *transaction)
+        .await?;
+        if renewed.rows_affected() == 0 {
+            return Ok(false);
+        }
         let details = json!({ "user_id": hand.user, "session_id": session });
         note(&mut transaction, hand, What::PasswordChanged, details).await?;
         transaction.commit().await?;

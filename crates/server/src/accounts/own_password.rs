@@ -5,21 +5,27 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use domain::{
-    account::{Password, password},
+    account::{Password, SecretToken, TokenKind, password},
     error_code::ErrorCode,
     fault::Fault,
 };
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{login::user_agent, refusals::Refusal, tell::tell};
+use super::{
+    login::{Cookies, cookies, user_agent},
+    refusals::Refusal,
+    tell::tell,
+};
 use crate::{
+    chance,
     edge::{
         Problem,
         caller::{Anybody, Member},
         client_address::ClientAddress,
+        known_browser::BrowserMark,
         problem::Refusals,
-        read::Json,
+        strict_json::FormJson,
     },
     planes::ControlPlane,
 };
@@ -36,12 +42,13 @@ pub struct PasswordChange {
 
 /// Changes one's own password, and ends one's other sessions.
 ///
-/// This session goes on, and so do API keys. That `current_password` was wrong is told in the trail, as a refused login is.
+/// This session goes on with another cookie, which the answer sets; API keys go on too. That `current_password` was wrong is
+/// told in the trail, as a refused login is.
 #[utoipa::path(
     post, path = "/v1/me/password", tag = "accounts", security(("session" = [])),
     request_body = PasswordChange,
     responses(
-        (status = 204, description = "Changed"),
+        (status = 204, description = "Changed", headers(("Set-Cookie" = String, description = "The session; and, by itself, the browser's mark"))),
         Refusals,
     ),
 )]
@@ -50,8 +57,8 @@ pub async fn change(
     member: Member<Anybody>,
     client: ClientAddress,
     headers: HeaderMap,
-    Json(change): Json<PasswordChange>,
-) -> Result<StatusCode, Problem> {
+    FormJson(change): FormJson<PasswordChange>,
+) -> Result<(StatusCode, Cookies), Problem> {
     let own = plane
         .store
         .own_password(member.org, member.user)
@@ -63,12 +70,11 @@ pub async fn change(
     // Nobody has a password that is longer.
     let is_right = given.chars().count() <= password::CHARS_MAX
         && plane.passwords.check(given, Some(&own.hash)).await?;
-    let now = plane.clock.now();
     if !is_right {
         plane.refusals.note(Refusal {
             org: member.org,
             user: member.user,
-            at: now,
+            at: plane.clock.now(),
             client_address: client.to_string(),
             user_agent: user_agent(&headers),
         });
@@ -78,14 +84,19 @@ pub async fn change(
     }
     let hash = plane.passwords.hash(chosen).await?;
     let hand = member.hand(plane.clock.now());
+    let token = SecretToken::new(TokenKind::Session, chance::bytes());
+    let token_hash = token.hash();
+    let session = (member.session, &token_hash);
     let changed = plane
         .store
-        .change_password(hand, member.session, &own.hash, &hash)
+        .change_password(hand, session, &own.hash, &hash)
         .await?;
     if !changed {
-        let detail = "The password was changed in this moment, from elsewhere.";
+        let detail =
+            "The password was changed, or this session ended, from elsewhere in this moment.";
         return Err(Problem::new(ErrorCode::Conflict, detail));
     }
     tell(&plane, member.org).await;
-    Ok(StatusCode::NO_CONTENT)
+    let mark = BrowserMark::new(&hash);
+    Ok((StatusCode::NO_CONTENT, cookies(&plane, &token, &mark)))
 }

@@ -46,7 +46,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for PolicyJson<T> {
     }
 }
 
-/// The same for forms that anybody may send: nobody's is long.
+/// The same for forms with a password, which most often anybody may send: nobody's is long.
 #[derive(Debug)]
 pub struct FormJson<T>(pub T);
 
