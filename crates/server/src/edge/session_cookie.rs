@@ -117,6 +117,23 @@ mod tests {
     }
 
     #[test]
+    fn the_mark_of_a_browser_stands_beside_the_session() {
+        let token = SecretToken::new(TokenKind::Session, [7; 32]);
+        let mark = BrowserMark::new("a hash");
+        let cookie = SessionCookie::new(false);
+        let set = [cookie.set_mark(&mark), cookie.set(&token, Duration::ZERO)];
+        let pairs = set.map(|value| {
+            let text = value.to_str().expect("plain").to_owned();
+            text.split(';').next().expect("a pair").to_owned()
+        });
+        let value = HeaderValue::try_from(pairs.join("; ")).expect("a header");
+        let headers: HeaderMap = [(header::COOKIE, value)].into_iter().collect();
+        assert_eq!(cookie.read(&headers), Some(token));
+        assert_eq!(cookie.read_mark(&headers), Some(mark));
+        assert_eq!(SessionCookie::new(true).read_mark(&headers), None);
+    }
+
+    #[test]
     fn what_is_not_exactly_a_token_is_none() {
         let token = SecretToken::new(TokenKind::Session, [7; 32]);
         let text = token.reveal();
