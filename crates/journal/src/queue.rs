@@ -94,7 +94,7 @@ impl Journal {
             let subject = subject(bundle[0].matched.org);
             let message = PublishMessage::build()
                 .message_id(format!("{name}{}", id(&bundle)))
-                .payload(Bytes::from(record::message_of(bundle)));
+                .payload(Bytes::from(record::message_of_jobs(bundle)));
             self.publish(&subject, message, APPEND_DEADLINE).await
         };
         stream::iter(bundles(jobs).into_iter().map(Ok))

@@ -40,10 +40,10 @@ const JOBS_V3: &[u8] = include_bytes!("../golden/jobs.v3.bin");
 const DEAD_LETTER_V3: &[u8] = include_bytes!("../golden/dead-letter.v3.bin");
 const EVENTS_V4: &[u8] = include_bytes!("../golden/events.v4.bin");
 const OUTCOMES_V4: &[u8] = include_bytes!("../golden/outcomes.v4.bin");
-const JOBS_V4: &[u8] = include_bytes!("../golden/jobs.v4.bin");
 const DEAD_LETTER_V4: &[u8] = include_bytes!("../golden/dead-letter.v4.bin");
 const ENDPOINT_V1: &[u8] = include_bytes!("../golden/endpoint.v1.json");
 const KEY_V1: &[u8] = include_bytes!("../golden/key.v1.json");
+const KEY_BOUND_V1: &[u8] = include_bytes!("../golden/key-bound.v1.json");
 const RULE_V1: &[u8] = include_bytes!("../golden/rule.v1.json");
 
 const EVENT_JSON: &str = r#"{"id":"evt_01jcq3k5m8e9ratvw2x4y6z8ab","received_at":"2026-11-15T09:30:00.125Z","event_type":"tool_call","agent_id":"agent-é","action":"files.delete","result":"denied"}"#;
@@ -345,13 +345,16 @@ fn what_is_written_today_is_version_4_to_the_byte_and_decodes() {
     let events = events(SOURCED_JSON);
     assert_eq!(message(events.iter().collect()), EVENTS_V4);
     assert_eq!(message(outcomes.iter().collect()), OUTCOMES_V4);
-    assert_eq!(record::message_of(&jobs()), JOBS_V4);
     assert_eq!(record::message(&dead_letter()), DEAD_LETTER_V4);
     assert_eq!(record::events(EVENTS_V4).expect("events"), events);
     assert_eq!(record::outcomes(OUTCOMES_V4).expect("outcomes"), outcomes);
-    assert_eq!(record::jobs(JOBS_V4).expect("jobs"), jobs());
     let dead = record::dead_letter(DEAD_LETTER_V4);
     assert_eq!(dead.expect("dead letter"), dead_letter());
+}
+
+#[test]
+fn deliveries_are_written_as_version_3_wrote_them_so_that_an_older_process_sends_them() {
+    assert_eq!(record::message_of_jobs(&jobs()), JOBS_V3);
 }
 
 #[test]
@@ -378,6 +381,14 @@ fn the_values_written_today_are_version_1_to_the_byte() {
             .as_bytes(),
         KEY_V1
     );
+    // Older versions neither wrote nor read whom a key speaks for.
+    let bound = KeyEntry {
+        agents: Agents::from(vec![String::from("billing-*")]),
+        ..key()
+    };
+    let written = Change::key_made(&hash, &bound).value.expect("a value");
+    assert_eq!(written.as_bytes(), KEY_BOUND_V1);
+    assert_eq!(read_key(KEY_BOUND_V1).expect("key"), Some(bound));
     assert_eq!(
         Change::rule_saved(&rule())
             .value

@@ -26,8 +26,12 @@ use crate::Error;
 
 /// The version written today. Version 1 knew neither thresholds nor what the matcher has judged; version 2
 /// knew no endpoints, no reasons, and less of an attempt. Version 3 is written alike, but who read it knew no
-/// `source` in the text of an event, and would take such an event for none.
+/// `source` in the text of an event, and would take such an event for none; nor may it go on from a judgement
+/// whose events it cannot read.
 pub const VERSION: u8 = 4;
+
+/// That of jobs: nobody who sends one reads its event, so those who know version 3 go on sending.
+const JOBS_VERSION: u8 = 3;
 
 /// One accepted audit event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -302,7 +306,19 @@ pub fn message<R: Serialize>(record: &R) -> Vec<u8> {
 
 /// One message of several records, however large.
 pub fn message_of<'r, R: Serialize + 'r>(records: impl IntoIterator<Item = &'r R>) -> Vec<u8> {
-    records.into_iter().fold(vec![VERSION], |message, record| {
+    versioned(VERSION, records)
+}
+
+/// One message of deliveries to be sent.
+pub fn message_of_jobs<'r>(jobs: impl IntoIterator<Item = &'r Job>) -> Vec<u8> {
+    versioned(JOBS_VERSION, jobs)
+}
+
+fn versioned<'r, R: Serialize + 'r>(
+    version: u8,
+    records: impl IntoIterator<Item = &'r R>,
+) -> Vec<u8> {
+    records.into_iter().fold(vec![version], |message, record| {
         postcard::to_io(record, message).expect("a record of plain fields always encodes")
     })
 }

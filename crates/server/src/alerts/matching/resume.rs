@@ -188,7 +188,11 @@ impl Matcher {
             async move {
                 let payload = self.journal.event_message(partition, message).await?;
                 let payload = payload.unwrap_or_default();
-                let events = record::events(&payload).unwrap_or_default();
+                let events = match record::events(&payload) {
+                    // For a matcher of that version: without its events what was decided would be lost.
+                    Err(error @ journal::Error::Newer { .. }) => return Err(error),
+                    events => events.unwrap_or_default(),
+                };
                 let is_wanted = |it: &EventRecord<'_>| wanted.contains(&(message, it.id));
                 let found = events.into_iter().filter(is_wanted);
                 let found = found.map(|it| (it.id, it.json.to_owned()));
