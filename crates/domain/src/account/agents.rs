@@ -17,6 +17,9 @@ const CHARS_MAX: usize = 128;
 pub struct Agents(Vec<String>);
 
 impl Agents {
+    /// Every agent there is.
+    pub const ALL: Self = Self(Vec::new());
+
     /// Everything that is wrong with what was given, by where it stands under `/agents`.
     pub fn parse(given: &[String]) -> Result<Self, Vec<Fault>> {
         if given.len() > AGENTS_MAX {

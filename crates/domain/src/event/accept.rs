@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     EventId, OrgId, Timestamp,
+    account::Agents,
     fault::{Fault, FaultCode},
     id::Tail,
 };
@@ -56,8 +57,7 @@ pub fn accept(
     stored: &mut String,
 ) -> Result<EventId, Fault> {
     let json = sent.json;
-    let inside = if sent.envelope.is_some() { DATA } else { "" };
-    let event = checked(json, arrival.source).map_err(|fault| fault.under(inside))?;
+    let event = checked(json, arrival.source).map_err(|fault| fault.under(sent.inside()))?;
     let occurred_at = occurred_at(&event, sent, arrival)?;
     let client_event_id = client_event_id(&event, sent, occurred_at.is_some())?;
     let id = match (&client_event_id, occurred_at) {
@@ -98,6 +98,30 @@ pub fn accept(
     Ok(id)
 }
 
+/// Refuses an event in the name of an agent that its sender does not speak for. What is no event passes, and
+/// [`accept`] says so.
+pub fn check_agent(sent: &Sent<'_>, agents: &Agents) -> Result<(), Fault> {
+    if agents.are_all() {
+        return Ok(());
+    }
+    let event = EventView::parse(sent.json).unwrap_or_default();
+    match event.text("agent_id") {
+        Some(agent) if !agents.include(&agent) => {
+            let agent: String = agent.chars().take(NAME_CHARS_MAX).collect();
+            let detail = format!("This API key is bound to agents, and `{agent}` is none of them.");
+            Err(Fault::invalid("/agent_id", detail).under(sent.inside()))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Sent<'_> {
+    /// Where in what was sent the event is.
+    fn inside(&self) -> &'static str {
+        if self.envelope.is_some() { DATA } else { "" }
+    }
+}
+
 /// Where an envelope keeps its event.
 const DATA: &str = "/data";
 /// What is written in front of an event that brings its own time and name.
@@ -120,12 +144,16 @@ fn checked(json: &str, source: Source) -> Result<EventView<'_>, Fault> {
     }
     let event = EventView::parse(json)?;
     check_fields(&event)?;
-    match (source, event.event_type.and_then(text)) {
-        (Source::Key(_), Some(event_type)) if RESERVED.contains(&event_type.as_ref()) => {
-            Err(reserved(&event_type))
-        }
-        _ => Ok(event),
+    let event_type = event.event_type.and_then(text).unwrap_or_default();
+    let is_reserved = RESERVED.contains(&event_type.as_ref());
+    debug_assert!(
+        is_reserved || source != Source::Server,
+        "anybody could send an event of the type `{event_type}`, which is our own"
+    );
+    if is_reserved && matches!(source, Source::Key(_)) {
+        return Err(reserved(&event_type));
     }
+    Ok(event)
 }
 
 /// A client that sent such an event would speak for the server.

@@ -32,7 +32,8 @@ use crate::{
 /// Shows a decision; of one that was escalated, how it stands.
 ///
 /// `decision` is `escalate` until somebody resolves it or its time is over, then `allow` or `deny`. On `allow`, ask
-/// again with `approval`. With `wait` the answer's body comes when the decision has ended, or after so many seconds.
+/// again with `approval`. With `wait` the answer's body comes when the decision has ended, or after so many seconds. A key
+/// that is bound to agents sees theirs only.
 #[utoipa::path(
     get, path = "/v1/runtime/decisions/{id}", tag = "decisions",
     security(("api_key" = ["decisions:write"]), ("session" = [])),
@@ -47,8 +48,10 @@ pub async fn show(
 ) -> Result<Response, Problem> {
     let Some(found) = plane.approvals.find(caller.org, id).await? else {
         let decision = past::decision(&plane, caller.org, id).await?;
+        caller.speaks_for(&decision.summary.agent_id)?;
         return Ok(Json(decision).into_response());
     };
+    caller.speaks_for(&found.approval.agent_id)?;
     let now = plane.clock.now();
     if patience.is_zero() || found.approval.status(now) != Status::Pending {
         return Ok(Json(DecisionDetail::new(found.approval, now)).into_response());

@@ -82,9 +82,13 @@ pub async fn one(
 ) -> Result<Response, Problem> {
     let slot = plane.approval_streams.take(caller.org)?;
     let (first, news) = match plane.approvals.find(caller.org, id).await? {
-        Some(found) => (frame(&plane, &found.approval), News::of(&plane, found)),
+        Some(found) => {
+            caller.speaks_for(&found.approval.agent_id)?;
+            (frame(&plane, &found.approval), News::of(&plane, found))
+        }
         None => {
             let decision = past::decision(&plane, caller.org, id).await?;
+            caller.speaks_for(&decision.summary.agent_id)?;
             (written(&decision.summary), News::Ended)
         }
     };

@@ -9,7 +9,7 @@ use axum::{
 };
 use domain::{
     OrgId, SessionId, Timestamp, UserId,
-    account::{Role, Scope},
+    account::{Agents, Role, Scope},
     error_code::ErrorCode,
     event::Source,
 };
@@ -88,20 +88,27 @@ impl<P: Permission> Caller<P> {
         }
     }
 
-    /// Refuses what is said or asked in the name of an agent that the key does not speak for.
-    pub fn speaks_for(&self, agent: &str) -> Result<(), Problem> {
+    /// The agents that it speaks for. People are bound to none.
+    pub fn agents(&self) -> &Agents {
+        static ALL: Agents = Agents::ALL;
         match &self.identity {
-            Identity::Key(key) if !key.agents.include(agent) => {
-                let agent: String = agent.chars().take(AGENT_CHARS_SHOWN).collect();
-                let detail = format!(
-                    "This API key is bound to the agents {}, and `{agent}` is none of them. Use that agent's own \
-                     key, or one that is bound to it.",
-                    key.agents
-                );
-                Err(Problem::new(ErrorCode::Forbidden, detail))
-            }
-            _ => Ok(()),
+            Identity::Key(key) => &key.agents,
+            Identity::Session(_) => &ALL,
         }
+    }
+
+    /// Refuses what is asked in the name of an agent that the key does not speak for.
+    pub fn speaks_for(&self, agent: &str) -> Result<(), Problem> {
+        let agents = self.agents();
+        if agents.include(agent) {
+            return Ok(());
+        }
+        let agent: String = agent.chars().take(AGENT_CHARS_SHOWN).collect();
+        let detail = format!(
+            "This API key is bound to the agents {agents}, and `{agent}` is none of them. Use that agent's own \
+             key, or one that is bound to it."
+        );
+        Err(Problem::new(ErrorCode::Forbidden, detail))
     }
 }
 

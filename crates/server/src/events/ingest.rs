@@ -8,9 +8,10 @@ use axum::{
 };
 use domain::{
     EventId, Timestamp,
+    account::Agents,
     batch::{self, Batch},
     error_code::ErrorCode,
-    event::{EventView, accept::Arrival},
+    event::accept::{Arrival, check_agent},
     fault::Fault,
     idempotency::{RequestName, fingerprint},
 };
@@ -24,7 +25,6 @@ use crate::{
         caller::EventsWrite,
         events_body::EventsBody,
         idempotency_key::{IdempotencyKey, REPLAYED},
-        identity::Identity,
         problem::{FaultBody, ProblemBody},
     },
     events::{
@@ -103,8 +103,9 @@ pub async fn ingest(
     body: EventsBody,
 ) -> Result<Response, Problem> {
     let name = key.name(&caller)?;
-    let batch = batch::parse(body.form, &body.bytes).map_err(|reason| unreadable(&reason))?;
-    check_agents(&caller, &batch)?;
+    let batch = batch::parse(body.form, &body.bytes);
+    let mut batch = batch.map_err(|reason| unreadable(&reason))?;
+    reject_foreign(caller.agents(), &mut batch);
     let arrival = Arrival {
         org: caller.org,
         source: caller.source(),
@@ -174,19 +175,15 @@ async fn judge_named(
     }
 }
 
-/// Refuses the whole batch if the key does not speak for an agent in it. Most speak for all, and nothing is looked at.
-fn check_agents(caller: &Caller<EventsWrite>, batch: &Batch<'_>) -> Result<(), Problem> {
-    if matches!(&caller.identity, Identity::Key(key) if key.agents.are_all()) {
-        return Ok(());
-    }
-    for sent in batch.events.iter().flatten() {
-        // What is no event is told so below.
-        let view = EventView::parse(sent.json).unwrap_or_default();
-        if let Some(agent) = view.text("agent_id") {
-            caller.speaks_for(&agent)?;
+/// Rejects the events of agents that the key does not speak for, and no others: what one agent says must not keep
+/// the rest of its batch out of the trail.
+fn reject_foreign(agents: &Agents, batch: &mut Batch<'_>) {
+    for event in &mut batch.events {
+        let sent = event.as_ref().ok();
+        if let Some(fault) = sent.and_then(|sent| check_agent(sent, agents).err()) {
+            *event = Err(fault);
         }
     }
-    Ok(())
 }
 
 fn unreadable(reason: &batch::Unreadable) -> Problem {

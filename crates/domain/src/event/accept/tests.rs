@@ -192,6 +192,37 @@ fn only_the_server_writes_events_of_its_own_types() {
 }
 
 #[test]
+fn an_event_in_the_name_of_another_agent_is_pointed_at() {
+    let bound = Agents::from(vec![String::from("a"), String::from("b-*")]);
+    let refused = |agent: &str, envelope: Option<Envelope<'_>>| {
+        let json = with("").replacen(r#""a""#, agent, 1);
+        let sent = Sent {
+            json: &json,
+            envelope,
+        };
+        assert_eq!(check_agent(&sent, &Agents::ALL), Ok(()));
+        check_agent(&sent, &bound).err().map(|fault| fault.pointer)
+    };
+    for (agent, pointer) in [
+        (r#""a""#, None),
+        (r#""b-1""#, None),
+        (r#""c""#, Some("/agent_id")),
+        (r#""\u0063""#, Some("/agent_id")),
+        // No event: that is another fault.
+        ("7", None),
+        (r#""c","agent_id":"a""#, None),
+    ] {
+        assert_eq!(refused(agent, None).as_deref(), pointer, "{agent}");
+    }
+    let envelope = Envelope {
+        time: None,
+        name: String::from("x"),
+    };
+    let pointer = refused(r#""c""#, Some(envelope));
+    assert_eq!(pointer.as_deref(), Some("/data/agent_id"));
+}
+
+#[test]
 fn an_event_the_client_named_gets_the_same_id_every_time_from_them_as_it_was() {
     let json = with(r#","client_event_id":"x","occurred_at":"2025-11-15T00:00:00Z""#);
     let id = judge(&json).expect("valid").id;
