@@ -5,7 +5,10 @@
 //! minute in which one of the wanted values was not counted needs no look. Three logins among ten million
 //! events are found at once.
 
-use domain::{Day, EventId, OrgId, event::Filter};
+use domain::{
+    Day, EventId, OrgId,
+    event::{Filter, Source, reserved::RESERVED, source::SourcePattern},
+};
 use sqlx::{PgConnection, Postgres, QueryBuilder};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -193,6 +196,15 @@ fn conditions(filter: &Filter) -> Vec<Condition> {
             field: "action",
             values,
             starts,
+        });
+    }
+    // Who wrote an event is not counted; but what the server writes is of a type of its own.
+    let is_of_the_server = filter.source == [SourcePattern::Is(Source::Server)];
+    if is_of_the_server && filter.event_type.is_empty() {
+        conditions.push(Condition {
+            field: "event_type",
+            values: RESERVED.map(str::to_owned).to_vec(),
+            starts: Vec::new(),
         });
     }
     conditions

@@ -115,7 +115,7 @@ async fn every_filter_is_found_by_its_index_and_reads_no_more_than_it_may() {
         .iter()
         .map(|agent| ("agent_id", agent.as_str()))
         .collect();
-    let cases: [(&[(&str, &str)], &str); 18] = [
+    let cases: [(&[(&str, &str)], &str); 20] = [
         (&[], "pkey"),
         (&[("event_type", "login")], "pkey"),
         (&[("result", "success")], "pkey"),
@@ -127,6 +127,11 @@ async fn every_filter_is_found_by_its_index_and_reads_no_more_than_it_may() {
         ),
         (&[("action", "payments.*")], "pkey"),
         (&[("q", "nothing like it")], "pkey"),
+        (&[("source", "server")], "pkey"),
+        (
+            &[("source", "server"), ("agent_id", "ag-7")],
+            "org_id_agent_id_id_idx",
+        ),
         (&[("agent_id", "ag-7")], "org_id_agent_id_id_idx"),
         (&[("agent_id", "nobody")], "org_id_agent_id_id_idx"),
         (
