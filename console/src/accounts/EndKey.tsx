@@ -34,8 +34,8 @@ export function RotateKey({ old, close, onMade }: RotateKeyProps) {
         }
       >
         <Text size="sm">
-          Makes a new key with the same name, scopes and end. The old one goes on for a while, so that agents
-          can be changed over one by one. A key is rotated once; after that its successor is.
+          Makes a new key with the same name, scopes, agents and end. The old one goes on for a while, so that
+          agents can be changed over one by one. A key is rotated once; after that its successor is.
         </Text>
         <NativeSelect
           label="How long the old key works"

@@ -108,13 +108,21 @@ function KeyRow({ of: key, state }: { of: Key; state: ReturnType<typeof stateOf>
         </Stack>
       </Table.Td>
       <Table.Td data-label="May">
-        <Group gap={4} maw={320}>
-          {scopesInWords(key.scopes).map((scope) => (
-            <Mark key={scope} word="info">
-              {scope}
-            </Mark>
-          ))}
-        </Group>
+        <Stack gap={4} maw={320}>
+          <Group gap={4}>
+            {scopesInWords(key.scopes).map((scope) => (
+              <Mark key={scope} word="info">
+                {scope}
+              </Mark>
+            ))}
+          </Group>
+          {/* A node from before keys were bound says nothing of it. */}
+          {key.agents?.length > 0 && (
+            <Text size="xs" className="quiet" style={{ overflowWrap: "anywhere" }}>
+              as {key.agents.join(", ")} only
+            </Text>
+          )}
+        </Stack>
       </Table.Td>
       <Table.Td data-label="Made">
         <Stack gap={0}>

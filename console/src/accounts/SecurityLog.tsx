@@ -5,6 +5,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useAddress } from "../address";
 import { answer, api } from "../api/client";
+import { Problem } from "../api/problem";
 import { Answered, Empty } from "../parts/Answered";
 import { Id } from "../parts/Copy";
 import { Facts } from "../parts/Facts";
@@ -17,7 +18,7 @@ import { To } from "../parts/To";
 import { When } from "../parts/When";
 import { one } from "../search";
 import { DeedList, Told } from "./DeedList";
-import { KINDS, type OwnEvent, placeOf } from "./deeds";
+import { isOwn, KINDS, type OwnEvent, placeOf } from "./deeds";
 
 /** Little happens to an organisation, so it looks far back. */
 const USUAL = "30d";
@@ -132,15 +133,19 @@ function options(of: Record<string, string>) {
   return Object.entries(of).map(([value, label]) => ({ value, label }));
 }
 
-/** The whole event; one that is not in the list, as after following a link, is asked for. */
+/** The whole event; one that is not in the list is asked for: a link may lead to anything. */
 function Detail({ id, known }: { id: string; known: OwnEvent | undefined }) {
   const asked = useQuery({
-    queryKey: ["event", id],
-    queryFn: () => answer(api.GET("/v1/audit/events/{id}", { params: { path: { id } } })),
+    queryKey: ["deed", id],
+    queryFn: async () => {
+      const event = await answer(api.GET("/v1/audit/events/{id}", { params: { path: { id } } }));
+      if (!isOwn(event)) throw new Problem(404, { detail: "The security log has no such event." });
+      return event as unknown as OwnEvent;
+    },
     enabled: known === undefined,
   });
   if (known === undefined) {
-    return <Answered query={asked}>{(event) => <Whole event={event as unknown as OwnEvent} />}</Answered>;
+    return <Answered query={asked}>{(event) => <Whole event={event} />}</Answered>;
   }
   return <Whole event={known} />;
 }

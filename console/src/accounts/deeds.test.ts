@@ -1,6 +1,6 @@
 // What somebody did, told in a sentence.
 import { expect, test } from "vitest";
-import { deedOf, type OwnEvent, placeOf } from "./deeds";
+import { deedOf, isOwn, type OwnEvent, placeOf } from "./deeds";
 
 function event(action: string, metadata: Record<string, unknown> = {}, result = "success"): OwnEvent {
   return { id: "evt_1", event_type: "x", agent_id: "usr_1", occurred_at: "", action, result, metadata };
@@ -41,4 +41,12 @@ test("where it was done from is told as far as it is known", () => {
   );
   expect(placeOf(event("session.start", { client_address: "10.0.0.7" }))).toBe("10.0.0.7");
   expect(placeOf(event("session.start"))).toBeUndefined();
+});
+
+test("only what the server wrote, of a kind that the log knows, is its own", () => {
+  expect(isOwn({ event_type: "login", source: "server" })).toBe(true);
+  expect(isOwn({ event_type: "login" })).toBe(true);
+  expect(isOwn({ event_type: "login", source: "key_1" })).toBe(false);
+  expect(isOwn({ event_type: "tool_call", source: "server" })).toBe(false);
+  expect(isOwn({ event_type: "constructor", source: "server" })).toBe(false);
 });

@@ -23,6 +23,11 @@ export const KINDS: Record<string, string> = {
   export: "Exports",
 };
 
+/** Whether an event belongs into the log: of a kind that it knows, and ours. Older ones do not say who wrote them. */
+export function isOwn({ event_type, source }: { event_type: string; source?: string | null }): boolean {
+  return Object.hasOwn(KINDS, event_type) && (source ?? "server") === "server";
+}
+
 interface Deed {
   /** What was done, with its name: follows who did it. */
   did: string;
