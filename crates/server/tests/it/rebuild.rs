@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use testkit::Received;
+use testkit::{Received, Receiver};
 
-use crate::deployment::{Customer, DEADLINE, Deployment, SECRET, event, ok};
+use crate::deployment::{Customer, DEADLINE, Deployment, Running, SECRET, event, ok};
+use crate::load::named_event;
 use crate::secrets::{Office, SEALING_KEY, is_signed};
 
 /// The attempts of a delivery, each as it is rebuilt.
@@ -197,4 +198,30 @@ async fn an_attempt_of_another_delivery_or_organisation_is_not_found() {
     }
     let other = Office::open(&base_url).await;
     assert_eq!(other.customer.get(&right).await.status(), 404);
+}
+
+#[tokio::test]
+async fn that_an_event_alerted_when_it_was_sent_again_is_not_told_as_a_change_alone() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let receiver = Receiver::start().expect("a receiver");
+    let watch = async |agent: &str| {
+        let pattern = json!({"agent_id": [agent]});
+        customer.rule(pattern, &receiver.url()).await;
+    };
+    watch("behind").await;
+    let named = named_event("agent-1", "call-1");
+    customer.ingest(&named).await;
+    // Judged in this order: nobody wanted the first.
+    customer.ingest(&event("behind")).await;
+    receiver.wait_for(1, DEADLINE).await;
+    watch("agent-1").await;
+    customer.ingest(&named).await;
+    let received = receiver.wait_for(2, DEADLINE).await;
+    assert_eq!(received[1].json()["event"]["agent_id"], "agent-1");
+    let id = received[1].delivery_id().expect("an id");
+    customer.delivery_in_state(id, "delivered").await;
+    let one = &rebuilt(customer, id).await[0];
+    assert_eq!(one["proven"], false, "it was received at another time");
+    assert!(notes(one).contains("sent again"), "{one}");
 }

@@ -210,6 +210,11 @@ fn what_is_wrong(delivery: &Delivery, event: Option<&str>, proven: bool) -> Opti
             "The event of a test delivery need not be in the trail, and this one is not."
         }
         (None, _) => "The event is not in the trail any more: it is older than events are kept.",
+        (Some(_), _) if !proven && delivery.event.is_derived() => {
+            "The body that follows from the records is not the one that was sent: the event, the delivery or the \
+             attempt was changed in the database; or the event was sent again, alerted then, and the trail has it \
+             as it first came. It is not signed."
+        }
         (Some(_), _) if !proven => {
             "The body that follows from the records is not the one that was sent: the event, the delivery or the \
              attempt was changed in the database. It is not signed."
