@@ -101,7 +101,7 @@ impl Asked {
             action: actions[0].clone(),
             resource: resource.uid,
             context,
-            commands: Commands::of_context(&question.context),
+            commands: Commands::of_question(question),
             parties,
             actions,
             entities,

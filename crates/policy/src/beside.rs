@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 
 use crate::{
     asked::Asked,
-    cost::names,
     declared::{Declared, Sees},
     fit,
     payload::SEEN_BYTES_MAX,
@@ -25,7 +24,7 @@ pub(crate) const PAYLOAD: &str = "payload";
 /// The server's clock.
 const NOW: &str = "now";
 /// The shell commands that the question tells of.
-const COMMAND: &str = "command";
+pub(crate) const COMMAND: &str = "command";
 
 /// What is beside a question.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,30 +32,6 @@ pub(crate) struct Beside<'p> {
     /// `None`: there is no clock, as in a test that names no time.
     pub now: Option<Timestamp>,
     pub payload: Option<&'p Value>,
-}
-
-/// What of that policies look at, as far as their texts tell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Looks {
-    pub payload: bool,
-    /// At the commands of the question, which may be in the payload.
-    pub command: bool,
-}
-
-impl Looks {
-    pub(crate) fn of_policy(text: &str) -> Self {
-        Self {
-            payload: names(text, PAYLOAD),
-            command: names(text, SERVER) && names(text, COMMAND),
-        }
-    }
-
-    pub(crate) fn and(self, other: Self) -> Self {
-        Self {
-            payload: self.payload || other.payload,
-            command: self.command || other.command,
-        }
-    }
 }
 
 /// Members of a context that are not the asker's to say. The pointers are those of a question.

@@ -14,9 +14,10 @@ use serde_json::Value;
 use crate::{
     annotations::Annotations,
     asked::Asked,
-    beside::{Beside, Looks},
+    beside::Beside,
     cost::COST_MAX,
     declared::Sees,
+    looks::Looks,
     obligation,
     set::PolicySet,
     verdict::{Decided, Effect, Failed, TOLD_MAX, Verdict, shorten},
@@ -53,11 +54,16 @@ impl PolicySet {
         actions.map_or(0, |actions| self.slices.cost(&asked.principal, actions))
     }
 
-    /// What the policies that this question meets look at beside it.
+    /// What the answer to this question depends on beside it. With a schema that is all that is declared, whatever policies
+    /// look at: a question that does not fit is denied.
     pub fn look_at(&self, asked: &Asked) -> Looks {
-        let actions = self.actions_of(asked);
-        let look = |actions| self.slices.look_at(&asked.principal, actions);
-        actions.map(look).unwrap_or_default()
+        match &self.vocabulary {
+            None => self.slices.look_at(&asked.principal, &asked.actions),
+            Some(known) => {
+                let action = known.actions.get(&asked.action);
+                action.map(|action| action.sees.looks()).unwrap_or_default()
+            }
+        }
     }
 
     /// The action and the groups that it is in; `None` if the question is refused before any policy is asked.

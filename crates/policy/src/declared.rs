@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Map, Value};
 
 use crate::{
-    beside::{PAYLOAD, SERVER},
+    beside::{COMMAND, PAYLOAD, SERVER},
+    looks::Looks,
     vocabulary::TYPES_DEPTH_MAX,
 };
 
@@ -32,19 +33,27 @@ impl Sees {
         payload: Some(Declared::Whole),
     };
 
-    /// What a schema, in Cedar's JSON, declares for each of its actions.
+    /// What a schema, in Cedar's JSON, declares for each of its actions. Those within a namespace are not asked about.
     pub fn of_schema(schema: &Value) -> HashMap<String, Self> {
         let types = Types::new(schema);
-        let namespaces = schema.as_object().into_iter().flat_map(Map::values);
-        let actions = namespaces.filter_map(|namespace| namespace.get("actions")?.as_object());
+        let bare = schema.get("").and_then(|bare| bare.get("actions"));
+        let actions = bare.and_then(Value::as_object).into_iter().flatten();
         actions
-            .flatten()
             .map(|(name, action)| {
                 let context = action.pointer("/appliesTo/context");
                 let context = context.map(|context| types.declared(context, 0));
                 (name.clone(), Self::of_context(context))
             })
             .collect()
+    }
+
+    /// What is declared, as far as it may not be on record.
+    pub fn looks(&self) -> Looks {
+        let server = self.server.as_ref();
+        Looks {
+            payload: self.payload.is_some(),
+            command: server.is_some_and(|server| server.has(COMMAND)),
+        }
     }
 
     fn of_context(context: Option<Declared>) -> Self {
@@ -146,12 +155,15 @@ mod tests {
                context: { note?: String, server: { now: datetime }, payload: { total: Money, lines: Set<Money> } }
              };
              action look appliesTo { principal: Agent, resource: Resource, context: { note?: String } };
-             action rest appliesTo { principal: Agent, resource: Resource };",
+             action rest appliesTo { principal: Agent, resource: Resource };
+             namespace Other { action pay, rest appliesTo { principal: Agent, resource: Resource, context: { payload: Long } }; }",
         );
         assert_eq!(seen["look"], Sees::default());
         assert_eq!(seen["rest"], Sees::default());
         let server = seen["pay"].server.as_ref().expect("declared");
         assert!(server.has("now") && !server.has("command"));
+        let (payload, command) = (true, false);
+        assert_eq!(seen["pay"].looks(), Looks { payload, command });
         let payload = seen["pay"].payload.as_ref().expect("declared");
         let sent = json!({
             "total": {"amount": 5, "secret": 1}, "lines": [{"amount": 1, "x": 2}], "card": "4111",

@@ -18,6 +18,7 @@ pub mod diff;
 pub mod digest;
 pub mod fit;
 pub mod flips;
+mod looks;
 pub mod obligation;
 pub mod payload;
 pub mod question;
@@ -31,8 +32,8 @@ pub mod verdict;
 mod vocabulary;
 
 pub use asked::Asked;
-pub use beside::Looks;
 pub use cost::COST_MAX;
+pub use looks::Looks;
 pub use question::{Party, Question};
 pub use set::{ENGINE, PolicySet};
 pub use verdict::{Decided, Determining, Effect, Failed, Verdict};

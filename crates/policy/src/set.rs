@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     annotations::Annotations,
-    beside::Looks,
     bounds, cost,
+    looks::Looks,
     slice::{ACTIONS_MAX, Slices, actions_named, is_unsliceable},
     vocabulary::{self, Declaration, Vocabulary},
 };

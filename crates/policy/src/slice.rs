@@ -14,7 +14,7 @@ use cedar_policy::{
     Request, Response,
 };
 
-use crate::{asked::action_and_groups, beside::Looks, set::Named, vocabulary::Vocabulary};
+use crate::{asked::action_and_groups, looks::Looks, set::Named, vocabulary::Vocabulary};
 
 /// How many actions the scopes of a set may name together; each is a place where a policy is filed, and
 /// takes about a kilobyte.

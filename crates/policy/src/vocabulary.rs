@@ -44,7 +44,7 @@ pub(crate) struct InGroups {
 
 impl Vocabulary {
     pub fn new(declaration: Declaration) -> Result<Self, Vec<Fault>> {
-        let Declaration { schema, mut sees } = declaration;
+        let Declaration { schema, sees } = declaration;
         let entities = schema.action_entities().map_err(|error| {
             let detail = format!("The actions are not in order: {error}.");
             vec![Fault::invalid("/schema", detail)]
@@ -54,7 +54,8 @@ impl Vocabulary {
             let groups = entities.ancestors(&uid).into_iter().flatten().cloned();
             let in_groups = InGroups {
                 entity: entity.clone(),
-                sees: sees.remove(uid.id().unescaped()).unwrap_or_default(),
+                // One within a namespace may have the same name.
+                sees: sees.get(uid.id().unescaped()).cloned().unwrap_or_default(),
                 names: std::iter::once(uid.clone()).chain(groups).collect(),
             };
             (uid, in_groups)

@@ -131,4 +131,12 @@ fn what_policies_look_at_beside_a_question_is_known_for_each() {
         let looks = Looks { payload, command };
         assert_eq!(set.look_at(&asked), looks, "{action}");
     }
+    // Whether a question fits a schema is up to all that is declared, whatever policies look at.
+    let schema = r#"entity Agent, Resource;
+        action "files.read" appliesTo { principal: Agent, resource: Resource, context: { payload?: { amount: Long } } };"#;
+    let all = r#"@id("a") permit (principal, action, resource);"#;
+    let set = PolicySet::read(all, Some(schema)).expect("policies");
+    let asked = Asked::new(&question(json!({}))).expect("a question");
+    let (payload, command) = (true, false);
+    assert_eq!(set.look_at(&asked), Looks { payload, command });
 }
