@@ -210,11 +210,14 @@ impl Said<'_> {
                     reason: format!("{} Nobody is asked to approve it.", permitted.reason),
                     ..permitted
                 },
-                _ => Decided::by(
-                    Verdict::Escalate,
-                    &asking,
-                    "A policy asks for a person's approval.",
-                ),
+                _ => Decided {
+                    if_approved: permitted.modified_payload,
+                    ..Decided::by(
+                        Verdict::Escalate,
+                        &asking,
+                        "A policy asks for a person's approval.",
+                    )
+                },
             }
         };
         decided.errors_left_out = self.failed.len().saturating_sub(TOLD_MAX);

@@ -13,10 +13,15 @@ pub const SEEN_BYTES_MAX: usize = 4 * 1024;
 
 /// How many bytes of it policies see, at the most.
 pub(crate) fn seen_bytes(payload: &Value) -> usize {
-    let mut left = Left(SEEN_BYTES_MAX);
-    match serde_json::to_writer(&mut left, payload) {
-        Ok(()) => SEEN_BYTES_MAX - left.0,
-        Err(_) => SEEN_BYTES_MAX,
+    bytes_up_to(payload, SEEN_BYTES_MAX)
+}
+
+/// How many bytes a value has as JSON, counted up to so many.
+pub fn bytes_up_to(value: &Value, most: usize) -> usize {
+    let mut left = Left(most);
+    match serde_json::to_writer(&mut left, value) {
+        Ok(()) => most - left.0,
+        Err(_) => most,
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Decided {
     pub errors_left_out: usize,
     /// Of `modify`: the payload as it may be used.
     pub modified_payload: Option<Value>,
+    /// Of `escalate`: the same, if a person approves it and policies oblige to a change.
+    pub if_approved: Option<Value>,
 }
 
 /// A policy that decided.
@@ -106,6 +108,7 @@ impl Decided {
             errors: Vec::new(),
             errors_left_out: 0,
             modified_payload: None,
+            if_approved: None,
         }
     }
 }

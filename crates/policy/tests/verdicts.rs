@@ -232,8 +232,10 @@ fn a_permit_may_oblige_to_a_change() {
         (decided.verdict, decided.modified_payload),
         (Verdict::Escalate, None)
     );
+    assert_eq!(decided.if_approved, Some(json!({"text": "hello"})));
     let decided = case(&[REDACT, ASK]).payload(payload).approved().decide();
     assert_eq!(decided.verdict, Verdict::Modify);
+    assert_eq!(decided.if_approved, None);
 }
 
 #[test]

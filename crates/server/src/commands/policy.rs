@@ -121,6 +121,8 @@ struct Tally {
     older: u64,
     /// Decisions whose policies look at the payload, which is not recorded.
     of_payloads: u64,
+    /// Denials without asking the policies, because too many others were asked.
+    busy: u64,
     /// Decisions whose version was not given.
     missing: u64,
     missing_versions: BTreeSet<(u32, String)>,
@@ -207,6 +209,10 @@ impl Tally {
                 self.older += 1;
                 return;
             }
+            Err(NotADecision::NotAsked) => {
+                self.busy += 1;
+                return;
+            }
             Err(reason) => return self.leave_out(id, reason),
         };
         let id = decision.decision_id();
@@ -265,6 +271,12 @@ impl Tally {
             say(format_args!(
                 "{} decisions are by policies that look at the payload; it is not on record, so they cannot be checked.",
                 self.of_payloads
+            ));
+        }
+        if self.busy > 0 {
+            say(format_args!(
+                "{} decisions were denied without asking the policies, because too many others were asked.",
+                self.busy
             ));
         }
         ensure!(

@@ -12,6 +12,7 @@ use domain::{
 };
 use journal::frames::Frames;
 use policy::{Decided, Verdict};
+use serde_json::Value;
 use tokio::{task::block_in_place, time::timeout_at};
 
 use super::{
@@ -75,6 +76,8 @@ pub struct Answer {
     pub expires_at: Option<Timestamp>,
     /// How long it waited for a turn.
     pub waited: Duration,
+    /// The policies were not asked, because too many others were.
+    pub is_busy: bool,
     /// It may not be on record.
     pub is_fallback: bool,
     pub took: Duration,
@@ -128,6 +131,27 @@ pub async fn answer_all(
     asks: &[Ask],
     goes_on: impl Fn(Verdict) -> bool,
 ) -> Result<Vec<Answer>, Unanswered> {
+    answer_each(plane, asker, asks, goes_on, false).await
+}
+
+/// Answers questions that are all about one call, up to the first that is denied: then nobody is asked about the others,
+/// because the call is over.
+pub async fn answer_call(
+    plane: &DataPlane,
+    asker: Asker,
+    asks: &[Ask],
+) -> Result<Vec<Answer>, Unanswered> {
+    let goes_on = |verdict: Verdict| verdict != Verdict::Deny;
+    answer_each(plane, asker, asks, goes_on, true).await
+}
+
+async fn answer_each(
+    plane: &DataPlane,
+    asker: Asker,
+    asks: &[Ask],
+    goes_on: impl Fn(Verdict) -> bool,
+    is_one_call: bool,
+) -> Result<Vec<Answer>, Unanswered> {
     let started = Instant::now();
     let org = asker.org;
     let guarded = plane.guards.of(org).await?;
@@ -151,8 +175,8 @@ pub async fn answer_all(
         org,
         until: tokio::time::Instant::now() + DEAR_PATIENCE,
     };
-    let mut frames = Frames::default();
     let mut answers: Vec<Answer> = Vec::new();
+    let mut tails = Vec::new();
     let mut asked = started;
     for ask in asks {
         if !answers.is_empty() {
@@ -165,17 +189,27 @@ pub async fn answer_all(
         let mut answer = evaluated(&turns, &guarded, ask, decision_id, false).await;
         patience = patience.after(&answer);
         if answer.verdict == Verdict::Escalate {
-            answer = escalate::settled(&turns, asker, &guarded, patience, ask, answer).await?;
+            let settling = escalate::settled(&turns, asker, &guarded, &mut patience, ask, answer);
+            answer = settling.await?;
         }
-        // The event's id is the decision's, so that one is found by the other.
-        let tail = Tail::Random(random);
-        let event = Recorded::new(ask, &answer, asked.elapsed());
-        own::write(&mut frames, tail, &arrival, &event).map_err(Unanswered::Unrecordable)?;
+        answer.took = asked.elapsed();
         let goes_on = goes_on(answer.verdict);
         answers.push(answer);
+        // The event's id is the decision's, so that one is found by the other.
+        tails.push(Tail::Random(random));
         if !goes_on {
             break;
         }
+    }
+    if is_one_call && answers.iter().any(Answer::is_no) {
+        let unasked = answers.into_iter();
+        let unasked = unasked.map(|answer| escalate::unless_in_vain(plane, asker, answer));
+        answers = unasked.collect();
+    }
+    let mut frames = Frames::default();
+    for ((ask, answer), tail) in asks.iter().zip(&answers).zip(tails) {
+        let event = Recorded::new(ask, answer, answer.took);
+        own::write(&mut frames, tail, &arrival, &event).map_err(Unanswered::Unrecordable)?;
     }
     let recorded = patience.wait_for(plane.events.append_events(org, frames));
     let is_recorded = recorded.await?.is_some();
@@ -227,7 +261,10 @@ pub(super) async fn evaluated(
                     (Decided::allow(NOT_OBEYED), Some(shadow))
                 }
             };
-            Answer::new(guarded, decision_id, decided, shadow)
+            Answer {
+                is_busy: true,
+                ..Answer::new(guarded, decision_id, decided, shadow)
+            }
         }
     };
     Answer { waited, ..answer }
@@ -247,8 +284,9 @@ fn is_dear(guarded: &Guarded, ask: &Ask) -> bool {
     let policies = policies.map(|version| &version.policies);
     let is_dear = |cost: usize| cost * ask.seen_bytes > DEAR_STEPS;
     // What the dearest question costs is known; few versions are so dear that this one must be looked at.
-    is_dear(policies.clone().map(|policies| policies.cost()).sum())
-        && is_dear(policies.map(|policies| policies.cost_of(ask.asked())).sum())
+    ask.is_large
+        || is_dear(policies.clone().map(|policies| policies.cost()).sum())
+            && is_dear(policies.map(|policies| policies.cost_of(ask.asked())).sum())
 }
 
 fn evaluate(guarded: &Guarded, ask: &Ask, decision_id: DecisionId, is_approved: bool) -> Answer {
@@ -295,13 +333,30 @@ impl Answer {
             expires_at: None,
             is_fallback: false,
             waited: Duration::ZERO,
+            is_busy: false,
             took: Duration::ZERO,
         }
     }
 
-    /// Whether the policies were not asked, because too many others were.
-    pub(super) fn is_busy(&self) -> bool {
-        self.decided.reason == TOO_BUSY
+    pub fn is_no(&self) -> bool {
+        self.verdict == Verdict::Deny
+    }
+
+    /// What is to be sent instead, now or if a person approves it.
+    pub fn changed_payload(&self) -> Option<&Value> {
+        let Decided {
+            modified_payload,
+            if_approved,
+            ..
+        } = &self.decided;
+        modified_payload.as_ref().or(if_approved.as_ref())
+    }
+
+    /// The same, taken out of it.
+    pub fn take_changed_payload(&mut self) -> Option<Value> {
+        let decided = &mut self.decided;
+        let now = decided.modified_payload.take();
+        now.or_else(|| decided.if_approved.take())
     }
 }
 

@@ -1,12 +1,12 @@
 //! What is asked, whichever door it came through.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use domain::{
     DecisionId, KeyId, OrgId,
     fault::{Fault, FaultCode},
 };
-use policy::{Asked, Question};
+use policy::{Asked, Question, payload::bytes_up_to};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -17,6 +17,9 @@ use crate::edge::{Caller, caller::DecisionsWrite, identity::Identity};
 /// we say of it, because what was decided is on record whatever it was.
 pub const QUESTION_BYTES_MAX: usize = 11 * 1024;
 
+/// From here on it takes long to look at what is sent, whatever policies ask: some milliseconds. Only a hook sends as much.
+const LARGE_PAYLOAD_BYTES: usize = 64 * 1024;
+
 /// A question that can be answered, and whose answer can be recorded.
 #[derive(Debug)]
 pub struct Ask {
@@ -25,11 +28,15 @@ pub struct Ask {
     pub question_bytes: usize,
     /// How long it is, with what policies see beside it.
     pub seen_bytes: usize,
+    /// Whether it takes long to look at what is sent.
+    pub is_large: bool,
     asked: Asked,
     /// What the decision's audit event says of it.
     pub named: Named,
     /// What the agent is about to send; of a large one policies see a part. Questions about one call share it.
     payload: Option<Arc<Value>>,
+    /// Names question and payload, once somebody asked for it.
+    request_digest: OnceLock<String>,
     pub mode: Mode,
     /// The decision that a person approved.
     pub approval: Option<DecisionId>,
@@ -97,8 +104,10 @@ impl Ask {
             question,
             question_bytes,
             seen_bytes,
+            is_large: false,
             named,
             payload: None,
+            request_digest: OnceLock::new(),
             mode: Mode::Enforce,
             approval: None,
         })
@@ -115,9 +124,19 @@ impl Ask {
 
     /// The same without a look at its numbers: a hook has no way to send them otherwise.
     pub fn about_to_send(mut self, payload: Option<Arc<Value>>) -> Self {
-        self.seen_bytes = self.question_bytes + self.asked.seen_bytes_with(payload.as_deref());
+        let sent = payload.as_deref();
+        let is_large = |sent| bytes_up_to(sent, LARGE_PAYLOAD_BYTES) == LARGE_PAYLOAD_BYTES;
+        self.seen_bytes = self.question_bytes + self.asked.seen_bytes_with(sent);
+        self.is_large = sent.is_some_and(is_large);
         self.payload = payload;
+        self.request_digest = OnceLock::new();
         self
+    }
+
+    /// What an approval is bound to.
+    pub fn request_digest(&self) -> &str {
+        let digest = || self.question.digest(self.payload());
+        self.request_digest.get_or_init(digest)
     }
 
     pub fn payload(&self) -> Option<&Value> {

@@ -40,7 +40,7 @@ pub async fn settled(
     turns: &Turns<'_>,
     asker: Asker,
     guarded: &Guarded,
-    patience: Patience,
+    patience: &mut Patience,
     ask: &Ask,
     escalated: Answer,
 ) -> Result<Answer, journal::Error> {
@@ -56,13 +56,12 @@ pub async fn settled(
     let id = escalated.decision_id;
     // First, so that no approval is spent on a question that has no turn.
     let approved = evaluated(turns, guarded, ask, id, true).await;
-    if approved.is_busy() {
+    *patience = patience.after(&approved);
+    if approved.is_busy {
         return Ok(approved);
     }
-    let patience = patience.after(&approved);
-    let digest = ask.question.digest(ask.payload());
     let spending = Spending {
-        request_digest: &digest,
+        request_digest: ask.request_digest(),
         policy_digest: &escalated.policy_digest,
         by: id,
         at: plane.clock.now(),
@@ -81,6 +80,17 @@ pub async fn settled(
     })
 }
 
+/// An answer about a call that is denied for another of its answers. If it says `escalate`, nobody is asked: whatever they said,
+/// the call would not be made.
+pub fn unless_in_vain(plane: &DataPlane, asker: Asker, answer: Answer) -> Answer {
+    if answer.verdict != Verdict::Escalate {
+        return answer;
+    }
+    plane.approvals.give_back(asker.org, answer.decision_id);
+    let reason = "This needs a person's approval, and nobody is asked: something else that the call works on is denied.";
+    denied(answer, "call_denied", reason, None)
+}
+
 /// Puts a decision that is on record to people; until when they may resolve it.
 pub async fn open(
     plane: &DataPlane,
@@ -95,7 +105,7 @@ pub async fn open(
     let approval = Approval {
         decision_id: answer.decision_id,
         org_id: asker.org,
-        request_digest: ask.question.digest(ask.payload()),
+        request_digest: ask.request_digest().to_owned(),
         agent_id: ask.named.agent_id.clone(),
         action: ask.named.action.clone(),
         resource: ask.named.resource.clone(),

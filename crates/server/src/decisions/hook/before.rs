@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{Json as JsonAnswer, extract::State};
 use domain::{batch::BODY_BYTES_MAX, fault::Fault};
-use policy::Verdict;
+use policy::payload::bytes_up_to;
 
 use super::{
     after::record,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     decisions::{
-        answer::{Unanswered, answer_all},
+        answer::{Unanswered, answer_call},
         ask::{Ask, Asker},
     },
     edge::{
@@ -70,9 +70,8 @@ pub async fn before(
         }
     };
     let answered = async {
-        let goes_on = |verdict: Verdict| verdict != Verdict::Deny;
         let asker = Asker::of(&caller);
-        let answers = answer_all(&plane, asker, &asks, goes_on).await?;
+        let answers = answer_call(&plane, asker, &asks).await?;
         strictest(&plane, asker, asks, answers, wanted.wait).await
     };
     Ok(JsonAnswer(match answered.await {
@@ -85,17 +84,27 @@ pub async fn before(
 /// A question about each thing that the call works on: judged by one of them, the others would pass unseen.
 fn asks(call: &ToolCall<'_>) -> Result<Vec<Ask>, Vec<Fault>> {
     let resources = call.resources();
-    if resources.len() > RESOURCES_MAX {
-        let detail =
-            format!("A call may work on {RESOURCES_MAX} files and addresses. Make several calls.");
-        return Err(vec![Fault::invalid("/tool_input", detail)]);
-    }
-    let payload = call.payload().cloned().map(Arc::new);
-    let asks = resources.into_iter().map(|resource| {
-        let ask = Ask::new(call.question(resource), call.named(resource));
-        ask.map(|ask| ask.about_to_send(payload.clone()))
-    });
-    asks.collect()
+    let payload = call.payload();
+    // Each question takes as long as the call is large.
+    let room = BODY_BYTES_MAX / resources.len();
+    let is_large = payload.is_some_and(|payload| bytes_up_to(payload, room) == room);
+    let detail = if resources.len() > RESOURCES_MAX {
+        format!("A call may work on {RESOURCES_MAX} files and addresses. Make several calls.")
+    } else if resources.len() > 1 && is_large {
+        format!(
+            "A call that works on several files or addresses may have {BODY_BYTES_MAX} bytes, counted for each of them. \
+             Make several calls."
+        )
+    } else {
+        let payload = payload.cloned().map(Arc::new);
+        let questions = call.questions(&resources).into_iter().zip(resources);
+        let asks = questions.map(|(question, resource)| {
+            let ask = Ask::new(question, call.named(resource));
+            ask.map(|ask| ask.about_to_send(payload.clone()))
+        });
+        return asks.collect();
+    };
+    Err(vec![Fault::invalid("/tool_input", detail)])
 }
 
 /// A call that policies cannot be asked about, or whose decision cannot be recorded, for what is in it: whoever makes

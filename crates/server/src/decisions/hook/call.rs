@@ -90,6 +90,16 @@ impl ToolCall<'_> {
         }
     }
 
+    /// The same about each of several; what the tool is called with is looked at once.
+    pub fn questions(&self, resources: &[Resource<'_>]) -> Vec<Question> {
+        let about_one = self.question(self.resource());
+        let about = |(kind, id): &Resource<'_>| Question {
+            resource: Party::new(kind, id),
+            ..about_one.clone()
+        };
+        resources.iter().map(about).collect()
+    }
+
     /// What is to be done, whole: what `modify` changes, and what an approval is bound to.
     pub fn payload(&self) -> Option<&Value> {
         Some(&self.hook.tool_input).filter(|input| !input.is_null())
@@ -226,6 +236,7 @@ mod tests {
             assert_eq!(named.action, action);
             assert_eq!(named.resource.as_deref(), Some(resource));
             let question = call.question(call.resource());
+            assert_eq!(call.questions(&[call.resource()]), [question.clone()]);
             let asked_about = format!("{}:{}", question.resource.kind, question.resource.id);
             assert_eq!(
                 (question.action.as_str(), asked_about.as_str()),

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use domain::approval::Status;
+use domain::{DecisionId, approval::Status};
 use policy::Verdict;
 use tokio::time::Instant;
 
 use super::on_error::longest_answer;
 use crate::{
     decisions::{
-        answer::{Answer, Unanswered, answer},
+        answer::{Answer, Unanswered, answer_call},
         ask::{Ask, Asker},
     },
     planes::DataPlane,
@@ -20,85 +20,110 @@ use crate::{
 /// (`http.request_timeout_s`, 30). How many wait is bounded by how many decisions of an organisation may be pending.
 pub const WAIT_S_MAX: u64 = 20;
 
-/// What is left for the rest of the answer: the decision that the approval is spent for is recorded, too.
+/// What is left for the rest of the answer: the decisions that approvals are spent for are recorded, too.
 const FOR_THE_REST: Duration = Duration::from_secs(8);
 
 /// The strictest of the answers about a call. Where people are asked, each of their words is waited for, for so long in
-/// all.
+/// all. What policies would have changed otherwise cannot be both.
 pub async fn strictest(
+    plane: &DataPlane,
+    asker: Asker,
+    asks: Vec<Ask>,
+    mut answers: Vec<Answer>,
+    patience: Duration,
+) -> Result<Answer, Unanswered> {
+    let is_over = answers.iter().any(Answer::is_no) || are_at_odds(&answers);
+    if !patience.is_zero() && !is_over {
+        answers = by_people(plane, asker, asks, answers, patience).await?;
+    }
+    let are_at_odds = are_at_odds(&answers);
+    let strictest = answers.into_iter().reduce(stricter);
+    let strictest = strictest.expect("a call works on one thing at least");
+    if are_at_odds && !strictest.is_no() {
+        let reason = "This is permitted with two different changes of its payload.";
+        return Ok(denied(strictest, reason));
+    }
+    Ok(strictest)
+}
+
+/// Whether two answers ask for different changes of what is sent.
+fn are_at_odds(answers: &[Answer]) -> bool {
+    let mut changed = answers.iter().filter_map(Answer::changed_payload);
+    let first = changed.next();
+    changed.any(|other| Some(other) != first)
+}
+
+/// The answers once people have said what they think of those that need them. No approval is used before all are there: one
+/// that was refused would waste the others.
+async fn by_people(
     plane: &DataPlane,
     asker: Asker,
     asks: Vec<Ask>,
     answers: Vec<Answer>,
     patience: Duration,
-) -> Result<Answer, Unanswered> {
-    let until = Instant::now() + patience;
-    let is_no = |answer: &Answer| answer.verdict == Verdict::Deny;
-    let mut is_denied = answers.iter().any(is_no);
-    let mut found: Option<Answer> = None;
-    for (ask, mut answer) in asks.into_iter().zip(answers) {
-        if answer.verdict == Verdict::Escalate && !patience.is_zero() && !is_denied {
-            let left = until.saturating_duration_since(Instant::now());
-            answer = for_a_person(plane, asker, ask, answer, left).await?;
+) -> Result<Vec<Answer>, Unanswered> {
+    let until = Instant::now() + patience.min(longest_wait(plane.request_timeout));
+    let mut settled = Vec::new();
+    let mut approved = Vec::new();
+    for (mut ask, answer) in asks.into_iter().zip(answers) {
+        if answer.verdict != Verdict::Escalate {
+            settled.push(answer);
+            continue;
         }
-        is_denied |= is_no(&answer);
-        found = Some(match found {
-            Some(before) => stricter(before, answer),
-            None => answer,
-        });
+        let left = until.saturating_duration_since(Instant::now());
+        if let Some(why) = why_not(plane, asker, answer.decision_id, left).await? {
+            return Ok(vec![denied(answer, &why)]);
+        }
+        ask.approval = Some(answer.decision_id);
+        approved.push(ask);
     }
-    Ok(found.expect("a call works on one thing at least"))
+    if !approved.is_empty() {
+        settled.extend(answer_call(plane, asker, &approved).await?);
+    }
+    Ok(settled)
 }
 
-/// The stricter of two answers about one call. What two policies would have changed otherwise cannot be both.
-fn stricter(one: Answer, other: Answer) -> Answer {
-    let is_changed_otherwise = [&one, &other].map(|answer| answer.verdict) == [Verdict::Modify; 2]
-        && one.decided.modified_payload != other.decided.modified_payload;
-    if is_changed_otherwise {
-        return denied(
-            one,
-            "This is permitted with two different changes of its payload.",
-        );
-    }
-    if other.verdict > one.verdict {
+/// The stricter of two answers about one call, of two alike the later, at which it may have ended; with what is to be sent instead.
+/// Whoever approves the one at the terminal must not undo the change that the other asks for.
+fn stricter(mut one: Answer, mut other: Answer) -> Answer {
+    let changed = one.take_changed_payload();
+    let changed = changed.or_else(|| other.take_changed_payload());
+    let mut stricter = if other.verdict >= one.verdict {
         other
     } else {
         one
+    };
+    match stricter.verdict {
+        Verdict::Modify => stricter.decided.modified_payload = changed,
+        Verdict::Escalate => stricter.decided.if_approved = changed,
+        Verdict::Allow | Verdict::Deny => {}
     }
+    stricter
 }
 
-/// What is answered once somebody has resolved the decision, or nobody has for so long. Who asks for a person to be
-/// waited for wants that person's word: without it the tool does not run.
-async fn for_a_person(
+/// Why nobody approved a decision, once somebody has resolved it or nobody has for so long; `None` if somebody did. Who asks for
+/// a person to be waited for wants that person's word: without it the tool does not run.
+async fn why_not(
     plane: &DataPlane,
     asker: Asker,
-    mut ask: Ask,
-    escalated: Answer,
+    id: DecisionId,
     patience: Duration,
-) -> Result<Answer, Unanswered> {
-    let id = escalated.decision_id;
+) -> Result<Option<String>, Unanswered> {
     let Some(found) = plane.approvals.find(asker.org, id).await? else {
-        return Ok(denied(escalated, "Nobody could be asked to approve this."));
+        return Ok(Some("Nobody could be asked to approve this.".to_owned()));
     };
-    let patience = patience.min(longest_wait(plane.request_timeout));
     let waiting = plane.approvals.wait(found, patience, &plane.stopping);
     let approval = waiting.await;
-    match approval.status(plane.clock.now()) {
-        Status::Approved => {
-            ask.approval = Some(id);
-            answer(plane, asker, &ask).await
-        }
-        Status::Pending => Ok(denied(escalated, "Nobody has approved this yet.")),
-        Status::TimedOut => Ok(denied(escalated, "Nobody approved this in time.")),
-        Status::Denied => {
-            let note = approval.resolution().and_then(|said| said.note.as_deref());
-            let reason = match note {
-                Some(note) => format!("Somebody refused this: {note}"),
-                None => "Somebody refused this.".to_owned(),
-            };
-            Ok(denied(escalated, &reason))
-        }
-    }
+    let why = match approval.status(plane.clock.now()) {
+        Status::Approved => return Ok(None),
+        Status::Pending => "Nobody has approved this yet.".to_owned(),
+        Status::TimedOut => "Nobody approved this in time.".to_owned(),
+        Status::Denied => match approval.resolution().and_then(|said| said.note.as_deref()) {
+            Some(note) => format!("Somebody refused this: {note}"),
+            None => "Somebody refused this.".to_owned(),
+        },
+    };
+    Ok(Some(why))
 }
 
 fn longest_wait(request_timeout: Duration) -> Duration {
