@@ -66,7 +66,7 @@ pub const TEMPLATES: [Template; 7] = [
     template!(
         "dangerous-commands",
         "Dangerous shell commands",
-        "Some shell commands are denied and some need approval, however they are spelled. It stops accidents, not an attacker."
+        "Some shell commands are denied and some need approval, in their usual spellings. It stops accidents, not an attacker."
     ),
     template!(
         "working-hours",
