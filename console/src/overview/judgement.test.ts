@@ -17,14 +17,22 @@ function overview(change: {
     complete: true,
     oldest_undelivered: null,
   };
-  const decided = { total: 0, allowed: 0, denied: 0, modified: 0, escalated: 0, p50_us: null, p99_us: null };
+  const decided = { total: 0, allowed: 0, denied: 0, modified: 0, escalated: 0, not_enforced: 0 };
   return {
     from: "2026-11-15T11:00:00Z",
     to: "2026-11-15T12:00:00Z",
     interval: "minute",
     events: { total: 0, last_at: null, buckets: [], ...change.events },
     deliveries: { ...deliveries, buckets: [], ...change.deliveries },
-    decisions: { ...decided, measured: 0, complete: true, buckets: [], ...change.decisions },
+    decisions: {
+      ...decided,
+      p50_us: null,
+      p99_us: null,
+      measured: 0,
+      complete: true,
+      buckets: [],
+      ...change.decisions,
+    },
     fresh: true,
   };
 }

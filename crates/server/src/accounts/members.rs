@@ -13,7 +13,7 @@ use domain::{
 use journal::config::Change;
 use serde::{Deserialize, Serialize};
 use store::members::{ListedMember, Member as MemberRow, Refused, TheirKeys};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::tell::tell;
 use crate::{
@@ -60,7 +60,7 @@ pub struct MemberChange {
 }
 
 /// How a member is removed.
-#[derive(Clone, Copy, Debug, IntoParams)]
+#[derive(Clone, Copy, Debug, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct RemovalParams {
     /// Whether the API keys that they made go on (false). They may know their texts, so nobody keeps their own.

@@ -6,7 +6,6 @@ use domain::{
     DecisionId, UserId,
     approval::{Refused, Resolution, Resolver},
 };
-use futures::StreamExt as _;
 use serde_json::{Value, json};
 use testkit::eventually;
 use uuid::Uuid;

@@ -1,5 +1,7 @@
 //! The trail says who wrote what: the server, or which API key; and no key writes for the server.
 
+use std::slice;
+
 use domain::{KeyId, event::reserved::RESERVED};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -48,9 +50,9 @@ async fn every_event_says_whether_the_server_or_which_key_wrote_it() {
 
     let of_agent = "agent_id=agent-1";
     let by = async |source: &str| ids(customer, &format!("{of_agent}&source={source}")).await;
-    assert_eq!(by("server").await, [decided.clone()]);
-    assert_eq!(by("key").await, [sent.clone()]);
-    assert_eq!(by(&key).await, [sent.clone()]);
+    assert_eq!(by("server").await, slice::from_ref(&decided));
+    assert_eq!(by("key").await, slice::from_ref(&sent));
+    assert_eq!(by(&key).await, slice::from_ref(&sent));
     assert!(by("key_01jcq3k5m8e9ratvw2x4y6z8ab").await.is_empty());
     let mut both = vec![decided, sent.clone()];
     both.sort_unstable();

@@ -187,6 +187,8 @@ impl ToolCall<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use serde_json::json;
 
     use super::*;
@@ -236,7 +238,10 @@ mod tests {
             assert_eq!(named.action, action);
             assert_eq!(named.resource.as_deref(), Some(resource));
             let question = call.question(call.resource());
-            assert_eq!(call.questions(&[call.resource()]), [question.clone()]);
+            assert_eq!(
+                call.questions(&[call.resource()]),
+                slice::from_ref(&question)
+            );
             let asked_about = format!("{}:{}", question.resource.kind, question.resource.id);
             assert_eq!(
                 (question.action.as_str(), asked_about.as_str()),
