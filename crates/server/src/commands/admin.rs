@@ -6,7 +6,6 @@ use domain::{
     Day, Timestamp,
     account::{EmailAddress, SecretToken, TokenKind},
 };
-use journal::Journal;
 
 use super::{WithConfig, say};
 use crate::{
@@ -71,10 +70,7 @@ impl CreateOrg {
         let Self { with, name, email } = self;
         let config = with.load()?;
         let store = node::open_store_for_command(&config)?;
-        let journal = Journal::connect(&node::journal_options(&config)?)
-            .await
-            .context("connect to the journal")?;
-        journal.prepare().await.context("prepare the journal")?;
+        let journal = node::connect_journal(&config).await?;
         let deployment = DeploymentKeys::read(&config.delivery);
         let clock = system_clock::SYSTEM;
         let founded = found(&store, &journal, clock, &deployment, &name, &email).await?;

@@ -6,7 +6,6 @@ use journal::{Journal, dead::Numbered};
 
 use super::{WithConfig, say};
 use crate::{
-    config::Config,
     dead_letters::{self, Redriven},
     node,
 };
@@ -45,7 +44,7 @@ struct Which {
 impl DeadLetters {
     pub(super) async fn run(self) -> anyhow::Result<()> {
         match self {
-            Self::List(with) => list(&connect(&with.load()?).await?).await,
+            Self::List(with) => list(&node::connect_journal(&with.load()?).await?).await,
             Self::Redrive(command) => command.run().await,
         }
     }
@@ -84,7 +83,7 @@ async fn list(journal: &Journal) -> anyhow::Result<()> {
 impl Redrive {
     async fn run(self) -> anyhow::Result<()> {
         let config = self.with.load()?;
-        let journal = connect(&config).await?;
+        let journal = node::connect_journal(&config).await?;
         let store = node::open_store_for_command(&config)?;
         let (mut applied, mut failed, mut after) = (0, 0, 0);
         loop {
@@ -123,12 +122,4 @@ async fn the_one(journal: &Journal, number: u64) -> anyhow::Result<Numbered> {
     let from_there = journal.dead_letters(number.saturating_sub(1), 1).await?;
     let found = from_there.into_iter().find(|one| one.number == number);
     found.with_context(|| format!("there is no dead letter {number}"))
-}
-
-async fn connect(config: &Config) -> anyhow::Result<Journal> {
-    let journal = Journal::connect(&node::journal_options(config)?)
-        .await
-        .context("connect to the journal")?;
-    journal.prepare().await.context("prepare the journal")?;
-    Ok(journal)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 use testkit::folder::TestFolder;
-use testkit::{Database, Signal, Watchbell, shared};
+use testkit::{Database, Signal, Watchbell, own, shared};
 
 use crate::deployment::{BINARY, DEADLINE, Deployment, Running, SECRET, event, migrate};
 
@@ -342,7 +342,18 @@ fn create_org_prints_the_key_once_and_refuses_a_second_user_with_the_same_addres
 #[test]
 fn a_command_waits_for_a_database_that_takes_its_time() {
     let (mut postgres, deployment) = Deployment::on_own_postgres();
-    postgres.signal(Signal::Stop);
+    create_org_while_away(&deployment, |signal| postgres.signal(signal));
+}
+
+#[test]
+fn a_command_waits_for_a_journal_that_takes_its_time() {
+    let mut nats = own::nats().expect("NATS");
+    let deployment = Deployment::on_journal(&nats.url());
+    create_org_while_away(&deployment, |signal| nats.signal(signal));
+}
+
+fn create_org_while_away(deployment: &Deployment, mut signal: impl FnMut(Signal)) {
+    signal(Signal::Stop);
     let arguments = [
         "admin",
         "create-org",
@@ -354,6 +365,6 @@ fn a_command_waits_for_a_database_that_takes_its_time() {
     let mut command = deployment.command(&arguments);
     // waits for: longer than a request would wait for a connection
     thread::sleep(Duration::from_secs(4));
-    postgres.signal(Signal::Continue);
+    signal(Signal::Continue);
     assert!(command.wait_until_ended(DEADLINE).success());
 }

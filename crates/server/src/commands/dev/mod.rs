@@ -84,7 +84,7 @@ impl Dev {
         let telemetry = logs::start(&config.log)?;
         let metrics = metrics::start()?;
 
-        let store = node::open_store(&config)?;
+        let store = node::open_store_for_command(&config)?;
         store.migrate().await.context("migrate the database")?;
         let secret = demo.found(&store, &config).await?;
         let deployment = DeploymentKeys::read(&config.delivery);
