@@ -10,17 +10,34 @@ use domain::{
     error_code::ErrorCode,
 };
 
+use tokio::task::block_in_place;
+
 use super::{
     Problem,
     read::{essence, too_large, whole},
     unpack::{Encoding, Failure},
 };
 
+/// To parse more than this takes so long that others should not wait for it.
+const LARGE_BYTES: usize = 64 * 1024;
+
 /// A body that says it is a batch of events, unpacked and not yet parsed.
 #[derive(Debug)]
 pub struct EventsBody {
     pub form: Form,
     pub bytes: Bytes,
+}
+
+impl EventsBody {
+    /// Does what takes the longer the larger the body is. While it works on a large one, others take over what else
+    /// this thread has to do.
+    pub fn work<T>(&self, work: impl FnOnce() -> T) -> T {
+        if self.bytes.len() > LARGE_BYTES {
+            block_in_place(work)
+        } else {
+            work()
+        }
+    }
 }
 
 impl<S: Send + Sync> FromRequest<S> for EventsBody {
@@ -32,8 +49,8 @@ impl<S: Send + Sync> FromRequest<S> for EventsBody {
         let Some(encoding) = encoding else {
             return Ok(Self { form, bytes });
         };
-        // At most 5 MiB are unpacked: some milliseconds, like the parsing that follows.
-        match encoding.unpack(&bytes, BODY_BYTES_MAX) {
+        // At most 5 MiB: some milliseconds, however few bytes came.
+        match block_in_place(|| encoding.unpack(&bytes, BODY_BYTES_MAX)) {
             Ok(unpacked) => Ok(Self {
                 form,
                 bytes: Bytes::from(unpacked),

@@ -103,7 +103,7 @@ pub async fn ingest(
     body: EventsBody,
 ) -> Result<Response, Problem> {
     let name = key.name(&caller)?;
-    let batch = batch::parse(body.form, &body.bytes);
+    let batch = body.work(|| batch::parse(body.form, &body.bytes));
     let mut batch = batch.map_err(|reason| unreadable(&reason))?;
     reject_foreign(caller.agents(), &mut batch);
     let arrival = Arrival {
@@ -118,12 +118,9 @@ pub async fn ingest(
     let (judged, is_replayed) = match &name {
         None => {
             let tails = Tails::random(batch.events.len());
-            (judge(&batch, &arrival, &tails), false)
+            (body.work(|| judge(&batch, &arrival, &tails)), false)
         }
-        Some(name) => {
-            let fingerprint = fingerprint(body.form, params.is_atomic, &body.bytes);
-            judge_named(&plane, name, fingerprint, &batch, arrival, params).await?
-        }
+        Some(name) => judge_named(&plane, name, &body, &batch, arrival, params).await?,
     };
     metrics::counter!(names::EVENTS_REJECTED).increment(judged.rejected.len() as u64);
     if params.refuses(&judged) {
@@ -141,7 +138,7 @@ pub async fn ingest(
 async fn judge_named(
     plane: &DataPlane,
     name: &RequestName,
-    fingerprint: String,
+    body: &EventsBody,
     batch: &Batch<'_>,
     arrival: Arrival,
     params: IngestParams,
@@ -151,11 +148,11 @@ async fn judge_named(
             received_at,
             ..arrival
         };
-        judge(batch, &arrival, &Tails::Of(name))
+        body.work(|| judge(batch, &arrival, &Tails::Of(name)))
     };
     let judged = judge_at(arrival.received_at);
     let mark = RequestMark {
-        fingerprint,
+        fingerprint: body.work(|| fingerprint(body.form, params.is_atomic, &body.bytes)),
         received_at: arrival.received_at,
     };
     let before = if params.refuses(&judged) {
