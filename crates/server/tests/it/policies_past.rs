@@ -102,10 +102,10 @@ async fn a_backtest_counts_by_transition_what_would_have_been_decided_otherwise(
         customer.ask_all(&[refund, shadowed]).await,
         ["deny", "allow"]
     );
-    // Not of ours, and not like ours.
+    // What a client says is no decision.
     let mut forged = event("agent-1");
     forged["event_type"] = "decision".into();
-    customer.ingest(&forged).await;
+    problem(customer.post("/v1/audit/events", &forged).await, 422).await;
 
     let told = customer.backtest_version(2).await;
     assert_eq!(
@@ -115,7 +115,7 @@ async fn a_backtest_counts_by_transition_what_would_have_been_decided_otherwise(
             &told["would_have_denied"],
             &told["skipped"]
         ],
-        [5 + waited, 2, 2, 1],
+        [5 + waited, 2, 2, 0],
         "{told}"
     );
     assert_eq!(told["by_transition"], json!({"allow->deny": 2}));
