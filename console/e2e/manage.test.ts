@@ -140,7 +140,7 @@ test("one's own sessions are listed, this one marked, and another one is ended",
   expect(login.status).toBe(200);
   const seen = await visit("/sessions");
   const { page } = seen;
-  await page.getByText("this one").waitFor();
+  await page.locator('[data-current="true"]').waitFor();
   expect(await page.locator('[data-current="true"]').count()).toBe(1);
   await expectAccessible(page);
   const other = page.locator("tr", { hasText: "curl" }).first();
