@@ -3,14 +3,7 @@
 import { type Decision, MEANING } from "./model";
 
 /** The event that says how an approval ended. */
-export interface End {
-  id: string;
-  occurred_at: string;
-  agent_id: string;
-  action: string;
-  resource?: string;
-  result: string;
-  decision_id?: string;
+export interface End extends Omit<Decision, "received_at" | "session_id" | "trace_id" | "metadata"> {
   metadata: { reason?: string; by?: string; note?: string };
 }
 

@@ -54,6 +54,19 @@ export function Settings({ settings }: { settings: Body<"PolicySettings"> }) {
       maw={420}
     />
   );
+  const allowed = (
+    name: "shadow_mode_allowed" | "self_approval_allowed",
+    label: string,
+    description: string,
+  ) => (
+    <Switch
+      label={label}
+      description={description}
+      checked={chosen[name]}
+      onChange={({ currentTarget }) => setChosen({ ...chosen, [name]: currentTarget.checked })}
+      disabled={!mayManage}
+    />
+  );
   return (
     <Stack gap="md">
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
@@ -89,24 +102,16 @@ export function Settings({ settings }: { settings: Body<"PolicySettings"> }) {
             "Time to use an approval",
             "How long an agent may use what was approved, once.",
           )}
-          <Switch
-            label="Shadow mode in requests"
-            description="An agent that asks for it is allowed everything; what the policies say is told and recorded."
-            checked={chosen.shadow_mode_allowed}
-            onChange={({ currentTarget }) =>
-              setChosen({ ...chosen, shadow_mode_allowed: currentTarget.checked })
-            }
-            disabled={!mayManage}
-          />
-          <Switch
-            label="Keys approve what they asked for"
-            description="An API key that may ask and approve could do both by itself."
-            checked={chosen.self_approval_allowed}
-            onChange={({ currentTarget }) =>
-              setChosen({ ...chosen, self_approval_allowed: currentTarget.checked })
-            }
-            disabled={!mayManage}
-          />
+          {allowed(
+            "shadow_mode_allowed",
+            "Shadow mode in requests",
+            "An agent that asks for it is allowed everything; what the policies say is told and recorded.",
+          )}
+          {allowed(
+            "self_approval_allowed",
+            "Keys approve what they asked for",
+            "An API key that may ask and approve could do both by itself.",
+          )}
         </Stack>
       </SimpleGrid>
       {save.isError && faults.length === 0 && <Trouble error={save.error} />}

@@ -1,10 +1,6 @@
 //! `/v1/invitations`: how people join an organisation.
 
-use axum::{
-    Json as JsonAnswer,
-    extract::State,
-    http::{HeaderName, HeaderValue, StatusCode},
-};
+use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{
     InvitationId, Timestamp, UserId,
     account::{EmailAddress, Password, Role, SecretToken, TokenKind},
@@ -16,7 +12,7 @@ use store::invitations::{Invitation, LIFETIME, NotMade, OPEN_MAX};
 use utoipa::ToSchema;
 
 use super::{
-    login::marked,
+    login::{SetCookie, marked},
     members::refusal,
     operators::Operators,
     password_reset::PasswordChosen,
@@ -192,7 +188,7 @@ pub async fn revoke(
 pub async fn accept(
     State(plane): State<ControlPlane>,
     FormJson(chosen): FormJson<PasswordChosen>,
-) -> Result<(StatusCode, [(HeaderName, HeaderValue); 1]), Problem> {
+) -> Result<(StatusCode, SetCookie), Problem> {
     let token = link_token(&chosen.token)?.hash();
     let email = plane
         .store

@@ -34,6 +34,7 @@ use crate::{
 const USER_AGENT_MAX: usize = 256;
 const REFUSAL: &str = "The address and the password do not fit together. If you have just registered, first open the link in your mail, if this server sends mail.";
 
+pub type SetCookie = [(HeaderName, HeaderValue); 1];
 /// Two headers of one name.
 pub type Cookies = AppendHeaders<[(HeaderName, HeaderValue); 2]>;
 
@@ -132,7 +133,7 @@ pub async fn logout(
     State(plane): State<ControlPlane>,
     client: ClientAddress,
     headers: HeaderMap,
-) -> Result<(StatusCode, [(HeaderName, HeaderValue); 1]), Problem> {
+) -> Result<(StatusCode, SetCookie), Problem> {
     // Such a request was not asked which site it comes from, so it must not touch the session.
     if headers.contains_key(header::AUTHORIZATION) {
         let detail = "Log out with the session's cookie alone, without `Authorization`.";
@@ -160,7 +161,7 @@ pub(super) fn cookies(plane: &ControlPlane, token: &SecretToken, mark: &BrowserM
 }
 
 /// What a browser is known by from now on that somebody chose or proved this password with, without being let in yet.
-pub(super) fn marked(plane: &ControlPlane, password_hash: &str) -> [(HeaderName, HeaderValue); 1] {
+pub(super) fn marked(plane: &ControlPlane, password_hash: &str) -> SetCookie {
     let mark = BrowserMark::new(password_hash);
     [(header::SET_COOKIE, plane.door.cookie.set_mark(&mark))]
 }

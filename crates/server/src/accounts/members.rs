@@ -174,21 +174,7 @@ impl<S: Send + Sync> FromRequestParts<S> for RemovalParams {
 
     /// `keep_keys` at most once, and nothing else: a misspelt parameter would silently revoke.
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let mut keep_keys = None;
-        for (name, value) in read::pairs(parts, state).await? {
-            match name.as_str() {
-                "keep_keys" => read::once(&name, &mut keep_keys, value)?,
-                _ => return Err(read::unknown_parameter(&name, &["keep_keys"])),
-            }
-        }
-        let keeps_keys = match keep_keys.as_deref() {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(_) => {
-                let detail = "`keep_keys` must be `true` or `false`.";
-                return Err(Problem::parameter("keep_keys", detail));
-            }
-        };
+        let keeps_keys = read::flag(parts, state, "keep_keys").await?;
         Ok(Self { keeps_keys })
     }
 }

@@ -3,14 +3,14 @@
 use axum::{
     Json as JsonAnswer,
     extract::State,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode},
+    http::{HeaderMap, StatusCode},
 };
 use domain::account::{EmailAddress, Password};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{
-    login::marked,
+    login::{SetCookie, marked},
     schema::{AcceptedBody, accepted, link_token, token_invalid},
     tell::tell,
 };
@@ -79,7 +79,7 @@ pub async fn request(
 pub async fn confirm(
     State(plane): State<ControlPlane>,
     FormJson(chosen): FormJson<PasswordChosen>,
-) -> Result<(StatusCode, [(HeaderName, HeaderValue); 1]), Problem> {
+) -> Result<(StatusCode, SetCookie), Problem> {
     let token = link_token(&chosen.token)?.hash();
     // Asked first, so that nobody can order hashes with made-up tokens, and so that a password that
     // is refused does not use the link up.

@@ -1,10 +1,6 @@
 //! `POST /v1/auth/register` and `/v1/auth/verify-email`: how an organisation comes to be.
 
-use axum::{
-    Json as JsonAnswer,
-    extract::State,
-    http::{HeaderName, HeaderValue, StatusCode},
-};
+use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{
     OrgId, UserId,
     account::{EmailAddress, Password, SecretToken, TokenKind, organisation_name, password},
@@ -15,7 +11,7 @@ use store::registrations::Registration;
 use utoipa::ToSchema;
 
 use super::{
-    login::marked,
+    login::{SetCookie, marked},
     operators::Operators,
     schema::{AcceptedBody, accepted, link_token, token_invalid},
 };
@@ -118,7 +114,7 @@ pub async fn register(
 pub async fn verify_email(
     State(plane): State<ControlPlane>,
     FormJson(given): FormJson<Confirmation>,
-) -> Result<(StatusCode, [(HeaderName, HeaderValue); 1]), Problem> {
+) -> Result<(StatusCode, SetCookie), Problem> {
     // A link that was mailed while it was open makes no organisation either.
     refuse_if_closed(&plane)?;
     let token = link_token(&given.token)?.hash();

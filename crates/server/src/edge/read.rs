@@ -195,6 +195,29 @@ pub fn once(name: &str, slot: &mut Option<String>, value: String) -> Result<(), 
     Ok(())
 }
 
+/// The only parameter there is, `true` or `false` (which it is if it is not given).
+pub async fn flag<S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+    known: &str,
+) -> Result<bool, Problem> {
+    let mut given = None;
+    for (name, value) in pairs(parts, state).await? {
+        if name != known {
+            return Err(unknown_parameter(&name, &[known]));
+        }
+        once(&name, &mut given, value)?;
+    }
+    match given.as_deref() {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => {
+            let detail = format!("`{known}` must be `true` or `false`.");
+            Err(Problem::parameter(known, detail))
+        }
+    }
+}
+
 /// A misspelt parameter would silently do nothing.
 pub fn unknown_parameter(name: &str, known: &[&str]) -> Problem {
     let known: Vec<String> = known.iter().map(|one| format!("`{one}`")).collect();

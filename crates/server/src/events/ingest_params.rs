@@ -27,20 +27,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IngestParams {
 
     /// `atomic` at most once, and nothing else: a misspelt parameter would silently do nothing.
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let mut atomic = None;
-        for (name, value) in read::pairs(parts, state).await? {
-            match name.as_str() {
-                "atomic" => read::once(&name, &mut atomic, value)?,
-                _ => return Err(read::unknown_parameter(&name, &["atomic"])),
-            }
-        }
-        match atomic.as_deref() {
-            None | Some("false") => Ok(Self { is_atomic: false }),
-            Some("true") => Ok(Self { is_atomic: true }),
-            Some(_) => {
-                let detail = "`atomic` must be `true` or `false`.";
-                Err(Problem::parameter("atomic", detail))
-            }
-        }
+        let is_atomic = read::flag(parts, state, "atomic").await?;
+        Ok(Self { is_atomic })
     }
 }
