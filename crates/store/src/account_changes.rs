@@ -18,7 +18,7 @@ pub struct AccountChange {
     pub org: OrgId,
     pub id: Uuid,
     pub what: What,
-    /// The person; of a refused login, whose account it is.
+    /// The person, or `operator`; of a refused login, whose account it is.
     pub by: String,
     pub at: Timestamp,
     /// Whom or what it was done to, and how it was before.
@@ -102,15 +102,27 @@ pub(crate) async fn note_all(
     what: What,
     details: Vec<String>,
 ) -> Result<(), Error> {
+    let by = hand.user.to_string();
+    note_by(transaction, hand.org, (by.as_str(), hand.at), what, details).await
+}
+
+/// The same for what may not be a person's doing: who did it, and when.
+pub(crate) async fn note_by(
+    transaction: &mut PgConnection,
+    org: OrgId,
+    (by, at): (&str, Timestamp),
+    what: What,
+    details: Vec<String>,
+) -> Result<(), Error> {
     sqlx::query(
         "INSERT INTO account_changes (org_id, what, made_by, details, made_at)
          SELECT $1, $2, $3, made.details, $5 FROM unnest($4::text[]) AS made (details)",
     )
-    .bind(hand.org.uuid())
+    .bind(org.uuid())
     .bind(what.as_str())
-    .bind(hand.user.to_string())
+    .bind(by)
     .bind(details)
-    .bind(to_database(hand.at))
+    .bind(to_database(at))
     .execute(transaction)
     .await?;
     Ok(())

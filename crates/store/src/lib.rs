@@ -10,6 +10,7 @@ pub mod accounts;
 pub mod api_keys;
 mod copy;
 mod copy_out;
+pub mod deletions;
 pub mod deliveries;
 pub mod endpoints;
 mod error;

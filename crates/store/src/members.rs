@@ -32,8 +32,7 @@ pub struct Member {
 
 /// What a login is checked against, and what it answers with.
 pub struct Credentials {
-    pub org: OrgId,
-    pub org_name: String,
+    pub organisation: Organisation,
     pub member: Member,
     /// argon2id, in PHC form.
     pub password_hash: String,
@@ -45,6 +44,8 @@ pub struct Organisation {
     pub org: OrgId,
     pub name: String,
     pub created_at: Timestamp,
+    /// When it is deleted with all that it has, if it is to be.
+    pub deletes_at: Option<Timestamp>,
 }
 
 /// A member as lists show them.
@@ -92,6 +93,8 @@ struct ListedRow {
 struct CredentialsRow {
     org_id: Uuid,
     org_name: String,
+    org_created_at: OffsetDateTime,
+    deletes_at: Option<OffsetDateTime>,
     password_hash: String,
     #[sqlx(flatten)]
     member: MemberRow,
@@ -105,7 +108,8 @@ impl Store {
     /// all that somebody who logs in gives.
     pub async fn credentials(&self, email: &EmailAddress) -> Result<Option<Credentials>, Error> {
         let row: Option<CredentialsRow> = sqlx::query_as(
-            "SELECT u.org_id, o.name AS org_name, u.password_hash, u.id, u.email, u.role, u.created_at
+            "SELECT u.org_id, o.name AS org_name, o.created_at AS org_created_at, o.deletes_at, u.password_hash,
+                    u.id, u.email, u.role, u.created_at
              FROM users u JOIN organisations o ON o.id = u.org_id WHERE u.email = $1",
         )
         .bind(email.as_str())
@@ -113,8 +117,12 @@ impl Store {
         .await?;
         let credentials = |row: CredentialsRow| {
             Ok(Credentials {
-                org: OrgId::from_uuid(row.org_id),
-                org_name: row.org_name,
+                organisation: Organisation {
+                    org: OrgId::from_uuid(row.org_id),
+                    name: row.org_name,
+                    created_at: from_database(row.org_created_at),
+                    deletes_at: row.deletes_at.map(from_database),
+                },
                 member: Member::try_from(row.member)?,
                 password_hash: row.password_hash,
             })
@@ -132,15 +140,16 @@ impl Store {
     }
 
     pub async fn organisation(&self, org: OrgId) -> Result<Option<Organisation>, Error> {
-        let row: Option<(String, OffsetDateTime)> =
-            sqlx::query_as("SELECT name, created_at FROM organisations WHERE id = $1")
+        let row: Option<(String, OffsetDateTime, Option<OffsetDateTime>)> =
+            sqlx::query_as("SELECT name, created_at, deletes_at FROM organisations WHERE id = $1")
                 .bind(org.uuid())
                 .fetch_optional(&self.pool)
                 .await?;
-        Ok(row.map(|(name, created_at)| Organisation {
+        Ok(row.map(|(name, created_at, deletes_at)| Organisation {
             org,
             name,
             created_at: from_database(created_at),
+            deletes_at: deletes_at.map(from_database),
         }))
     }
 

@@ -40,6 +40,14 @@ impl Table {
         }
     }
 
+    /// The column that it is cut by.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::AuditEvents | Self::Deliveries => "id",
+            Self::DeliveryAttempts => "delivery_id",
+        }
+    }
+
     /// The table of one day.
     fn partition(self, day: Day) -> String {
         format!("{}_d{}", self.name(), day.number())

@@ -19,6 +19,10 @@ pub enum What {
     InvitationRevoked,
     InvitationAccepted,
     Renamed,
+    /// The organisation is to be deleted.
+    DeletionScheduled,
+    /// It is not, after all.
+    DeletionCanceled,
     LoggedIn,
     /// Somebody had the address of an account and not its password.
     LoginRefused,
@@ -30,7 +34,7 @@ pub enum What {
 }
 
 impl What {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::KeyMade,
         Self::KeyRotated,
         Self::KeyRevoked,
@@ -40,6 +44,8 @@ impl What {
         Self::InvitationRevoked,
         Self::InvitationAccepted,
         Self::Renamed,
+        Self::DeletionScheduled,
+        Self::DeletionCanceled,
         Self::LoggedIn,
         Self::LoginRefused,
         Self::SessionEnded,
@@ -59,6 +65,8 @@ impl What {
             Self::InvitationRevoked => "invitation_revoked",
             Self::InvitationAccepted => "invitation_accepted",
             Self::Renamed => "renamed",
+            Self::DeletionScheduled => "deletion_scheduled",
+            Self::DeletionCanceled => "deletion_canceled",
             Self::LoggedIn => "logged_in",
             Self::LoginRefused => "login_refused",
             Self::SessionEnded => "session_ended",
@@ -81,7 +89,9 @@ impl What {
             | Self::Invited
             | Self::InvitationRevoked
             | Self::InvitationAccepted
-            | Self::Renamed => "permission_change",
+            | Self::Renamed
+            | Self::DeletionScheduled
+            | Self::DeletionCanceled => "permission_change",
             Self::LoggedIn
             | Self::LoginRefused
             | Self::SessionEnded
@@ -102,6 +112,8 @@ impl What {
             Self::InvitationRevoked => "invitation.revoke",
             Self::InvitationAccepted => "invitation.accept",
             Self::Renamed => "organisation.rename",
+            Self::DeletionScheduled => "organisation.delete",
+            Self::DeletionCanceled => "organisation.keep",
             Self::LoggedIn | Self::LoginRefused => "session.start",
             Self::SessionEnded => "session.end",
             Self::PasswordReset => "password.reset",

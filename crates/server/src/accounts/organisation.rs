@@ -3,6 +3,7 @@
 use axum::{Json as JsonAnswer, extract::State};
 use domain::account::organisation_name;
 use serde::Deserialize;
+use store::members::Organisation;
 use utoipa::ToSchema;
 
 use super::{
@@ -13,7 +14,7 @@ use super::{
 use crate::{
     edge::{
         Problem,
-        caller::{Admin, Anybody, Member},
+        caller::{Admin, Anybody, AtLeast, Member},
         problem::Refusals,
         read::Json,
     },
@@ -46,13 +47,8 @@ pub async fn me(
         .await?
         .ok_or_else(|| Problem::not_found("member"))?;
     let organisation = found(&plane, &member).await?;
-    let (org, name) = (organisation.org, organisation.name);
-    Ok(JsonAnswer(WhoBody::new(
-        person,
-        org,
-        name,
-        &plane.operators,
-    )))
+    let who = WhoBody::new(person, organisation, &plane.operators);
+    Ok(JsonAnswer(who))
 }
 
 /// Shows one's organisation.
@@ -97,10 +93,11 @@ pub async fn rename(
     Ok(JsonAnswer(OrganisationBody::from(organisation)))
 }
 
-async fn found<R: crate::edge::caller::AtLeast>(
+/// The organisation of who asks.
+pub(super) async fn found<R: AtLeast>(
     plane: &ControlPlane,
     member: &Member<R>,
-) -> Result<store::members::Organisation, Problem> {
+) -> Result<Organisation, Problem> {
     let organisation = plane.store.organisation(member.org).await?;
     organisation.ok_or_else(|| Problem::not_found("organisation"))
 }

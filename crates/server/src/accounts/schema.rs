@@ -2,7 +2,7 @@
 
 use axum::Json as JsonAnswer;
 use domain::{
-    OrgId, UserId,
+    OrgId, Timestamp, UserId,
     account::{Role, SecretToken, TokenKind},
     error_code::ErrorCode,
 };
@@ -39,6 +39,10 @@ pub struct OrganisationBody {
     #[schema(value_type = String, example = "org_01jcq3k5m8e9ratvw2x4y6z8ab")]
     id: OrgId,
     name: String,
+    /// When it is deleted with all that it has; not there if it is not to be. An owner can cancel until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    deletes_at: Option<Timestamp>,
 }
 
 /// The answer to what is worked on after it: the same whoever asks.
@@ -48,7 +52,7 @@ pub struct AcceptedBody {
 }
 
 impl WhoBody {
-    pub fn new(member: Member, org: OrgId, org_name: String, operators: &Operators) -> Self {
+    pub fn new(member: Member, organisation: Organisation, operators: &Operators) -> Self {
         Self {
             user: UserBody {
                 id: member.user,
@@ -56,10 +60,7 @@ impl WhoBody {
                 email: member.email,
                 role: member.role,
             },
-            organisation: OrganisationBody {
-                id: org,
-                name: org_name,
-            },
+            organisation: OrganisationBody::from(organisation),
         }
     }
 }
@@ -69,6 +70,7 @@ impl From<Organisation> for OrganisationBody {
         Self {
             id: organisation.org,
             name: organisation.name,
+            deletes_at: organisation.deletes_at,
         }
     }
 }

@@ -159,7 +159,7 @@ impl Reconciling {
     }
 
     /// The rules of all organisations whose deliveries of an hour do not add up, at most `limit`. Whoever
-    /// counted nothing is not looked at.
+    /// counted nothing is not looked at, nor who is being deleted.
     pub async fn unbalanced(
         &mut self,
         hour: Timestamp,
@@ -173,7 +173,8 @@ impl Reconciling {
                            WHERE delivery.org_id = counted.org_id AND delivery.rule_id = counted.rule_id
                              AND delivery.id >= $2 AND delivery.id < $3 AND cause <> 'test') AS found
                    FROM delivery_counts AS counted WHERE bucket = $1) AS hour
-             WHERE decided <> found LIMIT $4",
+             WHERE decided <> found
+               AND NOT EXISTS (SELECT 1 FROM tombstones WHERE tombstones.org_id = hour.org_id) LIMIT $4",
         )
         .bind(to_database(hour))
         .bind(EventId::first_at(hour).uuid())

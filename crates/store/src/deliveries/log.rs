@@ -1,8 +1,8 @@
 //! Applies what the outcome log says, exactly once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use domain::Day;
+use domain::{Day, OrgId};
 use sqlx::Connection;
 
 use super::{
@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     Error, Store,
+    deletions::tombstones,
     endpoints::{self, EndpointNotice},
     partitions::{self, Table},
     rule_counts::{self, RuleMatch},
@@ -28,6 +29,32 @@ pub struct Outcomes {
     pub matches: Vec<RuleMatch>,
     pub decided: Vec<Decided>,
     pub notices: Vec<EndpointNotice>,
+}
+
+impl Outcomes {
+    /// Whose they are, with repetitions.
+    fn orgs(&self) -> impl Iterator<Item = OrgId> {
+        let matched = self.matched.iter().map(|one| one.org);
+        matched
+            .chain(self.attempts.iter().map(|one| one.org))
+            .chain(self.standings.iter().map(|one| one.org))
+            .chain(self.matches.iter().map(|one| one.org))
+            .chain(self.decided.iter().map(|one| one.org))
+            .chain(self.notices.iter().map(|one| one.endpoint.org_id))
+    }
+
+    /// What they say of other organisations than these.
+    fn without(&self, deleted: &HashSet<OrgId>) -> Self {
+        let mut left = self.clone();
+        left.matched.retain(|one| !deleted.contains(&one.org));
+        left.attempts.retain(|one| !deleted.contains(&one.org));
+        left.standings.retain(|one| !deleted.contains(&one.org));
+        left.matches.retain(|one| !deleted.contains(&one.org));
+        left.decided.retain(|one| !deleted.contains(&one.org));
+        left.notices
+            .retain(|one| !deleted.contains(&one.endpoint.org_id));
+        left
+    }
 }
 
 /// Writes outcomes through a connection of its own.
@@ -96,6 +123,14 @@ impl DeliveryLog {
         if let Applied::MovedTo(position) = purpose.claim(&mut transaction).await? {
             return Ok(Applied::MovedTo(position));
         }
+        let deleted = tombstones::among(&mut transaction, outcomes.orgs()).await?;
+        let left: Outcomes;
+        let outcomes = if deleted.is_empty() {
+            outcomes
+        } else {
+            left = outcomes.without(&deleted);
+            &left
+        };
         let matched = outcomes.matched.iter().map(|delivery| delivery.id.uuid());
         let delivery_days = partitions::ensure(
             &mut transaction,

@@ -10,7 +10,9 @@ use super::{
     write::{self, Way},
 };
 use crate::{
-    Error, Store, integrity,
+    Error, Store,
+    deletions::tombstones,
+    integrity,
     partitions::{self, Table},
     watermark::{Applied, Source, Span},
     writer::{Purpose, Writer},
@@ -113,13 +115,22 @@ impl EventIndex {
 }
 
 /// Writes rows, counts them and notes decisions that they say were not obeyed; returns the days it has seen or made, which are there for others once
-/// the transaction is.
+/// the transaction is. Events of organisations that were deleted are left out.
 async fn save(
     transaction: &mut Transaction<'_, Postgres>,
     rows: &[EventRow<'_>],
     way: Way,
     known: &BTreeSet<Day>,
 ) -> Result<BTreeSet<Day>, Error> {
+    let deleted = tombstones::among(transaction, rows.iter().map(|row| row.org)).await?;
+    let left: Vec<EventRow<'_>>;
+    let rows = if deleted.is_empty() {
+        rows
+    } else {
+        let is_left = |row: &&EventRow<'_>| !deleted.contains(&row.org);
+        left = rows.iter().filter(is_left).cloned().collect();
+        left.as_slice()
+    };
     if rows.is_empty() {
         return Ok(BTreeSet::new());
     }

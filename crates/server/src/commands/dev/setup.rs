@@ -132,7 +132,9 @@ impl Demo {
             let email = EmailAddress::parse(&self.user_email).context("read the demo's address")?;
             let person = store.credentials(&email).await?;
             let person = person.context("find the demo organisation")?;
-            let secret = deployment.initial(person.org).context("the demo signs")?;
+            let secret = deployment
+                .initial(person.organisation.org)
+                .context("the demo signs")?;
             return Ok(secret.expose_secret().to_owned());
         }
         let journal = node::connect_journal(config).await?;

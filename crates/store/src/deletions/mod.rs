@@ -1,0 +1,15 @@
+//! Organisations that are deleted: after a delay, a slice at a time, and never to come back.
+//!
+//! While it is only [scheduled](schedule) an organisation goes on as before, and an owner can cancel. When its time has
+//! come it gets a *tombstone*, and nobody can cancel any more. From then on whoever fills tables from the journal leaves
+//! it out (`tombstones`), and one process at a time deletes its rows ([`work`]), those first that let somebody in. The
+//! row of the organisation goes last: most tables refer to it, so what a request that was on its way still wrote keeps it
+//! from going, and everything is looked at again.
+//!
+//! What refers to nothing could still be written by a transaction that began before the tombstone was there. So all of
+//! it is looked at once more, [a while later](work::LATE); then it is done. Nothing of this is in memory: whoever
+//! follows a process that died begins at the first step and finds most of it done.
+
+pub mod schedule;
+pub(crate) mod tombstones;
+pub mod work;
