@@ -18,6 +18,7 @@
 //! - [`config`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
 //! - [`secrets`]: signing secrets as last values, sealed.
 //! - [`guards`]: policies as last values; [`approvals`]: what people were asked to approve.
+//! - `forget`: what is left of an organisation that was deleted.
 //! - [`once`]: marks that only the first writer makes: requests with a name, alerts that went out.
 //!
 //! Every read and write here may happen twice; ids derived from causes make that harmless.
@@ -31,6 +32,7 @@ pub mod dead;
 pub mod endpoints;
 mod error;
 pub mod follow;
+mod forget;
 pub mod frames;
 pub mod guards;
 pub mod judged;
