@@ -10,6 +10,7 @@ use domain::{
     fault::Fault,
 };
 use serde::Deserialize;
+use store::passwords::OwnPassword;
 use utoipa::ToSchema;
 
 use super::{
@@ -21,7 +22,7 @@ use crate::{
     chance,
     edge::{
         Problem,
-        caller::{Anybody, Member},
+        caller::{Anybody, AtLeast, Member},
         client_address::ClientAddress,
         known_browser::BrowserMark,
         problem::Refusals,
@@ -59,29 +60,11 @@ pub async fn change(
     headers: HeaderMap,
     FormJson(change): FormJson<PasswordChange>,
 ) -> Result<(StatusCode, Cookies), Problem> {
-    let own = plane
-        .store
-        .own_password(member.org, member.user)
-        .await?
-        .ok_or_else(|| Problem::not_found("member"))?;
+    let own = own_password(&plane, &member).await?;
     let chosen = Password::parse(change.password, &own.email)
         .map_err(|fault| Problem::invalid(vec![fault]))?;
-    let given = change.current_password;
-    // Nobody has a password that is longer.
-    let is_right = given.chars().count() <= password::CHARS_MAX
-        && plane.passwords.check(given, Some(&own.hash)).await?;
-    if !is_right {
-        plane.refusals.note(Refusal {
-            org: member.org,
-            user: member.user,
-            at: plane.clock.now(),
-            client_address: client.to_string(),
-            user_agent: user_agent(&headers),
-        });
-        let detail = "`current_password` is not the password that you have.";
-        let fault = Fault::invalid("/current_password", detail);
-        return Err(Problem::invalid(vec![fault]));
-    }
+    let from = (client, &headers);
+    prove(&plane, &member, &own, change.current_password, from).await?;
     let hash = plane.passwords.hash(chosen).await?;
     let hand = member.hand(plane.clock.now());
     let token = SecretToken::new(TokenKind::Session, chance::bytes());
@@ -99,4 +82,39 @@ pub async fn change(
     tell(&plane, member.org).await;
     let mark = BrowserMark::new(&hash);
     Ok((StatusCode::NO_CONTENT, cookies(&plane, &token, &mark)))
+}
+
+/// What the password of who asks is checked against.
+pub(super) async fn own_password<R: AtLeast>(
+    plane: &ControlPlane,
+    member: &Member<R>,
+) -> Result<OwnPassword, Problem> {
+    let own = plane.store.own_password(member.org, member.user).await?;
+    own.ok_or_else(|| Problem::not_found("member"))
+}
+
+/// Refuses who does not know their own password, and has the trail told, as of a refused login.
+pub(super) async fn prove<R: AtLeast>(
+    plane: &ControlPlane,
+    member: &Member<R>,
+    own: &OwnPassword,
+    given: String,
+    (client, headers): (ClientAddress, &HeaderMap),
+) -> Result<(), Problem> {
+    // Nobody has a password that is longer.
+    let is_right = given.chars().count() <= password::CHARS_MAX
+        && plane.passwords.check(given, Some(&own.hash)).await?;
+    if is_right {
+        return Ok(());
+    }
+    plane.refusals.note(Refusal {
+        org: member.org,
+        user: member.user,
+        at: plane.clock.now(),
+        client_address: client.to_string(),
+        user_agent: user_agent(headers),
+    });
+    let detail = "`current_password` is not the password that you have.";
+    let fault = Fault::invalid("/current_password", detail);
+    Err(Problem::invalid(vec![fault]))
 }

@@ -126,6 +126,10 @@ pub struct Anybody;
 #[derive(Debug)]
 pub struct Admin;
 
+/// An owner.
+#[derive(Debug)]
+pub struct Owner;
+
 impl AtLeast for Anybody {
     const NEEDED: &'static str = "any role";
 
@@ -139,6 +143,14 @@ impl AtLeast for Admin {
 
     fn admits(role: Role) -> bool {
         role.may_manage()
+    }
+}
+
+impl AtLeast for Owner {
+    const NEEDED: &'static str = "the role `owner`";
+
+    fn admits(role: Role) -> bool {
+        role == Role::Owner
     }
 }
 
