@@ -77,6 +77,7 @@ pub struct Node {
     mail: Option<mail::Settings>,
     public_url: Arc<PublicUrl>,
     registration: Registration,
+    deletion_delay: Duration,
     operators: Operators,
     started_at: Timestamp,
     redis_url: Option<SecretString>,
@@ -138,6 +139,7 @@ impl Node {
             mail: mail::Settings::read(&config.mail)?,
             public_url: Arc::new(config.http.public_url.clone()),
             registration: config.accounts.registration,
+            deletion_delay: config.deletion_delay(),
             operators: Operators::read(&config.accounts)?,
             started_at: clock.now(),
             redis_url: config.redis.url.clone(),
@@ -203,6 +205,7 @@ impl Node {
             post,
             public_url: Arc::clone(&self.public_url),
             registration: self.registration,
+            deletion_delay: self.deletion_delay,
             operators: self.operators.clone(),
             process: Process {
                 started_at: self.started_at,

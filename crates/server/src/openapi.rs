@@ -14,8 +14,8 @@ use utoipa::{
 use crate::{
     about,
     accounts::{
-        api_keys, invitations, login, members, organisation, own_password, password_reset,
-        register, sessions,
+        api_keys, deletion::ask as deletion, invitations, login, members, organisation,
+        own_password, password_reset, register, sessions,
     },
     alerts::{backtest, preview, rules, suggest, trial, trigger, versions},
     approvals,
@@ -54,6 +54,7 @@ use crate::{
         register::register, register::verify_email, login::login, login::logout,
         password_reset::request, password_reset::confirm, sessions::list, sessions::end,
         organisation::me, organisation::show, organisation::rename, own_password::change,
+        deletion::schedule, deletion::cancel,
         members::list, members::change, members::remove,
         invitations::create, invitations::list, invitations::revoke, invitations::accept,
         api_keys::create, api_keys::list, api_keys::show, api_keys::rotate, api_keys::revoke,

@@ -102,6 +102,8 @@ pub struct ControlParts {
     pub post: Option<Post>,
     pub public_url: Arc<PublicUrl>,
     pub registration: Registration,
+    /// Between the wish to delete an organisation and its end.
+    pub deletion_delay: Duration,
     pub operators: Operators,
     pub process: Process,
     /// A receiver for trying out, which the console offers.

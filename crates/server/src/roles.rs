@@ -15,7 +15,7 @@ use store::{
 use tokio::net::TcpListener;
 
 use crate::{
-    accounts::{forget, key_uses},
+    accounts::{deletion::work::Deleting, forget, key_uses},
     alerts::matching::Matcher,
     apply::{Applier, Sink},
     dead_letters,
@@ -48,7 +48,8 @@ use crate::{
 pub enum Role {
     /// Serves HTTP and announces what the control plane decided.
     Api,
-    /// Fills PostgreSQL from the journal: events, deliveries, attempts. Makes exports in the background.
+    /// Fills PostgreSQL from the journal: events, deliveries, attempts. Makes exports in the background, and deletes
+    /// organisations whose time has come.
     Index,
     /// Turns events into deliveries.
     Match,
@@ -201,6 +202,15 @@ fn fill_the_store(node: &Node, tasks: &Tasks) {
         archive: node.archive.clone(),
     };
     tasks.spawn("retention", retention.run(tasks.stopping().clone()));
+    let deleting = Deleting {
+        store: node.store.clone(),
+        journal: node.journal.clone(),
+        announcer: node.announcer.clone(),
+        files: node.files.clone(),
+        clock: node.clock,
+    };
+    let deleting = deleting.run(tasks.stopping().clone());
+    tasks.spawn("delete organisations", deleting);
     see_to_deliveries(node, tasks);
     if let Some(files) = &node.files {
         make_exports(node, files, tasks);

@@ -20,8 +20,8 @@ use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
 use crate::{
     about,
     accounts::{
-        api_keys, invitations, login, members, organisation, own_password, password_reset,
-        register, sessions,
+        api_keys, deletion::ask as deletion, invitations, login, members, organisation,
+        own_password, password_reset, register, sessions,
     },
     alerts::{backtest::ask as backtest, preview, rules, suggest, trial, trigger, versions},
     approvals::{queue, resolve, show as decision, stream as approval_stream},
@@ -375,6 +375,11 @@ fn accounts(control: &ControlPlane) -> Router<ControlPlane> {
             "/v1/org",
             per_key(Read, get(organisation::show))
                 .merge(per_key(Write, patch(organisation::rename))),
+        )
+        .route(
+            "/v1/org/deletion",
+            per_key(PasswordChange, post(deletion::schedule))
+                .merge(per_key(Write, delete(deletion::cancel))),
         )
         .route("/v1/members", per_key(Read, get(members::list)))
         .route(

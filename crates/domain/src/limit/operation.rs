@@ -33,7 +33,7 @@ pub enum Operation {
     RefusedLogin,
     /// Signing in, per account for all browsers together that are not known to it, and per browser that is.
     LoginElsewhere,
-    /// Changing one's password, per person.
+    /// Changing one's password, and whatever else takes it, per person.
     PasswordChange,
     /// Being sent mail, by whomever it was caused, per kind of mail and recipient.
     MailTo,
@@ -139,7 +139,7 @@ impl Operation {
             Self::Invite => "inviting people to this organisation",
             Self::RefusedLogin => "recording refused logins of this account",
             Self::LoginElsewhere => "logging in with this e-mail address",
-            Self::PasswordChange => "changing your password",
+            Self::PasswordChange => "giving your password again",
             Self::MailTo => "mail to this address",
             Self::KeyWrite => "making and rotating API keys",
             Self::RuleTry => "trying alert rules",

@@ -11,6 +11,7 @@
 //! What is done here is told to the organisation's trail ([`tell`]), which is its security log.
 
 pub mod api_keys;
+pub mod deletion;
 pub mod forget;
 pub mod found;
 pub mod invitations;

@@ -1,9 +1,11 @@
 //! `watchbell admin`: what an operator does by hand.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
 use domain::{
-    Day, Timestamp,
+    Day, OrgId, Timestamp,
     account::{EmailAddress, SecretToken, TokenKind},
 };
 
@@ -21,6 +23,9 @@ pub(super) enum Admin {
     /// Print a link with which somebody chooses a new password, once and within 30 minutes; for
     /// when mail cannot reach them.
     ResetLink(ResetLink),
+    /// Have an organisation deleted with everything that it has; prints when, as JSON. The server does it then; until then an owner can
+    /// cancel it.
+    DeleteOrg(DeleteOrg),
     /// Write a day of the trail to a file below `files.url`, where exports read it; prints which, as
     /// JSON. The day stays in the database.
     ArchiveDay(ArchiveDay),
@@ -48,6 +53,18 @@ pub(super) struct ResetLink {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct DeleteOrg {
+    #[command(flatten)]
+    with: WithConfig,
+    /// The organisation's id, `org_...`.
+    #[arg(long)]
+    org: String,
+    /// Days until then, 0 for at once; `accounts.deletion_delay_days` unless given.
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(..=365))]
+    after_days: Option<u32>,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct ArchiveDay {
     #[command(flatten)]
     with: WithConfig,
@@ -60,6 +77,7 @@ impl Admin {
         match self {
             Self::CreateOrg(command) => command.run().await,
             Self::ResetLink(command) => command.run().await,
+            Self::DeleteOrg(command) => command.run().await,
             Self::ArchiveDay(command) => command.run().await,
         }
     }
@@ -98,6 +116,27 @@ impl ResetLink {
             .public_url
             .link("reset-password", token.reveal());
         say(serde_json::json!({"link": link, "token": token.reveal()}));
+        Ok(())
+    }
+}
+
+impl DeleteOrg {
+    async fn run(self) -> anyhow::Result<()> {
+        let config = self.with.load()?;
+        let org: OrgId = self
+            .org
+            .parse()
+            .with_context(|| format!("`{}` is not the id of an organisation", self.org))?;
+        let days = self
+            .after_days
+            .unwrap_or(config.accounts.deletion_delay_days);
+        let now = system_clock::SYSTEM.now();
+        let deletes_at = now.plus(Duration::from_hours(24) * days);
+        let name = node::open_store_for_command(&config)?
+            .schedule_deletion_by_operator(org, deletes_at, now)
+            .await?
+            .with_context(|| format!("there is no organisation {org}"))?;
+        say(serde_json::json!({"org_id": org, "name": name, "deletes_at": deletes_at}));
         Ok(())
     }
 }

@@ -10,6 +10,8 @@ use crate::{accounts::operators::Operators, deliveries::secrets::seal::Vault, ma
 const RULES_PER_ORG_MOST: u32 = 10_000;
 /// The most that `policies.versions_per_org_max` may be: a version a quarter of an hour, for three years.
 const POLICY_VERSIONS_MOST: u32 = 100_000;
+/// The most that `accounts.deletion_delay_days` may be: who wants to keep it so long does not want it deleted.
+const DELETION_DELAY_DAYS_MOST: u32 = 365;
 
 impl Config {
     /// What a value alone cannot tell; run before anything starts.
@@ -66,6 +68,10 @@ impl Config {
         anyhow::ensure!(
             self.delivery.retention_days > 0,
             "delivery.retention_days must be at least 1"
+        );
+        anyhow::ensure!(
+            self.accounts.deletion_delay_days <= DELETION_DELAY_DAYS_MOST,
+            "accounts.deletion_delay_days must be at most {DELETION_DELAY_DAYS_MOST}"
         );
         Operators::read(&self.accounts)?;
         if let Some(url) = &self.console.receiver_url {

@@ -219,6 +219,7 @@ mod tests {
             "[mail]\nsmtp_url = \"smtp://mail.example.com?tls=perhaps\"",
             "[mail]\nfrom = \"nobody\"",
             "[accounts]\noperators = [\"ann\"]",
+            "[accounts]\ndeletion_delay_days = 400",
             "[console]\nreceiver_url = \"localhost:9000\"",
         ] {
             assert!(from_file(text).is_err(), "{text}");

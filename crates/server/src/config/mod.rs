@@ -139,10 +139,11 @@ pub struct Secrets {
     pub previous_key: Option<SecretString>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Accounts {
     pub registration: Registration,
+    pub deletion_delay_days: u32,
     #[serde(deserialize_with = "load::list")]
     pub operators: Vec<String>,
 }
@@ -306,6 +307,16 @@ impl Default for Delivery {
     }
 }
 
+impl Default for Accounts {
+    fn default() -> Self {
+        Self {
+            registration: Registration::default(),
+            deletion_delay_days: 7,
+            operators: Vec::new(),
+        }
+    }
+}
+
 impl Default for Console {
     fn default() -> Self {
         Self {
@@ -374,6 +385,10 @@ impl Config {
 
     pub fn delivery_retention(&self) -> Duration {
         days(self.delivery.retention_days)
+    }
+
+    pub fn deletion_delay(&self) -> Duration {
+        days(self.accounts.deletion_delay_days)
     }
 }
 

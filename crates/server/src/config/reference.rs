@@ -174,12 +174,12 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.password_changes",
         "10/15m",
-        "Changes of one's own password, and tries of it, per person.",
+        "Changes of one's own password, wishes to delete the organisation, and so tries of the password, together per person.",
     ),
     setting(
         "limits.mails",
         "10/24h",
-        "Mails of one kind (registrations, new passwords, invitations, troubles of endpoints) to one address, for all organisations together. Those beyond it are dropped and counted, and whoever asked is answered as ever.",
+        "Mails of one kind (registrations, new passwords, invitations, deletions of the organisation, troubles of endpoints) to one address, for all organisations together. Those beyond it are dropped and counted, and whoever asked is answered as ever.",
     ),
     setting(
         "limits.key_writes",
@@ -305,6 +305,11 @@ pub const SETTINGS: &[Setting] = &[
         "accounts.registration",
         "open",
         "`open`: anybody may register an organisation. `closed`: only `watchbell admin create-org` makes one, and people join by invitation.",
+    ),
+    setting(
+        "accounts.deletion_delay_days",
+        "7",
+        "Days between an owner's wish to delete the organisation and its end, within which any owner can cancel it. 0: at once.",
     ),
     setting(
         "accounts.operators",

@@ -17,7 +17,12 @@ const AT_A_TIME: u32 = 100;
 
 /// The folder of an export's files.
 pub(super) fn folder(org: OrgId, id: ExportId) -> String {
-    format!("exports/{org}/{id}")
+    format!("{}/{id}", folder_of(org))
+}
+
+/// The folder of all files of an organisation's exports.
+pub(crate) fn folder_of(org: OrgId) -> String {
+    format!("exports/{org}")
 }
 
 pub async fn run(

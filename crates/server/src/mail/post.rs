@@ -51,6 +51,14 @@ pub enum Letter {
         role: Role,
         token: SecretToken,
     },
+    /// An organisation is to be deleted, or (`deletes_at: None`) is not after all.
+    Deletion {
+        email: EmailAddress,
+        org_name: String,
+        /// The address of who decided it.
+        by: String,
+        deletes_at: Option<Timestamp>,
+    },
     /// An endpoint is in lasting trouble.
     EndpointNotice {
         email: EmailAddress,
@@ -66,6 +74,7 @@ impl Letter {
             Self::Registration { email, .. }
             | Self::PasswordReset { email, .. }
             | Self::Invitation { email, .. }
+            | Self::Deletion { email, .. }
             | Self::EndpointNotice { email, .. } => email,
         }
     }
@@ -76,6 +85,7 @@ impl Letter {
             Self::Registration { .. } => "registration",
             Self::PasswordReset { .. } => "password reset",
             Self::Invitation { .. } => "invitation",
+            Self::Deletion { .. } => "deletion",
             Self::EndpointNotice { .. } => "endpoint notice",
         }
     }

@@ -97,6 +97,35 @@ pub(super) fn invited_with_account(org_name: &str) -> Text {
     }
 }
 
+/// To the owners of an organisation that one of them has deleted.
+pub(super) fn deletion(url: &PublicUrl, org_name: &str, by: &str, deletes_at: Timestamp) -> Text {
+    let (organisation, console) = (called(org_name), url.to("/members"));
+    Text {
+        subject: "Your organisation is to be deleted".to_owned(),
+        body: format!(
+            "{by} has the organisation {organisation} on Watchbell deleted.\n\n\
+             At {deletes_at} all of it goes, and cannot be brought back: its trail, rules, policies, API \
+             keys and secrets, and the accounts of its members, yours too.\n\n\
+             Until then everything goes on as before, and every owner can cancel it, here:\n\n{console}\n\n\
+             Or call DELETE /v1/org/deletion.\n\n\
+             If you want to keep any of it, export it before. If nobody should have done this, cancel it, and \
+             have {by} choose a new password.\n"
+        ),
+    }
+}
+
+/// To the same, when it is not to be deleted after all.
+pub(super) fn no_deletion(org_name: &str, by: &str) -> Text {
+    let organisation = called(org_name);
+    Text {
+        subject: "Your organisation is not deleted".to_owned(),
+        body: format!(
+            "{by} canceled that the organisation {organisation} on Watchbell is deleted. Everything goes on as \
+             before.\n"
+        ),
+    }
+}
+
 /// The name of an organisation. One that is not taken any more, such as a web address, is left out.
 fn called(org_name: &str) -> String {
     match organisation_name::parse(org_name, "/name") {

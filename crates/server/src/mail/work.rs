@@ -206,6 +206,19 @@ impl Worker {
                 };
                 (email, text)
             }
+            Letter::Deletion {
+                email,
+                org_name,
+                by,
+                deletes_at,
+            } => {
+                let url = &self.office.public_url;
+                let text = match deletes_at {
+                    Some(at) => text::deletion(url, org_name, by, *at),
+                    None => text::no_deletion(org_name, by),
+                };
+                (email, text)
+            }
             Letter::EndpointNotice {
                 email,
                 subject,

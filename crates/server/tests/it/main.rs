@@ -33,6 +33,7 @@ mod crashes;
 mod dead_letters;
 mod decisions;
 mod decisions_outages;
+mod deletion;
 mod deliveries;
 mod deployment;
 mod dev;

@@ -1,0 +1,13 @@
+//! The end of an organisation: an owner [asks](ask) for it, and after a delay everything that it has is [deleted](work).
+//!
+//! | when | what |
+//! |---|---|
+//! | asked for | in the trail; every owner has a mail; everything goes on as before, and any owner can cancel |
+//! | due | nobody can come in any more, and nothing that is on its way is sent; then the rows go, then the organisation |
+//! | later | looked at once more, for what was on its way; what is left is a tombstone without names |
+//!
+//! How that is made to end well whatever dies in between: [`store::deletions`]. What cannot be taken back at once, such as what
+//! the journal keeps for 7 days, is in docs/how-to/accounts.md.
+
+pub mod ask;
+pub(crate) mod work;
