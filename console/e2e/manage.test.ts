@@ -171,6 +171,37 @@ test("one changes one's own password, and stays signed in here alone", async () 
   await leave(seen);
 });
 
+test("an owner has the organisation deleted, every screen says when, and it is kept after all", async () => {
+  const { password, session } = await register("Ending");
+  const seen = await visit("/members", { session });
+  const { page } = seen;
+  await page.getByRole("button", { name: "Delete…" }).click();
+  const dialog = page.getByRole("dialog", { name: "Delete “Ending”?" });
+  await dialog.getByRole("button", { name: "Have it deleted" }).click();
+  await dialog.getByText("Enter “Ending”.").waitFor();
+  await dialog.getByLabel(/^The organisation's name/).fill("Ending");
+  await dialog.getByLabel(/^Your password/).fill("a guess of somebody else");
+  await dialog.getByRole("button", { name: "Have it deleted" }).click();
+  await dialog.getByText("is not the password that you have").waitFor();
+  await expectAccessible(page);
+  await dialog.getByLabel(/^Your password/).fill(password);
+  await dialog.getByRole("button", { name: "Have it deleted" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByText("It is to be deleted already").waitFor();
+
+  await page.goto("/keys");
+  const banner = page.locator("[data-deletion]");
+  await banner.getByText("This organisation is to be deleted").waitFor();
+  await expectAccessible(page);
+  await page.setViewportSize({ width: 375, height: 800 });
+  await expectNoSidewaysScroll(page);
+  await banner.getByRole("button", { name: "Keep the organisation" }).click();
+  await banner.waitFor({ state: "detached" });
+  await page.goto("/members");
+  await page.getByRole("button", { name: "Delete…" }).waitFor();
+  await leave(seen);
+});
+
 test("the security log tells who did what, by kind and person, and opens by keyboard", async () => {
   const { session, manage } = await newOrganisation("Log");
   const rule = { name: "Watched", match: { result: ["denied"] }, url: inject("demo").receiver_url };

@@ -10,6 +10,7 @@ import { Mark } from "../parts/Mark";
 import { Page, Panel } from "../parts/Page";
 import { Stacked } from "../parts/Stacked";
 import { When } from "../parts/When";
+import { DeleteOrganisation } from "./DeleteOrganisation";
 import { Invitations } from "./Invitations";
 import { MemberDialogs } from "./MemberDialogs";
 import { Rename } from "./Rename";
@@ -42,6 +43,7 @@ export default function Members() {
         </List>
       </Panel>
       <Invitations />
+      <DeleteOrganisation />
       <MemberDialogs members={members.data?.data ?? []} />
     </Page>
   );

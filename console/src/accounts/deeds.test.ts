@@ -18,6 +18,14 @@ test("what somebody did is told in a sentence, with names", () => {
   });
 });
 
+test("that the organisation is to be deleted is told with when, and that it is not", () => {
+  expect(deedOf(event("organisation.delete", { deletes_at: "2026-11-22T09:30:00.000Z" }))).toEqual({
+    did: "has the organisation deleted",
+    more: "at 2026-11-22T09:30:00.000Z",
+  });
+  expect(deedOf(event("organisation.keep")).did).toContain("canceled");
+});
+
 test("who leaves by themselves is not removed", () => {
   const details = { email: "a@example.com", role: "admin" };
   expect(deedOf(event("member.remove", { ...details, user_id: "usr_1" })).did).toBe("left the organisation");

@@ -67,6 +67,11 @@ const TELLERS: Record<string, Teller> = {
   "organisation.rename": (about) => ({
     did: `renamed the organisation from “${about("before")}” to “${about("after")}”`,
   }),
+  "organisation.delete": (about) => ({
+    did: "has the organisation deleted",
+    more: `at ${about("deletes_at")}`,
+  }),
+  "organisation.keep": () => ({ did: "canceled that the organisation is deleted" }),
   "alert_rules.create": (about) => ({ did: `made the alert rule “${about("name")}”` }),
   "alert_rules.update": (about) => ({
     did: `changed the alert rule “${about("name")}”`,

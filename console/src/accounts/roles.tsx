@@ -5,7 +5,7 @@ import { useMe } from "../api/queries";
 export const ROLES: Record<string, string> = {
   viewer: "sees everything, keys without their text too, and changes nothing",
   admin: "also changes rules, policies, keys and members, and decides approvals",
-  owner: "also makes and unmakes owners; there is always at least one",
+  owner: "also makes and unmakes owners, and has the organisation deleted; there is always at least one",
 };
 
 /** Only an owner makes owners. */

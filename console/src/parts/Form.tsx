@@ -17,11 +17,13 @@ interface FormProps<Values extends Record<string, unknown>, Result> {
   /** What else can be done, such as to leave it. */
   beside?: ReactNode;
   isWide?: boolean;
+  /** It cannot be taken back, and so is red. */
+  isGrave?: boolean;
   children: ReactNode;
 }
 
 export function Form<Values extends Record<string, unknown>, Result>(props: FormProps<Values, Result>) {
-  const { form, send, done, action, disabled, beside, isWide, children } = props;
+  const { form, send, done, action, disabled, beside, isWide, isGrave, children } = props;
   const goTo = (errors: Record<string, unknown>) => {
     const [first] = Object.keys(errors);
     if (first !== undefined) form.getInputNode(first)?.focus();
@@ -43,7 +45,13 @@ export function Form<Values extends Record<string, unknown>, Result>(props: Form
         {sending.isError && !isSaid && <Trouble error={sending.error} />}
         <Group justify={isWide ? undefined : "flex-end"} mt={4}>
           {beside}
-          <Button type="submit" loading={sending.isPending} disabled={disabled} fullWidth={isWide}>
+          <Button
+            type="submit"
+            color={isGrave ? "red.9" : undefined}
+            loading={sending.isPending}
+            disabled={disabled}
+            fullWidth={isWide}
+          >
             {action}
           </Button>
         </Group>

@@ -16,6 +16,7 @@ import { useDisclosure, useHotkeys } from "@mantine/hooks";
 import { IconMoon, IconSearch, IconSun, IconUser } from "@tabler/icons-react";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
+import { DeletionBanner } from "../accounts/DeletionBanner";
 import { useMe } from "../api/queries";
 import { WaitingCount } from "../decisions/WaitingCount";
 import { Loading } from "../parts/Answered";
@@ -63,6 +64,7 @@ export default function Shell() {
         </Box>
       </AppShell.Navbar>
       <AppShell.Main id="main" tabIndex={-1}>
+        <DeletionBanner />
         <Suspense fallback={<Loading />}>
           <Outlet />
         </Suspense>

@@ -1,0 +1,42 @@
+// Says on every screen that the organisation is to be deleted, and lets an owner cancel it.
+import { Alert, Button, Group, Text } from "@mantine/core";
+import { IconAlertTriangle } from "@tabler/icons-react";
+import { useMutation } from "@tanstack/react-query";
+import { answer, api } from "../api/client";
+import { queries, useMe } from "../api/queries";
+import { Trouble } from "../parts/Answered";
+import { When } from "../parts/When";
+
+export function DeletionBanner() {
+  const { user, organisation } = useMe();
+  const keeping = useMutation({
+    mutationFn: () => answer(api.DELETE("/v1/org/deletion")),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["me"] }),
+  });
+  if (!organisation.deletes_at) return null;
+  return (
+    <Alert
+      mb="md"
+      maw={1600}
+      mx="auto"
+      role="status"
+      data-deletion
+      color="red"
+      icon={<IconAlertTriangle />}
+      title="This organisation is to be deleted"
+    >
+      <Group justify="space-between" gap="sm">
+        <Text size="sm">
+          Everything that {organisation.name} has goes <When at={organisation.deletes_at} /> and cannot be
+          brought back. {user.role !== "owner" && "An owner can cancel it."}
+        </Text>
+        {user.role === "owner" && (
+          <Button size="xs" variant="default" loading={keeping.isPending} onClick={() => keeping.mutate()}>
+            Keep the organisation
+          </Button>
+        )}
+      </Group>
+      {keeping.isError && <Trouble error={keeping.error} />}
+    </Alert>
+  );
+}
