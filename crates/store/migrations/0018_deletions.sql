@@ -11,7 +11,9 @@ CREATE INDEX organisations_to_delete ON organisations (deletes_at) WHERE deletes
 CREATE TABLE tombstones (
     org_id   uuid        PRIMARY KEY,
     began_at timestamptz NOT NULL,
-    -- When the last look found nothing more to delete; NULL: it is still being deleted.
+    -- When its row in organisations went, after everybody was shut out; NULL: it is still there.
+    gone_at  timestamptz,
+    -- When it was looked at for the last time, a while after that; NULL: it will be looked at again.
     done_at  timestamptz
 );
 

@@ -443,6 +443,49 @@ async fn who_follows_a_process_that_was_killed_half_way_goes_on() {
 }
 
 #[tokio::test]
+async fn what_was_written_while_it_went_is_gone_after_the_last_look() {
+    let running = Running::start(at_once());
+    let deployment = &running.deployment;
+    let doomed = Doomed::found(&running.customer.base_url).await;
+    doomed.delete().await;
+    wait_until_gone(deployment, doomed.org).await;
+    let org = doomed.org.uuid();
+    // Nothing in this table refers to the organisation, so nothing kept the row from going.
+    deployment.sql(&format!(
+        "INSERT INTO delivery_counts (org_id, rule_id, bucket, alerts, suppressed, withheld, summaries)
+         VALUES ('{org}', '{org}', now(), 1, 0, 0, 0)"
+    ));
+    let is_done = format!("SELECT done_at IS NOT NULL FROM tombstones WHERE org_id = '{org}'");
+    assert_eq!(deployment.sql(&is_done).trim(), "f", "it is looked again");
+
+    deployment.sql(&format!(
+        "UPDATE tombstones SET gone_at = gone_at - interval '1 day' WHERE org_id = '{org}'"
+    ));
+    wait_until_gone(deployment, doomed.org).await;
+    eventually(DEADLINE, "that was the last look", async || {
+        deployment.sql(&is_done).trim() == "t"
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_end_that_waited_for_somebody_to_begin_with_it_is_looked_at_again_too() {
+    let running = Running::start(Deployment::new());
+    let deployment = &running.deployment;
+    let doomed = Doomed::found(&running.customer.base_url).await;
+    let org = doomed.org.uuid();
+    // Whoever gave it the tombstone died right after, and everybody was let in since.
+    deployment.sql(&format!(
+        "INSERT INTO tombstones (org_id, began_at) VALUES ('{org}', now() - interval '1 day')"
+    ));
+    wait_until_gone(deployment, doomed.org).await;
+    let tombstone = deployment.sql(&format!(
+        "SELECT gone_at > now() - interval '1 hour', done_at IS NULL FROM tombstones WHERE org_id = '{org}'"
+    ));
+    assert_eq!(tombstone.trim(), "t|t");
+}
+
+#[tokio::test]
 async fn an_operator_has_an_organisation_deleted_and_its_owner_sees_when() {
     let running = Running::start(Deployment::new());
     let doomed = Doomed::found(&running.customer.base_url).await;

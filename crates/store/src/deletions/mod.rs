@@ -6,9 +6,10 @@
 //! row of the organisation goes last: most tables refer to it, so what a request that was on its way still wrote keeps it
 //! from going, and everything is looked at again.
 //!
-//! What refers to nothing could still be written by a transaction that began before the tombstone was there. So all of
-//! it is looked at once more, [a while later](work::LATE); then it is done. Nothing of this is in memory: whoever
-//! follows a process that died begins at the first step and finds most of it done.
+//! What refers to nothing could still be written after that, by whoever was let in before or saw no tombstone yet. So
+//! all of it is looked at once more, a while after the row went: only then is it known that everybody was shut out, however
+//! long nobody was there to do it. Nothing of this is in memory: whoever follows a process that died begins at the first
+//! step and finds most of it done.
 
 pub mod schedule;
 pub(crate) mod tombstones;

@@ -19,10 +19,10 @@ const DELETING: i64 = 0x7762_676f_6e65;
 const SLICE_ROWS_MAX: i64 = 5_000;
 /// How many organisations one round takes on; the rest is for the next.
 const ROUND_MAX: i64 = 100;
-/// How long after the tombstone everything is looked at for the last time. Longer than a request, a transaction that
-/// fills tables, or a file of an export that was on its way can take; and shorter than a delivery may be overdue before
-/// the reconciler calls somebody.
-pub const LATE: Duration = Duration::from_mins(5);
+/// How long after the organisation's row went everything is looked at for the last time. A node that the journal does
+/// not reach trusts an API key for 15 minutes more, and a request, a transaction that fills tables, or a file of an export
+/// that was on its way takes some after that.
+const LATE: Duration = Duration::from_mins(20);
 
 /// Who could still come in. Whoever may invite goes after the invitations: no link brings somebody back.
 const PEOPLE: [&str; 4] = ["invitations", "sessions", "password_resets", "users"];
@@ -49,7 +49,7 @@ const TABLES: [&str; 14] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     pub org: OrgId,
-    /// Whether nobody can write anything for it any more: what is gone after this look stays gone.
+    /// Whether it has been gone for so long that nobody can write anything for it: what this look deletes stays gone.
     pub is_last_look: bool,
 }
 
@@ -65,7 +65,8 @@ impl Store {
     pub async fn has_deletions(&self, now: Timestamp) -> Result<bool, Error> {
         Ok(sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM organisations WHERE deletes_at <= $1)
-                 OR EXISTS (SELECT 1 FROM tombstones WHERE done_at IS NULL AND began_at <= $2)",
+                 OR EXISTS (SELECT 1 FROM tombstones
+                            WHERE done_at IS NULL AND (gone_at IS NULL OR gone_at <= $2))",
         )
         .bind(to_database(now))
         .bind(to_database(now.minus(LATE)))
@@ -109,9 +110,8 @@ impl Deleter {
     /// Those that are not done, oldest first: the ones that are still there, and the ones whose last look has come.
     pub async fn unfinished(&mut self, now: Timestamp) -> Result<Vec<Unfinished>, Error> {
         let rows: Vec<(Uuid, bool)> = sqlx::query_as(
-            "SELECT org_id, began_at <= $1 FROM tombstones
-             WHERE done_at IS NULL AND (began_at <= $1
-                 OR EXISTS (SELECT 1 FROM organisations WHERE id = tombstones.org_id))
+            "SELECT org_id, gone_at IS NOT NULL FROM tombstones
+             WHERE done_at IS NULL AND (gone_at IS NULL OR gone_at <= $1)
              ORDER BY began_at LIMIT $2",
         )
         .bind(to_database(now.minus(LATE)))
@@ -210,21 +210,29 @@ impl Deleter {
         Ok(deleted)
     }
 
-    /// Deletes the organisation itself; `false` if something that refers to it was made meanwhile.
-    pub async fn delete_organisation(&mut self, org: OrgId) -> Result<bool, Error> {
+    /// Deletes the organisation itself, and notes when; `false` if something that refers to it was made meanwhile.
+    pub async fn delete_organisation(&mut self, org: OrgId, now: Timestamp) -> Result<bool, Error> {
+        let mut transaction = self.connection.begin().await?;
         let deleted = sqlx::query("DELETE FROM organisations WHERE id = $1")
             .bind(org.uuid())
-            .execute(&mut self.connection)
+            .execute(&mut *transaction)
             .await
             .map_err(Error::from);
         match deleted {
-            Ok(_) => Ok(true),
-            Err(error) if error.refuses_data() => Ok(false),
-            Err(error) => Err(error),
+            Ok(_) => {}
+            Err(error) if error.refuses_data() => return Ok(false),
+            Err(error) => return Err(error),
         }
+        sqlx::query("UPDATE tombstones SET gone_at = coalesce(gone_at, $2) WHERE org_id = $1")
+            .bind(org.uuid())
+            .bind(to_database(now))
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(true)
     }
 
-    /// Nothing was left at the last look.
+    /// It was looked at for the last time.
     pub async fn finish(&mut self, org: OrgId, now: Timestamp) -> Result<(), Error> {
         sqlx::query("UPDATE tombstones SET done_at = $2 WHERE org_id = $1")
             .bind(org.uuid())

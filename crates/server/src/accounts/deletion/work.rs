@@ -64,8 +64,7 @@ impl Deleting {
     }
 
     async fn round(&self) -> Result<(), Error> {
-        // A clock that is ahead would delete what somebody may still keep, so the earlier of two is believed.
-        let now = self.clock.now().min(self.store.now().await?);
+        let now = self.now().await?;
         if !self.store.has_deletions(now).await? {
             return Ok(());
         }
@@ -75,7 +74,7 @@ impl Deleting {
         deleter.begin(now).await?;
         for unfinished in deleter.unfinished(now).await? {
             // One that cannot be deleted now holds up no other, and is tried again by the next round.
-            if let Err(error) = self.delete(&mut deleter, unfinished, now).await {
+            if let Err(error) = self.delete(&mut deleter, unfinished).await {
                 let (org, error) = (unfinished.org, chain(&error));
                 tracing::warn!(org.id = %org, error, "an organisation is not all deleted yet");
             }
@@ -89,7 +88,6 @@ impl Deleting {
         &self,
         deleter: &mut Deleter,
         Unfinished { org, is_last_look }: Unfinished,
-        now: Timestamp,
     ) -> Result<(), Error> {
         let people = deleter.delete_people(org).await?;
         let key_gone = |hash: &KeyHash| announce::entry(Change::key_gone(hash));
@@ -106,7 +104,9 @@ impl Deleting {
         if let Some(files) = &self.files {
             files.delete_below(&sweep::folder_of(org)).await?;
         }
-        if !deleter.delete_organisation(org).await? {
+        // Not the time at which the round began: much may have been deleted since.
+        let now = self.now().await?;
+        if !deleter.delete_organisation(org, now).await? {
             tracing::info!(org.id = %org, "something was made while an organisation was deleted, looking again");
             return Ok(());
         }
@@ -115,5 +115,10 @@ impl Deleting {
         }
         tracing::info!(org.id = %org, people, rows, is_last_look, "deleted an organisation");
         Ok(())
+    }
+
+    /// A clock that is ahead would delete what somebody may still keep, so the earlier of two is believed.
+    async fn now(&self) -> Result<Timestamp, store::Error> {
+        Ok(self.clock.now().min(self.store.now().await?))
     }
 }
