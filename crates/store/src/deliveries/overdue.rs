@@ -44,13 +44,15 @@ impl Reconciling {
         Ok(counts)
     }
 
-    /// What was due before then and has not been attempted, by endpoint.
+    /// What was due before then and has not been attempted, by endpoint. Of an organisation that is being deleted nothing
+    /// will be.
     pub async fn overdue(&mut self, before: Timestamp) -> Result<Vec<Overdue>, Error> {
         type Row = (Uuid, String, i64, Uuid, OffsetDateTime);
         let rows: Vec<Row> = sqlx::query_as(
             "SELECT org_id, url, count(*), (array_agg(id ORDER BY due))[1], min(due)
              FROM (SELECT org_id, url, id, coalesce(next_at, matched_at) AS due FROM deliveries
                    WHERE state IN ('pending', 'scheduled') AND coalesce(next_at, matched_at) < $1
+                     AND NOT EXISTS (SELECT 1 FROM tombstones WHERE tombstones.org_id = deliveries.org_id)
                    ORDER BY coalesce(next_at, matched_at) LIMIT $2) AS late
              GROUP BY org_id, url ORDER BY min(due)",
         )
