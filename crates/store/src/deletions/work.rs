@@ -76,7 +76,8 @@ impl Store {
 
     /// `None` while another process deletes.
     pub async fn deleter(&self) -> Result<Option<Deleter>, Error> {
-        let mut connection = self.connect().await?;
+        // One whose host is gone is noticed, so that it does not keep the right.
+        let mut connection = self.writer().await?.connection;
         let ours: bool = sqlx::query_scalar("SELECT pg_try_advisory_lock($1)")
             .bind(DELETING)
             .fetch_one(&mut connection)
