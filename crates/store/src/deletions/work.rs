@@ -285,28 +285,36 @@ impl Deleter {
     /// Deletes the rows of a table that is cut into days, one day after the other, by the index that the lists use.
     async fn delete_days(&mut self, table: Table, org: OrgId) -> Result<u64, Error> {
         let (name, key) = (table.name(), table.key());
-        // A day ends where the next begins; within it a slice ends with the last of so many rows. The text is made of
-        // our own names only.
-        let statement = format!(
-            "DELETE FROM {name} WHERE org_id = $1 AND {key} >= $2 AND {key} < $3
-                AND {key} <= coalesce((SELECT {key} FROM {name}
-                    WHERE org_id = $1 AND {key} >= $2 AND {key} < $3
-                    ORDER BY {key} OFFSET $4 LIMIT 1), $3)"
+        // A slice ends with the last of so many rows, and the next begins there: what was deleted stays in the index for
+        // a while, and would have to be passed over again by each slice. The texts are made of our own names only.
+        let find = format!(
+            "SELECT {key} FROM {name} WHERE org_id = $1 AND {key} >= $2 AND {key} < $3
+             ORDER BY {key} OFFSET $4 LIMIT 1"
+        );
+        let delete = format!(
+            "DELETE FROM {name} WHERE org_id = $1 AND {key} >= $2 AND {key} < $3 AND {key} <= $4"
         );
         let mut deleted = 0;
         for day in partitions::days(&mut self.connection, table).await? {
+            let (mut from, below) = (day.first_id().uuid(), day.next().first_id().uuid());
             loop {
-                let slice = sqlx::query(AssertSqlSafe(statement.clone()))
+                let last: Option<Uuid> = sqlx::query_scalar(AssertSqlSafe(find.clone()))
                     .bind(org.uuid())
-                    .bind(day.first_id().uuid())
-                    .bind(day.next().first_id().uuid())
+                    .bind(from)
+                    .bind(below)
                     .bind(SLICE_ROWS_MAX - 1)
+                    .fetch_optional(&mut self.connection)
+                    .await?;
+                let slice = sqlx::query(AssertSqlSafe(delete.clone()))
+                    .bind(org.uuid())
+                    .bind(from)
+                    .bind(below)
+                    .bind(last.unwrap_or(below))
                     .execute(&mut self.connection)
                     .await?;
-                if slice.rows_affected() == 0 {
-                    break;
-                }
                 deleted += slice.rows_affected();
+                let Some(last) = last else { break };
+                from = last;
             }
         }
         Ok(deleted)
