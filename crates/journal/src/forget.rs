@@ -2,8 +2,8 @@
 //!
 //! Keys, rules, policies and signing secrets are announced as gone like every change of theirs. Endpoints in trouble and
 //! approvals are changed by whoever learns something of them, so they are found by asking the stream. Each gets an empty
-//! value, as everything that is gone has: followers hear of it, and lanes of an endpoint that is not in trouble any more are
-//! taken from, so that nothing waits in them.
+//! value, as everything that is gone has. Lanes of an endpoint that is not in trouble any more are taken from, so that nothing
+//! waits in them; nodes hold an approval until its time is over, without its question, and then find it gone.
 
 use async_nats::jetstream::message::PublishMessage;
 use bytes::Bytes;

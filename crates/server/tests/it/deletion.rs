@@ -443,6 +443,30 @@ async fn who_follows_a_process_that_was_killed_half_way_goes_on() {
 }
 
 #[tokio::test]
+async fn one_with_more_than_a_slice_goes_whole_and_nothing_of_another() {
+    let running = Running::start(at_once());
+    let (deployment, other) = (&running.deployment, &running.customer);
+    let doomed = Doomed::found(&other.base_url).await;
+    for customer in [&doomed.key, other] {
+        customer.ingest(&event("agent-1")).await;
+        customer.all_events().await;
+    }
+    let kept = other.listed_ids().await;
+    let org = doomed.org.uuid();
+    // Two slices and a bit, of one day. The last part of the id is free to choose.
+    deployment.sql(&format!(
+        "INSERT INTO audit_events SELECT (jsonb_populate_record(event, jsonb_build_object(
+             'id', left(event.id::text, 24) || lpad(to_hex(number), 12, '0')))).*
+         FROM audit_events AS event, generate_series(1, 12000) AS number
+         WHERE org_id = '{org}' AND event.id = (SELECT max(id::text)::uuid FROM audit_events WHERE org_id = '{org}')"
+    ));
+    assert!(rows_of(deployment, doomed.org)["audit_events"] > 12_000);
+    doomed.delete().await;
+    wait_until_gone(deployment, doomed.org).await;
+    assert_eq!(other.listed_ids().await, kept);
+}
+
+#[tokio::test]
 async fn what_was_written_while_it_went_is_gone_after_the_last_look() {
     let running = Running::start(at_once());
     let deployment = &running.deployment;

@@ -17,6 +17,8 @@ use crate::{
 const DELETING: i64 = 0x7762_676f_6e65;
 /// How many rows one statement deletes.
 const SLICE_ROWS_MAX: i64 = 5_000;
+/// How many slices an organisation has deleted before it is the others' turn: a million rows, in about a minute.
+const TURN_SLICES_MAX: u32 = 200;
 /// How many organisations one round takes on; the rest is for the next.
 const ROUND_MAX: i64 = 100;
 /// How long after the organisation's row went everything is looked at for the last time. A node that the journal does
@@ -51,6 +53,40 @@ pub struct Unfinished {
     pub org: OrgId,
     /// Whether it has been gone for so long that nobody can write anything for it: what this look deletes stays gone.
     pub is_last_look: bool,
+}
+
+/// What became of an organisation's rows in one turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emptied {
+    /// How many were deleted.
+    pub rows: u64,
+    /// Whether none is left.
+    pub is_all: bool,
+}
+
+/// How much of a turn is left, and what was deleted in it.
+struct Turn {
+    slices_left: u32,
+    rows: u64,
+}
+
+impl Turn {
+    fn of(slices_left: u32) -> Self {
+        Self {
+            slices_left,
+            rows: 0,
+        }
+    }
+
+    /// To look and find nothing costs little, and is no slice.
+    fn note(&mut self, rows: u64) {
+        self.slices_left -= u32::from(rows > 0);
+        self.rows += rows;
+    }
+
+    fn is_over(&self) -> bool {
+        self.slices_left == 0
+    }
 }
 
 /// The right to delete organisations, which one process has at a time; given back when this goes. All of it happens on
@@ -128,11 +164,12 @@ impl Deleter {
 
     /// Deletes the organisation's people, with their sessions and whatever link would let somebody in.
     pub async fn delete_people(&mut self, org: OrgId) -> Result<u64, Error> {
-        let mut deleted = 0;
+        // However many they are: nobody may stay until the next turn.
+        let mut turn = Turn::of(u32::MAX);
         for table in PEOPLE {
-            deleted += self.delete_from(table, org).await?;
+            self.delete_from(table, org, &mut turn).await?;
         }
-        Ok(deleted)
+        Ok(turn.rows)
     }
 
     /// Deletes its API keys, and has everybody told that they are gone.
@@ -199,16 +236,19 @@ impl Deleter {
         self.delete_and_tell(statement, org, gone).await
     }
 
-    /// Deletes everything else; how many rows that were.
-    pub async fn delete_rows(&mut self, org: OrgId) -> Result<u64, Error> {
-        let mut deleted = 0;
+    /// Deletes everything else, as far as one turn goes.
+    pub async fn delete_rows(&mut self, org: OrgId) -> Result<Emptied, Error> {
+        let mut turn = Turn::of(TURN_SLICES_MAX);
         for table in TABLES {
-            deleted += self.delete_from(table, org).await?;
+            self.delete_from(table, org, &mut turn).await?;
         }
         for table in Table::ALL {
-            deleted += self.delete_days(table, org).await?;
+            self.delete_days(table, org, &mut turn).await?;
         }
-        Ok(deleted)
+        Ok(Emptied {
+            rows: turn.rows,
+            is_all: !turn.is_over(),
+        })
     }
 
     /// Deletes the organisation itself, and notes when; `false` if something that refers to it was made meanwhile.
@@ -262,28 +302,38 @@ impl Deleter {
     }
 
     /// Deletes the rows of a table that has an index which begins with the organisation.
-    async fn delete_from(&mut self, table: &'static str, org: OrgId) -> Result<u64, Error> {
+    async fn delete_from(
+        &mut self,
+        table: &'static str,
+        org: OrgId,
+        turn: &mut Turn,
+    ) -> Result<(), Error> {
         // The text is made of our own names only.
         let statement = format!(
             "DELETE FROM {table} WHERE ctid = ANY (ARRAY (
                  SELECT ctid FROM {table} WHERE org_id = $1 LIMIT $2))"
         );
-        let mut deleted = 0;
-        loop {
+        while !turn.is_over() {
             let slice = sqlx::query(AssertSqlSafe(statement.clone()))
                 .bind(org.uuid())
                 .bind(SLICE_ROWS_MAX)
                 .execute(&mut self.connection)
                 .await?;
+            turn.note(slice.rows_affected());
             if slice.rows_affected() == 0 {
-                return Ok(deleted);
+                break;
             }
-            deleted += slice.rows_affected();
         }
+        Ok(())
     }
 
     /// Deletes the rows of a table that is cut into days, one day after the other, by the index that the lists use.
-    async fn delete_days(&mut self, table: Table, org: OrgId) -> Result<u64, Error> {
+    async fn delete_days(
+        &mut self,
+        table: Table,
+        org: OrgId,
+        turn: &mut Turn,
+    ) -> Result<(), Error> {
         let (name, key) = (table.name(), table.key());
         // A slice ends with the last of so many rows, and the next begins there: what was deleted stays in the index for
         // a while, and would have to be passed over again by each slice. The texts are made of our own names only.
@@ -294,10 +344,9 @@ impl Deleter {
         let delete = format!(
             "DELETE FROM {name} WHERE org_id = $1 AND {key} >= $2 AND {key} < $3 AND {key} <= $4"
         );
-        let mut deleted = 0;
         for day in partitions::days(&mut self.connection, table).await? {
             let (mut from, below) = (day.first_id().uuid(), day.next().first_id().uuid());
-            loop {
+            while !turn.is_over() {
                 let last: Option<Uuid> = sqlx::query_scalar(AssertSqlSafe(find.clone()))
                     .bind(org.uuid())
                     .bind(from)
@@ -312,11 +361,11 @@ impl Deleter {
                     .bind(last.unwrap_or(below))
                     .execute(&mut self.connection)
                     .await?;
-                deleted += slice.rows_affected();
+                turn.note(slice.rows_affected());
                 let Some(last) = last else { break };
                 from = last;
             }
         }
-        Ok(deleted)
+        Ok(())
     }
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use archive::Bucket;
-use domain::{RuleId, Timestamp, account::KeyHash, clock::Clock};
+use domain::{OrgId, RuleId, Timestamp, account::KeyHash, clock::Clock};
 use journal::{Journal, config::Change};
 use store::{
     Store,
-    deletions::work::{Deleter, Unfinished},
+    deletions::work::{Deleter, Emptied, Unfinished},
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -72,23 +72,25 @@ impl Deleting {
             return Ok(());
         };
         deleter.begin(now).await?;
+        // All are shut before any is emptied, which takes long if it is large.
+        let mut shut = Vec::new();
         for unfinished in deleter.unfinished(now).await? {
-            // One that cannot be deleted now holds up no other, and is tried again by the next round.
-            if let Err(error) = self.delete(&mut deleter, unfinished).await {
-                let (org, error) = (unfinished.org, chain(&error));
-                tracing::warn!(org.id = %org, error, "an organisation is not all deleted yet");
+            match self.shut(&mut deleter, unfinished.org).await {
+                Ok(()) => shut.push(unfinished),
+                Err(error) => put_off(unfinished.org, &error),
+            }
+        }
+        for unfinished in shut {
+            if let Err(error) = self.empty(&mut deleter, unfinished).await {
+                put_off(unfinished.org, &error);
             }
         }
         Ok(())
     }
 
-    /// Every step may have been taken before. First whatever lets somebody in or has something sent, made known to every
-    /// node; then what was recorded; the organisation last.
-    async fn delete(
-        &self,
-        deleter: &mut Deleter,
-        Unfinished { org, is_last_look }: Unfinished,
-    ) -> Result<(), Error> {
+    /// Deletes whatever lets somebody in or has something sent, and has every node know it. Each step may have been taken
+    /// before.
+    async fn shut(&self, deleter: &mut Deleter, org: OrgId) -> Result<(), Error> {
         let people = deleter.delete_people(org).await?;
         let key_gone = |hash: &KeyHash| announce::entry(Change::key_gone(hash));
         deleter.delete_keys(org, key_gone).await?;
@@ -99,8 +101,24 @@ impl Deleting {
         let secrets_gone = announce::entry(Change::secrets_gone(org));
         deleter.delete_secrets(org, &secrets_gone).await?;
         self.announcer.announce().await?;
+        if people > 0 {
+            tracing::info!(org.id = %org, people, "shut an organisation that is being deleted");
+        }
+        Ok(())
+    }
+
+    /// Deletes what was recorded, as far as one turn goes, and the organisation last. Each step may have been taken before.
+    async fn empty(
+        &self,
+        deleter: &mut Deleter,
+        Unfinished { org, is_last_look }: Unfinished,
+    ) -> Result<(), Error> {
+        let Emptied { rows, is_all } = deleter.delete_rows(org).await?;
+        if !is_all {
+            tracing::info!(org.id = %org, rows, "deleted a part of an organisation");
+            return Ok(());
+        }
         self.journal.forget_organisation(org).await?;
-        let rows = deleter.delete_rows(org).await?;
         if let Some(files) = &self.files {
             files.delete_below(&sweep::folder_of(org)).await?;
         }
@@ -113,7 +131,7 @@ impl Deleting {
         if is_last_look {
             deleter.finish(org, now).await?;
         }
-        tracing::info!(org.id = %org, people, rows, is_last_look, "deleted an organisation");
+        tracing::info!(org.id = %org, rows, is_last_look, "deleted an organisation");
         Ok(())
     }
 
@@ -121,4 +139,10 @@ impl Deleting {
     async fn now(&self) -> Result<Timestamp, store::Error> {
         Ok(self.clock.now().min(self.store.now().await?))
     }
+}
+
+/// One that cannot be deleted now holds up no other, and is tried again by the next round.
+fn put_off(org: OrgId, error: &Error) {
+    let error = chain(error);
+    tracing::warn!(org.id = %org, error, "an organisation is not all deleted yet");
 }
