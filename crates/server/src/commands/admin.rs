@@ -135,7 +135,7 @@ impl DeleteOrg {
         let name = node::open_store_for_command(&config)?
             .schedule_deletion_by_operator(org, deletes_at, now)
             .await?
-            .with_context(|| format!("there is no organisation {org}"))?;
+            .with_context(|| format!("there is no organisation {org}, or it is being deleted"))?;
         say(serde_json::json!({"org_id": org, "name": name, "deletes_at": deletes_at}));
         Ok(())
     }

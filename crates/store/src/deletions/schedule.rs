@@ -65,7 +65,7 @@ impl Store {
     }
 
     /// The same for whoever runs the server, who may also choose another time; its name, or `None` if there is no such
-    /// organisation.
+    /// organisation, or it is being deleted already.
     pub async fn schedule_deletion_by_operator(
         &self,
         org: OrgId,
@@ -79,7 +79,7 @@ impl Store {
                 .bind(org.uuid())
                 .fetch_optional(&mut *transaction)
                 .await?;
-        if name.is_none() {
+        if name.is_none() || has_begun(&mut transaction, org).await? {
             return Ok(None);
         }
         set(&mut transaction, org, Some(deletes_at)).await?;
@@ -100,13 +100,7 @@ impl Store {
         let Some(deletes_at) = scheduled(&mut transaction, hand.org).await? else {
             return Ok(Err(NotCanceled::NotScheduled));
         };
-        // Who begins it holds the same lock, so it has begun by now or never will.
-        let has_begun: bool =
-            sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM tombstones WHERE org_id = $1)")
-                .bind(hand.org.uuid())
-                .fetch_one(&mut *transaction)
-                .await?;
-        if has_begun {
+        if has_begun(&mut transaction, hand.org).await? {
             return Ok(Err(NotCanceled::HasBegun));
         }
         set(&mut transaction, hand.org, None).await?;
@@ -138,6 +132,16 @@ async fn scheduled(
             .fetch_one(&mut **transaction)
             .await?;
     Ok(deletes_at.map(from_database))
+}
+
+/// Asked under the organisation's lock, without which nobody begins: what is answered holds until the transaction ends.
+async fn has_begun(transaction: &mut Transaction<'_, Postgres>, org: OrgId) -> Result<bool, Error> {
+    Ok(
+        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM tombstones WHERE org_id = $1)")
+            .bind(org.uuid())
+            .fetch_one(&mut **transaction)
+            .await?,
+    )
 }
 
 async fn set(
