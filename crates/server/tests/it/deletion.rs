@@ -474,11 +474,22 @@ async fn what_was_written_while_it_went_is_gone_after_the_last_look() {
     doomed.delete().await;
     wait_until_gone(deployment, doomed.org).await;
     let org = doomed.org.uuid();
-    // Nothing in this table refers to the organisation, so nothing kept the row from going.
+    // None of these tables refers to the organisation, so nothing kept it from going. The trail is told what is in most of
+    // them, which then goes by itself; not before tomorrow.
     deployment.sql(&format!(
         "INSERT INTO delivery_counts (org_id, rule_id, bucket, alerts, suppressed, withheld, summaries)
-         VALUES ('{org}', '{org}', now(), 1, 0, 0, 0)"
+             VALUES ('{org}', '{org}', now(), 1, 0, 0, 0);
+         INSERT INTO account_changes (org_id, what, made_by, details, made_at)
+             VALUES ('{org}', 'renamed', 'somebody', '{{}}', now() + interval '1 day');
+         INSERT INTO policy_changes (org_id, number, what, made_by, made_at)
+             VALUES ('{org}', 1, 'policy.activated', 'somebody', now() + interval '1 day');
+         INSERT INTO signing_secret_changes (org_id, secret_id, what, made_by, made_at)
+             VALUES ('{org}', '{org}', 'staged', '{org}', now() + interval '1 day');
+         INSERT INTO integrity_findings (org_id, event_id, decision_id, decided, event_type, agent_id, action,
+                                         received_at, due_at)
+             VALUES ('{org}', '{org}', 'dec_', 'denied', 'tool_call', 'agent', 'act', now(), now() + interval '1 day')"
     ));
+    assert_eq!(rows_of(deployment, doomed.org).len(), 6);
     let is_done = format!("SELECT done_at IS NOT NULL FROM tombstones WHERE org_id = '{org}'");
     assert_eq!(deployment.sql(&is_done).trim(), "f", "it is looked again");
 
