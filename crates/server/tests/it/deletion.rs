@@ -146,6 +146,14 @@ async fn wait_until_gone(deployment: &Deployment, org: OrgId) {
     .await;
 }
 
+async fn wait_until_read(deployment: &Deployment) {
+    let journal = deployment.journal().await;
+    eventually(DEADLINE, "everything is read", async || {
+        is_read(deployment, &journal).await
+    })
+    .await;
+}
+
 /// Whether everything that the journal has was read.
 async fn is_read(deployment: &Deployment, journal: &Journal) -> bool {
     for partition in journal.partitions().all() {
@@ -371,6 +379,7 @@ async fn what_was_due_when_it_was_deleted_is_not_sent_any_more() {
         others.wait_for(number, DEADLINE).await;
     }
     assert_eq!(ours.count(), 0);
+    wait_until_read(&deployment).await;
     let rows = rows_of(&deployment, doomed.org);
     assert_eq!(rows.len(), 1, "nor is that told: {rows:?}");
 }
@@ -403,11 +412,7 @@ async fn a_database_that_is_filled_from_the_journal_again_does_not_bring_it_back
         other.listed_ids().await == before && other.all_deliveries().await.len() == 1
     })
     .await;
-    let journal = deployment.journal().await;
-    eventually(DEADLINE, "everything is read again", async || {
-        is_read(&deployment, &journal).await
-    })
-    .await;
+    wait_until_read(&deployment).await;
     let rows = rows_of(&deployment, doomed.org);
     assert_eq!(rows, BTreeMap::from([("tombstones".to_owned(), 1)]));
 }
