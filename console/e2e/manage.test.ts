@@ -177,17 +177,17 @@ test("an owner has the organisation deleted, every screen says when, and it is k
   const { page } = seen;
   await page.getByRole("button", { name: "Delete…" }).click();
   const dialog = page.getByRole("dialog", { name: "Delete “Ending”?" });
-  await dialog.getByRole("button", { name: "Have it deleted" }).click();
+  await dialog.getByRole("button", { name: "Schedule the deletion" }).click();
   await dialog.getByText("Enter “Ending”.").waitFor();
   await dialog.getByLabel(/^The organisation's name/).fill("Ending");
   await dialog.getByLabel(/^Your password/).fill("a guess of somebody else");
-  await dialog.getByRole("button", { name: "Have it deleted" }).click();
+  await dialog.getByRole("button", { name: "Schedule the deletion" }).click();
   await dialog.getByText("is not the password that you have").waitFor();
   await expectAccessible(page);
   await dialog.getByLabel(/^Your password/).fill(password);
-  await dialog.getByRole("button", { name: "Have it deleted" }).click();
+  await dialog.getByRole("button", { name: "Schedule the deletion" }).click();
   await dialog.waitFor({ state: "detached" });
-  await page.getByText("It is to be deleted already").waitFor();
+  await page.getByText("Its deletion is scheduled already").waitFor();
 
   await page.goto("/keys");
   const banner = page.locator("[data-deletion]");

@@ -17,8 +17,8 @@ export function DeleteOrganisation() {
     <Panel title="Delete the organisation">
       <Group justify="space-between" gap="sm">
         <Text size="sm" maw={720}>
-          After some days everything goes that the organisation has: its trail, rules, policies, keys and
-          secrets, and the accounts of its members. Until then nothing changes, and any owner can cancel it.
+          After a few days everything that the organisation has is deleted: its trail, rules, policies, keys
+          and secrets, and the accounts of its members. Until then nothing changes, and any owner can cancel.
         </Text>
         {mayAsk ? (
           <Button color="red.9" onClick={() => change({ delete: "organisation" })}>
@@ -26,7 +26,7 @@ export function DeleteOrganisation() {
           </Button>
         ) : (
           <Text size="sm" className="quiet">
-            {organisation.deletes_at ? "It is to be deleted already." : "Only an owner can do this."}
+            {organisation.deletes_at ? "Its deletion is scheduled already." : "Only an owner can do this."}
           </Text>
         )}
       </Group>
@@ -54,7 +54,7 @@ function Ask({ name, close }: { name: string; close: () => void }) {
           queries.invalidateQueries({ queryKey: ["me"] });
           close();
         }}
-        action="Have it deleted"
+        action="Schedule the deletion"
         isGrave
         beside={
           <Button variant="default" onClick={close}>
@@ -64,12 +64,12 @@ function Ask({ name, close }: { name: string; close: () => void }) {
       >
         <Stack gap="sm">
           <Text size="sm">
-            When its time has come, it cannot be brought back. What you want to keep, export before. Every
+            Once it is deleted, it cannot be brought back; export what you want to keep before then. Every
             owner is told by mail, if this server sends any, and the security log has it.
           </Text>
           <TextInput
             label="The organisation's name"
-            description="So that it is this one that you mean."
+            description="To make sure that this is the one you mean."
             autoComplete="off"
             required
             {...form.getInputProps("name")}

@@ -27,8 +27,8 @@ export function DeletionBanner() {
     >
       <Group justify="space-between" gap="sm">
         <Text size="sm">
-          Everything that {organisation.name} has goes <When at={organisation.deletes_at} /> and cannot be
-          brought back. {user.role !== "owner" && "An owner can cancel it."}
+          Everything that {organisation.name} has is deleted <When at={organisation.deletes_at} /> and cannot
+          be brought back. {user.role !== "owner" && "An owner can cancel it."}
         </Text>
         {user.role === "owner" && (
           <Button size="xs" variant="default" loading={keeping.isPending} onClick={() => keeping.mutate()}>

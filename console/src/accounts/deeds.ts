@@ -68,10 +68,10 @@ const TELLERS: Record<string, Teller> = {
     did: `renamed the organisation from “${about("before")}” to “${about("after")}”`,
   }),
   "organisation.delete": (about) => ({
-    did: "has the organisation deleted",
-    more: `at ${about("deletes_at")}`,
+    did: "scheduled the deletion of the organisation",
+    more: `for ${about("deletes_at")}`,
   }),
-  "organisation.keep": () => ({ did: "canceled that the organisation is deleted" }),
+  "organisation.keep": () => ({ did: "canceled the deletion of the organisation" }),
   "alert_rules.create": (about) => ({ did: `made the alert rule “${about("name")}”` }),
   "alert_rules.update": (about) => ({
     did: `changed the alert rule “${about("name")}”`,

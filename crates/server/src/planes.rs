@@ -102,7 +102,7 @@ pub struct ControlParts {
     pub post: Option<Post>,
     pub public_url: Arc<PublicUrl>,
     pub registration: Registration,
-    /// Between the wish to delete an organisation and its end.
+    /// Between the request to delete an organisation and its deletion.
     pub deletion_delay: Duration,
     pub operators: Operators,
     pub process: Process,

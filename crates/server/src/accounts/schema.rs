@@ -39,7 +39,7 @@ pub struct OrganisationBody {
     #[schema(value_type = String, example = "org_01jcq3k5m8e9ratvw2x4y6z8ab")]
     id: OrgId,
     name: String,
-    /// When it is deleted with all that it has; not there if it is not to be. An owner can cancel until then.
+    /// When it will be deleted with all that it has; absent unless that is scheduled. An owner can cancel until then.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     deletes_at: Option<Timestamp>,

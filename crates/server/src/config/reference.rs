@@ -174,7 +174,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.password_changes",
         "10/15m",
-        "Changes of one's own password, wishes to delete the organisation, and so tries of the password, together per person.",
+        "Changes of one's own password and requests to delete the organisation, and so tries of the password, together per person.",
     ),
     setting(
         "limits.mails",
@@ -309,7 +309,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "accounts.deletion_delay_days",
         "7",
-        "Days between an owner's wish to delete the organisation and its end, within which any owner can cancel it. 0: at once.",
+        "Days between an owner's request to delete the organisation and its deletion, within which any owner can cancel it. 0: at once.",
     ),
     setting(
         "accounts.operators",

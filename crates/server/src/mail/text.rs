@@ -97,18 +97,18 @@ pub(super) fn invited_with_account(org_name: &str) -> Text {
     }
 }
 
-/// To the owners of an organisation that one of them has deleted.
+/// To the owners of an organisation, when one of them asked for it to be deleted.
 pub(super) fn deletion(url: &PublicUrl, org_name: &str, by: &str, deletes_at: Timestamp) -> Text {
     let (organisation, console) = (called(org_name), url.to("/members"));
     Text {
         subject: "Your organisation is to be deleted".to_owned(),
         body: format!(
-            "{by} has the organisation {organisation} on Watchbell deleted.\n\n\
-             At {deletes_at} all of it goes, and cannot be brought back: its trail, rules, policies, API \
+            "{by} asked for the organisation {organisation} on Watchbell to be deleted.\n\n\
+             At {deletes_at} all of it is deleted and cannot be brought back: its trail, rules, policies, API \
              keys and secrets, and the accounts of its members, yours too.\n\n\
-             Until then everything goes on as before, and every owner can cancel it, here:\n\n{console}\n\n\
+             Until then everything goes on as before, and any owner can cancel the deletion, here:\n\n{console}\n\n\
              Or call DELETE /v1/org/deletion.\n\n\
-             If you want to keep any of it, export it before. If nobody should have done this, cancel it, and \
+             If you want to keep any of it, export it before then. If this was not {by}, cancel the deletion, and \
              have {by} choose a new password.\n"
         ),
     }
@@ -118,9 +118,9 @@ pub(super) fn deletion(url: &PublicUrl, org_name: &str, by: &str, deletes_at: Ti
 pub(super) fn no_deletion(org_name: &str, by: &str) -> Text {
     let organisation = called(org_name);
     Text {
-        subject: "Your organisation is not deleted".to_owned(),
+        subject: "Your organisation will not be deleted".to_owned(),
         body: format!(
-            "{by} canceled that the organisation {organisation} on Watchbell is deleted. Everything goes on as \
+            "{by} canceled the deletion of the organisation {organisation} on Watchbell. Everything goes on as \
              before.\n"
         ),
     }

@@ -219,7 +219,7 @@ async fn an_owner_has_it_deleted_later_which_all_owners_and_the_trail_are_told_a
     problem(bob.delete(DELETION).await, 404).await;
     for owner in [&ann, &bob] {
         let mail = town.mail.wait_for(&owner.email, 3, DEADLINE).await;
-        assert_eq!(mail.subject, "Your organisation is not deleted");
+        assert_eq!(mail.subject, "Your organisation will not be deleted");
     }
     let mails = town.mail.mails_to(&carol.email);
     assert_eq!(mails.len(), 1, "an admin is told in the console");

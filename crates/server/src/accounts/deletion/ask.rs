@@ -40,9 +40,9 @@ pub struct DeletionRequest {
 
 /// Has one's organisation deleted after a delay, with everything that it has; for owners.
 ///
-/// Nothing changes until then (`deletes_at`, 7 days from now unless `accounts.deletion_delay_days` says otherwise), and every owner can
+/// Nothing changes until then (`deletes_at`, 7 days from now unless `accounts.deletion_delay_days` says otherwise), and any owner can
 /// cancel it. After that it cannot be brought back. Asking again changes nothing. Every owner is told by mail, and the trail
-/// by an event; that `current_password` was wrong it is told as a refused login is.
+/// by an event; a wrong `current_password` is recorded as a refused login is.
 #[utoipa::path(
     post, path = "/v1/org/deletion", tag = "accounts", security(("session" = [])),
     request_body = DeletionRequest,
@@ -85,7 +85,7 @@ pub async fn schedule(
     })))
 }
 
-/// Cancels that one's organisation is deleted; for owners.
+/// Cancels the deletion of one's organisation; for owners.
 #[utoipa::path(
     delete, path = "/v1/org/deletion", tag = "accounts", security(("session" = [])),
     responses(
@@ -156,11 +156,11 @@ fn not_canceled(refused: NotCanceled) -> Problem {
     match refused {
         NotCanceled::NotAllowed => no_owner(),
         NotCanceled::NotScheduled => {
-            let detail = "Your organisation is not to be deleted.";
+            let detail = "The deletion of your organisation is not scheduled.";
             Problem::new(ErrorCode::NotFound, detail)
         }
         NotCanceled::HasBegun => {
-            let detail = "Your organisation is being deleted; it cannot be kept any more.";
+            let detail = "Your organisation is being deleted; it is too late to cancel.";
             Problem::new(ErrorCode::StateConflict, detail)
         }
     }
