@@ -91,7 +91,8 @@ pub async fn archive_day(
             found,
         });
     }
-    // Somebody dropped the day meanwhile: what it had is in that one's file, and not all of it here.
+    // Somebody dropped the day meanwhile: what it had is in that one's file, and not all of it here. Or an organisation
+    // was deleted, which the next try does not find any more.
     if finished.events < held.events {
         return Err(Error::Shrunk {
             day,
