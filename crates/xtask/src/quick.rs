@@ -16,6 +16,8 @@ const CHAPTERS: [(&str, &[&str]); 15] = [
             "accounts",
             "api_keys",
             "bound_keys",
+            "deletion",
+            "deletion_work",
             "guesses",
             "invitations",
             "members",

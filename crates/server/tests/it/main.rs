@@ -34,6 +34,7 @@ mod dead_letters;
 mod decisions;
 mod decisions_outages;
 mod deletion;
+mod deletion_work;
 mod deliveries;
 mod deployment;
 mod dev;
