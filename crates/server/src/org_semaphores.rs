@@ -1,7 +1,8 @@
-//! A semaphore for each organisation, so that one that asks for much waits for itself.
+//! A semaphore for each organisation, or for whatever else has to wait for itself alone.
 
 use std::{
     collections::HashMap,
+    hash::Hash,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
@@ -10,12 +11,12 @@ use tokio::sync::Semaphore;
 
 /// The semaphores, all of one size. Cheap to clone; it knows only organisations that hold or wait for a permit.
 #[derive(Clone, Debug)]
-pub struct OrgSemaphores {
+pub struct OrgSemaphores<K = OrgId> {
     permits: usize,
-    of: Arc<Mutex<HashMap<OrgId, Weak<Semaphore>>>>,
+    of: Arc<Mutex<HashMap<K, Weak<Semaphore>>>>,
 }
 
-impl OrgSemaphores {
+impl<K: Copy + Eq + Hash> OrgSemaphores<K> {
     pub fn new(permits: usize) -> Self {
         Self {
             permits,
@@ -23,7 +24,7 @@ impl OrgSemaphores {
         }
     }
 
-    pub fn of(&self, org: OrgId) -> Arc<Semaphore> {
+    pub fn of(&self, org: K) -> Arc<Semaphore> {
         let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = of.get(&org).and_then(Weak::upgrade) {
             return known;

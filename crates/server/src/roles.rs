@@ -26,7 +26,7 @@ use crate::{
         failure::Failures,
         log::{reconcile::Reconciler, record::Recorder},
         send::{Sender, signing::Signing},
-        work::Tools,
+        work::{Bounds, Tools},
     },
     edge::client_address::ProxyTrust,
     events::{index::Index, journal_size, retention::Retention, telling},
@@ -303,8 +303,12 @@ fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
         cancels,
         clock: node.clock,
     };
-    let (slots, per_endpoint) = (node.delivery_concurrency, node.endpoint_concurrency);
-    let worker = deliveries::work::Worker::new(tools, slots, per_endpoint, stopping.clone());
+    let bounds = Bounds {
+        slots: node.delivery_concurrency,
+        per_endpoint: node.endpoint_concurrency,
+        per_host: node.concurrency_per_host,
+    };
+    let worker = deliveries::work::Worker::new(tools, bounds, stopping.clone());
     let stopping = stopping.clone();
     tasks.spawn("deliver", async move {
         signing.load(&stopping).await;

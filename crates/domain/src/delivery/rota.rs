@@ -1,12 +1,14 @@
 //! A rota: whose turn it is among all that could be sent now.
 //!
-//! Round robin over the organisations, then over each one's endpoints, then what was never tried before
-//! what is tried again: nobody gets more by having more endpoints or more waiting. Who has waited
-//! longest for a turn is next; who comes, or comes back, stands at the end. A blocked endpoint stands
-//! nowhere, so that finding the next costs the same however many are blocked.
+//! Round robin over the organisations, then over the hosts that each one sends to, then over its endpoints
+//! there, then what was never tried before what is tried again: nobody gets more by having more endpoints
+//! or more waiting. Who has waited longest for a turn is next; who comes, or comes back, stands at the end.
+//! Who is blocked, an endpoint or all of an organisation's at one host, stands nowhere, so that finding the
+//! next costs the same however many are blocked.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
+use super::hosts::Host;
 use crate::{EndpointId, OrgId};
 
 /// What waits to be sent, in fair order.
@@ -14,10 +16,13 @@ use crate::{EndpointId, OrgId};
 pub struct Rota<T> {
     /// Endpoints for which something waits.
     queues: HashMap<EndpointId, Queue<T>>,
-    /// Organisations that have something to send to an endpoint that is not blocked.
-    orgs: HashMap<OrgId, Org>,
+    /// The endpoints at each host that are not blocked and for which something waits.
+    crowds: HashMap<(OrgId, Host), Standing<EndpointId>>,
+    /// Organisations that have such a host, and those of their hosts that are not blocked.
+    orgs: HashMap<OrgId, Standing<Host>>,
     line: Line<OrgId>,
     blocked: HashSet<EndpointId>,
+    blocked_hosts: HashSet<(OrgId, Host)>,
     turns: u64,
     len: usize,
 }
@@ -32,16 +37,18 @@ pub enum Kind {
 #[derive(Debug)]
 struct Queue<T> {
     org: OrgId,
+    host: Host,
     /// Its place in the line; `None`: blocked.
     turn: Option<u64>,
     firsts: VecDeque<T>,
     retries: VecDeque<T>,
 }
 
+/// Somebody's turn, and the line of those who share it.
 #[derive(Debug)]
-struct Org {
+struct Standing<K> {
     turn: u64,
-    line: Line<EndpointId>,
+    line: Line<K>,
 }
 
 /// Those who wait for their turn. Those who have a first attempt waiting stand in two lines, so that
@@ -56,17 +63,21 @@ impl<T> Rota<T> {
     pub fn new() -> Self {
         Self {
             queues: HashMap::new(),
+            crowds: HashMap::new(),
             orgs: HashMap::new(),
             line: Line::new(),
             blocked: HashSet::new(),
+            blocked_hosts: HashSet::new(),
             turns: 0,
             len: 0,
         }
     }
 
-    pub fn push(&mut self, org: OrgId, endpoint: EndpointId, kind: Kind, item: T) {
+    /// Whose endpoint, and at which host.
+    pub fn push(&mut self, (org, host): (OrgId, Host), endpoint: EndpointId, kind: Kind, item: T) {
         let queue = self.queues.entry(endpoint).or_insert_with(|| Queue {
             org,
+            host,
             turn: None,
             firsts: VecDeque::new(),
             retries: VecDeque::new(),
@@ -79,10 +90,17 @@ impl<T> Rota<T> {
         self.stand(endpoint);
     }
 
+    /// Who is next, and where to.
+    pub fn next(&self, retries_too: bool) -> Option<(OrgId, Host)> {
+        let org = self.line.next(retries_too)?;
+        let host = self.orgs.get(&org)?.line.next(retries_too)?;
+        Some((org, host))
+    }
+
     /// The next to be sent; the endpoint that has the turn goes to the end.
     pub fn pop(&mut self, retries_too: bool) -> Option<(EndpointId, Kind, T)> {
-        let org = self.line.next(retries_too)?;
-        let endpoint = self.orgs.get(&org)?.line.next(retries_too)?;
+        let place = self.next(retries_too)?;
+        let endpoint = self.crowds.get(&place)?.line.next(retries_too)?;
         self.leave(endpoint);
         let queue = self.queues.get_mut(&endpoint)?;
         let (kind, item) = match queue.firsts.pop_front() {
@@ -90,7 +108,8 @@ impl<T> Rota<T> {
             None => (Kind::Retry, queue.retries.pop_front()?),
         };
         self.len -= 1;
-        self.move_to_end(org);
+        self.move_host_to_end(place);
+        self.move_to_end(place.0);
         self.stand(endpoint);
         Some((endpoint, kind, item))
     }
@@ -106,6 +125,27 @@ impl<T> Rota<T> {
         if self.blocked.remove(&endpoint) {
             self.stand(endpoint);
         }
+    }
+
+    /// Nothing of this organisation's endpoints at this host is handed out until they are unblocked.
+    pub fn block_host(&mut self, org: OrgId, host: Host) {
+        if self.blocked_hosts.insert((org, host)) {
+            self.leave_host((org, host));
+        }
+    }
+
+    /// Whether something of theirs stands in line now.
+    pub fn unblock_host(&mut self, org: OrgId, host: Host) -> bool {
+        let place = (org, host);
+        let was_blocked = self.blocked_hosts.remove(&place);
+        let Some(crowd) = self.crowds.get_mut(&place) else {
+            return false;
+        };
+        if was_blocked {
+            crowd.turn = next_turn(&mut self.turns);
+            self.stand_host(place);
+        }
+        true
     }
 
     /// How many wait for this endpoint.
@@ -146,27 +186,61 @@ impl<T> Rota<T> {
         }
         let next = next_turn(&mut self.turns);
         let turn = *queue.turn.get_or_insert(next);
-        let org = self.orgs.entry(queue.org).or_insert_with(|| Org {
+        let place = (queue.org, queue.host);
+        let crowd = self.crowds.entry(place).or_insert_with(|| Standing {
             turn: next,
             line: Line::new(),
         });
-        org.line.stand(turn, endpoint, !queue.firsts.is_empty());
-        self.line.stand(org.turn, queue.org, org.line.has_firsts());
+        crowd.line.stand(turn, endpoint, !queue.firsts.is_empty());
+        self.stand_host(place);
+    }
+
+    /// The same for a host, of which something stands in line.
+    fn stand_host(&mut self, place: (OrgId, Host)) {
+        if self.blocked_hosts.contains(&place) {
+            return;
+        }
+        let Some(crowd) = self.crowds.get(&place) else {
+            return;
+        };
+        let (id, host) = place;
+        let next = next_turn(&mut self.turns);
+        let org = self.orgs.entry(id).or_insert_with(|| Standing {
+            turn: next,
+            line: Line::new(),
+        });
+        org.line.stand(crowd.turn, host, crowd.line.has_firsts());
+        self.line.stand(org.turn, id, org.line.has_firsts());
     }
 
     fn leave(&mut self, endpoint: EndpointId) {
         let Some(queue) = self.queues.get_mut(&endpoint) else {
             return;
         };
-        let (Some(turn), Some(org)) = (queue.turn.take(), self.orgs.get_mut(&queue.org)) else {
+        let place = (queue.org, queue.host);
+        let (Some(turn), Some(crowd)) = (queue.turn.take(), self.crowds.get_mut(&place)) else {
             return;
         };
-        org.line.leave(turn, endpoint);
-        self.line.leave(org.turn, queue.org);
-        if org.line.is_empty() {
-            self.orgs.remove(&queue.org);
+        crowd.line.leave(turn, endpoint);
+        if crowd.line.is_empty() {
+            self.leave_host(place);
+            self.crowds.remove(&place);
         } else {
-            self.line.stand(org.turn, queue.org, org.line.has_firsts());
+            self.stand_host(place);
+        }
+    }
+
+    fn leave_host(&mut self, place: (OrgId, Host)) {
+        let (id, host) = place;
+        let (Some(crowd), Some(org)) = (self.crowds.get(&place), self.orgs.get_mut(&id)) else {
+            return;
+        };
+        org.line.leave(crowd.turn, host);
+        if org.line.is_empty() {
+            self.line.leave(org.turn, id);
+            self.orgs.remove(&id);
+        } else {
+            self.line.stand(org.turn, id, org.line.has_firsts());
         }
     }
 
@@ -175,6 +249,15 @@ impl<T> Rota<T> {
             self.line.leave(org.turn, id);
             org.turn = next_turn(&mut self.turns);
             self.line.stand(org.turn, id, org.line.has_firsts());
+        }
+    }
+
+    fn move_host_to_end(&mut self, place: (OrgId, Host)) {
+        let (id, host) = place;
+        if let (Some(crowd), Some(org)) = (self.crowds.get_mut(&place), self.orgs.get_mut(&id)) {
+            org.line.leave(crowd.turn, host);
+            crowd.turn = next_turn(&mut self.turns);
+            org.line.stand(crowd.turn, host, crowd.line.has_firsts());
         }
     }
 }
@@ -237,191 +320,4 @@ fn next_turn(turns: &mut u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use uuid::Uuid;
-
-    use super::*;
-
-    fn org(number: u8) -> OrgId {
-        OrgId::from_uuid(Uuid::from_u128(number.into()))
-    }
-
-    /// Each organisation has its own.
-    fn endpoint(org: u8, number: u8) -> EndpointId {
-        EndpointId::from_uuid(Uuid::from_u128(u128::from(org) << 8 | u128::from(number)))
-    }
-
-    fn push(rota: &mut Rota<u32>, (of, number): (u8, u8), kind: Kind, item: u32) {
-        rota.push(org(of), endpoint(of, number), kind, item);
-    }
-
-    #[test]
-    fn an_organisation_with_one_endpoint_gets_every_other_turn_beside_one_with_a_hundred() {
-        let mut rota = Rota::new();
-        for number in 0..100 {
-            push(&mut rota, (1, number), Kind::First, 0);
-        }
-        for item in 0..50 {
-            push(&mut rota, (2, 0), Kind::First, item);
-        }
-        let turns: Vec<bool> = (0..100)
-            .map(|_| rota.pop(true).expect("150 wait").0 == endpoint(2, 0))
-            .collect();
-        assert!(turns.chunks(2).all(|pair| pair[0] != pair[1]), "{turns:?}");
-    }
-
-    #[test]
-    fn a_thousand_waiting_delay_another_endpoint_by_one_turn() {
-        let mut rota = Rota::new();
-        for item in 0..1_000 {
-            push(&mut rota, (1, 1), Kind::First, item);
-        }
-        assert_eq!(rota.pop(true), Some((endpoint(1, 1), Kind::First, 0)));
-        push(&mut rota, (1, 2), Kind::First, 7);
-        rota.pop(true);
-        assert_eq!(rota.pop(true), Some((endpoint(1, 2), Kind::First, 7)));
-    }
-
-    #[test]
-    fn who_has_only_retries_keeps_the_turn_while_no_retry_may_be_sent() {
-        let mut rota = Rota::new();
-        push(&mut rota, (1, 1), Kind::Retry, 1);
-        for item in 10..13 {
-            push(&mut rota, (2, 1), Kind::First, item);
-        }
-        assert_eq!(rota.pop(false).map(|next| next.2), Some(10));
-        assert_eq!(rota.pop(false).map(|next| next.2), Some(11));
-        assert_eq!(rota.pop(true).map(|next| next.2), Some(1));
-        assert_eq!(rota.pop(true).map(|next| next.2), Some(12));
-        assert_eq!(rota.pop(true), None);
-    }
-
-    #[test]
-    fn a_blocked_endpoint_waits_and_nothing_of_it_is_remembered_when_it_is_done() {
-        let mut rota = Rota::new();
-        rota.block(endpoint(1, 1));
-        push(&mut rota, (1, 1), Kind::First, 1);
-        assert_eq!((rota.pop(true), rota.len()), (None, 1));
-        rota.unblock(endpoint(1, 1));
-        assert_eq!(rota.pop(true), Some((endpoint(1, 1), Kind::First, 1)));
-        assert!(rota.is_empty() && rota.queues.is_empty() && rota.orgs.is_empty());
-        assert!(rota.blocked.is_empty() && rota.line.is_empty());
-    }
-
-    #[derive(Clone, Debug)]
-    enum Step {
-        Push(u8, u8, bool),
-        Pop(bool),
-        Block(u8, u8),
-        Unblock(u8, u8),
-        Take(u8, u8),
-    }
-
-    fn step() -> impl Strategy<Value = Step> {
-        let (org, number) = (0u8..3, 0u8..3);
-        prop_oneof![
-            6 => (org.clone(), number.clone(), any::<bool>()).prop_map(|(o, n, f)| Step::Push(o, n, f)),
-            6 => any::<bool>().prop_map(Step::Pop),
-            2 => (org.clone(), number.clone()).prop_map(|(o, n)| Step::Block(o, n)),
-            2 => (org.clone(), number.clone()).prop_map(|(o, n)| Step::Unblock(o, n)),
-            1 => (org, number).prop_map(|(o, n)| Step::Take(o, n)),
-        ]
-    }
-
-    /// What waits, in the order it came, searched from end to end.
-    #[derive(Default)]
-    struct Model {
-        waiting: Vec<(EndpointId, Kind, u32)>,
-        blocked: HashSet<EndpointId>,
-    }
-
-    impl Model {
-        fn first(&self, endpoint: EndpointId, kind: Kind) -> Option<u32> {
-            let mut waiting = self.waiting.iter();
-            waiting
-                .find(|item| (item.0, item.1) == (endpoint, kind))
-                .map(|item| item.2)
-        }
-
-        fn may_pop(&self, retries_too: bool) -> bool {
-            let mut waiting = self.waiting.iter();
-            waiting.any(|(endpoint, kind, _)| {
-                !self.blocked.contains(endpoint) && (retries_too || *kind == Kind::First)
-            })
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_is_lost_doubled_or_out_of_order(steps in prop::collection::vec(step(), 0..300)) {
-            let (mut rota, mut model) = (Rota::new(), Model::default());
-            for (number, step) in steps.into_iter().enumerate() {
-                let item = u32::try_from(number).expect("few steps");
-                match step {
-                    Step::Push(of, at, first) => {
-                        let kind = if first { Kind::First } else { Kind::Retry };
-                        push(&mut rota, (of, at), kind, item);
-                        model.waiting.push((endpoint(of, at), kind, item));
-                    }
-                    Step::Pop(retries_too) => match rota.pop(retries_too) {
-                        None => prop_assert!(!model.may_pop(retries_too)),
-                        Some((endpoint, kind, item)) => {
-                            prop_assert!(!model.blocked.contains(&endpoint));
-                            prop_assert!(retries_too || kind == Kind::First);
-                            prop_assert_eq!(model.first(endpoint, kind), Some(item));
-                            if kind == Kind::Retry {
-                                prop_assert_eq!(model.first(endpoint, Kind::First), None);
-                            }
-                            model.waiting.retain(|waiting| waiting.2 != item);
-                        }
-                    },
-                    Step::Block(of, at) => {
-                        rota.block(endpoint(of, at));
-                        model.blocked.insert(endpoint(of, at));
-                    }
-                    Step::Unblock(of, at) => {
-                        rota.unblock(endpoint(of, at));
-                        model.blocked.remove(&endpoint(of, at));
-                    }
-                    Step::Take(of, at) => {
-                        let mut taken = rota.take(endpoint(of, at));
-                        taken.sort_unstable();
-                        let (out, left) = model.waiting.into_iter().partition(|item| item.0 == endpoint(of, at));
-                        model.waiting = left;
-                        let out: Vec<_> = out;
-                        prop_assert_eq!(taken, out.iter().map(|item| item.2).collect::<Vec<_>>());
-                    }
-                }
-                prop_assert_eq!(rota.len(), model.waiting.len());
-                let here = endpoint(item.to_le_bytes()[0] % 3, 0);
-                let waiting = model.waiting.iter().filter(|item| item.0 == here).count();
-                prop_assert_eq!(rota.waiting(here), waiting);
-            }
-        }
-
-        /// Whoever can be sent to is served once before anybody of the same kind is served twice.
-        #[test]
-        fn turns_go_round(counts in prop::collection::vec((0u8..4, 0u8..4, 1u32..20), 1..12)) {
-            let mut rota = Rota::new();
-            for (of, at, count) in counts {
-                for item in 0..count {
-                    push(&mut rota, (of, at), Kind::First, item);
-                }
-            }
-            let mut since: HashMap<u128, HashSet<u128>> = HashMap::new();
-            while let Some((served, _, _)) = rota.pop(true) {
-                let of = served.uuid().as_u128() >> 8;
-                let still_waits = rota.queues.values().any(|queue| queue.org.uuid().as_u128() == of);
-                for others in since.values_mut() {
-                    let again = !others.insert(of);
-                    prop_assert!(!again, "{of} was served twice while another waited");
-                }
-                since.remove(&of);
-                if still_waits {
-                    since.insert(of, HashSet::new());
-                }
-            }
-        }
-    }
-}
+mod tests;

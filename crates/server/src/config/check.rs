@@ -58,6 +58,10 @@ impl Config {
             "delivery.endpoint_concurrency must be 1 to {ENDPOINT_CONCURRENCY_MOST}"
         );
         anyhow::ensure!(
+            self.delivery.concurrency_per_host > 0,
+            "delivery.concurrency_per_host must be at least 1"
+        );
+        anyhow::ensure!(
             (1..=10_000).contains(&self.redis.timeout_ms),
             "redis.timeout_ms must be between 1 and 10000"
         );

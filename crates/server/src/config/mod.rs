@@ -126,6 +126,7 @@ pub struct Delivery {
     pub nameservers: Vec<SocketAddr>,
     pub concurrency: usize,
     pub endpoint_concurrency: u32,
+    pub concurrency_per_host: u32,
     pub retention_days: u32,
 }
 
@@ -302,6 +303,7 @@ impl Default for Delivery {
             nameservers: Vec::new(),
             concurrency: 1_024,
             endpoint_concurrency: 8,
+            concurrency_per_host: 64,
             retention_days: 30,
         }
     }

@@ -287,6 +287,11 @@ pub const SETTINGS: &[Setting] = &[
         "Sends one process has in flight to one endpoint at most, 1 to 64. Fewer while the endpoint is slow or asks for a slower pace.",
     ),
     setting(
+        "delivery.concurrency_per_host",
+        "64",
+        "Sends of one organisation that one process has in flight to one host (name and port) at most, however many URLs it has there; all organisations together have four times as many. Enough for eight endpoints at their own bound, and what a small web server takes without noticing.",
+    ),
+    setting(
         "delivery.retention_days",
         "30",
         "How many days deliveries and their attempts can be looked at.",

@@ -52,6 +52,8 @@ limits::metrics! {
         "Messages of the queue that this process has in hand";
     DELIVERY_MESSAGES_PARKED, Gauge "watchbell_delivery_messages_parked" []
         "Messages of the queue that stand in the lanes of endpoints that cannot take them now";
+    DELIVERY_HOST_WAITS, Counter "watchbell_delivery_host_waits_total" []
+        "How often what was next had to wait, because there were as many sends to its host as there may be";
     EXPORTS, Counter "watchbell_exports_total" ["outcome"]
         "Exports that were sent: whole or cut off";
     EVENTS_EXPORTED, Counter "watchbell_events_exported_total" []

@@ -53,6 +53,7 @@ mod hook;
 mod hostile;
 mod hostile_crowd;
 mod hostile_tenants;
+mod hosts;
 mod hot_reload;
 mod ingest;
 mod integrity;

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use domain::rule::definition::URL_MAX;
+use domain::{delivery::Host as HostKey, rule::definition::URL_MAX};
 use hyper::Uri;
 use ipnet::IpNet;
 use url::{Host, Url};
@@ -49,6 +49,16 @@ pub enum Refusal {
         "{0} means the server itself, so nothing is sent there; the operator can allow 127.0.0.1 and ::1 by delivery.allow_cidrs."
     )]
     Ourselves(String),
+}
+
+/// The host that a URL is of: its name, in one spelling, and its port. What is no URL, and so is never sent to,
+/// is a host of its own.
+pub fn host(text: &str) -> HostKey {
+    let authority = Url::parse(text).ok().and_then(|url| {
+        let name = url.host_str()?.trim_end_matches('.').to_owned();
+        Some(format!("{name}:{}", url.port_or_known_default()?))
+    });
+    HostKey::named(authority.as_deref().unwrap_or(text))
 }
 
 impl TargetPolicy {
@@ -173,6 +183,22 @@ mod tests {
             policy.parse(&format!("https://example.com/{}", "x".repeat(3_000))),
             Err(Refusal::TooLong)
         );
+    }
+
+    #[test]
+    fn urls_of_one_machine_are_of_one_host_however_they_are_spelled() {
+        let one = host("https://example.com/hooks?x=1");
+        for url in [
+            "https://EXAMPLE.com:443/",
+            "https://example.com./other",
+            "http://example.com:443/",
+        ] {
+            assert_eq!(host(url), one, "{url}");
+        }
+        assert_eq!(host("https://2130706433/"), host("https://127.0.0.1/"));
+        for url in ["https://example.com:8443/", "https://a.example.com/", ""] {
+            assert_ne!(host(url), one, "{url}");
+        }
     }
 
     #[test]

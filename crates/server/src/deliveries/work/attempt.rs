@@ -58,7 +58,7 @@ impl Worker {
             return;
         };
         let Slot { item, kind } = slot;
-        self.0.board.free(item.parcel.endpoint, kind, None);
+        self.0.board.free(&item, kind, None);
         match instead {
             Instead::Forget => self.forget(item),
             Instead::End(state, reason) => {
@@ -110,11 +110,11 @@ impl Worker {
         let (item, started_at) = (slot.item, self.clock.now());
         let sent = self.sender.send(&item.job, started_at).await;
         let finished_at = self.clock.now();
-        let (answer, endpoint) = (sent.answer(), item.parcel.endpoint);
+        let answer = sent.answer();
         let trips = self
             .0
             .board
-            .free(endpoint, slot.kind, Some((&answer, finished_at)));
+            .free(&item, slot.kind, Some((&answer, finished_at)));
         count(&item.job, &sent, started_at, finished_at);
         let learned = self.learn(&item.job, &answer, trips, finished_at).await;
         let delivery = item.job.matched.delivery;

@@ -1,4 +1,4 @@
-//! Who is next: what waits in this worker, in fair order, and how many sends each endpoint may have.
+//! Who is next: what waits in this worker, in fair order, and how many sends each endpoint and host may have.
 
 use std::{
     collections::HashMap,
@@ -6,21 +6,31 @@ use std::{
 };
 
 use domain::{
-    DeliveryId, EndpointId, Timestamp,
+    DeliveryId, EndpointId, OrgId, Timestamp,
     delivery::{
-        Answer, Trigger,
+        Answer, Host, Hosts, Trigger,
         pulse::Pulse,
         rota::{Kind, Rota},
     },
 };
-use tokio::sync::Notify;
+use journal::queue::Lane;
+use metrics::counter;
+use tokio::sync::{Notify, Semaphore};
 
-use super::parcel::{Item, Parcel};
+use super::{
+    Bounds,
+    parcel::{Item, Parcel},
+};
+use crate::{org_semaphores::OrgSemaphores, telemetry::metrics as names};
 
 /// What one endpoint may have in a worker, waiting or in flight; the rest stands in its lane. Enough that
 /// a quick receiver never waits for the next pull, few enough that many slow ones fit beside each other.
 const JOBS_PER_ENDPOINT_MAX: usize = 256;
 const PARCELS_PER_ENDPOINT_MAX: usize = 16;
+/// The same of messages for all endpoints that an organisation has at one host: two for each send that it may
+/// have there unless that is set, and an eighth of what a worker takes of a partition. However many URLs a host
+/// has, what waits for it stands in lanes and in nobody's way.
+const PARCELS_PER_HOST_MAX: usize = 128;
 /// Endpoints that are remembered although nothing of them is here.
 const IDLE_DESKS_MAX: usize = 10_000;
 /// Retries have at most one slot in so many: what is tried first is not held up by what failed.
@@ -33,11 +43,13 @@ pub(super) struct Board {
     pub(super) changed: Notify,
     slots: usize,
     per_endpoint: u32,
+    /// Room for messages at each host.
+    rooms: OrgSemaphores<(OrgId, Host)>,
 }
 
-#[derive(Default)]
 struct Inner {
     rota: Rota<Item>,
+    hosts: Hosts,
     desks: HashMap<EndpointId, Desk>,
     in_flight: usize,
     retries_in_flight: usize,
@@ -48,6 +60,8 @@ struct Inner {
 
 /// What this worker knows of an endpoint.
 struct Desk {
+    /// `None`: only its lane was found so far.
+    host: Option<Host>,
     pulse: Pulse,
     in_flight: u32,
     parcels: usize,
@@ -65,12 +79,13 @@ pub(super) struct Slot {
 }
 
 impl Board {
-    pub(super) fn new(slots: usize, per_endpoint: u32) -> Self {
+    pub(super) fn new(bounds: Bounds) -> Self {
         Self {
-            inner: Mutex::default(),
+            inner: Mutex::new(Inner::new(bounds.per_host)),
             changed: Notify::new(),
-            slots,
-            per_endpoint,
+            slots: bounds.slots,
+            per_endpoint: bounds.per_endpoint,
+            rooms: OrgSemaphores::new(PARCELS_PER_HOST_MAX),
         }
     }
 
@@ -85,21 +100,24 @@ impl Board {
         deliveries.find_map(|delivery| inner.in_hand.get(&delivery).copied())
     }
 
-    /// Takes a message's deliveries in, unless the endpoint has enough here or stands in line already;
-    /// hands them back then.
+    /// Takes a message's deliveries in, unless the endpoint or its host has enough here or it stands in line
+    /// already; hands them back then.
     pub(super) fn admit(&self, items: Vec<Item>, past_the_lane: bool) -> Result<(), Vec<Item>> {
-        let mut inner = self.lock();
         let Some(first) = items.first() else {
             return Ok(());
         };
         let (parcel, org) = (Arc::clone(&first.parcel), first.job.matched.org);
         let (endpoint, sequence) = (parcel.endpoint, parcel.task.sequence());
+        let has_room = self.has_room_at_host(org, &parcel);
+        let mut inner = self.lock();
         let jobs = inner.jobs(endpoint) + items.len();
         let desk = inner.desk(endpoint, self.per_endpoint);
+        desk.host = Some(parcel.host);
         // Who takes from a lane has asked for room; a message may be a little more than that.
         let is_too_much = jobs > JOBS_PER_ENDPOINT_MAX && desk.parcels > 0 && !past_the_lane;
         let stands_in_line = desk.lane.is_some() && !desk.is_drained && !past_the_lane;
-        if desk.parcels >= PARCELS_PER_ENDPOINT_MAX || is_too_much || stands_in_line {
+        let is_full = desk.parcels >= PARCELS_PER_ENDPOINT_MAX || !has_room;
+        if is_full || is_too_much || stands_in_line {
             return Err(items);
         }
         desk.parcels += 1;
@@ -110,12 +128,31 @@ impl Board {
                 _ => Kind::First,
             };
             inner.in_hand.insert(item.job.matched.delivery, sequence);
-            inner.rota.push(org, endpoint, kind, item);
+            inner.rota.push((org, parcel.host), endpoint, kind, item);
         }
         inner.parcels.push(Arc::downgrade(&parcel));
         drop(inner);
         self.changed.notify_one();
         Ok(())
+    }
+
+    /// Whether there is room for a message at its host; one from a lane has waited for it.
+    fn has_room_at_host(&self, org: OrgId, parcel: &Parcel) -> bool {
+        if parcel.has_room_at_host() {
+            return true;
+        }
+        let rooms = self.rooms.of((org, parcel.host));
+        let Ok(room) = rooms.try_acquire_owned() else {
+            return false;
+        };
+        parcel.keep_room_at_host(room);
+        true
+    }
+
+    /// Room for messages at the host of a lane; `None` as long as nobody knows which that is.
+    pub(super) fn room_at_host(&self, lane: Lane) -> Option<Arc<Semaphore>> {
+        let host = self.lock().desks.get(&lane.endpoint)?.host?;
+        Some(self.rooms.of((lane.org, host)))
     }
 
     /// How many more messages of an endpoint are welcome.
@@ -135,6 +172,7 @@ impl Board {
             return None;
         }
         let retries_too = inner.retries_in_flight < (self.slots / RETRIES_SHARE).max(1);
+        inner.take_place(retries_too)?;
         let (endpoint, kind, item) = inner.rota.pop(retries_too)?;
         inner.in_flight += 1;
         inner.retries_in_flight += usize::from(kind == Kind::Retry);
@@ -146,10 +184,11 @@ impl Board {
     /// A slot is free again; whether the answer, if there was one, opens the endpoint's breaker.
     pub(super) fn free(
         &self,
-        endpoint: EndpointId,
+        item: &Item,
         kind: Kind,
         answer: Option<(&Answer, Timestamp)>,
     ) -> bool {
+        let (endpoint, host) = (item.parcel.endpoint, item.parcel.host);
         let mut inner = self.lock();
         inner.in_flight -= 1;
         inner.retries_in_flight -= usize::from(kind == Kind::Retry);
@@ -157,6 +196,8 @@ impl Board {
         desk.in_flight -= 1;
         let trips = answer.is_some_and(|(answer, now)| desk.pulse.learn(answer, now));
         inner.block_if_full(endpoint);
+        inner.hosts.give_back(item.job.matched.org, host);
+        inner.call(host);
         drop(inner);
         self.changed.notify_one();
         trips
@@ -164,7 +205,13 @@ impl Board {
 
     /// Everything that waits for an endpoint, to be put elsewhere.
     pub(super) fn take(&self, endpoint: EndpointId) -> Vec<Item> {
-        self.lock().rota.take(endpoint)
+        let mut inner = self.lock();
+        let taken = inner.rota.take(endpoint);
+        if let Some(item) = taken.first() {
+            // It may have been called to its host, and the place is for the next.
+            inner.call(item.parcel.host);
+        }
+        taken
     }
 
     /// Everything that waits.
@@ -260,8 +307,21 @@ impl Board {
 }
 
 impl Inner {
+    fn new(per_host: u32) -> Self {
+        Self {
+            rota: Rota::new(),
+            hosts: Hosts::new(per_host),
+            desks: HashMap::new(),
+            in_flight: 0,
+            retries_in_flight: 0,
+            in_hand: HashMap::new(),
+            parcels: Vec::new(),
+        }
+    }
+
     fn desk(&mut self, endpoint: EndpointId, per_endpoint: u32) -> &mut Desk {
         self.desks.entry(endpoint).or_insert_with(|| Desk {
+            host: None,
             pulse: Pulse::new(per_endpoint),
             in_flight: 0,
             parcels: 0,
@@ -281,6 +341,29 @@ impl Inner {
             self.rota.block(endpoint);
         } else {
             self.rota.unblock(endpoint);
+        }
+    }
+
+    /// Takes a place at its host for whoever is next; who finds none stands aside until called.
+    fn take_place(&mut self, retries_too: bool) -> Option<()> {
+        loop {
+            let (org, host) = self.rota.next(retries_too)?;
+            if self.hosts.take(org, host) {
+                return Some(());
+            }
+            counter!(names::DELIVERY_HOST_WAITS).increment(1);
+            self.rota.block_host(org, host);
+        }
+    }
+
+    /// Calls as many to a host as there are places. Those who have nothing to send any more do not count.
+    fn call(&mut self, host: Host) {
+        let mut places = self.hosts.free(host);
+        while places > 0 {
+            let Some(org) = self.hosts.call(host) else {
+                return;
+            };
+            places -= u32::from(self.rota.unblock_host(org, host));
         }
     }
 

@@ -18,16 +18,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::{
     Worker,
     elsewhere::Ended,
-    parcel::{Item, Parcel},
+    parcel::{Item, Parcel, Room},
 };
 use crate::{
+    deliveries::send::target,
     retry::Retries,
     snapshots::Target,
     telemetry::{self},
 };
 
 /// Messages of what is due in a partition that a worker has at a time. An endpoint may have sixteen of them,
-/// so 64 that answer slowly and never fail fit beside each other before anybody waits.
+/// and a host 128, so 64 endpoints that answer slowly and never fail fit beside each other before anybody waits.
 const MESSAGES_MAX: usize = 1_024;
 /// Messages asked for at a time, and for how long.
 const PULL_MAX: usize = 64;
@@ -63,19 +64,14 @@ impl Worker {
                     }
                 };
                 let Some(task) = taken else { break };
-                self.place(task, places.pop(), false).await;
+                self.place(task, Room::new(places.pop()), false).await;
             }
         }
     }
 
     /// Finds a place for a message: on the board, or elsewhere. `from_lane`: its turn has come, so it is
     /// not sent back to the end of the line.
-    pub(super) async fn place(
-        &self,
-        task: Task,
-        room: Option<OwnedSemaphorePermit>,
-        from_lane: bool,
-    ) {
+    pub(super) async fn place(&self, task: Task, room: Room, from_lane: bool) {
         let Some((parcel, jobs)) = self.open(task, room).await else {
             return;
         };
@@ -96,12 +92,7 @@ impl Worker {
 
     /// Sends one delivery of a message to the lane's endpoint although its breaker is open, and puts the
     /// others back; says whether it did. Nothing may be left of a message, or its rule may go elsewhere now.
-    pub(super) async fn place_probe(
-        &self,
-        endpoint: EndpointId,
-        task: Task,
-        room: Option<OwnedSemaphorePermit>,
-    ) -> bool {
+    pub(super) async fn place_probe(&self, endpoint: EndpointId, task: Task, room: Room) -> bool {
         let Some((parcel, mut jobs)) = self.open(task, room).await else {
             return false;
         };
@@ -127,11 +118,7 @@ impl Worker {
 
     /// Reads a message, and deals with those of its deliveries that end without another attempt; `None`
     /// if nothing else is left of it.
-    async fn open(
-        &self,
-        task: Task,
-        room: Option<OwnedSemaphorePermit>,
-    ) -> Option<(Arc<Parcel>, Vec<Job>)> {
+    async fn open(&self, task: Task, room: Room) -> Option<(Arc<Parcel>, Vec<Job>)> {
         let mut jobs = match record::jobs(task.payload()) {
             Ok(jobs) if !jobs.is_empty() => jobs,
             Ok(_) => {
@@ -175,7 +162,8 @@ impl Worker {
             }
         }
         let endpoint = EndpointId::of(jobs[0].matched.org, &jobs[0].matched.url);
-        let parcel = Parcel::new(task, endpoint, jobs.len(), room);
+        let host = target::host(&jobs[0].matched.url);
+        let parcel = Parcel::new(task, (endpoint, host), jobs.len(), room);
         let (ended, jobs): (Vec<_>, Vec<_>) = jobs
             .into_iter()
             .map(|job| (self.end_of(&job, target.as_ref()), job))

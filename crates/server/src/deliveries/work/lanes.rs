@@ -6,11 +6,11 @@ use domain::{Timestamp, delivery::endpoint::Gate};
 use journal::queue::{Lane, Source};
 use metrics::gauge;
 use tokio::{
-    sync::{Notify, OwnedSemaphorePermit},
+    sync::Notify,
     time::{Instant, sleep, timeout},
 };
 
-use super::{Worker, intake::reserve};
+use super::{Worker, intake::reserve, parcel::Room};
 use crate::{retry::Retries, telemetry::metrics as names};
 
 /// How often lanes are looked for that other workers filled, or this one before it was started again.
@@ -118,7 +118,7 @@ impl Worker {
             let is_empty = if is_probe {
                 self.probe(lane, source).await?
             } else {
-                let (taken, wanted) = self.take(source, most).await?;
+                let (taken, wanted) = self.take(lane, source, most).await?;
                 if taken < wanted {
                     self.0.board.lane_is_drained(lane.endpoint);
                 }
@@ -133,12 +133,13 @@ impl Worker {
 
     /// Takes messages until one of them gave a probe; whether the lane is empty.
     async fn probe(&self, lane: Lane, source: &Source) -> Result<bool, journal::Error> {
-        while let Some(mut places) = self.lane_room(1).await {
+        while let Some(mut rooms) = self.lane_room(lane, 1).await {
             let mut taking = source.take(1, EMPTY_AFTER).await?;
             let Some(task) = taking.next().await? else {
                 return Ok(true);
             };
-            if self.place_probe(lane.endpoint, task, places.pop()).await {
+            let room = rooms.pop().unwrap_or_default();
+            if self.place_probe(lane.endpoint, task, room).await {
                 return Ok(false);
             }
         }
@@ -146,11 +147,16 @@ impl Worker {
     }
 
     /// Takes at most so many messages; says how many, and for how many there was room.
-    async fn take(&self, source: &Source, most: usize) -> Result<(usize, usize), journal::Error> {
-        let Some(mut places) = self.lane_room(most).await else {
+    async fn take(
+        &self,
+        lane: Lane,
+        source: &Source,
+        most: usize,
+    ) -> Result<(usize, usize), journal::Error> {
+        let Some(mut rooms) = self.lane_room(lane, most).await else {
             return Ok((0, most));
         };
-        let wanted = places.len();
+        let wanted = rooms.len();
         let mut taking = source.take(wanted, EMPTY_AFTER).await?;
         let mut taken = 0;
         while let Some(task) = taking.next().await? {
@@ -158,18 +164,34 @@ impl Worker {
             if self.0.stopping.is_cancelled() {
                 let _ = task.hand_back().await;
             } else {
-                self.place(task, places.pop(), true).await;
+                let room = rooms.pop().unwrap_or_default();
+                self.place(task, room, true).await;
             }
         }
         Ok((taken, wanted))
     }
 
-    /// Room for messages from lanes; `None` if we are stopping.
-    async fn lane_room(&self, most: usize) -> Option<Vec<OwnedSemaphorePermit>> {
+    /// Room for messages from a lane, at least for one; `None` if we are stopping.
+    async fn lane_room(&self, lane: Lane, most: usize) -> Option<Vec<Room>> {
         tokio::select! {
-            places = reserve(&self.0.lane_room, most) => Some(places),
+            rooms = self.reserve_rooms(lane, most) => Some(rooms),
             () = self.0.stopping.cancelled() => None,
         }
+    }
+
+    /// At its host first: who waits there holds nothing that anybody else waits for. Of a lane that was found,
+    /// the first message says where it goes.
+    async fn reserve_rooms(&self, lane: Lane, most: usize) -> Vec<Room> {
+        let Some(at_host) = self.0.board.room_at_host(lane) else {
+            let room = reserve(&self.0.lane_room, 1).await.pop();
+            return vec![Room::new(room)];
+        };
+        let at_host = reserve(&at_host, most).await;
+        let messages = reserve(&self.0.lane_room, at_host.len()).await;
+        let rooms = messages.into_iter().zip(at_host);
+        rooms
+            .map(|(message, at_host)| Room::with_host(message, at_host))
+            .collect()
     }
 
     /// Until then, or until something about the endpoint changed.

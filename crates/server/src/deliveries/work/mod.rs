@@ -60,6 +60,16 @@ pub struct Tools {
     pub clock: Clock,
 }
 
+/// How many sends a worker has in flight at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// In all.
+    pub slots: usize,
+    pub per_endpoint: u32,
+    /// To one host, of one organisation.
+    pub per_host: u32,
+}
+
 /// One worker of deliveries. Cheap to clone.
 #[derive(Clone)]
 pub struct Worker(Arc<Inner>);
@@ -84,11 +94,10 @@ impl std::ops::Deref for Worker {
 }
 
 impl Worker {
-    /// A worker with so many sends at a time in all, and to one endpoint.
-    pub fn new(tools: Tools, slots: usize, per_endpoint: u32, stopping: CancellationToken) -> Self {
+    pub fn new(tools: Tools, bounds: Bounds, stopping: CancellationToken) -> Self {
         Self(Arc::new(Inner {
             tools,
-            board: Board::new(slots, per_endpoint),
+            board: Board::new(bounds),
             lane_room: Arc::new(Semaphore::new(lanes::MESSAGES_MAX)),
             lanes: TaskTracker::new(),
             busy: TaskTracker::new(),

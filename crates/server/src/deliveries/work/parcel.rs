@@ -1,11 +1,11 @@
 //! A message of the queue in a worker's hands, until the last of its deliveries is dealt with.
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use domain::EndpointId;
+use domain::{EndpointId, delivery::Host};
 use journal::{record::Job, work::Task};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -13,6 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 pub(super) struct Parcel {
     pub(super) task: Task,
     pub(super) endpoint: EndpointId,
+    pub(super) host: Host,
     /// Deliveries that are not dealt with.
     left: AtomicUsize,
     /// It is on the board.
@@ -21,8 +22,34 @@ pub(super) struct Parcel {
     touched: AtomicBool,
     /// One of them could not be put on record: the message has to come back.
     failed: AtomicBool,
-    /// Room for messages, given back with this one.
-    _room: Option<OwnedSemaphorePermit>,
+    room: Room,
+}
+
+/// Room for one message, given back with it.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    /// Among those that come the same way.
+    _message: Option<OwnedSemaphorePermit>,
+    /// Among those of its organisation that go to the same host.
+    at_host: OnceLock<OwnedSemaphorePermit>,
+}
+
+impl Room {
+    /// For a message that is due: whether there is room at its host is seen when it is opened.
+    pub(super) fn new(message: Option<OwnedSemaphorePermit>) -> Self {
+        Self {
+            _message: message,
+            at_host: OnceLock::new(),
+        }
+    }
+
+    /// For a message of a lane, which waited for room at its host.
+    pub(super) fn with_host(message: OwnedSemaphorePermit, at_host: OwnedSemaphorePermit) -> Self {
+        Self {
+            _message: Some(message),
+            at_host: OnceLock::from(at_host),
+        }
+    }
 }
 
 /// One delivery in hand.
@@ -44,19 +71,29 @@ pub(super) enum End {
 impl Parcel {
     pub(super) fn new(
         task: Task,
-        endpoint: EndpointId,
+        (endpoint, host): (EndpointId, Host),
         jobs: usize,
-        room: Option<OwnedSemaphorePermit>,
+        room: Room,
     ) -> Arc<Self> {
         Arc::new(Self {
             task,
             endpoint,
+            host,
             left: AtomicUsize::new(jobs),
             admitted: AtomicBool::new(false),
             touched: AtomicBool::new(false),
             failed: AtomicBool::new(false),
-            _room: room,
+            room,
         })
+    }
+
+    pub(super) fn has_room_at_host(&self) -> bool {
+        self.room.at_host.get().is_some()
+    }
+
+    pub(super) fn keep_room_at_host(&self, room: OwnedSemaphorePermit) {
+        // It cannot have any: whoever has none asks once.
+        let _ = self.room.at_host.set(room);
     }
 
     pub(super) fn admit(&self) {
