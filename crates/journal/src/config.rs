@@ -1,5 +1,5 @@
 //! Last values: what the control plane decides, where every node can read it. Keys and rules are here,
-//! [endpoints](crate::endpoints), [secrets](crate::secrets), [guards](crate::guards) and
+//! [endpoints](crate::endpoints), [whose they are](crate::ownership), [secrets](crate::secrets), [guards](crate::guards) and
 //! [approvals](crate::approvals) in files of their own.
 //!
 //! A value is JSON with its version in front (`{"v":1,...}`), so that an operator can read it. An

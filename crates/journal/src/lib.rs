@@ -13,7 +13,8 @@
 //!   them now.
 //! - [`work`]: messages that are each handed to one worker until it settles them: those of the queue, and
 //!   whose turn it is to judge.
-//! - [`endpoints`]: endpoints in trouble, as every worker sees them, and deliveries that were canceled.
+//! - [`endpoints`]: endpoints in trouble, as every worker sees them, and deliveries that were canceled;
+//!   [`ownership`]: whose they are.
 //! - [`dead`]: records that could not be applied, until a person has seen to them.
 //! - [`config`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
 //! - [`secrets`]: signing secrets as last values, sealed.
@@ -38,6 +39,7 @@ pub mod guards;
 pub mod judged;
 pub mod later;
 pub mod once;
+pub mod ownership;
 mod persist;
 pub mod queue;
 pub mod record;

@@ -59,6 +59,8 @@ pub enum Bucket {
     Rules,
     /// Endpoints in trouble by organisation and id.
     Endpoints,
+    /// Whose endpoints are, by organisation and id.
+    Ownership,
     /// Rounds of deliveries that nobody wants any more, for as long as one may be on its way.
     Cancels,
     /// Signing secrets, sealed, by organisation.
@@ -98,10 +100,11 @@ pub(crate) struct Names {
 }
 
 impl Bucket {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Keys,
         Self::Rules,
         Self::Endpoints,
+        Self::Ownership,
         Self::Cancels,
         Self::Secrets,
         Self::Guards,
@@ -113,6 +116,7 @@ impl Bucket {
             Self::Keys => "keys",
             Self::Rules => "rules",
             Self::Endpoints => "endpoints",
+            Self::Ownership => "ownership",
             Self::Cancels => "cancels",
             Self::Secrets => "secrets",
             Self::Guards => "guards",
@@ -123,9 +127,12 @@ impl Bucket {
     /// How long a value is kept; for ever, if it is zero.
     pub fn keep(self) -> Duration {
         match self {
-            Self::Keys | Self::Rules | Self::Endpoints | Self::Secrets | Self::Guards => {
-                Duration::ZERO
-            }
+            Self::Keys
+            | Self::Rules
+            | Self::Endpoints
+            | Self::Ownership
+            | Self::Secrets
+            | Self::Guards => Duration::ZERO,
             Self::Approvals => APPROVALS_KEEP,
             Self::Cancels => EXPIRY + CANCELS_SPARE,
         }

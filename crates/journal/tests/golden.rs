@@ -7,6 +7,7 @@ use domain::{
     delivery::{
         Cause, Outcome, Reason, State, Trigger,
         endpoint::{Endpoint, Failing, Notice, OpenBreaker, Status, Why},
+        ownership::{Asking, Ownership, Proof},
     },
     rule::{
         Definition, Pattern, Rule,
@@ -18,6 +19,7 @@ use journal::{
     config::{Change, KeyEntry, read_key, read_rule},
     endpoints::{endpoint_value, read_endpoint},
     frames::Frames,
+    ownership::{ownership_value, read_ownership},
     record::{
         self, Alerted, Attempted, Counted, DeadLetter, Ended, EndpointNoticed, EventRecord, Job,
         Judged, Matched, OutcomeRecord, Paced, Position, SecretUsed, Stood, Timings,
@@ -42,6 +44,8 @@ const EVENTS_V4: &[u8] = include_bytes!("../golden/events.v4.bin");
 const OUTCOMES_V4: &[u8] = include_bytes!("../golden/outcomes.v4.bin");
 const DEAD_LETTER_V4: &[u8] = include_bytes!("../golden/dead-letter.v4.bin");
 const ENDPOINT_V1: &[u8] = include_bytes!("../golden/endpoint.v1.json");
+const UNVERIFIED_V1: &[u8] = include_bytes!("../golden/ownership-unverified.v1.json");
+const VERIFIED_V1: &[u8] = include_bytes!("../golden/ownership-verified.v1.json");
 const KEY_V1: &[u8] = include_bytes!("../golden/key.v1.json");
 const KEY_BOUND_V1: &[u8] = include_bytes!("../golden/key-bound.v1.json");
 const RULE_V1: &[u8] = include_bytes!("../golden/rule.v1.json");
@@ -235,6 +239,14 @@ fn deliveries() -> Vec<OutcomeRecord> {
     ]
 }
 
+fn ownership(proof: Proof) -> Ownership {
+    let org = OrgId::from_uuid(uuid(1));
+    Ownership {
+        proof,
+        ..Ownership::new(org, "https://example.com/hooks", at(0))
+    }
+}
+
 fn endpoint() -> Endpoint {
     Endpoint {
         status: Status::Disabled {
@@ -373,6 +385,17 @@ fn the_values_written_today_are_version_1_to_the_byte() {
     assert_eq!(endpoint_value(&endpoint()).as_bytes(), ENDPOINT_V1);
     let read = read_endpoint(ENDPOINT_V1).expect("an endpoint");
     assert_eq!(read, Some(endpoint()));
+    let unverified = ownership(Proof::Unverified(Asking {
+        asked: 2,
+        asked_at: Some(at(1)),
+        ask_at: at(20_000),
+        error: Some(String::from("The receiver answered 404.")),
+    }));
+    let verified = ownership(Proof::Verified { at: at(7) });
+    for (value, bytes) in [(unverified, UNVERIFIED_V1), (verified, VERIFIED_V1)] {
+        assert_eq!(ownership_value(&value).as_bytes(), bytes);
+        assert_eq!(read_ownership(bytes).expect("an ownership"), Some(value));
+    }
     let hash = domain::account::ApiKey::new([7; 20]).hash();
     assert_eq!(
         Change::key_made(&hash, &key())

@@ -3,7 +3,8 @@
 //! Each send is an attempt. [`body`] writes the bytes that are signed and sent, [`outcome`] reads
 //! the answer, [`diagnosis`] explains it to people, [`schedule`] says when to try again, [`endpoint`]
 //! what the answers say about the receiver. One worker keeps a [`pulse`] of each receiver, counts its sends to
-//! each of the [`hosts`], and has a [`rota`] of what it could send next. A delivery is `pending` until it is `delivered`, `scheduled` for another try, `held` until
+//! each of the [`hosts`], and has a [`rota`] of what it could send next. [`ownership`] says whether a receiver is
+//! known to be its owner's. A delivery is `pending` until it is `delivered`, `scheduled` for another try, `held` until
 //! its endpoint may be sent to, `canceled`, or `failed` for good; a [`Reason`] says why. An alert that its
 //! rule does not send is on record as `suppressed`, `snoozed` or `shadow`, and stays so.
 
@@ -13,6 +14,7 @@ pub mod endpoint;
 pub mod failure;
 pub mod hosts;
 pub mod outcome;
+pub mod ownership;
 pub mod pulse;
 mod reason;
 pub mod rota;

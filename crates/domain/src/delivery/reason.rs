@@ -26,10 +26,12 @@ pub enum Reason {
     User,
     /// Canceled: its rule is gone.
     RuleDeleted,
+    /// Held: the endpoint has not answered its challenge. The last, because records number them.
+    Unverified,
 }
 
 impl Reason {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Exhausted,
         Self::Expired,
         Self::Permanent,
@@ -40,6 +42,7 @@ impl Reason {
         Self::Blocked,
         Self::User,
         Self::RuleDeleted,
+        Self::Unverified,
     ];
 
     /// Whether only a person can end it: what is held for it leaves the queue.
@@ -59,6 +62,7 @@ impl Reason {
             Self::Blocked => "blocked",
             Self::User => "user",
             Self::RuleDeleted => "rule_deleted",
+            Self::Unverified => "unverified",
         }
     }
 }

@@ -214,6 +214,10 @@ pub enum Notice {
     Paused,
     /// Somebody ended a pause, or enabled it again.
     Resumed,
+    /// It did not give its challenge back: see [`ownership`](super::ownership).
+    Unverified,
+    /// It did. The last, because records number them.
+    Verified,
 }
 
 impl Notice {
@@ -229,6 +233,8 @@ impl Notice {
             Self::Disabled => "disabled",
             Self::Paused => "paused",
             Self::Resumed => "resumed",
+            Self::Unverified => "unverified",
+            Self::Verified => "verified",
         }
     }
 }

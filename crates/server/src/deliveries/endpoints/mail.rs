@@ -32,7 +32,12 @@ pub(in crate::deliveries) fn is_mailed(notice: Notice) -> bool {
         | Notice::Rejecting
         | Notice::Redirecting
         | Notice::Disabled => true,
-        Notice::BreakerOpened | Notice::BreakerClosed | Notice::Paused | Notice::Resumed => false,
+        Notice::BreakerOpened
+        | Notice::BreakerClosed
+        | Notice::Paused
+        | Notice::Resumed
+        | Notice::Unverified
+        | Notice::Verified => false,
     }
 }
 

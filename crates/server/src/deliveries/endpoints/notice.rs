@@ -65,6 +65,8 @@ impl Notices {
             Notice::Disabled => ("endpoints.disable", "error"),
             Notice::Paused => ("endpoints.pause", "success"),
             Notice::Resumed => ("endpoints.resume", "success"),
+            Notice::Unverified => ("endpoints.verify", "error"),
+            Notice::Verified => ("endpoints.verify", "success"),
         };
         let endpoint = &noticed.endpoint;
         let event = EndpointEvent {
