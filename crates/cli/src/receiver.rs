@@ -6,11 +6,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use axum::{
     body::Bytes,
     extract::State,
-    http::{HeaderMap, StatusCode},
+    http::{HeaderMap, StatusCode, header::CONTENT_TYPE},
     response::{IntoResponse as _, Response},
 };
-use domain::Timestamp;
-use serde_json::Value;
+use domain::{Timestamp, delivery::ownership};
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use webhook_signature::{
     DELIVERY_ID_HEADER, NEXT_SIGNATURE_HEADER, PREVIOUS_SIGNATURE_HEADER, Refusal,
@@ -94,7 +94,7 @@ impl Receiver {
 }
 
 /// As the contract's reference receiver: 400 for a stale time, 401 for a bad signature, else 200. The body says the same
-/// in words, for whoever looks at the delivery.
+/// in words, for whoever looks at the delivery. A challenge is given back, and not passed on.
 pub async fn receive(
     State(receiver): State<Arc<Receiver>>,
     headers: HeaderMap,
@@ -111,11 +111,14 @@ pub async fn receive(
                 (status, format!("refused: {refusal}")).into_response(),
             )
         }
-        (Ok(()), None) => (None, "verified".into_response()),
-        (Ok(()), Some(forward)) => {
-            let (forwarded, answer) = forward.send(&headers, body.clone()).await;
-            (Some(forwarded), answer)
-        }
+        (Ok(()), forward) => match (ownership::challenge_in(&body), forward) {
+            (Some(challenge), _) => (None, given_back(&challenge)),
+            (None, None) => (None, "verified".into_response()),
+            (None, Some(forward)) => {
+                let (forwarded, answer) = forward.send(&headers, body.clone()).await;
+                (Some(forwarded), answer)
+            }
+        },
     };
     // Full: shown too slowly, and nothing worse.
     let _ = receiver.arrivals.try_send(Arrival {
@@ -128,7 +131,25 @@ pub async fn receive(
     answer
 }
 
+fn given_back(challenge: &str) -> Response {
+    let answer = json!({"challenge": challenge}).to_string();
+    ([(CONTENT_TYPE, "application/json")], answer).into_response()
+}
+
 impl Arrival {
+    /// What came, in a few words.
+    pub(crate) fn told(&self) -> String {
+        if self.is_challenge() {
+            return "a challenge, which the server wants back".to_owned();
+        }
+        told(&self.json()["event"])
+    }
+
+    /// Whether it is no delivery, but the server asks whose the endpoint is.
+    pub(crate) fn is_challenge(&self) -> bool {
+        ownership::challenge_in(&self.body).is_some()
+    }
+
     /// The webhook on a line of its own.
     pub fn line(&self) -> String {
         let word = match &self.verdict {
@@ -136,11 +157,7 @@ impl Arrival {
             Err(refusal) => format!("REFUSED ({refusal})"),
         };
         let id = self.header(DELIVERY_ID_HEADER).unwrap_or("no delivery id");
-        format!(
-            "{}  {word}  {}  ({id})",
-            self.at,
-            told(&self.json()["event"])
-        )
+        format!("{}  {word}  {}  ({id})", self.at, self.told())
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {

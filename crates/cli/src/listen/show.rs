@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use webhook_signature::DELIVERY_ID_HEADER;
 
 use crate::{
-    events::told,
     output::{Form, Unsaid, say, say_json},
     receiver::Arrival,
     server::shown,
@@ -36,19 +35,21 @@ fn lines(arrival: &Arrival) -> Vec<String> {
     };
     let mut lines = vec![
         format!("{}  {verdict}", arrival.at),
-        format!("  event     {}", told(&body["event"])),
-        format!(
+        format!("  event     {}", arrival.told()),
+    ];
+    if !arrival.is_challenge() {
+        lines.push(format!(
             "  rule      {} ({})",
             cell(&body, "rule_name"),
             cell(&body, "rule_id")
-        ),
-        format!(
-            "  delivery  {}, attempt {} ({})",
-            header(DELIVERY_ID_HEADER),
-            header(ATTEMPT_HEADER),
-            header(TRIGGER_HEADER)
-        ),
-    ];
+        ));
+    }
+    lines.push(format!(
+        "  delivery  {}, attempt {} ({})",
+        header(DELIVERY_ID_HEADER),
+        header(ATTEMPT_HEADER),
+        header(TRIGGER_HEADER)
+    ));
     lines.extend(arrival.forwarded.as_ref().map(|forwarded| {
         let answer = match &forwarded.answer {
             Ok(status) => status.as_u16().to_string(),
