@@ -20,7 +20,7 @@ use crate::{
     alerts::backtest::BACKTESTS,
     announce::Announcer,
     approvals::{STREAMS, WAITS},
-    config::{Config, PublicUrl, Registration},
+    config::{Config, EndpointOwnership, PublicUrl, Registration},
     console::Console,
     deliveries::{
         secrets::seal::Vault,
@@ -67,6 +67,7 @@ pub struct Node {
     pub delivery_concurrency: usize,
     pub endpoint_concurrency: u32,
     pub concurrency_per_host: u32,
+    pub endpoint_ownership: EndpointOwnership,
     pub retention: Duration,
     pub delivery_retention: Duration,
     pub request_timeout: Duration,
@@ -132,6 +133,7 @@ impl Node {
             delivery_concurrency: config.delivery.concurrency,
             endpoint_concurrency: config.delivery.endpoint_concurrency,
             concurrency_per_host: config.delivery.concurrency_per_host,
+            endpoint_ownership: config.delivery.endpoint_ownership,
             budget: ByteBudget::new(&config.events),
             busy: OrgTurns::new(),
             retention: config.retention(),
@@ -208,6 +210,7 @@ impl Node {
             public_url: Arc::clone(&self.public_url),
             registration: self.registration,
             deletion_delay: self.deletion_delay,
+            endpoint_ownership: self.endpoint_ownership,
             operators: self.operators.clone(),
             process: Process {
                 started_at: self.started_at,

@@ -22,7 +22,7 @@ use crate::{
     decisions::{authzen, decide, hook},
     deliveries::{
         asked::{cancel, recover::ask as recover, resend},
-        endpoints::manage as endpoints,
+        endpoints::{manage as endpoints, verify},
         log::{balance, list as deliveries, rebuild, show},
         secrets::{initial, manage as secrets},
     },
@@ -60,7 +60,7 @@ use crate::{
         api_keys::create, api_keys::list, api_keys::show, api_keys::rotate, api_keys::revoke,
         deliveries::list, show::show, resend::resend, cancel::cancel, balance::balance,
         recover::recover, recover::list, recover::show, recover::cancel,
-        endpoints::list, endpoints::show, endpoints::pause, endpoints::resume,
+        endpoints::list, endpoints::show, endpoints::pause, endpoints::resume, verify::verify,
         rebuild::rebuild,
         secrets::stage, secrets::list, secrets::promote, secrets::drop, initial::show,
         policies::standing::show, policies::standing::update, policies::standing::activate,
@@ -70,7 +70,7 @@ use crate::{
         policies::trial::test, policies::templates::list,
         about::show, system::show::show, health::live, health::ready, health::metrics,
         serve,
-        alert,
+        alert, challenge,
     ),
     components(schemas(FaultBody, ProblemBody, backtest::tell::ProgressLine, backtest::tell::BacktestDay)),
     modifiers(&Credentials, &Webhooks, &OperationIds),
@@ -135,14 +135,65 @@ struct Webhook {
 )]
 fn alert() {}
 
+/// What an endpoint is asked before anything else is sent to it.
+#[derive(Serialize, ToSchema)]
+struct Challenge {
+    /// `endpoint.verification`
+    #[serde(rename = "type")]
+    kind: String,
+    /// When the body was signed; equals `X-Service-Timestamp`.
+    #[schema(format = DateTime)]
+    timestamp: String,
+    data: ChallengeData,
+}
+
+#[derive(Serialize, ToSchema)]
+struct ChallengeData {
+    /// Random, and another each time.
+    challenge: String,
+}
+
+/// What it answers.
+#[derive(Serialize, ToSchema)]
+struct ChallengeAnswer {
+    /// The value that was sent.
+    challenge: String,
+}
+
+/// A challenge: whoever runs this server wants to know whose an endpoint is (`delivery.endpoint_ownership`).
+///
+/// Verify the signature as for an alert, then answer 200 with the value. Nothing else is sent before; what matched
+/// meanwhile waits.
+#[utoipa::path(
+    post, path = "challenge", tag = "webhooks", request_body = Challenge,
+    params(
+        ("X-Service-Event" = String, Header, description = "`endpoint.verification`"),
+        ("X-Service-Timestamp" = String, Header, description = "When the body was signed"),
+        ("X-Service-Signature" = Option<String>, Header, description = "As for an alert"),
+        ("X-Service-Delivery-Id" = String, Header, description = "Another for each challenge"),
+        ("X-Service-Attempt" = u32, Header, description = "Counts the challenges, from 1"),
+        ("X-Service-Trigger" = String, Header, description = "`verification`"),
+    ),
+    responses((status = "2XX", description = "Verified, if the value is that of the challenge", body = ChallengeAnswer)),
+)]
+#[expect(
+    dead_code,
+    reason = "carries the documentation of what we send; nobody calls it here"
+)]
+fn challenge() {}
+
 /// Moves what we send from the paths, where the macro puts it, to the webhooks.
 struct Webhooks;
 
 impl Modify for Webhooks {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
-        if let Some(alert) = openapi.paths.paths.remove("alert") {
-            openapi.webhooks = Some(PathsBuilder::new().path("alert", alert).build());
+        let mut webhooks = PathsBuilder::new();
+        for name in ["alert", "challenge"] {
+            if let Some(sent) = openapi.paths.paths.remove(name) {
+                webhooks = webhooks.path(name, sent);
+            }
         }
+        openapi.webhooks = Some(webhooks.build());
     }
 }
 

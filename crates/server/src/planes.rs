@@ -29,7 +29,7 @@ use crate::{
     announce::Announcer,
     approvals::tell::Teller,
     chance,
-    config::{PublicUrl, Registration},
+    config::{EndpointOwnership, PublicUrl, Registration},
     deliveries::{
         secrets::seal::Vault,
         send::{signing::DeploymentKeys, target::TargetPolicy},
@@ -104,6 +104,7 @@ pub struct ControlParts {
     pub registration: Registration,
     /// Between the request to delete an organisation and its deletion.
     pub deletion_delay: Duration,
+    pub endpoint_ownership: EndpointOwnership,
     pub operators: Operators,
     pub process: Process,
     /// A receiver for trying out, which the console offers.

@@ -22,7 +22,7 @@ use crate::{
     deliveries::{
         self,
         asked::recover,
-        endpoints::{mail as notice_mail, notice::Notices},
+        endpoints::{challenge::Challenger, mail as notice_mail, notice::Notices},
         failure::Failures,
         log::{reconcile::Reconciler, record::Recorder},
         send::{Sender, signing::Signing},
@@ -40,7 +40,7 @@ use crate::{
     node::Node,
     planes::Appenders,
     routes,
-    snapshots::{Cancels, Endpoints, Rules, Secrets, Targets},
+    snapshots::{Cancels, Endpoints, Owners, Rules, Secrets, Targets},
 };
 
 /// One thing a process does.
@@ -280,6 +280,7 @@ fn judge_events(node: &Node, tasks: &Tasks) {
 fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
     let (journal, stopping) = (&node.journal, tasks.stopping());
     let endpoints = Endpoints::new(journal.clone());
+    let owners = Owners::new(journal.clone(), node.endpoint_ownership);
     let targets = Targets::new(journal.clone());
     let cancels = Cancels::new(journal.clone());
     let secrets = Secrets::new(journal.clone(), Arc::clone(&node.vault));
@@ -299,10 +300,14 @@ fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
         failures: Failures::new(events.clone(), node.retention),
         notices: Notices::new(events, node.retention),
         endpoints,
+        owners,
         targets,
         cancels,
         clock: node.clock,
     };
+    if tools.owners.are_wanted() {
+        ask_endpoints(&tools, signing.clone(), tasks);
+    }
     let bounds = Bounds {
         slots: node.delivery_concurrency,
         per_endpoint: node.endpoint_concurrency,
@@ -315,4 +320,24 @@ fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
         worker.run().await
     });
     Ok(())
+}
+
+/// Nothing is sent to an endpoint that has not answered, so it is asked by those who send.
+fn ask_endpoints(tools: &Tools, signing: Signing, tasks: &Tasks) {
+    let stopping = tasks.stopping().clone();
+    let following = tools.owners.clone().follow(stopping.clone());
+    tasks.spawn("follow owners of endpoints", following);
+    let challenger = Challenger {
+        sender: tools.sender.clone(),
+        owners: tools.owners.clone(),
+        endpoints: tools.endpoints.clone(),
+        targets: tools.targets.clone(),
+        outcomes: tools.outcomes.clone(),
+        notices: tools.notices.clone(),
+        clock: tools.clock,
+    };
+    tasks.spawn("ask whose endpoints are", async move {
+        signing.load(&stopping).await;
+        challenger.run(stopping).await
+    });
 }

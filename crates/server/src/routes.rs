@@ -29,7 +29,7 @@ use crate::{
     decisions::{authzen, decide, hook},
     deliveries::{
         asked::{cancel, recover::ask as recover, resend},
-        endpoints::manage as endpoints,
+        endpoints::{manage as endpoints, verify},
         log::{balance, list as deliveries, rebuild, show},
         secrets::{initial, manage as secrets},
     },
@@ -177,6 +177,10 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         .route(
             "/v1/endpoints/{id}/resume",
             per_key(Write, post(endpoints::resume)),
+        )
+        .route(
+            "/v1/endpoints/{id}/verify",
+            per_key(RuleTry, post(verify::verify)),
         )
         .route(
             "/v1/deliveries/{id}/attempts/{attempt_id}/request",

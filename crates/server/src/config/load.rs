@@ -214,6 +214,8 @@ mod tests {
             "[journal]\nreplicas = 2",
             "[delivery]\nsigning_secret = \"\"",
             "[delivery]\nallow_cidrs = [\"everything\"]",
+            "[delivery]\nconcurrency_per_host = 0",
+            "[delivery]\nendpoint_ownership = \"sometimes\"",
             "[http]\npublic_url = \"watchbell.example.com\"",
             "[mail]\nsmtp_url = \"mail.example.com\"",
             "[mail]\nsmtp_url = \"smtp://mail.example.com?tls=perhaps\"",

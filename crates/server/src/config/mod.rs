@@ -127,7 +127,17 @@ pub struct Delivery {
     pub concurrency: usize,
     pub endpoint_concurrency: u32,
     pub concurrency_per_host: u32,
+    pub endpoint_ownership: EndpointOwnership,
     pub retention_days: u32,
+}
+
+/// Whether an endpoint has to answer a challenge before anything else is sent to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndpointOwnership {
+    #[default]
+    Optional,
+    Required,
 }
 
 /// Keys that seal what customers' secrets are at rest.
@@ -304,6 +314,7 @@ impl Default for Delivery {
             concurrency: 1_024,
             endpoint_concurrency: 8,
             concurrency_per_host: 64,
+            endpoint_ownership: EndpointOwnership::Optional,
             retention_days: 30,
         }
     }

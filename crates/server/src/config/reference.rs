@@ -292,6 +292,11 @@ pub const SETTINGS: &[Setting] = &[
         "Sends of one organisation that one process has in flight to one host (name and port) at most, however many URLs it has there; all organisations together have four times as many. Enough for eight endpoints at their own bound, and what a small web server takes without noticing.",
     ),
     setting(
+        "delivery.endpoint_ownership",
+        "optional",
+        "`required`: nothing is sent to an endpoint until its receiver has answered a challenge, for each organisation that names it; deliveries wait meanwhile. `optional`: nobody is asked. The same on every node; set `required` when all of them run a version that knows it.",
+    ),
+    setting(
         "delivery.retention_days",
         "30",
         "How many days deliveries and their attempts can be looked at.",

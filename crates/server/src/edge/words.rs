@@ -76,8 +76,10 @@ words! {
     EndpointNoticeWord = [
         Notice::BreakerOpened, Notice::BreakerClosed, Notice::FailingFor15Minutes, Notice::FailingForAnHour,
         Notice::FailingForADay, Notice::Rejecting, Notice::Redirecting, Notice::Disabled, Notice::Paused,
-        Notice::Resumed,
+        Notice::Resumed, Notice::Unverified, Notice::Verified,
     ].map(Notice::as_str);
+    /// Whether an endpoint has answered its challenge.
+    OwnershipState = ["unverified", "verified"];
     /// Where a signing secret is in its life.
     SecretState = ["staged", "current", "previous", "dropped"];
     /// What is decided.

@@ -63,6 +63,13 @@ impl Endpoints {
         endpoint.map_or(Gate::Open, |endpoint| endpoint.gate(now))
     }
 
+    /// An endpoint as this worker knows it.
+    pub fn of(&self, org: OrgId, url: &str) -> Endpoint {
+        let known = self.known(EndpointId::of(org, url));
+        let known = known.and_then(|known| known.ours);
+        known.unwrap_or_else(|| Endpoint::new(org, url))
+    }
+
     pub fn has_open_breaker(&self, id: EndpointId) -> bool {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let endpoint = known.get(&id).and_then(|known| known.ours.as_ref());

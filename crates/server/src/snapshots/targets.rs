@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use domain::RuleId;
+use domain::{EndpointId, OrgId, RuleId};
 use journal::{Journal, config::RuleChange, streams::Bucket};
 use tokio_util::sync::CancellationToken;
 
@@ -15,8 +15,15 @@ use super::mirror::Mirror;
 #[derive(Clone)]
 pub struct Targets {
     journal: Journal,
-    targets: Arc<RwLock<HashMap<RuleId, Target>>>,
+    known: Arc<RwLock<Known>>,
     mirror: Mirror,
+}
+
+#[derive(Default)]
+struct Known {
+    rules: HashMap<RuleId, (OrgId, Target)>,
+    /// How many rules name each endpoint.
+    named: HashMap<EndpointId, usize>,
 }
 
 /// Where a rule's deliveries go.
@@ -32,14 +39,33 @@ impl Targets {
         Self {
             mirror: Mirror::new(journal.clone(), Bucket::Rules),
             journal,
-            targets: Arc::default(),
+            known: Arc::default(),
         }
     }
 
     /// `None`: nothing is known of the rule, which may be the journal's loss; its deliveries go on.
     pub fn of(&self, rule: RuleId) -> Option<Target> {
-        let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
-        targets.get(&rule).cloned()
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.rules.get(&rule).map(|(_, target)| target.clone())
+    }
+
+    /// Whether a rule goes there.
+    pub fn are_at(&self, endpoint: EndpointId) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.named.contains_key(&endpoint)
+    }
+
+    /// Every URL that a rule names, and whose rule.
+    pub fn urls(&self) -> Vec<(OrgId, Arc<str>)> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let urls = known
+            .rules
+            .values()
+            .filter_map(|(org, target)| match target {
+                Target::Url(url) => Some((*org, Arc::clone(url))),
+                Target::Gone => None,
+            });
+        urls.collect()
     }
 
     pub async fn catch_up(&self) -> Result<(), journal::Error> {
@@ -53,13 +79,55 @@ impl Targets {
     }
 
     fn apply(&self, changes: Vec<RuleChange>) {
-        let mut targets = self.targets.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         for change in changes {
             let target = match change.value {
                 Some(rule) => Target::Url(Arc::from(rule.definition.url)),
                 None => Target::Gone,
             };
-            targets.insert(change.rule, target);
+            known.set(change.rule, change.org, target);
         }
+    }
+}
+
+impl Known {
+    fn set(&mut self, rule: RuleId, org: OrgId, target: Target) {
+        if let Target::Url(url) = &target {
+            *self.named.entry(EndpointId::of(org, url)).or_default() += 1;
+        }
+        let Some((org, Target::Url(before))) = self.rules.insert(rule, (org, target)) else {
+            return;
+        };
+        let before = EndpointId::of(org, &before);
+        if let Some(count) = self.named.get_mut(&before) {
+            *count -= 1;
+            if *count == 0 {
+                self.named.remove(&before);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_named_for_as_long_as_a_rule_goes_there() {
+        let org = OrgId::from_uuid(Uuid::from_u128(1));
+        let rule = |number| RuleId::from_uuid(Uuid::from_u128(number));
+        let endpoint = |url| EndpointId::of(org, url);
+        let (mut known, to) = (Known::default(), |url: &str| Target::Url(Arc::from(url)));
+        let is_named = |known: &Known, url| known.named.contains_key(&endpoint(url));
+        known.set(rule(1), org, to("https://a/"));
+        known.set(rule(2), org, to("https://a/"));
+        known.set(rule(1), org, to("https://a/"));
+        known.set(rule(1), org, to("https://b/"));
+        assert!(is_named(&known, "https://a/") && is_named(&known, "https://b/"));
+        known.set(rule(2), org, Target::Gone);
+        known.set(rule(2), org, Target::Gone);
+        assert!(!is_named(&known, "https://a/") && is_named(&known, "https://b/"));
     }
 }

@@ -54,6 +54,8 @@ limits::metrics! {
         "Messages of the queue that stand in the lanes of endpoints that cannot take them now";
     DELIVERY_HOST_WAITS, Counter "watchbell_delivery_host_waits_total" []
         "How often what was next had to wait, because there were as many sends to its host as there may be";
+    ENDPOINT_CHALLENGES, Counter "watchbell_endpoint_challenges_total" ["outcome"]
+        "Challenges sent to endpoints: verified or refused";
     EXPORTS, Counter "watchbell_exports_total" ["outcome"]
         "Exports that were sent: whole or cut off";
     EVENTS_EXPORTED, Counter "watchbell_events_exported_total" []

@@ -327,7 +327,8 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
         ("/v1/recoveries/{id}/cancel", recovery),
         ("/v1/endpoints/{id}", endpoint.clone()),
         ("/v1/endpoints/{id}/pause", endpoint.clone()),
-        ("/v1/endpoints/{id}/resume", endpoint),
+        ("/v1/endpoints/{id}/resume", endpoint.clone()),
+        ("/v1/endpoints/{id}/verify", endpoint),
         (
             "/v1/deliveries/{id}/attempts/{attempt_id}/request",
             delivery,

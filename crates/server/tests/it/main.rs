@@ -73,6 +73,7 @@ mod openapi;
 mod outages;
 mod overview;
 mod own_password;
+mod ownership;
 mod pace;
 mod password_resets;
 mod peers;

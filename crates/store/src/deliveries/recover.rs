@@ -85,8 +85,8 @@ impl Store {
     }
 }
 
-/// What is held by the breaker or at the receiver's wish goes on by itself: it is in the queue, and sent again
-/// it would be sent twice.
+/// What is held by the breaker, at the receiver's wish or until its endpoint is verified goes on by itself: it is
+/// in the queue, and sent again it would be sent twice.
 fn add(query: &mut QueryBuilder<Postgres>, wanted: &Recoverable) {
     query.push(" AND rule_id = ").push_bind(wanted.rule.uuid());
     query
@@ -101,7 +101,8 @@ fn add(query: &mut QueryBuilder<Postgres>, wanted: &Recoverable) {
         .push(" AND state = ANY (")
         .push_bind(wanted.states.clone());
     query.push(
-        ") AND (state <> 'held' OR reason IS DISTINCT FROM 'breaker' AND reason IS DISTINCT FROM 'retry_after')",
+        ") AND (state <> 'held' OR reason IS DISTINCT FROM 'breaker' AND reason IS DISTINCT FROM 'retry_after'
+              AND reason IS DISTINCT FROM 'unverified')",
     );
     // Said so that PostgreSQL sees that the index of those that are not delivered has them all.
     if wanted.states.iter().all(|state| state != "delivered") {

@@ -104,7 +104,7 @@ pub async fn resend(
 }
 
 fn refuse_unless_resendable(delivery: &Delivery, now: Timestamp) -> Result<(), Problem> {
-    let goes_on = [Reason::Breaker, Reason::RetryAfter].map(Reason::as_str);
+    let goes_on = [Reason::Breaker, Reason::RetryAfter, Reason::Unverified].map(Reason::as_str);
     let is_in_queue = delivery
         .reason
         .as_deref()

@@ -19,7 +19,10 @@ use serde::Serialize;
 use store::endpoints::NoticeRow;
 use utoipa::ToSchema;
 
-use super::notice::Notices;
+use super::{
+    notice::Notices,
+    verify::{self, OwnershipBody},
+};
 use crate::{
     edge::{
         Caller, Problem,
@@ -88,6 +91,8 @@ pub struct FailingBody {
 pub struct EndpointDetail {
     #[serde(flatten)]
     endpoint: EndpointBody,
+    /// Whether it has answered its challenge; null where nobody is asked (`delivery.endpoint_ownership`).
+    ownership: Option<OwnershipBody>,
     notices: Vec<NoticeBody>,
 }
 
@@ -96,7 +101,7 @@ pub struct EndpointDetail {
 #[schema(as = EndpointNotice)]
 pub struct NoticeBody {
     /// `breaker_opened`, `breaker_closed`, `failing_15_minutes`, `failing_1_hour`, `failing_1_day`, `rejecting`,
-    /// `redirecting`, `disabled`, `paused` or `resumed`.
+    /// `redirecting`, `disabled`, `paused`, `resumed`, `unverified` or `verified`.
     #[schema(value_type = EndpointNoticeWord)]
     notice: String,
     #[schema(value_type = String, format = DateTime)]
@@ -196,7 +201,7 @@ pub async fn resume(
 }
 
 /// An endpoint as the journal has it now, which it must have for a change to be made (0: it never had any).
-async fn found(
+pub(super) async fn found(
     plane: &ControlPlane,
     org: OrgId,
     id: EndpointId,
@@ -267,10 +272,14 @@ async fn tell(
     Ok(())
 }
 
-async fn detail(plane: &ControlPlane, endpoint: Endpoint) -> Result<EndpointDetail, Problem> {
+pub(super) async fn detail(
+    plane: &ControlPlane,
+    endpoint: Endpoint,
+) -> Result<EndpointDetail, Problem> {
     let (org, id) = (endpoint.org_id, endpoint.id);
     let error = plane.store.endpoint(org, id).await?;
     let notices = plane.store.endpoint_notices(org, id).await?;
+    let ownership = verify::shown(plane, org, id).await?;
     let notice = |row: NoticeRow| NoticeBody {
         notice: row.notice,
         at: row.at,
@@ -279,6 +288,7 @@ async fn detail(plane: &ControlPlane, endpoint: Endpoint) -> Result<EndpointDeta
     };
     Ok(EndpointDetail {
         endpoint: body(endpoint, error.and_then(|row| row.error)),
+        ownership,
         notices: notices.into_iter().map(notice).collect(),
     })
 }

@@ -75,6 +75,11 @@ fn held(
             let until = until.map_or_else(String::new, |until| format!(" until {until}"));
             format!("Held: the receiver asked for a pause{until}. It goes on by itself then.")
         }
+        Some("unverified") => format!(
+            "Held: the endpoint has not answered its challenge, and nothing is sent to it before. It goes on by itself \
+             once it does; POST /v1/endpoints/{endpoint_id}/verify asks it now, and GET /v1/endpoints/{endpoint_id} \
+             says what was wrong."
+        ),
         Some("paused") => format!(
             "Held: somebody paused the endpoint. POST /v1/endpoints/{endpoint_id}/resume ends that; then \
              POST /v1/alert-rules/{}/recover sends what was held.",

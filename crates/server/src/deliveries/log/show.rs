@@ -47,8 +47,8 @@ pub struct DeliveryBody {
     /// the rule does not send it.
     #[schema(value_type = DeliveryState)]
     state: String,
-    /// Why it is held (`paused`, `disabled`, `breaker`, `retry_after`, `blocked`), failed (`exhausted`, `expired`,
-    /// `permanent`) or canceled (`user`, `rule_deleted`).
+    /// Why it is held (`paused`, `disabled`, `breaker`, `retry_after`, `unverified`, `blocked`), failed (`exhausted`,
+    /// `expired`, `permanent`) or canceled (`user`, `rule_deleted`).
     #[schema(value_type = Option<DeliveryReason>)]
     reason: Option<String>,
     /// How many attempts have been made.

@@ -3,8 +3,8 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use domain::{
-    Timestamp,
-    delivery::{Cause, body::body, diagnosis::Trouble},
+    DeliveryId, OrgId, Timestamp,
+    delivery::{Cause, body::body, diagnosis::Trouble, ownership},
 };
 use hyper::HeaderMap;
 use hyper_util::{
@@ -25,7 +25,7 @@ use super::{
     target::TargetPolicy,
     trouble,
 };
-use crate::config::ENDPOINT_CONCURRENCY_MOST;
+use crate::{chance, config::ENDPOINT_CONCURRENCY_MOST};
 
 /// Everything, from resolving the name to the last byte read of the answer.
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,6 +34,8 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const IDLE_MAX: usize = ENDPOINT_CONCURRENCY_MOST as usize;
 /// What a connection may buffer, and so the longest head of an answer.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
+/// `X-Service-Trigger` of what is no delivery.
+const CHALLENGE_TRIGGER: &str = "verification";
 
 /// Sends webhooks. Cheap to clone.
 #[derive(Clone)]
@@ -69,21 +71,56 @@ impl Sender {
     /// One attempt, signed at `signed_at`. Never fails: every end is an outcome.
     pub async fn send(&self, job: &Job, signed_at: Timestamp) -> Sent {
         let matched = &job.matched;
+        let head = Head {
+            delivery: matched.delivery,
+            event_type: &matched.event_type,
+            signed_at,
+            attempt: job.attempt,
+            trigger: job.trigger.as_str(),
+            suppressed: match matched.cause {
+                Cause::Summary { suppressed } => Some(suppressed),
+                Cause::Match | Cause::Test => None,
+            },
+        };
         let body = body(matched.rule, &matched.rule_name, &job.json, signed_at);
+        self.post((matched.org, &matched.url), head, body).await
+    }
+
+    /// The challenge of this number that an endpoint is to give back, signed like every delivery.
+    pub async fn challenge(
+        &self,
+        to: (OrgId, &str),
+        challenge: &str,
+        number: u32,
+        signed_at: Timestamp,
+    ) -> Sent {
+        let head = Head {
+            delivery: DeliveryId::new(signed_at, chance::bytes()),
+            event_type: ownership::EVENT_TYPE,
+            signed_at,
+            attempt: number,
+            trigger: CHALLENGE_TRIGGER,
+            suppressed: None,
+        };
+        let body = ownership::body(challenge, signed_at);
+        self.post(to, head, body).await
+    }
+
+    async fn post(&self, (org, url): (OrgId, &str), head: Head<'_>, body: String) -> Sent {
         let mut sent = Sent::nothing_yet(&body);
         // The operator may have forbidden the address since the rule was made.
-        let uri = match self.policy.parse(&matched.url) {
+        let uri = match self.policy.parse(url) {
             Ok(uri) => uri,
             Err(refusal) => return sent.troubled(&Trouble::Forbidden(refusal.to_string())),
         };
-        let head = match self.signed_head(job, signed_at, &body) {
-            Ok((head, secrets)) => {
+        let headers = match self.signed(org, &head, &body) {
+            Ok((headers, secrets)) => {
                 sent.secrets = secrets;
-                head
+                headers
             }
             Err(unsigned) => return sent.unsigned(&unsigned),
         };
-        let (mut request, handed_over) = request(uri, head, body);
+        let (mut request, handed_over) = request(uri, headers, body);
         let connection = capture_connection(&mut request);
         let started = Instant::now();
         let deadline = started + TOTAL_TIMEOUT;
@@ -93,7 +130,7 @@ impl Sender {
             Ok(Ok(response)) => {
                 let answered = Instant::now();
                 sent.timings.answered_us = Some(micros(started, answered));
-                sent.read_head(&response, signed_at.plus(answered - started));
+                sent.read_head(&response, head.signed_at.plus(answered - started));
                 // Decided by the headers: whatever happens to the body, a 200 stays a 200.
                 sent.answer_text = answer::read(response.into_body(), deadline).await;
                 sent
@@ -108,32 +145,20 @@ impl Sender {
     }
 
     /// The headers, and the secrets that signed.
-    fn signed_head(
+    fn signed(
         &self,
-        job: &Job,
-        signed_at: Timestamp,
+        org: OrgId,
+        head: &Head<'_>,
         body: &str,
     ) -> Result<(HeaderMap, Vec<SecretUsed>), Unsigned> {
-        let matched = &job.matched;
-        let head = Head {
-            delivery: matched.delivery,
-            event_type: &matched.event_type,
-            signed_at,
-            attempt: job.attempt,
-            trigger: job.trigger.as_str(),
-            suppressed: match matched.cause {
-                Cause::Summary { suppressed } => Some(suppressed),
-                Cause::Match | Cause::Test => None,
-            },
-        };
         let headers = head.headers();
         let mut headers = headers.expect("ids, names of types, times and numbers are plain ASCII");
         let message = Message {
-            delivery: matched.delivery,
-            signed_at,
+            delivery: head.delivery,
+            signed_at: head.signed_at,
             body,
         };
-        let secrets = self.signing.sign(&mut headers, matched.org, message)?;
+        let secrets = self.signing.sign(&mut headers, org, message)?;
         Ok((headers, secrets))
     }
 }

@@ -84,7 +84,7 @@ impl Worker {
         {
             return Some(Instead::Move);
         }
-        match self.endpoints.gate(item.parcel.endpoint, now) {
+        match self.gate(item.parcel.endpoint, now) {
             Gate::Open => None,
             Gate::Probe
             | Gate::Shut {

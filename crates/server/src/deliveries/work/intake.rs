@@ -70,13 +70,16 @@ impl Worker {
     }
 
     /// Finds a place for a message: on the board, or elsewhere. `from_lane`: its turn has come, so it is
-    /// not sent back to the end of the line.
-    pub(super) async fn place(&self, task: Task, room: Room, from_lane: bool) {
-        let Some((parcel, jobs)) = self.open(task, room).await else {
-            return;
-        };
-        let now = self.clock.now();
-        match self.endpoints.gate(parcel.endpoint, now) {
+    /// not sent back to the end of the line. Says for which endpoint something is left of it.
+    pub(super) async fn place(
+        &self,
+        task: Task,
+        room: Room,
+        from_lane: bool,
+    ) -> Option<EndpointId> {
+        let (parcel, jobs) = self.open(task, room).await?;
+        let (now, endpoint) = (self.clock.now(), parcel.endpoint);
+        match self.gate(endpoint, now) {
             Gate::Open => {
                 let items = items(&parcel, jobs);
                 if let Err(items) = self.0.board.admit(items, from_lane) {
@@ -88,6 +91,7 @@ impl Worker {
             Gate::Probe => self.put(parcel, jobs, Some((Reason::Breaker, Some(now)))),
             Gate::Shut { reason, until } => self.put(parcel, jobs, Some((reason, until))),
         }
+        Some(endpoint)
     }
 
     /// Sends one delivery of a message to the lane's endpoint although its breaker is open, and puts the

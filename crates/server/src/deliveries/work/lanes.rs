@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use domain::{Timestamp, delivery::endpoint::Gate};
+use domain::{
+    Timestamp,
+    delivery::{Reason, endpoint::Gate},
+};
 use journal::queue::{Lane, Source};
 use metrics::gauge;
 use tokio::{
@@ -25,6 +28,9 @@ const TAKE_AT_ONCE: usize = 4;
 pub(super) const MESSAGES_MAX: usize = 4_096;
 /// However long an endpoint stays shut, it is looked at again after this.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(60);
+/// How often it is looked whether what waits for an endpoint that is not verified became too old: nothing else is
+/// taken from its lane.
+const TIDY_EVERY: Duration = Duration::from_hours(1);
 
 impl Worker {
     /// Looks for lanes in which something stands, until stopped.
@@ -88,9 +94,10 @@ impl Worker {
     /// Returns when nothing stands in the lane any more, or we are stopping.
     async fn empty(&self, lane: Lane, wake: &Notify) -> Result<(), journal::Error> {
         let mut source: Option<Source> = None;
+        let mut looked = Instant::now();
         while !self.0.stopping.is_cancelled() {
             let now = self.clock.now();
-            let (most, is_probe) = match self.endpoints.gate(lane.endpoint, now) {
+            let (most, is_probe) = match self.gate(lane.endpoint, now) {
                 Gate::Open => {
                     let room = self.0.board.room(lane.endpoint);
                     (room.min(TAKE_AT_ONCE), false)
@@ -100,6 +107,17 @@ impl Worker {
                     (usize::from(ours), true)
                 }
                 Gate::Shut { reason, .. } if reason.needs_a_person() => (TAKE_AT_ONCE, false),
+                Gate::Shut {
+                    reason: Reason::Unverified,
+                    ..
+                } if looked.elapsed() >= self.tidy_every(lane) => {
+                    looked = Instant::now();
+                    let source = self.journal.lane(lane).await?;
+                    if self.tidy(lane, &source).await? {
+                        return Ok(());
+                    }
+                    continue;
+                }
                 Gate::Shut { until, .. } => {
                     // The server may have forgotten it by then.
                     source = None;
@@ -144,6 +162,31 @@ impl Worker {
             }
         }
         Ok(true)
+    }
+
+    /// How often the lane of an endpoint that is not verified is looked at: soon, if no rule goes there any more.
+    fn tidy_every(&self, lane: Lane) -> Duration {
+        if self.targets.are_at(lane.endpoint) {
+            TIDY_EVERY
+        } else {
+            LOOK_AGAIN_AFTER
+        }
+    }
+
+    /// Ends what became too old in a lane from which nothing is taken, and moves on what goes elsewhere now, up to the
+    /// first message that stays; that one goes to the end. Whether the lane is empty.
+    async fn tidy(&self, lane: Lane, source: &Source) -> Result<bool, journal::Error> {
+        while let Some(mut rooms) = self.lane_room(lane, 1).await {
+            let mut taking = source.take(1, EMPTY_AFTER).await?;
+            let Some(task) = taking.next().await? else {
+                return Ok(true);
+            };
+            let room = rooms.pop().unwrap_or_default();
+            if self.place(task, room, true).await == Some(lane.endpoint) {
+                return Ok(false);
+            }
+        }
+        Ok(false)
     }
 
     /// Takes at most so many messages; says how many, and for how many there was room.

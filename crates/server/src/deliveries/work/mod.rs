@@ -18,7 +18,11 @@ mod parcel;
 
 use std::{sync::Arc, time::Duration};
 
-use domain::clock::Clock;
+use domain::{
+    EndpointId, Timestamp,
+    clock::Clock,
+    delivery::{Gate, Reason},
+};
 use futures::{StreamExt as _, stream};
 use journal::{Journal, record::Job};
 use metrics::gauge;
@@ -37,7 +41,7 @@ use crate::{
     error_chain::chain,
     planes::Appenders,
     retry::Retries,
-    snapshots::{Cancels, Endpoints, Targets},
+    snapshots::{Cancels, Endpoints, Owners, Targets},
     telemetry::metrics as names,
 };
 
@@ -55,6 +59,7 @@ pub struct Tools {
     pub failures: Failures,
     pub notices: Notices,
     pub endpoints: Endpoints,
+    pub owners: Owners,
     pub targets: Targets,
     pub cancels: Cancels,
     pub clock: Clock,
@@ -141,8 +146,21 @@ impl Worker {
     /// Nothing is sent before it is known what must not be.
     async fn is_ready(&self) -> Result<(), journal::Error> {
         self.endpoints.catch_up().await?;
+        self.owners.catch_up().await?;
         self.targets.catch_up().await?;
         self.cancels.catch_up().await
+    }
+
+    /// Whether something may be sent to an endpoint now. What a person wants comes first, then whose it is.
+    fn gate(&self, endpoint: EndpointId, now: Timestamp) -> Gate {
+        match self.endpoints.gate(endpoint, now) {
+            Gate::Shut { reason, until } if reason.needs_a_person() => Gate::Shut { reason, until },
+            gate if self.owners.may_be_sent_to(endpoint) => gate,
+            _ => Gate::Shut {
+                reason: Reason::Unverified,
+                until: None,
+            },
+        }
     }
 
     /// Starts the next send whenever there is one and a slot for it.
@@ -179,10 +197,11 @@ impl Worker {
 
     /// Other workers close and open gates too.
     async fn hear_of_endpoints(self) {
-        let mut news = self.endpoints.news();
+        let (mut news, mut proofs) = (self.endpoints.news(), self.owners.news());
         loop {
             let heard = tokio::select! {
                 heard = news.recv() => heard,
+                heard = proofs.recv() => heard,
                 () = self.0.stopping.cancelled() => return,
             };
             match heard {

@@ -1,0 +1,211 @@
+//! Asks the endpoints of rules whose they are, where the operator wants that (`delivery.endpoint_ownership`): sends each
+//! a challenge until its receiver gives it back.
+//!
+//! It looks at which rules there are and what is known of their endpoints, so a restart needs no special path. A
+//! challenge is taken by setting the time of the next, so one worker sends it.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use domain::{
+    EndpointId, OrgId,
+    clock::Clock,
+    delivery::{
+        Host, Outcome,
+        endpoint::Notice,
+        ownership::{Ownership, gives_back},
+    },
+};
+use futures::{StreamExt as _, stream::FuturesUnordered};
+use journal::{
+    frames::Frames,
+    record::{EndpointNoticed, OutcomeRecord},
+};
+use metrics::counter;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::notice::Notices;
+use crate::{
+    chance,
+    deliveries::send::{Sender, Sent, target},
+    error_chain::chain,
+    planes::Appenders,
+    retry::Retries,
+    snapshots::{Endpoints, Owners, Targets},
+    telemetry::metrics as names,
+};
+
+/// How often it is looked for challenges that are due.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Challenges that a process has in flight: in all, of an organisation, and to a host, which may be nobody's who asked.
+/// The others are looked at again a second later.
+const IN_FLIGHT_MAX: usize = 64;
+const PER_ORG_MAX: usize = 8;
+const PER_HOST_MAX: usize = 2;
+
+/// Asks endpoints whose they are.
+pub struct Challenger {
+    pub sender: Sender,
+    pub owners: Owners,
+    pub endpoints: Endpoints,
+    pub targets: Targets,
+    pub outcomes: Appenders,
+    pub notices: Notices,
+    pub clock: Clock,
+}
+
+/// An endpoint that is asked.
+#[derive(Clone)]
+struct Asked {
+    org: OrgId,
+    id: EndpointId,
+    host: Host,
+    url: Arc<str>,
+}
+
+impl Challenger {
+    /// Asks until stopped.
+    pub async fn run(self, stopping: CancellationToken) -> anyhow::Result<()> {
+        let mut retries = Retries::new("get ready to ask whose endpoints are", &stopping);
+        while let Err(error) = self.is_ready().await {
+            if !retries.again(Err(error)).await {
+                return Ok(());
+            }
+        }
+        let (mut asked, mut asking) = (Vec::<Asked>::new(), FuturesUnordered::new());
+        let mut looks = interval(LOOK_EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = looks.tick() => {
+                    for next in self.due(&asked) {
+                        asked.push(next.clone());
+                        asking.push(self.ask(next));
+                    }
+                }
+                Some(done) = asking.next() => asked.retain(|one| one.id != done),
+                () = stopping.cancelled() => return Ok(()),
+            }
+        }
+    }
+
+    async fn is_ready(&self) -> Result<(), journal::Error> {
+        self.endpoints.catch_up().await?;
+        self.targets.catch_up().await?;
+        self.owners.catch_up().await
+    }
+
+    /// Whom to ask now, beside those who are asked already; who waits longest comes first.
+    fn due(&self, asked: &[Asked]) -> Vec<Asked> {
+        let now = self.clock.now();
+        let mut seen: HashSet<EndpointId> = asked.iter().map(|one| one.id).collect();
+        let mut due = Vec::new();
+        for (org, url) in self.targets.urls() {
+            let id = EndpointId::of(org, &url);
+            if let Some(since) = self.owners.due_since(id, now)
+                && seen.insert(id)
+            {
+                let host = target::host(&url);
+                due.push((since, Asked { org, id, host, url }));
+            }
+        }
+        due.sort_by_key(|(since, _)| *since);
+        let mut next: Vec<Asked> = Vec::new();
+        for (_, one) in due {
+            let beside = || asked.iter().chain(&next);
+            let of_org = beside().filter(|other| other.org == one.org).count();
+            let to_host = beside().filter(|other| other.host == one.host).count();
+            if beside().count() >= IN_FLIGHT_MAX {
+                break;
+            }
+            if of_org < PER_ORG_MAX && to_host < PER_HOST_MAX {
+                next.push(one);
+            }
+        }
+        next
+    }
+
+    /// Asks one; says which when that is over.
+    async fn ask(&self, asked: Asked) -> EndpointId {
+        if let Err(error) = self.challenge(&asked).await {
+            let (id, error) = (asked.id, chain(&error));
+            tracing::warn!(error, endpoint.id = %id, "an endpoint was not asked whose it is, it will be again");
+        }
+        asked.id
+    }
+
+    async fn challenge(&self, asked: &Asked) -> Result<(), journal::Error> {
+        let (org, url, now) = (asked.org, &*asked.url, self.clock.now());
+        let Some(number) = self.owners.take_challenge(org, url, now).await? else {
+            return Ok(());
+        };
+        let challenge = hex::encode(chance::bytes::<32>());
+        let sent = self
+            .sender
+            .challenge((org, url), &challenge, number, now)
+            .await;
+        let (now, refusal) = (self.clock.now(), refusal(&sent, &challenge));
+        let outcome = if refusal.is_none() {
+            "verified"
+        } else {
+            "refused"
+        };
+        counter!(names::ENDPOINT_CHALLENGES, "outcome" => outcome).increment(1);
+        match refusal {
+            None => {
+                let verify = |ownership: &mut Ownership| ownership.verify(now);
+                self.owners.change(org, url, now, verify).await?;
+                self.tell(asked, Notice::Verified, None).await
+            }
+            Some(why) => {
+                let refuse = |ownership: &mut Ownership| ownership.refuse(&why);
+                self.owners.change(org, url, now, refuse).await?;
+                // Once: the next are the same, until somebody asks for one.
+                if number > 1 {
+                    return Ok(());
+                }
+                self.tell(asked, Notice::Unverified, Some(why)).await
+            }
+        }
+    }
+
+    /// Puts it on record and into the trail.
+    async fn tell(
+        &self,
+        asked: &Asked,
+        notice: Notice,
+        error: Option<String>,
+    ) -> Result<(), journal::Error> {
+        let noticed = EndpointNoticed {
+            endpoint: self.endpoints.of(asked.org, &asked.url),
+            notice,
+            error,
+            at: self.clock.now(),
+        };
+        let record = OutcomeRecord::Endpoint(Box::new(noticed.clone()));
+        let outcomes = self.outcomes.of(asked.org);
+        outcomes
+            .append_patiently(Frames::from_iter([record]))
+            .await?;
+        if let Err(error) = self.notices.tell(&noticed).await {
+            let (id, error) = (asked.id, chain(&error));
+            tracing::warn!(error, endpoint.id = %id, "what an endpoint answered is not in the trail");
+        }
+        Ok(())
+    }
+}
+
+/// Why an answer does not count; `None` if it does.
+fn refusal(sent: &Sent, challenge: &str) -> Option<String> {
+    if sent.outcome != Outcome::Delivered {
+        let error = sent.error.clone();
+        return Some(error.unwrap_or_else(|| "It did not answer 2xx.".to_owned()));
+    }
+    if gives_back(&sent.answer_text, challenge) {
+        return None;
+    }
+    Some(
+        "It answered 2xx, but not with the challenge: {\"challenge\": \"...\"} is expected, with the value that was sent."
+            .to_owned(),
+    )
+}
