@@ -38,12 +38,20 @@ export default function Endpoint() {
           <Id id={id} />
         </Group>
       }
-      actions={endpoint.data && <PauseOrResume endpoint={endpoint.data} />}
+      actions={
+        endpoint.data && (
+          <Group gap="xs">
+            {endpoint.data.ownership?.state === "unverified" && <Verify endpoint={endpoint.data} />}
+            <PauseOrResume endpoint={endpoint.data} />
+          </Group>
+        )
+      }
     >
       <Answered query={endpoint}>
         {(data) => (
           <SimpleGrid cols={{ base: 1, md: 2 }}>
             <HealthPanel endpoint={data} />
+            {data.ownership && <OwnershipPanel ownership={data.ownership} />}
             <Lately url={data.url} />
             <Notices notices={data.notices} />
           </SimpleGrid>
@@ -78,6 +86,30 @@ function HealthPanel({ endpoint }: { endpoint: Detail }) {
           ),
           "Quiet until": endpoint.quiet_until && <When at={endpoint.quiet_until} />,
           "Last error": endpoint.last_error,
+        }}
+      />
+    </Panel>
+  );
+}
+
+function OwnershipPanel({ ownership }: { ownership: Body<"EndpointOwnership"> }) {
+  const isVerified = ownership.state === "verified";
+  return (
+    <Panel title="Ownership">
+      <Group gap="xs" mb="sm" align="flex-start" wrap="nowrap">
+        <Mark word={isVerified ? "ok" : "held"}>{isVerified ? "Verified" : "Not verified"}</Mark>
+        <Text size="sm">
+          {isVerified
+            ? "Its receiver gave the challenge back."
+            : "Nothing is sent to it until its receiver gives the challenge back. What matches meanwhile waits."}
+        </Text>
+      </Group>
+      <Facts
+        of={{
+          Verified: ownership.verified_at && <When at={ownership.verified_at} />,
+          "Asked last": ownership.asked_at && <When at={ownership.asked_at} />,
+          "Asked next": ownership.next_at && <When at={ownership.next_at} />,
+          "What was wrong": ownership.error,
         }}
       />
     </Panel>
@@ -177,6 +209,44 @@ function Notices({ notices }: { notices: Body<"EndpointNotice">[] }) {
         </Stack>
       )}
     </Panel>
+  );
+}
+
+/** Has the server ask the receiver again, for somebody who has just mended it. */
+function Verify({ endpoint }: { endpoint: Detail }) {
+  const [isAsking, setAsking] = useState(false);
+  const act = async () => {
+    const params = { path: { id: endpoint.id } };
+    const next = await answer(api.POST("/v1/endpoints/{id}/verify", { params }));
+    queries.setQueryData(["endpoint", endpoint.id], next);
+  };
+  const done = () => {
+    setAsking(false);
+    notifications.show({
+      title: "Asked",
+      message: "This page shows in a moment what it answered.",
+      color: "teal",
+    });
+  };
+  return (
+    <>
+      <ManageButton onClick={() => setAsking(true)}>Verify</ManageButton>
+      {isAsking && (
+        <Confirm
+          title="Send the challenge now?"
+          action="Send it"
+          isMild
+          act={act}
+          done={done}
+          close={() => setAsking(false)}
+        >
+          <Text size="sm">
+            A signed request with a random value is sent to the endpoint. If it answers with that value, it is
+            verified, and what waits is sent.
+          </Text>
+        </Confirm>
+      )}
+    </>
   );
 }
 

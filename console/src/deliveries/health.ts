@@ -64,6 +64,8 @@ export const NOTICES: Record<string, string> = {
   disabled: "Was disabled",
   paused: "Was paused",
   resumed: "Was resumed",
+  unverified: "Did not answer its challenge: nothing is sent",
+  verified: "Answered its challenge",
 };
 
 export interface Tally {

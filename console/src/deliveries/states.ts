@@ -18,7 +18,7 @@ export const VIEWS: { id: string; name: string; states: string[]; about: string 
     id: "held",
     name: "Held",
     states: ["held"],
-    about: "Nothing is sent for now: the endpoint is paused, disabled, or has failed too often.",
+    about: "Nothing is sent for now: the endpoint is paused, disabled, not verified, or has failed too often.",
   },
   {
     id: "failed",
@@ -49,6 +49,7 @@ export const REASONS: Record<string, string> = {
   disabled: "the endpoint is disabled",
   breaker: "the endpoint failed too often; it is probed",
   retry_after: "the receiver asked for a pause",
+  unverified: "the endpoint has not answered its challenge",
   blocked: "the address is not allowed",
   exhausted: "every attempt failed",
   expired: "it took too long",
