@@ -18,7 +18,8 @@ export const VIEWS: { id: string; name: string; states: string[]; about: string 
     id: "held",
     name: "Held",
     states: ["held"],
-    about: "Nothing is sent for now: the endpoint is paused, disabled, not verified, or has failed too often.",
+    about:
+      "Nothing is sent for now: the endpoint is paused, disabled, not verified, or has failed too often.",
   },
   {
     id: "failed",
