@@ -388,7 +388,7 @@ async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
         .contains(&path)
             && ![
                 "rotate", "backtest", "trigger", "recover", "resend", "cancel", "pause", "resume",
-                "promote", "resolve",
+                "promote", "resolve", "verify",
             ]
             .iter()
             .any(|verb| path.ends_with(verb))
