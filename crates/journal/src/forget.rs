@@ -1,9 +1,10 @@
 //! Forgets an organisation that was deleted: what it has here by its own name and nothing in PostgreSQL lists.
 //!
-//! Keys, rules, policies and signing secrets are announced as gone like every change of theirs. Endpoints in trouble and
-//! approvals are changed by whoever learns something of them, so they are found by asking the stream. Each gets an empty
-//! value, as everything that is gone has. Lanes of an endpoint that is not in trouble any more are taken from, so that nothing
-//! waits in them; nodes hold an approval until its time is over, without its question, and then find it gone.
+//! Keys, rules, policies and signing secrets are announced as gone like every change of theirs. Endpoints in trouble, whose
+//! endpoints are, and approvals are changed by whoever learns something of them, so they are found by asking the stream. Each
+//! gets an empty value, as everything that is gone has. Lanes of an endpoint that is not in trouble any more, and those where no
+//! rule goes, are taken from, so that nothing waits in them; nodes hold an approval until its time is over, without its question,
+//! and then find it gone.
 
 use async_nats::jetstream::message::PublishMessage;
 use bytes::Bytes;
@@ -39,9 +40,9 @@ impl Change {
 }
 
 impl Journal {
-    /// Empties the values of an organisation's endpoints and approvals. Doing it again changes nothing.
+    /// Empties the values of an organisation's endpoints, of whose they are, and of its approvals. Doing it again changes nothing.
     pub async fn forget_organisation(&self, org: OrgId) -> Result<(), Error> {
-        for bucket in [Bucket::Endpoints, Bucket::Approvals] {
+        for bucket in [Bucket::Endpoints, Bucket::Ownership, Bucket::Approvals] {
             let subjects = self.subjects_of(bucket, org).await?;
             let empty = async |subject: String| {
                 let message = PublishMessage::build().payload(Bytes::new());

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use domain::{DecisionId, EndpointId, OrgId};
+use domain::delivery::ownership::Ownership;
+use domain::{DecisionId, EndpointId, OrgId, Timestamp};
 use journal::Journal;
 use journal::streams::Log;
 use reqwest::StatusCode;
@@ -176,6 +177,11 @@ async fn when_it_is_due_nothing_is_left_of_it_and_another_organisation_goes_on()
     .await;
     let files = folder.path().join("files/exports");
     assert!(files_below(&files) > 0);
+    let journal = deployment.journal().await;
+    let owned = Ownership::new(doomed.org, ours.url(), Timestamp::default());
+    let verify = |owned: &mut Ownership| owned.verify(Timestamp::default());
+    let verified = journal.change_ownership(&owned, verify).await;
+    verified.expect("an answer");
     let columns = deployment.sql(
         "SELECT DISTINCT column_name FROM information_schema.columns
          WHERE table_schema = 'public' AND column_name LIKE '%org%' ORDER BY 1",
@@ -199,7 +205,6 @@ async fn when_it_is_due_nothing_is_left_of_it_and_another_organisation_goes_on()
     assert!(!doomed.owner.is_logged_in().await);
     problem(doomed.owner.try_log_in(PASSWORD).await, 401).await;
     assert_eq!(files_below(&files), 0);
-    let journal = deployment.journal().await;
     let guard = journal.guard(doomed.org).await.expect("an answer");
     assert_eq!(guard, None);
     let approval = journal.approval(doomed.org, decision).await;
@@ -207,6 +212,9 @@ async fn when_it_is_due_nothing_is_left_of_it_and_another_organisation_goes_on()
     let endpoint = journal.endpoint(doomed.org, endpoint).await;
     let endpoint = endpoint.expect("an answer").expect("it was paused");
     assert_eq!(endpoint.value, None);
+    let owned = journal.ownership(doomed.org, owned.id).await;
+    let owned = owned.expect("an answer").expect("it was verified");
+    assert_eq!(owned.value, None);
 
     assert!(other.listed_ids().await.contains(&kept));
     other.ingest(&event("other, later")).await;
