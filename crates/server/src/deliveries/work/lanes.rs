@@ -28,6 +28,8 @@ const TAKE_AT_ONCE: usize = 4;
 pub(super) const MESSAGES_MAX: usize = 4_096;
 /// However long an endpoint stays shut, it is looked at again after this.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(60);
+/// After a wait of this length the server is asked for the lane again: it forgets one that nobody takes from in 20 s.
+const SOURCE_KEPT: Duration = Duration::from_secs(10);
 /// How often it is looked whether what waits for an endpoint that is not verified became too old: nothing else is
 /// taken from its lane.
 const TIDY_EVERY: Duration = Duration::from_hours(1);
@@ -129,14 +131,23 @@ impl Worker {
                 self.wait(None, wake).await;
                 continue;
             }
+            // A slow host may have room for us only in minutes.
+            let asked = Instant::now();
+            let Some(rooms) = self.lane_room(lane, most).await else {
+                return Ok(());
+            };
+            if asked.elapsed() > SOURCE_KEPT {
+                source = None;
+            }
             let source = match &source {
                 Some(source) => source,
                 None => source.insert(self.journal.lane(lane).await?),
             };
             let is_empty = if is_probe {
-                self.probe(lane, source).await?
+                self.probe(lane, source, rooms).await?
             } else {
-                let (taken, wanted) = self.take(lane, source, most).await?;
+                let wanted = rooms.len();
+                let taken = self.take(source, rooms).await?;
                 if taken < wanted {
                     self.0.board.lane_is_drained(lane.endpoint);
                 }
@@ -150,8 +161,14 @@ impl Worker {
     }
 
     /// Takes messages until one of them gave a probe; whether the lane is empty.
-    async fn probe(&self, lane: Lane, source: &Source) -> Result<bool, journal::Error> {
-        while let Some(mut rooms) = self.lane_room(lane, 1).await {
+    async fn probe(
+        &self,
+        lane: Lane,
+        source: &Source,
+        rooms: Vec<Room>,
+    ) -> Result<bool, journal::Error> {
+        let mut next = Some(rooms);
+        while let Some(mut rooms) = next {
             let mut taking = source.take(1, EMPTY_AFTER).await?;
             let Some(task) = taking.next().await? else {
                 return Ok(true);
@@ -160,6 +177,7 @@ impl Worker {
             if self.place_probe(lane.endpoint, task, room).await {
                 return Ok(false);
             }
+            next = self.lane_room(lane, 1).await;
         }
         Ok(true)
     }
@@ -189,18 +207,9 @@ impl Worker {
         Ok(false)
     }
 
-    /// Takes at most so many messages; says how many, and for how many there was room.
-    async fn take(
-        &self,
-        lane: Lane,
-        source: &Source,
-        most: usize,
-    ) -> Result<(usize, usize), journal::Error> {
-        let Some(mut rooms) = self.lane_room(lane, most).await else {
-            return Ok((0, most));
-        };
-        let wanted = rooms.len();
-        let mut taking = source.take(wanted, EMPTY_AFTER).await?;
+    /// Takes as many messages as there is room for; says how many there were.
+    async fn take(&self, source: &Source, mut rooms: Vec<Room>) -> Result<usize, journal::Error> {
+        let mut taking = source.take(rooms.len(), EMPTY_AFTER).await?;
         let mut taken = 0;
         while let Some(task) = taking.next().await? {
             taken += 1;
@@ -211,7 +220,7 @@ impl Worker {
                 self.place(task, room, true).await;
             }
         }
-        Ok((taken, wanted))
+        Ok(taken)
     }
 
     /// Room for messages from a lane, at least for one; `None` if we are stopping.
