@@ -43,8 +43,8 @@ fn answer_challenges(receiver: &Receiver) {
     });
 }
 
-async fn rule_for(customer: &Customer, agent: &str, url: &str) {
-    customer.rule(json!({"agent_id": [agent]}), url).await;
+async fn rule_for(customer: &Customer, agent: &str, url: &str) -> String {
+    customer.rule(json!({"agent_id": [agent]}), url).await
 }
 
 /// The delivery to a URL, once it waits for its endpoint to be verified.
@@ -165,10 +165,7 @@ async fn who_is_verified_stays_so_after_a_restart_and_another_organisation_is_as
     let status = running.server.terminate(DEADLINE);
     assert!(status.success(), "{status}");
     running.server = running.deployment.serve_all();
-    let customer = Customer {
-        base_url: running.server.url(DEADLINE),
-        ..running.customer.clone()
-    };
+    let customer = running.customer.at(&mut running.server);
     customer.ingest(&event("agent-1")).await;
     arrived(&receiver, 2).await;
     assert_eq!(challenges(&receiver).len(), 1, "it had answered");
@@ -178,6 +175,25 @@ async fn who_is_verified_stays_so_after_a_restart_and_another_organisation_is_as
     other.ingest(&event("agent-2")).await;
     arrived(&receiver, 3).await;
     assert_eq!(challenges(&receiver).len(), 2, "one for each organisation");
+}
+
+#[tokio::test]
+async fn what_waits_goes_along_when_its_rule_gets_a_url_that_answers() {
+    let running = Running::start(required());
+    let customer = &running.customer;
+    let [silent, other] = [(); 2].map(|()| Receiver::start().expect("a receiver"));
+    answer_challenges(&other);
+    let rule = rule_for(customer, "agent-1", &silent.url()).await;
+    customer.ingest(&event("agent-1")).await;
+    let delivery = held(customer, &silent.url()).await;
+
+    let (path, url) = (format!("/v1/alert-rules/{rule}"), other.url());
+    customer.patch(&path, &json!({"url": url})).await;
+    arrived(&other, 1).await;
+    assert_eq!(alerts(&other)[0].delivery_id(), delivery["id"].as_str());
+    assert!(alerts(&silent).is_empty());
+    let shown = customer.get_json(&endpoint_of(&delivery)).await;
+    assert_eq!(shown["ownership"]["state"], "unverified", "{shown}");
 }
 
 #[tokio::test]

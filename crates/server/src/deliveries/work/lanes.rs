@@ -30,9 +30,10 @@ pub(super) const MESSAGES_MAX: usize = 4_096;
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// After a wait of this length the server is asked for the lane again: it forgets one that nobody takes from in 20 s.
 const SOURCE_KEPT: Duration = Duration::from_secs(10);
-/// How often it is looked whether what waits for an endpoint that is not verified became too old: nothing else is
-/// taken from its lane.
+/// Nothing is sent from the lane of an endpoint that is not verified. So often it is looked whether what waits there
+/// became too old; and whether a rule still goes there, because what waits goes along with its rule.
 const TIDY_EVERY: Duration = Duration::from_hours(1);
+const LOOK_FOR_RULES_EVERY: Duration = Duration::from_secs(5);
 
 impl Worker {
     /// Looks for lanes in which something stands, until stopped.
@@ -120,9 +121,13 @@ impl Worker {
                     }
                     continue;
                 }
-                Gate::Shut { until, .. } => {
+                Gate::Shut { reason, until } => {
                     // The server may have forgotten it by then.
                     source = None;
+                    let until = match reason {
+                        Reason::Unverified => Some(now.plus(LOOK_FOR_RULES_EVERY)),
+                        _ => until,
+                    };
                     self.wait(until, wake).await;
                     continue;
                 }
@@ -187,19 +192,18 @@ impl Worker {
         if self.targets.are_at(lane.endpoint) {
             TIDY_EVERY
         } else {
-            LOOK_AGAIN_AFTER
+            LOOK_FOR_RULES_EVERY
         }
     }
 
     /// Ends what became too old in a lane from which nothing is taken, and moves on what goes elsewhere now, up to the
     /// first message that stays; that one goes to the end. Whether the lane is empty.
     async fn tidy(&self, lane: Lane, source: &Source) -> Result<bool, journal::Error> {
-        while let Some(mut rooms) = self.lane_room(lane, 1).await {
+        while let Some(room) = self.room_anywhere().await {
             let mut taking = source.take(1, EMPTY_AFTER).await?;
             let Some(task) = taking.next().await? else {
                 return Ok(true);
             };
-            let room = rooms.pop().unwrap_or_default();
             if self.place(task, room, true).await == Some(lane.endpoint) {
                 return Ok(false);
             }
@@ -227,6 +231,14 @@ impl Worker {
     async fn lane_room(&self, lane: Lane, most: usize) -> Option<Vec<Room>> {
         tokio::select! {
             rooms = self.reserve_rooms(lane, most) => Some(rooms),
+            () = self.0.stopping.cancelled() => None,
+        }
+    }
+
+    /// Room for a message that is not sent to the host of its lane; `None` if we are stopping.
+    async fn room_anywhere(&self) -> Option<Room> {
+        tokio::select! {
+            mut rooms = reserve(&self.0.lane_room, 1) => Some(Room::new(rooms.pop())),
             () = self.0.stopping.cancelled() => None,
         }
     }
