@@ -27,10 +27,11 @@ use crate::{org_semaphores::OrgSemaphores, telemetry::metrics as names};
 /// a quick receiver never waits for the next pull, few enough that many slow ones fit beside each other.
 const JOBS_PER_ENDPOINT_MAX: usize = 256;
 const PARCELS_PER_ENDPOINT_MAX: usize = 16;
-/// The same of messages for all endpoints that an organisation has at one host: two for each send that it may
-/// have there unless that is set, and an eighth of what a worker takes of a partition. However many URLs a host
-/// has, what waits for it stands in lanes and in nobody's way.
-const PARCELS_PER_HOST_MAX: usize = 128;
+/// The same of messages for all endpoints that an organisation has at one host, for each send that it may have
+/// there: one in flight, and the next. With the 64 sends of the default that is an eighth of what a worker takes of
+/// a partition, and no less with fewer. The rest stands in lanes, however many URLs the host has.
+const PARCELS_PER_PLACE: usize = 2;
+const PARCELS_PER_HOST_MIN: usize = 128;
 /// Endpoints that are remembered although nothing of them is here.
 const IDLE_DESKS_MAX: usize = 10_000;
 /// Retries have at most one slot in so many: what is tried first is not held up by what failed.
@@ -80,12 +81,16 @@ pub(super) struct Slot {
 
 impl Board {
     pub(super) fn new(bounds: Bounds) -> Self {
+        let places = usize::try_from(bounds.per_host).unwrap_or(usize::MAX);
+        let parcels_per_host = places
+            .saturating_mul(PARCELS_PER_PLACE)
+            .clamp(PARCELS_PER_HOST_MIN, Semaphore::MAX_PERMITS);
         Self {
             inner: Mutex::new(Inner::new(bounds.per_host)),
             changed: Notify::new(),
             slots: bounds.slots,
             per_endpoint: bounds.per_endpoint,
-            rooms: OrgSemaphores::new(PARCELS_PER_HOST_MAX),
+            rooms: OrgSemaphores::new(parcels_per_host),
         }
     }
 

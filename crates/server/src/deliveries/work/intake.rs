@@ -27,8 +27,9 @@ use crate::{
     telemetry::{self},
 };
 
-/// Messages of what is due in a partition that a worker has at a time. An endpoint may have sixteen of them,
-/// and a host 128, so 64 endpoints that answer slowly and never fail fit beside each other before anybody waits.
+/// Messages of what is due in a partition that a worker has at a time. An endpoint may have sixteen of them, and
+/// an organisation 128 for a host, so 64 endpoints at eight hosts that answer slowly and never fail fit beside each
+/// other before anybody waits.
 const MESSAGES_MAX: usize = 1_024;
 /// Messages asked for at a time, and for how long.
 const PULL_MAX: usize = 64;
