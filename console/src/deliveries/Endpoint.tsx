@@ -41,7 +41,7 @@ export default function Endpoint() {
       actions={
         endpoint.data && (
           <Group gap="xs">
-            {endpoint.data.ownership?.state === "unverified" && <Verify endpoint={endpoint.data} />}
+            {mayBeAsked(endpoint.data) && <Verify endpoint={endpoint.data} />}
             <PauseOrResume endpoint={endpoint.data} />
           </Group>
         )
@@ -210,6 +210,11 @@ function Notices({ notices }: { notices: Body<"EndpointNotice">[] }) {
       )}
     </Panel>
   );
+}
+
+/** Nothing is sent to what is paused or disabled, and so no challenge either. */
+function mayBeAsked({ ownership, status }: Detail): boolean {
+  return ownership?.state === "unverified" && status === "active";
 }
 
 /** Has the server ask the receiver again, for somebody who has just mended it. */

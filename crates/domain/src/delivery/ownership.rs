@@ -86,6 +86,14 @@ impl Ownership {
         }
     }
 
+    /// When it was asked last; `None` if it never was, or if that does not matter any more.
+    pub fn asked_at(&self) -> Option<Timestamp> {
+        match &self.proof {
+            Proof::Unverified(asking) => asking.asked_at,
+            Proof::Verified { .. } => None,
+        }
+    }
+
     /// Takes the challenge that is due, and says which it is, from 1; `None` if none is. The next may be sent when its
     /// wait is over, whether or not this one was heard of again: a worker that dies with it is replaced.
     pub fn start(&mut self, now: Timestamp) -> Option<u32> {

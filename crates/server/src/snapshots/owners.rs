@@ -51,14 +51,15 @@ impl Owners {
         ownership.is_some_and(Ownership::is_verified)
     }
 
-    /// Since when a challenge is due, if one is.
-    pub fn due_since(&self, id: EndpointId, now: Timestamp) -> Option<Timestamp> {
+    /// If a challenge is due, when the one before was sent; very long ago if there was none.
+    pub fn due(&self, id: EndpointId, now: Timestamp) -> Option<Timestamp> {
+        let never = Timestamp::default();
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let ask_at = match known.get(&id).and_then(|entry| entry.value.as_ref()) {
-            Some(ownership) => ownership.ask_at()?,
-            None => now,
+        let Some(ownership) = known.get(&id).and_then(|entry| entry.value.as_ref()) else {
+            return Some(never);
         };
-        (ask_at <= now).then_some(ask_at)
+        let is_due = ownership.ask_at().is_some_and(|ask_at| ask_at <= now);
+        is_due.then(|| ownership.asked_at().unwrap_or(never))
     }
 
     /// Endpoints of which something changed.

@@ -22,8 +22,14 @@ pub struct Targets {
 #[derive(Default)]
 struct Known {
     rules: HashMap<RuleId, (OrgId, Target)>,
-    /// How many rules name each endpoint.
-    named: HashMap<EndpointId, usize>,
+    named: HashMap<EndpointId, Named>,
+}
+
+/// An endpoint, and how many rules go there.
+struct Named {
+    org: OrgId,
+    url: Arc<str>,
+    rules: usize,
 }
 
 /// Where a rule's deliveries go.
@@ -55,17 +61,16 @@ impl Targets {
         known.named.contains_key(&endpoint)
     }
 
-    /// Every URL that a rule names, and whose rule.
-    pub fn urls(&self) -> Vec<(OrgId, Arc<str>)> {
+    /// Of the endpoints where rules go, those of which `wanted` says something: that, whose and where it is.
+    pub fn endpoints<T>(
+        &self,
+        wanted: impl Fn(EndpointId) -> Option<T>,
+    ) -> Vec<(T, OrgId, Arc<str>)> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let urls = known
-            .rules
-            .values()
-            .filter_map(|(org, target)| match target {
-                Target::Url(url) => Some((*org, Arc::clone(url))),
-                Target::Gone => None,
-            });
-        urls.collect()
+        let named = known.named.iter();
+        named
+            .filter_map(|(id, named)| Some((wanted(*id)?, named.org, Arc::clone(&named.url))))
+            .collect()
     }
 
     pub async fn catch_up(&self) -> Result<(), journal::Error> {
@@ -93,15 +98,21 @@ impl Targets {
 impl Known {
     fn set(&mut self, rule: RuleId, org: OrgId, target: Target) {
         if let Target::Url(url) = &target {
-            *self.named.entry(EndpointId::of(org, url)).or_default() += 1;
+            let place = self.named.entry(EndpointId::of(org, url));
+            let named = place.or_insert_with(|| Named {
+                org,
+                url: Arc::clone(url),
+                rules: 0,
+            });
+            named.rules += 1;
         }
         let Some((org, Target::Url(before))) = self.rules.insert(rule, (org, target)) else {
             return;
         };
         let before = EndpointId::of(org, &before);
-        if let Some(count) = self.named.get_mut(&before) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(named) = self.named.get_mut(&before) {
+            named.rules -= 1;
+            if named.rules == 0 {
                 self.named.remove(&before);
             }
         }

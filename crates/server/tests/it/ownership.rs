@@ -178,6 +178,30 @@ async fn who_is_verified_stays_so_after_a_restart_and_another_organisation_is_as
 }
 
 #[tokio::test]
+async fn who_is_paused_is_not_asked_before_somebody_resumes_it() {
+    let running = Running::start(required());
+    let customer = &running.customer;
+    let [paused, other] = [(); 2].map(|()| Receiver::start().expect("a receiver"));
+    rule_for(customer, "agent-1", &paused.url()).await;
+    paused.wait_for(1, DEADLINE).await;
+    customer.ingest(&event("agent-1")).await;
+    let endpoint = endpoint_of(&held(customer, &paused.url()).await);
+    let (pause, resume) = (format!("{endpoint}/pause"), format!("{endpoint}/resume"));
+    ok(customer.post(&pause, &json!({})).await).await;
+    rule_for(customer, "agent-1", &other.url()).await;
+    // waits for: the second challenge of another, which is due after that of the one that is paused
+    other.wait_for(2, DEADLINE).await;
+    assert_eq!(challenges(&paused).len(), 1);
+
+    answer_challenges(&paused);
+    ok(customer.post(&resume, &json!({})).await).await;
+    eventually(DEADLINE, "it is verified", async || {
+        customer.get_json(&endpoint).await["ownership"]["state"] == "verified"
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_waits_goes_along_when_its_rule_gets_a_url_that_answers() {
     let running = Running::start(required());
     let customer = &running.customer;

@@ -4,13 +4,13 @@
 //! It looks at which rules there are and what is known of their endpoints, so a restart needs no special path. A
 //! challenge is taken by setting the time of the next, so one worker sends it.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use domain::{
-    EndpointId, OrgId,
+    EndpointId, OrgId, Timestamp,
     clock::Clock,
     delivery::{
-        Host, Outcome,
+        Gate, Host, Outcome,
         endpoint::Notice,
         ownership::{Ownership, gives_back},
     },
@@ -55,7 +55,7 @@ pub struct Challenger {
 }
 
 /// An endpoint that is asked.
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Asked {
     org: OrgId,
     id: EndpointId,
@@ -95,41 +95,33 @@ impl Challenger {
         self.owners.catch_up().await
     }
 
-    /// Whom to ask now, beside those who are asked already; who waits longest comes first.
+    /// Whom to ask now, beside those who are asked already.
     fn due(&self, asked: &[Asked]) -> Vec<Asked> {
         let now = self.clock.now();
-        let mut seen: HashSet<EndpointId> = asked.iter().map(|one| one.id).collect();
-        let mut due = Vec::new();
-        for (org, url) in self.targets.urls() {
-            let id = EndpointId::of(org, &url);
-            if let Some(since) = self.owners.due_since(id, now)
-                && seen.insert(id)
-            {
-                let host = target::host(&url);
-                due.push((since, Asked { org, id, host, url }));
-            }
-        }
-        due.sort_by_key(|(since, _)| *since);
-        let mut next: Vec<Asked> = Vec::new();
-        for (_, one) in due {
-            let beside = || asked.iter().chain(&next);
-            let of_org = beside().filter(|other| other.org == one.org).count();
-            let to_host = beside().filter(|other| other.host == one.host).count();
-            if beside().count() >= IN_FLIGHT_MAX {
-                break;
-            }
-            if of_org < PER_ORG_MAX && to_host < PER_HOST_MAX {
-                next.push(one);
-            }
-        }
-        next
+        let due = self.targets.endpoints(|id| {
+            let asked_at = self.owners.due(id, now)?;
+            let is_asked = asked.iter().any(|one| one.id == id);
+            let may_be_asked = !is_asked && !self.is_stopped(id, now);
+            may_be_asked.then_some((asked_at, id))
+        });
+        let due = due.into_iter().map(|((asked_at, id), org, url)| {
+            let host = target::host(&url);
+            (asked_at, Asked { org, id, host, url })
+        });
+        chosen(due.collect(), asked)
+    }
+
+    /// Nothing is sent to what is paused or disabled, and so no challenge either.
+    fn is_stopped(&self, id: EndpointId, now: Timestamp) -> bool {
+        let gate = self.endpoints.gate(id, now);
+        matches!(gate, Gate::Shut { reason, .. } if reason.needs_a_person())
     }
 
     /// Asks one; says which when that is over.
     async fn ask(&self, asked: Asked) -> EndpointId {
         if let Err(error) = self.challenge(&asked).await {
             let (id, error) = (asked.id, chain(&error));
-            tracing::warn!(error, endpoint.id = %id, "an endpoint was not asked whose it is, it will be again");
+            tracing::warn!(error, endpoint.id = %id, "an endpoint was not asked whose it is, or its answer not all noted");
         }
         asked.id
     }
@@ -195,6 +187,25 @@ impl Challenger {
     }
 }
 
+/// Those of who is due that there is room for beside those who are asked already: who was never asked first, then who was
+/// asked longest ago, so that a crowd that never answers keeps out nobody.
+fn chosen(mut due: Vec<(Timestamp, Asked)>, asked: &[Asked]) -> Vec<Asked> {
+    due.sort_by_key(|(asked_at, _)| *asked_at);
+    let mut next: Vec<Asked> = Vec::new();
+    for (_, one) in due {
+        let beside = || asked.iter().chain(&next);
+        if beside().count() >= IN_FLIGHT_MAX {
+            break;
+        }
+        let of_org = beside().filter(|other| other.org == one.org).count();
+        let to_host = beside().filter(|other| other.host == one.host).count();
+        if of_org < PER_ORG_MAX && to_host < PER_HOST_MAX {
+            next.push(one);
+        }
+    }
+    next
+}
+
 /// Why an answer does not count; `None` if it does.
 fn refusal(sent: &Sent, challenge: &str) -> Option<String> {
     if sent.outcome != Outcome::Delivered {
@@ -208,4 +219,53 @@ fn refusal(sent: &Sent, challenge: &str) -> Option<String> {
         "It answered 2xx, but not with the challenge: {\"challenge\": \"...\"} is expected, with the value that was sent."
             .to_owned(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn asked(org: u128, url: &str) -> Asked {
+        let org = OrgId::from_uuid(Uuid::from_u128(org));
+        Asked {
+            org,
+            id: EndpointId::of(org, url),
+            host: target::host(url),
+            url: Arc::from(url),
+        }
+    }
+
+    /// Each asked a second after the one before.
+    fn due(all: impl IntoIterator<Item = Asked>) -> Vec<(Timestamp, Asked)> {
+        let at = |second| Timestamp::from_unix_millis(second * 1_000);
+        (1..).map(at).zip(all).collect()
+    }
+
+    #[test]
+    fn a_host_has_two_at_a_time_an_organisation_eight_and_a_process_sixty_four() {
+        let at = |org: u128, host: u32| asked(org, &format!("https://{host}.example.com/"));
+        let of_many = (1..=9).map(|org| at(org, 0));
+        assert_eq!(chosen(due(of_many), &[]).len(), PER_HOST_MAX);
+        let of_one = (0..20).map(|host| at(1, host));
+        assert_eq!(chosen(due(of_one), &[]).len(), PER_ORG_MAX);
+        let of_all = (0..200).map(|number| at(number.into(), number));
+        let first = chosen(due(of_all), &[]);
+        assert_eq!(first.len(), IN_FLIGHT_MAX);
+        assert!(chosen(due([at(500, 500)]), &first).is_empty(), "no place");
+        assert_eq!(chosen(due([at(0, 500)]), &first[..9]), [at(0, 500)]);
+        let two = [at(1, 0), at(2, 0)];
+        assert!(chosen(due([at(3, 0)]), &two).is_empty(), "at one host");
+    }
+
+    #[test]
+    fn who_was_never_asked_comes_before_who_never_answers() {
+        let silent = (0..20).map(|path| asked(1, &format!("https://example.com/{path}")));
+        let mut due = due(silent);
+        let new = asked(2, "https://example.com/");
+        due.push((Timestamp::default(), new.clone()));
+        let next = chosen(due, &[]);
+        assert_eq!(next, [new, asked(1, "https://example.com/0")]);
+    }
 }

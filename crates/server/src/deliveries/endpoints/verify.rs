@@ -43,7 +43,8 @@ pub struct OwnershipBody {
 ///
 /// Only where the operator wants to know whose endpoints are (`delivery.endpoint_ownership`); elsewhere it is refused
 /// (409). The answer does not wait for the receiver's: `ownership` says what came of it a moment later. An endpoint is
-/// not asked twice within ten seconds, and one that is verified is not asked.
+/// not asked twice within ten seconds; one that is verified is not asked, and one that is paused or disabled not before
+/// it is resumed.
 #[utoipa::path(
     post, path = "/v1/endpoints/{id}/verify", tag = "endpoints",
     security(("api_key" = ["rules:write"]), ("session" = [])),
