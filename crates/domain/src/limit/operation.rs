@@ -39,7 +39,7 @@ pub enum Operation {
     MailTo,
     /// Making and rotating API keys, per person.
     KeyWrite,
-    /// Trying rules: test, backtest, trigger and suggest, per API key or person.
+    /// Trying rules: test, backtest, trigger and suggest, and asking endpoints for their challenge, per API key or person.
     RuleTry,
     /// Trying a rule on the newest events, as people do while they write one, per API key or person.
     RulePreview,
@@ -142,7 +142,7 @@ impl Operation {
             Self::PasswordChange => "giving your password again",
             Self::MailTo => "mail to this address",
             Self::KeyWrite => "making and rotating API keys",
-            Self::RuleTry => "trying alert rules",
+            Self::RuleTry => "trying alert rules and verifying endpoints",
             Self::RulePreview => "previewing alert rules",
             Self::PolicyWrite => "writing policies and putting them in force",
             Self::PolicyTry => "trying policies",

@@ -189,7 +189,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.rule_tries",
         "20/60s",
-        "Alert rules tried (`test`, `suggest`, `backtest` and `trigger`), together, per API key or person.",
+        "Alert rules tried (`test`, `suggest`, `backtest` and `trigger`) and endpoints asked for their challenge (`verify`), together, per API key or person.",
     ),
     setting(
         "limits.rule_previews",
