@@ -239,7 +239,7 @@ mod tests {
 
     /// Each asked a second after the one before.
     fn due(all: impl IntoIterator<Item = Asked>) -> Vec<(Timestamp, Asked)> {
-        let at = |second| Timestamp::from_unix_millis(second * 1_000);
+        let at = |second: i64| Timestamp::from_unix_millis(second * 1_000);
         (1..).map(at).zip(all).collect()
     }
 
