@@ -5,6 +5,7 @@
 //! from outside. Limits that nobody checks are decoration, so they live here or not at all.
 
 mod docs;
+mod lock_files;
 mod manifests;
 mod monitoring;
 mod source;
@@ -106,6 +107,11 @@ const RULES: &[Rule] = &[
         name: "unused-dependency",
         why: "What nobody uses is still fetched, built and trusted.",
         check: manifests::unused_dependency,
+    },
+    Rule {
+        name: "incomplete-lock",
+        why: "What a lock file lacks is installed unchecked, or `npm ci` refuses; and whose registry wrote it is nobody's business.",
+        check: lock_files::incomplete_lock,
     },
     Rule {
         name: "crate-direction",
