@@ -76,9 +76,11 @@ typos:
 deny:
     cargo deny --log-level error check bans licenses sources
 
-# Known vulnerabilities of what is in the lock file; fetches the advisories from GitHub
+# Known vulnerabilities of what is in the lock files; asks GitHub and npm's registry for the advisories
 advisories:
     cargo deny --log-level error check advisories
+    npm --prefix console audit
+    npm --prefix sdks/typescript audit
 
 # Rules of the house
 tidy:
