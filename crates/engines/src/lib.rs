@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `locate`, `install` | find the programs, and get those that are missing |
 //! | `postgres`, `nats`, `cluster`, `redis` | one server each, or several NATS servers |
+//! | `trusting` | closes a PostgreSQL that let everybody in |
 //! | `server` | what starting a server has in common: the log, readiness, the way it ends |
 //! | `tether` | a child process that ends when we do |
 //! | `leftover` | servers that an earlier run left behind |
@@ -28,6 +29,7 @@ pub mod postgres;
 pub mod redis;
 mod server;
 pub mod tether;
+mod trusting;
 mod wire;
 
 use std::path::{Path, PathBuf};

@@ -11,20 +11,20 @@ use crate::folder::{self, Account};
 use crate::password::write_private;
 use crate::server::{self, Program, Server};
 use crate::tether::Signal;
-use crate::{Durability, port};
+use crate::{Durability, port, trusting};
 
 /// Enough for a server with its pools and a test run side by side; each costs a little memory.
 const CONNECTIONS_MAX: u32 = 200;
 
 /// The superuser of a private cluster. Only this machine can connect.
-const SUPERUSER: &str = "postgres";
+pub(crate) const SUPERUSER: &str = "postgres";
 
 #[derive(Clone, Debug, Default)]
 pub struct PostgresOptions {
     /// The port to use when it is free. Default: any free one.
     pub preferred_port: Option<u16>,
     pub durability: Durability,
-    /// What a new cluster asks for; `None`: it lets everybody on the machine in. A cluster that is there goes on as it was made.
+    /// What the cluster asks for, also one that was made when it asked for nothing. `None`: a new one lets everybody on the machine in.
     pub password: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub struct Postgres {
 
 impl Postgres {
     /// Starts it and returns when it answers. `binaries` is the folder with `initdb`, `postgres`
-    /// and `psql`. A cluster that is already in `folder` is used as it is.
+    /// and `psql`. A cluster that is already in `folder` is used, and asks for the password from now on.
     pub fn start(
         folder: &Path,
         binaries: &Path,
@@ -70,6 +70,9 @@ impl Postgres {
             folder,
             account,
         })?;
+        if let Some(password) = &options.password {
+            trusting::close(&data, binaries, account, password)?;
+        }
         let port = server::with_free_ports(|| {
             let port = port::free(options.preferred_port).map_err(server::Failure::Other)?;
             let arguments = arguments(&data, port, options.durability);
@@ -222,8 +225,7 @@ fn create_cluster(
                 }
                 let mut file = OsString::from("--pwfile=");
                 file.push(&password_file);
-                // Not SCRAM, which costs every connection 4,096 rounds: the password is random and stays on this machine.
-                vec!["--auth=password".into(), file]
+                vec![format!("--auth={}", trusting::PASSWORD).into(), file]
             }
         };
         let mut arguments: Vec<OsString> = [

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -260,18 +260,36 @@ pub(crate) fn run(
     variable: Option<(&str, &str)>,
     arguments: &[OsString],
 ) -> anyhow::Result<String> {
+    run_on("", binary, account, variable, arguments)
+}
+
+/// The same for a program that reads a line or two, and nothing that it cannot take before it prints.
+pub(crate) fn run_on(
+    input: &str,
+    binary: &Path,
+    account: Option<Account>,
+    variable: Option<(&str, &str)>,
+    arguments: &[OsString],
+) -> anyhow::Result<String> {
     let mut command = std::process::Command::new(binary);
     command
         .args(arguments)
         .envs(variable)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .current_dir("/");
     if let Some(account) = account {
         command.uid(account.user).gid(account.group);
     }
-    let output = command
-        .output()
-        .with_context(|| format!("run {}", binary.display()))?;
+    let output = command.spawn().and_then(|mut process| {
+        if let Some(mut stdin) = process.stdin.take() {
+            // One that ends without reading says why by how it ends.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        process.wait_with_output()
+    });
+    let output = output.with_context(|| format!("run {}", binary.display()))?;
     if !output.status.success() {
         bail!(
             "{} ended with {}: {}",

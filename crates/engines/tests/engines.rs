@@ -124,6 +124,33 @@ fn who_does_not_know_the_password_is_let_in_nowhere() {
 }
 
 #[test]
+fn a_database_that_let_everybody_in_asks_for_the_password_and_keeps_its_data() {
+    let folder = Folder::new();
+    let start = |password: Option<&str>| {
+        let options = PostgresOptions {
+            password: password.map(str::to_owned),
+            ..Default::default()
+        };
+        Postgres::start(&folder.0, &binaries().postgres, &options).expect("PostgreSQL starts")
+    };
+    let mut open = start(None);
+    open.query("CREATE TABLE kept AS SELECT 1 AS value")
+        .expect("a table is made");
+    // What it had not written yet is written first.
+    open.kill();
+    drop(open);
+
+    for _ in 0..2 {
+        let closed = start(Some("secret"));
+        let kept = closed.query("SELECT value FROM kept");
+        assert_eq!(kept.expect("an answer"), "1");
+        let stranger = closed.url().replace("secret", "guessed");
+        engines::postgres::query(&binaries().postgres, &stranger, "SELECT 1")
+            .expect_err("another password");
+    }
+}
+
+#[test]
 fn postgres_keeps_its_data_and_port_when_stopped_killed_and_started_again() {
     let folder = Folder::new();
     let options = PostgresOptions {

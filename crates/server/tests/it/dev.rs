@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -378,6 +379,62 @@ async fn dev_with_a_data_dir_keeps_events_and_the_key_over_a_restart() {
     assert_eq!(rules["data"].as_array().expect("data").len(), 1);
     customer.ingest(&event("agent-2")).await;
     wait_for_verified(&mut dev, "agent-2");
+}
+
+#[tokio::test]
+async fn dev_in_a_folder_from_before_passwords_asks_for_one_and_keeps_what_is_there() {
+    let folder = TestFolder::create().expect("a folder");
+    let data = folder.path().join("data");
+    let arguments = ["--json", "--data-dir", data.to_str().expect("UTF-8")];
+    let mut dev = Dev::start(&arguments);
+    let id = customer(&dev.ready()).ingest(&event("agent-1")).await;
+    wait_for_verified(&mut dev, "agent-1");
+    assert_eq!(dev.process.terminate(DEADLINE).code(), Some(0));
+    // As it was then: no password, and a database that asks for none.
+    fs::remove_file(data.join("password")).expect("it has a password");
+    let rules = data.join("postgres/data/pg_hba.conf");
+    let asking = fs::read_to_string(&rules).expect("rules");
+    let open = asking.replace(" password\n", " trust\n");
+    assert_ne!(open, asking);
+    fs::write(&rules, open).expect("written");
+
+    let mut dev = Dev::start(&arguments);
+    let said = dev.ready();
+    assert_eq!(asked_for(&said), PASSWORD_WANTED);
+    let events = customer(&said).all_events().await;
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["id"], id);
+    assert_eq!(dev.process.terminate(DEADLINE).code(), Some(0));
+    // Once is enough.
+    let mut dev = Dev::start(&arguments);
+    assert_eq!(
+        dev.ready()["postgres_url"].as_str().map(password),
+        said["postgres_url"].as_str().map(password)
+    );
+}
+
+/// What PostgreSQL says to somebody who may not come in without a password; 0 is "you are in".
+const PASSWORD_WANTED: i32 = 3;
+
+/// What PostgreSQL asks its superuser for.
+fn asked_for(said: &Value) -> i32 {
+    let url = Url::parse(said["postgres_url"].as_str().expect("a text")).expect("a URL");
+    let port = url.port().expect("a port");
+    let mut connection = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    let mut hello = 196_608_i32.to_be_bytes().to_vec();
+    hello.extend_from_slice(b"user\0postgres\0\0");
+    let length = i32::try_from(hello.len() + 4).expect("short");
+    let hello = [length.to_be_bytes().to_vec(), hello].concat();
+    connection.write_all(&hello).expect("it reads");
+    let mut answer = [0; 9];
+    connection.read_exact(&mut answer).expect("an answer");
+    assert_eq!(answer[0], b'R', "{answer:?}");
+    i32::from_be_bytes(answer[5..].try_into().expect("four bytes"))
+}
+
+fn password(url: &str) -> String {
+    let url = Url::parse(url).expect("a URL");
+    url.password().expect("a password").to_owned()
 }
 
 #[tokio::test]
