@@ -94,7 +94,7 @@ error_codes! {
         "The database gave the search up, because it took longer than one may.",
         "Narrow it by `from` and `to` or by another filter, and ask again.";
     RateLimited, "RATE_LIMITED", 429, "Too many requests",
-        "A request limit is used up: of this API key, person or organisation for this operation, or of this client address.",
+        "A request limit is used up: of this API key, person or organisation for this operation, or of this client address. Or the log that your organisation shares with others is nearly full, and it has had its share; `detail` says so.",
         "Wait for the seconds in `Retry-After`, then send the request again. A refused request does not count. The header `RateLimit` of the answers before says how many requests are left.";
     Internal, "INTERNAL", 500, "Something went wrong on our side",
         "The server met an error it did not expect; it is in the server's log under the `request_id`.",

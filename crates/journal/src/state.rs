@@ -1,5 +1,7 @@
 //! What the logs know about themselves: how far they have got, and how full they are.
 
+use domain::partition::Partition;
+
 use crate::{Error, Journal, streams::Log};
 
 /// How full the fullest log of events is. What one partition cannot take, no other takes for it.
@@ -43,18 +45,25 @@ impl Journal {
 
     /// How full the fullest log of events is.
     pub async fn events_size(&self) -> Result<EventsSize, Error> {
-        let mut bytes = 0;
-        for partition in self.names.partitions.all() {
-            bytes = self
-                .log_state(Log::Events(partition))
-                .await?
-                .bytes
-                .max(bytes);
-        }
+        let sizes = self.events_sizes().await?;
         Ok(EventsSize {
-            bytes,
+            bytes: sizes
+                .into_iter()
+                .map(|(_, bytes)| bytes)
+                .max()
+                .unwrap_or_default(),
             bytes_max: self.events_share(),
         })
+    }
+
+    /// How many bytes each log of events holds.
+    pub async fn events_sizes(&self) -> Result<Vec<(Partition, u64)>, Error> {
+        let mut sizes = Vec::new();
+        for partition in self.names.partitions.all() {
+            let state = self.log_state(Log::Events(partition)).await?;
+            sizes.push((partition, state.bytes));
+        }
+        Ok(sizes)
     }
 
     pub(crate) async fn stream_state(&self, name: String) -> Result<LogState, Error> {

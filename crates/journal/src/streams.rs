@@ -322,8 +322,8 @@ impl Journal {
         }
     }
 
-    /// What the log of events of each partition may hold.
-    pub(crate) fn events_share(&self) -> Option<u64> {
+    /// What the log of events of each partition may hold; `None`: nothing bounds it.
+    pub fn events_share(&self) -> Option<u64> {
         let partitions = u64::from(self.names.partitions.count());
         self.events_bytes_max
             .map(|bytes| (bytes / partitions).max(1))

@@ -162,6 +162,18 @@ impl DataPlane {
     pub async fn append(&self, org: OrgId, frames: Frames) -> Result<(), Problem> {
         Ok(self.events.append_events(org, frames).await?)
     }
+
+    /// The same, unless the log is nearly full and the organisation has had its share: to it, the log is full then.
+    pub async fn append_in_its_share(
+        &self,
+        org: OrgId,
+        frames: Frames,
+    ) -> Result<(), journal::Error> {
+        if self.budget.has_had_its_share(org, self.clock.now()) {
+            return Err(journal::Error::NoRoom);
+        }
+        self.events.append_events(org, frames).await
+    }
 }
 
 impl ControlPlane {

@@ -29,7 +29,7 @@ use crate::{
         work::{Bounds, Tools},
     },
     edge::client_address::ProxyTrust,
-    events::{index::Index, journal_size, retention::Retention, telling},
+    events::{index::Index, journal_size, nearly_full, retention::Retention, telling},
     exports::{
         sweep,
         work::{AT_A_TIME, Worker},
@@ -162,6 +162,15 @@ fn serve_customers(node: &Node, roles: &[Role], tasks: &Tasks) -> anyhow::Result
         stopping.clone(),
     );
     tasks.spawn("note key uses", uses);
+    if let Some(most) = node.journal.events_share() {
+        let watch = nearly_full::Watch {
+            journal: node.journal.clone(),
+            most,
+            budget: node.budget.clone(),
+            clock: node.clock,
+        };
+        tasks.spawn("watch the room in the journal", watch.run(stopping.clone()));
+    }
     let events = Appenders::start(&node.journal, Log::Events, tasks);
     let control = node.control_plane(events.clone(), roles, tasks)?;
     let telling = telling::sweep::<RuleChange>(control.clone(), stopping.clone());

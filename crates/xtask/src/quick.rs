@@ -117,6 +117,7 @@ const CHAPTERS: [(&str, &[&str]); 15] = [
             "hostile_crowd",
             "hostile_tenants",
             "limits",
+            "nearly_full",
             "openapi",
             "repeats",
             "slow",

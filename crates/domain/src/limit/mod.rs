@@ -8,7 +8,9 @@
 //! - [`Operation`]: what is limited, and the default [`Quota`] of each.
 //! - [`Log`]: the rule itself, over the times of past admissions. `crates/limits` runs it in memory
 //!   and has its twin as a script in Redis.
+//! - [`fair_share`]: bytes and not requests: whose events a log still takes that is nearly full.
 
+pub mod fair_share;
 mod log;
 mod operation;
 mod quota;

@@ -89,7 +89,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "journal.events_bytes_max",
         "none",
-        "Bytes that the logs of events may hold, all together; each partition has an equal share. An organisation whose partition is full is answered 503 until what is older than 7 days is gone; nothing is dropped. NATS sets as much of its `max_file_store` aside, so this must be less. Once set it can be changed, but not lifted by leaving it out.",
+        "Bytes that the logs of events may hold, all together; each partition has an equal share. Above 90 % of it the organisations that sent most are answered 429; those of a partition that is full 503, until what is older than 7 days is gone. Nothing is dropped. NATS sets as much of its `max_file_store` aside, so this must be less. Once set it can be changed, but not lifted by leaving it out.",
     ),
     setting(
         "journal.monitor_url",

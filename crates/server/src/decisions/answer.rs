@@ -211,7 +211,7 @@ async fn answer_each(
         let event = Recorded::new(ask, answer, answer.took);
         own::write(&mut frames, tail, &arrival, &event).map_err(Unanswered::Unrecordable)?;
     }
-    let recorded = patience.wait_for(plane.events.append_events(org, frames));
+    let recorded = patience.wait_for(plane.append_in_its_share(org, frames));
     let is_recorded = recorded.await?.is_some();
     for (ask, answer) in asks.iter().zip(&mut answers) {
         answer.is_fallback |= !is_recorded;

@@ -1,13 +1,22 @@
 //! How many bytes of events and questions an organisation may send in a minute and in a day, unpacked, as they are stored. Requests are counted by
-//! their number and over all nodes; this keeps a disk from being filled, and each process counts by itself.
+//! their number and over all nodes; this keeps a disk from being filled, and each process counts by itself. While a log is nearly full, which
+//! `nearly_full` looks for, what was sent in a day also says who has had their share of it.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
-use domain::{OrgId, Timestamp, error_code::ErrorCode, limit::retry_after_s};
+use domain::{
+    OrgId, Timestamp,
+    error_code::ErrorCode,
+    limit::retry_after_s,
+    partition::{Partition, Partitions},
+};
 
 use crate::{config, edge::Problem};
 
@@ -15,6 +24,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How often those whose day is over are forgotten.
 const FORGET_EVERY: Duration = MINUTE;
+/// When to try again after a share is used up. Others may have sent as much by then; it may also take days until there is room.
+const SHARE_RETRY: Duration = MINUTE;
+const NO_SHARE: u64 = u64::MAX;
 
 /// What each organisation has left. Cheap to clone.
 #[derive(Clone)]
@@ -22,6 +34,9 @@ pub struct ByteBudget {
     per_minute: u64,
     per_day: u64,
     used: Arc<Mutex<Known>>,
+    partitions: Partitions,
+    /// By partition: what one may have sent in a day, or [`NO_SHARE`] while its log has room for everybody.
+    shares: Arc<[AtomicU64]>,
 }
 
 #[derive(Default)]
@@ -44,15 +59,59 @@ struct Window {
 }
 
 impl ByteBudget {
-    pub fn new(settings: &config::Events) -> Self {
+    pub fn new(settings: &config::Events, partitions: Partitions) -> Self {
         Self {
             per_minute: settings.bytes_per_minute_max,
             per_day: settings.bytes_per_day_max,
             used: Arc::default(),
+            partitions,
+            shares: partitions.all().map(|_| AtomicU64::new(NO_SHARE)).collect(),
         }
     }
 
-    /// Counts bytes that are about to be stored, or says how long to wait.
+    /// Counts bytes of events that are about to be stored, or says how long to wait.
+    pub fn spend_on_events(&self, org: OrgId, bytes: u64, now: Timestamp) -> Result<(), Problem> {
+        if self.has_had_its_share(org, now) {
+            return Err(had_its_share());
+        }
+        self.spend(org, bytes, now)
+    }
+
+    /// Whether the organisation's log is nearly full, and the organisation among those who filled it.
+    pub fn has_had_its_share(&self, org: OrgId, now: Timestamp) -> bool {
+        let share = self.share_of(self.partitions.of(org));
+        let share = share.load(Ordering::Relaxed);
+        share != NO_SHARE && {
+            let known = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            let used = known.used.get(&org);
+            used.is_some_and(|used| used.day.at(now, DAY).bytes > share)
+        }
+    }
+
+    /// What each organisation of a partition that sent anything has sent in its day.
+    pub fn sent_to(&self, partition: Partition, now: Timestamp) -> Vec<u64> {
+        let known = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_partition = known
+            .used
+            .iter()
+            .filter(|(org, _)| self.partitions.of(**org) == partition);
+        let bytes = of_partition.map(|(_, used)| used.day.at(now, DAY).bytes);
+        bytes.filter(|bytes| *bytes > 0).collect()
+    }
+
+    /// Says what one may have sent in a day to a partition; `None`: there is room for everybody. Returns whether that is new.
+    pub fn ration(&self, partition: Partition, share: Option<u64>) -> bool {
+        let share = share.unwrap_or(NO_SHARE);
+        let before = self.share_of(partition).swap(share, Ordering::Relaxed);
+        (before == NO_SHARE) != (share == NO_SHARE)
+    }
+
+    fn share_of(&self, partition: Partition) -> &AtomicU64 {
+        &self.shares[usize::from(partition.index())]
+    }
+
+    /// Counts bytes that are about to be stored, or says how long to wait. For questions: they are answered though their record
+    /// finds no room, if their organisation wants that.
     pub fn spend(&self, org: OrgId, bytes: u64, now: Timestamp) -> Result<(), Problem> {
         let mut known = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let forgot_at = *known.forgot_at.get_or_insert(now);
@@ -111,6 +170,14 @@ fn refused(most: u64, window: &str, left: Duration) -> Problem {
     Problem::new(ErrorCode::RateLimited, detail).retry_after(seconds)
 }
 
+fn had_its_share() -> Problem {
+    let seconds = retry_after_s(SHARE_RETRY);
+    let detail = format!(
+        "The log that holds your organisation's events and those of others is nearly full, and your organisation sent more than its share of it in the last day. Nothing of this request was recorded. Keep it, send less, and send it again in {seconds} s; room comes back as events get older than 7 days, or when whoever runs the server raises `journal.events_bytes_max`."
+    );
+    Problem::new(ErrorCode::RateLimited, detail).retry_after(seconds)
+}
+
 #[cfg(test)]
 mod tests {
     use uuid::Uuid;
@@ -119,11 +186,12 @@ mod tests {
 
     #[test]
     fn what_is_beyond_a_minute_or_a_day_waits_and_others_do_not() {
-        let budget = ByteBudget::new(&config::Events {
+        let settings = config::Events {
             bytes_per_minute_max: 100,
             bytes_per_day_max: 250,
             ..config::Events::default()
-        });
+        };
+        let budget = ByteBudget::new(&settings, Partitions::new(1).expect("in range"));
         let org = |number| OrgId::from_uuid(Uuid::from_u128(number));
         let at = |seconds: i64| Timestamp::from_unix_millis(1_794_735_000_000 + seconds * 1_000);
         assert!(budget.spend(org(1), 60, at(0)).is_ok());

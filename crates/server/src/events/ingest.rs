@@ -114,7 +114,8 @@ pub async fn ingest(
     };
     // Before it leaves a mark: it has to be sent again.
     let bytes = body.bytes.len() as u64;
-    plane.budget.spend(caller.org, bytes, arrival.received_at)?;
+    let budget = &plane.budget;
+    budget.spend_on_events(caller.org, bytes, arrival.received_at)?;
     let (judged, is_replayed) = match &name {
         None => {
             let tails = Tails::random(batch.events.len());

@@ -13,6 +13,7 @@ pub mod integrity;
 pub mod journal_size;
 mod judge;
 pub mod list;
+pub mod nearly_full;
 pub(crate) mod over_time;
 pub mod own;
 pub(crate) mod retention;

@@ -69,6 +69,7 @@ mod mails;
 mod mass;
 mod members;
 mod monitoring;
+mod nearly_full;
 mod openapi;
 mod outages;
 mod overview;

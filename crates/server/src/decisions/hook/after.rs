@@ -113,7 +113,8 @@ pub(super) async fn record(
     own::write(&mut frames, Tail::Random(chance::bytes()), &arrival, &event)
         .map_err(|fault| Problem::invalid(vec![fault]))?;
     let bytes = frames.bytes() as u64;
-    plane.budget.spend(org, bytes, arrival.received_at)?;
+    let budget = &plane.budget;
+    budget.spend_on_events(org, bytes, arrival.received_at)?;
     plane.append(org, frames).await
 }
 
