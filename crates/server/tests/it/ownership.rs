@@ -210,14 +210,14 @@ async fn what_waits_goes_along_when_its_rule_gets_a_url_that_answers() {
     let rule = rule_for(customer, "agent-1", &silent.url()).await;
     customer.ingest(&event("agent-1")).await;
     let delivery = held(customer, &silent.url()).await;
+    let shown = customer.get_json(&endpoint_of(&delivery)).await;
+    assert_eq!(shown["ownership"]["state"], "unverified", "{shown}");
 
     let (path, url) = (format!("/v1/alert-rules/{rule}"), other.url());
     customer.patch(&path, &json!({"url": url})).await;
     arrived(&other, 1).await;
     assert_eq!(alerts(&other)[0].delivery_id(), delivery["id"].as_str());
     assert!(alerts(&silent).is_empty());
-    let shown = customer.get_json(&endpoint_of(&delivery)).await;
-    assert_eq!(shown["ownership"]["state"], "unverified", "{shown}");
 }
 
 #[tokio::test]
