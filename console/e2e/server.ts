@@ -54,6 +54,8 @@ export default async function setup(project: TestProject) {
 /** People at the keyboard are slower than tests, so that limits made for people would be met. */
 const FOR_TESTS = {
   WATCHBELL__LIMITS__LIST: "100000/60s",
+  WATCHBELL__LIMITS__STREAMS: "100000/60s",
+  WATCHBELL__LIMITS__STATS: "100000/60s",
   WATCHBELL__LIMITS__READS: "100000/60s",
   WATCHBELL__LIMITS__WRITES: "1000/60s",
   WATCHBELL__LIMITS__PUBLIC: "100000/60s",

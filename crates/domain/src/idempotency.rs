@@ -46,6 +46,11 @@ impl RequestName {
         Tail::Derived(derived(&self.0, &(index as u64).to_le_bytes()))
     }
 
+    /// What makes the id of the event that a test delivery of the request carries.
+    pub fn test_event_tail(&self) -> Tail {
+        Tail::Derived(derived(&self.0, b"event"))
+    }
+
     /// The id of the rule that the request makes, if it came first at that time.
     pub fn rule_id(&self, at: Timestamp) -> RuleId {
         RuleId::new(at, derived(&self.0, b"rule"))
@@ -109,6 +114,7 @@ mod tests {
         assert_eq!(id(0), id(0));
         assert_ne!(id(0), id(1));
         assert!(id(0).is_derived());
+        assert_ne!(id(0), EventId::with_tail(at, name.test_event_tail()));
     }
 
     #[test]

@@ -40,7 +40,8 @@ pub enum Void {
 }
 
 impl Voided {
-    fn canceled(was: Option<Self>, now: Timestamp) -> Self {
+    /// Nobody wants the rounds that began up to now, or the present one.
+    pub fn canceled(was: Option<Self>, now: Timestamp) -> Self {
         // The present round may have begun by a clock that is ahead of ours.
         let present = was.map_or(now, |was| was.until.plus(TICK));
         Self {
@@ -49,7 +50,8 @@ impl Voided {
         }
     }
 
-    fn superseded(was: Option<Self>, now: Timestamp) -> Self {
+    /// A round begins just after what is void then.
+    pub fn superseded(was: Option<Self>, now: Timestamp) -> Self {
         let before = now.minus(TICK);
         Self {
             until: was.map_or(before, |was| was.until.max(before)),
@@ -58,11 +60,26 @@ impl Voided {
     }
 }
 
+impl Voided {
+    /// Every round before the one that begins at `round` is void, or more is already.
+    pub fn before(was: Option<Self>, round: Timestamp) -> Self {
+        let is_more = |was: &Self| was.until.plus(TICK) >= round;
+        was.filter(is_more)
+            .unwrap_or_else(|| Self::superseded(was, round))
+    }
+
+    /// When a round can begin, at `now` or later, that is not void.
+    pub fn next_round(was: Option<Self>, now: Timestamp) -> Timestamp {
+        was.map_or(now, |was| was.until.plus(TICK).max(now))
+    }
+}
+
 impl Journal {
-    /// Makes known that nobody wants what is on its way of a delivery.
-    pub async fn cancel(&self, delivery: DeliveryId, now: Timestamp) -> Result<(), Error> {
+    /// Makes known that nobody wants what is on its way of a delivery; which rounds that are: those that began up to
+    /// then.
+    pub async fn cancel(&self, delivery: DeliveryId, now: Timestamp) -> Result<Timestamp, Error> {
         let cancel = |was| Voided::canceled(was, now);
-        self.void(delivery, cancel).await.map(drop)
+        Ok(self.void(delivery, cancel).await?.until)
     }
 
     /// Makes known that a new round of a delivery begins, and what is on its way of it is void; when the round
@@ -76,6 +93,34 @@ impl Journal {
         let supersede = |was| Voided::superseded(was, now);
         let voided = self.void(delivery, supersede).await?;
         Ok(voided.until.plus(TICK))
+    }
+
+    /// When another round of a delivery can begin, at `now` or later.
+    pub(crate) async fn next_round(
+        &self,
+        delivery: DeliveryId,
+        now: Timestamp,
+    ) -> Result<Timestamp, Error> {
+        let doing = "look which rounds of a delivery are void";
+        let key = &delivery.to_string();
+        persist(CLIENT_PATIENCE, doing, || async move {
+            let found = self.value(Bucket::Cancels, key, doing).await?;
+            let was = found.map_or(Ok(None), |found| read(&found.json))?;
+            Ok(Voided::next_round(was, now))
+        })
+        .await
+    }
+
+    /// Makes known that what is on its way of a delivery from before a round is void. The round is queued by then: were
+    /// it the other way round, whoever dies in between would leave nothing that is sent.
+    pub(crate) async fn supersede(
+        &self,
+        delivery: DeliveryId,
+        round: Timestamp,
+    ) -> Result<(), Error> {
+        let supersede = |was| Voided::before(was, round);
+        self.void(delivery, supersede).await?;
+        Ok(())
     }
 
     /// Every delivery with rounds that are void, then every change.

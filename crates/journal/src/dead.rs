@@ -34,6 +34,8 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbered {
     pub number: u64,
+    /// Its [`Place`], as a text.
+    pub place: String,
     pub letter: DeadLetter,
 }
 
@@ -70,6 +72,7 @@ impl Journal {
             after = message.sequence;
             letters.push(Numbered {
                 number: message.sequence,
+                place: message.subject.to_string(),
                 letter: record::dead_letter(&message.payload)?,
             });
         }

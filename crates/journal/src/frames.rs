@@ -8,7 +8,7 @@ use crate::record::VERSION;
 pub const MESSAGE_BYTES_MAX: usize = 512 * 1024;
 
 /// The records of one request, in as few messages as they fit.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Frames {
     messages: Vec<Vec<u8>>,
     count: usize,

@@ -4,11 +4,18 @@
 //! Two that judge the same events are wasteful but never wrong: one appends, the other is told that it
 //! was overtaken. The chain is a part of the outcome log, under a subject of its own, so that what was
 //! decided is on record where it was decided, and before any attempt.
+//!
+//! Two that judge the same events in the same millisecond may write the same bytes. So a judgement has a nonce of its
+//! writer's beside them, as the id of its message, and not in the record: whoever reads the record needs no other version
+//! of it.
 
-use async_nats::jetstream::{
-    context::PublishErrorKind,
-    message::PublishMessage,
-    stream::{LastRawMessageErrorKind, RawMessageErrorKind},
+use async_nats::{
+    header::NATS_MESSAGE_ID,
+    jetstream::{
+        context::PublishErrorKind,
+        message::{PublishMessage, StreamMessage},
+        stream::{LastRawMessageErrorKind, RawMessageErrorKind},
+    },
 };
 use bytes::Bytes;
 use domain::partition::Partition;
@@ -54,7 +61,7 @@ impl Journal {
             self.last_of_chain(partition, doing)
         });
         match last.await? {
-            Some((sequence, payload)) => Judgement::read(sequence, &payload),
+            Some(last) => Judgement::read(last.sequence, &last.payload),
             None => Ok(None),
         }
     }
@@ -68,11 +75,13 @@ impl Journal {
         )
     }
 
-    /// Appends to a partition's chain, and returns where; `None` if `last` is not its end any more.
+    /// Appends to a partition's chain, and returns where; `None` if `last` is not its end any more. `nonce` must
+    /// never have been used for another message: by it a writer knows its own, should the answer have got lost.
     pub async fn append_judgement(
         &self,
         partition: Partition,
         last: u64,
+        nonce: &str,
         message: Vec<u8>,
     ) -> Result<Option<u64>, Error> {
         let doing = "append a judgement";
@@ -80,14 +89,15 @@ impl Journal {
         persist(APPEND_DEADLINE, doing, || async {
             let message = PublishMessage::build()
                 .payload(payload.clone())
+                .message_id(nonce)
                 .expected_last_subject_sequence(last);
             match self.publish_once(&subject, message).await {
                 Ok(acknowledged) => Ok(Some(acknowledged.sequence)),
                 Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => {
                     // Ours, if an earlier try of it worked and the answer got lost.
                     let end = self.last_of_chain(partition, doing).await?;
-                    let is_ours = |(_, found): &(u64, Bytes)| *found == payload;
-                    Ok(end.filter(is_ours).map(|(sequence, _)| sequence))
+                    let end = end.as_ref().map(|end| (end.sequence, nonce_of(end)));
+                    Ok(own_end(end, nonce))
                 }
                 Err(error) => Err(Error::unavailable(doing, error)),
             }
@@ -121,7 +131,7 @@ impl Journal {
         &self,
         partition: Partition,
         doing: &str,
-    ) -> Result<Option<(u64, Bytes)>, Error> {
+    ) -> Result<Option<StreamMessage>, Error> {
         let stream = self
             .context
             .get_stream_no_info(self.names.log_stream(Log::Outcomes(partition)))
@@ -129,9 +139,22 @@ impl Journal {
             .map_err(|source| Error::unavailable(doing, source))?;
         let subject = self.names.judged_subject(partition);
         match stream.get_last_raw_message_by_subject(&subject).await {
-            Ok(message) => Ok(Some((message.sequence, message.payload))),
+            Ok(message) => Ok(Some(message)),
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
             Err(source) => Err(Error::unavailable(doing, source)),
         }
     }
+}
+
+/// Where a writer's own message is, if the chain ends with it: who finds another end than it took for the last looks
+/// for that.
+pub fn own_end(end: Option<(u64, Option<&str>)>, nonce: &str) -> Option<u64> {
+    let (sequence, of) = end?;
+    (of == Some(nonce)).then_some(sequence)
+}
+
+/// Whose a message of the chain is; `None` if it was written before there were nonces.
+fn nonce_of(message: &StreamMessage) -> Option<&str> {
+    let nonce = message.headers.get(NATS_MESSAGE_ID)?;
+    Some(nonce.as_str())
 }

@@ -6,17 +6,18 @@
 //! - [`record`]: what the messages hold; versioned, with an example of each version in `golden/`.
 //! - [`frames`]: packs records into messages.
 //! - [`append`]: group commit. While one message is in flight, arriving requests gather into the
-//!   next; a lone request waits for nobody.
+//!   next; a lone request waits for nobody. [`appenders`]: those of all partitions; [`own`]: appends events of our own.
 //! - [`follow`]: reads a stream in order from a position the reader keeps itself.
 //! - [`judged`]: what the matcher has judged, and how far it is.
 //! - [`queue`]: deliveries to be sent: due, for [`later`], or in the lane of an endpoint that cannot take
-//!   them now.
+//!   them now; [`again`]: those that may be queued already.
 //! - [`work`]: messages that are each handed to one worker until it settles them: those of the queue, and
 //!   whose turn it is to judge.
 //! - [`endpoints`]: endpoints in trouble, as every worker sees them, and deliveries that were canceled;
 //!   [`ownership`]: whose they are.
 //! - [`dead`]: records that could not be applied, until a person has seen to them.
 //! - [`config`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
+//! - [`mirror`]: keeps last values in memory.
 //! - [`secrets`]: signing secrets as last values, sealed.
 //! - [`guards`]: policies as last values; [`approvals`]: what people were asked to approve.
 //! - `forget`: what is left of an organisation that was deleted.
@@ -24,7 +25,9 @@
 //!
 //! Every read and write here may happen twice; ids derived from causes make that harmless.
 
+pub mod again;
 pub mod append;
+pub mod appenders;
 pub mod approvals;
 pub mod cancels;
 pub mod config;
@@ -38,7 +41,10 @@ pub mod frames;
 pub mod guards;
 pub mod judged;
 pub mod later;
+pub mod metrics;
+pub mod mirror;
 pub mod once;
+pub mod own;
 pub mod ownership;
 mod persist;
 pub mod queue;

@@ -46,6 +46,12 @@ impl AlertMark {
             sequence,
         }
     }
+
+    /// Whether the mark that was there before says that another message set off the alert. One of a log that was
+    /// lost, and maybe its alerts with it, does not: twice is better than never.
+    pub fn is_kept_back_by(&self, before: &Self) -> bool {
+        before != self && before.created == self.created
+    }
 }
 
 impl Journal {
@@ -81,14 +87,10 @@ impl Journal {
     ) -> Result<Vec<bool>, Error> {
         let is_ours = async |(delivery, mark): &(DeliveryId, AlertMark)| {
             let name = delivery.to_string();
-            // One that we cannot read keeps no alert back, nor one of a log that was lost, and maybe its
-            // alerts with it: twice is better than never.
-            let is_of_this_log = |before: &[u8]| {
-                let before = read_alert_mark(before).ok().flatten();
-                before.is_some_and(|before| before.created == mark.created)
-            };
             let before = self.mark(Marks::Alerts, &name, mark).await?;
-            Ok(before.is_none_or(|before| !is_of_this_log(&before)))
+            // One that we cannot read keeps no alert back.
+            let before = before.and_then(|before| read_alert_mark(&before).ok().flatten());
+            Ok(before.is_none_or(|before| !mark.is_kept_back_by(&before)))
         };
         let marked = stream::iter(alerts.iter().map(is_ours)).buffered(QUEUE_AT_ONCE);
         marked.try_collect().await

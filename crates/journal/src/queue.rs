@@ -7,15 +7,20 @@
 //!
 //! A message is a bundle: deliveries of one rule that came up together, because every message costs the
 //! server one write to its disk. Deliveries part when they are tried again.
+//!
+//! A message has the name of what is in it: the attempts of these deliveries, each in its round. Whoever queues the same
+//! deliveries together makes the same message, and the queue drops what it has ([`again`](crate::again)). Names are not
+//! numbers of a decision's messages: two versions of us that cut otherwise would give one name to different deliveries, and
+//! some would be dropped that were never queued.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use async_nats::jetstream::{
     consumer::{AckPolicy, Consumer, pull},
     message::PublishMessage,
 };
 use bytes::Bytes;
-use domain::{EndpointId, OrgId, RuleId, partition::Partition};
+use domain::{EndpointId, OrgId, RuleId, delivery::Trigger, partition::Partition};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use sha2::{Digest, Sha256};
 
@@ -62,42 +67,46 @@ pub struct Lane {
 }
 
 impl Journal {
-    /// Queues deliveries that are due now. One queued again is recognised.
+    /// Queues deliveries that are due now: all that were decided on together, or queued again they are not recognised.
     pub async fn deliver_all(&self, jobs: &[Job]) -> Result<(), Error> {
-        self.queue_bundles(jobs, |org| self.due_subject_of(org), "")
+        self.queue_due(bundles(jobs)).await
+    }
+
+    pub(crate) async fn queue_due(&self, bundles: Vec<Vec<&Job>>) -> Result<(), Error> {
+        self.queue(bundles, |org| self.due_subject_of(org), "")
             .await
     }
 
     /// Puts deliveries of a message that was taken back among those that are due.
     pub async fn put_back(&self, from: &Task, jobs: &[Job]) -> Result<(), Error> {
         let subject = |org| self.due_subject_of(org);
-        self.queue_bundles(jobs, subject, &moved(from)?).await
+        self.queue(bundles(jobs), subject, &moved(from)?).await
     }
 
     /// Puts deliveries of a message that was taken into the lane of an endpoint.
     pub async fn park(&self, from: &Task, lane: Lane, jobs: &[Job]) -> Result<(), Error> {
         let subject = |org| self.names.lane_subject(org, lane.endpoint);
-        self.queue_bundles(jobs, subject, &moved(from)?).await
+        self.queue(bundles(jobs), subject, &moved(from)?).await
     }
 
     fn due_subject_of(&self, org: OrgId) -> String {
         self.names.due_subject(self.partitions().of(org))
     }
 
-    async fn queue_bundles(
+    async fn queue(
         &self,
-        jobs: &[Job],
+        bundles: Vec<Vec<&Job>>,
         subject: impl Fn(OrgId) -> String,
-        name: &str,
+        prefix: &str,
     ) -> Result<(), Error> {
         let publish = async |bundle: Vec<&Job>| {
             let subject = subject(bundle[0].matched.org);
             let message = PublishMessage::build()
-                .message_id(format!("{name}{}", id(&bundle)))
+                .message_id(format!("{prefix}{}", name(&bundle)))
                 .payload(Bytes::from(record::message_of_jobs(bundle)));
             self.publish(&subject, message, APPEND_DEADLINE).await
         };
-        stream::iter(bundles(jobs).into_iter().map(Ok))
+        stream::iter(bundles.into_iter().map(Ok))
             .try_for_each_concurrent(QUEUE_AT_ONCE, publish)
             .await
     }
@@ -169,10 +178,11 @@ fn lane_of(subject: &str) -> Option<Lane> {
     Some(Lane { org, endpoint })
 }
 
-/// Deliveries of the same rule together, in their order.
-fn bundles(jobs: &[Job]) -> Vec<Vec<&Job>> {
+/// Deliveries of the same rule together, in their order. It follows from the deliveries alone, so that whoever has the
+/// same ones cuts alike.
+pub fn bundles(jobs: &[Job]) -> Vec<Vec<&Job>> {
     let mut done = Vec::new();
-    let mut open: HashMap<RuleId, (Vec<&Job>, usize)> = HashMap::new();
+    let mut open: BTreeMap<RuleId, (Vec<&Job>, usize)> = BTreeMap::new();
     for job in jobs {
         let (bundle, bytes) = open.entry(job.matched.rule).or_default();
         let is_full = bundle.len() >= BUNDLE_JOBS_MAX || *bytes + job.json.len() > BUNDLE_BYTES_MAX;
@@ -187,18 +197,22 @@ fn bundles(jobs: &[Job]) -> Vec<Vec<&Job>> {
     done
 }
 
-/// What is moved on from one message has a name of its own: moved again, after a crash, it is recognised;
-/// but the same deliveries may come the same way again from another message, and are not lost then.
 pub(crate) fn moved(from: &Task) -> Result<String, Error> {
     let info = from
         .message
         .info()
         .map_err(|source| Error::unavailable("read where a message was", source))?;
-    Ok(format!("{}-", info.stream_sequence))
+    Ok(moved_from(info.stream_sequence))
 }
 
-/// What makes a message of these attempts the same message.
-fn id(bundle: &[&Job]) -> String {
+/// The begin of the name of what is moved on from one message: moved again, after a crash, it is recognised;
+/// but the same deliveries may come the same way again from another message, and are not lost then.
+pub fn moved_from(sequence: u64) -> String {
+    format!("{sequence}-")
+}
+
+/// The name of a message: what makes a message of these attempts the same message.
+pub fn name(bundle: &[&Job]) -> String {
     match bundle {
         [job] => attempt_id(job),
         _ => {
@@ -210,14 +224,27 @@ fn id(bundle: &[&Job]) -> String {
     }
 }
 
-/// An attempt in its round: asked for again it is another one, although the attempt before may never have
-/// been made.
-pub(crate) fn attempt_id(job: &Job) -> String {
+/// The name of an attempt in its round: asked for again it is another one, although the attempt before may never have
+/// been made. The first of a round that somebody asked for is named by the round alone: its number follows from what was
+/// on record, and that may be more when it is queued again.
+pub fn attempt_id(job: &Job) -> String {
     let (delivery, round) = (job.matched.delivery, job.since.unix_millis());
-    format!("{delivery}-{}-{round}", job.attempt)
+    match job.trigger {
+        Trigger::Resend | Trigger::Recover => format!("{delivery}-again-{round}"),
+        Trigger::Match | Trigger::Test | Trigger::Summary | Trigger::Retry => {
+            format!("{delivery}-{}-{round}", job.attempt)
+        }
+    }
 }
 
 impl Source {
+    /// How many messages are waiting to be taken.
+    pub async fn waiting(&self) -> Result<u64, Error> {
+        let info = self.consumer.get_info().await;
+        let info = info.map_err(|source| Error::unavailable(&self.doing, source))?;
+        Ok(info.num_pending)
+    }
+
     /// Takes at most `most` messages, as they come, until then or for as long as `patience`.
     pub async fn take(&self, most: usize, patience: Duration) -> Result<Taking, Error> {
         // No heartbeats: the library forgets to look again after one.
@@ -253,6 +280,8 @@ impl Taking {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use domain::{DeliveryId, EventId, Timestamp, delivery::Cause};
     use proptest::prelude::*;
     use uuid::Uuid;
@@ -302,11 +331,17 @@ mod tests {
     #[test]
     fn the_same_attempts_have_the_same_name_and_no_others() {
         let [first, second, third] = [job(1, 1, 0), job(2, 1, 0), job(3, 1, 0)];
-        assert_eq!(id(&[&first, &second]), id(&[&first, &second]));
-        assert_ne!(id(&[&first, &second]), id(&[&first, &third]));
-        assert_ne!(id(&[&first]), id(&[&second]));
+        assert_eq!(name(&[&first, &second]), name(&[&first, &second]));
+        assert_ne!(name(&[&first, &second]), name(&[&first, &third]));
+        assert_ne!(name(&[&first]), name(&[&second]));
         let mut again = first.clone();
         again.since = Timestamp::from_unix_millis(1);
-        assert_ne!(id(&[&first]), id(&[&again]), "asked for again");
+        assert_ne!(name(&[&first]), name(&[&again]), "asked for again");
+        again.trigger = Trigger::Recover;
+        let mut later = again.clone();
+        later.attempt += 1;
+        assert_eq!(name(&[&again]), name(&[&later]), "the first of its round");
+        later.trigger = Trigger::Retry;
+        assert_ne!(name(&[&again]), name(&[&later]), "the next of its round");
     }
 }

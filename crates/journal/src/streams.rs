@@ -26,8 +26,8 @@ const MARKS_MAX: i64 = 4_000_000;
 /// Within this an append sent again is recognised; longer than any append is retried.
 const APPEND_DEDUPE: Duration = Duration::from_secs(60);
 /// Within this a delivery queued again is recognised; covers a matcher's crash and restart. Longer
-/// costs the server memory for every id.
-const DELIVERY_DEDUPE: Duration = Duration::from_secs(2 * 60);
+/// costs the server memory for every id; what then is in [`crate::again`].
+pub(crate) const DELIVERY_DEDUPE: Duration = Duration::from_secs(2 * 60);
 /// How many lanes of a partition may be taken from; the server's own default is a thousand.
 const LANES_MAX: i32 = 1_000_000;
 /// How long a delivery that has expired may still be on its way.
@@ -194,13 +194,9 @@ impl Names {
         format!("{}.dl.{}.due", self.namespace, partition.index())
     }
 
-    /// One subject per delivery: a delivery has at most one next attempt.
-    pub(crate) fn later_subject(&self, partition: Partition, delivery: &str) -> String {
-        format!(
-            "{}.dl.{}.later.{delivery}",
-            self.namespace,
-            partition.index()
-        )
+    /// One subject per round of a delivery: a round has at most one next attempt.
+    pub(crate) fn later_subject(&self, partition: Partition, round: &str) -> String {
+        format!("{}.dl.{}.later.{round}", self.namespace, partition.index())
     }
 
     /// One subject per endpoint that cannot take its deliveries now.

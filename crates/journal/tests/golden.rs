@@ -228,7 +228,7 @@ fn deliveries() -> Vec<OutcomeRecord> {
             state: State::Canceled,
             reason: Some(Reason::User),
             next_at: None,
-            at: at(2_000),
+            round_at: at(2_000),
         }),
         OutcomeRecord::Endpoint(Box::new(EndpointNoticed {
             endpoint: endpoint(),

@@ -16,6 +16,7 @@ use std::{ops::Range, pin::pin, time::Duration};
 
 use domain::clock::Clock;
 use journal::{Journal, dead::Place, follow::Entry, state::LogState, streams::Log};
+use runtime::{chance, error_chain::chain, retry::Retries};
 use store::{
     Store,
     watermark::{Applied, Source, Span},
@@ -25,11 +26,8 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    chance,
     dead_letters::{self, Unfit},
-    error_chain::chain,
     fresh,
-    retry::Retries,
     telemetry::metrics as names,
 };
 
@@ -68,9 +66,10 @@ pub(crate) trait Sink: Send + Sized {
         records: &[Self::Record<'_>],
     ) -> impl Future<Output = Result<Applied, store::Error>> + Send;
 
-    /// Writes what the records say, as far as it is not there yet.
-    fn write(
+    /// Writes what the records of a dead letter say, once: it is told from others by its place.
+    fn redrive(
         &mut self,
+        place: &str,
         records: &[Self::Record<'_>],
     ) -> impl Future<Output = Result<(), store::Error>> + Send;
 
@@ -103,18 +102,27 @@ impl Applier {
     pub(crate) async fn run<S: Sink>(self, stopping: CancellationToken) -> anyhow::Result<()> {
         let what = format!("apply {}", self.journal.log_name(self.log));
         let mut retries = Retries::new(what, &stopping);
-        while retries.again(self.apply_all::<S>(&stopping).await).await {}
+        let mut told = None;
+        while retries
+            .again(self.apply_all::<S>(&mut told, &stopping).await)
+            .await
+        {}
         Ok(())
     }
 
-    async fn apply_all<S: Sink>(&self, stopping: &CancellationToken) -> Result<(), Error> {
+    /// `told`: the position behind which there was a gap, if that was told.
+    async fn apply_all<S: Sink>(
+        &self,
+        told: &mut Option<u64>,
+        stopping: &CancellationToken,
+    ) -> Result<(), Error> {
         let mut sink = S::open(&self.store).await?;
         let is_ours = tokio::select! {
             is_ours = self.wait_for_turn(&mut sink) => is_ours?,
             () = stopping.cancelled() => return Ok(()),
         };
         let mut turn = Turn::new(is_ours);
-        let (source, mut position) = self.start::<S>().await?;
+        let (source, mut position) = self.start::<S>(told).await?;
         let mut follower = self.journal.follow(self.log, position);
         let mut entries = Vec::new();
         loop {
@@ -158,7 +166,7 @@ impl Applier {
     }
 
     /// The log as it is now that we apply it, and the position to go on from.
-    async fn start<S: Sink>(&self) -> Result<(Source, u64), Error> {
+    async fn start<S: Sink>(&self, told: &mut Option<u64>) -> Result<(Source, u64), Error> {
         let created = self.journal.log_state(self.log).await?.created;
         let source = fresh::source(&self.journal, self.log, created);
         // Asked for before the log's end, which another may move and then apply.
@@ -175,7 +183,8 @@ impl Applier {
             self.store.start_over(&source, position).await?;
             return Ok((source, 0));
         }
-        if state.first_sequence > position + 1 {
+        // One that has to be passed again, because applying failed, is the same.
+        if state.first_sequence > position + 1 && told.replace(position) != Some(position) {
             let (first, log) = (state.first_sequence, &source.stream);
             tracing::error!(
                 log,

@@ -9,6 +9,7 @@ use journal::{
     dead::{Numbered, Place},
     streams::Log,
 };
+use runtime::error_chain::chain;
 use store::Store;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     apply::{Error, Sink},
     deliveries::log::record::Recorder,
-    error_chain::chain,
     events::index::Index,
     telemetry::metrics as names,
 };
@@ -85,8 +85,8 @@ pub(crate) enum Redriven {
     StillFails(String),
 }
 
-/// Applies a letter's records straight to the store. What is there already is not written again, so a
-/// letter redriven twice does no harm.
+/// Applies a letter's records straight to the store, which notes that: should we die before the letter is removed,
+/// it is not applied again.
 pub(crate) async fn redrive(
     journal: &Journal,
     store: &Store,
@@ -94,8 +94,8 @@ pub(crate) async fn redrive(
 ) -> Result<Redriven, Error> {
     let letter = &numbered.letter;
     let redriven = match journal.log_named(&letter.log) {
-        Some(Log::Events(_)) => write::<Index>(store, &letter.payload).await?,
-        Some(Log::Outcomes(_)) => write::<Recorder>(store, &letter.payload).await?,
+        Some(Log::Events(_)) => write::<Index>(store, numbered).await?,
+        Some(Log::Outcomes(_)) => write::<Recorder>(store, numbered).await?,
         None => Redriven::StillFails(format!("there is no log {}", letter.log)),
     };
     if matches!(redriven, Redriven::Applied) {
@@ -104,8 +104,8 @@ pub(crate) async fn redrive(
     Ok(redriven)
 }
 
-async fn write<S: Sink>(store: &Store, message: &[u8]) -> Result<Redriven, Error> {
-    let records: Result<Vec<_>, Unfit> = match S::read(message) {
+async fn write<S: Sink>(store: &Store, numbered: &Numbered) -> Result<Redriven, Error> {
+    let records: Result<Vec<_>, Unfit> = match S::read(&numbered.letter.payload) {
         Err(error @ journal::Error::Corrupt { .. }) => {
             return Ok(Redriven::StillFails(error.to_string()));
         }
@@ -115,7 +115,8 @@ async fn write<S: Sink>(store: &Store, message: &[u8]) -> Result<Redriven, Error
         Ok(records) => records,
         Err(unfit) => return Ok(Redriven::StillFails(unfit.reason)),
     };
-    match S::open(store).await?.write(&records).await {
+    let mut sink = S::open(store).await?;
+    match sink.redrive(&numbered.place, &records).await {
         Ok(()) => Ok(Redriven::Applied),
         Err(error) if error.refuses_data() => Ok(Redriven::StillFails(chain(&error))),
         Err(error) => Err(error.into()),

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use journal::{Journal, streams::Log};
+use runtime::error_chain::chain;
 use store::{Store, watermark::Source};
 use tokio::time::{Instant, sleep};
-
-use crate::error_chain::chain;
 
 /// How long a read waits before it answers with what there is and says so.
 const WAIT_MAX: Duration = Duration::from_secs(2);

@@ -12,7 +12,9 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow, bail};
+use domain::partition::Partition;
 use futures::FutureExt as _;
+use journal::{Journal, appenders::Appenders, streams::Log};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::{sleep, timeout},
@@ -75,6 +77,13 @@ impl Tasks {
             let _ = tasks.failure.set(format!("task {name} {problem}"));
             tasks.stopping.cancel();
         });
+    }
+
+    /// The appenders of one kind of log, and the tasks that they need.
+    pub fn appenders(&self, journal: &Journal, log: fn(Partition) -> Log) -> Appenders {
+        Appenders::start(journal, log, |name, task| {
+            self.spawn(name, task.map(Ok));
+        })
     }
 
     /// Cancelled when readiness should say no.

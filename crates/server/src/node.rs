@@ -4,9 +4,14 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use archive::Bucket;
+use deliver::{
+    secrets::seal::Vault,
+    send::{signing::DeploymentKeys, target::TargetPolicy},
+};
 use domain::{Timestamp, clock::Clock};
-use journal::{Journal, streams::Log};
+use journal::{Journal, appenders::Appenders, streams::Log};
 use limits::Limits;
+use runtime::error_chain::chain;
 use secrecy::{ExposeSecret, SecretString};
 use store::Store;
 use tokio::time::{Instant, sleep};
@@ -22,21 +27,16 @@ use crate::{
     approvals::{STREAMS, WAITS},
     config::{Config, EndpointOwnership, PublicUrl, Registration},
     console::Console,
-    deliveries::{
-        secrets::seal::Vault,
-        send::{signing::DeploymentKeys, target::TargetPolicy},
-    },
     edge::{
         client_address::ProxyTrust, identity::Door, rate_limit::Quotas,
         session_cookie::SessionCookie, slots::Slots,
     },
-    error_chain::chain,
     events::{byte_budget::ByteBudget, tail::Tail, turns::Turns},
     exports::EXPORTS,
     lifecycle::Tasks,
     mail::{self, Post},
     org_turns::OrgTurns,
-    planes::{Appenders, ControlParts, ControlPlane, DataParts, DataPlane},
+    planes::{ControlParts, ControlPlane, DataParts, DataPlane},
     policies::checks::Checks,
     roles::Role,
     snapshots::{Approvals, Guards, Keys},
@@ -127,8 +127,8 @@ impl Node {
                 config.delivery.allow_cidrs.clone(),
             )),
             nameservers: config.delivery.nameservers.clone(),
-            deployment_keys: Arc::new(DeploymentKeys::read(&config.delivery)),
-            vault: Arc::new(Vault::open(&config.secrets)?),
+            deployment_keys: Arc::new(config.delivery.deployment_keys()),
+            vault: Arc::new(config.secrets.vault()?),
             rules_per_org_max: config.alerts.rules_per_org_max,
             policy_versions_max: config.policies.versions_per_org_max,
             delivery_concurrency: config.delivery.concurrency,
@@ -221,7 +221,7 @@ impl Node {
             tail: Tail::start(&self.journal, tasks),
             stopping: tasks.stopping().clone(),
             events,
-            outcomes: Appenders::start(&self.journal, Log::Outcomes, tasks),
+            outcomes: tasks.appenders(&self.journal, Log::Outcomes),
             retention: self.retention,
             delivery_retention: self.delivery_retention,
             files: self.files.clone(),

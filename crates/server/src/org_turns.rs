@@ -3,16 +3,15 @@
 use std::{sync::Arc, thread};
 
 use domain::OrgId;
+use runtime::semaphores::KeyedSemaphores;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use crate::org_semaphores::OrgSemaphores;
 
 /// Whose turn it is. Cheap to clone.
 #[derive(Clone)]
 pub struct OrgTurns {
     turns: Arc<Semaphore>,
     /// One turn for each organisation.
-    own: OrgSemaphores,
+    own: KeyedSemaphores<OrgId>,
 }
 
 /// An organisation's turn, until dropped.
@@ -31,7 +30,7 @@ impl OrgTurns {
     fn at_a_time(turns: usize) -> Self {
         Self {
             turns: Arc::new(Semaphore::new(turns)),
-            own: OrgSemaphores::new(1),
+            own: KeyedSemaphores::new(1),
         }
     }
 

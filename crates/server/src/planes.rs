@@ -8,14 +8,15 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 
 use archive::Bucket;
 use axum::extract::FromRef;
-use domain::{
-    OrgId,
-    account::TokenHash,
-    clock::Clock,
-    error_code::ErrorCode,
-    partition::{Partition, Partitions},
+use deliver::{
+    secrets::seal::Vault,
+    send::{signing::DeploymentKeys, target::TargetPolicy},
 };
-use journal::{Journal, append::Appender, frames::Frames, streams::Log};
+use domain::{
+    OrgId, account::TokenHash, clock::Clock, error_code::ErrorCode, partition::Partition,
+};
+use journal::{Journal, appenders::Appenders, frames::Frames, streams::Log};
+use runtime::error_chain::chain;
 use store::{
     Store,
     sessions::{SEEN_EVERY, SessionRow},
@@ -28,28 +29,20 @@ use crate::{
     accounts::{operators::Operators, passwords::Passwords, refusals::Refusals},
     announce::Announcer,
     approvals::tell::Teller,
-    chance,
     config::{EndpointOwnership, PublicUrl, Registration},
-    deliveries::{
-        secrets::seal::Vault,
-        send::{signing::DeploymentKeys, target::TargetPolicy},
-    },
     edge::{
         Problem,
         client_address::ProxyTrust,
         identity::{Authority, Door},
         slots::Slots,
     },
-    error_chain::chain,
     events::{byte_budget::ByteBudget, tail::Tail, turns::Turns},
     fresh,
-    lifecycle::Tasks,
     mail::Post,
     org_turns::OrgTurns,
     policies::checks::Checks,
     snapshots::{Approvals, Guards},
     system::Process,
-    telemetry::metrics as names,
 };
 
 /// How long a client waits until its change is known. Announcements are made one after the other, and
@@ -208,49 +201,6 @@ impl ControlPlane {
         let saved = saved();
         tracing::warn!(error, "saved but not announced yet: {saved}");
         Err(Problem::new(ErrorCode::NotInEffectYet, saved))
-    }
-}
-
-/// The appenders of one kind of log, one for each partition. Cheap to clone.
-#[derive(Clone)]
-pub struct Appenders {
-    partitions: Partitions,
-    by_partition: Arc<[Appender]>,
-}
-
-impl Appenders {
-    /// Makes them and starts their tasks, which end when the last clone is gone.
-    pub fn start(journal: &Journal, log: fn(Partition) -> Log, tasks: &Tasks) -> Self {
-        let partitions = journal.partitions();
-        let by_partition = partitions
-            .all()
-            .map(|partition| {
-                let (appender, task) =
-                    journal.appender(log(partition), &hex::encode(chance::bytes::<8>()));
-                let name = format!("append {:?}", log(partition));
-                tasks.spawn(name, async move {
-                    task.await;
-                    Ok(())
-                });
-                appender
-            })
-            .collect();
-        Self {
-            partitions,
-            by_partition,
-        }
-    }
-
-    /// Makes events durable, and counts them.
-    pub async fn append_events(&self, org: OrgId, frames: Frames) -> Result<(), journal::Error> {
-        let events = frames.count() as u64;
-        self.of(org).append(frames).await?;
-        metrics::counter!(names::EVENTS_INGESTED).increment(events);
-        Ok(())
-    }
-
-    pub fn of(&self, org: OrgId) -> &Appender {
-        &self.by_partition[usize::from(self.partitions.of(org).index())]
     }
 }
 

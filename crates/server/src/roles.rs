@@ -6,7 +6,15 @@ use anyhow::Context as _;
 use archive::Bucket;
 use axum::Router;
 use clap::ValueEnum;
+use deliver::{
+    endpoints::{challenge::Challenger, notice::Notices},
+    failure::Failures,
+    send::{Sender, signing::Signing},
+    snapshots::{Cancels, Endpoints, Owners, Secrets, Targets},
+    work::{Bounds, Tools},
+};
 use journal::streams::Log;
+use matching::{Matcher, Rules};
 use metrics_exporter_prometheus::PrometheusHandle;
 use store::{
     account_changes::AccountChange, integrity::Finding, policies::told::Told as PolicyChange,
@@ -16,17 +24,13 @@ use tokio::net::TcpListener;
 
 use crate::{
     accounts::{deletion::work::Deleting, forget, key_uses},
-    alerts::matching::Matcher,
     apply::{Applier, Sink},
+    config::EndpointOwnership,
     dead_letters,
     deliveries::{
-        self,
         asked::recover,
-        endpoints::{challenge::Challenger, mail as notice_mail, notice::Notices},
-        failure::Failures,
+        endpoints::mail as notice_mail,
         log::{reconcile::Reconciler, record::Recorder},
-        send::{Sender, signing::Signing},
-        work::{Bounds, Tools},
     },
     edge::client_address::ProxyTrust,
     events::{index::Index, journal_size, nearly_full, retention::Retention, telling},
@@ -38,9 +42,7 @@ use crate::{
     lifecycle::Tasks,
     listener::{self, Seats},
     node::Node,
-    planes::Appenders,
     routes,
-    snapshots::{Cancels, Endpoints, Owners, Rules, Secrets, Targets},
 };
 
 /// One thing a process does.
@@ -171,7 +173,7 @@ fn serve_customers(node: &Node, roles: &[Role], tasks: &Tasks) -> anyhow::Result
         };
         tasks.spawn("watch the room in the journal", watch.run(stopping.clone()));
     }
-    let events = Appenders::start(&node.journal, Log::Events, tasks);
+    let events = tasks.appenders(&node.journal, Log::Events);
     let control = node.control_plane(events.clone(), roles, tasks)?;
     let telling = telling::sweep::<RuleChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of rules", telling);
@@ -231,7 +233,7 @@ fn see_to_deliveries(node: &Node, tasks: &Tasks) {
     let worker = recover::work::Worker {
         store: node.store.clone(),
         journal: node.journal.clone(),
-        outcomes: Appenders::start(&node.journal, Log::Outcomes, tasks),
+        outcomes: tasks.appenders(&node.journal, Log::Outcomes),
         clock: node.clock,
     };
     tasks.spawn("recover deliveries", worker.run(tasks.stopping().clone()));
@@ -289,7 +291,10 @@ fn judge_events(node: &Node, tasks: &Tasks) {
 fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
     let (journal, stopping) = (&node.journal, tasks.stopping());
     let endpoints = Endpoints::new(journal.clone());
-    let owners = Owners::new(journal.clone(), node.endpoint_ownership);
+    let owners = Owners::new(
+        journal.clone(),
+        node.endpoint_ownership == EndpointOwnership::Required,
+    );
     let targets = Targets::new(journal.clone());
     let cancels = Cancels::new(journal.clone());
     let secrets = Secrets::new(journal.clone(), Arc::clone(&node.vault));
@@ -299,13 +304,13 @@ fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
     tasks.spawn("follow cancels", cancels.clone().follow(stopping.clone()));
     let following = secrets.clone().follow(stopping.clone());
     tasks.spawn("follow signing secrets", following);
-    let events = Appenders::start(journal, Log::Events, tasks);
+    let events = tasks.appenders(journal, Log::Events);
     let signing = Signing::new(Arc::clone(&node.deployment_keys), secrets);
     let allowed = Arc::clone(&node.targets);
     let tools = Tools {
         journal: journal.clone(),
         sender: Sender::new(allowed, &node.nameservers, signing.clone())?,
-        outcomes: Appenders::start(journal, Log::Outcomes, tasks),
+        outcomes: tasks.appenders(journal, Log::Outcomes),
         failures: Failures::new(events.clone(), node.retention),
         notices: Notices::new(events, node.retention),
         endpoints,
@@ -322,7 +327,7 @@ fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
         per_endpoint: node.endpoint_concurrency,
         per_host: node.concurrency_per_host,
     };
-    let worker = deliveries::work::Worker::new(tools, bounds, stopping.clone());
+    let worker = deliver::work::Worker::new(tools, bounds, stopping.clone());
     let stopping = stopping.clone();
     tasks.spawn("deliver", async move {
         signing.load(&stopping).await;

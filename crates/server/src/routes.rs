@@ -11,8 +11,9 @@ use axum::{
 use domain::{
     error_code::ErrorCode,
     limit::Operation::{
-        Confirm, Decide, Export, Ingest, KeyWrite, List, Login, PasswordChange, PasswordReset,
-        PolicyTry, PolicyWrite, Public, Read, Register, RulePreview, RuleTry, RuleWrite, Write,
+        Confirm, Decide, Evaluate, Export, HookDecide, HookIngest, Ingest, KeyWrite, List, Login,
+        PasswordChange, PasswordReset, PolicyTry, PolicyWrite, Public, Read, Register, RulePreview,
+        RuleTry, RuleWrite, Stats, Stream, Write,
     },
 };
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
@@ -58,7 +59,8 @@ use crate::{
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What customers call. Every route is limited: inside `per_key` for each API key or person, inside
-/// `per_address` for each client address; docs/reference/limits.md lists them.
+/// `per_address` for each client address; docs/reference/limits.md lists them. What the specification gives a limit
+/// shares its window with nothing.
 pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
     let cross_site = CrossSite::new(&control.public_url)?;
     let public = |route| rate_limit::per_address(control, Public, route);
@@ -72,13 +74,13 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         )
         .route(
             "/v1/hooks/claude-code/pre-tool-use",
-            per_key(Decide, post(hook::before::before)).route_layer(
+            per_key(HookDecide, post(hook::before::before)).route_layer(
                 middleware::from_fn_with_state(data.clone(), hook::on_error::answered),
             ),
         )
         .route(
             "/v1/hooks/claude-code/post-tool-use",
-            per_key(Ingest, post(hook::after::after)),
+            per_key(HookIngest, post(hook::after::after)),
         )
         .merge(authzen_doors(data))
         .with_state(data.clone());
@@ -90,16 +92,16 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         .route("/v1/audit/events/{id}", per_key(Read, get(events::show)))
         .route(
             "/v1/audit/events/stream",
-            per_key(List, get(stream::stream)),
+            per_key(Stream, get(stream::stream)),
         )
-        .route("/v1/audit/stats", per_key(List, get(stats::stats)))
-        .route("/v1/audit/facets", per_key(List, get(facets::facets)))
-        .route("/v1/overview", per_key(List, get(overview::overview)))
+        .route("/v1/audit/stats", per_key(Stats, get(stats::stats)))
+        .route("/v1/audit/facets", per_key(Stats, get(facets::facets)))
+        .route("/v1/overview", per_key(Stats, get(overview::overview)))
         .route("/v1/audit/export", per_key(Export, post(ask::export)))
-        .route("/v1/audit/exports", per_key(List, get(jobs::list)))
+        .route("/v1/audit/exports", per_key(Read, get(jobs::list)))
         .route(
             "/v1/audit/exports/{id}",
-            per_key(List, get(jobs::show).delete(jobs::cancel)),
+            per_key(Read, get(jobs::show)).merge(per_key(Write, delete(jobs::cancel))),
         )
         .route(
             "/v1/audit/exports/{id}/files/{name}",
@@ -245,11 +247,11 @@ fn authzen_doors(data: &DataPlane) -> Router<DataPlane> {
     Router::new()
         .route(
             "/access/v1/evaluation",
-            per_key(Decide, post(authzen::evaluate::evaluate)),
+            per_key(Evaluate, post(authzen::evaluate::evaluate)),
         )
         .route(
             "/access/v1/evaluations",
-            per_key(Decide, post(authzen::batch::evaluate)),
+            per_key(Evaluate, post(authzen::batch::evaluate)),
         )
         .layer(middleware::from_fn(authzen::request_id::echo))
 }
@@ -325,10 +327,10 @@ fn approvals(control: &ControlPlane) -> Router<ControlPlane> {
             "/v1/runtime/decisions/{id}/resolve",
             per_key(Write, post(resolve::resolve)),
         )
-        .route("/v1/runtime/approvals", per_key(List, get(queue::list)))
+        .route("/v1/runtime/approvals", per_key(Read, get(queue::list)))
         .route(
             "/v1/runtime/approvals/stream",
-            per_key(List, get(approval_stream::all)),
+            per_key(Stream, get(approval_stream::all)),
         )
         .route(
             "/v1/runtime/approvals/{id}",

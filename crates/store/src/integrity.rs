@@ -26,6 +26,12 @@ pub const APPROVAL_GRACE: Duration = Duration::from_secs(60);
 /// How far the clock that an approval ended by may be behind the one it was asked by.
 const BEHIND_MAX: Duration = Duration::from_secs(3600);
 
+/// How many events of one decision wait to be told of. Whoever acts against a decision more often before the first was
+/// told of, within a second or the grace above, is told of a hundred times; what is beyond is in the trail, and no more.
+/// Without a bound one client could keep the findings of all others waiting: a request has a thousand events, and a
+/// hundred are told of in a second.
+pub const WAITING_PER_DECISION_MAX: u32 = 100;
+
 /// Something that was done though it was not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -88,18 +94,21 @@ pub(crate) async fn note(
     sqlx::query(
         "INSERT INTO integrity_findings (org_id, event_id, received_at, decision_id, decided, event_type,
                                          agent_id, action, session_id, due_at)
-         SELECT done.org_id, done.event_id, done.received_at, done.decision_id, decision.result,
-                done.event_type, done.agent_id, done.action, done.session_id,
-                now() + CASE decision.result WHEN 'escalated' THEN $10 ELSE interval '0' END
-         FROM UNNEST($1::uuid[], $2::uuid[], $3::timestamptz[], $4::uuid[], $5::text[], $6::text[],
-                     $7::text[], $8::text[], $9::text[])
-              AS done (org_id, event_id, received_at, decided_in, decision_id, event_type, agent_id, action,
-                       session_id)
-         CROSS JOIN LATERAL (SELECT result FROM audit_events
-                             WHERE org_id = done.org_id AND id = done.decided_in
-                               AND decision_id = done.decision_id
-                               AND event_type = 'decision' AND result IN ('denied', 'escalated')
-                             OFFSET 0) AS decision
+         SELECT org_id, event_id, received_at, decision_id, decided, event_type, agent_id, action, session_id,
+                now() + CASE decided WHEN 'escalated' THEN $10 ELSE interval '0' END
+         FROM (SELECT done.*, decision.result AS decided,
+                      row_number() OVER (PARTITION BY done.org_id, done.decision_id ORDER BY event_id) AS place
+               FROM UNNEST($1::uuid[], $2::uuid[], $3::timestamptz[], $4::uuid[], $5::text[], $6::text[],
+                           $7::text[], $8::text[], $9::text[])
+                    AS done (org_id, event_id, received_at, decided_in, decision_id, event_type, agent_id, action,
+                             session_id)
+               CROSS JOIN LATERAL (SELECT result FROM audit_events
+                                   WHERE org_id = done.org_id AND id = done.decided_in
+                                     AND decision_id = done.decision_id
+                                     AND event_type = 'decision' AND result IN ('denied', 'escalated')
+                                   OFFSET 0) AS decision) AS found
+         WHERE place + (SELECT count(*) FROM integrity_findings AS waiting
+                        WHERE waiting.org_id = found.org_id AND waiting.decision_id = found.decision_id) <= $11
          ON CONFLICT DO NOTHING",
     )
     .bind(uuids(|row| row.org.uuid()))
@@ -112,6 +121,7 @@ pub(crate) async fn note(
     .bind(texts(|row| Some(row.action)))
     .bind(texts(|row| row.session_id))
     .bind(PgInterval::try_from(APPROVAL_GRACE).expect("whole seconds"))
+    .bind(i64::from(WAITING_PER_DECISION_MAX))
     .execute(&mut **transaction)
     .await?;
     Ok(())

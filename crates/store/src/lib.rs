@@ -28,6 +28,7 @@ pub mod password_resets;
 pub mod passwords;
 pub mod policies;
 pub mod recoveries;
+mod redriven;
 pub mod registrations;
 pub mod rule_counts;
 pub mod rules;

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use domain::{OrgId, RuleId, Timestamp};
+use domain::{DeliveryId, OrgId, RuleId, Timestamp};
 use sqlx::{FromRow, PgConnection, types::time::OffsetDateTime};
 use uuid::Uuid;
 
@@ -24,6 +24,8 @@ pub struct RuleMatch {
     pub rule: RuleId,
     pub at: Timestamp,
     pub fate: MatchFate,
+    /// The delivery that it made; `None` if it only counts.
+    pub delivery: Option<DeliveryId>,
     /// The rule had more groups than it remembers.
     pub overflowed: bool,
 }
@@ -128,7 +130,7 @@ struct Sums {
     last_at: Timestamp,
 }
 
-/// Counts matches.
+/// Counts matches, all of which are new.
 pub(crate) async fn add(connection: &mut PgConnection, matches: &[RuleMatch]) -> Result<(), Error> {
     if matches.is_empty() {
         return Ok(());

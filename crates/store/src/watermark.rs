@@ -3,9 +3,13 @@
 //! Rows and position move in one transaction, and only from the position the writer believed in:
 //! of two writers that race, one finds the row moved and is told where to go on.
 
-use sqlx::{PgConnection, Postgres, Transaction};
+use domain::Timestamp;
+use sqlx::{PgConnection, Postgres, Transaction, types::time::OffsetDateTime};
 
-use crate::{Error, Store};
+use crate::{
+    Error, Store,
+    times::{from_database, to_database},
+};
 
 /// A journal stream as the store knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,10 +42,11 @@ impl Store {
     }
 
     /// Has `source` applied from its beginning again, if it still stands at `position`: the journal was
-    /// put back to an earlier state. What is applied a second time is recognised by its keys.
+    /// put back to an earlier state. What is applied a second time is recognised by its keys, and what has
+    /// none by its time ([`count_up_to`]).
     pub async fn start_over(&self, source: &Source, position: u64) -> Result<(), Error> {
         sqlx::query(
-            "UPDATE journal_watermark SET applied_sequence = 0
+            "UPDATE journal_watermark SET applied_sequence = 0, counted_before = counted_at
              WHERE stream = $1 AND stream_created = $2 AND applied_sequence = $3",
         )
         .bind(&source.stream)
@@ -71,10 +76,11 @@ pub(crate) async fn claim(
     span: Span,
 ) -> Result<Applied, Error> {
     // A stream that was lost and made again starts over: its row is replaced, and what is applied
-    // a second time is recognised by its keys.
+    // a second time is recognised as above.
     sqlx::query(
         "INSERT INTO journal_watermark (stream, stream_created, applied_sequence) VALUES ($1, $2, 0)
-         ON CONFLICT (stream) DO UPDATE SET stream_created = $2, applied_sequence = 0
+         ON CONFLICT (stream) DO UPDATE SET stream_created = $2, applied_sequence = 0,
+                                            counted_before = journal_watermark.counted_at
          WHERE journal_watermark.stream_created <> $2",
     )
     .bind(&source.stream)
@@ -93,6 +99,28 @@ pub(crate) async fn claim(
         return Ok(Applied::Done);
     }
     Ok(Applied::MovedTo(position(transaction, source).await?))
+}
+
+/// Notes that what a span says up to `at` is counted, where there is no row to recognise it by; up to when it was
+/// counted before the stream started over, if it did.
+///
+/// Whatever came after that is later: times are those of events as they were received, and of one rule they never go
+/// back. Only what was received within that time by a clock that is behind, after the stream was put back, is taken for
+/// counted though it was not.
+pub(crate) async fn count_up_to(
+    transaction: &mut Transaction<'_, Postgres>,
+    source: &Source,
+    at: Timestamp,
+) -> Result<Option<Timestamp>, Error> {
+    let counted_before: Option<OffsetDateTime> = sqlx::query_scalar(
+        "UPDATE journal_watermark SET counted_at = GREATEST(counted_at, $2) WHERE stream = $1
+         RETURNING counted_before",
+    )
+    .bind(&source.stream)
+    .bind(to_database(at))
+    .fetch_one(&mut **transaction)
+    .await?;
+    Ok(counted_before.map(from_database))
 }
 
 fn signed(sequence: u64) -> i64 {

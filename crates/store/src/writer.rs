@@ -9,7 +9,7 @@ use std::time::Duration;
 use sqlx::{ConnectOptions as _, Connection, PgConnection, Postgres, Transaction};
 
 use crate::{
-    Error, Store, connect,
+    Error, Store, connect, redriven,
     watermark::{self, Applied, Source, Span},
 };
 
@@ -31,28 +31,36 @@ pub struct Writer {
 pub(crate) enum Purpose<'s> {
     /// A span of a log: what is written and the position move together, or neither.
     Apply(&'s Source, Span),
-    /// What comes from elsewhere than the log.
-    Write,
+    /// A dead letter, by its place in the log: what is written and that it was redriven, or neither.
+    Redrive(&'s str),
     /// Only to see whether it would be written.
     Rehearse,
 }
 
 impl Purpose<'_> {
-    /// Moves the position, if one is to be moved.
+    /// Makes it ours to write: moves the position, or notes that the letter was redriven. Otherwise somebody did
+    /// before: what that comes to.
     pub(crate) async fn claim(
         self,
         transaction: &mut Transaction<'_, Postgres>,
-    ) -> Result<Applied, Error> {
+    ) -> Result<Option<Applied>, Error> {
         match self {
-            Self::Apply(source, span) => watermark::claim(transaction, source, span).await,
-            Self::Write | Self::Rehearse => Ok(Applied::Done),
+            Self::Apply(source, span) => {
+                let applied = watermark::claim(transaction, source, span).await?;
+                Ok((applied != Applied::Done).then_some(applied))
+            }
+            Self::Redrive(place) => {
+                let is_ours = redriven::claim(transaction, place).await?;
+                Ok((!is_ours).then_some(Applied::Done))
+            }
+            Self::Rehearse => Ok(None),
         }
     }
 
     /// Ends the transaction; what was written stays, unless this was a rehearsal.
     pub(crate) async fn end(self, transaction: Transaction<'_, Postgres>) -> Result<(), Error> {
         match self {
-            Self::Apply(..) | Self::Write => transaction.commit().await?,
+            Self::Apply(..) | Self::Redrive(_) => transaction.commit().await?,
             Self::Rehearse => transaction.rollback().await?,
         }
         Ok(())

@@ -19,8 +19,13 @@ impl Dice {
 
     /// One of the choices.
     pub fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        let place = self.below(choices.len() as u64);
-        choices[usize::try_from(place).expect("a place in memory")]
+        choices[self.place(choices.len())]
+    }
+
+    /// A place in a list of so many.
+    pub fn place(&mut self, of: usize) -> usize {
+        let place = self.below(of as u64);
+        usize::try_from(place).expect("a place in memory")
     }
 
     fn roll(&mut self) -> u64 {

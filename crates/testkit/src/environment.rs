@@ -59,6 +59,11 @@ pub fn is_full_length() -> bool {
     text("WATCHBELL_TEST_FULL").is_some()
 }
 
+/// The one seed that simulations walk through, if somebody wants to see it again.
+pub fn seed() -> Option<u64> {
+    text("WATCHBELL_TEST_SEED")?.parse().ok()
+}
+
 pub(crate) fn text(name: &str) -> Option<String> {
     env::var(name).ok()
 }

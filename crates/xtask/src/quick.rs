@@ -69,7 +69,7 @@ const CHAPTERS: [(&str, &[&str]); 15] = [
             "dev",
         ],
     ),
-    ("config", &["commands", "limits"]),
+    ("config", &["commands", "limits", "limits_apart"]),
     ("console", &["console"]),
     (
         "decisions",
@@ -95,9 +95,11 @@ const CHAPTERS: [(&str, &[&str]); 15] = [
             "later",
             "line",
             "ownership",
+            "panics",
             "rebuild",
             "recover",
             "retries",
+            "rounds",
             "secrets",
             "secrets_initial",
             "secrets_outages",
@@ -117,6 +119,7 @@ const CHAPTERS: [(&str, &[&str]); 15] = [
             "hostile_crowd",
             "hostile_tenants",
             "limits",
+            "limits_apart",
             "nearly_full",
             "openapi",
             "repeats",
@@ -245,6 +248,16 @@ impl<'a> Changed<'a> {
                     changed.packages.insert("server");
                     changed.chapters.extend(chapters(inside));
                 }
+                // They are tested through the server's door.
+                ["crates", package @ ("deliver" | "matching"), ..] => {
+                    let folder = if package == "deliver" {
+                        "deliveries"
+                    } else {
+                        "alerts"
+                    };
+                    changed.packages.extend([package, "server"]);
+                    changed.chapters.extend(chapters(&["src", folder, ""]));
+                }
                 ["fuzz", "libfuzzer", ..] => {
                     changed.others.insert("fuzz/libfuzzer: fuzz/run all 10");
                 }
@@ -363,7 +376,7 @@ mod tests {
     }
 
     /// Parts that other chapters use, and what takes too long between two edits: whole clusters, chaos, peers, a mass.
-    const NO_CHAPTER: [&str; 20] = [
+    const NO_CHAPTER: [&str; 21] = [
         "canary",
         "chaos",
         "cli",
@@ -372,6 +385,7 @@ mod tests {
         "editing",
         "fairness",
         "guard",
+        "in_hand",
         "lifecycle",
         "load",
         "main",

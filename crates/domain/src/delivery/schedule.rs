@@ -93,7 +93,8 @@ pub fn is_expired(round: Round, now: Timestamp) -> bool {
 /// What follows attempt `number` (counted from 1) of a delivery, given how it ended.
 ///
 /// The receiver can put off the next attempt (`Retry-After`) but can neither bring it forward nor move
-/// the expiry. Where our own wait ends after the expiry, the delivery has failed now, because nothing
+/// the expiry. Nothing is due before its round began, whatever our clock says: that tells an attempt of this round from
+/// those of the one before. Where our own wait ends after the expiry, the delivery has failed now, because nothing
 /// can come of waiting. Where only the receiver's does, it is due at the expiry: by then somebody may
 /// have resumed the endpoint; if not, it expires there.
 pub fn next(
@@ -121,6 +122,7 @@ pub fn next(
         (uncharged_wait(round, finished_at), round.step)
     };
     let ours = finished_at.plus(wait + jitter(delivery, number, wait));
+    let ours = ours.max(round.since);
     if ours > round.expires_at() {
         return Next::Failed(Reason::Expired);
     }
@@ -280,6 +282,13 @@ mod tests {
         assert_eq!(asked, Next::At { due, step });
         let ours = answered(1, 7, &throttled(503, 60), at);
         assert_eq!(ours, Next::Failed(Reason::Expired));
+    }
+
+    #[test]
+    fn by_a_clock_that_is_far_behind_nothing_is_due_before_its_round_began() {
+        let behind = START.minus(Duration::from_mins(10));
+        let due = after(1, 0, Outcome::Transient, behind).due();
+        assert_eq!(due, Some(START));
     }
 
     #[test]

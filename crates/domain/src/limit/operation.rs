@@ -9,7 +9,7 @@ use super::Quota;
 pub enum Operation {
     /// Sending events, per API key; a batch counts one.
     Ingest,
-    /// Listing events, per API key or person.
+    /// Listing events, per API key or person. Nothing else counts here, nor in the others of the contract.
     List,
     /// Starting an export, per API key or person.
     Export,
@@ -47,6 +47,16 @@ pub enum Operation {
     PolicyWrite,
     /// Trying policies: validate, test, backtest and the report of a shadow, per API key or person.
     PolicyTry,
+    /// Opening streams, of events and of what waits for approval, per API key or person.
+    Stream,
+    /// Counting events: statistics, facets and the overview, per API key or person.
+    Stats,
+    /// Asking for decisions in the words of AuthZEN, per API key.
+    Evaluate,
+    /// Asking for a decision by the hook of a coding agent, per API key.
+    HookDecide,
+    /// Sending events by the hook of a coding agent, per API key.
+    HookIngest,
     /// Reading anything else, per API key or person.
     Read,
     /// Changing anything else, per API key or person.
@@ -68,7 +78,7 @@ pub enum WhenAlone {
 }
 
 impl Operation {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 28] = [
         Self::Ingest,
         Self::List,
         Self::Export,
@@ -89,6 +99,11 @@ impl Operation {
         Self::RulePreview,
         Self::PolicyWrite,
         Self::PolicyTry,
+        Self::Stream,
+        Self::Stats,
+        Self::Evaluate,
+        Self::HookDecide,
+        Self::HookIngest,
         Self::Read,
         Self::Write,
         Self::Public,
@@ -117,6 +132,11 @@ impl Operation {
             Self::RulePreview => "rule_previews",
             Self::PolicyWrite => "policy_writes",
             Self::PolicyTry => "policy_tries",
+            Self::Stream => "streams",
+            Self::Stats => "stats",
+            Self::Evaluate => "evaluations",
+            Self::HookDecide => "hook_decisions",
+            Self::HookIngest => "hook_events",
             Self::Read => "reads",
             Self::Write => "writes",
             Self::Public => "public",
@@ -146,6 +166,11 @@ impl Operation {
             Self::RulePreview => "previewing alert rules",
             Self::PolicyWrite => "writing policies and putting them in force",
             Self::PolicyTry => "trying policies",
+            Self::Stream => "opening streams",
+            Self::Stats => "counting events",
+            Self::Evaluate => "asking for evaluations",
+            Self::HookDecide => "asking for decisions by hooks",
+            Self::HookIngest => "sending events by hooks",
             Self::Read => "reading",
             Self::Write => "making changes",
             Self::Public => "reading what is public from this address",
@@ -161,14 +186,17 @@ impl Operation {
     /// is for those of somebody who found a session open. `key_writes`
     /// bounds the keys that somebody leaves behind, and `rule_tries` what reads the whole trail or sends
     /// something; `policy_writes` and `policy_tries` do the same for policies. `rule_previews` is more,
-    /// because an editor asks whenever somebody pauses. `reads`, `writes` and `public` are for whatever has no limit of its
+    /// because an editor asks whenever somebody pauses. `streams`, `stats`, `evaluations`, `hook_decisions` and `hook_events` are near
+    /// to a row of the specification without being it, so they take nothing from it. `reads`, `writes` and `public` are for whatever has no limit of its
     /// own: far above what a person or a script needs.
     pub const fn quota(self) -> Quota {
         match self {
-            Self::Ingest | Self::Read => quota(600, MINUTE),
-            Self::List | Self::RulePreview | Self::Write => quota(120, MINUTE),
+            Self::Ingest | Self::HookIngest | Self::Read => quota(600, MINUTE),
+            Self::List | Self::Stream | Self::Stats | Self::RulePreview | Self::Write => {
+                quota(120, MINUTE)
+            }
             Self::Export => quota(10, MINUTE),
-            Self::Decide => quota(5_000, MINUTE),
+            Self::Decide | Self::Evaluate | Self::HookDecide => quota(5_000, MINUTE),
             Self::RuleWrite | Self::RuleTry | Self::PolicyWrite | Self::PolicyTry => {
                 quota(20, MINUTE)
             }
@@ -191,7 +219,15 @@ impl Operation {
 
     pub const fn when_alone(self) -> WhenAlone {
         match self {
-            Self::Ingest | Self::List | Self::Decide | Self::Read => WhenAlone::Full,
+            Self::Ingest
+            | Self::List
+            | Self::Decide
+            | Self::Stream
+            | Self::Stats
+            | Self::Evaluate
+            | Self::HookDecide
+            | Self::HookIngest
+            | Self::Read => WhenAlone::Full,
             Self::KeyLookup | Self::Public => WhenAlone::Always,
             Self::Export
             | Self::RuleWrite
@@ -257,6 +293,11 @@ mod tests {
                 "rule_previews 120/60s",
                 "policy_writes 20/60s",
                 "policy_tries 20/60s",
+                "streams 120/60s",
+                "stats 120/60s",
+                "evaluations 5000/60s",
+                "hook_decisions 5000/60s",
+                "hook_events 600/60s",
                 "reads 600/60s",
                 "writes 120/60s",
                 "public 6000/60s",
@@ -276,6 +317,11 @@ mod tests {
                 Operation::Ingest,
                 Operation::List,
                 Operation::Decide,
+                Operation::Stream,
+                Operation::Stats,
+                Operation::Evaluate,
+                Operation::HookDecide,
+                Operation::HookIngest,
                 Operation::Read
             ]
         );

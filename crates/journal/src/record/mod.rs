@@ -231,7 +231,10 @@ pub struct Stood {
     pub state: State,
     pub reason: Option<Reason>,
     pub next_at: Option<Timestamp>,
-    pub at: Timestamp,
+    /// The round that this is said of: the one that began then, or the last before that. Of a job that is
+    /// [`Job::since`], by the clock of whoever asked for the round, so no clocks are compared. Workers up to 0.1 put the
+    /// time here at which they said it, by their own clock.
+    pub round_at: Timestamp,
 }
 
 /// Something about an endpoint that its owner should know, and the endpoint as it is since.

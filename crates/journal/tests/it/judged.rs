@@ -69,12 +69,17 @@ async fn a_judgement_goes_behind_the_last_one_or_its_writer_was_overtaken() {
         at: Timestamp::default(),
     };
     let message = |records| record::message(&OutcomeRecord::Judged(judged(records)));
-    let append = |last, records| journal.append_judgement(partition, last, message(records));
-    let first = append(0, 1).await.expect("asked").expect("appended");
-    let second = append(first, 2).await.expect("asked").expect("appended");
+    let append = async |last, nonce, records| {
+        let appended = journal.append_judgement(partition, last, nonce, message(records));
+        appended.await.expect("asked")
+    };
+    let first = append(0, "a", 1).await.expect("appended");
+    let second = append(first, "b", 2).await.expect("appended");
     // One that was slow, and one whose answer got lost.
-    assert_eq!(append(first, 3).await.expect("asked"), None);
-    assert_eq!(append(first, 2).await.expect("asked"), Some(second));
+    assert_eq!(append(first, "c", 3).await, None);
+    assert_eq!(append(first, "b", 2).await, Some(second));
+    // One that decided the same in the same millisecond.
+    assert_eq!(append(first, "d", 2).await, None);
     // What others write to the log is not of the chain.
     let (appender, task) = journal.appender(Log::Outcomes(partition), "a");
     let appends = async {

@@ -1,10 +1,11 @@
 //! The queue of deliveries: due, for later, and in lanes.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use domain::{DeliveryId, EndpointId, EventId, OrgId, RuleId, Timestamp, delivery::Cause};
 use journal::{
     Journal,
+    cancels::Void,
     queue::{Lane, Source},
     record::{self, Job, Matched},
     work::Task,
@@ -90,6 +91,57 @@ async fn deliveries_of_a_rule_travel_together() {
 }
 
 #[tokio::test]
+async fn what_is_queued_again_is_recognised_also_if_some_of_it_is_over() {
+    let journal = journal().await;
+    let all: Vec<Job> = (10..20).map(|number| job(number, now())).collect();
+    journal.deliver_all(&all).await.expect("queued");
+    let over = HashSet::from([all[3].matched.delivery]);
+    let again = journal.deliver_again(all.clone(), &over, now());
+    again.await.expect("queued");
+    // A bundle that is over was queued, although its name is not known: the server was started anew.
+    let settled: Vec<Job> = (20..30).map(|number| job(number, now())).collect();
+    let over = settled.iter().map(|job| job.matched.delivery).collect();
+    let again = journal.deliver_again(settled, &over, now());
+    again.await.expect("queued");
+
+    let source = due(&journal).await;
+    let task = one(&source).await;
+    assert_eq!(jobs(&task), all);
+    task.settle().await.expect("settled");
+    assert_nothing_is_left(&source).await;
+}
+
+#[tokio::test]
+async fn what_is_queued_again_too_late_to_be_recognised_begins_another_round() {
+    let journal = journal().await;
+    let [began, now] = [now().minus(Duration::from_mins(2)), now()];
+    let all = vec![job(10, began), job(11, began)];
+    journal.deliver_all(&all).await.expect("queued");
+    let over = HashSet::from([all[0].matched.delivery]);
+    let again = journal.deliver_again(all.clone(), &over, now);
+    again.await.expect("queued");
+
+    let source = due(&journal).await;
+    let first = one(&source).await;
+    assert_eq!(jobs(&first), all);
+    let anew = Job {
+        since: now,
+        ..all[1].clone()
+    };
+    let second = one(&source).await;
+    assert_eq!(jobs(&second), [anew]);
+    let (id, voided) = journal.cancels().next().await.expect("a change").remove(0);
+    assert_eq!(
+        (id, voided.why),
+        (all[1].matched.delivery, Void::Superseded)
+    );
+    assert!(
+        (began..now).contains(&voided.until),
+        "the round before is void, and this one is not"
+    );
+}
+
+#[tokio::test]
 async fn a_delivery_for_later_comes_when_it_is_due_and_not_before() {
     let journal = journal().await;
     let due_at = now().plus(Duration::from_secs(2));
@@ -114,6 +166,25 @@ async fn a_delivery_for_later_comes_when_it_is_due_and_not_before() {
     assert_eq!(jobs(&task), [later]);
     task.settle().await.expect("settled");
     assert_nothing_is_left(&source).await;
+}
+
+/// A send of the earlier round may be under way when the next begins.
+#[tokio::test]
+async fn what_waits_for_a_round_of_a_delivery_is_not_replaced_by_what_waits_for_another() {
+    let journal = journal().await;
+    let due_at = now().plus(Duration::from_secs(1));
+    let of_this = job(2, due_at);
+    let of_the_last = Job {
+        since: due_at.minus(Duration::from_mins(1)),
+        ..of_this.clone()
+    };
+    for later in [&of_this, &of_the_last] {
+        journal.deliver_later(None, later).await.expect("scheduled");
+    }
+    let source = due(&journal).await;
+    let mut came = [jobs(&one(&source).await), jobs(&one(&source).await)].concat();
+    came.sort_by_key(|job| job.since);
+    assert_eq!(came, [of_the_last, of_this]);
 }
 
 #[tokio::test]

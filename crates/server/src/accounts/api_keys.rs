@@ -10,6 +10,7 @@ use domain::{
     fault::{Fault, FaultCode},
 };
 use journal::config::{Change, KeyEntry};
+use runtime::chance;
 use serde::{Deserialize, Serialize};
 use store::{
     api_keys::{KeyChange, KeyRow, NewKey},
@@ -19,7 +20,7 @@ use utoipa::ToSchema;
 
 use super::tell::tell;
 use crate::{
-    announce, chance,
+    announce,
     edge::{
         Problem,
         caller::{Admin, Anybody, Member},

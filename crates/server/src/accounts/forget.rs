@@ -4,11 +4,10 @@
 use std::time::Duration;
 
 use domain::clock::Clock;
+use runtime::error_chain::chain;
 use store::Store;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-
-use crate::error_chain::chain;
 
 /// Rows wait at most this long after their time; they are few and small.
 const EVERY: Duration = Duration::from_mins(15);

@@ -1,12 +1,14 @@
 //! Founds an organisation: its owner, a password, and an API key that is shown once.
 
 use anyhow::Context as _;
+use deliver::send::signing::DeploymentKeys;
 use domain::{
     OrgId, UserId,
     account::{Agents, EmailAddress, Password, Scope, organisation_name},
     clock::Clock,
 };
 use journal::Journal;
+use runtime::chance;
 use secrecy::ExposeSecret as _;
 use serde::Serialize;
 use store::{Store, accounts::NewAccount};
@@ -15,7 +17,7 @@ use super::{
     api_keys::{Draft, announced, entry},
     passwords::Passwords,
 };
-use crate::{announce::Announcer, chance, deliveries::send::signing::DeploymentKeys};
+use crate::announce::Announcer;
 
 /// What a founder is told, once.
 #[derive(Serialize)]

@@ -7,6 +7,7 @@ use domain::{
     error_code::ErrorCode,
     limit::Operation::Invite,
 };
+use runtime::chance;
 use serde::{Deserialize, Serialize};
 use store::invitations::{Invitation, LIFETIME, NotMade, OPEN_MAX};
 use utoipa::ToSchema;
@@ -20,7 +21,6 @@ use super::{
     tell::tell,
 };
 use crate::{
-    chance,
     edge::{
         Problem,
         caller::{Admin, Anybody, Member},

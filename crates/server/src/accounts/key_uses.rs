@@ -3,11 +3,12 @@
 use std::{collections::HashMap, time::Duration};
 
 use domain::{KeyId, OrgId, Timestamp, clock::Clock};
+use runtime::retry::Retries;
 use store::Store;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{retry::Retries, snapshots::Keys};
+use crate::snapshots::Keys;
 
 /// How long uses are gathered.
 const GATHER: Duration = Duration::from_secs(10);

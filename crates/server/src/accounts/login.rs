@@ -12,13 +12,13 @@ use domain::{
     error_code::ErrorCode,
     limit::Operation::LoginElsewhere,
 };
+use runtime::chance;
 use serde::Deserialize;
 use store::sessions::{AGE_MAX, NewSession};
 use utoipa::ToSchema;
 
 use super::{refusals::Refusal, schema::WhoBody, tell::tell};
 use crate::{
-    chance,
     edge::{
         Problem,
         client_address::ClientAddress,

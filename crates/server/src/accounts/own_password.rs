@@ -9,6 +9,7 @@ use domain::{
     error_code::ErrorCode,
     fault::Fault,
 };
+use runtime::chance;
 use serde::Deserialize;
 use store::passwords::OwnPassword;
 use utoipa::ToSchema;
@@ -19,7 +20,6 @@ use super::{
     tell::tell,
 };
 use crate::{
-    chance,
     edge::{
         Problem,
         caller::{Anybody, AtLeast, Member},

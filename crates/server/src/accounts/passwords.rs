@@ -5,12 +5,13 @@ use std::{sync::Arc, thread};
 
 use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _, password_hash};
 use domain::{account::Password, error_code::ErrorCode};
+use runtime::chance;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     task::spawn_blocking,
 };
 
-use crate::{chance, edge::Problem};
+use crate::edge::Problem;
 
 /// How many may wait for their turn: about a second of hashing for each core. Who comes next is told
 /// to come again.
@@ -108,7 +109,7 @@ impl From<Error> for Problem {
             );
         }
         tracing::error!(
-            error = crate::error_chain::chain(&error),
+            error = runtime::error_chain::chain(&error),
             "a password was not hashed"
         );
         Self::new(ErrorCode::Internal, ErrorCode::Internal.summary())

@@ -4,12 +4,13 @@
 //! answered. What does not fit the queue is dropped and logged: it is a record of attempts, not of what was done.
 
 use domain::{OrgId, Timestamp, UserId, limit::Operation::RefusedLogin};
+use runtime::error_chain::chain;
 use serde_json::json;
 use store::account_changes::Hand;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{error_chain::chain, planes::ControlPlane};
+use crate::planes::ControlPlane;
 
 /// How many may wait: as many as passwords can be checked in some seconds.
 const WAITING_MAX: usize = 1_000;

@@ -6,6 +6,7 @@ use domain::{
     account::{EmailAddress, Password, SecretToken, TokenKind, organisation_name, password},
     error_code::ErrorCode,
 };
+use runtime::chance;
 use serde::Deserialize;
 use store::registrations::Registration;
 use utoipa::ToSchema;
@@ -16,7 +17,7 @@ use super::{
     schema::{AcceptedBody, accepted, link_token, token_invalid},
 };
 use crate::{
-    chance, config,
+    config,
     edge::{Problem, problem::ProblemBody, strict_json::FormJson},
     mail::Letter,
     planes::ControlPlane,

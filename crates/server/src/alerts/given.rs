@@ -7,10 +7,11 @@ use domain::{
     rule::Rule,
 };
 use journal::streams::Log;
+use runtime::chance;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::change;
-use crate::{chance, edge::Problem, planes::ControlPlane};
+use crate::{edge::Problem, planes::ControlPlane};
 
 /// What a rule is called and where it alerts while nobody has said so: neither matters for trying it.
 const UNSAVED_NAME: &str = "Unsaved rule";

@@ -2,7 +2,7 @@
 //!
 //! [`rules`] are the handlers; [`body`] is what they take and answer, [`wanted`] which page of a list. Every
 //! change goes through [`change`], is kept as one of the rule's [`versions`], and is told to the trail by
-//! [`history`]. [`matching`] turns events into deliveries. Before a rule is trusted it can be tried: on one
+//! [`history`]. The crate `matching` turns events into deliveries. Before a rule is trusted it can be tried: on one
 //! event ([`trial`]), on the newest ([`preview`]), on the trail ([`backtest`]), on its endpoint ([`trigger`]); and be made from an event
 //! ([`suggest`]).
 
@@ -11,7 +11,6 @@ mod body;
 mod change;
 pub(crate) mod given;
 mod history;
-pub mod matching;
 pub mod preview;
 pub mod rules;
 pub mod suggest;

@@ -6,14 +6,8 @@ use axum::{
     http::{HeaderName, StatusCode},
     response::{IntoResponse, Response},
 };
-use domain::{
-    OrgId, RuleId, Timestamp,
-    batch::Form,
-    error_code::ErrorCode,
-    idempotency::{RequestName, fingerprint},
-    rule::Rule,
-};
-use journal::once::RequestMark;
+use domain::{OrgId, RuleId, error_code::ErrorCode, rule::Rule};
+use runtime::chance;
 use serde_json::{Map, Value};
 use store::{rule_counts::RuleStats, rules::read::StoredRule};
 
@@ -23,9 +17,9 @@ use super::{
     wanted::{RuleParams, RulesWanted},
 };
 use crate::{
-    chance,
     edge::{
         Caller, Problem,
+        asking::Asking,
         caller::{RulesRead, RulesWrite},
         idempotency_key::{IdempotencyKey, REPLAYED},
         if_match::{IfMatch, etag},
@@ -66,13 +60,12 @@ pub async fn create(
     let source = Value::Object(fields);
     let said = source.to_string();
     let definition = read_definition(&plane, source)?;
-    let now = plane.clock.now();
-    let (id, at) = match &name {
-        None => (RuleId::new(now, chance::bytes()), now),
-        Some(name) => {
-            let (at, _) = first_asked(&plane, name, &said, now).await?;
-            (name.rule_id(at), at)
-        }
+    let mut asking = Asking::new(name, &said, plane.clock.now());
+    asking.mark(&plane.journal).await?;
+    let at = asking.at();
+    let id = match asking.name() {
+        None => RuleId::new(at, chance::bytes()),
+        Some(name) => name.rule_id(at),
     };
     let author = Author::of(&plane, &caller);
     if let Some(made) = author
@@ -166,8 +159,9 @@ pub async fn update(
 
 /// Deletes an alert rule.
 ///
-/// Once this returns, it judges no event that is accepted afterwards. What it matched before is still
-/// delivered. Its versions stay for as long as events do.
+/// Once this returns, it judges no event that is accepted afterwards. Deliveries that still wait are canceled
+/// (`rule_deleted`); an attempt that is being made right now is not called back. Its versions stay for as long as
+/// events do.
 #[utoipa::path(
     delete, path = "/v1/alert-rules/{id}", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
@@ -254,26 +248,4 @@ async fn stats(plane: &ControlPlane, org: OrgId, id: RuleId) -> Result<Option<Ru
 fn answer(stored: StoredRule, stats: Option<RuleStats>) -> Answer {
     let body = RuleBody::new(stored, stats);
     (etag(body.version), JsonAnswer(body))
-}
-
-/// When a request with a name came first, which is the same however often it is sent; and whether it came
-/// before.
-pub(crate) async fn first_asked(
-    plane: &ControlPlane,
-    name: &RequestName,
-    said: &str,
-    now: Timestamp,
-) -> Result<(Timestamp, bool), Problem> {
-    let mark = RequestMark {
-        fingerprint: fingerprint(Form::Json, false, said.as_bytes()),
-        received_at: now,
-    };
-    let before = plane.journal.mark_request(name, &mark).await?;
-    let came_before = before.is_some();
-    let first = before.unwrap_or_else(|| mark.clone());
-    if first.fingerprint != mark.fingerprint {
-        let detail = "This `Idempotency-Key` came before with another body.";
-        return Err(Problem::new(ErrorCode::IdempotencyMismatch, detail));
-    }
-    Ok((first.received_at, came_before))
 }

@@ -1,42 +1,48 @@
 //! `POST /v1/alert-rules/{id}/trigger`: a real delivery to a rule's endpoint, to try it out.
 
+use std::collections::HashSet;
+
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{
     DeliveryId, EventId, OrgId, RuleId,
-    delivery::Cause,
+    delivery::{self, Cause},
     event::{self, EventView, Sent, Source, accept::Arrival},
     fault::Fault,
     id::Tail,
-    rule::{Pattern, sample},
+    idempotency::RequestName,
+    rule::{Rule, sample},
 };
 use journal::{
     frames::Frames,
     record::{Job, Matched, OutcomeRecord},
     streams::Log,
 };
+use runtime::chance;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use store::deliveries::Delivery;
 use utoipa::ToSchema;
 
-use super::{given, rules::first_asked};
+use super::given;
 use crate::{
-    chance,
     edge::{
-        Caller, Problem, caller::RulesWrite, idempotency_key::IdempotencyKey, problem::Refusals,
-        read::IdInPath, strict_json::RuleJson,
+        Caller, Problem, asking::Asking, caller::RulesWrite, idempotency_key::IdempotencyKey,
+        problem::Refusals, read::IdInPath, strict_json::RuleJson,
     },
     planes::ControlPlane,
 };
 
 /// What a test delivery carries: one of these, or neither for a sample that is made to fit the rule.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = RuleTrigger)]
 pub struct TriggerBody {
     /// An event as it would be sent to `/v1/audit/events`. It is delivered and not recorded.
     #[schema(value_type = Option<Object>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     event: Option<Box<RawValue>>,
     /// A stored event.
+    #[serde(skip_serializing_if = "Option::is_none")]
     event_id: Option<String>,
 }
 
@@ -74,77 +80,154 @@ pub async fn trigger(
 ) -> Result<(StatusCode, JsonAnswer<TriggerAnswer>), Problem> {
     let rule = given::saved(&plane, caller.org, id).await?;
     let name = key.name(&caller)?;
-    let said = format!("{id} {body:?}");
-    let (event, json) = match (body.event, body.event_id) {
-        (None, None) => made_to_fit(&plane, caller.org, &rule.definition.pattern)?,
-        (Some(given), None) => accepted(&plane, caller.org, given.get())
-            .map_err(|fault| given::invalid_in("/event", vec![fault]))?,
-        (None, Some(id)) => given::stored(&plane, caller.org, &id).await?,
-        (Some(_), Some(_)) => return Err(given::either("/event", "`event` or `event_id`")),
-    };
+    let mut asking = Asking::new(name, &body.said_to(id), plane.clock.now());
+    asking.look(&plane.journal).await?;
+    let mut carried = carried_by(&body, &plane, &rule, &asking).await?;
+    if asking.mark(&plane.journal).await? {
+        carried = carried_by(&body, &plane, &rule, &asking).await?;
+    }
+    let (event, json) = carried;
     let view = EventView::parse(&json).unwrap_or_default();
     let matches = rule.definition.matches(&view);
-    let now = plane.clock.now();
     // Not derived from event and rule: it is no match, and every one is a delivery of its own.
-    let (delivery_id, came_before) = match &name {
-        None => (DeliveryId::new(now, chance::bytes()), false),
-        Some(name) => {
-            let (at, came_before) = first_asked(&plane, name, &said, now).await?;
-            (name.delivery_id(at), came_before)
-        }
+    let delivery_id = match asking.name() {
+        None => DeliveryId::new(asking.at(), chance::bytes()),
+        Some(name) => name.delivery_id(asking.at()),
     };
+    let event_type = view.text("event_type").unwrap_or_default();
+    let delivery = (delivery_id, Cause::Test);
+    let matched = Matched::by(&rule, delivery, (event, &event_type), asking.at());
+    send(&plane, &asking, Job::first(matched, json)).await?;
     let answer = TriggerAnswer {
         delivery_id,
         matches,
     };
-    let accepted = (StatusCode::ACCEPTED, JsonAnswer(answer));
-    if came_before && was_attempted(&plane, caller.org, delivery_id).await? {
-        return Ok(accepted);
+    Ok((StatusCode::ACCEPTED, JsonAnswer(answer)))
+}
+
+impl TriggerBody {
+    /// What the request says. It is stored, so the text of a request never changes.
+    fn said_to(&self, trigger: RuleId) -> String {
+        #[derive(Serialize)]
+        struct Said<'b> {
+            trigger: RuleId,
+            body: &'b TriggerBody,
+        }
+        let said = Said {
+            trigger,
+            body: self,
+        };
+        serde_json::to_string(&said).expect("plain fields always encode")
     }
-    let event_type = view.text("event_type").unwrap_or_default();
-    let delivery = (delivery_id, Cause::Test);
-    let matched = Matched::by(&rule, delivery, (event, &event_type), now);
-    queue(&plane, Job::first(matched, json)).await?;
-    Ok(accepted)
 }
 
-/// One that is on record without an attempt may not be queued; queued again it is recognised.
-async fn was_attempted(plane: &ControlPlane, org: OrgId, id: DeliveryId) -> Result<bool, Problem> {
-    plane.wait_until_fresh(org, Log::Outcomes).await?;
-    let delivery = plane.store.delivery(org, id).await?;
-    Ok(delivery.is_some_and(|delivery| delivery.attempts > 0))
+/// Puts a delivery on record and then into the queue, so that no attempt is recorded before its delivery.
+async fn send(plane: &ControlPlane, asking: &Asking, job: Job) -> Result<(), Problem> {
+    let org = job.matched.org;
+    let before = if asking.came_before() {
+        found(plane, asking, org, job.matched.delivery).await?
+    } else {
+        None
+    };
+    match before {
+        Some(before) if before.state != delivery::State::Pending.as_str() => return Ok(()),
+        Some(before) if before.was_attempted() => return Ok(()),
+        // It may not be in the queue: whoever put it on record may have died.
+        Some(_) => {}
+        None => {
+            let record = OutcomeRecord::Matched(job.matched.clone());
+            let outcomes = plane.outcomes.of(org);
+            outcomes.append(Frames::from_iter([record])).await?;
+        }
+    }
+    let (none, now) = (HashSet::new(), plane.clock.now());
+    Ok(plane.journal.deliver_again(vec![job], &none, now).await?)
 }
 
-/// On record before it is queued, so that no attempt is recorded before its delivery.
-async fn queue(plane: &ControlPlane, job: Job) -> Result<(), Problem> {
-    let record = OutcomeRecord::Matched(job.matched.clone());
-    let outcomes = plane.outcomes.of(job.matched.org);
-    outcomes.append(Frames::from_iter([record])).await?;
-    Ok(plane.journal.deliver_all(&[job]).await?)
+/// What is on record of a delivery that was asked for before.
+async fn found(
+    plane: &ControlPlane,
+    asking: &Asking,
+    org: OrgId,
+    id: DeliveryId,
+) -> Result<Option<Delivery>, Problem> {
+    let is_fresh = plane.wait_until_fresh(org, Log::Outcomes).await?;
+    asking.check_record(is_fresh, plane.clock.now())?;
+    Ok(plane.store.delivery(org, id).await?)
 }
 
-/// A sample for the pattern; a plain one, if no event could be as the pattern wants it.
+/// The event that a request's delivery carries: the same however often the request is sent.
+async fn carried_by(
+    body: &TriggerBody,
+    plane: &ControlPlane,
+    rule: &Rule,
+    asking: &Asking,
+) -> Result<(EventId, String), Problem> {
+    match (&body.event, &body.event_id) {
+        (None, None) => made_to_fit(plane, rule, asking),
+        (Some(given), None) => accepted(plane, rule.org_id, given.get(), asking)
+            .map_err(|fault| given::invalid_in("/event", vec![fault])),
+        (None, Some(id)) => given::stored(plane, rule.org_id, id).await,
+        (Some(_), Some(_)) => Err(given::either("/event", "`event` or `event_id`")),
+    }
+}
+
+/// A sample for the rule's pattern; a plain one, if no event could be as the pattern wants it.
 fn made_to_fit(
     plane: &ControlPlane,
-    org: OrgId,
-    pattern: &Pattern,
+    rule: &Rule,
+    asking: &Asking,
 ) -> Result<(EventId, String), Problem> {
-    let fitting = sample::sample(pattern).to_string();
-    accepted(plane, org, &fitting)
-        .or_else(|_| accepted(plane, org, &sample::plain_sample().to_string()))
+    let fitting = sample::sample(&rule.definition.pattern).to_string();
+    accepted(plane, rule.org_id, &fitting, asking)
+        .or_else(|_| {
+            let plain = sample::plain_sample().to_string();
+            accepted(plane, rule.org_id, &plain, asking)
+        })
         .map_err(|fault| Problem::invalid(vec![fault]))
 }
 
 /// An event by the checks that every event passes, as it would be stored.
-fn accepted(plane: &ControlPlane, org: OrgId, json: &str) -> Result<(EventId, String), Fault> {
+fn accepted(
+    plane: &ControlPlane,
+    org: OrgId,
+    json: &str,
+    asking: &Asking,
+) -> Result<(EventId, String), Fault> {
     let arrival = Arrival {
         org,
         source: Source::Test,
-        received_at: plane.clock.now(),
+        received_at: asking.at(),
         retention: plane.retention,
     };
     let mut stored = String::new();
-    let tail = Tail::Random(chance::bytes());
+    let tail = asking.name().map(RequestName::test_event_tail);
+    let tail = tail.unwrap_or_else(|| Tail::Random(chance::bytes()));
     let id = event::accept(&Sent::bare(json), &arrival, tail, &mut stored)?;
     Ok((id, stored))
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn what_a_request_says_is_stored_as_this_text() {
+        let rule = RuleId::from_uuid(Uuid::from_u128(1));
+        let said = |body: &str| {
+            let body: TriggerBody = serde_json::from_str(body).expect("a body");
+            body.said_to(rule)
+        };
+        assert_eq!(said("{}"), format!(r#"{{"trigger":"{rule}","body":{{}}}}"#));
+        assert_eq!(
+            said(r#"{"event": {"a": 1}}"#),
+            format!(r#"{{"trigger":"{rule}","body":{{"event":{{"a": 1}}}}}}"#)
+        );
+        assert_eq!(
+            said(r#"{"event_id": "evt_1"}"#),
+            format!(r#"{{"trigger":"{rule}","body":{{"event_id":"evt_1"}}}}"#)
+        );
+    }
 }

@@ -13,12 +13,11 @@ use domain::{
     event::{Source, accept::Arrival},
 };
 use futures::{StreamExt as _, stream};
+use journal::appenders::Appenders;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    events::telling, planes::Appenders, snapshots::Approvals, telemetry::metrics as names,
-};
+use crate::{events::telling, snapshots::Approvals, telemetry::metrics as names};
 
 /// Of what the trail is told.
 const OF: &str = "approvals";

@@ -8,12 +8,10 @@ use domain::{
     Day, OrgId, Timestamp,
     account::{EmailAddress, SecretToken, TokenKind},
 };
+use runtime::chance;
 
 use super::{WithConfig, say};
-use crate::{
-    accounts::found::found, chance, deliveries::send::signing::DeploymentKeys,
-    events::archive::archive_day, node, system_clock,
-};
+use crate::{accounts::found::found, events::archive::archive_day, node, system_clock};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Admin {
@@ -89,7 +87,7 @@ impl CreateOrg {
         let config = with.load()?;
         let store = node::open_store_for_command(&config)?;
         let journal = node::connect_journal(&config).await?;
-        let deployment = DeploymentKeys::read(&config.delivery);
+        let deployment = config.delivery.deployment_keys();
         let clock = system_clock::SYSTEM;
         let founded = found(&store, &journal, clock, &deployment, &name, &email).await?;
         say(serde_json::to_string(&founded)?);

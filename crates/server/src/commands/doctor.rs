@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use journal::Journal;
+use runtime::error_chain::chain;
 use secrecy::ExposeSecret as _;
 use store::Store;
 use tokio::time::timeout;
 
 use super::{WithConfig, durability, durability::Durability, say};
-use crate::{config::Config, error_chain::chain, mail, node};
+use crate::{config::Config, mail, node};
 
 /// Scheduled messages came with this version.
 const NATS_VERSION_MIN: (u32, u32) = (2, 12);

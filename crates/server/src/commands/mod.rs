@@ -17,11 +17,9 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context as _;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use runtime::error_chain::chain;
 
-use crate::{
-    config::{self, Config},
-    error_chain::chain,
-};
+use crate::config::{self, Config};
 
 /// The audit trail, the guard and the alarm bell for AI agents.
 #[derive(Debug, Parser)]

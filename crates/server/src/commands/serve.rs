@@ -4,13 +4,13 @@ use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
+use runtime::error_chain::chain;
 use store::Store;
 use tokio::net::TcpListener;
 
 use super::{WithConfig, durability};
 use crate::{
     config::Config,
-    error_chain::chain,
     lifecycle::{Signals, Tasks},
     node::{self, Node},
     roles::{self, Listeners, Role},

@@ -1,10 +1,11 @@
 //! What a value alone cannot tell: settings that do not fit together are refused before anything starts.
 
+use deliver::ENDPOINT_CONCURRENCY_MOST;
 use secrecy::ExposeSecret as _;
 use url::Url;
 
-use super::{Config, ENDPOINT_CONCURRENCY_MOST};
-use crate::{accounts::operators::Operators, deliveries::secrets::seal::Vault, mail};
+use super::Config;
+use crate::{accounts::operators::Operators, mail};
 
 /// The most that `alerts.rules_per_org_max` may be: matching is measured and tested up to here.
 const RULES_PER_ORG_MOST: u32 = 10_000;
@@ -115,7 +116,7 @@ impl Config {
                  beside that one, and is not empty"
             );
         }
-        Vault::open(&self.secrets)?;
+        self.secrets.vault()?;
         anyhow::ensure!(
             self.secrets.key.is_some() || self.secrets.previous_key.is_none(),
             "secrets.previous_key is what secrets.key was before; it is set beside that one"

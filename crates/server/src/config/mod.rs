@@ -14,6 +14,7 @@ use std::{net::SocketAddr, time::Duration};
 use anyhow::Context as _;
 use archive::{Bucket, bucket::S3Options};
 use axum::http::HeaderName;
+use deliver::{secrets::seal::Vault, send::signing::DeploymentKeys};
 use domain::partition::Partitions;
 use ipnet::IpNet;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -23,9 +24,6 @@ use utoipa::ToSchema;
 pub use limits::Limits;
 pub use load::{home, load, otel_is_configured, search_path, standard_variable};
 pub use public_url::PublicUrl;
-
-/// The most that `delivery.endpoint_concurrency` may be, and so the idle connections kept to one receiver.
-pub const ENDPOINT_CONCURRENCY_MOST: u32 = 64;
 
 /// Everything that can be set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -131,6 +129,16 @@ pub struct Delivery {
     pub retention_days: u32,
 }
 
+impl Delivery {
+    pub fn deployment_keys(&self) -> DeploymentKeys {
+        DeploymentKeys {
+            current: self.signing_secret.clone(),
+            previous: self.previous_signing_secret.clone(),
+            shared: self.shared_signing_secret.clone(),
+        }
+    }
+}
+
 /// Whether an endpoint has to answer a challenge before anything else is sent to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -148,6 +156,12 @@ pub struct Secrets {
     pub key: Option<SecretString>,
     #[serde(serialize_with = "hidden_option")]
     pub previous_key: Option<SecretString>,
+}
+
+impl Secrets {
+    pub fn vault(&self) -> anyhow::Result<Vault> {
+        Vault::open(self.key.as_ref(), self.previous_key.as_ref())
+    }
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -109,12 +109,12 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.ingest",
         "600/60s",
-        "Requests to `POST /v1/audit/events` per API key, as COUNT/WINDOW; a batch counts one. The windows roll: in no minute, wherever it begins, are more admitted. This and the next seven are the contract's.",
+        "Requests to `POST /v1/audit/events` per API key, as COUNT/WINDOW; a batch counts one. The windows roll: in no minute, wherever it begins, are more admitted. This and the next seven are the contract's, and nothing else counts in them.",
     ),
     setting(
         "limits.list",
         "120/60s",
-        "Requests to `GET /v1/audit/events`, its `/stream` and `GET /v1/audit/stats`, together per API key or person.",
+        "Requests to `GET /v1/audit/events` per API key or person.",
     ),
     setting(
         "limits.export",
@@ -205,6 +205,31 @@ pub const SETTINGS: &[Setting] = &[
         "limits.policy_tries",
         "20/60s",
         "Policies tried (`validate`, `test`, `diff`, `backtest` and the report of a shadow), together, per API key or person.",
+    ),
+    setting(
+        "limits.streams",
+        "120/60s",
+        "Streams opened, of events and of what waits for approval, together, per API key or person.",
+    ),
+    setting(
+        "limits.stats",
+        "120/60s",
+        "Requests to `GET /v1/audit/stats`, `GET /v1/audit/facets` and `GET /v1/overview`, together, per API key or person.",
+    ),
+    setting(
+        "limits.evaluations",
+        "5000/60s",
+        "Requests to `POST /access/v1/evaluation` and `/evaluations`, together, per API key; a batch counts one.",
+    ),
+    setting(
+        "limits.hook_decisions",
+        "5000/60s",
+        "Requests to `POST /v1/hooks/claude-code/pre-tool-use` per API key.",
+    ),
+    setting(
+        "limits.hook_events",
+        "600/60s",
+        "Requests to `POST /v1/hooks/claude-code/post-tool-use` per API key.",
     ),
     setting(
         "limits.reads",

@@ -6,9 +6,9 @@ use axum::{
     response::Response,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use runtime::chance;
 
 use super::files;
-use crate::chance;
 
 /// Stands in the page for a number that is drawn for each answer. Only styles that carry it are applied, so that text
 /// which somebody smuggles into the page cannot bring its own.

@@ -10,8 +10,9 @@ use domain::{
     guard::FailMode,
     id::Tail,
 };
-use journal::frames::Frames;
+use journal::{frames::Frames, own};
 use policy::{Decided, Verdict};
+use runtime::{chance, error_chain::chain};
 use serde_json::Value;
 use tokio::{task::block_in_place, time::timeout_at};
 
@@ -21,10 +22,7 @@ use super::{
     record::Recorded,
 };
 use crate::{
-    chance,
     edge::Problem,
-    error_chain::chain,
-    events::own,
     planes::DataPlane,
     snapshots::{Guarded, Version},
     telemetry::metrics as names,

@@ -9,11 +9,12 @@ use axum::{
     middleware::Next,
     response::Response,
 };
+use runtime::chance;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::{Problem, rate_limit::Told};
-use crate::{chance, telemetry::metrics as names};
+use crate::telemetry::metrics as names;
 
 pub const REQUEST_ID: &str = "x-request-id";
 /// A client's own id is kept if it is no longer than this and plain.

@@ -7,9 +7,8 @@
 use std::{fmt, time::Duration};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use runtime::chance;
 use sha2::Sha256;
-
-use crate::chance;
 
 /// Browsers keep no cookie for longer (RFC 6265bis).
 pub const LASTS: Duration = Duration::from_hours(400 * 24);

@@ -8,9 +8,10 @@
 //! [`cross_site`] refuses what a browser sends for another site's page. [`no_store`] keeps answers
 //! out of caches. [`read`] reads bodies, for which there is so much [`room`], and parameters, [`events_body`] those of events, which may be
 //! [packed](unpack), [`strict_json`] those of rules and policies, where nothing may be said twice.
-//! [`sse`] sends answers that go on, and [`slots`] bounds how many long answers there are. [`idempotency_key`] is the name of a request that may be sent again, [`if_match`] the
+//! [`sse`] sends answers that go on, and [`slots`] bounds how many long answers there are. [`idempotency_key`] is the name of a request that may be sent again, [`asking`] when it came first, [`if_match`] the
 //! version that a change is meant for. [`words`] tells the API document what texts there are.
 
+pub mod asking;
 pub mod caller;
 pub mod client_address;
 pub mod cross_site;

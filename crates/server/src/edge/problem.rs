@@ -12,13 +12,14 @@ use domain::{
     fault::Fault,
     limit::{Operation, Quota},
 };
+use runtime::error_chain::chain;
 use serde::Serialize;
 use utoipa::{
     IntoResponses, ToSchema,
     openapi::{ContentBuilder, Ref, RefOr, Response as Described, ResponseBuilder},
 };
 
-use crate::{error_chain::chain, snapshots::guards::Unknown};
+use crate::snapshots::guards::Unknown;
 
 /// How long a client should wait before it asks a server again that lacks a dependency.
 const RETRY_AFTER_S: u64 = 2;

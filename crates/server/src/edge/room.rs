@@ -10,14 +10,15 @@ use axum::{
     extract::Request,
     http::{HeaderMap, header},
 };
+use domain::OrgId;
 use domain::error_code::ErrorCode;
+use runtime::semaphores::KeyedSemaphores;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
 
 use super::{Problem, identity::Identity};
-use crate::org_semaphores::OrgSemaphores;
 
 /// Of one organisation on one node: six of the largest bodies (5 MiB).
 const LARGE_BYTES_PER_ORG_MAX: usize = 32 * 1024 * 1024;
@@ -31,10 +32,10 @@ const UNKNOWN_BYTES_MAX: usize = 32 * 1024 * 1024;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Memory belongs to the process, whichever plane reads.
-static LARGE: LazyLock<OrgSemaphores> =
-    LazyLock::new(|| OrgSemaphores::new(LARGE_BYTES_PER_ORG_MAX));
-static SMALL: LazyLock<OrgSemaphores> =
-    LazyLock::new(|| OrgSemaphores::new(SMALL_BYTES_PER_ORG_MAX));
+static LARGE: LazyLock<KeyedSemaphores<OrgId>> =
+    LazyLock::new(|| KeyedSemaphores::new(LARGE_BYTES_PER_ORG_MAX));
+static SMALL: LazyLock<KeyedSemaphores<OrgId>> =
+    LazyLock::new(|| KeyedSemaphores::new(SMALL_BYTES_PER_ORG_MAX));
 static UNKNOWN: LazyLock<Arc<Semaphore>> =
     LazyLock::new(|| Arc::new(Semaphore::new(UNKNOWN_BYTES_MAX)));
 

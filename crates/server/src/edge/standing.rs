@@ -14,6 +14,7 @@ use domain::{
     OrgId,
     account::{KeyHash, TokenHash},
 };
+use runtime::error_chain::chain;
 use tokio::time::Instant;
 
 use super::{
@@ -21,7 +22,7 @@ use super::{
     caller::Permission,
     identity::{identify, presented, unauthenticated},
 };
-use crate::{error_chain::chain, planes::ControlPlane, snapshots::keys::Known};
+use crate::{planes::ControlPlane, snapshots::keys::Known};
 
 /// How often an answer that goes on should ask.
 pub const ASK_EVERY: Duration = Duration::from_secs(3);

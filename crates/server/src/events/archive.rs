@@ -10,12 +10,11 @@ use archive::{
     days::{self, DayWriter},
 };
 use domain::{Day, OrgId, Timestamp, event::Filter};
+use runtime::chance;
 use store::{
     Store,
     events::{archive::ArchivedFile, export::Position},
 };
-
-use crate::chance;
 
 /// Random bytes in a file's name; no two tries draw the same.
 const ATTEMPT_BYTES: usize = 8;

@@ -50,8 +50,12 @@ impl Sink for Index {
         Ok(applied)
     }
 
-    async fn write(&mut self, events: &[Self::Record<'_>]) -> Result<(), store::Error> {
-        self.0.write(&rows(events)).await
+    async fn redrive(
+        &mut self,
+        place: &str,
+        events: &[Self::Record<'_>],
+    ) -> Result<(), store::Error> {
+        self.0.redrive(place, &rows(events)).await
     }
 
     async fn rehearse(&mut self, events: &[Self::Record<'_>]) -> Result<(), store::Error> {

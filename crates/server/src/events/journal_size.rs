@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use journal::Journal;
+use runtime::error_chain::chain;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{error_chain::chain, telemetry::metrics as names};
+use crate::telemetry::metrics as names;
 
 const ASK_EVERY: Duration = Duration::from_secs(5);
 

@@ -9,8 +9,7 @@ use domain::{
     idempotency::RequestName,
 };
 use journal::{frames::Frames, record::EventRecord};
-
-use crate::chance;
+use runtime::chance;
 
 /// What an accepted event takes in the journal beyond its own bytes: ids, time, and the fields that
 /// the server adds. Only for how much memory is asked for at once.

@@ -1,4 +1,4 @@
-//! Audit events: taken in ([`ingest`], [`judge`]) or made by ourselves ([`own`], [`telling`], [`integrity`]), indexed ([`index`]), listed
+//! Audit events: taken in ([`ingest`], [`judge`]) or made by ourselves (`journal::own`, [`telling`], [`integrity`]), indexed ([`index`]), listed
 //! ([`list`]), shown as they come ([`stream`], [`tail`]), counted ([`stats`] over a time ([`over_time`]), [`facets`] by what they
 //! have), kept for a time ([`retention`])
 //! and moved to files ([`archive`]).
@@ -15,7 +15,6 @@ mod judge;
 pub mod list;
 pub mod nearly_full;
 pub(crate) mod over_time;
-pub mod own;
 pub(crate) mod retention;
 pub mod schema;
 pub mod stats;

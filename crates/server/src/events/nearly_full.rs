@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use domain::{clock::Clock, limit::fair_share, partition::Partition};
 use journal::Journal;
+use runtime::error_chain::chain;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::byte_budget::ByteBudget;
-use crate::error_chain::chain;
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 

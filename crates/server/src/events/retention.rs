@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ::archive::Bucket;
 use domain::{Timestamp, clock::Clock};
+use runtime::error_chain::chain;
 use store::{
     Store,
     partitions::{DayDropper, DayTable, Leftover, Table},
@@ -12,10 +13,7 @@ use store::{
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    error_chain::chain,
-    events::archive::{self, archive_day},
-};
+use crate::events::archive::{self, archive_day};
 
 /// A day is dropped at most this late.
 const EVERY: Duration = Duration::from_hours(1);
@@ -75,6 +73,8 @@ impl Retention {
         tracing::debug!(forgotten, "forgot old counts of rules");
         let forgotten = self.store.forget_delivery_counts(matched_before).await?;
         tracing::debug!(forgotten, "forgot old counts of deliveries");
+        let forgotten = self.store.forget_redriven_letters(matched_before).await?;
+        tracing::debug!(forgotten, "forgot which dead letters were applied");
         self.store.forget_endpoints(matched_before).await?;
         self.store.forget_recoveries(matched_before).await?;
         let forgotten = self.store.forget_signing_secrets(matched_before).await?;

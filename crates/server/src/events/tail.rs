@@ -23,6 +23,7 @@ use journal::{
     record::{self, EventRecord},
     streams::Log,
 };
+use runtime::retry::Retries;
 use tokio::{
     pin,
     sync::{Notify, watch},
@@ -34,7 +35,6 @@ use super::tail_queue::{Queue, Told};
 use crate::{
     edge::{Problem, sse},
     lifecycle::Tasks,
-    retry::Retries,
     telemetry::metrics as names,
 };
 

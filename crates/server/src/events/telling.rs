@@ -11,17 +11,15 @@ use domain::{
     event::{Source, accept::Arrival},
     id::Tail,
 };
+use journal::appenders::Appenders;
+use runtime::{error_chain::chain, retry::Retries};
 use serde::Serialize;
 use store::Store;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::own::{Unrecorded, record_as};
-use crate::{
-    error_chain::chain,
-    planes::{Appenders, ControlPlane},
-    retry::Retries,
-};
+use crate::planes::ControlPlane;
+use journal::own::{Unrecorded, record_as};
 
 /// How often it is looked for what the trail was not told.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);

@@ -6,7 +6,10 @@ use domain::{
     error_code::ErrorCode,
     event::{Filter, Source, accept::Arrival, reserved::EXPORT},
 };
-use journal::streams::Log;
+use journal::{
+    own::{Unrecorded, record},
+    streams::Log,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -20,7 +23,6 @@ use crate::{
     edge::{
         Caller, Problem, caller::EventsExport, problem::ProblemBody, read::Json, standing::Standing,
     },
-    events::own::{Unrecorded, record},
     planes::ControlPlane,
 };
 

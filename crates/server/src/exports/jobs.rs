@@ -7,6 +7,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use domain::{ExportId, Timestamp, error_code::ErrorCode, fault::Fault};
+use runtime::{chance, error_chain::chain};
 use serde::Serialize;
 use serde_json::Value;
 use store::exports::{ExportRow, NewExport};
@@ -19,7 +20,6 @@ use super::{
     sweep,
 };
 use crate::{
-    chance,
     edge::{
         Caller, Problem,
         caller::EventsExport,
@@ -27,7 +27,6 @@ use crate::{
         read::{IdInPath, PageParams, PageWanted, cursor},
         words::{ExportCompression, ExportFormat, ExportState},
     },
-    error_chain::chain,
     planes::ControlPlane,
 };
 

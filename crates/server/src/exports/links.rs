@@ -13,6 +13,7 @@ use axum::{
 };
 use domain::{ExportId, Timestamp, error_code::ErrorCode};
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use runtime::error_chain::chain;
 use serde::Deserialize;
 use sha2::Sha256;
 use store::exports::LinkedFile;
@@ -20,7 +21,6 @@ use store::exports::LinkedFile;
 use crate::{
     config::PublicUrl,
     edge::{Problem, client_address::ClientAddress, problem::ProblemBody},
-    error_chain::chain,
     planes::ControlPlane,
 };
 

@@ -13,6 +13,7 @@ use domain::error_code::ErrorCode;
 use futures::stream;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
+use runtime::error_chain::chain;
 use tokio::{task::spawn_blocking, time::Instant};
 
 use super::{
@@ -27,7 +28,6 @@ use crate::{
         slots::Slot,
         standing::{ASK_EVERY, Standing},
     },
-    error_chain::chain,
     planes::ControlPlane,
     telemetry::metrics as names,
 };

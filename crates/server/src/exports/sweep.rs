@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use archive::Bucket;
 use domain::{ExportId, OrgId, clock::Clock};
+use runtime::error_chain::chain;
 use store::Store;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-
-use crate::error_chain::chain;
 
 /// Files wait at most this long after their time.
 const EVERY: Duration = Duration::from_mins(5);

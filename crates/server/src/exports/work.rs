@@ -12,6 +12,7 @@ use std::{
 use archive::{Bucket, Compression, FileWriter, Format};
 use bytes::Bytes;
 use domain::{EventId, clock::Clock, event::Filter};
+use runtime::{chance, error_chain::chain, retry::Retries};
 use store::{
     Store,
     exports::{Claimed, ExportFile, Seen},
@@ -26,7 +27,7 @@ use super::{
     source::{self, Ahead, Source},
     sweep,
 };
-use crate::{chance, error_chain::chain, retry::Retries, telemetry::metrics as names};
+use crate::telemetry::metrics as names;
 
 /// Jobs that one node works on at a time; each may keep a core busy.
 pub const AT_A_TIME: usize = 2;

@@ -12,6 +12,7 @@ use lettre::{
     message::{Mailbox, SinglePart},
     transport::smtp,
 };
+use runtime::{chance, error_chain::chain};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep, sleep_until},
@@ -23,7 +24,7 @@ use super::{
     retries::Retries,
     text::{self, Text},
 };
-use crate::{chance, error_chain::chain, telemetry::metrics as names};
+use crate::telemetry::metrics as names;
 
 /// How many letters are being sent at a time.
 pub(super) const IN_FLIGHT_MAX: u32 = 16;

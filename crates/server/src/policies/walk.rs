@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use domain::{OrgId, Timestamp, error_code::ErrorCode, event::Filter};
+use runtime::error_chain::chain;
 use tokio::{task::spawn_blocking, time::Instant};
 
 use super::recorded::Recorded;
@@ -10,7 +11,6 @@ use crate::{
     alerts::backtest::ask::plan,
     decisions::record::EVENT_TYPE,
     edge::{Problem, slots::Slot},
-    error_chain::chain,
     exports::source::{self, Ahead, Batch, Source},
     planes::ControlPlane,
 };

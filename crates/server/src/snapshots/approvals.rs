@@ -25,8 +25,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::{known::Known, promised::Promised};
-use super::mirror::Mirror;
 use crate::telemetry::metrics as names;
+use journal::mirror::Mirror;
 
 /// How many of an organisation may be pending: more than people can look at. Beyond it what would be escalated
 /// is denied, and says so. Counted by each node as far as it has heard, so a burst on several may pass it by a few.

@@ -20,13 +20,12 @@ use domain::{
 use journal::Journal;
 use moka::future::Cache;
 use policy::{PolicySet, starter};
+use runtime::{error_chain::chain, retry::Retries};
 use tokio::{
     task::{JoinSet, spawn_blocking},
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
-
-use crate::{error_chain::chain, retry::Retries};
 
 /// How many policies are held, of all organisations, by the memory that they take; an organisation that has only the
 /// starter counts as one.

@@ -12,10 +12,9 @@ use std::{
 use domain::account::KeyHash;
 use journal::{Journal, config::KeyEntry};
 use moka::{Entry, future::Cache, ops::compute::Op};
+use runtime::retry::Retries;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
-
-use crate::retry::Retries;
 
 /// A million keys in a deployment must not cost a node a million entries.
 const HELD_MAX: u64 = 50_000;

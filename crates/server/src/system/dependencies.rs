@@ -3,13 +3,14 @@
 use std::time::Instant;
 
 use journal::streams::Log;
+use runtime::error_chain::chain;
 use secrecy::ExposeSecret as _;
 use serde::Serialize;
 use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::ANSWER_TIMEOUT;
-use crate::{error_chain::chain, planes::ControlPlane};
+use crate::planes::ControlPlane;
 
 /// Something that this node depends on.
 #[derive(Serialize, ToSchema)]

@@ -3,12 +3,13 @@
 use domain::Timestamp;
 use futures::{StreamExt as _, future::ready, stream};
 use journal::{Journal, streams::Log};
+use runtime::error_chain::chain;
 use serde::Serialize;
 use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::ANSWER_TIMEOUT;
-use crate::{error_chain::chain, fresh, planes::ControlPlane};
+use crate::{fresh, planes::ControlPlane};
 
 /// Dead letters that are shown; `watchbell dead-letters list` has all.
 const LETTERS_SHOWN: u64 = 20;

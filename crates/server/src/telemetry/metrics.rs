@@ -4,18 +4,16 @@
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
-use limits::metrics::Metric;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use runtime::metrics::Metric;
 
-limits::metrics! {
+runtime::metrics! {
     HTTP_REQUESTS, Counter "watchbell_http_requests_total" ["route", "method", "status"]
         "Requests answered";
     HTTP_REQUEST_SECONDS, Histogram "watchbell_http_request_duration_seconds" ["route", "method"]
         "How long requests took";
     CONNECTIONS_REFUSED, Counter "watchbell_connections_refused_total" []
         "Connections closed at once, because their address has as many as it may have";
-    EVENTS_INGESTED, Counter "watchbell_events_ingested_total" []
-        "Events the journal has acknowledged";
     EVENTS_REJECTED, Counter "watchbell_events_rejected_total" []
         "Events refused for what is in them";
     DECISIONS, Counter "watchbell_decisions_total" ["decision"]
@@ -26,36 +24,12 @@ limits::metrics! {
         "Escalated decisions that ended: approved, denied or timed out";
     EVENTS_INDEXED, Counter "watchbell_events_indexed_total" []
         "Events written to the index";
-    EVENTS_JUDGED, Counter "watchbell_events_judged_total" []
-        "Events put before the rules";
-    DELIVERIES_MATCHED, Counter "watchbell_deliveries_matched_total" []
-        "Deliveries made by the matcher";
-    ALERTS_WITHHELD, Counter "watchbell_alerts_withheld_total" ["state"]
-        "Alerts put on record and not sent: suppressed, snoozed or shadow";
-    PACE_OVERFLOWS, Counter "watchbell_rule_groups_forgotten_total" []
-        "How often a rule had more groups than it remembers, and forgot one";
-    DELIVERY_ATTEMPTS, Counter "watchbell_delivery_attempts_total" ["outcome"]
-        "Attempts made, by outcome";
-    DELIVERY_ATTEMPT_SECONDS, Histogram "watchbell_delivery_attempt_duration_seconds" []
-        "How long attempts took, from resolving the name to the answer's end";
-    DELIVERY_LAG_SECONDS, Histogram "watchbell_delivery_lag_seconds" []
-        "From the match, or from when it was due, to the start of the attempt";
-    DELIVERIES_IN_FLIGHT, Gauge "watchbell_deliveries_in_flight" []
-        "Sends in flight in this process";
     DELIVERIES, Gauge "watchbell_deliveries" ["state"]
         "Deliveries under way, of all organisations: pending, scheduled or held; one process says so";
     DELIVERIES_UNBALANCED, Gauge "watchbell_deliveries_unbalanced" []
         "Rules whose deliveries of an hour do not add up; each is also an error in the log";
     DELIVERY_OLDEST_DUE_SECONDS, Gauge "watchbell_delivery_oldest_due_seconds" []
         "For how long the longest overdue delivery has been due, of those whose endpoint may be sent to";
-    DELIVERY_MESSAGES_HELD, Gauge "watchbell_delivery_messages_held" []
-        "Messages of the queue that this process has in hand";
-    DELIVERY_MESSAGES_PARKED, Gauge "watchbell_delivery_messages_parked" []
-        "Messages of the queue that stand in the lanes of endpoints that cannot take them now";
-    DELIVERY_HOST_WAITS, Counter "watchbell_delivery_host_waits_total" []
-        "How often what was next had to wait, because there were as many sends to its host as there may be";
-    ENDPOINT_CHALLENGES, Counter "watchbell_endpoint_challenges_total" ["outcome"]
-        "Challenges sent to endpoints: verified or refused";
     EXPORTS, Counter "watchbell_exports_total" ["outcome"]
         "Exports that were sent: whole or cut off";
     EVENTS_EXPORTED, Counter "watchbell_events_exported_total" []
@@ -66,8 +40,6 @@ limits::metrics! {
         "Logins tried: succeeded or failed";
     MAILS, Counter "watchbell_mails_total" ["outcome"]
         "Mails: sent, failed for good, or dropped because too many wait";
-    RECORDS_UNREADABLE, Counter "watchbell_records_unreadable_total" ["log"]
-        "Records nobody could read; each is also an error in the log";
     JOURNAL_GAPS, Counter "watchbell_journal_gap_total" ["log"]
         "How often a log no longer had what was to be applied next; each is also an error in the log";
     JOURNAL_EVENTS_BYTES, Gauge "watchbell_journal_events_bytes" []
@@ -108,7 +80,14 @@ pub fn start() -> anyhow::Result<PrometheusHandle> {
 }
 
 fn all() -> impl Iterator<Item = &'static Metric> {
-    ALL.iter().chain(limits::metrics::ALL)
+    let crates = [
+        ALL,
+        deliver::metrics::ALL,
+        journal::metrics::ALL,
+        limits::metrics::ALL,
+        matching::metrics::ALL,
+    ];
+    crates.into_iter().flatten()
 }
 
 /// `docs/reference/metrics.md`.

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 
+use journal::{Journal, dead::Place, record::DeadLetter};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use testkit::{Receiver, eventually, shared};
@@ -155,6 +156,62 @@ async fn an_attempt_the_database_refuses_holds_up_no_other() {
     );
     assert!(output.status.success(), "{output:?}");
     assert_eq!(customer.all_deliveries().await.len(), 2);
+}
+
+/// Puts a letter back, as if whoever applied it had died before it was removed.
+async fn put_back(journal: &Journal, letter: &DeadLetter, number: usize) {
+    let log = journal.log_named(&letter.log).expect("a log");
+    let place = Place {
+        log,
+        created: journal.log_state(log).await.expect("a state").created,
+        sequence: letter.sequence,
+        number,
+    };
+    let put = journal.put_dead_letter(&place, letter.at, &letter.reason, &letter.payload);
+    put.await.expect("put");
+}
+
+#[tokio::test]
+async fn an_alert_that_is_redriven_twice_is_counted_once() {
+    let running = Running::start(Deployment::new());
+    let (customer, deployment) = (&running.customer, &running.deployment);
+    let receiver = Receiver::start().expect("a receiver");
+    let rule = customer.rule(json!({}), &receiver.url()).await;
+    let refused =
+        "ALTER TABLE deliveries ADD CONSTRAINT no_poison CHECK (event_type <> 'poison') NOT VALID";
+    deployment.sql(refused);
+    let mut poison = event("agent");
+    poison["event_type"] = json!("poison");
+    customer.ingest(&poison).await;
+    let journal = deployment.journal().await;
+    let letters = eventually(DEADLINE, "it is put aside", async || {
+        let letters = journal.dead_letters(0, 10).await.expect("letters");
+        (letters.len() == 1).then_some(letters)
+    })
+    .await;
+    deployment.sql("ALTER TABLE deliveries DROP CONSTRAINT no_poison");
+
+    let balance = format!("/v1/alert-rules/{rule}/balance");
+    for _ in 0..2 {
+        let output = run(
+            &["dead-letters", "redrive", "--all"],
+            deployment.variables(),
+        );
+        assert!(
+            stdout(&output).ends_with("1 applied, 0 still fail.\n"),
+            "{output:?}"
+        );
+        let balance = customer.get_json(&balance).await;
+        assert_eq!(
+            (&balance["matched"], &balance["balanced"]),
+            (&json!(1), &json!(true)),
+            "{balance}"
+        );
+        let shown = customer.get_json(&format!("/v1/alert-rules/{rule}")).await;
+        assert_eq!(shown["stats"]["matched_24h"], 1, "{shown}");
+        // Behind the word of how far the matcher is, which is the first record of its message.
+        put_back(&journal, &letters[0].letter, 1).await;
+    }
 }
 
 pub(crate) fn namespace(deployment: &Deployment) -> &str {

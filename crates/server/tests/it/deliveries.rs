@@ -1,7 +1,9 @@
 //! The delivery log: found by filters, explained, sent again, canceled.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use testkit::{Receiver, eventually};
+use testkit::{Answer, Receiver, eventually};
 
 use crate::deployment::{Customer, DEADLINE, Deployment, Running, answered, event, ok};
 use crate::errors::problem;
@@ -180,6 +182,35 @@ async fn a_delivery_is_sent_again_to_where_its_rule_sends_now_as_the_same_delive
     })
     .await;
     assert_eq!(new.count(), 2);
+}
+
+#[tokio::test]
+async fn a_resend_that_was_refused_begins_when_it_is_taken_and_not_when_it_was_refused() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let receiver = Receiver::start().expect("a receiver");
+    receiver.answer_always(Answer::status(200).after(Duration::from_secs(3)));
+    let rule = customer.rule(json!({}), &receiver.url()).await;
+    let sent = delivered(customer, &rule, "agent-1", "pending").await;
+    let resend = format!("/v1/deliveries/{}/resend", id(&sent));
+    let named = || customer.named(&resend, "once", &json!({})).send();
+    problem(named().await.expect("an answer"), 409).await;
+    customer.delivery_in_state(id(&sent), "delivered").await;
+    for _ in 0..3 {
+        ok(named().await.expect("an answer")).await;
+    }
+    let log = eventually(DEADLINE, "it was sent again", async || {
+        let shown = customer.delivery_in_state(id(&sent), "delivered").await;
+        (shown["attempts"] == 2).then(|| shown["attempt_log"].clone())
+    })
+    .await;
+    let time = |number: usize, field: &str| log[number][field].as_str().map(str::to_owned);
+    assert!(
+        time(1, "due_at") >= time(0, "finished_at"),
+        "the round began when it was taken: {log:#}"
+    );
+    running.deployment.queue_is_empty().await;
+    assert_eq!(receiver.count(), 2, "asked for three times, sent once");
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ pub(crate) const ROOT_SECRET: &str = "whsec_YSByb290IGZvciB0ZXN0cywga25vd24gdG8g
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The settings of the limits of spec section 8, and of our own.
-pub(crate) const LIMITS: [&str; 21] = [
+pub(crate) const LIMITS: [&str; 26] = [
     "LIMITS__INGEST",
     "LIMITS__LIST",
     "LIMITS__EXPORT",
@@ -37,6 +37,11 @@ pub(crate) const LIMITS: [&str; 21] = [
     "LIMITS__RULE_TRIES",
     "LIMITS__POLICY_WRITES",
     "LIMITS__POLICY_TRIES",
+    "LIMITS__STREAMS",
+    "LIMITS__STATS",
+    "LIMITS__EVALUATIONS",
+    "LIMITS__HOOK_DECISIONS",
+    "LIMITS__HOOK_EVENTS",
     "LIMITS__READS",
     "LIMITS__WRITES",
     "LIMITS__PUBLIC",
@@ -155,6 +160,42 @@ impl Deployment {
             events_bytes_max: None,
         };
         Journal::connect(&options).await.expect("NATS runs")
+    }
+
+    /// How many messages the queue of deliveries took so far, and how many of them are left; as NATS tells whoever
+    /// monitors it.
+    pub(crate) async fn queue(&self, nats_monitor_url: &str) -> (u64, u64) {
+        let (_, namespace) = self
+            .variables()
+            .find(|(name, _)| *name == "WATCHBELL__JOURNAL__NAMESPACE")
+            .expect("a namespace");
+        let url = format!("{nats_monitor_url}/jsz?accounts=true&streams=true");
+        let told = ok(http().get(url).send().await.expect("an answer")).await;
+        let accounts = told["account_details"].as_array().expect("accounts");
+        let streams = accounts
+            .iter()
+            .filter_map(|it| it["stream_detail"].as_array());
+        let prefix = format!("{namespace}_DELIVERIES_");
+        let queues = streams.flatten().filter(|stream| {
+            stream["name"]
+                .as_str()
+                .is_some_and(|it| it.starts_with(&prefix))
+        });
+        queues.fold((0, 0), |(taken, left), queue| {
+            let number = |what: &str| queue["state"][what].as_u64().expect("a number");
+            (taken + number("last_seq"), left + number("messages"))
+        })
+    }
+
+    /// Waits until nothing is left in the queue: whatever was in it was sent or thrown away.
+    pub(crate) async fn queue_is_empty(&self) {
+        eventually(DEADLINE, "the queue is empty", async || {
+            match self.queue(&shared().nats_monitor_url).await {
+                (_, 0) => Ok(()),
+                (_, left) => Err(format!("{left} messages are left")),
+            }
+        })
+        .await;
     }
 
     /// Any command of the binary, with this deployment's settings.

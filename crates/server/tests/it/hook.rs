@@ -277,7 +277,7 @@ async fn a_call_is_answered_before_the_request_is_given_up() {
 
 #[tokio::test]
 async fn a_refusal_is_a_no_unless_the_address_says_otherwise_because_claude_code_would_go_on() {
-    let deployment = Deployment::new().with("LIMITS__DECISIONS", "2/1h");
+    let deployment = Deployment::new().with("LIMITS__HOOK_DECISIONS", "2/1h");
     let running = Running::start(deployment);
     let customer = &running.customer;
     let hook = before("Bash", json!({"command": "ls"}));

@@ -153,3 +153,32 @@ async fn what_a_person_had_to_approve_is_found_unless_they_did() {
     assert_eq!(found["decision_id"], pending);
     assert_eq!(found["metadata"]["decided"], "escalated");
 }
+
+#[tokio::test]
+async fn every_event_that_names_a_decision_is_told_of_while_others_of_it_wait() {
+    let running = Running::start(Deployment::new());
+    let (customer, deployment) = (&running.customer, &running.deployment);
+    customer.put_in_force(PAYMENTS).await;
+    let pending = decided_of(customer, "hasty", "1", 2000).await;
+    let mut done_by = Vec::new();
+    for _ in 0..3 {
+        done_by.push(customer.ingest(&done("hasty", &pending, "success")).await);
+    }
+    // A list waits until they are indexed, and so found.
+    customer.get_json("/v1/audit/events?limit=1").await;
+    deployment.sql("UPDATE integrity_findings SET due_at = due_at - interval '1 minute'");
+    let mut told = eventually(DEADLINE, "all of them are told of", async || {
+        let found = findings(customer).await;
+        let event = |found: &Value| found["metadata"]["event_id"].as_str().map(str::to_owned);
+        let told: Vec<String> = found.iter().filter_map(event).collect();
+        if told.len() == done_by.len() {
+            Ok(told)
+        } else {
+            Err(told)
+        }
+    })
+    .await;
+    told.sort_unstable();
+    done_by.sort_unstable();
+    assert_eq!(told, done_by);
+}

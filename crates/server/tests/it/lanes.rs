@@ -202,3 +202,77 @@ async fn deliveries_of_a_deleted_rule_are_canceled() {
     assert_eq!(canceled["reason"], "rule_deleted", "{canceled}");
     assert!(receiver.count() <= 3, "{}", receiver.count());
 }
+
+/// A rule whose receiver asks for a pause of a day; says which deliveries stand in its lane.
+async fn hold_for_a_day(customer: &Customer, receiver: &Receiver) -> (String, Vec<String>) {
+    const EVENTS: usize = 50;
+    let busy = Answer::status(429).header("retry-after", "86400");
+    receiver.answer_always(busy);
+    let rule = rule_for(customer, "agent-1", &receiver.url()).await;
+    ingest_many(customer, "agent-1", EVENTS).await;
+    let held = eventually(DEADLINE, "all are held or wait", async || {
+        let deliveries = customer.all_deliveries().await;
+        let is_over = deliveries.iter().all(|one| one["state"] != "pending");
+        let held = deliveries.iter().filter(|one| one["state"] == "held");
+        let held = held.map(|one| one["id"].as_str().expect("an id").to_owned());
+        let held: Vec<String> = held.collect();
+        (is_over && deliveries.len() == EVENTS).then_some(held)
+    })
+    .await;
+    assert!(held.len() > EVENTS / 2, "{} are held", held.len());
+    (rule, held)
+}
+
+#[tokio::test]
+async fn what_stands_in_a_lane_goes_where_the_rule_goes_now() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let (busy, right) = (
+        Receiver::start().expect("a receiver"),
+        Receiver::start().expect("a receiver"),
+    );
+    let (rule, held) = hold_for_a_day(customer, &busy).await;
+    let mended = json!({"url": right.url()});
+    customer
+        .patch(&format!("/v1/alert-rules/{rule}"), &mended)
+        .await;
+    eventually(DEADLINE, "what was held arrives there", async || {
+        let received = right.received();
+        let ids: HashSet<_> = received
+            .iter()
+            .filter_map(|one| one.delivery_id())
+            .collect();
+        held.iter()
+            .all(|id| ids.contains(id.as_str()))
+            .then_some(())
+    })
+    .await;
+    assert_eq!(right.count(), different(&right), "each of them once");
+}
+
+#[tokio::test]
+async fn what_stands_in_a_lane_of_another_rule_too_stays_when_one_goes_elsewhere() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let busy = Receiver::start().expect("a receiver");
+    let (rule, held) = hold_for_a_day(customer, &busy).await;
+    let other = rule_for(customer, "agent-2", &busy.url()).await;
+    ingest_many(customer, "agent-2", 10).await;
+    eventually(DEADLINE, "those of the other are held", async || {
+        let deliveries = customer.all_deliveries().await;
+        let of_other = deliveries.iter().filter(|one| one["rule_id"] == *other);
+        let held = of_other.filter(|one| one["state"] == "held");
+        (held.count() == 10).then_some(())
+    })
+    .await;
+    let asked = busy.count();
+    customer.delete(&format!("/v1/alert-rules/{rule}")).await;
+    for id in held {
+        let canceled = customer.delivery_in_state(&id, "canceled").await;
+        assert_eq!(canceled["reason"], "rule_deleted", "{canceled}");
+    }
+    let deliveries = customer.all_deliveries().await;
+    let of_other = deliveries.iter().filter(|one| one["rule_id"] == *other);
+    assert_eq!(of_other.filter(|one| one["state"] == "held").count(), 10);
+    assert_eq!(busy.count(), asked, "it has its pause");
+}

@@ -300,7 +300,8 @@ pub(crate) fn arrived(receiver: &Receiver) -> Arrived {
     arrived
 }
 
-/// How many deliveries came more than once, and how many times too many.
+/// How many deliveries came more than once, and how many times too many. Where it is known who died,
+/// [`crate::in_hand::Excuses`] says whether they may.
 pub(crate) fn duplicates(arrived: &Arrived) -> usize {
     arrived.values().map(|arrivals| arrivals.len() - 1).sum()
 }

@@ -1,7 +1,7 @@
 //! A log that is not as it was left, or that this version cannot read on, is noticed and not waited for.
 
-use serde_json::Value;
-use testkit::eventually;
+use serde_json::{Value, json};
+use testkit::{Receiver, eventually};
 
 use crate::dead_letters::{namespace, publish};
 use crate::deployment::{Customer, DEADLINE, Deployment, event};
@@ -45,6 +45,53 @@ async fn a_log_that_ends_before_what_was_applied_is_applied_from_its_beginning()
     wait_until_fresh(&customer, "/v1/audit/events").await;
     assert_eq!(agents(&customer).await, ["third", "second", "first"]);
     index.wait_for_line(DEADLINE, |line| line.contains("the journal lost its end"));
+}
+
+#[tokio::test]
+async fn a_log_of_outcomes_that_is_applied_again_counts_nothing_twice() {
+    let deployment = one_log();
+    let mut server = deployment.serve("api,match,deliver");
+    let mut index = deployment.serve("index");
+    let customer = deployment.customer(&mut server);
+    let receiver = Receiver::start().expect("a receiver");
+    let url = receiver.url();
+    let every = customer.rule(json!({"result": ["denied"]}), &url).await;
+    // Two of three matches have no delivery of their own.
+    let third = json!({"name": "Every third", "match": {"result": ["denied"]}, "url": url,
+        "threshold": {"count": 3, "window_s": 600}});
+    let third = customer.make_rule(&third).await;
+    let matched = async |rule: &str, matches: u64, alerts: u64| {
+        eventually(DEADLINE, "all are counted", async || {
+            let stats =
+                customer.get_json(&format!("/v1/alert-rules/{rule}")).await["stats"].clone();
+            let balance = customer
+                .get_json(&format!("/v1/alert-rules/{rule}/balance"))
+                .await;
+            let is_right = stats["matched_24h"] == matches && balance["matched"] == alerts;
+            let is_right = is_right && balance["balanced"] == true && balance["fresh"] == true;
+            if is_right {
+                Ok(())
+            } else {
+                Err((stats, balance))
+            }
+        })
+        .await;
+    };
+    for number in 0..5 {
+        customer.ingest(&event(&format!("agent-{number}"))).await;
+    }
+    receiver.wait_for(5 + 1, DEADLINE).await;
+    matched(&every, 5, 5).await;
+    matched(&third, 5, 1).await;
+
+    // As if the journal had been put back to an earlier state.
+    index.kill();
+    deployment.sql("UPDATE journal_watermark SET applied_sequence = applied_sequence + 1000");
+    let _index = deployment.serve("index");
+    customer.ingest(&event("agent-5")).await;
+    receiver.wait_for(6 + 2, DEADLINE).await;
+    matched(&every, 6, 6).await;
+    matched(&third, 6, 2).await;
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! Recovering a rule's deliveries of the past: counted, sent again, canceled, whoever dies meanwhile.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use testkit::{Receiver, eventually};
+use testkit::{Answer, Receiver, eventually};
 
 use crate::deployment::{Customer, DEADLINE, Deployment, Running, answered, event, ok};
 use crate::errors::problem;
@@ -194,10 +195,96 @@ async fn kill_9_of_the_worker_in_the_middle_of_a_recovery_leaves_nothing_behind(
     let sent = delivery_ids(&receiver);
     assert_eq!(sent.len(), DELIVERIES, "each was sent again");
     let again = receiver.received_where(|one| one.header("x-service-trigger") == Some("recover"));
-    println!(
-        "killed after {killed_at:?} of {DELIVERIES}; {} came too often",
-        again.len() - sent.len()
+    assert_eq!(
+        again.len(),
+        DELIVERIES,
+        "killed after {killed_at:?}, and none came too often: no deliverer died"
     );
+}
+
+/// As whoever dies between queueing a page and noting that it is done leaves it.
+#[tokio::test]
+async fn a_page_that_was_queued_and_is_done_again_sends_nothing_twice() {
+    const DELIVERIES: usize = 40;
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let receiver = Receiver::start().expect("a receiver");
+    receiver.answer_with(413);
+    let rule = customer.rule(json!({}), &receiver.url()).await;
+    ingest(customer, DELIVERIES).await;
+    balance_with(customer, &rule, "failed", DELIVERIES).await;
+    // Some are on record as delivered when the page is done again, and some are under way.
+    receiver.answer_by(
+        |received| match received.json()["event"]["agent_id"].as_str() {
+            Some("agent-3" | "agent-7" | "agent-36") => Answer::status(200),
+            _ => Answer::status(200).after(Duration::from_secs(3)),
+        },
+    );
+
+    let recover = format!("/v1/alert-rules/{rule}/recover");
+    let made = ok(customer.post(&recover, &json!({"since": EVER})).await).await;
+    let id = made["id"].as_str().expect("an id");
+    recovery_in_state(customer, id, "done").await;
+    eventually(DEADLINE, "some are delivered", async || {
+        let path = format!("/v1/alert-rules/{rule}/balance");
+        let delivered = customer.get_json(&path).await["delivered"].as_u64();
+        delivered > Some(0)
+    })
+    .await;
+    running.deployment.sql(
+        "UPDATE recoveries SET state = 'running', done = 0, after = '00000000-0000-0000-0000-000000000000',
+                page = ARRAY (SELECT id FROM deliveries ORDER BY id),
+                page_at = (SELECT max(round_at) FROM deliveries),
+                lease = NULL, leased_until = now(), finished_at = NULL",
+    );
+    let done = recovery_in_state(customer, id, "done").await;
+    let under_way = customer
+        .get_json(&format!("/v1/alert-rules/{rule}/balance"))
+        .await;
+    assert!(
+        under_way["pending"].as_u64() > Some(0),
+        "it was in the middle: {under_way}"
+    );
+    balance_with(customer, &rule, "delivered", DELIVERIES).await;
+    running.deployment.queue_is_empty().await;
+    let again = receiver.received_where(|one| one.header("x-service-trigger") == Some("recover"));
+    assert_eq!(again.len(), DELIVERIES);
+    assert_eq!(delivery_ids(&receiver).len(), DELIVERIES);
+    assert_eq!(
+        (&done["done"], &done["skipped"]),
+        (&json!(DELIVERIES), &json!(0))
+    );
+}
+
+#[tokio::test]
+async fn a_request_that_was_refused_is_mended_under_its_name() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let rule = customer.rule(json!({}), "https://example.com/hook").await;
+    let recover = format!("/v1/alert-rules/{rule}/recover");
+    let named = async |body: Value| {
+        let request = customer.named(&recover, "mended", &body);
+        request.send().await.expect("an answer")
+    };
+    problem(named(json!({"since": "yesterday"})).await, 422).await;
+    // Five that nobody gets to.
+    running.deployment.sql(
+        "INSERT INTO recoveries (org_id, id, rule_id, asked_by, since, until, states, state, done, skipped, after,
+                                 page, tries, created_at, leased_until)
+         SELECT org_id, gen_random_uuid(), id, 'a test', now(), now(), '{failed}', 'running', 0, 0,
+                '00000000-0000-0000-0000-000000000000', '{}', 0, now(), now() + interval '1 day'
+         FROM alert_rules, generate_series(1, 5)",
+    );
+    let full = problem(named(json!({"since": "2021-01-01T00:00:00Z"})).await, 409).await;
+    assert_eq!(full["code"], "LIMIT_REACHED");
+    running
+        .deployment
+        .sql("UPDATE recoveries SET state = 'canceled', finished_at = now()");
+    let made = ok(named(json!({"since": EVER})).await).await;
+    let again = ok(named(json!({"since": EVER})).await).await;
+    assert_eq!(made["id"], again["id"]);
+    let other = problem(named(json!({"since": "2022-01-01T00:00:00Z"})).await, 422).await;
+    assert_eq!(other["code"], "IDEMPOTENCY_MISMATCH");
 }
 
 #[tokio::test]

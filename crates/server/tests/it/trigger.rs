@@ -1,10 +1,12 @@
 //! A rule's endpoint is tried out by a real delivery that says it is a test.
 
+use std::time::Duration;
+
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use testkit::Receiver;
+use testkit::{Answer, Receiver};
 
-use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, ok};
+use crate::deployment::{Customer, DEADLINE, Deployment, Running, answered, event, ok};
 use crate::errors::problem;
 
 /// Triggers a rule; what was answered.
@@ -78,6 +80,31 @@ async fn a_trigger_that_is_sent_again_with_its_key_sends_no_second_delivery() {
     customer.delivery_in_state(&last, "delivered").await;
     assert_eq!(customer.all_deliveries().await.len(), 2);
     assert_eq!(receiver.wait_for(2, DEADLINE).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_trigger_that_is_sent_again_while_its_delivery_is_under_way_makes_one_send() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let receiver = Receiver::start().expect("a receiver");
+    receiver.answer_always(Answer::status(200).after(Duration::from_millis(1_500)));
+    let rule = customer.rule(json!({}), &receiver.url()).await;
+    let path = format!("/v1/alert-rules/{rule}/trigger");
+    for (name, body) in [
+        ("sample", json!({})),
+        ("given", json!({"event": event("a")})),
+    ] {
+        let mut ids = Vec::new();
+        for _ in 0..3 {
+            let (answer, _) = answered(customer.named(&path, name, &body)).await;
+            ids.push(id(&answer));
+        }
+        assert_eq!(ids, vec![ids[0].clone(); 3], "one delivery");
+        customer.delivery_in_state(&ids[0], "delivered").await;
+    }
+    running.deployment.queue_is_empty().await;
+    assert_eq!(receiver.count(), 2, "each was sent once");
+    assert_eq!(customer.all_deliveries().await.len(), 2);
 }
 
 #[tokio::test]

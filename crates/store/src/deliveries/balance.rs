@@ -1,7 +1,8 @@
 //! Conservation: what the matcher decided on, held against the deliveries that are there.
 //!
 //! Every decision is counted when it is recorded, apart from the row that it makes: a row that is lost, or
-//! written twice, shows. Both are by the hour of the delivery's id, so both sides cover the same matches.
+//! written twice, shows. One that is recorded again while its row is there is not counted again. Both are by the hour
+//! of the delivery's id, so both sides cover the same matches.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -211,7 +212,7 @@ impl From<CountsRow> for Counts {
     }
 }
 
-/// Counts decisions.
+/// Counts decisions, all of which are new.
 pub(super) async fn add(connection: &mut PgConnection, decided: &[Decided]) -> Result<(), Error> {
     if decided.is_empty() {
         return Ok(());

@@ -8,7 +8,7 @@ use sqlx::Connection;
 use super::{
     Attempt, Delivery, Standing,
     balance::{self, Decided},
-    stand, write,
+    news, stand, write,
 };
 use crate::{
     Error, Store,
@@ -86,9 +86,10 @@ impl DeliveryLog {
         self.run(Purpose::Apply(source, span), outcomes).await
     }
 
-    /// Writes outcomes as if the log had them now.
-    pub async fn write(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
-        self.run(Purpose::Write, outcomes).await.map(|_| ())
+    /// Writes the outcomes of a dead letter as if the log had them now.
+    pub async fn redrive(&mut self, place: &str, outcomes: &Outcomes) -> Result<(), Error> {
+        let purpose = Purpose::Redrive(place);
+        self.run(purpose, outcomes).await.map(|_| ())
     }
 
     /// Whether these outcomes would be written. None is.
@@ -120,8 +121,8 @@ impl DeliveryLog {
         outcomes: &Outcomes,
     ) -> Result<Applied, Error> {
         let mut transaction = self.writer.connection.begin().await?;
-        if let Applied::MovedTo(position) = purpose.claim(&mut transaction).await? {
-            return Ok(Applied::MovedTo(position));
+        if let Some(applied) = purpose.claim(&mut transaction).await? {
+            return Ok(applied);
         }
         let deleted = tombstones::among(&mut transaction, outcomes.orgs()).await?;
         let left: Outcomes;
@@ -150,11 +151,12 @@ impl DeliveryLog {
             &self.attempt_days,
         )
         .await?;
-        write::deliveries(&mut transaction, &outcomes.matched).await?;
+        let known = write::deliveries(&mut transaction, &outcomes.matched).await?;
         write::attempts(&mut transaction, &outcomes.attempts).await?;
         stand::update(&mut transaction, &outcomes.standings).await?;
-        rule_counts::add(&mut transaction, &outcomes.matches).await?;
-        balance::add(&mut transaction, &outcomes.decided).await?;
+        let matches = news::matches(&mut transaction, purpose, outcomes, &known).await?;
+        rule_counts::add(&mut transaction, &matches).await?;
+        balance::add(&mut transaction, &news::decided(outcomes, &known)).await?;
         endpoints::note(&mut transaction, &outcomes.notices).await?;
         purpose.end(transaction).await?;
         // A rehearsal leaves no day behind either.

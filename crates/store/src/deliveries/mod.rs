@@ -1,12 +1,13 @@
 //! Deliveries and their attempts: written by the recorder, read by people.
 //!
-//! [`log`] applies what the journal says, by the statements of [`write`] and [`stand`]; [`read`] and [`list`] show
+//! [`log`] applies what the journal says, by the statements of [`write`] and [`stand`], and counts what is [`news`]; [`read`] and [`list`] show
 //! it, and [`over_time`] counts it. [`balance`] holds the rows against what was decided, [`recover`] finds what is to be sent again, and
 //! [`overdue`] what should have been.
 
 pub mod balance;
 pub mod list;
 mod log;
+mod news;
 pub mod over_time;
 pub mod overdue;
 mod read;

@@ -2,8 +2,8 @@
 //!
 //! A delivery that somebody asks for again begins a round. An attempt of an earlier round may still be put on
 //! record (its worker died before it could, and another sent it again); it is shown, but does not say where the
-//! delivery stands. Within a round what was delivered stays delivered: a send repeated after a crash may fail,
-//! but the receiver has the first.
+//! delivery stands. Nor does a worker that had the earlier round in hand and held or ended it meanwhile. Within a
+//! round what was delivered stays delivered: a send repeated after a crash may fail, but the receiver has the first.
 
 use std::collections::HashMap;
 
@@ -32,8 +32,8 @@ pub enum Word {
     Attempt { number: u32, due_at: Timestamp },
     /// Somebody asked for the delivery again: it is due from then on.
     Again { at: Timestamp },
-    /// Anything else.
-    Change,
+    /// Anything else that is said of the round that began then, or of the last before that.
+    Change { round_at: Timestamp },
 }
 
 /// Writes standings in their order. Of one delivery there is rarely more than one in a span, so nearly always
@@ -76,7 +76,7 @@ async fn begin_rounds(
     };
     let at = |standing: &&Standing| match standing.by {
         Word::Again { at } => Some(to_database(at)),
-        Word::Attempt { .. } | Word::Change => None,
+        Word::Attempt { .. } | Word::Change { .. } => None,
     };
     sqlx::query(
         "UPDATE deliveries AS delivery
@@ -100,10 +100,12 @@ async fn begin_rounds(
     Ok(())
 }
 
-/// An attempt is of the present round if its number is one of the round's or it was due in it: the number may
-/// be too low if the round was begun while an attempt was under way, and the time too early if clocks differ.
-/// One made again after a crash, when a later one has been made already, has the last word only if it was
-/// delivered by it.
+/// An attempt is of the present round if it was due in it: no round has one that was due before it began
+/// (`domain::delivery::schedule`). Its number does not tell: the round may have been begun while an attempt of the one before
+/// was under way, which then has a number of this round's. But if that one was delivered, the receiver has it.
+/// Anything else says which round it is of. An attempt made again after a crash, when a later one has been made
+/// already, has the last word only if it was delivered by it. If it is the last one, what it says to be scheduled was queued by
+/// the one that it repeats, and may have been held or ended since.
 async fn go_on(
     transaction: &mut Transaction<'_, Postgres>,
     standings: &[&Standing],
@@ -111,22 +113,25 @@ async fn go_on(
     let Some((first, last)) = bounds(standings) else {
         return Ok(());
     };
-    let attempt = |standing: &&Standing| match standing.by {
-        Word::Attempt { number, due_at } => (Some(to_int(number)), Some(to_database(due_at))),
-        Word::Again { .. } | Word::Change => (None, None),
+    let word = |standing: &&Standing| match standing.by {
+        Word::Attempt { number, due_at } => (Some(to_int(number)), to_database(due_at)),
+        Word::Again { at: round_at } | Word::Change { round_at } => (None, to_database(round_at)),
     };
-    let (numbers, due): (Vec<_>, Vec<_>) = standings.iter().map(attempt).unzip();
+    let (numbers, times): (Vec<_>, Vec<_>) = standings.iter().map(word).unzip();
     sqlx::query(
         "UPDATE deliveries AS delivery
          SET state = word.state, reason = word.reason, next_at = word.next_at,
              attempts = GREATEST(delivery.attempts, word.number)
          FROM UNNEST($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::int[],
                      $7::timestamptz[])
-              AS word (org_id, id, state, reason, next_at, number, due_at)
+              AS word (org_id, id, state, reason, next_at, number, at)
          WHERE delivery.org_id = word.org_id AND delivery.id = word.id AND delivery.id BETWEEN $8 AND $9
            AND delivery.state <> 'delivered'
-           AND (word.number IS NULL OR word.number >= delivery.round_from OR word.due_at >= delivery.round_at)
-           AND (word.number IS NULL OR word.number >= delivery.attempts OR word.state = 'delivered')",
+           AND (word.at >= coalesce(delivery.round_at, '-infinity')
+                OR (word.number >= delivery.round_from AND word.state = 'delivered'))
+           AND (word.number IS NULL OR word.number > delivery.attempts OR word.state = 'delivered'
+                OR (word.number = delivery.attempts
+                    AND (word.state <> 'scheduled' OR delivery.state IN ('pending', 'scheduled'))))",
     )
     .bind(column(standings, |standing| standing.org.uuid()))
     .bind(column(standings, |standing| standing.delivery.uuid()))
@@ -134,7 +139,7 @@ async fn go_on(
     .bind(column(standings, |standing| standing.reason.as_deref()))
     .bind(column(standings, |standing| standing.next_at.map(to_database)))
     .bind(numbers)
-    .bind(due)
+    .bind(times)
     .bind(first)
     .bind(last)
     .execute(&mut **transaction)

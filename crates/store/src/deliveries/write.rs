@@ -1,23 +1,62 @@
 //! Inserts deliveries and attempts, many in one statement.
 
-use domain::Timestamp;
+use std::collections::HashSet;
+
+use domain::{DeliveryId, Timestamp};
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use super::{Attempt, Delivery, to_int};
 use crate::{Error, times::to_database};
 
-/// Matched again (the matcher crashed before it settled) is not matched anew.
+/// Writes those that are not there yet; returns those that are. One that is neither is lost, and is not among them.
 pub(super) async fn deliveries(
     transaction: &mut Transaction<'_, Postgres>,
     deliveries: &[Delivery],
-) -> Result<(), Error> {
+) -> Result<HashSet<DeliveryId>, Error> {
     if deliveries.is_empty() {
-        return Ok(());
+        return Ok(HashSet::new());
     }
+    let made: HashSet<Uuid> = insert(transaction, deliveries).await?.into_iter().collect();
+    let not_made = |delivery: &&Delivery| !made.contains(&delivery.id.uuid());
+    let rest: Vec<&Delivery> = deliveries.iter().filter(not_made).collect();
+    there(transaction, &rest).await
+}
+
+/// Those of these that are there.
+async fn there(
+    transaction: &mut Transaction<'_, Postgres>,
+    deliveries: &[&Delivery],
+) -> Result<HashSet<DeliveryId>, Error> {
+    let ids = || deliveries.iter().map(|delivery| delivery.id.uuid());
+    // The lowest and the highest let PostgreSQL leave out all other days.
+    let Some((first, last)) = ids().min().zip(ids().max()) else {
+        return Ok(HashSet::new());
+    };
+    let orgs = deliveries.iter().map(|delivery| delivery.org.uuid());
+    let found: Vec<Uuid> = sqlx::query_scalar(
+        "SELECT delivery.id FROM deliveries AS delivery
+         JOIN UNNEST($1::uuid[], $2::uuid[]) AS wanted (org_id, id)
+           ON delivery.org_id = wanted.org_id AND delivery.id = wanted.id
+         WHERE delivery.id BETWEEN $3 AND $4",
+    )
+    .bind(orgs.collect::<Vec<_>>())
+    .bind(ids().collect::<Vec<_>>())
+    .bind(first)
+    .bind(last)
+    .fetch_all(&mut **transaction)
+    .await?;
+    Ok(found.into_iter().map(DeliveryId::from_uuid).collect())
+}
+
+/// Matched again (the matcher crashed before it settled) is not matched anew. Returns those that it wrote.
+async fn insert(
+    transaction: &mut Transaction<'_, Postgres>,
+    deliveries: &[Delivery],
+) -> Result<Vec<Uuid>, Error> {
     let column = |value: fn(&Delivery) -> Uuid| deliveries.iter().map(value).collect::<Vec<_>>();
     let texts = |value: fn(&Delivery) -> &str| deliveries.iter().map(value).collect::<Vec<&str>>();
-    sqlx::query(
+    let made = sqlx::query_scalar(
         "INSERT INTO deliveries (org_id, id, event_id, rule_id, rule_name, event_type, url, state,
                                  attempts, matched_at, cause, suppressed)
          SELECT org_id, id, event_id, rule_id, rule_name, event_type, url, state, 0, matched_at, cause,
@@ -26,7 +65,7 @@ pub(super) async fn deliveries(
                      $8::text[], $9::timestamptz[], $10::text[], $11::int[])
               AS row (org_id, id, event_id, rule_id, rule_name, event_type, url, state, matched_at, cause,
                       suppressed)
-         ON CONFLICT DO NOTHING",
+         ON CONFLICT DO NOTHING RETURNING id",
     )
     .bind(column(|delivery| delivery.org.uuid()))
     .bind(column(|delivery| delivery.id.uuid()))
@@ -39,9 +78,9 @@ pub(super) async fn deliveries(
     .bind(deliveries.iter().map(|delivery| to_database(delivery.matched_at)).collect::<Vec<_>>())
     .bind(texts(|delivery| &delivery.cause))
     .bind(deliveries.iter().map(|delivery| to_int(delivery.suppressed)).collect::<Vec<_>>())
-    .execute(&mut **transaction)
+    .fetch_all(&mut **transaction)
     .await?;
-    Ok(())
+    Ok(made)
 }
 
 pub(super) async fn attempts(

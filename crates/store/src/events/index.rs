@@ -68,9 +68,9 @@ impl EventIndex {
         self.run(Purpose::Apply(source, span), rows).await
     }
 
-    /// Writes the events that are not there yet, and counts them.
-    pub async fn write(&mut self, rows: &[EventRow<'_>]) -> Result<(), Error> {
-        self.run(Purpose::Write, rows).await.map(|_| ())
+    /// Writes the events of a dead letter that are not there yet, and counts them.
+    pub async fn redrive(&mut self, place: &str, rows: &[EventRow<'_>]) -> Result<(), Error> {
+        self.run(Purpose::Redrive(place), rows).await.map(|_| ())
     }
 
     /// Whether these events would be written. None is.
@@ -81,7 +81,7 @@ impl EventIndex {
     async fn run(&mut self, purpose: Purpose<'_>, rows: &[EventRow<'_>]) -> Result<Applied, Error> {
         let way = match purpose {
             Purpose::Apply(..) => Way::Straight,
-            Purpose::Write | Purpose::Rehearse => Way::Checked,
+            Purpose::Redrive(_) | Purpose::Rehearse => Way::Checked,
         };
         match self.run_once(purpose, rows, way).await {
             Err(Error::Conflict) => self.run_once(purpose, rows, Way::Checked).await,
@@ -101,8 +101,8 @@ impl EventIndex {
         way: Way,
     ) -> Result<Applied, Error> {
         let mut transaction = self.writer.connection.begin().await?;
-        if let Applied::MovedTo(position) = purpose.claim(&mut transaction).await? {
-            return Ok(Applied::MovedTo(position));
+        if let Some(applied) = purpose.claim(&mut transaction).await? {
+            return Ok(applied);
         }
         let seen = save(&mut transaction, rows, way, &self.days).await?;
         purpose.end(transaction).await?;

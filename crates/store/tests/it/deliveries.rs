@@ -64,6 +64,12 @@ fn again(at: u64) -> Standing {
     said(1, "pending", Word::Again { at: after(at) })
 }
 
+/// Said of the round that began then, or of the last before that.
+fn of_round(round: u64, state: &str) -> Standing {
+    let round_at = after(round);
+    said(1, state, Word::Change { round_at })
+}
+
 /// Applies these words, all in one span or each in its own: where the first delivery stands then.
 async fn stands(store: &Store, log: &mut DeliveryLog, words: &[&[Standing]]) -> (String, u32) {
     let source = Source {
@@ -91,8 +97,8 @@ async fn stands(store: &Store, log: &mut DeliveryLog, words: &[&[Standing]]) -> 
 
 #[tokio::test]
 async fn where_a_delivery_stands_is_the_last_word_of_its_round() {
-    let change = |state| said(1, state, Word::Change);
-    let cases: [(&str, Vec<Standing>, (&str, u32)); 9] = [
+    let change = |state| of_round(0, state);
+    let cases: [(&str, Vec<Standing>, (&str, u32)); 15] = [
         (
             "delivered stays delivered",
             vec![attempted(1, 0, "delivered"), attempted(1, 0, "scheduled")],
@@ -163,6 +169,58 @@ async fn where_a_delivery_stands_is_the_last_word_of_its_round() {
             ("delivered", 2),
         ),
         (
+            "held by somebody who had an earlier round in hand it goes on",
+            vec![
+                attempted(1, 0, "failed"),
+                again(100),
+                of_round(0, "held"),
+                of_round(99, "failed"),
+            ],
+            ("pending", 1),
+        ),
+        (
+            "held in its round it is held",
+            vec![
+                attempted(1, 0, "failed"),
+                again(100),
+                of_round(100, "held"),
+                attempted(1, 0, "scheduled"),
+            ],
+            ("held", 1),
+        ),
+        (
+            "an attempt of an earlier round that was under way does not, though its number is one of the round's",
+            vec![
+                again(100),
+                of_round(100, "held"),
+                attempted(1, 0, "scheduled"),
+            ],
+            ("held", 0),
+        ),
+        (
+            "an attempt made again after a crash does not schedule what was held since",
+            vec![
+                attempted(1, 0, "scheduled"),
+                change("held"),
+                attempted(1, 0, "scheduled"),
+            ],
+            ("held", 1),
+        ),
+        (
+            "but it can end it",
+            vec![attempted(1, 0, "scheduled"), attempted(1, 0, "failed")],
+            ("failed", 1),
+        ),
+        (
+            "canceled up to a time it is, whatever round that is",
+            vec![
+                attempted(1, 0, "failed"),
+                again(100),
+                of_round(150, "canceled"),
+            ],
+            ("canceled", 1),
+        ),
+        (
             "canceled while it is sent, it is delivered if the receiver took it",
             vec![change("canceled"), attempted(1, 0, "delivered")],
             ("delivered", 1),
@@ -189,11 +247,75 @@ async fn where_a_delivery_stands_is_the_last_word_of_its_round() {
     }
 }
 
+/// All ways to tell these stories at once, each in its own order.
+fn interleaved(stories: &[Vec<Standing>]) -> Vec<Vec<Standing>> {
+    if stories.iter().all(Vec::is_empty) {
+        return vec![Vec::new()];
+    }
+    let mut orders = Vec::new();
+    for teller in 0..stories.len() {
+        let mut rest = stories.to_vec();
+        if rest[teller].is_empty() {
+            continue;
+        }
+        let first = rest[teller].remove(0);
+        let tails = interleaved(&rest).into_iter();
+        orders.extend(tails.map(|tail| [vec![first.clone()], tail].concat()));
+    }
+    orders
+}
+
+#[tokio::test]
+async fn in_whatever_order_rounds_are_put_on_record_the_last_one_says_where_a_delivery_stands() {
+    let first = vec![of_round(0, "held"), of_round(0, "failed")];
+    let second = vec![again(100), of_round(100, "held")];
+    let stories = [
+        (vec![again(200), of_round(200, "canceled")], "canceled"),
+        (vec![again(200)], "pending"),
+    ];
+    for (third, expected) in stories {
+        let orders = interleaved(&[first.clone(), second.clone(), third]);
+        let numbers = (0_u8..).zip(&orders);
+        // Each order happens to a delivery of its own.
+        let of = |number, word: &Standing| Standing {
+            delivery: id(number),
+            ..word.clone()
+        };
+        let told = |step: usize| {
+            numbers
+                .clone()
+                .map(move |(number, order)| of(number, &order[step]))
+        };
+        let steps: Vec<Vec<Standing>> = (0..orders[0].len())
+            .map(|step| told(step).collect())
+            .collect();
+        for spans in [steps.clone(), vec![steps.concat()]] {
+            let (store, _database) = store().await;
+            let mut log = store.delivery_log().await.expect("a log");
+            let matched = numbers
+                .clone()
+                .map(|(number, _)| delivery(number))
+                .collect();
+            let outcomes = Outcomes {
+                matched,
+                ..Outcomes::default()
+            };
+            log.redrive("1", &outcomes).await.expect("written");
+            let spans: Vec<&[Standing]> = spans.iter().map(Vec::as_slice).collect();
+            stands(&store, &mut log, &spans).await;
+            for (number, order) in numbers.clone() {
+                let found = store.delivery(org(), id(number)).await.expect("an answer");
+                assert_eq!(found.expect("it").state, expected, "{order:#?}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn few_among_many_are_found_by_the_index_that_was_made_for_them() {
     let (store, database) = store().await;
     let mut log = store.delivery_log().await.expect("a log");
-    stands(&store, &mut log, &[&[said(1, "failed", Word::Change)]]).await;
+    stands(&store, &mut log, &[&[of_round(0, "failed")]]).await;
     let many = "INSERT INTO deliveries (org_id, id, event_id, rule_id, rule_name, event_type, url, state, attempts, matched_at)
          SELECT org_id, (left(id::text, 14) || '7' || substr(md5(n::text), 1, 3) || '-8' || substr(md5(n::text), 4, 3) || '-'
                 || substr(md5(n::text), 8, 12))::uuid, event_id, gen_random_uuid(), rule_name, event_type, url, 'delivered', 1,

@@ -230,7 +230,7 @@ async fn what_postgresql_will_never_take_is_recognised_and_the_writer_goes_on() 
     assert_eq!(asked(&database, "SELECT count(*) FROM audit_events"), "0");
     let applied = index.apply(&source("1"), span(0), &good).await;
     assert_eq!(applied.expect("applied"), Applied::Done);
-    index.write(&good).await.expect("written again");
+    index.redrive("1", &good).await.expect("written again");
     assert_eq!(differences(&database), "");
 }
 
@@ -294,7 +294,7 @@ async fn a_day_that_holds_more_than_its_file_is_put_back_and_never_dropped() {
     let (store, database) = store().await;
     let mut index = store.event_index().await.expect("an index");
     let rows = [row(random_id(1, NOW)), row(random_id(2, NOW))];
-    index.write(&rows).await.expect("written");
+    index.redrive("1", &rows).await.expect("written");
     let held = || asked(&database, "SELECT count(*) FROM audit_events");
     let taken = store.day_dropper().await.expect("an answer");
     let mut dropper = taken.expect("nobody else drops");
@@ -336,7 +336,7 @@ async fn events_from_before_there_were_counts_are_counted_by_the_migration() {
             ))
         })
         .collect();
-    index.write(&rows).await.expect("written");
+    index.redrive("1", &rows).await.expect("written");
     let counted = || {
         let counts = "SELECT field, grain, bucket, value, events FROM event_counts
                       WHERE grain <> 'minute' ORDER BY 1, 2, 3, 4";

@@ -6,7 +6,7 @@ use domain::{DecisionId, EventId, OrgId, Timestamp, approval};
 use store::{
     Store,
     events::{EventIndex, EventRow},
-    integrity::{APPROVAL_GRACE, Finding, NotAllowed},
+    integrity::{APPROVAL_GRACE, Finding, NotAllowed, WAITING_PER_DECISION_MAX},
     watermark::{Source, Span},
 };
 use testkit::Database;
@@ -80,7 +80,7 @@ fn done(number: u8) -> EventId {
 /// All that are to be told of, whenever they were found.
 async fn found(store: &Store) -> Vec<Finding> {
     let later = Timestamp::from_unix_millis(4_000_000_000_000);
-    store.untold_findings(later, 100).await.expect("findings")
+    store.untold_findings(later, 1_000).await.expect("findings")
 }
 
 fn pass_the_grace(database: &Database) {
@@ -143,7 +143,7 @@ async fn nothing_is_found_of_what_was_allowed_or_not_done_or_is_somebody_elses()
 }
 
 #[tokio::test]
-async fn a_decision_has_one_finding_however_many_events_name_it_and_whoever_wrote_it_is_known_by_its_id()
+async fn every_event_that_names_a_decision_is_found_and_whoever_wrote_the_decision_is_known_by_its_id()
  {
     let (store, _database) = store().await;
     let mut log = Log::of(&store).await;
@@ -162,8 +162,41 @@ async fn a_decision_has_one_finding_however_many_events_name_it_and_whoever_wrot
         row(done(4), "tool_call", "success", &own_name),
     ])
     .await;
-    let events: Vec<_> = found(&store).await.iter().map(|it| it.event).collect();
-    assert_eq!(events, [done(1)]);
+    let mut events: Vec<_> = found(&store).await.iter().map(|it| it.event).collect();
+    events.sort_unstable();
+    assert_eq!(events, [done(1), done(2)]);
+    // While those wait.
+    log.apply(&[row(done(5), "tool_call", "success", &name)])
+        .await;
+    assert_eq!(found(&store).await.len(), 3);
+}
+
+#[tokio::test]
+async fn of_one_decision_only_so_many_wait_at_a_time_and_those_of_others_have_places_of_their_own()
+{
+    let (store, _database) = store().await;
+    let mut log = Log::of(&store).await;
+    let ((denied, name), (other, other_name)) = (decided(1), decided(2));
+    log.apply(&[
+        row(denied, "decision", "denied", &name),
+        row(other, "decision", "denied", &other_name),
+    ])
+    .await;
+    let most = usize::try_from(WAITING_PER_DECISION_MAX).expect("small");
+    let of = |numbers: std::ops::Range<u8>, name| {
+        let rows = numbers.map(|number| row(done(number), "tool_call", "success", name));
+        rows.collect::<Vec<_>>()
+    };
+    log.apply(&of(0..60, name.as_str())).await;
+    log.apply(&of(60..160, name.as_str())).await;
+    log.apply(&of(160..163, other_name.as_str())).await;
+    let findings = found(&store).await;
+    assert_eq!(findings.len(), most + 3);
+    for told in &findings[..10] {
+        store.finding_told(told).await.expect("noted");
+    }
+    log.apply(&of(163..183, name.as_str())).await;
+    assert_eq!(found(&store).await.len(), most + 3, "ten had left");
 }
 
 #[tokio::test]

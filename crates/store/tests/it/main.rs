@@ -9,6 +9,7 @@ mod integrity;
 mod list;
 mod people;
 mod plans;
+mod repeats;
 mod rules;
 mod trail;
 

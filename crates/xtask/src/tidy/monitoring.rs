@@ -3,8 +3,8 @@
 use super::Finding;
 use super::tree::{File, Tree};
 
-/// Where metrics are named; whatever looks like one in quotes there is one.
-const NAMED_IN: [&str; 2] = ["crates/server/src/telemetry/", "crates/limits/src/"];
+/// The files in which crates name their metrics; whatever looks like one in quotes there is one.
+const NAMED_IN: &str = "/metrics.rs";
 const USED_IN: [&str; 2] = ["deploy/", RUNBOOKS];
 const PREFIX: &str = "watchbell_";
 
@@ -13,9 +13,9 @@ const ALERT_TESTS: &str = "deploy/prometheus/alerts.test.yaml";
 const RUNBOOKS: &str = "docs/how-to/monitoring.md";
 
 pub(super) fn unknown_metric(tree: &Tree) -> Vec<Finding> {
-    let known: Vec<&str> = NAMED_IN
-        .iter()
-        .flat_map(|folder| tree.under(folder))
+    let named = tree.under("crates/");
+    let known: Vec<&str> = named
+        .filter(|file| file.path.ends_with(NAMED_IN))
         .flat_map(|file| file.lines().flat_map(|(_, line)| names(line)))
         .filter(|name| name.is_quoted)
         .map(|name| name.text)

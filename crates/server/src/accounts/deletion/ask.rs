@@ -5,6 +5,7 @@
 
 use axum::{Json as JsonAnswer, extract::State, http::HeaderMap};
 use domain::{OrgId, Timestamp, account::EmailAddress, error_code::ErrorCode, fault::Fault};
+use runtime::error_chain::chain;
 use serde::Deserialize;
 use store::{deletions::schedule::NotCanceled, members::Organisation};
 use utoipa::ToSchema;
@@ -23,7 +24,6 @@ use crate::{
         problem::Refusals,
         strict_json::FormJson,
     },
-    error_chain::chain,
     mail::{Letter, Post},
     planes::ControlPlane,
 };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use archive::Bucket;
 use domain::{OrgId, RuleId, Timestamp, account::KeyHash, clock::Clock};
 use journal::{Journal, config::Change};
+use runtime::{error_chain::chain, retry::Retries};
 use store::{
     Store,
     deletions::work::{Deleter, Emptied, Unfinished},
@@ -15,9 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     announce::{self, Announcer},
     apply,
-    error_chain::chain,
     exports::sweep,
-    retry::Retries,
 };
 
 /// How often it is looked for them: how late one may begin.

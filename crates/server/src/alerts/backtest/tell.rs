@@ -13,6 +13,7 @@ use domain::{
     rule::backtest::{Backtest, Counts, DayCounts},
 };
 use futures::stream;
+use runtime::error_chain::chain;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::{
@@ -29,7 +30,6 @@ use crate::{
         slots::Slot,
         standing::{ASK_EVERY, Standing},
     },
-    error_chain::chain,
     events::schema::Event,
     exports::plan::Plan,
     planes::ControlPlane,

@@ -19,7 +19,6 @@ use self::{demo::Filling, receiver::Receiver, setup::Demo};
 use super::say;
 use crate::{
     config::{self, Config, Delivery, LogFormat, PublicUrl},
-    deliveries::send::signing::DeploymentKeys,
     lifecycle::{Signals, Tasks},
     node::{self, Node},
     roles::{self, Listeners, Role},
@@ -87,7 +86,7 @@ impl Dev {
         let store = node::open_store_for_command(&config)?;
         store.migrate().await.context("migrate the database")?;
         let secret = demo.found(&store, &config).await?;
-        let deployment = DeploymentKeys::read(&config.delivery);
+        let deployment = config.delivery.deployment_keys();
         let mut receiver = Receiver::start(demo.receiver_port, &store, deployment, tasks).await?;
         config.console.receiver_url = Some(receiver.url());
         config.accounts.operators = vec![Demo::EMAIL.to_owned()];

@@ -12,6 +12,7 @@ use axum::{
     routing::post,
 };
 use cli::receiver::{Arrival, receive};
+use deliver::send::signing::DeploymentKeys;
 use secrecy::ExposeSecret as _;
 use store::Store;
 use tokio::{net::TcpListener, sync::mpsc};
@@ -19,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     commands::{note, say},
-    deliveries::send::signing::DeploymentKeys,
     lifecycle::Tasks,
 };
 

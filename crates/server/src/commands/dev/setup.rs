@@ -12,6 +12,7 @@ use anyhow::{Context as _, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::account::EmailAddress;
 use engines::{Engines, Search, install};
+use runtime::chance;
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -19,10 +20,8 @@ use store::Store;
 
 use crate::{
     accounts::found,
-    chance,
     commands::note,
     config::{self, Config},
-    deliveries::send::signing::DeploymentKeys,
     node, system_clock,
 };
 
@@ -127,7 +126,7 @@ impl Demo {
 
     /// Founds the organisation, unless it is there. Returns the secret that its webhooks are signed with.
     pub(super) async fn found(&mut self, store: &Store, config: &Config) -> anyhow::Result<String> {
-        let deployment = DeploymentKeys::read(&config.delivery);
+        let deployment = config.delivery.deployment_keys();
         if !self.api_key.is_empty() {
             let email = EmailAddress::parse(&self.user_email).context("read the demo's address")?;
             let person = store.credentials(&email).await?;

@@ -7,8 +7,9 @@ use domain::{
     event::{Source, accept::Arrival, words},
     id::Tail,
 };
-use journal::frames::Frames;
+use journal::{frames::Frames, own};
 use policy::fit::{self, Kept};
+use runtime::chance;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -19,10 +20,8 @@ use super::{
     params::{HookParams, Wanted},
 };
 use crate::{
-    chance,
     decisions::ask::Named,
     edge::{Caller, Problem, caller::EventsWrite, problem::ProblemBody, strict_json::StrictJson},
-    events::own,
     planes::DataPlane,
 };
 

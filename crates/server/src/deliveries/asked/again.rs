@@ -56,6 +56,6 @@ pub(super) fn begins(job: &Job) -> OutcomeRecord {
         state: State::Pending,
         reason: None,
         next_at: Some(job.due_at),
-        at: job.due_at,
+        round_at: job.due_at,
     })
 }

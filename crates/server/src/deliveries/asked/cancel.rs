@@ -64,18 +64,18 @@ pub async fn cancel(
             return Err(Problem::new(ErrorCode::StateConflict, detail));
         }
     }
-    // The workers first: what is on record as canceled is not sent.
-    let now = plane.clock.now();
-    // It may have begun by a clock that is ahead of ours.
-    let until = now.max(delivery.matched_at);
-    plane.journal.cancel(id, until).await?;
+    // The workers first: what is on record as canceled is not sent. The round may have begun by a clock that is ahead
+    // of ours.
+    let round_at = delivery.round.map_or(delivery.matched_at, |round| round.at);
+    let until = plane.clock.now().max(round_at);
+    let round_at = plane.journal.cancel(id, until).await?;
     let canceled = OutcomeRecord::Stood(Stood {
         org: caller.org,
         delivery: id,
         state: delivery::State::Canceled,
         reason: Some(Reason::User),
         next_at: None,
-        at: now,
+        round_at,
     });
     let outcomes = plane.outcomes.of(caller.org);
     outcomes.append(Frames::from_iter([canceled])).await?;

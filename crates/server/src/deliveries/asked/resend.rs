@@ -1,24 +1,23 @@
 //! `POST /v1/deliveries/{id}/resend`: one delivery once more, whatever became of it.
 
-use std::time::Duration;
+use std::{slice, time::Duration};
 
 use axum::{Json, extract::State, http::StatusCode};
 use domain::{
     DeliveryId, Timestamp,
-    delivery::{Reason, Trigger},
+    delivery::{self, Reason, Trigger},
     error_code::ErrorCode,
 };
-use journal::{frames::Frames, streams::Log};
+use journal::{again::is_recognised, frames::Frames, streams::Log};
 use serde::Serialize;
 use store::deliveries::Delivery;
 use utoipa::ToSchema;
 
 use super::again;
 use crate::{
-    alerts::rules::first_asked,
     edge::{
-        Caller, Problem, caller::RulesWrite, idempotency_key::IdempotencyKey, problem::Refusals,
-        read::IdInPath,
+        Caller, Problem, asking::Asking, caller::RulesWrite, idempotency_key::IdempotencyKey,
+        problem::Refusals, read::IdInPath,
     },
     planes::ControlPlane,
 };
@@ -59,48 +58,53 @@ pub async fn resend(
     IdInPath(id): IdInPath<DeliveryId>,
     key: IdempotencyKey,
 ) -> Result<(StatusCode, Json<ResendAnswer>), Problem> {
-    plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
+    let is_fresh = plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
     let delivery = plane.store.delivery(caller.org, id).await?;
     let delivery = delivery.ok_or_else(|| Problem::not_found("delivery"))?;
     let now = plane.clock.now();
-    let (at, came_before) = match key.name(&caller)? {
-        None => (now, false),
-        Some(name) => first_asked(&plane, &name, &format!("resend {id}"), now).await?,
-    };
-    let was_begun = came_before && delivery.round.is_some_and(|round| round.at >= at);
+    let name = key.name(&caller)?;
+    let mut asking = Asking::new(name, &format!("resend {id}"), now);
+    asking.look(&plane.journal).await?;
+    asking.check_record(is_fresh, now)?;
     let rule = plane.store.rule(caller.org, delivery.rule).await?;
     let rule = rule.ok_or_else(rule_deleted)?.rule;
-    if was_begun && delivery.was_attempted() {
+    let begun = begun_by(&asking, &delivery);
+    if begun.is_none() {
+        refuse_unless_resendable(&delivery, now)?;
+    } else if delivery.was_attempted() || delivery.state != delivery::State::Pending.as_str() {
         let answer = ResendAnswer {
             delivery_id: id,
-            attempt: delivery.attempts,
+            attempt: delivery.attempts + u32::from(!delivery.was_attempted()),
             url: rule.definition.url,
         };
         return Ok((StatusCode::ACCEPTED, Json(answer)));
     }
-    if !was_begun {
-        refuse_unless_resendable(&delivery, now)?;
-    }
     let event = plane.store.event(caller.org, delivery.event).await?;
     let json = event.ok_or_else(event_gone)?.json;
-    let at = delivery
-        .round
-        .filter(|_| was_begun)
-        .map_or(at, |round| round.at);
+    asking.mark(&plane.journal).await?;
+    // The same round, or one that makes it void: queued again after a while it would not be recognised.
+    let at = begun.unwrap_or_else(|| asking.at());
+    let at = if is_recognised(at, now) { at } else { now };
     let mut job = again::job(delivery, &rule, json, Trigger::Resend, at);
     // The workers first: whatever is still in the queue of it is not sent beside the new round.
     job.since = plane.journal.want_again(id, job.since).await?;
-    let answer = ResendAnswer {
-        delivery_id: id,
-        attempt: job.attempt,
-        url: job.matched.url.clone(),
-    };
     let outcomes = plane.outcomes.of(caller.org);
     outcomes
         .append(Frames::from_iter([again::begins(&job)]))
         .await?;
-    plane.journal.deliver_all(&[job]).await?;
+    plane.journal.deliver_all(slice::from_ref(&job)).await?;
+    let answer = ResendAnswer {
+        delivery_id: id,
+        attempt: job.attempt,
+        url: job.matched.url,
+    };
     Ok((StatusCode::ACCEPTED, Json(answer)))
+}
+
+/// When the round began that the request asked for when it came before; `None` if it is not on record.
+fn begun_by(asking: &Asking, delivery: &Delivery) -> Option<Timestamp> {
+    let round = delivery.round.filter(|_| asking.came_before())?;
+    (round.at >= asking.at()).then_some(round.at)
 }
 
 fn refuse_unless_resendable(delivery: &Delivery, now: Timestamp) -> Result<(), Problem> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use domain::{account::EmailAddress, delivery::endpoint::Notice};
+use runtime::retry::Retries;
 use store::{endpoints::NoticeToMail, members::MANAGERS_MAX};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -10,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     mail::{Letter, Post},
     planes::ControlPlane,
-    retry::Retries,
 };
 
 /// How often it is looked for notices that wait.

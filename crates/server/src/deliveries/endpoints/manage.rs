@@ -5,6 +5,7 @@
 //! a rule names its URL.
 
 use axum::{Json, extract::State};
+use deliver::endpoints::notice::Notices;
 use domain::{
     EndpointId, OrgId, Timestamp,
     delivery::endpoint::{Endpoint, Notice, Status, Why},
@@ -15,14 +16,12 @@ use journal::{
     record::{EndpointNoticed, OutcomeRecord},
     streams::Log,
 };
+use runtime::error_chain::chain;
 use serde::Serialize;
 use store::endpoints::NoticeRow;
 use utoipa::ToSchema;
 
-use super::{
-    notice::Notices,
-    verify::{self, OwnershipBody},
-};
+use super::verify::{self, OwnershipBody};
 use crate::{
     edge::{
         Caller, Problem,
@@ -31,7 +30,6 @@ use crate::{
         read::{IdInPath, PageParams, PageWanted, cursor},
         words::{EndpointDisabledWhy, EndpointNoticeWord, EndpointStatus},
     },
-    error_chain::chain,
     planes::ControlPlane,
 };
 

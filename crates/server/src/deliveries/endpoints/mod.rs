@@ -1,8 +1,6 @@
-//! Endpoints: people look at and [switch](manage) them; of their troubles they are told in the [trail](notice) and by
-//! [`mail`]. Where that is wanted they are [asked](challenge) whose they are, and people can [ask for it](verify).
+//! Endpoints: people look at and [switch](manage) them, are told of their troubles by [`mail`], and can have them asked whose
+//! they are ([`verify`]). The trail is told, and endpoints are asked, by `deliver::endpoints`.
 
-pub mod challenge;
 pub mod mail;
 pub mod manage;
-pub mod notice;
 pub mod verify;

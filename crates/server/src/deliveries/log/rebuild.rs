@@ -10,6 +10,10 @@ use axum::{
     Json,
     extract::{Path, State},
 };
+use deliver::send::{
+    head::Head,
+    signing::{Keys, Message},
+};
 use domain::{AttemptId, DeliveryId, Timestamp, account::Scope, delivery::body::body};
 use hyper::http::{HeaderMap, HeaderName, HeaderValue};
 use journal::{record::SecretUsed, streams::Log};
@@ -20,13 +24,7 @@ use utoipa::ToSchema;
 use webhook_signature::standard;
 
 use crate::{
-    deliveries::{
-        secrets::keyring::{Keyring, Past},
-        send::{
-            head::Head,
-            signing::{Keys, Message},
-        },
-    },
+    deliveries::secrets::keyring::{Keyring, Past},
     edge::{Caller, Problem, caller::DeliveriesRead, problem::Refusals},
     planes::ControlPlane,
 };

@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use domain::{Timestamp, clock::Clock, delivery::endpoint::Gate};
 use metrics::gauge;
+use runtime::retry::Retries;
 use store::{
     Store,
     deliveries::{
@@ -19,7 +20,7 @@ use store::{
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::{retry::Retries, telemetry::metrics as names};
+use crate::telemetry::metrics as names;
 
 /// How often it is looked, at the least.
 const LOOK_EVERY: Duration = Duration::from_secs(5);

@@ -68,8 +68,12 @@ impl Sink for Recorder {
         self.0.apply(source, span, &outcomes(records)).await
     }
 
-    async fn write(&mut self, records: &[Self::Record<'_>]) -> Result<(), store::Error> {
-        self.0.write(&outcomes(records)).await
+    async fn redrive(
+        &mut self,
+        place: &str,
+        records: &[Self::Record<'_>],
+    ) -> Result<(), store::Error> {
+        self.0.redrive(place, &outcomes(records)).await
     }
 
     async fn rehearse(&mut self, records: &[Self::Record<'_>]) -> Result<(), store::Error> {
@@ -91,8 +95,10 @@ fn outcomes(records: &[OutcomeRecord]) -> Outcomes {
                     _ => MatchFate::Alert,
                 };
                 let (org, rule) = (alerted.matched.org, alerted.matched.rule);
-                let counted = rule_match(org, rule, &alerted.paced, fate);
-                outcomes.matches.push(counted);
+                outcomes.matches.push(RuleMatch {
+                    delivery: Some(alerted.matched.delivery),
+                    ..rule_match(org, rule, &alerted.paced, fate)
+                });
                 let what = What::of(fate).map(|what| decided(&alerted.matched, what));
                 outcomes.decided.extend(what);
                 let delivery = delivery(alerted.matched, alerted.state);
@@ -114,7 +120,7 @@ fn outcomes(records: &[OutcomeRecord]) -> Outcomes {
                 outcomes.standings.push(standing_after(&attempted));
                 outcomes.attempts.push(attempt(*attempted));
             }
-            OutcomeRecord::Stood(stood) => outcomes.standings.push(standing(&stood)),
+            OutcomeRecord::Stood(stood) => outcomes.standings.extend(standing(&stood)),
             OutcomeRecord::Endpoint(noticed) => outcomes.notices.push(notice(*noticed)),
         }
     }
@@ -127,6 +133,7 @@ fn rule_match(org: OrgId, rule: RuleId, paced: &Paced, fate: MatchFate) -> RuleM
         rule,
         at: paced.at,
         fate,
+        delivery: None,
         overflowed: paced.overflowed,
     }
 }
@@ -174,20 +181,23 @@ fn standing_after(attempted: &Attempted) -> Standing {
     }
 }
 
-/// A delivery that is pending and has a time was asked for again ([`crate::deliveries::asked`]).
-fn standing(stood: &Stood) -> Standing {
+/// A delivery that is pending and has a time was asked for again ([`crate::deliveries::asked`]). One that has none is still
+/// pending: a worker that moves it says so to whoever might queue it again, and nothing changes.
+fn standing(stood: &Stood) -> Option<Standing> {
+    let round_at = stood.round_at;
     let by = match (stood.state, stood.next_at) {
-        (State::Pending, Some(at)) => Word::Again { at },
-        _ => Word::Change,
+        (State::Pending, Some(_)) => Word::Again { at: round_at },
+        (State::Pending, None) => return None,
+        _ => Word::Change { round_at },
     };
-    Standing {
+    Some(Standing {
         org: stood.org,
         delivery: stood.delivery,
         state: stood.state.as_str().to_owned(),
         reason: text(stood.reason),
         next_at: stood.next_at,
         by,
-    }
+    })
 }
 
 fn attempt(attempted: Attempted) -> Attempt {

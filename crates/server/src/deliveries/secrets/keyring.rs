@@ -1,11 +1,11 @@
 //! The secrets that an attempt of the past was signed with, as far as they are still there.
 
+use deliver::send::signing::{self, DeploymentKeys, Key, Keys};
 use domain::{OrgId, SecretId};
 use journal::record::SecretUsed;
 use store::signing_secrets::SecretRow;
 
-use super::seal::Vault;
-use crate::deliveries::send::signing::{self, DeploymentKeys, Key, Keys};
+use deliver::secrets::seal::Vault;
 
 /// All secrets that are known of an organisation.
 pub struct Keyring<'k> {

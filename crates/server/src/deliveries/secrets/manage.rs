@@ -15,6 +15,7 @@ use journal::{
     config::Change,
     secrets::{SealedSecret, SealedSecrets},
 };
+use runtime::chance;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use store::{
@@ -24,7 +25,7 @@ use store::{
 use utoipa::ToSchema;
 
 use crate::{
-    announce, chance,
+    announce,
     edge::{
         Problem,
         caller::{Admin, Anybody, Member},

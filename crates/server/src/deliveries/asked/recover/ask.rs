@@ -8,8 +8,9 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
-use domain::{RecoveryId, RuleId, Timestamp, error_code::ErrorCode, fault::Fault};
+use domain::{OrgId, RecoveryId, RuleId, Timestamp, error_code::ErrorCode, fault::Fault};
 use journal::streams::Log;
+use runtime::chance;
 use serde::{Deserialize, Serialize};
 use store::{
     deliveries::recover::Recoverable,
@@ -18,10 +19,10 @@ use store::{
 use utoipa::ToSchema;
 
 use crate::{
-    alerts::{given, rules::first_asked},
-    chance,
+    alerts::given,
     edge::{
         Caller, Problem,
+        asking::Asking,
         caller::{DeliveriesRead, RulesWrite},
         idempotency_key::IdempotencyKey,
         problem::Refusals,
@@ -34,12 +35,14 @@ use crate::{
 
 /// Recoveries of one organisation at a time; each sends again all that there is, so more would not be faster.
 const RUNNING_MAX: u32 = 5;
+/// Among so many of the newest those that are running are looked for; older ones are hardly ever.
+const NEWEST: u32 = 100;
 /// What can be sent again, and what is unless asked otherwise.
 pub const STATES: [&str; 4] = ["held", "failed", "canceled", "delivered"];
 const STATES_DEFAULT: [&str; 2] = ["held", "failed"];
 
 /// Which deliveries are to be sent again.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = RuleRecover)]
 pub struct RecoverBody {
@@ -48,10 +51,12 @@ pub struct RecoverBody {
     since: String,
     /// And before then; now, unless given.
     #[schema(format = DateTime)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<String>,
     /// In one of these states: `held`, `failed`, `canceled`, `delivered`; the first two, unless given. What is held
     /// by an open breaker or at the receiver's wish goes on by itself and is left alone.
     #[schema(value_type = Option<Vec<RecoverableState>>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     states: Option<Vec<String>>,
     /// Only count them.
     #[serde(default)]
@@ -133,24 +138,16 @@ pub async fn recover(
     RuleJson(body): RuleJson<RecoverBody>,
 ) -> Result<Response, Problem> {
     given::saved(&plane, caller.org, rule).await?;
-    let now = plane.clock.now();
-    let name = key.name(&caller)?;
-    let said = format!("{rule} {body:?}");
-    let is_dry = body.dry_run;
-    let (id, at) = match name.filter(|_| !is_dry) {
-        None => (RecoveryId::new(now, chance::bytes()), now),
-        Some(name) => {
-            let (at, _) = first_asked(&plane, &name, &said, now).await?;
-            (name.recovery_id(at), at)
-        }
-    };
-    let wanted = read(rule, body, at).map_err(Problem::invalid)?;
+    let name = key.name(&caller)?.filter(|_| !body.dry_run);
+    let mut asking = Asking::new(name, &body.said_of(rule), plane.clock.now());
+    asking.look(&plane.journal).await?;
+    let wanted = read(rule, &body, asking.at()).map_err(Problem::invalid)?;
     plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
     let (store, asked) = (plane.store.clone(), wanted.clone());
     let query = async move { store.count_recoverable(caller.org, &asked).await };
     let counted = plane.turns.run(caller.org, query).await;
     let sum = |by_state: &[(String, u64)]| by_state.iter().map(|(_, count)| count).sum();
-    if is_dry {
+    if body.dry_run {
         let by_state = counted?;
         let count = sum(&by_state);
         let by_state = by_state.into_iter().collect();
@@ -162,6 +159,15 @@ pub async fn recover(
         Err(problem) if problem.code() == ErrorCode::TooExpensive => None,
         Err(problem) => return Err(problem),
     };
+    if !asking.came_before() {
+        refuse_if_full(&plane, caller.org).await?;
+    }
+    asking.mark(&plane.journal).await?;
+    let at = asking.at();
+    let id = match asking.name() {
+        None => RecoveryId::new(at, chance::bytes()),
+        Some(name) => name.recovery_id(at),
+    };
     let recovery = NewRecovery {
         org: caller.org,
         id,
@@ -171,10 +177,7 @@ pub async fn recover(
         created_at: at,
     };
     if !plane.store.insert_recovery(&recovery, RUNNING_MAX).await? {
-        let detail = format!(
-            "Your organisation has {RUNNING_MAX} recoveries that are running. Wait for one, or cancel one."
-        );
-        return Err(Problem::new(ErrorCode::LimitReached, detail));
+        return Err(full());
     }
     let made = found(&plane, caller.org, id).await?;
     let location = HeaderValue::from_str(&format!("/v1/recoveries/{id}"));
@@ -239,17 +242,31 @@ pub async fn cancel(
     Ok(Json(RecoveryBody::from(row)))
 }
 
-async fn found(
-    plane: &ControlPlane,
-    org: domain::OrgId,
-    id: RecoveryId,
-) -> Result<RecoveryRow, Problem> {
+/// Refuses a request before it leaves its mark, so that it can be changed. Whether there is room is decided when the
+/// recovery is made.
+async fn refuse_if_full(plane: &ControlPlane, org: OrgId) -> Result<(), Problem> {
+    let newest = plane.store.list_recoveries(org, None, NEWEST).await?;
+    let running = newest.rows.iter().filter(|row| row.state == "running");
+    if running.count() >= RUNNING_MAX as usize {
+        return Err(full());
+    }
+    Ok(())
+}
+
+fn full() -> Problem {
+    let detail = format!(
+        "Your organisation has {RUNNING_MAX} recoveries that are running. Wait for one, or cancel one."
+    );
+    Problem::new(ErrorCode::LimitReached, detail)
+}
+
+async fn found(plane: &ControlPlane, org: OrgId, id: RecoveryId) -> Result<RecoveryRow, Problem> {
     let row = plane.store.recovery(org, id).await?;
     row.ok_or_else(|| Problem::not_found("recovery"))
 }
 
 /// What is asked for, as of `now`: what matches later is not in it.
-fn read(rule: RuleId, body: RecoverBody, now: Timestamp) -> Result<Recoverable, Vec<Fault>> {
+fn read(rule: RuleId, body: &RecoverBody, now: Timestamp) -> Result<Recoverable, Vec<Fault>> {
     let time = |field: &str, text: &str| {
         let detail = format!("`{field}` must be a time such as 2026-11-15T12:00:00Z.");
         Timestamp::parse(text).ok_or_else(|| vec![Fault::invalid(format!("/{field}"), detail)])
@@ -263,6 +280,7 @@ fn read(rule: RuleId, body: RecoverBody, now: Timestamp) -> Result<Recoverable, 
     }
     let mut states = body
         .states
+        .clone()
         .unwrap_or_else(|| STATES_DEFAULT.map(str::to_owned).to_vec());
     let is_unknown = |state: &String| !STATES.contains(&state.as_str());
     if states.is_empty() || states.iter().any(is_unknown) {
@@ -277,6 +295,22 @@ fn read(rule: RuleId, body: RecoverBody, now: Timestamp) -> Result<Recoverable, 
         until,
         states,
     })
+}
+
+impl RecoverBody {
+    /// What the request says. It is stored, so the text of a request never changes.
+    fn said_of(&self, recover: RuleId) -> String {
+        #[derive(Serialize)]
+        struct Said<'b> {
+            recover: RuleId,
+            body: &'b RecoverBody,
+        }
+        let said = Said {
+            recover,
+            body: self,
+        };
+        serde_json::to_string(&said).expect("plain fields always encode")
+    }
 }
 
 impl From<RecoveryRow> for RecoveryBody {
@@ -296,5 +330,31 @@ impl From<RecoveryRow> for RecoveryBody {
             started_at: row.created_at,
             finished_at: row.finished_at,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn what_a_request_says_is_stored_as_this_text() {
+        let rule = RuleId::from_uuid(Uuid::from_u128(1));
+        let said = |body: &str| {
+            let body: RecoverBody = serde_json::from_str(body).expect("a body");
+            body.said_of(rule)
+        };
+        assert_eq!(
+            said(r#"{"since": "a"}"#),
+            format!(r#"{{"recover":"{rule}","body":{{"since":"a","dry_run":false}}}}"#)
+        );
+        assert_eq!(
+            said(r#"{"since": "a", "until": "b", "states": ["held"]}"#),
+            format!(
+                r#"{{"recover":"{rule}","body":{{"since":"a","until":"b","states":["held"],"dry_run":false}}}}"#
+            )
+        );
     }
 }

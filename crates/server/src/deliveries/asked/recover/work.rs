@@ -1,14 +1,18 @@
 //! Works on recoveries: takes a job, sends its deliveries again page by page, goes on where another stopped.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use domain::{
-    EventId,
+    DeliveryId, EventId,
     clock::Clock,
     delivery::{State, Trigger},
 };
-use futures::{StreamExt as _, TryStreamExt as _, stream};
-use journal::{Journal, frames::Frames, record::Job};
+use futures::{TryStreamExt as _, stream};
+use journal::{Journal, appenders::Appenders, frames::Frames, record::Job, streams::Log};
+use runtime::{chance, error_chain::chain, retry::Retries};
 use store::{
     Store,
     deliveries::Delivery,
@@ -19,9 +23,10 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::super::again;
-use crate::{chance, error_chain::chain, planes::Appenders, retry::Retries};
+use crate::fresh;
 
-/// Deliveries of one page. With their events, which have up to 32 KiB, some megabytes at the most.
+/// Deliveries of one page. With their events, which have up to 32 KiB, some megabytes at the most. The records that their
+/// rounds begin are one message of the log.
 const PAGE_MAX: u32 = 200;
 /// The pause between two pages: 2,000 deliveries a second leave room for those of today.
 const PAGE_PAUSE: Duration = Duration::from_millis(100);
@@ -49,6 +54,15 @@ pub struct Worker {
     pub clock: Clock,
 }
 
+/// What is to be done about a page.
+struct Plan {
+    jobs: Vec<Job>,
+    /// Its rounds are on record.
+    is_begun: bool,
+    /// Those of them that need no more.
+    over: HashSet<DeliveryId>,
+}
+
 /// Why a job did not go on.
 #[derive(Debug, thiserror::Error)]
 enum Error {
@@ -58,6 +72,9 @@ enum Error {
     Journal(#[from] journal::Error),
     #[error("a page took too long")]
     Slow,
+    /// What became of a page that was done before is not known yet.
+    #[error("the log of deliveries is behind the journal")]
+    Behind,
     #[error("the rule was deleted")]
     RuleDeleted,
     /// Canceled, or taken by another.
@@ -135,6 +152,10 @@ impl Worker {
                 tracing::info!(recovery.id = %job.id, "a recovery was canceled, or another goes on with it");
                 return Ok(());
             }
+            Err(Error::Behind) => {
+                tracing::info!(recovery.id = %job.id, "a recovery waits for the log of deliveries");
+                return self.store.release_recovery(job, PAUSE, None).await;
+            }
             Err(Error::RuleDeleted) => {
                 let told = "The rule was deleted meanwhile, so there is nowhere to send the rest.";
                 return self.store.end_recovery(job, Some(told), now).await;
@@ -155,7 +176,9 @@ impl Worker {
 
     /// Does the page that was under way, or the next; `false` if there is none.
     async fn turn_page(&self, job: &mut ClaimedRecovery) -> Result<bool, Error> {
-        let page = match job.page.take() {
+        let before = job.page.take();
+        let is_repeated = before.is_some();
+        let page = match before {
             Some(page) => page,
             None => {
                 let begun = self
@@ -167,34 +190,12 @@ impl Worker {
         let Some(last) = page.deliveries.last().copied() else {
             return Ok(false);
         };
-        let mut jobs = self.jobs(job, &page).await?;
-        let skipped = page.deliveries.len() - jobs.len();
-        if job
-            .wanted
-            .states
-            .iter()
-            .any(|state| state == State::Canceled.as_str())
-        {
-            let wanted: Vec<_> = jobs
-                .iter()
-                .map(|job| self.journal.want_again(job.matched.delivery, job.since))
-                .collect();
-            let since: Vec<_> = stream::iter(wanted)
-                .buffered(TAKEN_BACK_AT_ONCE)
-                .try_collect()
-                .await?;
-            for (job, since) in jobs.iter_mut().zip(since) {
-                job.since = since;
-            }
+        if is_repeated && !self.is_fresh(job).await? {
+            return Err(Error::Behind);
         }
-        if !jobs.is_empty() {
-            let records = jobs.iter().map(again::begins);
-            let appender = self.outcomes.of(job.org);
-            appender
-                .append_patiently(records.collect::<Frames>())
-                .await?;
-            self.journal.deliver_all(&jobs).await?;
-        }
+        let plan = self.plan(job, &page, is_repeated).await?;
+        let skipped = page.deliveries.len() - plan.jobs.len();
+        self.send(job, plan).await?;
         let is_ours = self
             .store
             .finish_recovery_page(job, &page, skipped as u64, LEASE)
@@ -204,12 +205,36 @@ impl Worker {
         if is_ours { Ok(true) } else { Err(Error::Lost) }
     }
 
-    /// The jobs of a page: of what is still to be sent again and whose event is there.
-    async fn jobs(&self, job: &ClaimedRecovery, page: &RecoveryPage) -> Result<Vec<Job>, Error> {
+    /// Whether the store says what became of the page when it was done before.
+    async fn is_fresh(&self, job: &ClaimedRecovery) -> Result<bool, store::Error> {
+        let log = Log::Outcomes(self.journal.partitions().of(job.org));
+        fresh::wait(&self.journal, &self.store, log).await
+    }
+
+    /// What of a page is sent again. If its rounds are on record, somebody may have queued it: then just those that have
+    /// begun, also if they are over, because only all of them together make the same messages again.
+    async fn plan(
+        &self,
+        job: &ClaimedRecovery,
+        page: &RecoveryPage,
+        is_repeated: bool,
+    ) -> Result<Plan, Error> {
         let rule = self.store.rule(job.org, job.wanted.rule).await?;
         let rule = rule.ok_or(Error::RuleDeleted)?.rule;
         let mut deliveries = self.store.deliveries(job.org, &page.deliveries).await?;
-        deliveries.retain(|delivery| is_to_be_sent(job, page, delivery));
+        let round = |delivery: &Delivery| delivery.round.map(|round| round.at);
+        let is_begun = is_repeated && deliveries.iter().any(|it| round(it) == Some(page.at));
+        // Of some a later round may have begun since.
+        deliveries.retain(|delivery| {
+            if is_begun {
+                round(delivery) >= Some(page.at)
+            } else {
+                job.wanted.states.contains(&delivery.state)
+            }
+        });
+        let over = deliveries.iter();
+        let over = over.filter(|delivery| is_begun && is_over(delivery, page));
+        let over: HashSet<DeliveryId> = over.map(|delivery| delivery.id).collect();
         let ids: Vec<EventId> = deliveries.iter().map(|delivery| delivery.event).collect();
         let events = self.store.events(job.org, &ids).await?;
         let events: HashMap<EventId, String> = events
@@ -220,16 +245,56 @@ impl Worker {
             let json = events.get(&delivery.event)?.clone();
             Some(again::job(delivery, &rule, json, Trigger::Recover, page.at))
         });
-        Ok(made.collect())
+        Ok(Plan {
+            jobs: made.collect(),
+            is_begun,
+            over,
+        })
+    }
+
+    /// Puts the rounds of a page on record and queues them.
+    async fn send(&self, job: &ClaimedRecovery, mut plan: Plan) -> Result<(), Error> {
+        if plan.jobs.is_empty() {
+            return Ok(());
+        }
+        let canceled = State::Canceled.as_str();
+        if job.wanted.states.iter().any(|state| state == canceled) {
+            self.take_back_cancels(&mut plan).await?;
+        }
+        if !plan.is_begun {
+            let records = plan.jobs.iter().map(again::begins);
+            let appender = self.outcomes.of(job.org);
+            appender
+                .append_patiently(records.collect::<Frames>())
+                .await?;
+        }
+        let now = self.clock.now();
+        self.journal
+            .deliver_again(plan.jobs, &plan.over, now)
+            .await?;
+        Ok(())
+    }
+
+    /// Makes known that what was canceled is wanted again; not of what is over, which may have been canceled since.
+    async fn take_back_cancels(&self, plan: &mut Plan) -> Result<(), Error> {
+        let over = &plan.over;
+        let wanted = plan.jobs.iter_mut();
+        let wanted: Vec<&mut Job> = wanted
+            .filter(|job| !over.contains(&job.matched.delivery))
+            .collect();
+        stream::iter(wanted.into_iter().map(Ok))
+            .try_for_each_concurrent(TAKEN_BACK_AT_ONCE, async |job| {
+                let begins = self.journal.want_again(job.matched.delivery, job.since);
+                job.since = begins.await?;
+                Ok(())
+            })
+            .await
     }
 }
 
-/// Whether a delivery is as it was asked for, or is pending because this page, the first time, got so far as to
-/// put it on record.
-fn is_to_be_sent(job: &ClaimedRecovery, page: &RecoveryPage, delivery: &Delivery) -> bool {
-    let was_begun = delivery.round.is_some_and(|round| round.at == page.at);
-    if was_begun {
-        return !delivery.was_attempted();
-    }
-    job.wanted.states.contains(&delivery.state)
+/// Whether a delivery whose round began with a page needs no more: a worker had it, somebody canceled it, or it is in
+/// another round since.
+fn is_over(delivery: &Delivery, page: &RecoveryPage) -> bool {
+    let is_later = delivery.round.is_some_and(|round| round.at > page.at);
+    is_later || delivery.was_attempted() || delivery.state != State::Pending.as_str()
 }

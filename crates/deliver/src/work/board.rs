@@ -1,0 +1,413 @@
+//! Who is next: what waits in this worker, in fair order, and how many sends each endpoint and host may have.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use domain::{
+    EndpointId, OrgId, Timestamp,
+    delivery::{
+        Answer, Host, Hosts, Trigger,
+        pulse::Pulse,
+        rota::{Kind, Rota},
+    },
+};
+use journal::queue::Lane;
+use metrics::counter;
+use runtime::semaphores::KeyedSemaphores;
+use tokio::sync::{Notify, Semaphore};
+
+use super::{
+    Bounds,
+    parcel::{Item, Parcel},
+};
+use crate::metrics as names;
+
+/// What one endpoint may have in a worker, waiting or in flight; the rest stands in its lane. Enough that
+/// a quick receiver never waits for the next pull, few enough that many slow ones fit beside each other.
+const JOBS_PER_ENDPOINT_MAX: usize = 256;
+const PARCELS_PER_ENDPOINT_MAX: usize = 16;
+/// The same of messages for all endpoints that an organisation has at one host, for each send that it may have
+/// there: one in flight, and the next. With the 64 sends of the default that is an eighth of what a worker takes of
+/// a partition, and no less with fewer. The rest stands in lanes, however many URLs the host has.
+const PARCELS_PER_PLACE: usize = 2;
+const PARCELS_PER_HOST_MIN: usize = 128;
+/// Endpoints that are remembered although nothing of them is here.
+const IDLE_DESKS_MAX: usize = 10_000;
+/// Retries have at most one slot in so many: what is tried first is not held up by what failed.
+const RETRIES_SHARE: usize = 4;
+
+/// The slots of a worker and what waits for them.
+pub(super) struct Board {
+    inner: Mutex<Inner>,
+    /// Something may be sent that could not be before.
+    pub(super) changed: Notify,
+    slots: usize,
+    per_endpoint: u32,
+    /// Room for messages at each host.
+    rooms: KeyedSemaphores<(OrgId, Host)>,
+}
+
+struct Inner {
+    rota: Rota<Item>,
+    hosts: Hosts,
+    desks: HashMap<EndpointId, Desk>,
+    in_flight: usize,
+    retries_in_flight: usize,
+    /// Sent, but not on record.
+    unrecorded: usize,
+}
+
+/// What this worker knows of an endpoint.
+struct Desk {
+    /// `None`: only its lane was found so far.
+    host: Option<Host>,
+    pulse: Pulse,
+    in_flight: u32,
+    parcels: usize,
+    has_open_breaker: bool,
+    /// The lane had less than there was room for: what is due need not stand in line any more.
+    is_drained: bool,
+    /// A rule goes elsewhere now, or is gone, and something of it may stand in the lane.
+    has_strays: bool,
+    /// Wakes whoever takes from its lane, if somebody does.
+    lane: Option<Arc<Notify>>,
+}
+
+impl Board {
+    pub(super) fn new(bounds: Bounds) -> Self {
+        let places = usize::try_from(bounds.per_host).unwrap_or(usize::MAX);
+        let parcels_per_host = places
+            .saturating_mul(PARCELS_PER_PLACE)
+            .clamp(PARCELS_PER_HOST_MIN, Semaphore::MAX_PERMITS);
+        Self {
+            inner: Mutex::new(Inner::new(bounds.per_host)),
+            changed: Notify::new(),
+            slots: bounds.slots,
+            per_endpoint: bounds.per_endpoint,
+            rooms: KeyedSemaphores::new(parcels_per_host),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a message's deliveries in, unless the endpoint or its host has enough here or it stands in line
+    /// already; hands them back then.
+    pub(super) fn admit(&self, items: Vec<Item>, past_the_lane: bool) -> Result<(), Vec<Item>> {
+        let Some(first) = items.first() else {
+            return Ok(());
+        };
+        let (parcel, org) = (Arc::clone(&first.parcel), first.job.matched.org);
+        let endpoint = parcel.endpoint;
+        let has_room = self.has_room_at_host(org, &parcel);
+        let mut inner = self.lock();
+        let jobs = inner.jobs(endpoint) + items.len();
+        let desk = inner.desk(endpoint, self.per_endpoint);
+        desk.host = Some(parcel.host);
+        // Who takes from a lane has asked for room; a message may be a little more than that.
+        let is_too_much = jobs > JOBS_PER_ENDPOINT_MAX && desk.parcels > 0 && !past_the_lane;
+        let stands_in_line = desk.lane.is_some() && !desk.is_drained && !past_the_lane;
+        let is_full = desk.parcels >= PARCELS_PER_ENDPOINT_MAX || !has_room;
+        if is_full || is_too_much || stands_in_line {
+            return Err(items);
+        }
+        desk.parcels += 1;
+        parcel.admit();
+        for item in items {
+            let kind = match item.job.trigger {
+                Trigger::Retry => Kind::Retry,
+                _ => Kind::First,
+            };
+            inner.rota.push((org, parcel.host), endpoint, kind, item);
+        }
+        drop(inner);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Whether there is room for a message at its host; one from a lane has waited for it.
+    fn has_room_at_host(&self, org: OrgId, parcel: &Parcel) -> bool {
+        if parcel.has_room_at_host() {
+            return true;
+        }
+        let rooms = self.rooms.of((org, parcel.host));
+        let Ok(room) = rooms.try_acquire_owned() else {
+            return false;
+        };
+        parcel.keep_room_at_host(room);
+        true
+    }
+
+    /// Room for messages at the host of a lane; `None` as long as nobody knows which that is.
+    pub(super) fn room_at_host(&self, lane: Lane) -> Option<Arc<Semaphore>> {
+        let host = self.lock().desks.get(&lane.endpoint)?.host?;
+        Some(self.rooms.of((lane.org, host)))
+    }
+
+    /// How many more messages of an endpoint are welcome.
+    pub(super) fn room(&self, endpoint: EndpointId) -> usize {
+        let mut inner = self.lock();
+        if inner.jobs(endpoint) >= JOBS_PER_ENDPOINT_MAX {
+            return 0;
+        }
+        let desk = inner.desk(endpoint, self.per_endpoint);
+        PARCELS_PER_ENDPOINT_MAX.saturating_sub(desk.parcels)
+    }
+
+    /// The next send, if there is a slot for one. Where sends cannot be put on record nothing more is sent: all of it
+    /// would have to be sent again.
+    pub(super) fn next(&self) -> Option<Item> {
+        let mut inner = self.lock();
+        if inner.in_flight >= self.slots || inner.unrecorded >= self.slots {
+            return None;
+        }
+        let retries_too = inner.retries_in_flight < (self.slots / RETRIES_SHARE).max(1);
+        inner.take_place(retries_too)?;
+        let (endpoint, kind, mut item) = inner.rota.pop(retries_too)?;
+        inner.in_flight += 1;
+        inner.retries_in_flight += usize::from(kind == Kind::Retry);
+        inner.desk(endpoint, self.per_endpoint).in_flight += 1;
+        inner.block_if_full(endpoint);
+        item.take_slot(kind);
+        Some(item)
+    }
+
+    /// A slot is free again without an answer.
+    pub(super) fn free(&self, parcel: &Parcel, kind: Kind) {
+        self.lock().free(parcel, kind);
+        self.changed.notify_one();
+    }
+
+    /// A slot is free again, and its send is to be recorded; whether the answer opens the endpoint's breaker.
+    pub(super) fn answered(
+        &self,
+        parcel: &Parcel,
+        kind: Kind,
+        answer: &Answer,
+        now: Timestamp,
+    ) -> bool {
+        let mut inner = self.lock();
+        let desk = inner.desk(parcel.endpoint, self.per_endpoint);
+        let trips = desk.pulse.learn(answer, now);
+        inner.free(parcel, kind);
+        inner.unrecorded += 1;
+        drop(inner);
+        self.changed.notify_one();
+        trips
+    }
+
+    /// A send is on record, or will be repeated.
+    pub(super) fn recorded(&self) {
+        let mut inner = self.lock();
+        let was_full = inner.unrecorded >= self.slots;
+        inner.unrecorded -= 1;
+        drop(inner);
+        if was_full {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Everything that waits for an endpoint, to be put elsewhere.
+    pub(super) fn take(&self, endpoint: EndpointId) -> Vec<Item> {
+        let mut inner = self.lock();
+        let taken = inner.rota.take(endpoint);
+        if let Some(item) = taken.first() {
+            // It may have been called to its host, and the place is for the next.
+            inner.call(item.parcel.host);
+        }
+        taken
+    }
+
+    /// Everything that waits.
+    pub(super) fn take_all(&self) -> Vec<Item> {
+        let mut inner = self.lock();
+        let endpoints: Vec<EndpointId> = inner.desks.keys().copied().collect();
+        let mut items = Vec::new();
+        for endpoint in endpoints {
+            items.extend(inner.rota.take(endpoint));
+        }
+        items
+    }
+
+    /// A message that was admitted is settled or handed back.
+    pub(super) fn parcel_gone(&self, endpoint: EndpointId) {
+        let mut inner = self.lock();
+        let desk = inner.desk(endpoint, self.per_endpoint);
+        desk.parcels = desk.parcels.saturating_sub(1);
+        if let Some(lane) = &desk.lane {
+            lane.notify_one();
+        }
+        if inner.desks.len() > IDLE_DESKS_MAX {
+            inner.forget_idle();
+        }
+    }
+
+    /// Begins to take from a lane, in which something stands, unless somebody here does already.
+    pub(super) fn begin_lane(
+        &self,
+        endpoint: EndpointId,
+        has_open_breaker: bool,
+        has_strays: bool,
+    ) -> Option<Arc<Notify>> {
+        let mut inner = self.lock();
+        let desk = inner.desk(endpoint, self.per_endpoint);
+        desk.is_drained = false;
+        desk.has_open_breaker |= has_open_breaker;
+        if desk.lane.is_some() {
+            return None;
+        }
+        desk.has_strays = has_strays;
+        let wake = Arc::new(Notify::new());
+        desk.lane = Some(Arc::clone(&wake));
+        Some(wake)
+    }
+
+    pub(super) fn lane_is_drained(&self, endpoint: EndpointId) {
+        let mut inner = self.lock();
+        inner.desk(endpoint, self.per_endpoint).is_drained = true;
+    }
+
+    pub(super) fn end_lane(&self, endpoint: EndpointId) {
+        let mut inner = self.lock();
+        inner.desk(endpoint, self.per_endpoint).lane = None;
+    }
+
+    /// Something about an endpoint changed. When its breaker closes, whoever closed it, it is sent to
+    /// slowly at first.
+    pub(super) fn heard(&self, endpoint: EndpointId, has_open_breaker: bool) {
+        let mut inner = self.lock();
+        let Some(desk) = inner.desks.get_mut(&endpoint) else {
+            return;
+        };
+        let had = std::mem::replace(&mut desk.has_open_breaker, has_open_breaker);
+        if had && !has_open_breaker {
+            desk.pulse.ramp();
+        }
+        if let Some(lane) = &desk.lane {
+            lane.notify_one();
+        }
+        inner.block_if_full(endpoint);
+    }
+
+    /// A rule does not go to this endpoint any more; to which ones, if that is not known (`None`), may be any.
+    pub(super) fn rules_left(&self, endpoint: Option<EndpointId>) {
+        let mut inner = self.lock();
+        match endpoint {
+            Some(endpoint) => inner
+                .desks
+                .get_mut(&endpoint)
+                .into_iter()
+                .for_each(Desk::rule_left),
+            None => inner.desks.values_mut().for_each(Desk::rule_left),
+        }
+    }
+
+    /// Whether something may stand in the lane that belongs elsewhere now; asked again, no more.
+    pub(super) fn take_strays(&self, endpoint: EndpointId) -> bool {
+        let mut inner = self.lock();
+        let desk = inner.desk(endpoint, self.per_endpoint);
+        std::mem::take(&mut desk.has_strays)
+    }
+
+    pub(super) fn wake_all_lanes(&self) {
+        let inner = self.lock();
+        for lane in inner.desks.values().filter_map(|desk| desk.lane.as_ref()) {
+            lane.notify_one();
+        }
+    }
+}
+
+impl Desk {
+    fn rule_left(&mut self) {
+        if let Some(lane) = &self.lane {
+            self.has_strays = true;
+            lane.notify_one();
+        }
+    }
+}
+
+impl Inner {
+    fn new(per_host: u32) -> Self {
+        Self {
+            rota: Rota::new(),
+            hosts: Hosts::new(per_host),
+            desks: HashMap::new(),
+            in_flight: 0,
+            retries_in_flight: 0,
+            unrecorded: 0,
+        }
+    }
+
+    fn desk(&mut self, endpoint: EndpointId, per_endpoint: u32) -> &mut Desk {
+        self.desks.entry(endpoint).or_insert_with(|| Desk {
+            host: None,
+            pulse: Pulse::new(per_endpoint),
+            in_flight: 0,
+            parcels: 0,
+            has_open_breaker: false,
+            is_drained: false,
+            has_strays: false,
+            lane: None,
+        })
+    }
+
+    fn free(&mut self, parcel: &Parcel, kind: Kind) {
+        self.in_flight -= 1;
+        self.retries_in_flight -= usize::from(kind == Kind::Retry);
+        if let Some(desk) = self.desks.get_mut(&parcel.endpoint) {
+            desk.in_flight -= 1;
+        }
+        self.block_if_full(parcel.endpoint);
+        self.hosts.give_back(parcel.org, parcel.host);
+        self.call(parcel.host);
+    }
+
+    /// An endpoint gets no more than its limit, which changes with every answer.
+    fn block_if_full(&mut self, endpoint: EndpointId) {
+        let is_full = self
+            .desks
+            .get(&endpoint)
+            .is_some_and(|desk| desk.in_flight >= desk.pulse.limit());
+        if is_full {
+            self.rota.block(endpoint);
+        } else {
+            self.rota.unblock(endpoint);
+        }
+    }
+
+    /// Takes a place at its host for whoever is next; who finds none stands aside until called.
+    fn take_place(&mut self, retries_too: bool) -> Option<()> {
+        loop {
+            let (org, host) = self.rota.next(retries_too)?;
+            if self.hosts.take(org, host) {
+                return Some(());
+            }
+            counter!(names::DELIVERY_HOST_WAITS).increment(1);
+            self.rota.block_host(org, host);
+        }
+    }
+
+    /// Calls as many to a host as there are places. Those who have nothing to send any more do not count.
+    fn call(&mut self, host: Host) {
+        let mut places = self.hosts.free(host);
+        while places > 0 {
+            let Some(org) = self.hosts.call(host) else {
+                return;
+            };
+            places -= u32::from(self.rota.unblock_host(org, host));
+        }
+    }
+
+    fn jobs(&self, endpoint: EndpointId) -> usize {
+        let in_flight = self.desks.get(&endpoint).map_or(0, |desk| desk.in_flight);
+        self.rota.waiting(endpoint) + usize::try_from(in_flight).unwrap_or(usize::MAX)
+    }
+
+    fn forget_idle(&mut self) {
+        self.desks
+            .retain(|_, desk| desk.in_flight > 0 || desk.parcels > 0 || desk.lane.is_some());
+    }
+}

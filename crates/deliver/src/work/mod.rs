@@ -1,0 +1,384 @@
+//! Sends what is due, fairly, and settles it.
+//!
+//! A worker takes messages off the queue ([`intake`]) and either admits their deliveries to its [`board`],
+//! which says who is next, or puts them elsewhere ([`elsewhere`]): into the lane of an endpoint that
+//! cannot take them now, or out of the queue if nothing is to be sent. Whoever is next is [attempted](attempt).
+//! What stands in a lane is taken when its endpoint can be sent to again ([`lanes`]). A message that is in
+//! a worker's hands is a [`parcel`].
+//!
+//! A delivery in a worker:
+//!
+//! ```text
+//!   queue ──open──▶ waiting ──slot──▶ sending ──answer──▶ recording ──▶ done
+//!              │       │                                      │
+//!              │       ├─ endpoint shut or full ──▶ parking ──┤ (its lane)
+//!              │       ├─ rule goes elsewhere ──▶ queueing ───┤ (the queue, anew)
+//!              └───────┴─ canceled, expired ────▶ ending ─────┘
+//! ```
+//!
+//! With the last delivery that is done its message is settled. What is not done when its task ends, because the
+//! worker stops or the task panics, is queued again by itself. What the queue hands out again is recognised
+//! ([`hands`]).
+//!
+//! Record, then settle: what happened is in the journal before the queue forgets the delivery, so a
+//! crash repeats a send but never loses one. Also what is only moved is on record first: of a message that was settled
+//! everything is, so whoever queues again what it asked for can tell ([`journal::again`]). While the journal is away whoever sent waits with what happened; when as
+//! many wait as there are slots no more is sent.
+
+mod attempt;
+mod board;
+mod elsewhere;
+mod hands;
+mod intake;
+mod lanes;
+mod parcel;
+#[cfg(test)]
+mod simulation;
+mod verdict;
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, OnceLock, Weak},
+    time::Duration,
+};
+
+use domain::{
+    EndpointId, Timestamp,
+    clock::Clock,
+    delivery::{Gate, Reason},
+};
+use futures::FutureExt as _;
+use journal::{Journal, appenders::Appenders, frames::Frames, record::Job};
+use metrics::gauge;
+use runtime::{error_chain::chain, retry::Retries};
+use tokio::{
+    sync::{Semaphore, broadcast::error::RecvError},
+    time::{Instant, interval, sleep_until},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use self::{
+    board::Board,
+    hands::Hands,
+    parcel::{End, Parcel},
+};
+use super::{endpoints::notice::Notices, failure::Failures, send::Sender};
+use crate::{
+    metrics as names,
+    snapshots::{Cancels, Endpoints, Owners, Targets},
+};
+
+/// How often the queue hears which messages we still have: four times before it gives them to another.
+const STILL_AT_IT_EVERY: Duration = Duration::from_secs(4);
+
+/// How long after it was told to stop a worker still waits for the journal: to note what an answer says of its
+/// endpoint, with what was sent or moved, and with messages. A process has 24 seconds to stop, a send takes ten of
+/// them, and an append that was under way has its fifteen.
+const LEARN_UNTIL: Duration = Duration::from_secs(12);
+const RECORD_UNTIL: Duration = Duration::from_secs(17);
+const SETTLE_UNTIL: Duration = Duration::from_secs(22);
+/// How soon a delivery is tried again whose task panicked.
+const AFTER_PANIC: Duration = Duration::from_secs(10);
+
+/// What a worker works with.
+pub struct Tools {
+    pub journal: Journal,
+    pub sender: Sender,
+    pub outcomes: Appenders,
+    pub failures: Failures,
+    pub notices: Notices,
+    pub endpoints: Endpoints,
+    pub owners: Owners,
+    pub targets: Targets,
+    pub cancels: Cancels,
+    pub clock: Clock,
+}
+
+/// How many sends a worker has in flight at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// In all.
+    pub slots: usize,
+    pub per_endpoint: u32,
+    /// To one host, of one organisation.
+    pub per_host: u32,
+}
+
+/// One worker of deliveries. Cheap to clone.
+#[derive(Clone)]
+pub struct Worker(Arc<Inner>);
+
+struct Inner {
+    tools: Tools,
+    board: Board,
+    hands: Hands<Parcel>,
+    /// Room for messages from lanes.
+    lane_room: Arc<Semaphore>,
+    /// Who takes from lanes, and whoever is dealing with a delivery.
+    lanes: TaskTracker,
+    busy: TaskTracker,
+    stopping: CancellationToken,
+    stopped_at: OnceLock<Instant>,
+}
+
+impl std::ops::Deref for Worker {
+    type Target = Tools;
+
+    fn deref(&self) -> &Tools {
+        &self.0.tools
+    }
+}
+
+impl Worker {
+    pub fn new(tools: Tools, bounds: Bounds, stopping: CancellationToken) -> Self {
+        Self(Arc::new(Inner {
+            tools,
+            board: Board::new(bounds),
+            hands: Hands::new(),
+            lane_room: Arc::new(Semaphore::new(lanes::MESSAGES_MAX)),
+            lanes: TaskTracker::new(),
+            busy: TaskTracker::new(),
+            stopping,
+            stopped_at: OnceLock::new(),
+        }))
+    }
+
+    /// Works until stopped; then finishes what is in flight and hands back the rest.
+    pub async fn run(self) -> anyhow::Result<()> {
+        let mut retries = Retries::new("get ready to deliver", &self.0.stopping);
+        while let Err(error) = self.is_ready().await {
+            if !retries.again(Err(error)).await {
+                return Ok(());
+            }
+        }
+        // What is in hand must be kept until the last of it is dealt with.
+        tokio::select! {
+            () = self.work() => {}
+            () = self.stay_at_it() => {}
+        }
+        Ok(())
+    }
+
+    async fn work(&self) {
+        let taking = TaskTracker::new();
+        for partition in self.journal.partitions().all() {
+            taking.spawn(self.clone().take_due(partition));
+        }
+        taking.spawn(self.clone().find_lanes());
+        taking.spawn(self.clone().hear_of_endpoints());
+        self.dispatch().await;
+        taking.close();
+        taking.wait().await;
+        self.0.lanes.close();
+        self.0.lanes.wait().await;
+        self.hand_back_all();
+        self.0.busy.close();
+        self.0.busy.wait().await;
+    }
+
+    /// Nothing is sent before it is known what must not be.
+    async fn is_ready(&self) -> Result<(), journal::Error> {
+        self.endpoints.catch_up().await?;
+        self.owners.catch_up().await?;
+        self.targets.catch_up().await?;
+        self.cancels.catch_up().await
+    }
+
+    /// Whether something may be sent to an endpoint now. What a person wants comes first, then whose it is.
+    fn gate(&self, endpoint: EndpointId, now: Timestamp) -> Gate {
+        match self.endpoints.gate(endpoint, now) {
+            Gate::Shut { reason, until } if reason.needs_a_person() => Gate::Shut { reason, until },
+            gate if self.owners.may_be_sent_to(endpoint) => gate,
+            _ => Gate::Shut {
+                reason: Reason::Unverified,
+                until: None,
+            },
+        }
+    }
+
+    /// Starts the next send whenever there is one and a slot for it.
+    async fn dispatch(&self) {
+        loop {
+            while let Some(item) = self.0.board.next() {
+                self.start(item);
+            }
+            tokio::select! {
+                () = self.0.board.changed.notified() => {}
+                () = self.stopped_for(Duration::ZERO) => return,
+            }
+        }
+    }
+
+    /// Tells the queue now and then that we still have what we have.
+    async fn stay_at_it(&self) {
+        let mut every = interval(STILL_AT_IT_EVERY);
+        loop {
+            every.tick().await;
+            let messages = self.0.hands.messages();
+            gauge!(names::DELIVERY_MESSAGES_HELD)
+                .set(u32::try_from(messages.len()).unwrap_or(u32::MAX));
+            // One after the other: a message that is kept here keeps its room.
+            for parcel in messages.iter().filter_map(Weak::upgrade) {
+                if let Err(error) = parcel.task.still_at_it().await {
+                    tracing::debug!(
+                        error = chain(&error),
+                        "the queue may take a delivery for lost"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Other workers close and open gates too.
+    async fn hear_of_endpoints(self) {
+        let (mut news, mut proofs) = (self.endpoints.news(), self.owners.news());
+        let mut left = self.targets.left();
+        loop {
+            let heard = tokio::select! {
+                heard = news.recv() => heard,
+                heard = proofs.recv() => heard,
+                heard = left.recv() => {
+                    self.0.board.rules_left(heard.ok());
+                    continue;
+                }
+                () = self.0.stopping.cancelled() => return,
+            };
+            match heard {
+                Ok(endpoint) => {
+                    let is_open = self.endpoints.has_open_breaker(endpoint);
+                    self.0.board.heard(endpoint, is_open);
+                }
+                Err(RecvError::Lagged(_)) => self.0.board.wake_all_lanes(),
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    /// Deals with a delivery, or several, beside everything else.
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.0.busy.spawn(async {
+            if AssertUnwindSafe(work).catch_unwind().await.is_err() {
+                tracing::error!("a delivery panicked, it will be tried again");
+            }
+        });
+    }
+
+    /// Tries until it works, or we stop, and once more then; whether it worked.
+    async fn persist<F>(&self, what: &'static str, work: impl Fn() -> F) -> bool
+    where
+        F: Future<Output = Result<(), journal::Error>>,
+    {
+        let mut retries = None;
+        loop {
+            let is_last = self.0.stopping.is_cancelled();
+            let worked = tokio::select! {
+                biased;
+                worked = work() => worked,
+                () = self.stopped_for(RECORD_UNTIL) => return false,
+            };
+            if worked.is_ok() {
+                return true;
+            }
+            let retries = retries.get_or_insert_with(|| Retries::new(what, &self.0.stopping));
+            retries.again(worked).await;
+            if is_last {
+                return false;
+            }
+        }
+    }
+
+    /// Returns so long after we were told to stop.
+    async fn stopped_for(&self, time: Duration) {
+        self.0.stopping.cancelled().await;
+        let stopped_at = *self.0.stopped_at.get_or_init(Instant::now);
+        sleep_until(stopped_at + time).await;
+    }
+
+    /// The last delivery of a message is out of our hands.
+    fn close(&self, parcel: Arc<Parcel>, end: End) {
+        let worker = self.clone();
+        self.spawn(async move {
+            tokio::select! {
+                () = worker.end_message(&parcel, end) => {}
+                // It comes back.
+                () = worker.stopped_for(SETTLE_UNTIL) => {}
+            }
+            if parcel.is_admitted() {
+                worker.0.board.parcel_gone(parcel.endpoint);
+            }
+            let hands = &worker.0.hands;
+            hands.put_down(parcel.message, &parcel.deliveries);
+        });
+    }
+
+    async fn end_message(&self, parcel: &Parcel, end: End) {
+        let ended = match end {
+            End::Settle => self.settle(parcel).await,
+            End::HandBack => parcel.task.hand_back().await,
+            End::QueueAgain(jobs) => self.queue_again(parcel, &jobs).await,
+        };
+        if let Err(error) = ended {
+            tracing::warn!(
+                error = chain(&error),
+                "a message was not settled, it comes back"
+            );
+        }
+    }
+
+    async fn settle(&self, parcel: &Parcel) -> Result<(), journal::Error> {
+        // Should that fail it comes again.
+        self.0.hands.remember(parcel.message);
+        parcel.task.settle().await
+    }
+
+    /// Queues what was not dealt with.
+    async fn queue_again(&self, parcel: &Parcel, jobs: &[Job]) -> Result<(), journal::Error> {
+        if let Err(error) = self.move_undone(parcel, jobs).await {
+            let _ = parcel.task.hand_back_after_failure().await;
+            return Err(error);
+        }
+        self.settle(parcel).await
+    }
+
+    /// At once if we stop, so that others go on with it; a little later after a panic.
+    async fn move_undone(&self, parcel: &Parcel, jobs: &[Job]) -> Result<(), journal::Error> {
+        let news: Frames = jobs.iter().filter_map(elsewhere::first_word).collect();
+        if news.count() > 0 {
+            self.outcomes.of(parcel.org).append_patiently(news).await?;
+        }
+        let due_at = self.clock.now().plus(AFTER_PANIC);
+        let later = || self.queue_later(parcel, jobs, due_at);
+        let is_queued =
+            !self.0.stopping.is_cancelled() && self.persist("queue a delivery again", later).await;
+        if is_queued {
+            return Ok(());
+        }
+        self.journal.put_back(&parcel.task, jobs).await
+    }
+
+    async fn queue_later(
+        &self,
+        parcel: &Parcel,
+        jobs: &[Job],
+        due_at: Timestamp,
+    ) -> Result<(), journal::Error> {
+        for job in jobs {
+            let later = Job {
+                due_at: due_at.max(job.since),
+                ..job.clone()
+            };
+            self.journal
+                .deliver_later(Some(&parcel.task), &later)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Nothing that waits here is sent any more.
+    fn hand_back_all(&self) {
+        let items = self.0.board.take_all();
+        for item in &items {
+            item.parcel.give_back_if_whole();
+        }
+    }
+}

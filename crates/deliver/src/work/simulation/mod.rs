@@ -1,0 +1,52 @@
+//! Walks workers through random schedules, one step of one task at a time: what guarantees.md promises of deliveries holds
+//! after each.
+//!
+//! What decides is the real thing: what is in hand ([`super::hands`]), when a message ends ([`super::parcel::Tally`]), what becomes of a
+//! delivery ([`super::verdict`]), the schedule, endpoints, rounds, and how messages are cut and named. Modelled are the
+//! [`queue`], the record ([`standing`]), and the order in which the tasks of a [`worker`] do one thing after the other
+//! ([`steps`], [`recording`]). In the [`world`] calls fail and answers get lost, processes and the journal break ([`faults`]), and [`people`]
+//! interfere.
+
+mod faults;
+mod people;
+mod queue;
+mod recording;
+mod standing;
+mod steps;
+mod worker;
+mod world;
+
+use testkit::environment;
+use world::World;
+
+const SEEDS: u64 = 300;
+const STEPS: u32 = 2_500;
+
+fn walk(seed: u64) -> World {
+    let mut world = World::new(seed);
+    for _ in 0..STEPS {
+        world.step();
+    }
+    world.come_to_rest();
+    world
+}
+
+#[test]
+fn whatever_the_schedule_nothing_is_lost_and_nothing_sent_twice_unless_somebody_died_with_it_in_hand()
+ {
+    let (mut steps, mut sends, mut again) = (0, 0, 0);
+    let seeds = environment::seed().map_or(1..=SEEDS, |seed| seed..=seed);
+    for seed in seeds {
+        let world = walk(seed);
+        steps += world.steps;
+        sends += world.sends_in_all();
+        again += world.sends_in_all() - world.attempts();
+    }
+    println!("{steps} steps, {sends} sends, {again} of them again, each with an excuse");
+}
+
+#[test]
+fn a_seed_tells_the_same_story_again() {
+    assert_eq!(walk(7).story(), walk(7).story());
+    assert_ne!(walk(7).story(), walk(8).story());
+}

@@ -1,0 +1,79 @@
+//! Keeps what a bucket of the journal holds in memory, and says how current it is.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{sync::watch, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use runtime::retry::Retries;
+
+use crate::{Error, Journal, config::Changes, streams::Bucket};
+
+/// A snapshot that is not current by then is a failure that an operator must see.
+const CATCH_UP_MAX: Duration = Duration::from_secs(8);
+
+/// How far a snapshot of a bucket is. Cheap to clone.
+#[derive(Clone)]
+pub struct Mirror {
+    journal: Journal,
+    bucket: Bucket,
+    /// The sequence of the newest change that was applied.
+    applied: Arc<watch::Sender<u64>>,
+}
+
+impl Mirror {
+    pub fn new(journal: Journal, bucket: Bucket) -> Self {
+        Self {
+            journal,
+            bucket,
+            applied: Arc::new(watch::Sender::new(0)),
+        }
+    }
+
+    /// Returns once everything decided before the call is applied.
+    pub async fn catch_up(&self) -> Result<(), Error> {
+        let newest = self.journal.newest_change(self.bucket).await?;
+        let mut applied = self.applied.subscribe();
+        // The sender lives as long as `self`.
+        let caught_up = applied.wait_for(|applied| *applied >= newest);
+        match timeout(CATCH_UP_MAX, caught_up).await {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                let what = format!("the {}", self.bucket.as_str());
+                Err(Error::behind(&what, newest))
+            }
+        }
+    }
+
+    /// Applies every value, then every change, until stopped.
+    pub async fn follow<T>(
+        &self,
+        mut changes: Changes<T>,
+        apply: impl Fn(Vec<T>),
+        stopping: CancellationToken,
+    ) -> anyhow::Result<()> {
+        let mut retries = Retries::new(format!("follow {}", self.bucket.as_str()), &stopping);
+        while retries
+            .again(self.apply_all(&mut changes, &apply, &stopping).await)
+            .await
+        {}
+        Ok(())
+    }
+
+    async fn apply_all<T>(
+        &self,
+        changes: &mut Changes<T>,
+        apply: &impl Fn(Vec<T>),
+        stopping: &CancellationToken,
+    ) -> Result<(), Error> {
+        loop {
+            tokio::select! {
+                changed = changes.next() => {
+                    apply(changed?);
+                    self.applied.send_replace(changes.position());
+                }
+                () = stopping.cancelled() => return Ok(()),
+            }
+        }
+    }
+}

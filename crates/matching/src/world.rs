@@ -1,0 +1,165 @@
+//! What a matcher has around it: the journal, the rules as its node has heard of them, and a clock.
+//!
+//! There are two of them: [`Node`], and that of the simulation, which answers late, wrongly or not at all.
+
+use std::{collections::HashSet, sync::Arc};
+
+use domain::{DeliveryId, OrgId, Timestamp, clock::Clock, partition::Partition, rule::RuleSet};
+use journal::{
+    Error, Journal,
+    follow::{Entry, Follower},
+    judged::Judgement,
+    once::AlertMark,
+    record::Job,
+    state::LogState,
+    streams::Log,
+};
+use runtime::chance;
+
+use crate::Rules;
+
+/// Each of these does what the one of the same name in [`Journal`] or [`Rules`] does.
+pub(crate) trait World {
+    type Reader: Reader;
+
+    fn now(&self) -> Timestamp;
+
+    /// What nobody has drawn before.
+    fn nonce(&self) -> String;
+
+    fn rules_of(&self, org: OrgId) -> Option<Arc<RuleSet>>;
+
+    async fn catch_up(&self) -> Result<(), Error>;
+
+    async fn log_state(&self, log: Log) -> Result<LogState, Error>;
+
+    fn follow(&self, log: Log, position: u64) -> Self::Reader;
+
+    fn judgements(&self, partition: Partition, after: u64) -> Self::Reader;
+
+    async fn last_judgement(&self, partition: Partition) -> Result<Option<Judgement>, Error>;
+
+    async fn append_judgement(
+        &self,
+        partition: Partition,
+        last: u64,
+        nonce: &str,
+        message: Vec<u8>,
+    ) -> Result<Option<u64>, Error>;
+
+    /// The bytes of a message of events; `None` if the log no longer has it.
+    async fn event_message(
+        &self,
+        partition: Partition,
+        sequence: u64,
+    ) -> Result<Option<impl AsRef<[u8]>>, Error>;
+
+    async fn mark_alerts(&self, alerts: &[(DeliveryId, AlertMark)]) -> Result<Vec<bool>, Error>;
+
+    async fn deliver_all(&self, jobs: &[Job]) -> Result<(), Error>;
+
+    async fn deliver_again(
+        &self,
+        jobs: Vec<Job>,
+        on_record: &HashSet<DeliveryId>,
+        now: Timestamp,
+    ) -> Result<(), Error>;
+}
+
+/// Reads a log from a position on.
+pub(crate) trait Reader {
+    async fn next(&mut self, most: usize) -> Result<Vec<Entry>, Error>;
+
+    fn position(&self) -> u64;
+}
+
+/// The real one.
+pub(crate) struct Node {
+    pub(crate) journal: Journal,
+    pub(crate) rules: Rules,
+    pub(crate) clock: Clock,
+}
+
+impl World for Node {
+    type Reader = Follower;
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn nonce(&self) -> String {
+        hex::encode(chance::bytes::<16>())
+    }
+
+    fn rules_of(&self, org: OrgId) -> Option<Arc<RuleSet>> {
+        self.rules.of(org)
+    }
+
+    async fn catch_up(&self) -> Result<(), Error> {
+        self.rules.catch_up().await
+    }
+
+    async fn log_state(&self, log: Log) -> Result<LogState, Error> {
+        self.journal.log_state(log).await
+    }
+
+    fn follow(&self, log: Log, position: u64) -> Follower {
+        self.journal.follow(log, position)
+    }
+
+    fn judgements(&self, partition: Partition, after: u64) -> Follower {
+        self.journal.judgements(partition, after)
+    }
+
+    async fn last_judgement(&self, partition: Partition) -> Result<Option<Judgement>, Error> {
+        self.journal.last_judgement(partition).await
+    }
+
+    async fn append_judgement(
+        &self,
+        partition: Partition,
+        last: u64,
+        nonce: &str,
+        message: Vec<u8>,
+    ) -> Result<Option<u64>, Error> {
+        let journal = &self.journal;
+        journal
+            .append_judgement(partition, last, nonce, message)
+            .await
+    }
+
+    async fn event_message(
+        &self,
+        partition: Partition,
+        sequence: u64,
+    ) -> Result<Option<impl AsRef<[u8]>>, Error> {
+        self.journal.event_message(partition, sequence).await
+    }
+
+    async fn mark_alerts(&self, alerts: &[(DeliveryId, AlertMark)]) -> Result<Vec<bool>, Error> {
+        self.journal.mark_alerts(alerts).await
+    }
+
+    async fn deliver_all(&self, jobs: &[Job]) -> Result<(), Error> {
+        self.journal.deliver_all(jobs).await
+    }
+
+    async fn deliver_again(
+        &self,
+        jobs: Vec<Job>,
+        on_record: &HashSet<DeliveryId>,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        self.journal.deliver_again(jobs, on_record, now).await
+    }
+}
+
+impl Reader for Follower {
+    async fn next(&mut self, most: usize) -> Result<Vec<Entry>, Error> {
+        Follower::next(self, most).await
+    }
+
+    fn position(&self) -> u64 {
+        Follower::position(self)
+    }
+}
