@@ -17,7 +17,7 @@ use domain::{DeliveryId, Timestamp};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::{
-    Error, Journal,
+    Connection, Error, Journal,
     queue::{QUEUE_AT_ONCE, bundles},
     record::Job,
     streams::DELIVERY_DEDUPE,
@@ -33,6 +33,16 @@ pub fn is_recognised(since: Timestamp, now: Timestamp) -> bool {
     now.since(since) < RECOGNISED_FOR
 }
 
+/// What is known of deliveries that may have been queued.
+#[derive(Clone, Debug, Default)]
+pub struct OnRecord {
+    /// Those that were in a worker's hands, or that nobody wants any more.
+    pub deliveries: HashSet<DeliveryId>,
+    /// The connection over which somebody looked. If it is lost the server may have been started anew since: what was
+    /// settled in between is neither known here nor by its name there.
+    pub seen_over: Option<Connection>,
+}
+
 /// How deliveries that were decided on together are queued again.
 #[derive(Debug)]
 enum Again<'j> {
@@ -43,8 +53,8 @@ enum Again<'j> {
 }
 
 impl<'j> Again<'j> {
-    fn of(jobs: &'j [Job], on_record: &HashSet<DeliveryId>, now: Timestamp) -> Self {
-        let is_over = |job: &Job| on_record.contains(&job.matched.delivery);
+    fn of(jobs: &'j [Job], on_record: &OnRecord, now: Timestamp) -> Self {
+        let is_over = |job: &Job| on_record.deliveries.contains(&job.matched.delivery);
         if jobs.iter().all(|job| is_recognised(job.since, now)) {
             let mut bundles = bundles(jobs);
             // One that is over in part is made whole, or it would have another name.
@@ -67,8 +77,12 @@ fn alone(jobs: &[Job]) -> Vec<Vec<&Job>> {
     reason = "who calls it knows which one it is, and so whether it moves between threads"
 )]
 pub trait Rounds {
-    /// Queues messages of what is due.
-    async fn queue(&self, bundles: Vec<Vec<&Job>>) -> Result<(), Error>;
+    /// Queues messages of what is due, as long as the connection lasts.
+    async fn queue(
+        &self,
+        connection: Option<Connection>,
+        bundles: Vec<Vec<&Job>>,
+    ) -> Result<(), Error>;
 
     /// When another round of a delivery can begin, at `now` or later.
     async fn next_round(&self, delivery: DeliveryId, now: Timestamp) -> Result<Timestamp, Error>;
@@ -76,16 +90,16 @@ pub trait Rounds {
     /// Makes known that what is on its way of a delivery from before a round is void.
     async fn supersede(&self, delivery: DeliveryId, round: Timestamp) -> Result<(), Error>;
 
-    /// Queues deliveries that may be queued already: all that were decided on together, in their order. `on_record` has
-    /// those that were in a worker's hands, or that nobody wants any more.
+    /// Queues deliveries that may be queued already: all that were decided on together, in their order. If the connection
+    /// is lost meanwhile, whoever wants to try again looks again.
     async fn queue_again(
         &self,
         jobs: Vec<Job>,
-        on_record: &HashSet<DeliveryId>,
+        on_record: &OnRecord,
         now: Timestamp,
     ) -> Result<(), Error> {
         let rest = match Again::of(&jobs, on_record, now) {
-            Again::Same(bundles) => return self.queue(bundles).await,
+            Again::Same(bundles) => return self.queue(on_record.seen_over, bundles).await,
             Again::Anew(rest) => rest,
         };
         let begin_anew = async |mut job: Job| {
@@ -94,7 +108,7 @@ pub trait Rounds {
         };
         let rest = stream::iter(rest.into_iter().map(begin_anew)).buffered(QUEUE_AT_ONCE);
         let rest: Vec<Job> = rest.try_collect().await?;
-        self.queue(alone(&rest)).await?;
+        self.queue(on_record.seen_over, alone(&rest)).await?;
         let supersede = async |job: &Job| self.supersede(job.matched.delivery, job.since).await;
         stream::iter(rest.iter().map(Ok))
             .try_for_each_concurrent(QUEUE_AT_ONCE, supersede)
@@ -103,8 +117,12 @@ pub trait Rounds {
 }
 
 impl Rounds for Journal {
-    async fn queue(&self, bundles: Vec<Vec<&Job>>) -> Result<(), Error> {
-        self.queue_due(bundles).await
+    async fn queue(
+        &self,
+        connection: Option<Connection>,
+        bundles: Vec<Vec<&Job>>,
+    ) -> Result<(), Error> {
+        self.queue_over(connection, bundles).await
     }
 
     async fn next_round(&self, delivery: DeliveryId, now: Timestamp) -> Result<Timestamp, Error> {
@@ -121,7 +139,7 @@ impl Journal {
     pub async fn deliver_again(
         &self,
         jobs: Vec<Job>,
-        on_record: &HashSet<DeliveryId>,
+        on_record: &OnRecord,
         now: Timestamp,
     ) -> Result<(), Error> {
         self.queue_again(jobs, on_record, now).await

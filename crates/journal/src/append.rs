@@ -14,7 +14,7 @@ use futures::future::try_join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::{
-    Error, Journal,
+    Connection, Error, Journal,
     frames::{Frames, MESSAGE_BYTES_MAX},
     persist::persist,
     streams::Log,
@@ -180,16 +180,43 @@ impl Journal {
     ) -> Result<(), Error> {
         let doing = &format!("publish to {subject}");
         persist(patience, doing, || {
-            let published = self.publish_once(subject, message.clone());
+            self.try_to_publish(subject, message.clone(), doing)
+        })
+        .await
+    }
+
+    /// The same as long as a connection lasts. A server that was started anew may have stored the message before, handed
+    /// it out, and forgotten its id.
+    pub(crate) async fn publish_over(
+        &self,
+        connection: Option<Connection>,
+        subject: &str,
+        message: PublishMessage,
+        patience: Duration,
+    ) -> Result<(), Error> {
+        let doing = &format!("publish to {subject}");
+        persist(patience, doing, || {
+            let lasts = connection.is_some() && self.connection() == connection;
+            let publish = lasts.then(|| self.try_to_publish(subject, message.clone(), doing));
             async move {
-                match published.await {
-                    Ok(_) => Ok(()),
-                    Err(refused) if is_full(&refused) => Err(Error::NoRoom),
-                    Err(source) => Err(Error::unavailable(doing, source)),
-                }
+                let doing = doing.clone();
+                publish.ok_or(Error::Disconnected { doing })?.await
             }
         })
         .await
+    }
+
+    async fn try_to_publish(
+        &self,
+        subject: &str,
+        message: PublishMessage,
+        doing: &str,
+    ) -> Result<(), Error> {
+        match self.publish_once(subject, message).await {
+            Ok(_) => Ok(()),
+            Err(refused) if is_full(&refused) => Err(Error::NoRoom),
+            Err(source) => Err(Error::unavailable(doing, source)),
+        }
     }
 
     /// One try: sends a message and waits for the server's word on it.

@@ -11,6 +11,10 @@ pub enum Error {
         doing: String,
         source: Arc<dyn std::error::Error + Send + Sync>,
     },
+    /// The connection was lost before the server's word on something came. It may have been done, and whoever wants to
+    /// try again looks first.
+    #[error("{doing}: the connection to the journal was lost meanwhile")]
+    Disconnected { doing: String },
     /// As many bytes wait as this node will hold.
     #[error("append: too much is waiting for the journal")]
     Full,

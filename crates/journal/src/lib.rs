@@ -55,7 +55,7 @@ pub mod streams;
 mod values;
 pub mod work;
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use async_nats::{
     ServerAddr, connection,
@@ -87,7 +87,11 @@ pub struct Options {
     pub events_bytes_max: Option<u64>,
 }
 
-/// A connection to the journal. Cheap to clone.
+/// One of the connections to the server that were made one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connection(pub u64);
+
+/// The journal. Cheap to clone.
 #[derive(Clone)]
 pub struct Journal {
     context: jetstream::Context,
@@ -134,6 +138,13 @@ impl Journal {
     /// Whether the connection is up right now.
     pub fn is_connected(&self) -> bool {
         self.context.client().connection_state() == connection::State::Connected
+    }
+
+    /// The connection that we have right now, if any.
+    pub fn connection(&self) -> Option<Connection> {
+        let connects = &self.context.client().statistics().connects;
+        let connection = Connection(connects.load(Ordering::Relaxed));
+        self.is_connected().then_some(connection)
     }
 
     /// The server's version, for people.

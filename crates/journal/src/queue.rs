@@ -25,7 +25,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Error, Journal,
+    Connection, Error, Journal,
     append::APPEND_DEADLINE,
     record::{self, Job},
     work::Task,
@@ -69,12 +69,14 @@ pub struct Lane {
 impl Journal {
     /// Queues deliveries that are due now: all that were decided on together, or queued again they are not recognised.
     pub async fn deliver_all(&self, jobs: &[Job]) -> Result<(), Error> {
-        self.queue_due(bundles(jobs)).await
+        let subject = |org| self.due_subject_of(org);
+        self.queue(bundles(jobs), subject, "").await
     }
 
-    pub(crate) async fn queue_due(&self, bundles: Vec<Vec<&Job>>) -> Result<(), Error> {
-        self.queue(bundles, |org| self.due_subject_of(org), "")
-            .await
+    /// The same for who can look at the record: if the connection is lost they do, and [queue again](crate::again) what is
+    /// not there.
+    pub async fn deliver_while_connected(&self, jobs: &[Job]) -> Result<(), Error> {
+        self.queue_over(self.connection(), bundles(jobs)).await
     }
 
     /// Puts deliveries of a message that was taken back among those that are due.
@@ -101,10 +103,24 @@ impl Journal {
     ) -> Result<(), Error> {
         let publish = async |bundle: Vec<&Job>| {
             let subject = subject(bundle[0].matched.org);
-            let message = PublishMessage::build()
-                .message_id(format!("{prefix}{}", name(&bundle)))
-                .payload(Bytes::from(record::message_of_jobs(bundle)));
+            let message = message(prefix, bundle);
             self.publish(&subject, message, APPEND_DEADLINE).await
+        };
+        stream::iter(bundles.into_iter().map(Ok))
+            .try_for_each_concurrent(QUEUE_AT_ONCE, publish)
+            .await
+    }
+
+    pub(crate) async fn queue_over(
+        &self,
+        connection: Option<Connection>,
+        bundles: Vec<Vec<&Job>>,
+    ) -> Result<(), Error> {
+        let publish = async |bundle: Vec<&Job>| {
+            let subject = self.due_subject_of(bundle[0].matched.org);
+            let message = message("", bundle);
+            self.publish_over(connection, &subject, message, APPEND_DEADLINE)
+                .await
         };
         stream::iter(bundles.into_iter().map(Ok))
             .try_for_each_concurrent(QUEUE_AT_ONCE, publish)
@@ -170,6 +186,12 @@ impl Journal {
             .try_collect()
             .await
     }
+}
+
+fn message(prefix: &str, bundle: Vec<&Job>) -> PublishMessage {
+    PublishMessage::build()
+        .message_id(format!("{prefix}{}", name(&bundle)))
+        .payload(Bytes::from(record::message_of_jobs(bundle)))
 }
 
 fn lane_of(subject: &str) -> Option<Lane> {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use domain::{DeliveryId, partition::Partition};
 use journal::{
+    again::OnRecord,
     record::{self, Job, Matched, OutcomeRecord},
     streams::Log,
 };
@@ -33,7 +34,8 @@ impl<W: World> Judge<W> {
     ) -> Result<(), journal::Error> {
         unsettled.retain(|it| !it.deliveries.is_empty());
         let on_record = self.on_record(partition, &unsettled).await?;
-        let is_over = |(_, matched): &(u64, Matched)| on_record.contains(&matched.delivery);
+        let is_over =
+            |(_, matched): &(u64, Matched)| on_record.deliveries.contains(&matched.delivery);
         unsettled.retain(|it| !it.deliveries.iter().all(is_over));
         for Unsettled { deliveries, .. } in unsettled {
             let jobs = self.jobs_again(partition, deliveries).await?;
@@ -49,21 +51,25 @@ impl<W: World> Judge<W> {
         &self,
         partition: Partition,
         unsettled: &[Unsettled],
-    ) -> Result<HashSet<DeliveryId>, journal::Error> {
+    ) -> Result<OnRecord, journal::Error> {
+        let mut found = OnRecord {
+            deliveries: HashSet::new(),
+            seen_over: self.world.connection(),
+        };
         let Some(first) = unsettled.first() else {
-            return Ok(HashSet::new());
+            return Ok(found);
         };
         let deliveries = unsettled.iter().flat_map(|it| &it.deliveries);
         let ours: HashSet<DeliveryId> = deliveries.map(|(_, it)| it.delivery).collect();
         let log = Log::Outcomes(partition);
         let end = self.world.log_state(log).await?.last_sequence;
         let mut follower = self.world.follow(log, first.judgement);
-        let mut found = HashSet::new();
         while follower.position() < end {
             let read = timeout(READ_WITHIN, follower.next(MESSAGES_MAX)).await;
             let late = || journal::Error::behind("the outcomes", end);
             for entry in read.map_err(|_| late())?? {
-                found.extend(said_of(&entry.payload)?.filter(|id| ours.contains(id)));
+                let said_of = said_of(&entry.payload)?.filter(|id| ours.contains(id));
+                found.deliveries.extend(said_of);
             }
         }
         Ok(found)

@@ -2,11 +2,12 @@
 //!
 //! There are two of them: [`Node`], and that of the simulation, which answers late, wrongly or not at all.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use domain::{DeliveryId, OrgId, Timestamp, clock::Clock, partition::Partition, rule::RuleSet};
 use journal::{
-    Error, Journal,
+    Connection, Error, Journal,
+    again::OnRecord,
     follow::{Entry, Follower},
     judged::Judgement,
     once::AlertMark,
@@ -61,9 +62,12 @@ pub(crate) trait World {
     async fn deliver_again(
         &self,
         jobs: Vec<Job>,
-        on_record: &HashSet<DeliveryId>,
+        on_record: &OnRecord,
         now: Timestamp,
     ) -> Result<(), Error>;
+
+    /// The connection to the journal, if there is one.
+    fn connection(&self) -> Option<Connection>;
 }
 
 /// Reads a log from a position on.
@@ -141,16 +145,20 @@ impl World for Node {
     }
 
     async fn deliver_all(&self, jobs: &[Job]) -> Result<(), Error> {
-        self.journal.deliver_all(jobs).await
+        self.journal.deliver_while_connected(jobs).await
     }
 
     async fn deliver_again(
         &self,
         jobs: Vec<Job>,
-        on_record: &HashSet<DeliveryId>,
+        on_record: &OnRecord,
         now: Timestamp,
     ) -> Result<(), Error> {
         self.journal.deliver_again(jobs, on_record, now).await
+    }
+
+    fn connection(&self) -> Option<Connection> {
+        self.journal.connection()
     }
 }
 

@@ -77,6 +77,8 @@ const STILL_AT_IT_EVERY: Duration = Duration::from_secs(4);
 const LEARN_UNTIL: Duration = Duration::from_secs(12);
 const RECORD_UNTIL: Duration = Duration::from_secs(17);
 const SETTLE_UNTIL: Duration = Duration::from_secs(22);
+/// An append that begins later than this would not be over in time.
+const APPEND_BEGINS_UNTIL: Duration = Duration::from_secs(8);
 /// How soon a delivery is tried again whose task panicked.
 const AFTER_PANIC: Duration = Duration::from_secs(10);
 
@@ -263,7 +265,7 @@ impl Worker {
         });
     }
 
-    /// Tries until it works, or we stop, and once more then; whether it worked.
+    /// Tries until it works, or we stop, and once more then if there is time; whether it worked.
     async fn persist<F>(&self, what: &'static str, work: impl Fn() -> F) -> bool
     where
         F: Future<Output = Result<(), journal::Error>>,
@@ -271,6 +273,9 @@ impl Worker {
         let mut retries = None;
         loop {
             let is_last = self.0.stopping.is_cancelled();
+            if retries.is_some() && !self.may_append() {
+                return false;
+            }
             let worked = tokio::select! {
                 biased;
                 worked = work() => worked,
@@ -285,6 +290,12 @@ impl Worker {
                 return false;
             }
         }
+    }
+
+    /// Whether an append that begins now is over before we must be, however long it takes.
+    fn may_append(&self) -> bool {
+        let stopped_at = self.0.stopped_at.get();
+        stopped_at.is_none_or(|stopped_at| stopped_at.elapsed() < APPEND_BEGINS_UNTIL)
     }
 
     /// Returns so long after we were told to stop.
@@ -343,7 +354,7 @@ impl Worker {
     /// At once if we stop, so that others go on with it; a little later after a panic.
     async fn move_undone(&self, parcel: &Parcel, jobs: &[Job]) -> Result<(), journal::Error> {
         let news: Frames = jobs.iter().filter_map(elsewhere::first_word).collect();
-        if news.count() > 0 {
+        if news.count() > 0 && self.may_append() {
             self.outcomes.of(parcel.org).append_patiently(news).await?;
         }
         let due_at = self.clock.now().plus(AFTER_PANIC);

@@ -1,10 +1,11 @@
 //! The queue of deliveries: due, for later, and in lanes.
 
-use std::{collections::HashSet, time::Duration};
+use std::time::Duration;
 
 use domain::{DeliveryId, EndpointId, EventId, OrgId, RuleId, Timestamp, delivery::Cause};
 use journal::{
     Journal,
+    again::OnRecord,
     cancels::Void,
     queue::{Lane, Source},
     record::{self, Job, Matched},
@@ -58,6 +59,13 @@ async fn assert_nothing_is_left(source: &Source) {
     assert!(more.is_none(), "nothing is left");
 }
 
+fn on_record(journal: &Journal, jobs: &[Job]) -> OnRecord {
+    OnRecord {
+        deliveries: jobs.iter().map(|job| job.matched.delivery).collect(),
+        seen_over: journal.connection(),
+    }
+}
+
 fn jobs(task: &Task) -> Vec<Job> {
     record::jobs(task.payload()).expect("readable")
 }
@@ -95,12 +103,12 @@ async fn what_is_queued_again_is_recognised_also_if_some_of_it_is_over() {
     let journal = journal().await;
     let all: Vec<Job> = (10..20).map(|number| job(number, now())).collect();
     journal.deliver_all(&all).await.expect("queued");
-    let over = HashSet::from([all[3].matched.delivery]);
+    let over = on_record(&journal, &all[3..4]);
     let again = journal.deliver_again(all.clone(), &over, now());
     again.await.expect("queued");
     // A bundle that is over was queued, although its name is not known: the server was started anew.
     let settled: Vec<Job> = (20..30).map(|number| job(number, now())).collect();
-    let over = settled.iter().map(|job| job.matched.delivery).collect();
+    let over = on_record(&journal, &settled);
     let again = journal.deliver_again(settled, &over, now());
     again.await.expect("queued");
 
@@ -117,7 +125,7 @@ async fn what_is_queued_again_too_late_to_be_recognised_begins_another_round() {
     let [began, now] = [now().minus(Duration::from_mins(2)), now()];
     let all = vec![job(10, began), job(11, began)];
     journal.deliver_all(&all).await.expect("queued");
-    let over = HashSet::from([all[0].matched.delivery]);
+    let over = on_record(&journal, &all[..1]);
     let again = journal.deliver_again(all.clone(), &over, now);
     again.await.expect("queued");
 

@@ -73,14 +73,12 @@ struct Period {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Look {
     outcomes: u64,
-    restarts: u32,
 }
 
 /// A matcher asks for the end of the outcome log.
 pub(super) fn looks_at_outcomes(journal: &mut Journal, who: usize) {
     let look = Look {
         outcomes: journal.outcomes.len() as u64,
-        restarts: journal.restarts,
     };
     journal.checks.looks.insert(who, look);
 }
@@ -97,9 +95,7 @@ pub(super) fn judgement(journal: &mut Journal, by: &JudgedBy, sequence: u64) {
 
 /// A message arrives at the queue, which may know it.
 pub(super) fn queued(journal: &mut Journal, look: Look, name: &str, jobs: &[Job], is_known: bool) {
-    let Journal {
-        checks, restarts, ..
-    } = journal;
+    let checks = &mut journal.checks;
     let attempt = |job: &Job| (job.matched.delivery, job.attempt, job.since);
     let attempts: Vec<Attempt> = jobs.iter().map(attempt).collect();
     for attempt in &attempts {
@@ -115,8 +111,7 @@ pub(super) fn queued(journal: &mut Journal, look: Look, name: &str, jobs: &[Job]
             attempt.2 == first || !sent.is_some_and(is_seen),
             "{delivery} begins another round, and it was on record that it was sent"
         );
-        // Names of what was settled are lost with the server.
-        let is_new = is_known || checks.attempts.insert(*attempt) || *restarts > look.restarts;
+        let is_new = is_known || checks.attempts.insert(*attempt);
         assert!(
             is_new,
             "{attempt:?} is queued twice, now as a part of {name}"

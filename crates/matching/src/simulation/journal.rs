@@ -48,7 +48,7 @@ pub(super) struct Journal {
     /// Every version of the rules; the last is in force.
     pub(super) rules: Vec<Rules>,
     /// How often the server was started anew.
-    pub(super) restarts: u32,
+    pub(super) restarts: u64,
     /// Whether the log recognises a judgement that is appended again. If not, its writer does.
     pub(super) recognises_judgements: bool,
     /// Who has the turn.

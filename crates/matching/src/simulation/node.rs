@@ -2,7 +2,6 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::HashSet,
     future::poll_fn,
     rc::Rc,
     sync::Arc,
@@ -14,8 +13,8 @@ use bytes::Bytes;
 use domain::{DeliveryId, OrgId, Timestamp, partition::Partition, rule::RuleSet};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use journal::{
-    Error,
-    again::Rounds,
+    Connection, Error,
+    again::{OnRecord, Rounds},
     follow::Entry,
     judged::{Judgement, own_end},
     once::AlertMark,
@@ -123,12 +122,26 @@ impl Node {
         *self.given.borrow_mut() = messages.collect();
     }
 
-    async fn queue(&self, bundles: Vec<Vec<&Job>>) -> Result<(), Error> {
+    async fn queue(
+        &self,
+        connection: Option<Connection>,
+        bundles: Vec<Vec<&Job>>,
+    ) -> Result<(), Error> {
         let publish = async |bundle: Vec<&Job>| {
             let (look, name) = (self.look(), name(&bundle));
             let jobs: Rc<Vec<Job>> = Rc::new(bundle.into_iter().cloned().collect());
             let queue = move |journal: &mut Journal| journal.queue(look, &name, &jobs);
-            self.ask("queue", Kind::Write, queue).await
+            let deadline = self.shared.borrow().now.plus(PATIENCE);
+            loop {
+                if self.connection() != connection {
+                    let doing = String::from("queue");
+                    return Err(Error::Disconnected { doing });
+                }
+                let answer = self.once("queue", Kind::Write, queue.clone()).await;
+                if answer.is_ok() || self.shared.borrow().now >= deadline {
+                    return answer;
+                }
+            }
         };
         stream::iter(bundles.into_iter().map(Ok))
             .try_for_each_concurrent(AT_ONCE, publish)
@@ -250,22 +263,30 @@ impl World for Node {
     }
 
     async fn deliver_all(&self, jobs: &[Job]) -> Result<(), Error> {
-        self.queue(bundles(jobs)).await
+        self.queue(self.connection(), bundles(jobs)).await
     }
 
     async fn deliver_again(
         &self,
         jobs: Vec<Job>,
-        on_record: &HashSet<DeliveryId>,
+        on_record: &OnRecord,
         now: Timestamp,
     ) -> Result<(), Error> {
         self.queue_again(jobs, on_record, now).await
     }
+
+    fn connection(&self) -> Option<Connection> {
+        Some(Connection(self.shared.borrow().restarts))
+    }
 }
 
 impl Rounds for Node {
-    async fn queue(&self, bundles: Vec<Vec<&Job>>) -> Result<(), Error> {
-        self.queue(bundles).await
+    async fn queue(
+        &self,
+        connection: Option<Connection>,
+        bundles: Vec<Vec<&Job>>,
+    ) -> Result<(), Error> {
+        self.queue(connection, bundles).await
     }
 
     async fn next_round(&self, delivery: DeliveryId, now: Timestamp) -> Result<Timestamp, Error> {

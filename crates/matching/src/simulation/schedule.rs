@@ -131,6 +131,8 @@ impl Simulation {
         } else if happens(mood.restarts) {
             journal.restart();
             tell(&mut journal, None, "the journal is started anew", "");
+            drop(journal);
+            self.cut();
         } else if happens(mood.rules) {
             stories::change_rules(&mut journal);
             tell(&mut journal, None, "a rule changes", "");
@@ -242,11 +244,18 @@ impl Simulation {
 
     /// Nobody gets an answer for minutes.
     fn pause(&mut self) {
+        {
+            let journal = &mut *self.shared.borrow_mut();
+            let minutes = Duration::from_secs(30 + journal.dice.below(150u64));
+            journal.now = journal.now.plus(minutes);
+            tell(journal, None, "minutes pass", "");
+        }
+        self.cut();
+    }
+
+    /// The connections are lost, and with them what is on its way.
+    fn cut(&mut self) {
         let mut journal = self.shared.borrow_mut();
-        let minutes = Duration::from_secs(30 + journal.dice.below(150u64));
-        journal.now = journal.now.plus(minutes);
-        journal.calls.adrift.clear();
-        tell(&mut journal, None, "minutes pass", "");
         let (failing, own): (Vec<_>, Vec<_>) = std::mem::take(&mut journal.calls.waiting)
             .into_iter()
             .partition(|call| call.kind != Kind::Own);

@@ -1,7 +1,5 @@
 //! `POST /v1/alert-rules/{id}/trigger`: a real delivery to a rule's endpoint, to try it out.
 
-use std::collections::HashSet;
-
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{
     DeliveryId, EventId, OrgId, RuleId,
@@ -13,6 +11,7 @@ use domain::{
     rule::{Rule, sample},
 };
 use journal::{
+    again::OnRecord,
     frames::Frames,
     record::{Job, Matched, OutcomeRecord},
     streams::Log,
@@ -123,7 +122,7 @@ impl TriggerBody {
 
 /// Puts a delivery on record and then into the queue, so that no attempt is recorded before its delivery.
 async fn send(plane: &ControlPlane, asking: &Asking, job: Job) -> Result<(), Problem> {
-    let org = job.matched.org;
+    let (org, seen_over) = (job.matched.org, plane.journal.connection());
     let before = if asking.came_before() {
         found(plane, asking, org, job.matched.delivery).await?
     } else {
@@ -138,10 +137,17 @@ async fn send(plane: &ControlPlane, asking: &Asking, job: Job) -> Result<(), Pro
             let record = OutcomeRecord::Matched(job.matched.clone());
             let outcomes = plane.outcomes.of(org);
             outcomes.append(Frames::from_iter([record])).await?;
+            return Ok(plane.journal.deliver_all(&[job]).await?);
         }
     }
-    let (none, now) = (HashSet::new(), plane.clock.now());
-    Ok(plane.journal.deliver_again(vec![job], &none, now).await?)
+    let nothing = OnRecord {
+        seen_over,
+        ..OnRecord::default()
+    };
+    let queued = plane
+        .journal
+        .deliver_again(vec![job], &nothing, plane.clock.now());
+    Ok(queued.await?)
 }
 
 /// What is on record of a delivery that was asked for before.

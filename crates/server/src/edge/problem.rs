@@ -227,9 +227,9 @@ impl IntoResponse for Problem {
 impl From<journal::Error> for Problem {
     fn from(error: journal::Error) -> Self {
         let code = match &error {
-            journal::Error::Unavailable { .. } | journal::Error::NoRoom => {
-                ErrorCode::JournalUnavailable
-            }
+            journal::Error::Unavailable { .. }
+            | journal::Error::Disconnected { .. }
+            | journal::Error::NoRoom => ErrorCode::JournalUnavailable,
             journal::Error::Full => ErrorCode::Overloaded,
             journal::Error::Misconfigured(_)
             | journal::Error::Newer { .. }

@@ -105,7 +105,8 @@ async fn kill_at_random(mut dice: Dice) {
     let percent = again as f64 * 100.0 / deliveries as f64;
     let held = excuses.held();
     println!(
-        "{deliveries} deliveries, none lost; {again} sends too many ({percent:.2} %), {held} were in hand"
+        "{deliveries} deliveries, none lost; {again} sends too many ({percent:.2} %), each of them in the hands of a worker that \
+         died ({held} by the queue's own count) or sent while the journal was away"
     );
 }
 

@@ -9,7 +9,7 @@ use crate::deployment::{Customer, DEADLINE, Deployment, Running, answered, event
 use crate::errors::problem;
 
 /// Sends one event and returns the delivery of this rule once it is in `state`.
-async fn delivered(customer: &Customer, rule: &str, agent: &str, state: &str) -> Value {
+pub(crate) async fn delivered(customer: &Customer, rule: &str, agent: &str, state: &str) -> Value {
     let event_id = customer.ingest(&event(agent)).await;
     let list = format!("/v1/deliveries?rule_id={rule}&event_id={event_id}");
     let id = eventually(DEADLINE, "its delivery is on record", async || {

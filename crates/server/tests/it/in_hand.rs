@@ -1,7 +1,7 @@
 //! What workers have in hand, as the queue knows it, and the promise about duplicates: none, but of what was in hand when
 //! a worker died.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -26,8 +26,31 @@ pub(crate) struct Excuses {
     held: BTreeMap<String, usize>,
     /// When the journal was away.
     away: Vec<(Instant, Instant)>,
+    /// The workers that died, one after the other.
+    dead: Vec<Dead>,
     /// Who died, and when: for whoever has to find out why something was sent again.
     deaths: Vec<(Instant, &'static str)>,
+}
+
+/// A worker that died.
+#[derive(Debug)]
+struct Dead {
+    /// Not before the one before it had died.
+    began: Option<Instant>,
+    died: Instant,
+    /// What stood in lanes then, in nobody's hands as far as the queue knew. If the journal was started anew, it had
+    /// forgotten who takes from lanes, and what they have.
+    in_lanes: BTreeSet<String>,
+}
+
+impl Dead {
+    /// Whether it had a delivery in hand that the queue had forgotten: it sent it, and it stood in a lane afterwards.
+    fn had(&self, delivery: &str, sent: &[Instant], away: &[(Instant, Instant)]) -> bool {
+        let lived = |at: &Instant| self.began.is_none_or(|began| began < *at) && *at < self.died;
+        self.in_lanes.contains(delivery)
+            && away.iter().any(|(_, back)| lived(back))
+            && sent.iter().any(lived)
+    }
 }
 
 impl Excuses {
@@ -38,9 +61,16 @@ impl Excuses {
 
     /// A worker has just been killed: what it had in hand may be sent again. If others live, theirs is taken for its.
     pub(crate) fn worker_died(&mut self, deployment: &Deployment) {
-        for delivery in Queue::of(deployment).in_hand() {
+        let died = Instant::now();
+        let (in_hand, in_lanes) = Queue::of(deployment).standing();
+        for delivery in in_hand {
             *self.held.entry(delivery).or_default() += 1;
         }
+        self.dead.push(Dead {
+            began: self.dead.last().map(|before| before.died),
+            died,
+            in_lanes,
+        });
     }
 
     /// The journal was away: what was sent meanwhile, or just before, may not be on record.
@@ -66,7 +96,9 @@ impl Excuses {
                     .any(|at| *at + RECORDED_WITHIN >= *from && at <= to)
             };
             let held = self.held.get(delivery).copied().unwrap_or_default();
-            let allowed = held + self.away.iter().filter(is_near).count();
+            let had = |dead: &&Dead| dead.had(delivery, &at, &self.away);
+            let forgotten = self.dead.iter().filter(had).count();
+            let allowed = held + forgotten + self.away.iter().filter(is_near).count();
             again += at.len() - 1;
             if at.len() - 1 > allowed {
                 let gaps: Vec<Duration> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -116,12 +148,47 @@ pub(crate) async fn until_nothing_is_queued(deployment: &Deployment) {
     .await;
 }
 
+/// How many messages the queue has handed out again, because it took whoever had them for dead.
+pub(crate) fn handed_out_again(deployment: &Deployment) -> u64 {
+    Queue::of(deployment).handed_out_again()
+}
+
+/// Has the record take nothing more, or everything again.
+pub(crate) fn seal_record(deployment: &Deployment, is_sealed: bool) {
+    let mut queue = Queue::of(deployment);
+    for name in queue.names.clone() {
+        queue.seal(&name.replace("DELIVERIES", "OUTCOMES"), is_sealed);
+    }
+}
+
 /// The queue of deliveries, asked as anybody with access to NATS could.
 struct Queue {
     stream: TcpStream,
     lines: BufReader<TcpStream>,
     /// One stream for each partition.
     names: Vec<String>,
+}
+
+struct Message {
+    sequence: u64,
+    subject: String,
+    headers: String,
+    payload: Vec<u8>,
+}
+
+impl Message {
+    /// The sequence of the message that it was moved from: its name begins with it, unless it is the first.
+    fn moved_from(&self) -> Option<u64> {
+        let name = self.headers.split_once("Nats-Msg-Id:")?.1.trim_start();
+        name.split_once('-')?.0.parse().ok()
+    }
+}
+
+/// How many messages a stream has, and the sequences of the first and the last.
+struct State {
+    messages: u64,
+    first: u64,
+    last: u64,
 }
 
 impl Queue {
@@ -151,42 +218,71 @@ impl Queue {
     /// How many messages there are.
     fn messages(mut self) -> u64 {
         let names = self.names.clone();
-        names.iter().map(|name| self.state(name).0).sum()
+        names.iter().map(|name| self.state(name).messages).sum()
     }
 
-    /// The deliveries of all messages that were handed to a worker and not settled.
-    fn in_hand(mut self) -> Vec<String> {
+    /// The deliveries of all messages that were handed to a worker and not settled, and of those that stand in lanes. A
+    /// message from which something was moved that stands elsewhere now is in the hands of whoever moved it, whatever the
+    /// queue says: it may have been started anew since.
+    fn standing(mut self) -> (Vec<String>, BTreeSet<String>) {
         let names = self.names.clone();
-        let mut deliveries = Vec::new();
+        let (mut in_hand, mut in_lanes) = (Vec::new(), BTreeSet::new());
         for name in &names {
             let sources = self.handed_out(name);
-            let (_, first) = self.state(name);
-            let last = sources.values().max().copied().unwrap_or_default();
-            for sequence in first..=last {
-                let Some((subject, payload)) = self.message(name, sequence) else {
-                    continue;
-                };
-                if sources.get(&subject).is_some_and(|last| sequence <= *last) {
-                    let jobs = record::jobs(&payload).expect("readable");
-                    let ids = jobs.iter().map(|job| job.matched.delivery.to_string());
-                    deliveries.extend(ids);
+            let state = self.state(name);
+            let sequences = state.first..=state.last;
+            let messages = sequences.filter_map(|sequence| self.message(name, sequence));
+            let messages: BTreeMap<u64, Message> = messages.map(|it| (it.sequence, it)).collect();
+            let moved: BTreeSet<u64> = messages.values().filter_map(Message::moved_from).collect();
+            for (sequence, message) in messages {
+                let jobs = record::jobs(&message.payload).expect("readable");
+                let ids = jobs.iter().map(|job| job.matched.delivery.to_string());
+                let handed_out = sources.get(&message.subject);
+                if handed_out.is_some_and(|last| sequence <= *last) || moved.contains(&sequence) {
+                    in_hand.extend(ids);
+                } else if message.subject.contains(".lane.") {
+                    in_lanes.extend(ids);
                 }
             }
         }
-        deliveries
+        (in_hand, in_lanes)
     }
 
-    /// The messages of a stream, and the sequence of the first.
-    fn state(&mut self, name: &str) -> (u64, u64) {
+    fn handed_out_again(mut self) -> u64 {
+        let names = self.names.clone();
+        let consumers = names.iter().flat_map(|name| self.consumers(name));
+        let again = consumers.map(|consumer| consumer["num_redelivered"].as_u64());
+        again.map(|again| again.expect("a number")).sum()
+    }
+
+    /// A stream that is full refuses; without a bound it takes everything.
+    fn seal(&mut self, name: &str, is_sealed: bool) {
+        let messages = self.state(name).messages;
+        let info = self.ask(&format!("STREAM.INFO.{name}"), &json!({}));
+        let mut config = info["config"].clone();
+        config["discard"] = json!(if is_sealed { "new" } else { "old" });
+        config["max_msgs"] = if is_sealed {
+            json!(messages.max(1))
+        } else {
+            json!(-1)
+        };
+        let answer = self.ask(&format!("STREAM.UPDATE.{name}"), &config);
+        assert_eq!(answer["error"], Value::Null);
+    }
+
+    fn state(&mut self, name: &str) -> State {
         let info = self.ask(&format!("STREAM.INFO.{name}"), &json!({}));
         let number = |field: &str| info["state"][field].as_u64().expect("a number");
-        (number("messages"), number("first_seq"))
+        State {
+            messages: number("messages"),
+            first: number("first_seq"),
+            last: number("last_seq"),
+        }
     }
 
     /// What workers take from, by subject, and up to which sequence that was handed out.
     fn handed_out(&mut self, name: &str) -> BTreeMap<String, u64> {
-        let answer = self.ask(&format!("CONSUMER.LIST.{name}"), &json!({"offset": 0}));
-        let consumers = answer["consumers"].as_array().cloned().unwrap_or_default();
+        let consumers = self.consumers(name);
         let handed_out = consumers.iter().map(|consumer| {
             let subject = consumer["config"]["filter_subject"].as_str().expect("one");
             let last = consumer["delivered"]["stream_seq"].as_u64();
@@ -195,12 +291,25 @@ impl Queue {
         handed_out.collect()
     }
 
+    fn consumers(&mut self, name: &str) -> Vec<Value> {
+        let answer = self.ask(&format!("CONSUMER.LIST.{name}"), &json!({"offset": 0}));
+        answer["consumers"].as_array().cloned().unwrap_or_default()
+    }
+
     /// `None` if it was settled.
-    fn message(&mut self, name: &str, sequence: u64) -> Option<(String, Vec<u8>)> {
+    fn message(&mut self, name: &str, sequence: u64) -> Option<Message> {
         let answer = self.ask(&format!("STREAM.MSG.GET.{name}"), &json!({"seq": sequence}));
         let message = &answer["message"];
-        let payload = BASE64.decode(message["data"].as_str()?).expect("base64");
-        Some((message["subject"].as_str()?.to_owned(), payload))
+        let decode = |field: &str| {
+            let given = message[field].as_str()?;
+            Some(BASE64.decode(given).expect("base64"))
+        };
+        Some(Message {
+            sequence,
+            subject: message["subject"].as_str()?.to_owned(),
+            headers: String::from_utf8(decode("hdrs")?).expect("text"),
+            payload: decode("data")?,
+        })
     }
 
     fn ask(&mut self, what: &str, question: &Value) -> Value {

@@ -6,8 +6,9 @@ use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use testkit::{Answer, Receiver, Watchbell, eventually, own, shared};
 
+use crate::deliveries::delivered;
 use crate::deployment::{Customer, DEADLINE, Deployment, event, http, ok};
-use crate::in_hand::{Excuses, until_nothing_is_queued};
+use crate::in_hand::{Excuses, handed_out_again, seal_record, until_nothing_is_queued};
 use crate::load::{Ledger, Load, arrived, assert_nothing_lost, duplicates, named_event};
 use crate::wire::Wire;
 
@@ -228,6 +229,39 @@ async fn while_the_journal_is_away_little_is_sent_and_nothing_twice() {
     })
     .await;
     assert_eq!(receiver.count(), EVENTS, "each of them once");
+}
+
+#[tokio::test]
+async fn while_the_record_takes_nothing_what_is_put_aside_stays_in_hand_and_a_worker_stops_in_time()
+{
+    let deployment = Deployment::new();
+    let mut server = deployment.serve("api,index,match");
+    let customer = deployment.customer(&mut server);
+    let receiver = Receiver::start().expect("a receiver");
+    let rule = customer.rule(json!({}), &receiver.url()).await;
+    let waits = delivered(&customer, &rule, "agent-1", "pending").await;
+    let endpoint = waits["endpoint_id"].as_str().expect("an id");
+    let pause = format!("/v1/endpoints/{endpoint}/pause");
+    ok(customer.post(&pause, &json!({})).await).await;
+
+    seal_record(&deployment, true);
+    let mut worker = deployment.serve("deliver");
+    // Longer than a message may be silent before the queue hands it out again.
+    let sealed = Instant::now();
+    eventually(DEADLINE, "it is sealed for twenty seconds", async || {
+        (sealed.elapsed() > Duration::from_secs(20)).then_some(())
+    })
+    .await;
+    assert_eq!(handed_out_again(&deployment), 0);
+    let ended = worker.terminate(DEADLINE);
+    assert!(ended.success(), "{:#?}", worker.lines());
+
+    seal_record(&deployment, false);
+    let _another = deployment.serve("deliver");
+    let id = waits["id"].as_str().expect("an id");
+    customer.delivery_in_state(id, "held").await;
+    deployment.queue_is_empty().await;
+    assert_eq!(receiver.count(), 0);
 }
 
 /// Makes a rule that is saved but cannot be announced, and is told so.

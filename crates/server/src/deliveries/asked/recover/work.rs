@@ -1,17 +1,16 @@
 //! Works on recoveries: takes a job, sends its deliveries again page by page, goes on where another stopped.
 
-use std::{
-    collections::{HashMap, HashSet},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
 use domain::{
-    DeliveryId, EventId,
+    EventId,
     clock::Clock,
     delivery::{State, Trigger},
 };
 use futures::{TryStreamExt as _, stream};
-use journal::{Journal, appenders::Appenders, frames::Frames, record::Job, streams::Log};
+use journal::{
+    Journal, again::OnRecord, appenders::Appenders, frames::Frames, record::Job, streams::Log,
+};
 use runtime::{chance, error_chain::chain, retry::Retries};
 use store::{
     Store,
@@ -60,7 +59,7 @@ struct Plan {
     /// Its rounds are on record.
     is_begun: bool,
     /// Those of them that need no more.
-    over: HashSet<DeliveryId>,
+    over: OnRecord,
 }
 
 /// Why a job did not go on.
@@ -219,6 +218,7 @@ impl Worker {
         page: &RecoveryPage,
         is_repeated: bool,
     ) -> Result<Plan, Error> {
+        let seen_over = self.journal.connection();
         let rule = self.store.rule(job.org, job.wanted.rule).await?;
         let rule = rule.ok_or(Error::RuleDeleted)?.rule;
         let mut deliveries = self.store.deliveries(job.org, &page.deliveries).await?;
@@ -234,7 +234,10 @@ impl Worker {
         });
         let over = deliveries.iter();
         let over = over.filter(|delivery| is_begun && is_over(delivery, page));
-        let over: HashSet<DeliveryId> = over.map(|delivery| delivery.id).collect();
+        let over = OnRecord {
+            deliveries: over.map(|delivery| delivery.id).collect(),
+            seen_over,
+        };
         let ids: Vec<EventId> = deliveries.iter().map(|delivery| delivery.event).collect();
         let events = self.store.events(job.org, &ids).await?;
         let events: HashMap<EventId, String> = events
@@ -277,7 +280,7 @@ impl Worker {
 
     /// Makes known that what was canceled is wanted again; not of what is over, which may have been canceled since.
     async fn take_back_cancels(&self, plan: &mut Plan) -> Result<(), Error> {
-        let over = &plan.over;
+        let over = &plan.over.deliveries;
         let wanted = plan.jobs.iter_mut();
         let wanted: Vec<&mut Job> = wanted
             .filter(|job| !over.contains(&job.matched.delivery))
