@@ -66,11 +66,20 @@ pub struct Lane {
     pub endpoint: EndpointId,
 }
 
+/// How long a message without an answer is sent again.
+#[derive(Clone, Copy)]
+enum Tries {
+    /// Until it is too late.
+    Any,
+    /// As long as this connection lasts.
+    Over(Option<Connection>),
+}
+
 impl Journal {
     /// Queues deliveries that are due now: all that were decided on together, or queued again they are not recognised.
     pub async fn deliver_all(&self, jobs: &[Job]) -> Result<(), Error> {
         let subject = |org| self.due_subject_of(org);
-        self.queue(bundles(jobs), subject, "").await
+        self.queue(bundles(jobs), subject, "", Tries::Any).await
     }
 
     /// The same for who can look at the record: if the connection is lost they do, and [queue again](crate::again) what is
@@ -82,13 +91,15 @@ impl Journal {
     /// Puts deliveries of a message that was taken back among those that are due.
     pub async fn put_back(&self, from: &Task, jobs: &[Job]) -> Result<(), Error> {
         let subject = |org| self.due_subject_of(org);
-        self.queue(bundles(jobs), subject, &moved(from)?).await
+        self.queue(bundles(jobs), subject, &moved(from)?, Tries::Any)
+            .await
     }
 
     /// Puts deliveries of a message that was taken into the lane of an endpoint.
     pub async fn park(&self, from: &Task, lane: Lane, jobs: &[Job]) -> Result<(), Error> {
         let subject = |org| self.names.lane_subject(org, lane.endpoint);
-        self.queue(bundles(jobs), subject, &moved(from)?).await
+        self.queue(bundles(jobs), subject, &moved(from)?, Tries::Any)
+            .await
     }
 
     fn due_subject_of(&self, org: OrgId) -> String {
@@ -100,11 +111,20 @@ impl Journal {
         bundles: Vec<Vec<&Job>>,
         subject: impl Fn(OrgId) -> String,
         prefix: &str,
+        tries: Tries,
     ) -> Result<(), Error> {
         let publish = async |bundle: Vec<&Job>| {
-            let subject = subject(bundle[0].matched.org);
-            let message = message(prefix, bundle);
-            self.publish(&subject, message, APPEND_DEADLINE).await
+            let subject = &subject(bundle[0].matched.org);
+            let message = PublishMessage::build()
+                .message_id(format!("{prefix}{}", name(&bundle)))
+                .payload(Bytes::from(record::message_of_jobs(bundle)));
+            match tries {
+                Tries::Any => self.publish(subject, message, APPEND_DEADLINE).await,
+                Tries::Over(connection) => {
+                    self.publish_over(connection, subject, message, APPEND_DEADLINE)
+                        .await
+                }
+            }
         };
         stream::iter(bundles.into_iter().map(Ok))
             .try_for_each_concurrent(QUEUE_AT_ONCE, publish)
@@ -116,14 +136,8 @@ impl Journal {
         connection: Option<Connection>,
         bundles: Vec<Vec<&Job>>,
     ) -> Result<(), Error> {
-        let publish = async |bundle: Vec<&Job>| {
-            let subject = self.due_subject_of(bundle[0].matched.org);
-            let message = message("", bundle);
-            self.publish_over(connection, &subject, message, APPEND_DEADLINE)
-                .await
-        };
-        stream::iter(bundles.into_iter().map(Ok))
-            .try_for_each_concurrent(QUEUE_AT_ONCE, publish)
+        let subject = |org| self.due_subject_of(org);
+        self.queue(bundles, subject, "", Tries::Over(connection))
             .await
     }
 
@@ -186,12 +200,6 @@ impl Journal {
             .try_collect()
             .await
     }
-}
-
-fn message(prefix: &str, bundle: Vec<&Job>) -> PublishMessage {
-    PublishMessage::build()
-        .message_id(format!("{prefix}{}", name(&bundle)))
-        .payload(Bytes::from(record::message_of_jobs(bundle)))
 }
 
 fn lane_of(subject: &str) -> Option<Lane> {

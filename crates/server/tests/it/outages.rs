@@ -212,12 +212,7 @@ async fn while_the_journal_is_away_little_is_sent_and_nothing_twice() {
 
     nats.kill();
     let sent = receiver.count();
-    // Longer than a message may be silent before the queue hands it out again.
-    let away = Instant::now();
-    eventually(DEADLINE, "it is away for twenty seconds", async || {
-        (away.elapsed() > Duration::from_secs(20)).then_some(())
-    })
-    .await;
+    until_silence_is_too_long().await;
     let sent_meanwhile = receiver.count() - sent;
     assert!(sent_meanwhile <= 2 * SLOTS, "{sent_meanwhile} were sent");
 
@@ -246,12 +241,7 @@ async fn while_the_record_takes_nothing_what_is_put_aside_stays_in_hand_and_a_wo
 
     seal_record(&deployment, true);
     let mut worker = deployment.serve("deliver");
-    // Longer than a message may be silent before the queue hands it out again.
-    let sealed = Instant::now();
-    eventually(DEADLINE, "it is sealed for twenty seconds", async || {
-        (sealed.elapsed() > Duration::from_secs(20)).then_some(())
-    })
-    .await;
+    until_silence_is_too_long().await;
     assert_eq!(handed_out_again(&deployment), 0);
     let ended = worker.terminate(DEADLINE);
     assert!(ended.success(), "{:#?}", worker.lines());
@@ -262,6 +252,15 @@ async fn while_the_record_takes_nothing_what_is_put_aside_stays_in_hand_and_a_wo
     customer.delivery_in_state(id, "held").await;
     deployment.queue_is_empty().await;
     assert_eq!(receiver.count(), 0);
+}
+
+/// Waits longer than a message may be silent before the queue hands it out again.
+async fn until_silence_is_too_long() {
+    let began = Instant::now();
+    eventually(DEADLINE, "twenty seconds are over", async || {
+        (began.elapsed() > Duration::from_secs(20)).then_some(())
+    })
+    .await;
 }
 
 /// Makes a rule that is saved but cannot be announced, and is told so.

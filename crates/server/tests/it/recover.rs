@@ -38,6 +38,15 @@ async fn balance_with(customer: &Customer, rule: &str, state: &str, count: usize
     .await
 }
 
+/// As many deliveries that have failed; their rule.
+async fn all_failed(customer: &Customer, receiver: &Receiver, deliveries: usize) -> String {
+    receiver.answer_with(413);
+    let rule = customer.rule(json!({}), &receiver.url()).await;
+    ingest(customer, deliveries).await;
+    balance_with(customer, &rule, "failed", deliveries).await;
+    rule
+}
+
 async fn recovery_in_state(customer: &Customer, id: &str, state: &str) -> Value {
     let what = format!("{id} is {state}");
     eventually(DEADLINE * 4, &what, async || {
@@ -161,10 +170,7 @@ async fn kill_9_of_the_worker_in_the_middle_of_a_recovery_leaves_nothing_behind(
     let mut index = deployment.serve("index");
     let customer = deployment.customer(&mut server);
     let receiver = Receiver::start().expect("a receiver");
-    receiver.answer_with(413);
-    let rule = customer.rule(json!({}), &receiver.url()).await;
-    ingest(&customer, DELIVERIES).await;
-    balance_with(&customer, &rule, "failed", DELIVERIES).await;
+    let rule = all_failed(&customer, &receiver, DELIVERIES).await;
     receiver.answer_with(200);
 
     let recover = format!("/v1/alert-rules/{rule}/recover");
@@ -209,10 +215,7 @@ async fn a_page_that_was_queued_and_is_done_again_sends_nothing_twice() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
     let receiver = Receiver::start().expect("a receiver");
-    receiver.answer_with(413);
-    let rule = customer.rule(json!({}), &receiver.url()).await;
-    ingest(customer, DELIVERIES).await;
-    balance_with(customer, &rule, "failed", DELIVERIES).await;
+    let rule = all_failed(customer, &receiver, DELIVERIES).await;
     // Some are on record as delivered when the page is done again, and some are under way.
     receiver.answer_by(
         |received| match received.json()["event"]["agent_id"].as_str() {
@@ -293,10 +296,7 @@ async fn a_recovery_that_is_canceled_stops() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
     let receiver = Receiver::start().expect("a receiver");
-    receiver.answer_with(413);
-    let rule = customer.rule(json!({}), &receiver.url()).await;
-    ingest(customer, DELIVERIES).await;
-    balance_with(customer, &rule, "failed", DELIVERIES).await;
+    let rule = all_failed(customer, &receiver, DELIVERIES).await;
     receiver.answer_with(200);
     let recover = format!("/v1/alert-rules/{rule}/recover");
     let made = ok(customer.post(&recover, &json!({"since": EVER})).await).await;
