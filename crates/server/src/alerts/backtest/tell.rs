@@ -151,17 +151,35 @@ impl Telling {
                 return Err(CutOff::Revoked);
             }
         }
-        let line = tokio::select! {
-            ended = self.running.join_next() => match ended {
-                None => return Ok(None),
-                Some(backtest) => last_line(&backtest??, self.began.elapsed()),
-            },
-            () = sleep_until(self.told_at + TELL_EVERY) => {
+        let line = match next(&mut self.running, self.told_at).await {
+            Next::Nothing => return Ok(None),
+            Next::Last(backtest) => last_line(&backtest??, self.began.elapsed()),
+            Next::Progress => {
                 self.told_at = Instant::now();
                 progress_line(*self.progress.borrow())
             }
         };
         Ok(Some((line, self)))
+    }
+}
+
+/// What is told next.
+#[derive(Debug)]
+enum Next<T> {
+    Progress,
+    Last(T),
+    Nothing,
+}
+
+/// How far it is may be due when it has ended, and is not told after the end.
+async fn next<T: 'static>(
+    running: &mut JoinSet<T>,
+    told_at: Instant,
+) -> Next<Result<T, JoinError>> {
+    tokio::select! {
+        biased;
+        ended = running.join_next() => ended.map_or(Next::Nothing, Next::Last),
+        () = sleep_until(told_at + TELL_EVERY) => Next::Progress,
     }
 }
 
@@ -205,4 +223,24 @@ fn written(line: &impl Serialize) -> Bytes {
     let mut text = serde_json::to_vec(line).expect("a line is plain JSON");
     text.push(b'\n');
     Bytes::from(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_told_after_the_last_line_however_long_nothing_was() {
+        let told_at = Instant::now();
+        tokio::time::advance(2 * TELL_EVERY).await;
+        for _ in 0..64 {
+            let mut running = JoinSet::new();
+            running.spawn(async {});
+            while matches!(next(&mut running, told_at).await, Next::Progress) {
+                tokio::task::yield_now().await;
+            }
+            let after = next(&mut running, told_at).await;
+            assert!(matches!(after, Next::Nothing), "{after:?}");
+        }
+    }
 }
