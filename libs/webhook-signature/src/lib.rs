@@ -28,6 +28,7 @@
 //! The key is the bytes of the secret as it was given to you, including a `whsec_` prefix if it has
 //! one. Only the additional [`standard`] scheme decodes such a secret.
 
+mod keyed;
 mod refusal;
 mod sign;
 pub mod standard;
@@ -35,7 +36,7 @@ mod timestamp;
 mod verify;
 
 pub use refusal::{Refusal, Side};
-pub use sign::sign;
+pub use sign::{Signer, sign};
 pub use timestamp::REPLAY_WINDOW;
 pub use verify::Verifier;
 

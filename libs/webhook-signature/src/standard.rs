@@ -22,7 +22,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::sign::{Keyed, digest, keyed};
+use crate::keyed::Keyed;
 use crate::{Refusal, timestamp};
 
 /// The delivery id, the same for every attempt.
@@ -47,7 +47,7 @@ impl Key {
     /// a signature with a key they cannot read would help nobody. An empty key is refused.
     pub fn parse(secret: &str) -> Option<Self> {
         let decoded = BASE64.decode(secret.strip_prefix(SECRET_PREFIX)?).ok()?;
-        (!decoded.is_empty()).then(|| Self(keyed(&decoded)))
+        (!decoded.is_empty()).then(|| Self(Keyed::new(&decoded)))
     }
 }
 
@@ -98,7 +98,7 @@ pub fn verify(
 
 fn sign_text(key: &Key, id: &str, timestamp: &str, body: &[u8]) -> String {
     let signed = [id.as_bytes(), b".", timestamp.as_bytes(), b".", body];
-    format!("v1,{}", BASE64.encode(digest(&key.0, &signed)))
+    format!("v1,{}", BASE64.encode(key.0.digest(&signed)))
 }
 
 impl fmt::Debug for Key {

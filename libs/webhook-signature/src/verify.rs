@@ -5,8 +5,7 @@ use std::time::SystemTime;
 
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::sign::{Keyed, keyed, sign_with};
-use crate::{Refusal, timestamp};
+use crate::{Refusal, Signer, timestamp};
 
 /// Verifies deliveries with one secret, or with several while a secret is rotated.
 ///
@@ -14,7 +13,7 @@ use crate::{Refusal, timestamp};
 /// secrets it holds, never the secrets.
 #[derive(Clone)]
 pub struct Verifier {
-    keys: Vec<Keyed>,
+    keys: Vec<Signer>,
 }
 
 impl Verifier {
@@ -26,7 +25,7 @@ impl Verifier {
         let keys = secrets
             .into_iter()
             .filter(|secret| !secret.as_ref().is_empty())
-            .map(|secret| keyed(secret.as_ref()))
+            .map(|secret| Signer::new(secret.as_ref()))
             .collect();
         Self { keys }
     }
@@ -76,7 +75,7 @@ impl Verifier {
         // No early exit: how long this takes must not tell which secret or signature matched.
         let mut matches = Choice::from(0);
         for key in &self.keys {
-            let expected = sign_with(key, timestamp, body);
+            let expected = key.sign(timestamp, body);
             for signature in signatures.iter().flatten() {
                 matches |= expected.as_bytes().ct_eq(signature.as_bytes());
             }

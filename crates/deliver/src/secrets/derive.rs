@@ -1,22 +1,18 @@
 //! The secret that an organisation has from its first minute: derived from the deployment's, so that it needs no place to be
 //! kept, and nobody who has one of them can make another's.
 
+use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::OrgId;
-use hmac::{Hmac, KeyInit as _, Mac as _};
 use secrecy::{ExposeSecret as _, SecretString};
-use sha2::Sha256;
 
 /// What is derived, so that nothing else that is ever derived is the same.
-const PURPOSE: &[u8] = b"watchbell signing secret 1\n";
+const PURPOSE: &str = "watchbell signing secret 1\n";
 
 /// The organisation's secret, of the form that Standard Webhooks libraries take.
 pub fn derived(deployment: &SecretString, org: OrgId) -> SecretString {
-    let key = deployment.expose_secret().as_bytes();
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length");
-    mac.update(PURPOSE);
-    mac.update(org.to_string().as_bytes());
-    let secret = STANDARD.encode(mac.finalize().into_bytes());
+    let key = Key::new(HMAC_SHA256, deployment.expose_secret().as_bytes());
+    let secret = STANDARD.encode(sign(&key, format!("{PURPOSE}{org}").as_bytes()));
     SecretString::from(format!("whsec_{secret}"))
 }
 

@@ -5,12 +5,14 @@
 //! one cannot be put in the place of another. A sealed text says by which key: `v1.<key>.<base64>`.
 
 use anyhow::Context as _;
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::{
+    aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    digest::{SHA256, digest},
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::{OrgId, SecretId};
 use runtime::chance;
 use secrecy::{ExposeSecret as _, SecretString};
-use sha2::{Digest as _, Sha256};
 
 const KEY_BYTES: usize = 32;
 const VERSION: &str = "v1";
@@ -118,7 +120,7 @@ impl Key {
             .ok()
             .filter(|bytes| bytes.len() == KEY_BYTES)
             .context("it must be 32 random bytes in base64: openssl rand -base64 32")?;
-        let id = hex::encode(&Sha256::digest(&bytes)[..KEY_ID_BYTES]);
+        let id = hex::encode(&digest(&SHA256, &bytes).as_ref()[..KEY_ID_BYTES]);
         let key = UnboundKey::new(&AES_256_GCM, &bytes)
             .map_err(|_| anyhow::anyhow!("it is not a key of AES-256"))?;
         Ok(Self {

@@ -1,12 +1,12 @@
 //! The headers of a delivery that follow from what it is: written when it is sent, and again when an attempt
 //! is rebuilt.
 
+use aws_lc_rs::digest::{SHA256, digest};
 use domain::{DeliveryId, Timestamp};
 use hyper::http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{self, InvalidHeaderValue},
 };
-use sha2::{Digest as _, Sha256};
 use webhook_signature::{DELIVERY_ID_HEADER, EVENT_HEADER, TIMESTAMP_HEADER};
 
 const ATTEMPT_HEADER: &str = "x-service-attempt";
@@ -60,11 +60,12 @@ impl Head<'_> {
     /// because every attempt is on record here.
     fn traceparent(&self) -> String {
         let uuid = self.delivery.uuid();
-        let digest = Sha256::new()
-            .chain_update(uuid.as_bytes())
-            .chain_update(self.attempt.to_be_bytes())
-            .finalize();
-        format!("00-{}-{}-01", uuid.simple(), hex::encode(&digest[..8]))
+        let mut attempt = [0; 20];
+        attempt[..16].copy_from_slice(uuid.as_bytes());
+        attempt[16..].copy_from_slice(&self.attempt.to_be_bytes());
+        let digest = digest(&SHA256, &attempt);
+        let span = hex::encode(&digest.as_ref()[..8]);
+        format!("00-{}-{span}-01", uuid.simple())
     }
 }
 

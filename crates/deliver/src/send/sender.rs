@@ -26,13 +26,13 @@ use super::{
     target::TargetPolicy,
     trouble,
 };
-use crate::ENDPOINT_CONCURRENCY_MOST;
 
 /// Everything, from resolving the name to the last byte read of the answer.
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(10);
-/// Idle connections are kept this long, and as many for each endpoint as it may have in flight.
+/// Idle connections are kept this long, and so many for each host: as many as a worker has sends in flight unless it is told
+/// otherwise. All customers of one host share them, and with fewer most sends would have to connect first.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-const IDLE_MAX: usize = ENDPOINT_CONCURRENCY_MOST as usize;
+const IDLE_PER_HOST_MAX: usize = 1_024;
 /// What a connection may buffer, and so the longest head of an answer.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
 /// `X-Service-Trigger` of what is no delivery.
@@ -55,7 +55,7 @@ impl Sender {
         let resolver = Resolver::new(nameservers, Arc::clone(&policy))?;
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(IDLE_TIMEOUT)
-            .pool_max_idle_per_host(IDLE_MAX)
+            .pool_max_idle_per_host(IDLE_PER_HOST_MAX)
             .pool_timer(TokioTimer::new())
             .http1_max_buf_size(BUFFER_BYTES_MAX)
             // A request that found its connection closed before a byte of it was written is put on

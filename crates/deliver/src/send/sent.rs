@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use aws_lc_rs::digest::{SHA256, digest};
 use domain::{
     Timestamp,
     delivery::{
@@ -19,7 +20,6 @@ use hyper::{
 };
 use hyper_util::client::legacy::connect::CaptureConnection;
 use journal::record::{SecretUsed, Timings};
-use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use super::{
@@ -61,7 +61,7 @@ impl Sent {
 
     pub(super) fn nothing_yet(body: &str) -> Self {
         Self {
-            body_sha256: hex::encode(Sha256::digest(body.as_bytes())),
+            body_sha256: hex::encode(digest(&SHA256, body.as_bytes())),
             body_bytes: u32::try_from(body.len()).unwrap_or(u32::MAX),
             status: None,
             remote_address: None,

@@ -3,7 +3,10 @@
 //! The secret that an organisation promoted comes first; without one its initial secret is used. What cannot be
 //! signed as it should be is not sent: never with another secret, and never unsigned.
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use domain::{DeliveryId, OrgId, SecretId, Timestamp, secret::State};
 use hyper::http::{HeaderMap, HeaderName, HeaderValue};
@@ -11,7 +14,7 @@ use journal::record::SecretUsed;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio_util::sync::CancellationToken;
 use webhook_signature::{
-    NEXT_SIGNATURE_HEADER, PREVIOUS_SIGNATURE_HEADER, SIGNATURE_HEADER, sign, standard,
+    NEXT_SIGNATURE_HEADER, PREVIOUS_SIGNATURE_HEADER, SIGNATURE_HEADER, Signer, standard,
 };
 
 use crate::{
@@ -22,11 +25,22 @@ use crate::{
     },
 };
 
+/// Organisations whose initial secrets are kept ready for use; beyond it all are made anew.
+const INITIAL_KEPT_MAX: usize = 10_000;
+
 /// What this node signs with. Cheap to clone.
 #[derive(Clone)]
 pub struct Signing {
     deployment: Arc<DeploymentKeys>,
+    initial: Arc<RwLock<HashMap<OrgId, InitialKeys>>>,
     own: Secrets,
+}
+
+/// The keys that an organisation has without having made any.
+#[derive(Clone)]
+struct InitialKeys {
+    signs: Option<Key>,
+    signed_before: Option<Key>,
 }
 
 /// The secrets of the configuration, from which each organisation has its initial one.
@@ -38,10 +52,12 @@ pub struct DeploymentKeys {
     pub shared: Option<SecretString>,
 }
 
-/// A secret, ready for use. Its `Debug` output does not show it.
+/// A secret, ready for use. Cheap to clone. Its `Debug` output does not show it.
 #[derive(Clone)]
-pub struct Key {
-    text: SecretString,
+pub struct Key(Arc<Signers>);
+
+struct Signers {
+    service: Signer,
     /// Only a secret of the form `whsec_<base64>` can be given to a Standard Webhooks verifier.
     standard: Option<standard::Key>,
 }
@@ -73,7 +89,11 @@ pub enum Unsigned {
 
 impl Signing {
     pub fn new(deployment: Arc<DeploymentKeys>, own: Secrets) -> Self {
-        Self { deployment, own }
+        Self {
+            deployment,
+            initial: Arc::default(),
+            own,
+        }
     }
 
     /// Returns once it is known what to sign with, or when stopped. Nothing may be sent before.
@@ -93,22 +113,24 @@ impl Signing {
         let own = self.own.of(org)?;
         let own = own.as_deref();
         let in_state = |state| usable(own.and_then(|own| own.in_state(state, now)));
-        let initial =
-            |text: Option<SecretString>| text.map(|text| (SecretUsed::Deployment, Key::new(&text)));
+        let initial = |key: Option<Key>| key.map(|key| (SecretUsed::Deployment, key));
         let mut keys = match in_state(State::Current)? {
             Some(current) => Keys {
                 main: Some(current),
                 previous: in_state(State::Previous)?,
                 next: None,
             },
-            None => Keys {
-                main: initial(self.deployment.signs_for(org)),
-                previous: initial(self.deployment.signed_for(org)),
-                next: None,
-            },
+            None => {
+                let keys = self.initial(org);
+                Keys {
+                    main: initial(keys.signs),
+                    previous: initial(keys.signed_before),
+                    next: None,
+                }
+            }
         };
         if own.is_some_and(|own| own.replaces_deployment(now)) {
-            keys.previous = initial(self.deployment.signs_for(org));
+            keys.previous = initial(self.initial(org).signs);
         }
         // Nobody depends on it yet, so one that cannot be read holds up nothing. What was not signed
         // before is signed from the promotion on.
@@ -118,6 +140,26 @@ impl Signing {
             .filter(|_| keys.main.is_some());
         keys.sign(headers, message);
         Ok(keys.into_used())
+    }
+
+    /// To derive a secret takes as long as to sign twice, so it is done once.
+    fn initial(&self, org: OrgId) -> InitialKeys {
+        let known = self.initial.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(keys) = known.get(&org) {
+            return keys.clone();
+        }
+        drop(known);
+        let key = |text: Option<SecretString>| text.as_ref().map(Key::new);
+        let keys = InitialKeys {
+            signs: key(self.deployment.signs_for(org)),
+            signed_before: key(self.deployment.signed_for(org)),
+        };
+        let mut known = self.initial.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= INITIAL_KEPT_MAX {
+            known.clear();
+        }
+        known.insert(org, keys.clone());
+        keys
     }
 }
 
@@ -158,8 +200,7 @@ impl Keys<(SecretUsed, Key)> {
     pub fn sign(&self, headers: &mut HeaderMap, message: Message<'_>) {
         let (timestamp, body) = (message.signed_at.to_string(), message.body.as_bytes());
         for (header, (_, key)) in self.by_header() {
-            let secret = key.text.expose_secret().as_bytes();
-            insert(headers, header, &sign(secret, &timestamp, body));
+            insert(headers, header, &key.0.service.sign(&timestamp, body));
         }
         let (id, seconds) = (
             message.delivery.to_string(),
@@ -167,7 +208,7 @@ impl Keys<(SecretUsed, Key)> {
         );
         let standard: Vec<String> = self
             .by_header()
-            .filter_map(|(_, (_, key))| key.standard.as_ref())
+            .filter_map(|(_, (_, key))| key.0.standard.as_ref())
             .map(|key| standard::sign(key, &id, seconds, body))
             .collect();
         if !standard.is_empty() {
@@ -232,11 +273,11 @@ impl DeploymentKeys {
 
 impl Key {
     pub fn new(secret: &SecretString) -> Self {
-        let standard = standard::Key::parse(secret.expose_secret());
-        Self {
-            text: secret.clone(),
-            standard,
-        }
+        let text = secret.expose_secret();
+        Self(Arc::new(Signers {
+            service: Signer::new(text.as_bytes()),
+            standard: standard::Key::parse(text),
+        }))
     }
 }
 
