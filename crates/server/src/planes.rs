@@ -13,12 +13,13 @@ use deliver::{
     send::{signing::DeploymentKeys, target::TargetPolicy},
 };
 use domain::{
-    OrgId, account::TokenHash, clock::Clock, error_code::ErrorCode, partition::Partition,
+    EventId, OrgId, account::TokenHash, clock::Clock, error_code::ErrorCode, partition::Partition,
 };
 use journal::{Journal, appenders::Appenders, frames::Frames, streams::Log};
 use runtime::error_chain::chain;
 use store::{
     Store,
+    events::StoredEvent,
     sessions::{SEEN_EVERY, SessionRow},
 };
 use tokio::time::timeout;
@@ -178,6 +179,20 @@ impl ControlPlane {
     ) -> Result<bool, store::Error> {
         let log = log(self.journal.partitions().of(org));
         fresh::wait(&self.journal, &self.store, log).await
+    }
+
+    /// A stored event. One that is not there may have been acknowledged a moment ago, so its log is applied first.
+    pub async fn event(
+        &self,
+        org: OrgId,
+        id: EventId,
+    ) -> Result<Option<StoredEvent>, store::Error> {
+        let found = self.store.event(org, id).await?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        self.wait_until_fresh(org, Log::Events).await?;
+        self.store.event(org, id).await
     }
 
     /// Tells the trail how approvals end.

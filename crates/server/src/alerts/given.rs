@@ -6,7 +6,6 @@ use domain::{
     fault::{Fault, FaultCode},
     rule::Rule,
 };
-use journal::streams::Log;
 use runtime::chance;
 use serde_json::{Map, Value, value::RawValue};
 
@@ -67,8 +66,7 @@ pub(super) async fn stored(
     let Ok(id) = id.parse() else {
         return Err(Problem::not_found("event"));
     };
-    plane.wait_until_fresh(org, Log::Events).await?;
-    let event = plane.store.event(org, id).await?;
+    let event = plane.event(org, id).await?;
     let event = event.ok_or_else(|| Problem::not_found("event"))?;
     Ok((event.id, event.json))
 }

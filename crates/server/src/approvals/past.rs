@@ -1,7 +1,6 @@
 //! A decision from the trail: one that was never escalated, or so long ago that its approval is not kept.
 
 use domain::{DecisionId, EventId, OrgId, Timestamp, approval::Status};
-use journal::streams::Log;
 use serde::Deserialize;
 
 use super::body::{ApprovalBody, DecisionDetail, ResolutionBody};
@@ -40,11 +39,7 @@ pub async fn decision(
     id: DecisionId,
 ) -> Result<DecisionDetail, Problem> {
     let not_found = || Problem::not_found("decision");
-    plane.wait_until_fresh(org, Log::Events).await?;
-    let event = plane
-        .store
-        .event(org, EventId::from_uuid(id.uuid()))
-        .await?;
+    let event = plane.event(org, EventId::from_uuid(id.uuid())).await?;
     let event = event.ok_or_else(not_found)?;
     let event = RecordedDecision::read(&event.json).map_err(|_| not_found())?;
     let metadata = event.metadata;

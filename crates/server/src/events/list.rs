@@ -95,11 +95,7 @@ pub async fn show(
     caller: Caller<EventsRead>,
     IdInPath(id): IdInPath<EventId>,
 ) -> Result<Response, Problem> {
-    plane.wait_until_fresh(caller.org, Log::Events).await?;
-    let event = plane
-        .store
-        .event(caller.org, id)
-        .await?
-        .ok_or_else(|| Problem::not_found("event"))?;
+    let event = plane.event(caller.org, id).await?;
+    let event = event.ok_or_else(|| Problem::not_found("event"))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], event.json).into_response())
 }

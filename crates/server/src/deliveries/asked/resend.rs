@@ -79,7 +79,7 @@ pub async fn resend(
         };
         return Ok((StatusCode::ACCEPTED, Json(answer)));
     }
-    let event = plane.store.event(caller.org, delivery.event).await?;
+    let event = plane.event(caller.org, delivery.event).await?;
     let json = event.ok_or_else(event_gone)?.json;
     asking.mark(&plane.journal).await?;
     // The same round, or one that makes it void: queued again after a while it would not be recognised.

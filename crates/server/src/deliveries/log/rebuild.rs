@@ -111,7 +111,7 @@ pub async fn rebuild(
     let delivery = delivery.ok_or_else(not_found)?;
     let attempt = plane.store.attempt(org, id, attempt).await?;
     let attempt = attempt.ok_or_else(not_found)?;
-    let event = plane.store.event(org, delivery.event).await?;
+    let event = plane.event(org, delivery.event).await?;
     let now = plane.clock.now();
     let keyring = Keyring {
         deployment: &plane.deployment_keys,

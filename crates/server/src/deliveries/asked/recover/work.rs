@@ -1,11 +1,15 @@
 //! Works on recoveries: takes a job, sends its deliveries again page by page, goes on where another stopped.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use domain::{
     EventId,
     clock::Clock,
     delivery::{State, Trigger},
+    partition::Partition,
 };
 use futures::{TryStreamExt as _, stream};
 use journal::{
@@ -71,8 +75,8 @@ enum Error {
     Journal(#[from] journal::Error),
     #[error("a page took too long")]
     Slow,
-    /// What became of a page that was done before is not known yet.
-    #[error("the log of deliveries is behind the journal")]
+    /// What became of a page that was done before is not known yet, or an event of it.
+    #[error("the store is behind the journal")]
     Behind,
     #[error("the rule was deleted")]
     RuleDeleted,
@@ -152,7 +156,7 @@ impl Worker {
                 return Ok(());
             }
             Err(Error::Behind) => {
-                tracing::info!(recovery.id = %job.id, "a recovery waits for the log of deliveries");
+                tracing::info!(recovery.id = %job.id, "a recovery waits for the store");
                 return self.store.release_recovery(job, PAUSE, None).await;
             }
             Err(Error::RuleDeleted) => {
@@ -189,7 +193,7 @@ impl Worker {
         let Some(last) = page.deliveries.last().copied() else {
             return Ok(false);
         };
-        if is_repeated && !self.is_fresh(job).await? {
+        if is_repeated && !self.is_fresh(job, Log::Outcomes).await? {
             return Err(Error::Behind);
         }
         let plan = self.plan(job, &page, is_repeated).await?;
@@ -204,10 +208,33 @@ impl Worker {
         if is_ours { Ok(true) } else { Err(Error::Lost) }
     }
 
-    /// Whether the store says what became of the page when it was done before.
-    async fn is_fresh(&self, job: &ClaimedRecovery) -> Result<bool, store::Error> {
-        let log = Log::Outcomes(self.journal.partitions().of(job.org));
+    /// Whether the store has what was acknowledged before.
+    async fn is_fresh(
+        &self,
+        job: &ClaimedRecovery,
+        log: fn(Partition) -> Log,
+    ) -> Result<bool, store::Error> {
+        let log = log(self.journal.partitions().of(job.org));
         fresh::wait(&self.journal, &self.store, log).await
+    }
+
+    /// The events of deliveries. One that is not there may have been acknowledged a moment ago, so its log is applied first.
+    async fn events_of(
+        &self,
+        job: &ClaimedRecovery,
+        deliveries: &[Delivery],
+    ) -> Result<HashMap<EventId, String>, Error> {
+        let ids: HashSet<EventId> = deliveries.iter().map(|delivery| delivery.event).collect();
+        let ids: Vec<EventId> = ids.into_iter().collect();
+        let mut events = self.store.events(job.org, &ids).await?;
+        if events.len() < ids.len() {
+            if !self.is_fresh(job, Log::Events).await? {
+                return Err(Error::Behind);
+            }
+            events = self.store.events(job.org, &ids).await?;
+        }
+        let events = events.into_iter().map(|event| (event.id, event.json));
+        Ok(events.collect())
     }
 
     /// What of a page is sent again. If its rounds are on record, somebody may have queued it: then just those that have
@@ -238,12 +265,7 @@ impl Worker {
             deliveries: over.map(|delivery| delivery.id).collect(),
             seen_over,
         };
-        let ids: Vec<EventId> = deliveries.iter().map(|delivery| delivery.event).collect();
-        let events = self.store.events(job.org, &ids).await?;
-        let events: HashMap<EventId, String> = events
-            .into_iter()
-            .map(|event| (event.id, event.json))
-            .collect();
+        let events = self.events_of(job, &deliveries).await?;
         let made = deliveries.into_iter().filter_map(|delivery| {
             let json = events.get(&delivery.event)?.clone();
             Some(again::job(delivery, &rule, json, Trigger::Recover, page.at))
