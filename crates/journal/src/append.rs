@@ -2,7 +2,8 @@
 //!
 //! A server that syncs every write takes some hundred messages a second on an ordinary disk,
 //! whatever their size. So while one message is in flight, arriving requests gather into the next,
-//! and each is answered when its message is acknowledged. A lone request waits for nobody.
+//! and each is answered when its message is acknowledged. A lone request waits for nobody. Outcomes, for which hardly a client
+//! waits, gather a little longer.
 
 use std::{error::Error as _, sync::Arc, time::Duration};
 
@@ -11,7 +12,10 @@ use async_nats::jetstream::{
 };
 use bytes::Bytes;
 use futures::future::try_join_all;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
+    time::{Instant, sleep_until},
+};
 
 use crate::{
     Connection, Error, Journal,
@@ -24,6 +28,16 @@ use crate::{
 const WAITING_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// How many chunks may queue; the bytes are bounded by [`WAITING_BYTES_MAX`] first in practice.
 const WAITING_CHUNKS_MAX: usize = 16 * 1024;
+/// How outcomes gather: from the first of them on, and after the message before. What a worker sent that dies meanwhile is sent
+/// again.
+const OUTCOMES_GATHER: Gather = Gather {
+    from_first: Duration::from_millis(5),
+    from_last: Duration::from_millis(20),
+};
+const EVENTS_GATHER: Gather = Gather {
+    from_first: Duration::ZERO,
+    from_last: Duration::ZERO,
+};
 /// How long an append is tried.
 pub const APPEND_DEADLINE: Duration = Duration::from_secs(15);
 
@@ -35,6 +49,13 @@ pub struct Appender {
 }
 
 type Answer = oneshot::Receiver<Result<(), Error>>;
+
+/// How long records wait for others.
+#[derive(Clone, Copy)]
+struct Gather {
+    from_first: Duration,
+    from_last: Duration,
+}
 
 /// Records of one request that travel in one message.
 struct Chunk {
@@ -57,7 +78,11 @@ impl Journal {
         let (queue, waiting) = mpsc::channel(WAITING_CHUNKS_MAX);
         let room = Arc::new(Semaphore::new(WAITING_BYTES_MAX));
         let subject = self.names.log_subject(log);
-        let task = commit_groups(self.clone(), subject, nonce.to_owned(), waiting);
+        let pauses = match log {
+            Log::Events(_) => EVENTS_GATHER,
+            Log::Outcomes(_) => OUTCOMES_GATHER,
+        };
+        let task = commit_groups(self.clone(), subject, nonce.to_owned(), pauses, waiting);
         (Appender { queue, room }, task)
     }
 }
@@ -122,10 +147,11 @@ async fn commit_groups(
     journal: Journal,
     subject: String,
     nonce: String,
+    pauses: Gather,
     mut waiting: mpsc::Receiver<Chunk>,
 ) {
     let mut left_over = None;
-    let mut number = 0u64;
+    let (mut number, mut next) = (0u64, Instant::now());
     loop {
         let first = match left_over.take() {
             Some(chunk) => chunk,
@@ -134,6 +160,12 @@ async fn commit_groups(
                 None => return,
             },
         };
+        let now = Instant::now();
+        let at = next.max(now + pauses.from_first);
+        if at > now {
+            sleep_until(at).await;
+        }
+        next = at + pauses.from_last;
         let (message, group) = gather(first, &mut waiting, &mut left_over);
         number += 1;
         let message = PublishMessage::build()

@@ -10,11 +10,15 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::{
-    self,
-    consumer::{AckPolicy, DeliverPolicy, pull},
+use async_nats::{
+    datetime::parse_rfc3339,
+    jetstream::{
+        self,
+        consumer::{AckPolicy, DeliverPolicy, pull},
+    },
 };
 use bytes::Bytes;
+use domain::Timestamp;
 use futures::{FutureExt, StreamExt};
 
 use crate::{
@@ -53,6 +57,8 @@ pub struct Follower {
     /// Only messages of this subject; all, if it is empty.
     subject: String,
     position: u64,
+    /// Where to begin if nothing was read yet: with the first message of this time or later.
+    since: Option<Timestamp>,
     reading: Option<Reading>,
 }
 
@@ -67,6 +73,14 @@ impl Journal {
     /// Follows a log from just after `position`.
     pub fn follow(&self, log: Log, position: u64) -> Follower {
         self.follow_stream(self.names.log_stream(log), position)
+    }
+
+    /// Follows a log from a time on, by the server's clock.
+    pub(crate) fn follow_since(&self, log: Log, since: Timestamp) -> Follower {
+        Follower {
+            since: Some(since),
+            ..self.follow(log, 0)
+        }
     }
 
     /// Follows the values of a bucket that changed after `position`.
@@ -90,6 +104,7 @@ impl Journal {
             stream,
             subject,
             position,
+            since: None,
             reading: None,
         }
     }
@@ -166,12 +181,19 @@ impl Follower {
 
     async fn open(&self) -> Result<Reading, Error> {
         let doing = || format!("follow {} from {}", self.stream, self.position);
+        let deliver_policy = match self.since {
+            Some(since) if self.position == 0 => DeliverPolicy::ByStartTime {
+                start_time: parse_rfc3339(&since.to_string())
+                    .map_err(|source| Error::unavailable(doing(), source))?,
+            },
+            _ => DeliverPolicy::ByStartSequence {
+                start_sequence: self.position + 1,
+            },
+        };
         let config = pull::Config {
             ack_policy: AckPolicy::All,
             ack_wait: ARRIVES_WITHIN,
-            deliver_policy: DeliverPolicy::ByStartSequence {
-                start_sequence: self.position + 1,
-            },
+            deliver_policy,
             filter_subject: self.subject.clone(),
             inactive_threshold: FORGOTTEN_AFTER,
             memory_storage: true,

@@ -22,7 +22,7 @@ impl Journal {
         let from = from.map(moved).transpose()?.unwrap_or_default();
         let target = self.names.due_subject(partition);
         let message = PublishMessage::build()
-            .payload(Bytes::from(record::message_of_jobs([job])))
+            .payload(Bytes::from(record::message_of_jobs(&[job])))
             .message_id(format!("{from}{}", attempt_id(job)))
             .header("Nats-Schedule", format!("@at {}", job.due_at).as_str())
             .header("Nats-Schedule-Target", target.as_str());

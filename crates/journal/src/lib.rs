@@ -33,6 +33,7 @@ pub mod cancels;
 pub mod config;
 mod credentials;
 pub mod dead;
+pub mod delivered;
 pub mod endpoints;
 mod error;
 pub mod follow;
@@ -53,6 +54,7 @@ pub mod secrets;
 pub mod state;
 pub mod streams;
 mod values;
+pub mod wake;
 pub mod work;
 
 use std::{sync::atomic::Ordering, time::Duration};

@@ -5,8 +5,9 @@
 //! lane it holds no worker's slot and nothing un-acknowledged, however many stand there, and nobody
 //! behind it waits. Workers take from a lane when its endpoint can be sent to.
 //!
-//! A message is a bundle: deliveries of one rule that came up together, because every message costs the
-//! server one write to its disk. Deliveries part when they are tried again.
+//! A message is a bundle: deliveries of one organisation that came up together, whatever their rules, because every message
+//! costs the server one write to its disk. A worker parts them by endpoint; they are apart from then on if they are tried
+//! again.
 //!
 //! A message has the name of what is in it: the attempts of these deliveries, each in its round. Whoever queues the same
 //! deliveries together makes the same message, and the queue drops what it has ([`again`](crate::again)). Names are not
@@ -20,7 +21,7 @@ use async_nats::jetstream::{
     message::PublishMessage,
 };
 use bytes::Bytes;
-use domain::{EndpointId, OrgId, RuleId, delivery::Trigger, partition::Partition};
+use domain::{EndpointId, OrgId, delivery::Trigger, partition::Partition};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use sha2::{Digest, Sha256};
 
@@ -117,7 +118,7 @@ impl Journal {
             let subject = &subject(bundle[0].matched.org);
             let message = PublishMessage::build()
                 .message_id(format!("{prefix}{}", name(&bundle)))
-                .payload(Bytes::from(record::message_of_jobs(bundle)));
+                .payload(Bytes::from(record::message_of_jobs(&bundle)));
             match tries {
                 Tries::Any => self.publish(subject, message, APPEND_DEADLINE).await,
                 Tries::Over(connection) => {
@@ -208,13 +209,13 @@ fn lane_of(subject: &str) -> Option<Lane> {
     Some(Lane { org, endpoint })
 }
 
-/// Deliveries of the same rule together, in their order. It follows from the deliveries alone, so that whoever has the
-/// same ones cuts alike.
+/// Deliveries of the same organisation together, in their order. It follows from the deliveries alone, so that whoever has
+/// the same ones cuts alike.
 pub fn bundles(jobs: &[Job]) -> Vec<Vec<&Job>> {
     let mut done = Vec::new();
-    let mut open: BTreeMap<RuleId, (Vec<&Job>, usize)> = BTreeMap::new();
+    let mut open: BTreeMap<OrgId, (Vec<&Job>, usize)> = BTreeMap::new();
     for job in jobs {
-        let (bundle, bytes) = open.entry(job.matched.rule).or_default();
+        let (bundle, bytes) = open.entry(job.matched.org).or_default();
         let is_full = bundle.len() >= BUNDLE_JOBS_MAX || *bytes + job.json.len() > BUNDLE_BYTES_MAX;
         if is_full && !bundle.is_empty() {
             done.push(std::mem::take(bundle));
@@ -312,19 +313,19 @@ impl Taking {
 mod tests {
     use std::collections::HashMap;
 
-    use domain::{DeliveryId, EventId, Timestamp, delivery::Cause};
+    use domain::{DeliveryId, EventId, RuleId, Timestamp, delivery::Cause};
     use proptest::prelude::*;
     use uuid::Uuid;
 
     use super::*;
     use crate::record::Matched;
 
-    fn job(number: u128, rule: u128, bytes: usize) -> Job {
+    fn job(number: u128, org: u128, bytes: usize) -> Job {
         let matched = Matched {
-            org: OrgId::from_uuid(Uuid::from_u128(1)),
+            org: OrgId::from_uuid(Uuid::from_u128(org)),
             delivery: DeliveryId::from_uuid(Uuid::from_u128(number)),
             event: EventId::from_uuid(Uuid::from_u128(number)),
-            rule: RuleId::from_uuid(Uuid::from_u128(rule)),
+            rule: RuleId::from_uuid(Uuid::from_u128(number % 3)),
             rule_name: String::new(),
             event_type: String::new(),
             url: String::new(),
@@ -336,24 +337,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bundling_loses_nothing_keeps_the_order_of_a_rule_and_the_bounds(
+        fn bundling_loses_nothing_keeps_the_order_of_an_organisation_and_the_bounds(
             given in prop::collection::vec((0u128..4, 0usize..40_000), 0..200),
         ) {
-            let jobs: Vec<Job> = given.iter().zip(1..).map(|((rule, bytes), number)| job(number, *rule, *bytes)).collect();
+            let jobs: Vec<Job> = given.iter().zip(1..).map(|((org, bytes), number)| job(number, *org, *bytes)).collect();
             let bundles = bundles(&jobs);
-            let mut seen: HashMap<RuleId, Vec<DeliveryId>> = HashMap::new();
+            let mut seen: HashMap<OrgId, Vec<DeliveryId>> = HashMap::new();
             for bundle in &bundles {
                 prop_assert!(bundle.len() <= BUNDLE_JOBS_MAX);
                 let bytes: usize = bundle.iter().map(|job| job.json.len()).sum();
                 prop_assert!(bytes <= BUNDLE_BYTES_MAX || bundle.len() == 1);
-                prop_assert!(bundle.iter().all(|job| job.matched.rule == bundle[0].matched.rule));
-                seen.entry(bundle[0].matched.rule).or_default().extend(bundle.iter().map(|job| job.matched.delivery));
+                prop_assert!(bundle.iter().all(|job| job.matched.org == bundle[0].matched.org));
+                seen.entry(bundle[0].matched.org).or_default().extend(bundle.iter().map(|job| job.matched.delivery));
             }
-            let mut wanted: HashMap<RuleId, Vec<DeliveryId>> = HashMap::new();
+            let mut wanted: HashMap<OrgId, Vec<DeliveryId>> = HashMap::new();
             for job in &jobs {
-                wanted.entry(job.matched.rule).or_default().push(job.matched.delivery);
+                wanted.entry(job.matched.org).or_default().push(job.matched.delivery);
             }
-            // Each bundle of a rule is done before its next is begun.
+            // Each bundle of an organisation is done before its next is begun.
             prop_assert_eq!(seen, wanted);
         }
     }

@@ -1,6 +1,7 @@
 //! What the logs know about themselves: how far they have got, and how full they are.
 
-use domain::partition::Partition;
+use async_nats::datetime::DateTime;
+use domain::{Timestamp, partition::Partition};
 
 use crate::{Error, Journal, streams::Log};
 
@@ -21,6 +22,8 @@ pub struct LogState {
     /// How many messages there are.
     pub messages: u64,
     pub bytes: u64,
+    /// When the last message was stored, by the server's clock.
+    pub last_at: Timestamp,
     /// Tells a stream from one of the same name made after it was lost.
     pub created: String,
 }
@@ -79,7 +82,14 @@ impl Journal {
             last_sequence: info.state.last_sequence,
             messages: info.state.messages,
             bytes: info.state.bytes,
+            last_at: timestamp(info.state.last_timestamp),
             created: info.created.unix_timestamp_nanos().to_string(),
         })
     }
+}
+
+/// A time of the server.
+pub(crate) fn timestamp(at: DateTime) -> Timestamp {
+    let millis = at.unix_timestamp_nanos() / 1_000_000;
+    Timestamp::from_unix_millis(i64::try_from(millis).unwrap_or(i64::MAX))
 }

@@ -163,6 +163,11 @@ impl Names {
         }
     }
 
+    /// Of no stream.
+    pub(crate) fn wake_subject(&self, log: Log) -> String {
+        format!("{}.wake.{}", self.namespace, self.log_stream(log))
+    }
+
     /// What a matcher has judged, in the outcome log.
     pub(crate) fn judged_subject(&self, partition: Partition) -> String {
         format!("{}.judged", self.log_subject(Log::Outcomes(partition)))

@@ -15,10 +15,10 @@ use async_nats::{
     },
 };
 use bytes::Bytes;
-use domain::partition::Partition;
+use domain::{Timestamp, partition::Partition};
 use futures::{FutureExt, StreamExt};
 
-use crate::{Error, Journal, append::APPEND_DEADLINE, persist::persist};
+use crate::{Error, Journal, append::APPEND_DEADLINE, persist::persist, state::timestamp};
 
 /// A silent server is noticed after two of these.
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -130,6 +130,19 @@ impl Task {
     /// without saying so.
     pub fn sequence(&self) -> u64 {
         self.message.info().map_or(0, |info| info.stream_sequence)
+    }
+
+    /// When it was queued, by the server's clock.
+    pub(crate) fn queued_at(&self) -> Result<Timestamp, Error> {
+        let info = self.message.info();
+        let info =
+            info.map_err(|source| Error::unavailable("read when a message was queued", source))?;
+        Ok(timestamp(info.published))
+    }
+
+    /// Whether somebody had it before, and did not settle it.
+    pub fn is_handed_out_again(&self) -> bool {
+        self.message.info().is_ok_and(|info| info.delivered > 1)
     }
 
     /// The message is dealt with for good; returns when the server knows.

@@ -43,6 +43,7 @@ const DEAD_LETTER_V3: &[u8] = include_bytes!("../golden/dead-letter.v3.bin");
 const EVENTS_V4: &[u8] = include_bytes!("../golden/events.v4.bin");
 const OUTCOMES_V4: &[u8] = include_bytes!("../golden/outcomes.v4.bin");
 const DEAD_LETTER_V4: &[u8] = include_bytes!("../golden/dead-letter.v4.bin");
+const JOBS_V5: &[u8] = include_bytes!("../golden/jobs.v5.bin");
 const ENDPOINT_V1: &[u8] = include_bytes!("../golden/endpoint.v1.json");
 const UNVERIFIED_V1: &[u8] = include_bytes!("../golden/ownership-unverified.v1.json");
 const VERIFIED_V1: &[u8] = include_bytes!("../golden/ownership-verified.v1.json");
@@ -366,7 +367,22 @@ fn what_is_written_today_is_version_4_to_the_byte_and_decodes() {
 
 #[test]
 fn deliveries_are_written_as_version_3_wrote_them_so_that_an_older_process_sends_them() {
-    assert_eq!(record::message_of_jobs(&jobs()), JOBS_V3);
+    let jobs = jobs();
+    assert_eq!(
+        record::message_of_jobs(&jobs.iter().collect::<Vec<_>>()),
+        JOBS_V3
+    );
+}
+
+#[test]
+fn deliveries_of_several_rules_are_of_a_version_that_an_older_process_leaves_alone() {
+    let mut jobs = jobs();
+    jobs[1].matched.rule = RuleId::from_uuid(uuid(31));
+    assert_eq!(
+        record::message_of_jobs(&jobs.iter().collect::<Vec<_>>()),
+        JOBS_V5
+    );
+    assert_eq!(record::jobs(JOBS_V5).expect("jobs"), jobs);
 }
 
 #[test]

@@ -48,6 +48,8 @@ use world::Node;
 
 /// How many messages of events are judged at once; the follower bounds their bytes.
 const MESSAGES_MAX: usize = 256;
+/// How soon after the begin of a round the next one begins: each is two writes at least, whatever it decides.
+const ROUND_MIN: Duration = Duration::from_millis(10);
 /// After a turn of this length another process may have one. The lengths differ, or all partitions
 /// would change hands at once.
 const TURN_MIN: Duration = Duration::from_secs(60);
@@ -182,6 +184,7 @@ impl Matcher {
                     () = stopping.cancelled() => return self.judge.confirm(partition, memory).await,
                 }
             };
+            let round = Instant::now();
             self.judge.judge(partition, memory, &entries).await?;
             let is_due = |since: Instant| since.elapsed() > CONFIRM_AFTER;
             if memory.ahead_since.is_some_and(is_due) {
@@ -190,6 +193,7 @@ impl Matcher {
             if Instant::now() > ends || stopping.is_cancelled() {
                 return self.judge.confirm(partition, memory).await;
             }
+            sleep_until(round + ROUND_MIN).await;
         }
     }
 

@@ -4,6 +4,9 @@
 //! a [`Sink`]. Normally one process has the lease of a log and applies it. Two that apply the same log
 //! are wasteful but never wrong: one moves the position, the other is told where to go on.
 //!
+//! What is paid in the store is paid for each transaction. So there is a pause between two of them, in which more comes
+//! together; but none if there is more than fits into one, nor while somebody waits to read what is there.
+//!
 //! A record that cannot be applied never holds up those behind it: it becomes a dead letter
 //! ([`crate::dead_letters`]) before the position moves past it. One that a newer version of us wrote
 //! does hold them up, until that version reads it.
@@ -33,6 +36,8 @@ use crate::{
 
 /// How many messages go into one transaction; the follower bounds their bytes.
 const MESSAGES_MAX: usize = 512;
+/// How long one transaction begins after the one before it.
+const GATHER: Duration = Duration::from_millis(100);
 /// How long one wait for the lease lasts. If nothing was applied for so long although there is
 /// something to apply, its holder hangs, and we go on without it.
 const LEASE_WAIT: Duration = Duration::from_secs(4);
@@ -124,11 +129,17 @@ impl Applier {
         let mut turn = Turn::new(is_ours);
         let (source, mut position) = self.start::<S>(told).await?;
         let mut follower = self.journal.follow(self.log, position);
-        let mut entries = Vec::new();
+        let mut wakes = self.journal.wakes(self.log).await?;
+        let (mut entries, mut gathered_at) = (Vec::new(), Instant::now());
         loop {
             // What was applied, by us or by somebody else meanwhile.
             entries.retain(|entry: &Entry| entry.sequence > position);
             if entries.is_empty() {
+                tokio::select! {
+                    () = sleep_until(gathered_at) => {}
+                    () = wakes.beyond(position) => {}
+                    () = stopping.cancelled() => return Ok(()),
+                }
                 // Kept when a turn ends: to give it up could lose what it has read.
                 let mut next = pin!(follower.next(MESSAGES_MAX));
                 entries = loop {
@@ -144,6 +155,8 @@ impl Applier {
                         return Ok(());
                     }
                 };
+                let is_all = entries.len() < MESSAGES_MAX;
+                gathered_at = Instant::now() + if is_all { GATHER } else { Duration::ZERO };
                 continue;
             }
             match self.apply(&mut sink, &source, position, &entries).await? {

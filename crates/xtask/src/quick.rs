@@ -86,6 +86,7 @@ const CHAPTERS: [(&str, &[&str]); 15] = [
     (
         "deliveries",
         &[
+            "bundles",
             "conservation",
             "crashes",
             "deliveries",

@@ -58,7 +58,7 @@ impl Worker {
         let known = Known {
             void: self.cancels.of(job),
             target: self.targets.of(job.matched.rule),
-            gate: self.gate(item.parcel.endpoint, now),
+            gate: self.gate(item.share.endpoint, now),
         };
         verdict::instead(job, item.is_probe, &known, now)
     }
@@ -68,7 +68,7 @@ impl Worker {
         let sent = self.sender.send(&item.job, started_at).await;
         let finished_at = self.clock.now();
         let answer = sent.answer();
-        let trips = item.answered(&answer, finished_at);
+        let trips = item.answered(&answer, (started_at, finished_at));
         count(&item.job, &sent, started_at, finished_at);
         let learned = self.learn(&item.job, &answer, trips, finished_at).await;
         let concluded = conclude(&item.job, sent, (started_at, finished_at), learned);
@@ -120,7 +120,7 @@ impl Worker {
         let Some(again) = &concluded.again else {
             return Ok(());
         };
-        let task = Some(&item.parcel.task);
+        let task = Some(&item.parcel().task);
         self.journal.deliver_later(task, again).await
     }
 

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use domain::{
@@ -20,19 +21,26 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::{
     Bounds,
-    parcel::{Item, Parcel},
+    parcel::{Item, Share},
 };
 use crate::metrics as names;
 
-/// What one endpoint may have in a worker, waiting or in flight; the rest stands in its lane. Enough that
-/// a quick receiver never waits for the next pull, few enough that many slow ones fit beside each other.
+/// Deliveries that one endpoint may have in a worker, waiting or in flight; the rest stands in its lane. Enough that
+/// a quick receiver never waits for the next pull. What is answered does not count any more, however long it takes to put it
+/// on record.
 const JOBS_PER_ENDPOINT_MAX: usize = 256;
-const PARCELS_PER_ENDPOINT_MAX: usize = 16;
+/// A slow one keeps what came with its deliveries from being settled, so it may have them of so many messages only: few enough that
+/// many slow ones fit beside each other.
+const MESSAGES_PER_SLOW_ENDPOINT_MAX: usize = 16;
+/// Slow is who takes longer than this on average, or says nothing at all for so long. Of the average each answer is one part
+/// in so many.
+const QUICK: Duration = Duration::from_millis(100);
+const ANSWER_SHARE: u32 = 8;
 /// The same of messages for all endpoints that an organisation has at one host, for each send that it may have
 /// there: one in flight, and the next. With the 64 sends of the default that is an eighth of what a worker takes of
 /// a partition, and no less with fewer. The rest stands in lanes, however many URLs the host has.
-const PARCELS_PER_PLACE: usize = 2;
-const PARCELS_PER_HOST_MIN: usize = 128;
+const MESSAGES_PER_PLACE: usize = 2;
+const MESSAGES_PER_HOST_MIN: usize = 128;
 /// Endpoints that are remembered although nothing of them is here.
 const IDLE_DESKS_MAX: usize = 10_000;
 /// Retries have at most one slot in so many: what is tried first is not held up by what failed.
@@ -65,7 +73,12 @@ struct Desk {
     host: Option<Host>,
     pulse: Pulse,
     in_flight: u32,
-    parcels: usize,
+    /// How long it takes to answer, on average.
+    answers_in: Duration,
+    /// When it last answered, or was sent something while nothing else was in flight.
+    heard_at: Option<Instant>,
+    /// Of so many messages something is here that has no answer yet.
+    shares: usize,
     has_open_breaker: bool,
     /// The lane had less than there was room for: what is due need not stand in line any more.
     is_drained: bool,
@@ -78,15 +91,15 @@ struct Desk {
 impl Board {
     pub(super) fn new(bounds: Bounds) -> Self {
         let places = usize::try_from(bounds.per_host).unwrap_or(usize::MAX);
-        let parcels_per_host = places
-            .saturating_mul(PARCELS_PER_PLACE)
-            .clamp(PARCELS_PER_HOST_MIN, Semaphore::MAX_PERMITS);
+        let messages_per_host = places
+            .saturating_mul(MESSAGES_PER_PLACE)
+            .clamp(MESSAGES_PER_HOST_MIN, Semaphore::MAX_PERMITS);
         Self {
             inner: Mutex::new(Inner::new(bounds.per_host)),
             changed: Notify::new(),
             slots: bounds.slots,
             per_endpoint: bounds.per_endpoint,
-            rooms: KeyedSemaphores::new(parcels_per_host),
+            rooms: KeyedSemaphores::new(messages_per_host),
         }
     }
 
@@ -94,34 +107,34 @@ impl Board {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a message's deliveries in, unless the endpoint or its host has enough here or it stands in line
-    /// already; hands them back then.
+    /// Takes in what of a message goes to one endpoint, unless that or its host has enough here or it stands in line
+    /// already; hands it back then.
     pub(super) fn admit(&self, items: Vec<Item>, past_the_lane: bool) -> Result<(), Vec<Item>> {
         let Some(first) = items.first() else {
             return Ok(());
         };
-        let (parcel, org) = (Arc::clone(&first.parcel), first.job.matched.org);
-        let endpoint = parcel.endpoint;
-        let has_room = self.has_room_at_host(org, &parcel);
+        let (share, org) = (Arc::clone(&first.share), first.job.matched.org);
+        let endpoint = share.endpoint;
+        let has_room = self.has_room_at_host(org, &share);
         let mut inner = self.lock();
         let jobs = inner.jobs(endpoint) + items.len();
         let desk = inner.desk(endpoint, self.per_endpoint);
-        desk.host = Some(parcel.host);
+        desk.host = Some(share.host);
         // Who takes from a lane has asked for room; a message may be a little more than that.
-        let is_too_much = jobs > JOBS_PER_ENDPOINT_MAX && desk.parcels > 0 && !past_the_lane;
+        let is_too_much = jobs > JOBS_PER_ENDPOINT_MAX && desk.shares > 0 && !past_the_lane;
         let stands_in_line = desk.lane.is_some() && !desk.is_drained && !past_the_lane;
-        let is_full = desk.parcels >= PARCELS_PER_ENDPOINT_MAX || !has_room;
+        let is_full = desk.shares >= desk.shares_max() || !has_room;
         if is_full || is_too_much || stands_in_line {
             return Err(items);
         }
-        desk.parcels += 1;
-        parcel.admit();
+        desk.shares += 1;
+        share.admit();
         for item in items {
             let kind = match item.job.trigger {
                 Trigger::Retry => Kind::Retry,
                 _ => Kind::First,
             };
-            inner.rota.push((org, parcel.host), endpoint, kind, item);
+            inner.rota.push((org, share.host), endpoint, kind, item);
         }
         drop(inner);
         self.changed.notify_one();
@@ -129,22 +142,22 @@ impl Board {
     }
 
     /// Whether there is room for a message at its host; one from a lane has waited for it.
-    fn has_room_at_host(&self, org: OrgId, parcel: &Parcel) -> bool {
-        if parcel.has_room_at_host() {
+    fn has_room_at_host(&self, org: OrgId, share: &Share) -> bool {
+        if share.has_room_at_host() {
             return true;
         }
-        let rooms = self.rooms.of((org, parcel.host));
+        let rooms = self.rooms.of((org, share.host));
         let Ok(room) = rooms.try_acquire_owned() else {
             return false;
         };
-        parcel.keep_room_at_host(room);
+        share.keep_room_at_host(room);
         true
     }
 
-    /// Room for messages at the host of a lane; `None` as long as nobody knows which that is.
-    pub(super) fn room_at_host(&self, lane: Lane) -> Option<Arc<Semaphore>> {
+    /// The host of a lane and room for messages there; `None` as long as nobody knows which that is.
+    pub(super) fn room_at_host(&self, lane: Lane) -> Option<(Host, Arc<Semaphore>)> {
         let host = self.lock().desks.get(&lane.endpoint)?.host?;
-        Some(self.rooms.of((lane.org, host)))
+        Some((host, self.rooms.of((lane.org, host))))
     }
 
     /// How many more messages of an endpoint are welcome.
@@ -154,7 +167,7 @@ impl Board {
             return 0;
         }
         let desk = inner.desk(endpoint, self.per_endpoint);
-        PARCELS_PER_ENDPOINT_MAX.saturating_sub(desk.parcels)
+        desk.shares_max().saturating_sub(desk.shares)
     }
 
     /// The next send, if there is a slot for one. Where sends cannot be put on record nothing more is sent: all of it
@@ -169,30 +182,32 @@ impl Board {
         let (endpoint, kind, mut item) = inner.rota.pop(retries_too)?;
         inner.in_flight += 1;
         inner.retries_in_flight += usize::from(kind == Kind::Retry);
-        inner.desk(endpoint, self.per_endpoint).in_flight += 1;
+        inner.desk(endpoint, self.per_endpoint).send();
         inner.block_if_full(endpoint);
         item.take_slot(kind);
         Some(item)
     }
 
     /// A slot is free again without an answer.
-    pub(super) fn free(&self, parcel: &Parcel, kind: Kind) {
-        self.lock().free(parcel, kind);
+    pub(super) fn free(&self, share: &Share, kind: Kind) {
+        self.lock().free(share, kind);
         self.changed.notify_one();
     }
 
     /// A slot is free again, and its send is to be recorded; whether the answer opens the endpoint's breaker.
     pub(super) fn answered(
         &self,
-        parcel: &Parcel,
+        share: &Share,
         kind: Kind,
         answer: &Answer,
-        now: Timestamp,
+        (started, now): (Timestamp, Timestamp),
     ) -> bool {
         let mut inner = self.lock();
-        let desk = inner.desk(parcel.endpoint, self.per_endpoint);
+        let desk = inner.desk(share.endpoint, self.per_endpoint);
         let trips = desk.pulse.learn(answer, now);
-        inner.free(parcel, kind);
+        desk.answered_in(now.since(started));
+        inner.free(share, kind);
+        inner.leave(share);
         inner.unrecorded += 1;
         drop(inner);
         self.changed.notify_one();
@@ -216,7 +231,7 @@ impl Board {
         let taken = inner.rota.take(endpoint);
         if let Some(item) = taken.first() {
             // It may have been called to its host, and the place is for the next.
-            inner.call(item.parcel.host);
+            inner.call(item.share.host);
         }
         taken
     }
@@ -232,17 +247,9 @@ impl Board {
         items
     }
 
-    /// A message that was admitted is settled or handed back.
-    pub(super) fn parcel_gone(&self, endpoint: EndpointId) {
-        let mut inner = self.lock();
-        let desk = inner.desk(endpoint, self.per_endpoint);
-        desk.parcels = desk.parcels.saturating_sub(1);
-        if let Some(lane) = &desk.lane {
-            lane.notify_one();
-        }
-        if inner.desks.len() > IDLE_DESKS_MAX {
-            inner.forget_idle();
-        }
+    /// A delivery goes elsewhere, or its message does.
+    pub(super) fn left(&self, share: &Share) {
+        self.lock().leave(share);
     }
 
     /// Begins to take from a lane, in which something stands, unless somebody here does already.
@@ -321,6 +328,44 @@ impl Board {
 }
 
 impl Desk {
+    fn new(per_endpoint: u32) -> Self {
+        Self {
+            host: None,
+            pulse: Pulse::new(per_endpoint),
+            in_flight: 0,
+            answers_in: Duration::ZERO,
+            heard_at: None,
+            shares: 0,
+            has_open_breaker: false,
+            is_drained: false,
+            has_strays: false,
+            lane: None,
+        }
+    }
+
+    fn send(&mut self) {
+        if self.in_flight == 0 {
+            self.heard_at = Some(Instant::now());
+        }
+        self.in_flight += 1;
+    }
+
+    fn answered_in(&mut self, took: Duration) {
+        let before = self.answers_in * (ANSWER_SHARE - 1);
+        self.answers_in = (before + took) / ANSWER_SHARE;
+        self.heard_at = Some(Instant::now());
+    }
+
+    /// Of how many messages it may have something here.
+    fn shares_max(&self) -> usize {
+        let is_silent = |heard_at: Instant| self.in_flight > 0 && heard_at.elapsed() > QUICK;
+        if self.answers_in > QUICK || self.heard_at.is_some_and(is_silent) {
+            MESSAGES_PER_SLOW_ENDPOINT_MAX
+        } else {
+            JOBS_PER_ENDPOINT_MAX
+        }
+    }
+
     fn rule_left(&mut self) {
         if let Some(lane) = &self.lane {
             self.has_strays = true;
@@ -342,27 +387,36 @@ impl Inner {
     }
 
     fn desk(&mut self, endpoint: EndpointId, per_endpoint: u32) -> &mut Desk {
-        self.desks.entry(endpoint).or_insert_with(|| Desk {
-            host: None,
-            pulse: Pulse::new(per_endpoint),
-            in_flight: 0,
-            parcels: 0,
-            has_open_breaker: false,
-            is_drained: false,
-            has_strays: false,
-            lane: None,
-        })
+        let desk = self.desks.entry(endpoint);
+        desk.or_insert_with(|| Desk::new(per_endpoint))
     }
 
-    fn free(&mut self, parcel: &Parcel, kind: Kind) {
+    fn free(&mut self, share: &Share, kind: Kind) {
         self.in_flight -= 1;
         self.retries_in_flight -= usize::from(kind == Kind::Retry);
-        if let Some(desk) = self.desks.get_mut(&parcel.endpoint) {
+        if let Some(desk) = self.desks.get_mut(&share.endpoint) {
             desk.in_flight -= 1;
         }
-        self.block_if_full(parcel.endpoint);
-        self.hosts.give_back(parcel.org, parcel.host);
-        self.call(parcel.host);
+        self.block_if_full(share.endpoint);
+        self.hosts.give_back(share.parcel.org, share.host);
+        self.call(share.host);
+    }
+
+    /// A delivery does not wait for an answer of its endpoint any more; with the last of its share there is room for
+    /// another.
+    fn leave(&mut self, share: &Share) {
+        if !share.leave() {
+            return;
+        }
+        if let Some(desk) = self.desks.get_mut(&share.endpoint) {
+            desk.shares = desk.shares.saturating_sub(1);
+            if let Some(lane) = &desk.lane {
+                lane.notify_one();
+            }
+        }
+        if self.desks.len() > IDLE_DESKS_MAX {
+            self.forget_idle();
+        }
     }
 
     /// An endpoint gets no more than its limit, which changes with every answer.
@@ -408,6 +462,24 @@ impl Inner {
 
     fn forget_idle(&mut self) {
         self.desks
-            .retain(|_, desk| desk.in_flight > 0 || desk.parcels > 0 || desk.lane.is_some());
+            .retain(|_, desk| desk.in_flight > 0 || desk.shares > 0 || desk.lane.is_some());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_that_is_slow_or_silent_may_have_something_of_few_messages() {
+        let mut desk = Desk::new(8);
+        assert_eq!(desk.shares_max(), JOBS_PER_ENDPOINT_MAX, "nobody knows");
+        desk.send();
+        desk.heard_at = Instant::now().checked_sub(QUICK * 2);
+        assert_eq!(desk.shares_max(), MESSAGES_PER_SLOW_ENDPOINT_MAX, "silent");
+        desk.answered_in(QUICK / 2);
+        assert_eq!(desk.shares_max(), JOBS_PER_ENDPOINT_MAX, "quick");
+        desk.answered_in(QUICK * 10);
+        assert_eq!(desk.shares_max(), MESSAGES_PER_SLOW_ENDPOINT_MAX, "slow");
     }
 }

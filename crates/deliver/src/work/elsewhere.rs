@@ -13,7 +13,7 @@ use journal::{
 
 use super::{
     Worker,
-    parcel::{Item, Parcel},
+    parcel::{Item, Share},
     verdict::{self, Shut},
 };
 
@@ -25,9 +25,9 @@ pub(super) struct Ended {
 }
 
 impl Worker {
-    /// Puts deliveries of a message into the lane of their endpoint, or out of the queue if only a person
+    /// Puts deliveries of a share into the lane of their endpoint, or out of the queue if only a person
     /// can change that nothing is sent there.
-    pub(super) fn put(&self, parcel: Arc<Parcel>, items: Vec<Item>, shut: Option<Shut>) {
+    pub(super) fn put(&self, share: Arc<Share>, items: Vec<Item>, shut: Option<Shut>) {
         match shut {
             Some((reason, _)) if reason.needs_a_person() => {
                 let hold = |item| Ended {
@@ -37,18 +37,18 @@ impl Worker {
                 };
                 self.end(items.into_iter().map(hold).collect());
             }
-            _ => self.park(parcel, items, shut),
+            _ => self.park(share, items, shut),
         }
     }
 
-    fn park(&self, parcel: Arc<Parcel>, mut items: Vec<Item>, shut: Option<Shut>) {
+    fn park(&self, share: Arc<Share>, mut items: Vec<Item>, shut: Option<Shut>) {
         items.iter().for_each(Item::touch);
         let worker = self.clone();
         self.spawn(async move {
             let news = news(&mut items, shut);
             let jobs: Vec<Job> = items.iter().map(|item| item.job.clone()).collect();
-            let lane = parcel.lane();
-            let park = || worker.journal.park(&parcel.task, lane, &jobs);
+            let lane = share.lane();
+            let park = || worker.journal.park(&share.parcel.task, lane, &jobs);
             let is_parked = worker.record_before_moving(lane.org, news).await
                 && worker.persist("park deliveries", park).await;
             if !is_parked {
@@ -74,7 +74,7 @@ impl Worker {
         self.spawn(async move {
             let jobs = [item.job.clone()];
             let news: Frames = first_word(&item.job).into_iter().collect();
-            let queue = || worker.journal.put_back(&item.parcel.task, &jobs);
+            let queue = || worker.journal.put_back(&item.parcel().task, &jobs);
             let is_queued = worker
                 .record_before_moving(item.job.matched.org, news)
                 .await
@@ -135,19 +135,19 @@ impl Worker {
     /// The endpoint cannot be sent to any more: everything of it goes elsewhere.
     pub(super) fn clear(&self, first: Item, shut: Shut) {
         let mut items = vec![first];
-        items.extend(self.0.board.take(items[0].parcel.endpoint));
-        for (parcel, items) in by_parcel(items) {
-            self.put(parcel, items, Some(shut));
+        items.extend(self.0.board.take(items[0].share.endpoint));
+        for (share, items) in by_share(items) {
+            self.put(share, items, Some(shut));
         }
     }
 }
 
-/// Deliveries with the message they came in.
-fn by_parcel(items: Vec<Item>) -> Vec<(Arc<Parcel>, Vec<Item>)> {
-    let mut together: HashMap<*const Parcel, (Arc<Parcel>, Vec<Item>)> = HashMap::new();
+/// Deliveries with the share they are of.
+fn by_share(items: Vec<Item>) -> Vec<(Arc<Share>, Vec<Item>)> {
+    let mut together: HashMap<*const Share, (Arc<Share>, Vec<Item>)> = HashMap::new();
     for item in items {
-        let place = together.entry(Arc::as_ptr(&item.parcel));
-        let (_, items) = place.or_insert_with(|| (Arc::clone(&item.parcel), Vec::new()));
+        let place = together.entry(Arc::as_ptr(&item.share));
+        let (_, items) = place.or_insert_with(|| (Arc::clone(&item.share), Vec::new()));
         items.push(item);
     }
     together.into_values().collect()

@@ -77,6 +77,12 @@ impl<P> Hands<P> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether we have it, or had it a short while ago.
+    pub(super) fn know(&self, message: Message) -> bool {
+        let inner = self.lock();
+        inner.messages.contains_key(&message) || inner.dealt_with.has(&message)
+    }
+
     /// Takes a message with its deliveries, unless we know it.
     pub(super) fn take(
         &self,

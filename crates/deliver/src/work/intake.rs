@@ -1,23 +1,31 @@
 //! Takes messages off the queue and finds a place for their deliveries.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use domain::{EndpointId, delivery::Reason, partition::Partition};
-use journal::{cancels::Void, record, work::Task};
-use runtime::retry::Retries;
+use domain::{
+    EndpointId,
+    delivery::{Host, Reason},
+    partition::Partition,
+};
+use journal::{
+    cancels::Void,
+    record::{self, Job},
+    work::Task,
+};
+use runtime::{error_chain::chain, retry::Retries};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
     Worker,
     elsewhere::Ended,
     hands::{Known, Message},
-    parcel::{Item, Parcel, Room},
+    parcel::{Item, Parcel, Room, RoomAtHost, Share},
     verdict,
 };
 use crate::{send::target, snapshots::Target};
 
-/// Messages of what is due in a partition that a worker has at a time. An endpoint may have sixteen of them, and
-/// an organisation 128 for a host, so 64 endpoints at eight hosts that answer slowly and never fail fit beside each
+/// Messages of what is due in a partition that a worker has at a time. A slow endpoint may have something of sixteen of them,
+/// and an organisation of 128 for a host, so 64 endpoints at eight hosts that answer slowly and never fail fit beside each
 /// other before anybody waits.
 const MESSAGES_MAX: usize = 1_024;
 /// Messages asked for at a time, and for how long.
@@ -59,38 +67,43 @@ impl Worker {
         }
     }
 
-    /// Finds a place for a message: on the board, or elsewhere. `from_lane`: its turn has come, so it is
-    /// not sent back to the end of the line. Says for which endpoint something is left of it.
-    pub(super) async fn place(
-        &self,
-        task: Task,
-        room: Room,
-        from_lane: bool,
-    ) -> Option<EndpointId> {
-        let (parcel, items) = self.open(task, room).await?;
-        let (now, endpoint) = (self.clock.now(), parcel.endpoint);
-        match verdict::shut(self.gate(endpoint, now), now) {
-            None => {
-                if let Err(items) = self.0.board.admit(items, from_lane) {
-                    self.put(parcel, items, None);
+    /// Finds a place for a message: on the board, or elsewhere, for each endpoint by itself. `from_lane`: its turn has
+    /// come, so it is not sent back to the end of the line. Says for which endpoints something is left of it.
+    pub(super) async fn place(&self, task: Task, room: Room, from_lane: bool) -> Vec<EndpointId> {
+        let shares = self.open(task, room).await;
+        let now = self.clock.now();
+        let mut endpoints = Vec::with_capacity(shares.len());
+        for (share, items) in shares {
+            endpoints.push(share.endpoint);
+            match verdict::shut(self.gate(share.endpoint, now), now) {
+                None => {
+                    if let Err(items) = self.0.board.admit(items, from_lane) {
+                        self.put(share, items, None);
+                    }
                 }
+                shut => self.put(share, items, shut),
             }
-            shut => self.put(parcel, items, shut),
         }
-        Some(endpoint)
+        endpoints
     }
 
     /// Sends one delivery of a message to the lane's endpoint although its breaker is open, and puts the
-    /// others back; says whether it did. Nothing may be left of a message, or its rule may go elsewhere now.
+    /// others back; says whether it did. Nothing may be left of a message, or its rules may go elsewhere now.
     pub(super) async fn place_probe(&self, endpoint: EndpointId, task: Task, room: Room) -> bool {
-        let Some((parcel, mut items)) = self.open(task, room).await else {
-            return false;
-        };
-        let now = self.clock.now();
-        if parcel.endpoint != endpoint {
-            self.put(parcel, items, None);
-            return false;
+        let mut was_placed = false;
+        for (share, items) in self.open(task, room).await {
+            if share.endpoint == endpoint {
+                was_placed = self.probe_with(share, items);
+            } else {
+                self.put(share, items, None);
+            }
         }
+        was_placed
+    }
+
+    /// Admits the first of these, and puts the others back; whether it was admitted.
+    fn probe_with(&self, share: Arc<Share>, mut items: Vec<Item>) -> bool {
+        let now = self.clock.now();
         let mut rest = items.split_off(1);
         for item in &mut items {
             item.is_probe = true;
@@ -102,14 +115,62 @@ impl Worker {
             item.is_probe = false;
         }
         if !rest.is_empty() {
-            self.put(parcel, rest, Some((Reason::Breaker, Some(now))));
+            self.put(share, rest, Some((Reason::Breaker, Some(now))));
         }
         was_placed
     }
 
-    /// Reads a message, and deals with those of its deliveries that end without another attempt; `None`
-    /// if nothing else is left of it.
-    async fn open(&self, task: Task, room: Room) -> Option<(Arc<Parcel>, Vec<Item>)> {
+    /// Reads a message and parts it by endpoint. Deals with those of its deliveries that end without another attempt;
+    /// says what else is left of it.
+    async fn open(&self, task: Task, room: Room) -> Vec<(Arc<Share>, Vec<Item>)> {
+        let Some((task, message, jobs)) = self.read(task).await else {
+            return Vec::new();
+        };
+        let (room, at_host) = room.part();
+        let parcel = Parcel::new((task, message), &jobs, room);
+        let hands = &self.0.hands;
+        if let Err(known) = hands.take(message, &parcel.deliveries, Arc::downgrade(&parcel)) {
+            let _ = match known {
+                Known::InHand => parcel.task.still_at_it().await,
+                Known::DealtWith => parcel.task.settle().await,
+                Known::InAnother => parcel.task.hand_back_later().await,
+            };
+            return Vec::new();
+        }
+        let now = self.clock.now();
+        let mut rooms: HashMap<Host, RoomAtHost> = at_host.into_iter().collect();
+        let (mut shares, mut ended) = (Vec::new(), Vec::new());
+        for jobs in by_url(jobs) {
+            let url = jobs[0].matched.url.as_str();
+            let (endpoint, host) = (EndpointId::of(parcel.org, url), target::host(url));
+            let room = rooms.entry(host).or_default().clone();
+            let share = Share::new(&parcel, (endpoint, host), jobs.len(), room);
+            let mut items = Vec::with_capacity(jobs.len());
+            for job in jobs {
+                let target = self.targets.of(job.matched.rule);
+                let end = verdict::end_of(&job, self.cancels.of(&job), target.as_ref(), now);
+                let item = Item::new(job, &share, self);
+                match end {
+                    Some((state, reason)) => ended.push(Ended {
+                        item,
+                        state,
+                        reason,
+                    }),
+                    None => items.push(item),
+                }
+            }
+            if !items.is_empty() {
+                shares.push((share, items));
+            }
+        }
+        if !ended.is_empty() {
+            self.end(ended);
+        }
+        shares
+    }
+
+    /// The deliveries that a message asks for, each with the URL that its rule goes to now; `None` if none is left.
+    async fn read(&self, task: Task) -> Option<(Task, Message, Vec<Job>)> {
         let mut jobs = match record::jobs(task.payload()) {
             Ok(jobs) if !jobs.is_empty() => jobs,
             Ok(_) => {
@@ -128,50 +189,48 @@ impl Worker {
             }
         };
         let message = Message::of(task.sequence(), &jobs[0]);
+        if task.is_handed_out_again()
+            && !self.0.hands.know(message)
+            && let Err(error) = self.leave_out_delivered(&task, &mut jobs).await
+        {
+            tracing::warn!(
+                error = chain(&error),
+                "a message waits that somebody had before"
+            );
+            let _ = task.hand_back_later().await;
+            return None;
+        }
+        // Where those stand that nobody wants in this round is for the next one to say.
         jobs.retain(|job| self.cancels.of(job) != Some(Void::Superseded));
         if jobs.is_empty() {
-            // Where its deliveries stand is for the round to say that they are in now.
             let _ = task.settle().await;
             return None;
         }
-        let target = self.targets.of(jobs[0].matched.rule);
-        if let Some(Target::Url(url)) = &target {
-            for job in &mut jobs {
+        for job in &mut jobs {
+            if let Some(Target::Url(url)) = self.targets.of(job.matched.rule)
+                && *url != *job.matched.url
+            {
                 job.matched.url = url.to_string();
             }
         }
-        let (org, url) = (jobs[0].matched.org, jobs[0].matched.url.as_str());
-        let place = (org, EndpointId::of(org, url), target::host(url));
-        let parcel = Parcel::new((task, message), place, &jobs, room);
-        let hands = &self.0.hands;
-        if let Err(known) = hands.take(message, &parcel.deliveries, Arc::downgrade(&parcel)) {
-            let _ = match known {
-                Known::InHand => parcel.task.still_at_it().await,
-                Known::DealtWith => parcel.task.settle().await,
-                Known::InAnother => parcel.task.hand_back_later().await,
-            };
-            return None;
-        }
-        let now = self.clock.now();
-        let (mut ended, mut items) = (Vec::new(), Vec::new());
-        for job in jobs {
-            let void = self.cancels.of(&job);
-            let end = verdict::end_of(&job, void, target.as_ref(), now);
-            let item = Item::new(job, &parcel, self);
-            match end {
-                Some((state, reason)) => ended.push(Ended {
-                    item,
-                    state,
-                    reason,
-                }),
-                None => items.push(item),
+        Some((task, message, jobs))
+    }
+}
+
+/// Deliveries to the same URL together, in their order.
+fn by_url(jobs: Vec<Job>) -> Vec<Vec<Job>> {
+    let mut together: Vec<Vec<Job>> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for job in jobs {
+        match places.get(&job.matched.url) {
+            Some(place) => together[*place].push(job),
+            None => {
+                places.insert(job.matched.url.clone(), together.len());
+                together.push(vec![job]);
             }
         }
-        if !ended.is_empty() {
-            self.end(ended);
-        }
-        (!items.is_empty()).then_some((parcel, items))
     }
+    together
 }
 
 /// Room for at least one message, and for as many as there is, at most `most`.

@@ -23,7 +23,7 @@ const FIND_EVERY: Duration = Duration::from_secs(5);
 const FIND_SHARE: u32 = 20;
 /// A lane that gives nothing for this long is empty.
 const EMPTY_AFTER: Duration = Duration::from_millis(500);
-/// Messages taken from a lane at a time; and those of all lanes that a worker has at a time, of which an
+/// Messages taken from a lane at a time; and those of all lanes that a worker has at a time, of which a slow
 /// endpoint may have sixteen.
 const TAKE_AT_ONCE: usize = 4;
 pub(super) const MESSAGES_MAX: usize = 4_096;
@@ -216,7 +216,7 @@ impl Worker {
             let Some(task) = taking.next().await? else {
                 return Ok(true);
             };
-            if self.place(task, room, true).await == Some(lane.endpoint) {
+            if self.place(task, room, true).await.contains(&lane.endpoint) {
                 return Ok(false);
             }
         }
@@ -279,7 +279,7 @@ impl Worker {
     /// At its host first: who waits there holds nothing that anybody else waits for. Of a lane that was found,
     /// the first message says where it goes.
     async fn reserve_rooms(&self, lane: Lane, most: usize) -> Vec<Room> {
-        let Some(at_host) = self.0.board.room_at_host(lane) else {
+        let Some((host, at_host)) = self.0.board.room_at_host(lane) else {
             let room = reserve(&self.0.lane_room, 1).await.pop();
             return vec![Room::new(room)];
         };
@@ -287,7 +287,7 @@ impl Worker {
         let messages = reserve(&self.0.lane_room, at_host.len()).await;
         let rooms = messages.into_iter().zip(at_host);
         rooms
-            .map(|(message, at_host)| Room::with_host(message, at_host))
+            .map(|(message, at_host)| Room::with_host(message, host, at_host))
             .collect()
     }
 

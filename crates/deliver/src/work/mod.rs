@@ -4,7 +4,7 @@
 //! which says who is next, or puts them elsewhere ([`elsewhere`]): into the lane of an endpoint that
 //! cannot take them now, or out of the queue if nothing is to be sent. Whoever is next is [attempted](attempt).
 //! What stands in a lane is taken when its endpoint can be sent to again ([`lanes`]). A message that is in
-//! a worker's hands is a [`parcel`].
+//! a worker's hands is a [`parcel`], and what of it goes to one endpoint is a share of it.
 //!
 //! A delivery in a worker:
 //!
@@ -18,7 +18,7 @@
 //!
 //! With the last delivery that is done its message is settled. What is not done when its task ends, because the
 //! worker stops or the task panics, is queued again by itself. What the queue hands out again is recognised
-//! ([`hands`]).
+//! ([`hands`]), and what somebody else had of it and delivered is found on record ([`past`]).
 //!
 //! Record, then settle: what happened is in the journal before the queue forgets the delivery, so a
 //! crash repeats a send but never loses one. Also what is only moved is on record first: of a message that was settled
@@ -32,6 +32,7 @@ mod hands;
 mod intake;
 mod lanes;
 mod parcel;
+mod past;
 #[cfg(test)]
 mod simulation;
 mod verdict;
@@ -61,6 +62,7 @@ use self::{
     board::Board,
     hands::Hands,
     parcel::{End, Parcel},
+    past::Past,
 };
 use super::{endpoints::notice::Notices, failure::Failures, send::Sender};
 use crate::{
@@ -114,6 +116,7 @@ struct Inner {
     tools: Tools,
     board: Board,
     hands: Hands<Parcel>,
+    past: Past,
     /// Room for messages from lanes.
     lane_room: Arc<Semaphore>,
     /// Who takes from lanes, and whoever is dealing with a delivery.
@@ -137,6 +140,7 @@ impl Worker {
             tools,
             board: Board::new(bounds),
             hands: Hands::new(),
+            past: Past::default(),
             lane_room: Arc::new(Semaphore::new(lanes::MESSAGES_MAX)),
             lanes: TaskTracker::new(),
             busy: TaskTracker::new(),
@@ -216,6 +220,7 @@ impl Worker {
         let mut every = interval(STILL_AT_IT_EVERY);
         loop {
             every.tick().await;
+            self.0.past.forget();
             let messages = self.0.hands.messages();
             gauge!(names::DELIVERY_MESSAGES_HELD)
                 .set(u32::try_from(messages.len()).unwrap_or(u32::MAX));
@@ -314,9 +319,6 @@ impl Worker {
                 // It comes back.
                 () = worker.stopped_for(SETTLE_UNTIL) => {}
             }
-            if parcel.is_admitted() {
-                worker.0.board.parcel_gone(parcel.endpoint);
-            }
             let hands = &worker.0.hands;
             hands.put_down(parcel.message, &parcel.deliveries);
         });
@@ -389,7 +391,7 @@ impl Worker {
     fn hand_back_all(&self) {
         let items = self.0.board.take_all();
         for item in &items {
-            item.parcel.give_back_if_whole();
+            item.parcel().give_back_if_whole();
         }
     }
 }

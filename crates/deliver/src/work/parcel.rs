@@ -1,14 +1,17 @@
-//! A message of the queue in a worker's hands, and each of its deliveries.
+//! A message of the queue in a worker's hands, what of it goes to each endpoint, and each of its deliveries.
 //!
-//! An [`Item`] is the guard of one delivery: it owns the slot, the delivery's place among those in hand, and its part
-//! of the message. Whoever drops it gives all three back, however their task ends; with the last delivery the
-//! message is settled. What was not dealt with goes back to the queue.
+//! A message asks for deliveries of one organisation, whatever their endpoints. Those for one endpoint are a [`Share`]: together
+//! they are admitted to the board or put elsewhere, and they count as one there until the last of them is answered.
+//!
+//! An [`Item`] is the guard of one delivery: it owns the slot, the delivery's place among those in hand, its part of the
+//! share and its part of the message. Whoever drops it gives all of them back, however their task ends; with the last
+//! delivery the message is settled. What was not dealt with goes back to the queue.
 
 use std::{
     mem,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -26,40 +29,63 @@ pub(super) struct Parcel {
     pub(super) task: Task,
     pub(super) message: Message,
     pub(super) org: OrgId,
-    pub(super) endpoint: EndpointId,
-    pub(super) host: Host,
     /// Its deliveries, but for those that nobody wants any more.
     pub(super) deliveries: Vec<DeliveryId>,
     tally: Mutex<Tally<Job>>,
-    /// It is on the board.
-    admitted: AtomicBool,
-    room: Room,
+    /// Room among messages that come the same way.
+    _room: Option<OwnedSemaphorePermit>,
 }
 
-/// Room for one message, given back with it.
+/// What of a message goes to one endpoint.
+pub(super) struct Share {
+    pub(super) parcel: Arc<Parcel>,
+    pub(super) endpoint: EndpointId,
+    pub(super) host: Host,
+    /// Deliveries that have no answer yet.
+    open: AtomicUsize,
+    /// It is on the board.
+    admitted: AtomicBool,
+    room: RoomAtHost,
+}
+
+/// Room for one message among those of its organisation that go to the same host, given back with the last of its
+/// deliveries that goes there. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RoomAtHost(Arc<OnceLock<OwnedSemaphorePermit>>);
+
+/// Room for a message that is taken.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    /// Among those that come the same way.
-    _message: Option<OwnedSemaphorePermit>,
-    /// Among those of its organisation that go to the same host.
-    at_host: OnceLock<OwnedSemaphorePermit>,
+    message: Option<OwnedSemaphorePermit>,
+    at_host: Option<(Host, OwnedSemaphorePermit)>,
 }
 
 impl Room {
-    /// For a message that is due: whether there is room at its host is seen when it is opened.
+    /// For a message that is due: whether there is room at its hosts is seen when it is opened.
     pub(super) fn new(message: Option<OwnedSemaphorePermit>) -> Self {
         Self {
-            _message: message,
-            at_host: OnceLock::new(),
+            message,
+            at_host: None,
         }
     }
 
     /// For a message of a lane, which waited for room at its host.
-    pub(super) fn with_host(message: OwnedSemaphorePermit, at_host: OwnedSemaphorePermit) -> Self {
+    pub(super) fn with_host(
+        message: OwnedSemaphorePermit,
+        host: Host,
+        at_host: OwnedSemaphorePermit,
+    ) -> Self {
         Self {
-            _message: Some(message),
-            at_host: OnceLock::from(at_host),
+            message: Some(message),
+            at_host: Some((host, at_host)),
         }
+    }
+
+    /// Room for the message itself, and what it has at a host.
+    pub(super) fn part(self) -> (Option<OwnedSemaphorePermit>, Option<(Host, RoomAtHost)>) {
+        let at_host = self.at_host;
+        let at_host = at_host.map(|(host, room)| (host, RoomAtHost(Arc::new(room.into()))));
+        (self.message, at_host)
     }
 }
 
@@ -77,45 +103,17 @@ pub(super) enum End<J = Job> {
 impl Parcel {
     pub(super) fn new(
         (task, message): (Task, Message),
-        (org, endpoint, host): (OrgId, EndpointId, Host),
         jobs: &[Job],
-        room: Room,
+        room: Option<OwnedSemaphorePermit>,
     ) -> Arc<Self> {
         Arc::new(Self {
             task,
             message,
-            org,
-            endpoint,
-            host,
+            org: jobs[0].matched.org,
             deliveries: jobs.iter().map(|job| job.matched.delivery).collect(),
             tally: Mutex::new(Tally::of(jobs.len())),
-            admitted: AtomicBool::new(false),
-            room,
+            _room: room,
         })
-    }
-
-    pub(super) fn lane(&self) -> Lane {
-        Lane {
-            org: self.org,
-            endpoint: self.endpoint,
-        }
-    }
-
-    pub(super) fn has_room_at_host(&self) -> bool {
-        self.room.at_host.get().is_some()
-    }
-
-    pub(super) fn keep_room_at_host(&self, room: OwnedSemaphorePermit) {
-        // It cannot have any: whoever has none asks once.
-        let _ = self.room.at_host.set(room);
-    }
-
-    pub(super) fn admit(&self) {
-        self.admitted.store(true, Ordering::Release);
-    }
-
-    pub(super) fn is_admitted(&self) -> bool {
-        self.admitted.load(Ordering::Acquire)
     }
 
     /// Has the message go back as it came, unless one of its deliveries was begun with.
@@ -125,6 +123,50 @@ impl Parcel {
 
     fn tally(&self) -> MutexGuard<'_, Tally<Job>> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Share {
+    pub(super) fn new(
+        parcel: &Arc<Parcel>,
+        (endpoint, host): (EndpointId, Host),
+        deliveries: usize,
+        room: RoomAtHost,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            parcel: Arc::clone(parcel),
+            endpoint,
+            host,
+            open: AtomicUsize::new(deliveries),
+            admitted: AtomicBool::new(false),
+            room,
+        })
+    }
+
+    pub(super) fn lane(&self) -> Lane {
+        Lane {
+            org: self.parcel.org,
+            endpoint: self.endpoint,
+        }
+    }
+
+    pub(super) fn has_room_at_host(&self) -> bool {
+        self.room.0.get().is_some()
+    }
+
+    pub(super) fn keep_room_at_host(&self, room: OwnedSemaphorePermit) {
+        // It cannot have any: whoever has none asks once.
+        let _ = self.room.0.set(room);
+    }
+
+    pub(super) fn admit(&self) {
+        self.admitted.store(true, Ordering::Release);
+    }
+
+    /// One of its deliveries is answered or goes elsewhere; whether nothing of it is on the board any more that was.
+    pub(super) fn leave(&self) -> bool {
+        let was = self.open.fetch_sub(1, Ordering::AcqRel);
+        was == 1 && self.admitted.load(Ordering::Acquire)
     }
 }
 
@@ -174,7 +216,7 @@ impl<J> Tally<J> {
 /// One delivery in hand.
 pub(super) struct Item {
     pub(super) job: Job,
-    pub(super) parcel: Arc<Parcel>,
+    pub(super) share: Arc<Share>,
     /// The one that may be sent although its endpoint's breaker is open.
     pub(super) is_probe: bool,
     slot: Slot,
@@ -194,15 +236,19 @@ enum Slot {
 }
 
 impl Item {
-    pub(super) fn new(job: Job, parcel: &Arc<Parcel>, worker: &Worker) -> Self {
+    pub(super) fn new(job: Job, share: &Arc<Share>, worker: &Worker) -> Self {
         Self {
             job,
-            parcel: Arc::clone(parcel),
+            share: Arc::clone(share),
             is_probe: false,
             slot: Slot::None,
             is_done: false,
             worker: worker.clone(),
         }
+    }
+
+    pub(super) fn parcel(&self) -> &Arc<Parcel> {
+        &self.share.parcel
     }
 
     /// The board has a slot for it.
@@ -212,28 +258,26 @@ impl Item {
 
     /// Something is done with it: its message does not go back as it came any more.
     pub(super) fn touch(&self) {
-        self.parcel.tally().is_touched = true;
+        self.parcel().tally().is_touched = true;
     }
 
-    /// There is an answer: the endpoint can have the next, and what happened is to be recorded. Whether the answer
-    /// opens the endpoint's breaker.
-    pub(super) fn answered(&mut self, answer: &Answer, at: Timestamp) -> bool {
+    /// There is an answer, to what was begun and is over at these times: the endpoint can have the next, and what happened is
+    /// to be recorded. Whether the answer opens the endpoint's breaker.
+    pub(super) fn answered(&mut self, answer: &Answer, times: (Timestamp, Timestamp)) -> bool {
         let Slot::Sending(kind) = self.slot else {
             return false;
         };
         let board = &self.worker.0.board;
-        let trips = board.answered(&self.parcel, kind, answer, at);
+        let trips = board.answered(&self.share, kind, answer, times);
         self.slot = Slot::Recording;
         trips
     }
 
     /// It is not sent now.
     pub(super) fn give_slot_back(&mut self) {
-        let board = &self.worker.0.board;
-        match mem::replace(&mut self.slot, Slot::None) {
-            Slot::None => {}
-            Slot::Sending(kind) => board.free(&self.parcel, kind),
-            Slot::Recording => board.recorded(),
+        if let Slot::Sending(kind) = self.slot {
+            self.slot = Slot::None;
+            self.worker.0.board.free(&self.share, kind);
         }
     }
 
@@ -246,14 +290,20 @@ impl Item {
 impl Drop for Item {
     fn drop(&mut self) {
         self.give_slot_back();
+        let board = &self.worker.0.board;
+        if self.slot == Slot::Recording {
+            board.recorded();
+        } else {
+            board.left(&self.share);
+        }
         if self.is_done {
             let delivery = self.job.matched.delivery;
-            self.worker.0.hands.let_go(self.parcel.message, delivery);
+            self.worker.0.hands.let_go(self.parcel().message, delivery);
         }
         let undone = (!self.is_done).then(|| self.job.clone());
-        let end = self.parcel.tally().end_one(undone);
+        let end = self.parcel().tally().end_one(undone);
         if let Some(end) = end {
-            self.worker.close(Arc::clone(&self.parcel), end);
+            self.worker.close(Arc::clone(self.parcel()), end);
         }
     }
 }

@@ -30,8 +30,10 @@ use crate::Error;
 /// whose events it cannot read.
 pub const VERSION: u8 = 4;
 
-/// That of jobs: nobody who sends one reads its event, so those who know version 3 go on sending.
+/// That of jobs: nobody who sends one reads its event, so those who know version 3 go on sending. Version 5 is written
+/// alike too, but holds jobs of several rules: who knows less would send all of them to where the first one goes.
 const JOBS_VERSION: u8 = 3;
+const JOBS_OF_RULES_VERSION: u8 = 5;
 
 /// One accepted audit event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -313,8 +315,16 @@ pub fn message_of<'r, R: Serialize + 'r>(records: impl IntoIterator<Item = &'r R
 }
 
 /// One message of deliveries to be sent.
-pub fn message_of_jobs<'r>(jobs: impl IntoIterator<Item = &'r Job>) -> Vec<u8> {
-    versioned(JOBS_VERSION, jobs)
+pub fn message_of_jobs(jobs: &[&Job]) -> Vec<u8> {
+    let is_of_one_rule = jobs
+        .windows(2)
+        .all(|pair| pair[0].matched.rule == pair[1].matched.rule);
+    let version = if is_of_one_rule {
+        JOBS_VERSION
+    } else {
+        JOBS_OF_RULES_VERSION
+    };
+    versioned(version, jobs.iter().copied())
 }
 
 fn versioned<'r, R: Serialize + 'r>(
@@ -342,10 +352,10 @@ pub fn outcomes(message: &[u8]) -> Result<Vec<OutcomeRecord>, Error> {
     }
 }
 
-/// The deliveries of a message, all to one endpoint.
+/// The deliveries of a message, all of one organisation.
 pub fn jobs(message: &[u8]) -> Result<Vec<Job>, Error> {
     let what = "delivery job";
-    match body(what, message)? {
+    match body_up_to(JOBS_OF_RULES_VERSION, what, message)? {
         (1, body) => Ok(converted(all::<v1::Job>(what, body)?)),
         (2, body) => Ok(converted(all::<v2::Job>(what, body)?)),
         (_, body) => all(what, body),
@@ -379,9 +389,17 @@ fn all<'m, R: Deserialize<'m>>(what: &'static str, mut body: &'m [u8]) -> Result
 
 /// The version of a message, if we know it, and what follows.
 fn body<'m>(what: &'static str, message: &'m [u8]) -> Result<(u8, &'m [u8]), Error> {
+    body_up_to(VERSION, what, message)
+}
+
+fn body_up_to<'m>(
+    last: u8,
+    what: &'static str,
+    message: &'m [u8],
+) -> Result<(u8, &'m [u8]), Error> {
     match message.split_first() {
-        Some((&version @ 1..=VERSION, rest)) => Ok((version, rest)),
-        Some((&version, _)) if version > VERSION => Err(Error::Newer { what, version }),
+        Some((&version, _)) if version > last => Err(Error::Newer { what, version }),
+        Some((&version @ 1.., rest)) => Ok((version, rest)),
         Some((version, _)) => Err(corrupt(what, format!("there is no version {version}"))),
         None => Err(corrupt(what, "the message is empty")),
     }

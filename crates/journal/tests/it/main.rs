@@ -5,6 +5,7 @@ mod credentials;
 mod endpoints;
 mod judged;
 mod queue;
+mod wake;
 
 use std::time::Duration;
 

@@ -87,9 +87,12 @@ async fn a_delivery_queued_twice_is_handed_out_once_and_comes_back_until_settled
 }
 
 #[tokio::test]
-async fn deliveries_of_a_rule_travel_together() {
+async fn deliveries_of_an_organisation_travel_together_whatever_their_rules() {
     let journal = journal().await;
-    let all: Vec<Job> = (10..20).map(|number| job(number, now())).collect();
+    let mut all: Vec<Job> = (10..20).map(|number| job(number, now())).collect();
+    for (number, job) in (0..).zip(&mut all) {
+        job.matched.rule = RuleId::from_uuid(Uuid::from_u128(number));
+    }
     journal.deliver_all(&all).await.expect("queued");
     let source = due(&journal).await;
     let task = one(&source).await;

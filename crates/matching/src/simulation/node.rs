@@ -176,7 +176,7 @@ impl World for Node {
     }
 
     async fn log_state(&self, log: Log) -> Result<LogState, Error> {
-        let who = self.who;
+        let (who, last_at) = (self.who, self.now());
         let look = move |journal: &mut Journal| {
             let last_sequence = match log {
                 Log::Events(_) => journal.events.len(),
@@ -190,6 +190,7 @@ impl World for Node {
                 last_sequence,
                 messages: last_sequence,
                 bytes: 0,
+                last_at,
                 created: "1".to_owned(),
             }
         };

@@ -15,6 +15,7 @@ mod authzen;
 mod authzen_more;
 mod backtest;
 mod bound_keys;
+mod bundles;
 mod canary;
 mod chaos;
 mod cli;

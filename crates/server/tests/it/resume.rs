@@ -129,7 +129,7 @@ async fn what_a_dead_matcher_decided_is_sent_and_what_it_did_not_is_judged_each_
 }
 
 /// What a matcher that died has left: the alerts of four events on record in two parts, and every part queued; of each part
-/// one message for each rule.
+/// one message for 32 deliveries.
 struct Dead {
     journal: Journal,
     partition: Partition,
@@ -285,9 +285,9 @@ async fn what_waits_for_room_when_the_journal_is_killed_is_not_queued_again_by_w
     let receiver = Receiver::start().expect("a receiver");
     receiver.answer_always(Answer::status(200).after(Duration::from_secs(5)));
     let journal = deployment.journal().await;
-    // A worker has sixteen messages of an endpoint in hand.
-    let (now, queued, in_hand) = (Duration::ZERO, 20, 16);
-    let dead = Dead::of_rules(10, &customer, journal, &receiver.url(), now).await;
+    // In messages of 32 deliveries; a worker has 256 of an endpoint in hand.
+    let (now, queued, in_hand) = (Duration::ZERO, 10, 8);
+    let dead = Dead::of_rules(80, &customer, journal, &receiver.url(), now).await;
     eventually(DEADLINE, "the rest was moved", async || {
         let seen = deployment.queue(&nats.monitor_url()).await;
         (seen == (queued + queued - in_hand, queued))
@@ -300,7 +300,7 @@ async fn what_waits_for_room_when_the_journal_is_killed_is_not_queued_again_by_w
     receiver.answer_always(Answer::status(200));
     let _matcher = deployment.serve("match");
     dead.is_followed().await;
-    receiver.wait_for(40, DEADLINE).await;
+    receiver.wait_for(320, DEADLINE).await;
     until_nothing_is_queued(&deployment).await;
-    assert_eq!(receiver.count(), 40);
+    assert_eq!(receiver.count(), 320);
 }

@@ -210,7 +210,12 @@ async fn alerts_kept_back_are_on_record_and_one_delivery_says_how_many_while_mat
     let both = eventually(DEADLINE, "alerts and summaries", all_arrived).await;
     assert_eq!(both, (alerts.clone(), summaries.clone()));
 
-    let deliveries = customer.all_deliveries().await;
+    let deliveries = eventually(DEADLINE, "all of it is on record", async || {
+        let all = customer.all_deliveries().await;
+        let is_pending = |it: &Value| it["state"] == "pending";
+        (!all.iter().any(is_pending)).then_some(all)
+    })
+    .await;
     let of = |cause: &str, state: &str| {
         let is_it = |it: &&Value| it["cause"] == cause && it["state"] == state;
         deliveries.iter().filter(is_it).count()

@@ -1,7 +1,7 @@
 //! The queue as the server of the journal keeps it: what it promises of messages, names and times.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
+use std::{mem::replace, time::Duration};
 
 use domain::{DeliveryId, EndpointId, Timestamp};
 use journal::record::Job;
@@ -26,6 +26,15 @@ struct Message {
     jobs: Vec<Job>,
     /// Nobody gets it before.
     not_before: Timestamp,
+    was_handed_out: bool,
+}
+
+/// A message that is handed out.
+pub(super) struct HandedOut {
+    pub(super) sequence: u64,
+    pub(super) jobs: Vec<Job>,
+    /// Somebody had it before.
+    pub(super) is_again: bool,
 }
 
 #[derive(Debug, Default)]
@@ -59,17 +68,21 @@ impl Queue {
             place,
             jobs,
             not_before: now,
+            was_handed_out: false,
         };
         self.messages.insert(self.last, message);
     }
 
-    /// Hands a message out, with its sequence.
-    pub(super) fn take(&mut self, place: Place, now: Timestamp) -> Option<(u64, Vec<Job>)> {
+    pub(super) fn take(&mut self, place: Place, now: Timestamp) -> Option<HandedOut> {
         let mut here = self.messages.iter_mut();
         let (sequence, message) =
             here.find(|(_, message)| message.place == place && message.not_before <= now)?;
         message.not_before = now.plus(SETTLE);
-        Some((*sequence, message.jobs.clone()))
+        Some(HandedOut {
+            sequence: *sequence,
+            jobs: message.jobs.clone(),
+            is_again: replace(&mut message.was_handed_out, true),
+        })
     }
 
     pub(super) fn still_at_it(&mut self, sequence: u64, now: Timestamp) {

@@ -6,7 +6,7 @@ use journal::{cancels::Void, record::Job};
 use super::super::verdict::Shut;
 use super::{
     standing::Word,
-    worker::Stage,
+    worker::{Stage, attempt_of},
     world::{Call, World},
 };
 
@@ -32,6 +32,9 @@ impl World {
                     due_at: job.due_at,
                 };
                 self.say(&job, next.state(), word);
+                if next.state() == State::Delivered {
+                    self.delivered.insert(attempt_of(&job));
+                }
             }
             if call == Call::Done
                 && let Stage::Recording { is_on_record, .. } =

@@ -23,7 +23,7 @@ use super::super::{
     verdict::{self, Instead, Shut},
 };
 use super::{
-    queue::Place,
+    queue::{HandedOut, Place},
     standing::Word,
     worker::{Attempt, Stage, Task, attempt_of},
     world::{Call, World},
@@ -40,7 +40,7 @@ enum From {
     Due,
     Lane,
     /// The lane, and one of its deliveries is a probe.
-    Probe,
+    Probe(EndpointId),
 }
 
 impl World {
@@ -72,9 +72,9 @@ impl World {
 
     fn pull(&mut self, number: usize) {
         if self.has_room(number)
-            && let Some((sequence, jobs)) = self.queue.take(Place::Due, self.now)
+            && let Some(message) = self.queue.take(Place::Due, self.now)
         {
-            self.open(number, sequence, jobs, From::Due);
+            self.open(number, message, From::Due);
         }
     }
 
@@ -86,14 +86,14 @@ impl World {
         let lane = self.dice.of(&lanes);
         let from = match self.workers[number].known.gate(lane, self.now) {
             Gate::Open => From::Lane,
-            Gate::Probe if self.take_probe(number, lane) => From::Probe,
+            Gate::Probe if self.take_probe(number, lane) => From::Probe(lane),
             Gate::Shut { reason, .. } if reason.needs_a_person() => From::Lane,
             // Now and then it looks whether something there belongs elsewhere.
             Gate::Shut { .. } if self.dice.one_in(8) => From::Lane,
             _ => return,
         };
-        if let Some((sequence, jobs)) = self.queue.take(Place::Lane(lane), self.now) {
-            self.open(number, sequence, jobs, from);
+        if let Some(message) = self.queue.take(Place::Lane(lane), self.now) {
+            self.open(number, message, from);
         }
     }
 
@@ -124,23 +124,28 @@ impl World {
     }
 
     /// As `intake` does.
-    fn open(&mut self, number: usize, sequence: u64, mut jobs: Vec<Job>, from: From) {
+    fn open(&mut self, number: usize, message: HandedOut, from: From) {
+        let HandedOut {
+            sequence,
+            mut jobs,
+            is_again,
+        } = message;
         let first = jobs[0].clone();
         let now = self.now;
+        if is_again && !self.workers[number].knows(sequence, &first) {
+            jobs.retain(|job| !self.delivered.contains(&attempt_of(job)));
+        }
         let known = &self.workers[number].known;
         jobs.retain(|job| known.void(job) != Some(Void::Superseded));
         if jobs.is_empty() {
             self.settle(sequence);
             return;
         }
-        let target = known.target(first.matched.rule);
-        if let Some(Target::Url(url)) = &target {
-            for job in &mut jobs {
+        for job in &mut jobs {
+            if let Some(Target::Url(url)) = known.target(job.matched.rule) {
                 job.matched.url = url.to_string();
             }
         }
-        let endpoint = endpoint_of(&jobs[0]);
-        let gate = known.gate(endpoint, now);
         if let Err(known) = self.workers[number].take((sequence, &first), &jobs) {
             match known {
                 Known::InHand => self.queue.still_at_it(sequence, now),
@@ -155,35 +160,47 @@ impl World {
         }
         let attempts: Vec<Attempt> = jobs.iter().map(attempt_of).collect();
         self.tell(format!("{number} opens {sequence}: {attempts:?}"));
-        let mut left = Vec::new();
+        let mut shares: BTreeMap<EndpointId, Vec<Job>> = BTreeMap::new();
         for job in jobs {
-            let void = self.workers[number].known.void(&job);
+            let known = &self.workers[number].known;
+            let (void, target) = (known.void(&job), known.target(job.matched.rule));
             match verdict::end_of(&job, void, target.as_ref(), now) {
                 Some((state, _)) => {
                     self.begin(number, sequence, vec![job], Stage::Ending(state));
                 }
-                None => left.push(job),
+                None => shares.entry(endpoint_of(&job)).or_default().push(job),
             }
         }
-        if left.is_empty() {
-            return;
+        for (endpoint, share) in shares {
+            self.place(number, sequence, (endpoint, share), from);
         }
-        if from == From::Probe {
-            let probe = left.remove(0);
+    }
+
+    /// Finds a place for what of a message goes to one endpoint.
+    fn place(
+        &mut self,
+        number: usize,
+        sequence: u64,
+        (endpoint, mut share): (EndpointId, Vec<Job>),
+        from: From,
+    ) {
+        let gate = self.workers[number].known.gate(endpoint, self.now);
+        if from == From::Probe(endpoint) {
+            let probe = share.remove(0);
             self.begin(number, sequence, vec![probe], Stage::Waiting);
             if let Some(task) = self.workers[number].tasks.last_mut() {
                 task.is_probe = true;
             }
         }
-        match verdict::shut(gate, now) {
-            _ if left.is_empty() => {}
+        match verdict::shut(gate, self.now) {
+            _ if share.is_empty() => {}
             // Now and then there are too many for the endpoint.
             None if from == From::Lane || !self.dice.one_in(10) => {
-                for job in left {
+                for job in share {
                     self.begin(number, sequence, vec![job], Stage::Waiting);
                 }
             }
-            shut => self.put(number, sequence, left, shut),
+            shut => self.put(number, sequence, share, shut),
         }
     }
 

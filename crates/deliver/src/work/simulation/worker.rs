@@ -122,6 +122,10 @@ impl Worker {
         self.known.apply(self.heard, change);
     }
 
+    pub(super) fn knows(&self, sequence: u64, first: &Job) -> bool {
+        self.hands.know(Message::of(sequence, first))
+    }
+
     /// Takes a message with those of its deliveries that are still wanted, unless it is known.
     pub(super) fn take(
         &mut self,

@@ -71,6 +71,8 @@ pub(super) struct World {
     pub(super) queued: Vec<(Timestamp, Vec<Job>)>,
     pub(super) canceled: HashSet<DeliveryId>,
     acknowledged: HashSet<DeliveryId>,
+    /// Attempts that are on record as delivered.
+    pub(super) delivered: HashSet<Attempt>,
     pub(super) sends: BTreeMap<Attempt, Sends>,
     /// How often somebody died with a round of a delivery in hand. It may be in the queue twice from then on, so each
     /// of its attempts may be made once more.
@@ -126,6 +128,7 @@ impl World {
             queued: Vec::new(),
             canceled: HashSet::new(),
             acknowledged: HashSet::new(),
+            delivered: HashSet::new(),
             sends: BTreeMap::new(),
             deaths: HashMap::new(),
             away_until: now,
@@ -220,32 +223,15 @@ impl World {
         self.now < self.away_until
     }
 
-    /// An event met a rule, or several events did.
+    /// Some events met rules.
     fn matched(&mut self) {
-        let number = usize::try_from(self.dice.below(RULES as u64)).expect("few");
         let made = self.first.len() as u128;
-        let Target::Url(url) = self.rules[number].clone() else {
-            return;
-        };
         if made >= DELIVERIES_MOST || self.is_calm {
             return;
         }
         let count = u128::from(1 + self.dice.below(4u64));
         let jobs: Vec<Job> = (made..made + count)
-            .map(|number_of| {
-                let matched = Matched {
-                    org: org(),
-                    delivery: DeliveryId::from_uuid(Uuid::from_u128(1_000 + number_of)),
-                    event: EventId::from_uuid(Uuid::from_u128(number_of)),
-                    rule: rule(number),
-                    rule_name: String::new(),
-                    event_type: String::new(),
-                    url: url.to_string(),
-                    matched_at: self.now,
-                    cause: Cause::Match,
-                };
-                Job::first(matched, String::new())
-            })
+            .map(|number_of| self.match_of(number_of))
             .collect();
         for job in &jobs {
             self.standings.begin(job.matched.delivery, job.since);
@@ -254,6 +240,26 @@ impl World {
         self.tell(format!("matched {count} from {made}"));
         self.queue_due(&jobs);
         self.queued.push((self.now, jobs));
+    }
+
+    /// A match of any rule that is not gone.
+    fn match_of(&mut self, number_of: u128) -> Job {
+        let there = (0..RULES).filter(|number| self.rules[*number] != Target::Gone);
+        let there: Vec<usize> = there.collect();
+        let number = self.dice.of(&there);
+        let url = self.url_at(number).expect("it is not gone");
+        let matched = Matched {
+            org: org(),
+            delivery: DeliveryId::from_uuid(Uuid::from_u128(1_000 + number_of)),
+            event: EventId::from_uuid(Uuid::from_u128(number_of)),
+            rule: rule(number),
+            rule_name: String::new(),
+            event_type: String::new(),
+            url,
+            matched_at: self.now,
+            cause: Cause::Match,
+        };
+        Job::first(matched, String::new())
     }
 
     pub(super) fn queue_due(&mut self, jobs: &[Job]) {
@@ -339,6 +345,10 @@ impl World {
     pub(super) fn url_of(&self, delivery: DeliveryId) -> Option<String> {
         let wanted = self.first.get(&delivery)?.matched.rule;
         let number = (0..RULES).find(|number| rule(*number) == wanted)?;
+        self.url_at(number)
+    }
+
+    fn url_at(&self, number: usize) -> Option<String> {
         match &self.rules[number] {
             Target::Url(url) => Some(url.to_string()),
             Target::Gone => None,
