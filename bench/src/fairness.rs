@@ -6,7 +6,7 @@ use testkit::{Answer, Receiver, eventually, own};
 
 use crate::{
     Arguments, Verdict,
-    fleet::{self, Fleet},
+    fleet::{self, Fleet, Shape},
     rounds::Rounds,
     server::{Server, Settings},
 };
@@ -121,7 +121,7 @@ impl Stage {
             self.troubled.answer_at(&format!("/{name}/0"), answer);
             let api = &self.serving[0];
             let fleet = Fleet::make(name, 1, &self.settings, api, &self.troubled).await?;
-            pending += fleet.send(waiting, 100).await?;
+            pending += fleet.send(waiting, Shape::LARGE).await?;
         }
         #[expect(clippy::cast_precision_loss, reason = "a count")]
         let aim = before + pending as f64;

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::ensure;
 use bytes::Bytes;
 use domain::{DeliveryId, RuleId};
 use serde_json::json;
@@ -19,8 +20,27 @@ use crate::server::{Customer, Server, Settings};
 
 /// Enough that several partitions of the journal have something to do.
 const CUSTOMERS: usize = 4;
-/// Requests on their way when events are sent as fast as they are taken.
-const REQUESTS_AT_ONCE: usize = 4;
+
+/// How events are sent as fast as they are taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) per_request: usize,
+    /// Requests on their way.
+    pub(crate) at_once: usize,
+}
+
+impl Shape {
+    /// Fills a queue.
+    pub(crate) const LARGE: Self = Self {
+        per_request: 100,
+        at_once: 4,
+    };
+    /// Agents that report what they do.
+    pub(crate) const SMALL: Self = Self {
+        per_request: 5,
+        at_once: 64,
+    };
+}
 
 /// Each event of a fleet raises one alert, at the endpoint whose turn it is.
 #[derive(Clone)]
@@ -68,12 +88,16 @@ impl Fleet {
         })
     }
 
-    /// Sends at least this many events as fast as they are taken, `per_request` at a time.
-    pub(crate) async fn send(&self, events: usize, per_request: usize) -> anyhow::Result<usize> {
+    /// Sends at least this many events as fast as they are taken.
+    pub(crate) async fn send(&self, events: usize, shape: Shape) -> anyhow::Result<usize> {
+        let Shape {
+            per_request,
+            at_once,
+        } = shape;
         let requests = events.div_ceil(per_request);
         let left = Arc::new(AtomicUsize::new(requests));
         let mut set = JoinSet::new();
-        for _ in 0..REQUESTS_AT_ONCE {
+        for _ in 0..at_once {
             let (fleet, left) = (self.clone(), Arc::clone(&left));
             set.spawn(async move {
                 let one_less = |left: usize| left.checked_sub(1);
@@ -120,6 +144,26 @@ impl Fleet {
         }
         let mut all = acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(std::mem::take(&mut *all))
+    }
+
+    /// Sends one event after the other and reads each back, so many times; how long a read took, in milliseconds, sorted.
+    pub(crate) async fn read_after_write(&self, times: usize) -> anyhow::Result<Vec<f64>> {
+        let member = &self.members[0];
+        let mut took = Vec::with_capacity(times);
+        for number in 0..times {
+            let mut event = event(0);
+            let agent = format!("reader-{number}");
+            event["agent_id"] = json!(agent);
+            let body = Bytes::from(json!({"events": [event]}).to_string());
+            let ids = member.customer.ingest_ids(body).await?;
+            let (began, path) = (Instant::now(), format!("/v1/audit/events?agent_id={agent}"));
+            let list = member.customer.get(&path).await?;
+            took.push(began.elapsed().as_secs_f64() * 1e3);
+            let found = &list["data"][0]["id"];
+            ensure!(*found == json!(ids[0].to_string()), "{path}: {list}");
+        }
+        took.sort_by(f64::total_cmp);
+        Ok(took)
     }
 
     /// One request of one of the customers; the deliveries that come of it.

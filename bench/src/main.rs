@@ -25,6 +25,7 @@ mod rule_mix;
 mod rules;
 mod server;
 mod trail;
+mod usage;
 mod verdict;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};

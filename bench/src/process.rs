@@ -8,18 +8,48 @@ use rustix::time::{ClockId, clock_gettime};
 /// Linux counts processor time in hundredths of a second for everybody who asks.
 const TICKS_PER_S: f64 = 100.0;
 
+/// Places in what Linux says of a process, behind its name.
+const PARENT: usize = 1;
+const OWN_TICKS: [usize; 2] = [11, 12];
+const ENDED_CHILDRENS_TICKS: [usize; 2] = [13, 14];
+
 /// Processor time that a process has used so far.
 pub(crate) fn cpu(pid: u32) -> anyhow::Result<Duration> {
+    time(&figures(pid)?, OWN_TICKS)
+}
+
+/// The same with its children, those that ended included.
+pub(crate) fn cpu_of_family(pid: u32) -> anyhow::Result<Duration> {
+    let parent = figures(pid)?;
+    let mut used = time(&parent, OWN_TICKS)? + time(&parent, ENDED_CHILDRENS_TICKS)?;
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(child) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // It may have ended since.
+        if let Ok(figures) = figures(child)
+            && figures.get(PARENT) == Some(&f64::from(pid))
+        {
+            used += time(&figures, OWN_TICKS)?;
+        }
+    }
+    Ok(used)
+}
+
+fn figures(pid: u32) -> anyhow::Result<Vec<f64>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The name in parentheses may hold spaces; the fields behind it do not.
     let (_, fields) = stat.rsplit_once(')').context("a process has a name")?;
-    let ticks = |place: usize| -> anyhow::Result<f64> {
-        let field = fields.split_whitespace().nth(place);
-        Ok(field.context("a process has times")?.parse()?)
-    };
-    Ok(Duration::from_secs_f64(
-        (ticks(11)? + ticks(12)?) / TICKS_PER_S,
-    ))
+    let figure = |field: &str| field.parse().unwrap_or(f64::NAN);
+    Ok(fields.split_whitespace().map(figure).collect())
+}
+
+fn time(figures: &[f64], ticks: [usize; 2]) -> anyhow::Result<Duration> {
+    let ticks = ticks.iter().map(|place| figures.get(*place));
+    let ticks: Option<f64> = ticks.sum();
+    let ticks = ticks.context("a process has times")?;
+    Ok(Duration::from_secs_f64(ticks / TICKS_PER_S))
 }
 
 /// Processor time that this thread has used so far: what others do on the machine is not in it.

@@ -4,18 +4,23 @@ use std::{path::Path, process::Command};
 
 use anyhow::{Context as _, ensure};
 
-/// Runs a profile of `bench/`; whether nothing was found broken.
+/// Runs a profile of `bench/`; whether nothing was found broken. With `--release` in front of it, what is measured is what is
+/// released.
 pub fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
+    let (built_as, arguments) = match arguments.split_first() {
+        Some((first, rest)) if first == "--release" => ("release", rest),
+        _ => ("fast", arguments),
+    };
     let cargo = |task: &str, package: &str| {
         let mut cargo = Command::new(env!("CARGO"));
         cargo
-            .args([task, "--locked", "--profile", "fast", "-p", package])
+            .args([task, "--locked", "--profile", built_as, "-p", package])
             .current_dir(root);
         cargo
     };
     // These are tests, which also run in CI, at full length.
     if let Some(scenario @ ("chaos" | "peers")) = arguments.first().map(String::as_str) {
-        return run_scenario(root, scenario, arguments.get(1));
+        return run_scenario(root, scenario, built_as, arguments.get(1));
     }
     // Rules are judged in memory; everything else is measured through the server.
     if arguments.first().is_none_or(|profile| profile != "rules") {
@@ -31,7 +36,12 @@ pub fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
 
 /// Runs tests as long as it takes to believe them; `seconds` is for `chaos`, which goes on for ten minutes
 /// unless told otherwise.
-fn run_scenario(root: &Path, scenario: &str, seconds: Option<&String>) -> anyhow::Result<bool> {
+fn run_scenario(
+    root: &Path,
+    scenario: &str,
+    built_as: &str,
+    seconds: Option<&String>,
+) -> anyhow::Result<bool> {
     // Of the two in CI one is enough: what they differ in is the order of the first half minute.
     let filter = match scenario {
         "chaos" => "chaos::kill_9_of_workers",
@@ -39,7 +49,7 @@ fn run_scenario(root: &Path, scenario: &str, seconds: Option<&String>) -> anyhow
     };
     let mut tests = Command::new(env!("CARGO"));
     tests
-        .args(["nextest", "run", "--locked", "--cargo-profile", "fast"])
+        .args(["nextest", "run", "--locked", "--cargo-profile", built_as])
         .args(["--profile", "full", "--no-capture"])
         .args(["-p", "server", "--test", "it", filter])
         .env("WATCHBELL_TEST_FULL", "1")
