@@ -237,7 +237,7 @@ impl Bench {
         workers.into_iter().try_for_each(Server::stop)?;
         Ok(Finished {
             per_s: fleet::arrivals_per_s(&arrivals),
-            cpu_us: used.cpu_of(WORKER).as_secs_f64() * 1e6 / (ended - began) as f64,
+            cpu_us: used.cpu_of(WORKER).as_secs_f64() * 1e6 / (ended - began).max(1) as f64,
             used,
         })
     }
