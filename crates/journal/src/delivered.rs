@@ -85,11 +85,7 @@ fn looked_for(task: &Task, now: Timestamp) -> Result<Timestamp, Error> {
 }
 
 fn delivered(message: &[u8]) -> Result<Vec<(DeliveryId, u32, Timestamp)>, Error> {
-    let records = match record::outcomes(message) {
-        // The recorder puts it aside and says so.
-        Err(Error::Corrupt { .. }) => Vec::new(),
-        records => records?,
-    };
+    let records = record::readable_outcomes(message)?;
     let attempts = records.into_iter().filter_map(|record| match record {
         OutcomeRecord::Attempted(it) if it.state == State::Delivered => {
             Some((it.delivery, it.number, it.due_at))

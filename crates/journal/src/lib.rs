@@ -6,11 +6,12 @@
 //! - [`record`]: what the messages hold; versioned, with an example of each version in `golden/`.
 //! - [`frames`]: packs records into messages.
 //! - [`append`]: group commit. While one message is in flight, arriving requests gather into the
-//!   next; a lone request waits for nobody. [`appenders`]: those of all partitions; [`own`]: appends events of our own.
+//!   next. [`appenders`]: those of all partitions; [`own`]: appends events of our own.
 //! - [`follow`]: reads a stream in order from a position the reader keeps itself.
+//!   [`wake`]: tells whoever applies a log that somebody waits for it.
 //! - [`judged`]: what the matcher has judged, and how far it is.
 //! - [`queue`]: deliveries to be sent: due, for [`later`], or in the lane of an endpoint that cannot take
-//!   them now; [`again`]: those that may be queued already.
+//!   them now; [`again`]: those that may be queued already; [`delivered`]: those that somebody delivered before they died.
 //! - [`work`]: messages that are each handed to one worker until it settles them: those of the queue, and
 //!   whose turn it is to judge.
 //! - [`endpoints`]: endpoints in trouble, as every worker sees them, and deliveries that were canceled;

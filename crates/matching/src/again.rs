@@ -94,11 +94,7 @@ impl<W: World> Judge<W> {
 
 /// The deliveries of which a message of the log says what became of them.
 fn said_of(message: &[u8]) -> Result<impl Iterator<Item = DeliveryId>, journal::Error> {
-    let records = match record::outcomes(message) {
-        // The recorder puts it aside and says so.
-        Err(journal::Error::Corrupt { .. }) => Vec::new(),
-        records => records?,
-    };
+    let records = record::readable_outcomes(message)?;
     Ok(records.into_iter().filter_map(|record| match record {
         OutcomeRecord::Attempted(attempted) => Some(attempted.delivery),
         OutcomeRecord::Stood(stood) => Some(stood.delivery),

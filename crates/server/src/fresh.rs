@@ -1,6 +1,6 @@
 //! Fresh reads: a list first waits until what the journal had acknowledged is in the store.
 
-use std::{mem::replace, time::Duration};
+use std::time::Duration;
 
 use journal::{Journal, streams::Log};
 use runtime::error_chain::chain;
@@ -25,12 +25,12 @@ pub(crate) async fn wait(journal: &Journal, store: &Store, log: Log) -> Result<b
     let source = source(journal, log, state.created);
     let end = state.last_sequence;
     let deadline = Instant::now() + WAIT_MAX;
-    let (mut pause, mut woken) = (PAUSE_MIN, false);
+    let mut pause = PAUSE_MIN;
     while !has_reached(journal, log, end, store.watermark(&source).await?).await {
         if Instant::now() > deadline {
             return Ok(false);
         }
-        if !replace(&mut woken, true) {
+        if pause == PAUSE_MIN {
             journal.wake(log, end).await;
         }
         sleep(pause).await;

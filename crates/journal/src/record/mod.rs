@@ -352,6 +352,14 @@ pub fn outcomes(message: &[u8]) -> Result<Vec<OutcomeRecord>, Error> {
     }
 }
 
+/// The same for who goes on without those of a message that is damaged: the recorder puts it aside and says so.
+pub fn readable_outcomes(message: &[u8]) -> Result<Vec<OutcomeRecord>, Error> {
+    match outcomes(message) {
+        Err(Error::Corrupt { .. }) => Ok(Vec::new()),
+        outcomes => outcomes,
+    }
+}
+
 /// The deliveries of a message, all of one organisation.
 pub fn jobs(message: &[u8]) -> Result<Vec<Job>, Error> {
     let what = "delivery job";
