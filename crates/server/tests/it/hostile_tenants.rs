@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, http, ok};
 use crate::errors::problem;
+use crate::timing::median;
 
 /// Patterns that a text of `a`s keeps busy from its first character to its last, so many bytes together in each policy.
 pub(crate) fn dear_policies(policies: usize, patterns: usize, bytes: usize) -> String {
@@ -88,9 +89,12 @@ async fn dear_questions_of_some_keep_nobody_else_waiting() {
     let health = format!("{}/healthz/live", running.customer.base_url);
     let flood = others.iter().flat_map(|hostile| {
         (0..4).map(async move |_| {
+            let mut took = Vec::new();
             let began = Instant::now();
             while began.elapsed() < Duration::from_secs(4) {
+                let asked = Instant::now();
                 let answer = hostile.decide(&dear_question()).await;
+                took.push(asked.elapsed());
                 assert_eq!(
                     answer["decision"],
                     if answer["policies"][0].is_null() {
@@ -100,10 +104,11 @@ async fn dear_questions_of_some_keep_nobody_else_waiting() {
                     }
                 );
             }
+            took
         })
     });
     let honest = async {
-        let mut longest = Duration::ZERO;
+        let mut took = Vec::new();
         let began = Instant::now();
         while began.elapsed() < Duration::from_secs(4) {
             let asked = Instant::now();
@@ -112,12 +117,16 @@ async fn dear_questions_of_some_keep_nobody_else_waiting() {
             assert_eq!(answer["decision"], "allow");
             let alive = http().get(&health).send().await.expect("an answer");
             assert!(alive.status().is_success());
-            longest = longest.max(asked.elapsed());
+            took.push(asked.elapsed());
         }
-        longest
+        took
     };
-    let (_, longest) = tokio::join!(join_all(flood), honest);
-    assert!(longest < Duration::from_secs(2), "{longest:?}");
+    let (theirs, ours) = tokio::join!(join_all(flood), honest);
+    let longest = ours.iter().max().expect("some");
+    assert!(*longest < Duration::from_secs(2), "{longest:?}");
+    // Theirs stand in line for each other; ours stand behind none of them, however slow the machine is.
+    let (theirs, ours) = (median(theirs.concat()), median(ours));
+    assert!(ours * 4 < theirs, "{ours:?} beside {theirs:?}");
 }
 
 #[tokio::test]
@@ -240,14 +249,18 @@ async fn large_bodies_that_arrive_slowly_keep_only_their_own_organisation_waitin
             .expect("an answer");
         assert_eq!(answer.status(), StatusCode::ACCEPTED);
     };
+    // Most of these come when the seventh waits for room already; they must not wait behind it.
     let own = async {
         let question = json!({"agent_id": "a", "action": "files.read"});
-        let began = Stopwatch::start();
-        running.customer.decide(&question).await;
-        assert!(
-            began.elapsed() < Duration::from_secs(2),
-            "its guard waits too"
-        );
+        let all = Instant::now();
+        while all.elapsed() < Duration::from_secs(2) {
+            let began = Stopwatch::start();
+            running.customer.decide(&question).await;
+            assert!(
+                began.elapsed() < Duration::from_secs(2),
+                "its guard waits too"
+            );
+        }
     };
     let (refusals, (), ()) = tokio::join!(join_all(refusals), others, own);
     assert_eq!(refusals.into_iter().filter(|refused| *refused).count(), 1);

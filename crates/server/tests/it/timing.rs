@@ -44,7 +44,7 @@ async fn timed(question: impl Future<Output = Response>, status: StatusCode) -> 
     took
 }
 
-fn median(mut durations: Vec<Duration>) -> Duration {
+pub fn median(mut durations: Vec<Duration>) -> Duration {
     durations.sort();
     durations[durations.len() / 2]
 }
