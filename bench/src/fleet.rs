@@ -166,6 +166,16 @@ impl Fleet {
         Ok(took)
     }
 
+    /// Waits until everything that was acknowledged and delivered can be read.
+    pub(crate) async fn wait_until_recorded(&self) -> anyhow::Result<()> {
+        for member in self.members.iter() {
+            for path in ["/v1/audit/events?limit=1", "/v1/deliveries?limit=1"] {
+                while member.customer.get(path).await?["fresh"] != json!(true) {}
+            }
+        }
+        Ok(())
+    }
+
     /// One request of one of the customers; the deliveries that come of it.
     async fn request(&self, events: usize) -> anyhow::Result<Vec<String>> {
         let number = self.sent.fetch_add(1, Ordering::Relaxed);

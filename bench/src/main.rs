@@ -24,6 +24,7 @@ mod rounds;
 mod rule_mix;
 mod rules;
 mod server;
+mod share;
 mod trail;
 mod usage;
 mod verdict;
@@ -60,9 +61,15 @@ struct Arguments {
     /// How many deliveries wait at the same time; for `queue` and `later`.
     #[arg(long, default_value_t = 1_000_000)]
     pending: usize,
+    /// How often bare and ours are measured, in turn; for `deliver`.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
     /// How many deliveries in each round; for `deliver`.
     #[arg(long, default_value_t = 20_000)]
     deliveries: usize,
+    /// Hold each worker to this much of a core, and only compare two of them with one; for `deliver`.
+    #[arg(long)]
+    worker_cores: Option<f64>,
     /// How long PostgreSQL is stopped; for `index`.
     #[arg(long, default_value_t = 60)]
     outage_s: u64,

@@ -12,6 +12,8 @@ use reqwest::{Client, Response, header};
 use serde_json::Value;
 use testkit::{Own, Watchbell, eventually};
 
+use crate::share::Share;
+
 /// Loading and catching up take minutes at full size.
 const DEADLINE: Duration = Duration::from_secs(3600);
 /// A process that does not start in time never does.
@@ -30,6 +32,8 @@ pub(crate) struct Settings {
 /// A process that serves HTTP, at least its metrics.
 pub(crate) struct Server {
     process: Watchbell,
+    // Behind the process: it goes once that has ended.
+    share: Option<Share>,
     url: String,
     client: Client,
 }
@@ -63,6 +67,7 @@ impl Settings {
         Ok(Server {
             url: process.url(START),
             process,
+            share: None,
             client: Client::builder().timeout(DEADLINE).no_proxy().build()?,
         })
     }
@@ -113,6 +118,12 @@ impl Settings {
 impl Server {
     pub(crate) fn pid(&self) -> u32 {
         self.process.pid()
+    }
+
+    /// Lets it use so much of the processor, and no more.
+    pub(crate) fn hold_to(&mut self, cores: f64) -> anyhow::Result<()> {
+        self.share = Some(Share::hold(self.pid(), cores)?);
+        Ok(())
     }
 
     pub(crate) async fn ingested(&self) -> anyhow::Result<f64> {
