@@ -11,7 +11,7 @@ use testkit::{Arrival, Receiver, eventually, own};
 use crate::{
     Arguments, Verdict, bare_post,
     fleet::{self, Fleet, Shape},
-    rounds::Rounds,
+    rounds::{Rounds, median},
     server::{Server, Settings},
     usage::{Used, Watched},
 };
@@ -197,7 +197,6 @@ impl Bench {
             carried.push(ours.carried_per_s);
             last = Some(ours);
         }
-        carried.sort_by(f64::total_cmp);
         let Finished { cpu_us, used, .. } = last.context("there are rounds")?;
         println!(
             "{what:<44} {:>11.0} {:>11.0} {cpu_us:>9.1} {:>22}   {}",
@@ -208,7 +207,7 @@ impl Bench {
         );
         Ok(Measured {
             rounds,
-            carried_per_s: fleet::percentile(&carried, 50),
+            carried_per_s: median(&carried),
             cpu_us,
         })
     }
@@ -256,7 +255,7 @@ impl Bench {
         self.receiver.wait_for_count(to, DEADLINE).await;
         let (ended, used) = (self.receiver.count(), watched.used_since(&before)?);
         let arrivals = self.arrivals(deliveries).await;
-        self.fleet.wait_until_recorded().await?;
+        self.fleet.wait_until_recorded().await;
         let carried_per_s = deliveries as f64 / started.elapsed().as_secs_f64();
         workers.into_iter().try_for_each(Server::stop)?;
         Ok(Finished {

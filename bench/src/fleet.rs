@@ -13,13 +13,15 @@ use anyhow::ensure;
 use bytes::Bytes;
 use domain::{DeliveryId, RuleId};
 use serde_json::json;
-use testkit::{Arrival, Receiver};
+use testkit::{Arrival, Receiver, eventually};
 use tokio::{task::JoinSet, time};
 
 use crate::server::{Customer, Server, Settings};
 
 /// Enough that several partitions of the journal have something to do.
 const CUSTOMERS: usize = 4;
+/// Whatever is acknowledged and delivered can be read, in this time.
+const RECORDED_WITHIN: Duration = Duration::from_secs(600);
 
 /// How events are sent as fast as they are taken.
 #[derive(Clone, Copy, Debug)]
@@ -167,13 +169,17 @@ impl Fleet {
     }
 
     /// Waits until everything that was acknowledged and delivered can be read.
-    pub(crate) async fn wait_until_recorded(&self) -> anyhow::Result<()> {
+    pub(crate) async fn wait_until_recorded(&self) {
         for member in self.members.iter() {
             for path in ["/v1/audit/events?limit=1", "/v1/deliveries?limit=1"] {
-                while member.customer.get(path).await?["fresh"] != json!(true) {}
+                let what = format!("{path} is fresh");
+                eventually(RECORDED_WITHIN, &what, async || {
+                    let list = member.customer.get(path).await;
+                    list.is_ok_and(|list| list["fresh"] == json!(true))
+                })
+                .await;
             }
         }
-        Ok(())
     }
 
     /// One request of one of the customers; the deliveries that come of it.

@@ -21,23 +21,19 @@ impl Share {
         let quota = (cores * PERIOD_US).to_string();
         let name = format!("watchbell-bench-{pid}");
         // Version 1 of control groups has a folder for each thing that it controls.
-        let old = Path::new("/sys/fs/cgroup/cpu");
-        if old.is_dir() {
-            let share = Self::make(old.join(name))?;
+        let (groups, version_1) = (Path::new("/sys/fs/cgroup"), Path::new("/sys/fs/cgroup/cpu"));
+        let is_version_1 = version_1.is_dir();
+        let group = if is_version_1 { version_1 } else { groups }.join(name);
+        fs::create_dir(&group).with_context(|| format!("make the group {}", group.display()))?;
+        let share = Self { group };
+        if is_version_1 {
             share.write("cpu.cfs_period_us", &PERIOD_US.to_string())?;
             share.write("cpu.cfs_quota_us", &quota)?;
-            share.write("cgroup.procs", &pid.to_string())?;
-            return Ok(share);
+        } else {
+            share.write("cpu.max", &format!("{quota} {PERIOD_US}"))?;
         }
-        let share = Self::make(Path::new("/sys/fs/cgroup").join(name))?;
-        share.write("cpu.max", &format!("{quota} {PERIOD_US}"))?;
         share.write("cgroup.procs", &pid.to_string())?;
         Ok(share)
-    }
-
-    fn make(group: PathBuf) -> anyhow::Result<Self> {
-        fs::create_dir(&group).with_context(|| format!("make the group {}", group.display()))?;
-        Ok(Self { group })
     }
 
     fn write(&self, file: &str, value: &str) -> anyhow::Result<()> {
