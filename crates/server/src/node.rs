@@ -18,29 +18,27 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     accounts::{
-        operators::Operators,
+        Accounts,
         passwords::Passwords,
         refusals::{self, Refusals},
     },
     alerts::backtest::BACKTESTS,
     announce::Announcer,
     approvals::{STREAMS, WAITS},
-    config::{Config, EndpointOwnership, PublicUrl, Registration},
+    config::{Config, EndpointOwnership, PublicUrl, Registration, Role},
     console::Console,
     edge::{
-        client_address::ProxyTrust, identity::Door, rate_limit::Quotas,
-        session_cookie::SessionCookie, slots::Slots,
+        byte_budget::ByteBudget, client_address::ProxyTrust, identity::Door, operators::Operators,
+        rate_limit::Quotas, session_cookie::SessionCookie, slots::Slots,
     },
-    events::{byte_budget::ByteBudget, tail::Tail, turns::Turns},
+    events::{stream::Live, tail::Tail},
     exports::EXPORTS,
     lifecycle::Tasks,
     mail::{self, Post},
     org_turns::OrgTurns,
-    planes::{ControlParts, ControlPlane, DataParts, DataPlane},
-    policies::checks::Checks,
-    roles::Role,
+    planes::{ControlParts, ControlPlane, DataParts, DataPlane, Process},
+    search_limiter::SearchLimiter,
     snapshots::{Approvals, Guards, Keys},
-    system::Process,
 };
 
 /// How long a start waits for NATS, so that the order of starts does not matter.
@@ -174,14 +172,8 @@ impl Node {
         })
     }
 
-    /// Starts what sends mail, if there is a mail server, and what the live tail and test deliveries
-    /// need.
-    pub fn control_plane(
-        &self,
-        events: Appenders,
-        roles: &[Role],
-        tasks: &Tasks,
-    ) -> anyhow::Result<ControlPlane> {
+    /// Starts what sends mail, if there is a mail server, and what test deliveries need.
+    pub fn control_plane(&self, events: Appenders, roles: &[Role], tasks: &Tasks) -> ControlPlane {
         let post = self.mail.clone().map(|settings| {
             let office = mail::Office {
                 store: self.store.clone(),
@@ -191,8 +183,7 @@ impl Node {
             };
             Post::start(settings, office, tasks)
         });
-        let (refusals, waiting) = Refusals::new();
-        let plane = ControlPlane::from(ControlParts {
+        ControlPlane::from(ControlParts {
             door: self.door.clone(),
             store: self.store.clone(),
             journal: self.journal.clone(),
@@ -203,9 +194,7 @@ impl Node {
             vault: Arc::clone(&self.vault),
             rules_per_org_max: self.rules_per_org_max,
             policy_versions_max: self.policy_versions_max,
-            checks: Checks::new(self.busy.clone()),
-            passwords: Passwords::new()?,
-            refusals,
+            busy: self.busy.clone(),
             post,
             public_url: Arc::clone(&self.public_url),
             registration: self.registration,
@@ -218,7 +207,6 @@ impl Node {
                 redis_url: self.redis_url.clone(),
             },
             receiver_url: self.receiver_url.clone(),
-            tail: Tail::start(&self.journal, tasks),
             stopping: tasks.stopping().clone(),
             events,
             outcomes: tasks.appenders(&self.journal, Log::Outcomes),
@@ -227,14 +215,31 @@ impl Node {
             files: self.files.clone(),
             exports: Slots::new(EXPORTS),
             backtests: Slots::new(BACKTESTS),
-            turns: Turns::default(),
+            searches: SearchLimiter::default(),
             approvals: self.approvals.clone(),
             approval_waits: Slots::new(WAITS),
             approval_streams: Slots::new(STREAMS),
-        });
+        })
+    }
+
+    /// Starts what notes refused logins.
+    pub fn accounts(plane: &ControlPlane, tasks: &Tasks) -> anyhow::Result<Accounts> {
+        let (refusals, waiting) = Refusals::new();
         let noting = refusals::work(plane.clone(), waiting, tasks.stopping().clone());
         tasks.spawn("note refused logins", noting);
-        Ok(plane)
+        Ok(Accounts {
+            plane: plane.clone(),
+            passwords: Passwords::new()?,
+            refusals,
+        })
+    }
+
+    /// Starts what the live tail needs.
+    pub fn live(plane: &ControlPlane, tasks: &Tasks) -> Live {
+        Live {
+            plane: plane.clone(),
+            tail: Tail::start(&plane.journal, tasks),
+        }
     }
 }
 

@@ -194,7 +194,7 @@ pub async fn overview(
     let fresh = indexed? && recorded?;
     let store = plane.store.clone();
     let query = async move { look(&store, member.org, shown).await };
-    let seen = plane.turns.run(member.org, query).await?;
+    let seen = plane.searches.run(member.org, query).await?;
     Overview::new(shown, seen, fresh).map(Json)
 }
 

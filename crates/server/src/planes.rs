@@ -13,37 +13,36 @@ use deliver::{
     send::{signing::DeploymentKeys, target::TargetPolicy},
 };
 use domain::{
-    EventId, OrgId, account::TokenHash, clock::Clock, error_code::ErrorCode, partition::Partition,
+    EventId, OrgId, Timestamp, account::TokenHash, clock::Clock, error_code::ErrorCode,
+    partition::Partition,
 };
 use journal::{Journal, appenders::Appenders, frames::Frames, streams::Log};
 use runtime::error_chain::chain;
+use secrecy::SecretString;
 use store::{
     Store,
     events::StoredEvent,
     sessions::{SEEN_EVERY, SessionRow},
 };
 use tokio::time::timeout;
-
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    accounts::{operators::Operators, passwords::Passwords, refusals::Refusals},
     announce::Announcer,
-    approvals::tell::Teller,
-    config::{EndpointOwnership, PublicUrl, Registration},
+    config::{EndpointOwnership, PublicUrl, Registration, Role},
     edge::{
         Problem,
+        byte_budget::ByteBudget,
         client_address::ProxyTrust,
         identity::{Authority, Door},
+        operators::Operators,
         slots::Slots,
     },
-    events::{byte_budget::ByteBudget, tail::Tail, turns::Turns},
     fresh,
     mail::Post,
     org_turns::OrgTurns,
-    policies::checks::Checks,
+    search_limiter::SearchLimiter,
     snapshots::{Approvals, Guards},
-    system::Process,
 };
 
 /// How long a client waits until its change is known. Announcements are made one after the other, and
@@ -89,9 +88,8 @@ pub struct ControlParts {
     pub vault: Arc<Vault>,
     pub rules_per_org_max: u32,
     pub policy_versions_max: u32,
-    pub checks: Checks,
-    pub passwords: Passwords,
-    pub refusals: Refusals,
+    /// For whatever keeps a core busy.
+    pub busy: OrgTurns,
     /// `None`: there is no mail server.
     pub post: Option<Post>,
     pub public_url: Arc<PublicUrl>,
@@ -103,7 +101,6 @@ pub struct ControlParts {
     pub process: Process,
     /// A receiver for trying out, which the console offers.
     pub receiver_url: Option<String>,
-    pub tail: Tail,
     /// The process ends: whoever waits is answered, and streams end.
     pub stopping: CancellationToken,
     /// For what we record ourselves.
@@ -116,12 +113,24 @@ pub struct ControlParts {
     pub files: Option<Bucket>,
     pub exports: Slots,
     pub backtests: Slots,
-    pub turns: Turns,
+    pub searches: SearchLimiter,
     pub approvals: Approvals,
     /// Requests that wait for the end of a decision.
     pub approval_waits: Slots,
     pub approval_streams: Slots,
 }
+
+/// What only this process knows of itself.
+pub struct Process {
+    pub started_at: Timestamp,
+    pub roles: Vec<Role>,
+    /// `None`: `redis.url` is not set.
+    pub redis_url: Option<SecretString>,
+}
+
+/// A part of the product whose handlers touch the control plane and something that nobody else does. It is declared
+/// where they are, and put together where the node is.
+pub trait Part: Deref<Target = ControlPlane> + Clone + Send + Sync + 'static {}
 
 impl Deref for DataPlane {
     type Target = DataParts;
@@ -195,16 +204,6 @@ impl ControlPlane {
         self.store.event(org, id).await
     }
 
-    /// Tells the trail how approvals end.
-    pub fn teller(&self) -> Teller {
-        Teller {
-            approvals: self.approvals.clone(),
-            events: self.events.clone(),
-            clock: self.clock,
-            retention: self.retention,
-        }
-    }
-
     /// Makes what was just saved known to every node. If that takes too long it is made known later,
     /// and the client is told so: `saved` says what is saved and must not be sent again.
     pub async fn announce(&self, saved: impl FnOnce() -> String) -> Result<(), Problem> {
@@ -229,6 +228,10 @@ impl Authority for DataPlane {
     async fn session(&self, _: &TokenHash) -> Result<Option<SessionRow>, Problem> {
         Ok(None)
     }
+
+    async fn look_at_session(&self, _: &TokenHash) -> Result<Option<SessionRow>, store::Error> {
+        Ok(None)
+    }
 }
 
 impl Authority for ControlPlane {
@@ -249,6 +252,26 @@ impl Authority for ControlPlane {
             tracing::warn!(error = chain(&error), "a session's use was not noted");
         }
         Ok(session)
+    }
+
+    async fn look_at_session(&self, token: &TokenHash) -> Result<Option<SessionRow>, store::Error> {
+        self.store.session(token, self.clock.now()).await
+    }
+}
+
+impl<P: Part> Authority for P {
+    const TAKES_SESSIONS: bool = ControlPlane::TAKES_SESSIONS;
+
+    fn door(&self) -> &Door {
+        &self.deref().door
+    }
+
+    async fn session(&self, token: &TokenHash) -> Result<Option<SessionRow>, Problem> {
+        self.deref().session(token).await
+    }
+
+    async fn look_at_session(&self, token: &TokenHash) -> Result<Option<SessionRow>, store::Error> {
+        self.deref().look_at_session(token).await
     }
 }
 

@@ -5,7 +5,6 @@ use std::{net::SocketAddr, sync::Arc};
 use anyhow::Context as _;
 use archive::Bucket;
 use axum::Router;
-use clap::ValueEnum;
 use deliver::{
     endpoints::{challenge::Challenger, notice::Notices},
     failure::Failures,
@@ -25,7 +24,9 @@ use tokio::net::TcpListener;
 use crate::{
     accounts::{deletion::work::Deleting, forget, key_uses},
     apply::{Applier, Sink},
-    config::EndpointOwnership,
+    approvals::tell::Teller,
+    change_outbox,
+    config::{EndpointOwnership, Role},
     dead_letters,
     deliveries::{
         asked::recover,
@@ -33,7 +34,7 @@ use crate::{
         log::{reconcile::Reconciler, record::Recorder},
     },
     edge::client_address::ProxyTrust,
-    events::{index::Index, journal_size, nearly_full, retention::Retention, telling},
+    events::{index::Index, journal_size, nearly_full, retention::Retention},
     exports::{
         sweep,
         work::{AT_A_TIME, Worker},
@@ -44,24 +45,6 @@ use crate::{
     node::Node,
     routes,
 };
-
-/// One thing a process does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Role {
-    /// Serves HTTP and announces what the control plane decided.
-    Api,
-    /// Fills PostgreSQL from the journal: events, deliveries, attempts. Makes exports in the background, and deletes
-    /// organisations whose time has come.
-    Index,
-    /// Turns events into deliveries.
-    Match,
-    /// Sends deliveries.
-    Deliver,
-}
-
-impl Role {
-    pub const ALL: [Self; 4] = [Self::Api, Self::Index, Self::Match, Self::Deliver];
-}
 
 /// How many connections there may be at a time; the next ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 10_000;
@@ -174,8 +157,8 @@ fn serve_customers(node: &Node, roles: &[Role], tasks: &Tasks) -> anyhow::Result
         tasks.spawn("watch the room in the journal", watch.run(stopping.clone()));
     }
     let events = tasks.appenders(&node.journal, Log::Events);
-    let control = node.control_plane(events.clone(), roles, tasks)?;
-    let telling = telling::sweep::<RuleChange>(control.clone(), stopping.clone());
+    let control = node.control_plane(events.clone(), roles, tasks);
+    let telling = change_outbox::sweep::<RuleChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of rules", telling);
     if let Some(post) = &control.post {
         let mailing = notice_mail::sweep(control.clone(), post.clone(), stopping.clone());
@@ -183,17 +166,23 @@ fn serve_customers(node: &Node, roles: &[Role], tasks: &Tasks) -> anyhow::Result
     }
     let following = node.approvals.clone().follow(stopping.clone());
     tasks.spawn("follow approvals", following);
-    let telling = control.teller().sweep(stopping.clone());
+    let telling = Teller::new(&control).sweep(stopping.clone());
     tasks.spawn("tell the trail of approvals", telling);
-    let telling = telling::sweep::<SecretChange>(control.clone(), stopping.clone());
+    let telling = change_outbox::sweep::<SecretChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of signing secrets", telling);
-    let telling = telling::sweep::<Finding>(control.clone(), stopping.clone());
+    let telling = change_outbox::sweep::<Finding>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of decisions not obeyed", telling);
-    let telling = telling::sweep::<PolicyChange>(control.clone(), stopping.clone());
+    let telling = change_outbox::sweep::<PolicyChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of policies", telling);
-    let telling = telling::sweep::<AccountChange>(control.clone(), stopping.clone());
+    let telling = change_outbox::sweep::<AccountChange>(control.clone(), stopping.clone());
     tasks.spawn("tell the trail of accounts", telling);
-    routes::api(&node.data_plane(events, tasks), &control)
+    let parts = routes::Parts {
+        data: node.data_plane(events, tasks),
+        live: Node::live(&control, tasks),
+        accounts: Node::accounts(&control, tasks)?,
+        control,
+    };
+    routes::api(&parts)
 }
 
 fn fill_the_store(node: &Node, tasks: &Tasks) {

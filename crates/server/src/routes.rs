@@ -21,7 +21,7 @@ use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
 use crate::{
     about,
     accounts::{
-        api_keys, deletion::ask as deletion, invitations, login, members, organisation,
+        Accounts, api_keys, deletion::ask as deletion, invitations, login, members, organisation,
         own_password, password_reset, register, sessions,
     },
     alerts::{backtest::ask as backtest, preview, rules, suggest, trial, trigger, versions},
@@ -41,7 +41,10 @@ use crate::{
         no_store::no_store,
         rate_limit,
     },
-    events::{facets, ingest, list as events, stats, stream},
+    events::{
+        facets, ingest, list as events, stats,
+        stream::{self, Live},
+    },
     exports::{ask, jobs, links},
     health::{self, Health},
     openapi, overview,
@@ -58,10 +61,24 @@ use crate::{
 /// hangs.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// What the handlers of each part of the product may touch.
+pub struct Parts {
+    pub data: DataPlane,
+    pub control: ControlPlane,
+    pub accounts: Accounts,
+    pub live: Live,
+}
+
 /// What customers call. Every route is limited: inside `per_key` for each API key or person, inside
 /// `per_address` for each client address; docs/reference/limits.md lists them. What the specification gives a limit
 /// shares its window with nothing.
-pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
+pub fn api(parts: &Parts) -> anyhow::Result<Router> {
+    let Parts {
+        data,
+        control,
+        accounts: people,
+        live,
+    } = parts;
     let cross_site = CrossSite::new(&control.public_url)?;
     let public = |route| rate_limit::per_address(control, Public, route);
     let public_url = Arc::clone(&control.public_url);
@@ -92,7 +109,7 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         .route("/v1/audit/events/{id}", per_key(Read, get(events::show)))
         .route(
             "/v1/audit/events/stream",
-            per_key(Stream, get(stream::stream)),
+            per_key(Stream, get(stream::stream)).with_state(live.clone()),
         )
         .route("/v1/audit/stats", per_key(Stats, get(stats::stats)))
         .route("/v1/audit/facets", per_key(Stats, get(facets::facets)))
@@ -218,7 +235,7 @@ pub fn api(data: &DataPlane, control: &ControlPlane) -> anyhow::Result<Router> {
         )
         .merge(policies(control))
         .merge(approvals(control))
-        .merge(accounts(control))
+        .merge(accounts(people).with_state(people.clone()))
         .layer(middleware::from_fn_with_state(
             cross_site,
             cross_site::refuse,
@@ -339,9 +356,9 @@ fn approvals(control: &ControlPlane) -> Router<ControlPlane> {
 }
 
 /// How people come in, and how they manage who else does.
-fn accounts(control: &ControlPlane) -> Router<ControlPlane> {
-    let per_address = |operation, route| rate_limit::per_address(control, operation, route);
-    let per_key = |operation, route| rate_limit::per_key(control, operation, route);
+fn accounts(accounts: &Accounts) -> Router<Accounts> {
+    let per_address = |operation, route| rate_limit::per_address(accounts, operation, route);
+    let per_key = |operation, route| rate_limit::per_key(accounts, operation, route);
     Router::new()
         .route(
             "/v1/auth/register",

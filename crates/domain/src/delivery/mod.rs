@@ -66,6 +66,9 @@ impl State {
         Self::Shadow,
     ];
 
+    /// Those in which a recovery may send again.
+    pub const RECOVERABLE: [Self; 4] = [Self::Held, Self::Failed, Self::Canceled, Self::Delivered];
+
     /// The state of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == name)

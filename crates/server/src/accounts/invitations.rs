@@ -13,10 +13,11 @@ use store::invitations::{Invitation, LIFETIME, NotMade, OPEN_MAX};
 use utoipa::ToSchema;
 
 use super::{
+    Accounts,
     login::{SetCookie, marked},
     members::refusal,
-    operators::Operators,
     password_reset::PasswordChosen,
+    register::refuse_unproven_operator,
     schema::{link_token, token_invalid},
     tell::tell,
 };
@@ -91,7 +92,7 @@ pub async fn create(
 ) -> Result<(StatusCode, JsonAnswer<InvitationBody>), Problem> {
     let email =
         EmailAddress::parse_field(&new.email).map_err(|fault| Problem::invalid(vec![fault]))?;
-    Operators::refuse_unproven(&plane, &email)?;
+    refuse_unproven_operator(&plane, &email)?;
     let organisation = plane
         .store
         .organisation(by.org)
@@ -186,7 +187,7 @@ pub async fn revoke(
     ),
 )]
 pub async fn accept(
-    State(plane): State<ControlPlane>,
+    State(plane): State<Accounts>,
     FormJson(chosen): FormJson<PasswordChosen>,
 ) -> Result<(StatusCode, SetCookie), Problem> {
     let token = link_token(&chosen.token)?.hash();
@@ -195,7 +196,7 @@ pub async fn accept(
         .invitation_for(&token, plane.clock.now())
         .await?
         .ok_or_else(token_invalid)?;
-    Operators::refuse_unproven(&plane, &email)?;
+    refuse_unproven_operator(&plane, &email)?;
     let password =
         Password::parse(chosen.password, &email).map_err(|fault| Problem::invalid(vec![fault]))?;
     let hash = plane.passwords.hash(password).await?;

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use store::sessions::{AGE_MAX, NewSession};
 use utoipa::ToSchema;
 
-use super::{refusals::Refusal, schema::WhoBody, tell::tell};
+use super::{Accounts, refusals::Refusal, schema::WhoBody, tell::tell};
 use crate::{
     edge::{
         Problem,
@@ -60,7 +60,7 @@ pub struct Login {
     ),
 )]
 pub async fn login(
-    State(plane): State<ControlPlane>,
+    State(plane): State<Accounts>,
     client: ClientAddress,
     headers: HeaderMap,
     FormJson(login): FormJson<Login>,

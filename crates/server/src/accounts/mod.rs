@@ -18,7 +18,6 @@ pub mod invitations;
 pub mod key_uses;
 pub mod login;
 pub mod members;
-pub mod operators;
 pub mod organisation;
 pub mod own_password;
 pub mod password_reset;
@@ -28,3 +27,43 @@ pub mod register;
 pub mod schema;
 pub mod sessions;
 mod tell;
+
+use std::ops::Deref;
+
+use axum::extract::FromRef;
+
+use self::{passwords::Passwords, refusals::Refusals};
+use crate::{
+    edge::client_address::ProxyTrust,
+    planes::{ControlPlane, Part},
+};
+
+/// What those who come in and choose passwords may touch.
+#[derive(Clone)]
+pub struct Accounts {
+    pub plane: ControlPlane,
+    pub passwords: Passwords,
+    pub refusals: Refusals,
+}
+
+impl Part for Accounts {}
+
+impl Deref for Accounts {
+    type Target = ControlPlane;
+
+    fn deref(&self) -> &ControlPlane {
+        &self.plane
+    }
+}
+
+impl FromRef<Accounts> for ControlPlane {
+    fn from_ref(accounts: &Accounts) -> Self {
+        accounts.plane.clone()
+    }
+}
+
+impl FromRef<Accounts> for ProxyTrust {
+    fn from_ref(accounts: &Accounts) -> Self {
+        accounts.door.proxies.clone()
+    }
+}

@@ -15,6 +15,7 @@ use store::passwords::OwnPassword;
 use utoipa::ToSchema;
 
 use super::{
+    Accounts,
     login::{Cookies, cookies, user_agent},
     refusals::Refusal,
     tell::tell,
@@ -54,7 +55,7 @@ pub struct PasswordChange {
     ),
 )]
 pub async fn change(
-    State(plane): State<ControlPlane>,
+    State(plane): State<Accounts>,
     member: Member<Anybody>,
     client: ClientAddress,
     headers: HeaderMap,
@@ -95,7 +96,7 @@ pub(super) async fn own_password<R: AtLeast>(
 
 /// Refuses who does not know their own password, and has the trail told, as of a refused login.
 pub(super) async fn prove<R: AtLeast>(
-    plane: &ControlPlane,
+    plane: &Accounts,
     member: &Member<R>,
     own: &OwnPassword,
     given: String,

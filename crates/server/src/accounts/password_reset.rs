@@ -10,6 +10,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{
+    Accounts,
     login::{SetCookie, marked},
     schema::{AcceptedBody, accepted, link_token, token_invalid},
     tell::tell,
@@ -77,7 +78,7 @@ pub async fn request(
     ),
 )]
 pub async fn confirm(
-    State(plane): State<ControlPlane>,
+    State(plane): State<Accounts>,
     FormJson(chosen): FormJson<PasswordChosen>,
 ) -> Result<(StatusCode, SetCookie), Problem> {
     let token = link_token(&chosen.token)?.hash();

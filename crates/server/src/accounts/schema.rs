@@ -10,7 +10,7 @@ use serde::Serialize;
 use store::members::{Member, Organisation};
 use utoipa::ToSchema;
 
-use super::operators::Operators;
+use crate::edge::operators::Operators;
 use crate::edge::{Problem, words::MemberRole};
 
 /// Who is logged in, and where they belong.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use store::{Store, account_changes::AccountChange};
 
 use crate::{
-    events::telling::{self, Change},
+    change_outbox::{self, Change},
     planes::ControlPlane,
 };
 
@@ -44,11 +44,11 @@ pub async fn tell(plane: &ControlPlane, org: OrgId) {
     let all = async {
         let changes = plane.store.untold_account_changes_of(org, AT_ONCE_MAX);
         for change in &changes.await? {
-            telling::record(plane, change).await?;
+            change_outbox::record(plane, change).await?;
         }
-        Ok::<(), telling::Error>(())
+        Ok::<(), change_outbox::Error>(())
     };
-    telling::at_once(AccountChange::OF, &org.to_string(), all).await;
+    change_outbox::at_once(AccountChange::OF, &org.to_string(), all).await;
 }
 
 impl Change for AccountChange {

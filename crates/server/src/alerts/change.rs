@@ -18,9 +18,8 @@ use store::rules::{
 };
 
 use crate::{
-    announce,
+    announce, change_outbox,
     edge::{Caller, Problem, caller::RulesWrite, if_match::IfMatch},
-    events::telling,
     planes::ControlPlane,
 };
 
@@ -98,7 +97,7 @@ impl<'a> Author<'a> {
             outcome => return Err(self.refusal(outcome)),
         }
         self.announce(rule.id).await?;
-        telling::tell(self.plane, &version.told(rule.org_id, rule.id)).await;
+        change_outbox::tell(self.plane, &version.told(rule.org_id, rule.id)).await;
         Ok(Some(StoredRule {
             rule,
             created_by: Some(self.by.clone()),
@@ -148,7 +147,7 @@ impl<'a> Author<'a> {
             outcome => return Err(self.refusal(outcome)),
         }
         self.announce(rule.id).await?;
-        telling::tell(self.plane, &version.told(rule.org_id, rule.id)).await;
+        change_outbox::tell(self.plane, &version.told(rule.org_id, rule.id)).await;
         Ok(StoredRule {
             rule,
             updated_by: Some(self.by.clone()),
@@ -182,7 +181,7 @@ impl<'a> Author<'a> {
         let saved =
             || format!("The rule {id} is deleted, but goes on judging until the journal is back.");
         self.plane.announce(saved).await?;
-        telling::tell(self.plane, &version.told(rule.org_id, id)).await;
+        change_outbox::tell(self.plane, &version.told(rule.org_id, id)).await;
         Ok(())
     }
 

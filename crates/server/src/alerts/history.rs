@@ -8,7 +8,7 @@ use domain::{
 use serde::Serialize;
 use store::{Store, rules::versions::Told};
 
-use crate::events::telling::Change;
+use crate::change_outbox::Change;
 
 /// The audit event that a change is.
 #[derive(Serialize)]

@@ -105,7 +105,7 @@ pub async fn preview(
     };
     let store = plane.store.clone();
     let query = async move { store.list_events(caller.org, &wanted).await };
-    let found = plane.turns.run(caller.org, query).await?;
+    let found = plane.searches.run(caller.org, query).await?;
     let events = found.rows.into_iter().filter_map(|stored| {
         // What is stored was read before.
         let view = EventView::parse(&stored.json).unwrap_or_default();

@@ -75,7 +75,7 @@ pub async fn decision(
 async fn end(plane: &ControlPlane, org: OrgId, decision: &mut ApprovalBody) -> Result<(), Problem> {
     let (store, id) = (plane.store.clone(), decision.decision_id);
     let query = async move { store.end_of_approval(org, id).await };
-    let found = plane.turns.run(org, query).await?;
+    let found = plane.searches.run(org, query).await?;
     let ended = found.and_then(|event| ApprovalEvent::read(&event.json));
     let is_approved = ended.as_ref().is_some_and(ApprovalEvent::is_approved);
     decision.decision = if is_approved { "allow" } else { "deny" }.to_owned();

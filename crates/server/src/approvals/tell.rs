@@ -17,7 +17,9 @@ use journal::appenders::Appenders;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::{events::telling, snapshots::Approvals, telemetry::metrics as names};
+use crate::{
+    change_outbox, planes::ControlPlane, snapshots::Approvals, telemetry::metrics as names,
+};
 
 /// Of what the trail is told.
 const OF: &str = "approvals";
@@ -33,10 +35,10 @@ const REASON_CHARS_MAX: usize = 500;
 /// Tells the trail. Cheap to clone.
 #[derive(Clone)]
 pub struct Teller {
-    pub approvals: Approvals,
-    pub events: Appenders,
-    pub clock: Clock,
-    pub retention: Duration,
+    approvals: Approvals,
+    events: Appenders,
+    clock: Clock,
+    retention: Duration,
 }
 
 /// The audit event that the end of an approval is. Agent, action and resource are those of the decision, so that
@@ -76,15 +78,24 @@ struct EndMetadata<'a> {
 struct Noted;
 
 impl Teller {
+    pub fn new(plane: &ControlPlane) -> Self {
+        Self {
+            approvals: plane.approvals.clone(),
+            events: plane.events.clone(),
+            clock: plane.clock,
+            retention: plane.retention,
+        }
+    }
+
     /// Tells of an approval that was just resolved. What fails or takes too long is left to the sweep.
     pub async fn tell(&self, approval: &Approval) {
         let id = approval.decision_id.to_string();
-        telling::at_once(OF, &id, self.record(approval)).await;
+        change_outbox::at_once(OF, &id, self.record(approval)).await;
     }
 
     /// Tells the trail what it was not told, until stopped.
     pub async fn sweep(self, stopping: CancellationToken) -> anyhow::Result<()> {
-        telling::rounds(OF, &stopping, || self.tell_all()).await;
+        change_outbox::rounds(OF, &stopping, || self.tell_all()).await;
         Ok(())
     }
 
@@ -92,7 +103,7 @@ impl Teller {
         let untold = stream::iter(self.approvals.untold(ROUND_MAX));
         let telling = untold.for_each_concurrent(AT_A_TIME, |approval| async move {
             let id = approval.decision_id.to_string();
-            telling::or_later(OF, &id, self.end(&approval).await);
+            change_outbox::or_later(OF, &id, self.end(&approval).await);
         });
         telling.await;
         Ok(())
@@ -131,7 +142,7 @@ impl Teller {
         };
         let tail = event_tail(approval.decision_id);
         let (id, event) = (approval.decision_id.to_string(), event(approval, at));
-        telling::put(OF, &id, tail, &self.events, &arrival, &event).await?;
+        change_outbox::put(OF, &id, tail, &self.events, &arrival, &event).await?;
         let outcome = approval.status(at).as_str();
         metrics::counter!(names::APPROVALS, "outcome" => outcome).increment(1);
         let told = |approval: &mut Approval| {

@@ -6,8 +6,8 @@ use journal::{Journal, dead::Numbered};
 
 use super::{WithConfig, say};
 use crate::{
-    dead_letters::{self, Redriven},
     node,
+    redrive::{self, Redriven},
 };
 
 /// How many are listed; whoever has more has one problem, not many.
@@ -62,7 +62,7 @@ async fn list(journal: &Journal) -> anyhow::Result<()> {
     ));
     for numbered in &letters {
         let letter = &numbered.letter;
-        let record = match dead_letters::ids(journal, numbered).as_slice() {
+        let record = match redrive::ids(journal, numbered).as_slice() {
             [id] => id.clone(),
             _ => format!("message {}", letter.sequence),
         };
@@ -93,7 +93,7 @@ impl Redrive {
             };
             for numbered in &letters {
                 let number = numbered.number;
-                match dead_letters::redrive(&journal, &store, numbered).await? {
+                match redrive::redrive(&journal, &store, numbered).await? {
                     Redriven::Applied => {
                         applied += 1;
                         say(format_args!("{number:>8}  applied"));

@@ -10,10 +10,10 @@ use tokio::net::TcpListener;
 
 use super::{WithConfig, durability};
 use crate::{
-    config::Config,
+    config::{Config, Role},
     lifecycle::{Signals, Tasks},
     node::{self, Node},
-    roles::{self, Listeners, Role},
+    roles::{self, Listeners},
     supervisor, system_clock,
     telemetry::{logs, metrics},
 };

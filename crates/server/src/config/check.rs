@@ -5,7 +5,6 @@ use secrecy::ExposeSecret as _;
 use url::Url;
 
 use super::Config;
-use crate::{accounts::operators::Operators, mail};
 
 /// The most that `alerts.rules_per_org_max` may be: matching is measured and tested up to here.
 const RULES_PER_ORG_MOST: u32 = 10_000;
@@ -78,14 +77,15 @@ impl Config {
             self.accounts.deletion_delay_days <= DELETION_DELAY_DAYS_MOST,
             "accounts.deletion_delay_days must be at most {DELETION_DELAY_DAYS_MOST}"
         );
-        Operators::read(&self.accounts)?;
+        self.accounts.operators()?;
         if let Some(url) = &self.console.receiver_url {
             anyhow::ensure!(
                 Url::parse(url).is_ok_and(|url| ["http", "https"].contains(&url.scheme())),
                 "console.receiver_url must be an http:// or https:// URL"
             );
         }
-        mail::check(&self.mail)?;
+        self.mail.sender()?;
+        self.mail.server()?;
         anyhow::ensure!(
             self.files.url.is_some() || !self.files.archive_days,
             "files.archive_days needs files.url, where the days are kept"

@@ -6,8 +6,10 @@
 mod check;
 mod limits;
 mod load;
+mod mail;
 mod public_url;
 pub mod reference;
+mod role;
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -15,7 +17,7 @@ use anyhow::Context as _;
 use archive::{Bucket, bucket::S3Options};
 use axum::http::HeaderName;
 use deliver::{secrets::seal::Vault, send::signing::DeploymentKeys};
-use domain::partition::Partitions;
+use domain::{account::EmailAddress, partition::Partitions};
 use ipnet::IpNet;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,7 @@ use utoipa::ToSchema;
 pub use limits::Limits;
 pub use load::{home, load, otel_is_configured, search_path, standard_variable};
 pub use public_url::PublicUrl;
+pub use role::Role;
 
 /// Everything that can be set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -171,6 +174,17 @@ pub struct Accounts {
     pub deletion_delay_days: u32,
     #[serde(deserialize_with = "load::list")]
     pub operators: Vec<String>,
+}
+
+impl Accounts {
+    /// The addresses of those who run the deployment.
+    pub fn operators(&self) -> anyhow::Result<Vec<EmailAddress>> {
+        let address = |text: &String| {
+            EmailAddress::parse(text)
+                .with_context(|| format!("accounts.operators: `{text}` is not an e-mail address"))
+        };
+        self.operators.iter().map(address).collect()
+    }
 }
 
 /// Whether strangers may make organisations.

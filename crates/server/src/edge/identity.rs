@@ -49,6 +49,12 @@ pub trait Authority: Clone + Send + Sync + 'static {
         &self,
         token: &TokenHash,
     ) -> impl Future<Output = Result<Option<SessionRow>, Problem>> + Send;
+
+    /// The same without using it, which would keep it from ending.
+    fn look_at_session(
+        &self,
+        token: &TokenHash,
+    ) -> impl Future<Output = Result<Option<SessionRow>, store::Error>> + Send;
 }
 
 impl Identity {

@@ -5,6 +5,7 @@
 //! [`session_cookie`], and [`known_browser`] whether somebody was let in with the same browser before; [`caller`] makes an argument of it: a handler that takes a `Caller` has one
 //! that was checked, and [`standing`] tells later whether that still holds. [`rate_limit`] counts
 //! requests, by who is there or by [`client_address`].
+//! [`byte_budget`] counts the bytes of events and questions. [`operators`] are those who run the deployment.
 //! [`cross_site`] refuses what a browser sends for another site's page. [`no_store`] keeps answers
 //! out of caches. [`read`] reads bodies, for which there is so much [`room`], and parameters, [`events_body`] those of events, which may be
 //! [packed](unpack), [`strict_json`] those of rules and policies, where nothing may be said twice.
@@ -12,6 +13,7 @@
 //! version that a change is meant for. [`words`] tells the API document what texts there are.
 
 pub mod asking;
+pub mod byte_budget;
 pub mod caller;
 pub mod client_address;
 pub mod cross_site;
@@ -22,6 +24,7 @@ pub mod identity;
 pub mod if_match;
 pub mod known_browser;
 pub mod no_store;
+pub mod operators;
 pub mod problem;
 pub mod rate_limit;
 pub mod read;

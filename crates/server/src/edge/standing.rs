@@ -14,15 +14,16 @@ use domain::{
     OrgId,
     account::{KeyHash, TokenHash},
 };
+use futures::{FutureExt as _, future::BoxFuture};
 use runtime::error_chain::chain;
 use tokio::time::Instant;
 
 use super::{
     Problem,
     caller::Permission,
-    identity::{identify, presented, unauthenticated},
+    identity::{Authority, Door, identify, presented, unauthenticated},
 };
-use crate::{planes::ControlPlane, snapshots::keys::Known};
+use crate::snapshots::keys::Known;
 
 /// How often an answer that goes on should ask.
 pub const ASK_EVERY: Duration = Duration::from_secs(3);
@@ -33,34 +34,33 @@ const TRUSTED_FOR: Duration = Duration::from_secs(15 * 60);
 
 /// The key or session of a request that has the permission `P`.
 pub struct Standing<P: Permission> {
-    plane: ControlPlane,
     org: OrgId,
-    credential: Credential,
+    /// Whether the key or session is still known, not over, and has the permission.
+    holds: Box<dyn Fn() -> BoxFuture<'static, Result<bool, String>> + Send + Sync>,
     confirmed_at: Mutex<Instant>,
     permission: PhantomData<P>,
 }
 
-enum Credential {
-    Key(KeyHash),
-    Session(TokenHash),
-}
-
-impl<P: Permission> FromRequestParts<ControlPlane> for Standing<P> {
+impl<A: Authority, P: Permission> FromRequestParts<A> for Standing<P> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, plane: &ControlPlane) -> Result<Self, Problem> {
-        let org = identify(parts, plane).await?.org();
-        let credential = if parts.headers.contains_key(header::AUTHORIZATION) {
-            Credential::Key(presented(&parts.headers)?.hash())
-        } else {
-            let token = plane.door.cookie.read(&parts.headers);
-            let token = token.ok_or_else(|| unauthenticated("This session is over; log in again."));
-            Credential::Session(token?.hash())
-        };
+    async fn from_request_parts(parts: &mut Parts, authority: &A) -> Result<Self, Problem> {
+        let org = identify(parts, authority).await?.org();
+        let authority = authority.clone();
+        let holds: Box<dyn Fn() -> _ + Send + Sync> =
+            if parts.headers.contains_key(header::AUTHORIZATION) {
+                let hash = presented(&parts.headers)?.hash();
+                Box::new(move || key_holds::<P>(authority.door().clone(), org, hash).boxed())
+            } else {
+                let token = authority.door().cookie.read(&parts.headers);
+                let token =
+                    token.ok_or_else(|| unauthenticated("This session is over; log in again."));
+                let hash = token?.hash();
+                Box::new(move || session_holds::<A, P>(authority.clone(), org, hash).boxed())
+            };
         Ok(Self {
-            plane: plane.clone(),
             org,
-            credential,
+            holds,
             confirmed_at: Mutex::new(Instant::now()),
             permission: PhantomData,
         })
@@ -68,13 +68,9 @@ impl<P: Permission> FromRequestParts<ControlPlane> for Standing<P> {
 }
 
 impl<P: Permission> Standing<P> {
-    /// Whether the key or session is still known, not over, and has the permission. Asking is not
-    /// using: it does not keep a session from ending.
+    /// Whether who was let in may still be there. Asking is not using: it does not keep a session from ending.
     pub async fn still_holds(&self) -> bool {
-        let answer = match &self.credential {
-            Credential::Key(hash) => self.key_holds(hash).await,
-            Credential::Session(hash) => self.session_holds(hash).await,
-        };
+        let answer = (self.holds)().await;
         let mut confirmed_at = self
             .confirmed_at
             .lock()
@@ -91,29 +87,31 @@ impl<P: Permission> Standing<P> {
             }
         }
     }
+}
 
-    async fn key_holds(&self, hash: &KeyHash) -> Result<bool, String> {
-        let door = &self.plane.door;
-        let key = match door.keys.known(hash).await {
-            Known::Key(key) => Some(key),
-            Known::Met | Known::Nothing => {
-                let found = door.keys.find(hash).await;
-                found.map_err(|error| chain(&error))?
-            }
-        };
-        let now = door.clock.now();
-        Ok(key.is_some_and(|key| {
-            key.org_id == self.org
-                && key.scopes.contains(&P::SCOPE)
-                && key.expires_at.is_none_or(|expiry| now < expiry)
-        }))
-    }
+async fn key_holds<P: Permission>(door: Door, org: OrgId, hash: KeyHash) -> Result<bool, String> {
+    let key = match door.keys.known(&hash).await {
+        Known::Key(key) => Some(key),
+        Known::Met | Known::Nothing => {
+            let found = door.keys.find(&hash).await;
+            found.map_err(|error| chain(&error))?
+        }
+    };
+    let now = door.clock.now();
+    Ok(key.is_some_and(|key| {
+        key.org_id == org
+            && key.scopes.contains(&P::SCOPE)
+            && key.expires_at.is_none_or(|expiry| now < expiry)
+    }))
+}
 
-    async fn session_holds(&self, hash: &TokenHash) -> Result<bool, String> {
-        let session = self.plane.store.session(hash, self.plane.clock.now()).await;
-        let session = session.map_err(|error| chain(&error))?;
-        Ok(session.is_some_and(|session| {
-            session.org == self.org && session.role.scopes().contains(&P::SCOPE)
-        }))
-    }
+async fn session_holds<A: Authority, P: Permission>(
+    authority: A,
+    org: OrgId,
+    hash: TokenHash,
+) -> Result<bool, String> {
+    let session = authority.look_at_session(&hash).await;
+    let session = session.map_err(|error| chain(&error))?;
+    Ok(session
+        .is_some_and(|session| session.org == org && session.role.scopes().contains(&P::SCOPE)))
 }

@@ -17,8 +17,6 @@ use utoipa::{
     openapi::{ObjectBuilder, RefOr, Schema, Type},
 };
 
-use crate::deliveries::asked::recover::ask::STATES;
-
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident = $all:expr;)*) => {$(
         $(#[$doc])*
@@ -65,7 +63,7 @@ words! {
         Outcome::Gone, Outcome::Blocked, Outcome::OurFault,
     ].map(Outcome::as_str);
     /// In which states a delivery can be sent again.
-    RecoverableState = STATES;
+    RecoverableState = State::RECOVERABLE.map(State::as_str);
     /// How far a recovery is.
     RecoveryState = ["running", "done", "canceled", "failed"];
     /// Whether an endpoint is sent to.

@@ -115,7 +115,7 @@ pub async fn facets(
     let fresh = plane.wait_until_fresh(caller.org, Log::Events).await?;
     let store = plane.store.clone();
     let query = async move { store.newest_event_fields(caller.org, filter).await };
-    let newest = plane.turns.run(caller.org, query).await?;
+    let newest = plane.searches.run(caller.org, query).await?;
     Ok(Json(Facets::new(&newest, fresh)))
 }
 

@@ -14,8 +14,11 @@ use store::{
     integrity::{Finding, NotAllowed},
 };
 
-use super::telling::{self, Change};
-use crate::{approvals::past::is_approved, planes::ControlPlane};
+use crate::{
+    approvals::past::is_approved,
+    change_outbox::{self, Change},
+    planes::ControlPlane,
+};
 
 /// The audit event that a finding is.
 #[derive(Serialize)]
@@ -57,7 +60,7 @@ impl Change for Finding {
 
     /// A person may have approved. The journal knows first, and for as long as approvals are kept; the trail knows
     /// afterwards.
-    async fn stands(&self, plane: &ControlPlane) -> Result<bool, telling::Error> {
+    async fn stands(&self, plane: &ControlPlane) -> Result<bool, change_outbox::Error> {
         if self.decided == NotAllowed::Denied {
             return Ok(true);
         }

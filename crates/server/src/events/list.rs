@@ -66,7 +66,7 @@ pub async fn list(
     let fresh = plane.wait_until_fresh(caller.org, Log::Events).await?;
     let (store, asked) = (plane.store.clone(), wanted.clone());
     let query = async move { store.list_events(caller.org, &asked).await };
-    let found = plane.turns.run(caller.org, query).await?;
+    let found = plane.searches.run(caller.org, query).await?;
     let data = found
         .rows
         .into_iter()

@@ -1,10 +1,9 @@
-//! Audit events: taken in ([`ingest`], [`judge`]) or made by ourselves (`journal::own`, [`telling`], [`integrity`]), indexed ([`index`]), listed
+//! Audit events: taken in ([`ingest`], [`judge`]) or made by ourselves (`journal::own`, [`integrity`]), indexed ([`index`]), listed
 //! ([`list`]), shown as they come ([`stream`], [`tail`]), counted ([`stats`] over a time ([`over_time`]), [`facets`] by what they
 //! have), kept for a time ([`retention`])
 //! and moved to files ([`archive`]).
 
 pub mod archive;
-pub mod byte_budget;
 pub mod facets;
 pub mod index;
 pub mod ingest;
@@ -21,6 +20,4 @@ pub mod stats;
 pub mod stream;
 pub mod tail;
 mod tail_queue;
-pub mod telling;
-pub mod turns;
 pub mod wanted;

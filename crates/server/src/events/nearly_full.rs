@@ -12,7 +12,7 @@ use runtime::error_chain::chain;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::byte_budget::ByteBudget;
+use crate::edge::byte_budget::ByteBudget;
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 

@@ -105,7 +105,7 @@ pub async fn stats(
     let fresh = plane.wait_until_fresh(caller.org, Log::Events).await?;
     let store = plane.store.clone();
     let query = async move { store.event_counts(caller.org, &wanted).await };
-    let counts = plane.turns.run(caller.org, query).await?;
+    let counts = plane.searches.run(caller.org, query).await?;
     let counts = counts.ok_or_else(over_time::too_many_values)?;
     Ok(Json(Stats::new(&wanted, counts, fresh)))
 }

@@ -1,16 +1,35 @@
 //! `GET /v1/audit/events/stream`: events as they are accepted, until the client, the key or we go.
 
+use std::ops::Deref;
+
 use axum::{body::Bytes, extract::State, response::Response};
 
 use super::{
-    tail::Watching,
+    tail::{Tail, Watching},
     tail_queue::Told,
     wanted::{FilterParams, TailWanted},
 };
 use crate::{
     edge::{Caller, Problem, caller::EventsRead, problem::Refusals, sse, standing::Standing},
-    planes::ControlPlane,
+    planes::{ControlPlane, Part},
 };
+
+/// What those who watch events may touch.
+#[derive(Clone)]
+pub struct Live {
+    pub plane: ControlPlane,
+    pub tail: Tail,
+}
+
+impl Part for Live {}
+
+impl Deref for Live {
+    type Target = ControlPlane;
+
+    fn deref(&self) -> &ControlPlane {
+        &self.plane
+    }
+}
 
 /// Streams audit events as they are accepted, by the filters of the list.
 ///
@@ -25,17 +44,17 @@ use crate::{
     ),
 )]
 pub async fn stream(
-    State(plane): State<ControlPlane>,
+    State(live): State<Live>,
     caller: Caller<EventsRead>,
     standing: Standing<EventsRead>,
     TailWanted(filter): TailWanted,
 ) -> Result<Response, Problem> {
-    let watching = plane.tail.watch(caller.org, filter)?;
+    let watching = live.tail.watch(caller.org, filter)?;
     let source = Watched {
         watching,
         is_ready: false,
     };
-    Ok(sse::streamed(source, standing, plane.stopping.clone()))
+    Ok(sse::streamed(source, standing, live.stopping.clone()))
 }
 
 /// What is told: that we listen, then what we hear.

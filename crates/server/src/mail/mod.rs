@@ -17,4 +17,4 @@ mod retries;
 mod text;
 mod work;
 
-pub use post::{Letter, Office, Post, Settings, check};
+pub use post::{Letter, Office, Post, Settings};

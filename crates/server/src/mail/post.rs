@@ -13,7 +13,6 @@ use lettre::{
     message::Mailbox,
     transport::smtp::{AsyncSmtpTransportBuilder, PoolConfig},
 };
-use secrecy::ExposeSecret as _;
 use store::Store;
 use tokio::sync::mpsc;
 
@@ -104,11 +103,6 @@ pub struct Settings {
     from: Mailbox,
 }
 
-/// Whether the settings can work, before anything starts.
-pub fn check(settings: &config::Mail) -> anyhow::Result<()> {
-    Settings::read(settings).map(drop)
-}
-
 /// What writing a letter takes.
 pub struct Office {
     pub store: Store,
@@ -120,18 +114,11 @@ pub struct Office {
 impl Settings {
     /// `None` if there is no mail server.
     pub fn read(settings: &config::Mail) -> anyhow::Result<Option<Self>> {
-        let from = settings
-            .from
-            .parse()
-            .context("mail.from must be an address, such as `Watchbell <watchbell@example.com>`")?;
-        let Some(url) = &settings.smtp_url else {
+        let from = settings.sender()?;
+        let Some(smtp) = settings.server()? else {
             return Ok(None);
         };
-        // What the library says of a bad URL may repeat the password in it.
-        let smtp = AsyncSmtpTransport::<Tokio1Executor>::from_url(url.expose_secret())
-            .map_err(|_| {
-                anyhow::anyhow!("mail.smtp_url is not valid; see docs/reference/configuration.md")
-            })?
+        let smtp = smtp
             .timeout(Some(work::SEND_TIMEOUT))
             .pool_config(PoolConfig::new().max_size(IN_FLIGHT_MAX));
         Ok(Some(Self { smtp, from }))

@@ -7,6 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
+    checks,
     flips::{Compared, FlipsBody},
     recorded::Recorded,
     versions::{text_of, unreadable},
@@ -58,7 +59,7 @@ pub async fn backtest(
     let slot = plane.backtests.take(caller.org)?;
     let digest = text.digest.clone();
     let read = move || PolicySet::read(&text.policies, text.schema.as_deref());
-    let policies = plane.checks.run(caller.org, read).await?;
+    let policies = checks::run(&plane, caller.org, read).await?;
     let policies = policies.map_err(|faults| unreadable(caller.org, &faults))?;
     let look = Anew {
         policies,

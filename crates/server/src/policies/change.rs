@@ -11,9 +11,8 @@ use store::policies::versions::{Added, Version, Written};
 
 use super::starter;
 use crate::{
-    announce,
+    announce, change_outbox,
     edge::{Caller, Problem, caller::PoliciesWrite},
-    events::telling,
     planes::ControlPlane,
 };
 
@@ -62,7 +61,7 @@ impl<'a> Author<'a> {
         // Also if nothing changed: whoever sends a change again because they were told to wait may wait here.
         self.plane.announce(saved).await?;
         for told in &changed.told {
-            telling::tell(self.plane, told).await;
+            change_outbox::tell(self.plane, told).await;
         }
         Ok(changed.standing)
     }
@@ -76,7 +75,7 @@ impl<'a> Author<'a> {
             .await?;
         match added {
             Added::Made(version, told) => {
-                telling::tell(self.plane, &*told).await;
+                change_outbox::tell(self.plane, &*told).await;
                 Ok(Kept::Anew(version))
             }
             Added::Same(version) => Ok(Kept::AlreadyAs(version)),

@@ -6,39 +6,29 @@ use std::time::Duration;
 use domain::{OrgId, error_code::ErrorCode};
 use tokio::{task::spawn_blocking, time::timeout};
 
-use crate::{edge::Problem, org_turns::OrgTurns};
+use crate::{edge::Problem, planes::ControlPlane};
 
 /// How long one waits for its turn, which leaves a request time for the work itself and for the database.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where policies are checked. Cheap to clone.
-#[derive(Clone)]
-pub struct Checks(OrgTurns);
-
-impl Checks {
-    pub fn new(turns: OrgTurns) -> Self {
-        Self(turns)
-    }
-
-    /// Does what takes its time when it is the organisation's turn. The turn is held by the thread and not by the
-    /// request: a client that goes away does not end what was begun.
-    pub async fn run<T: Send + 'static>(
-        &self,
-        org: OrgId,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Problem> {
-        let Ok(turn) = timeout(PATIENCE, self.0.take(org)).await else {
-            let detail = "Too many policies wait to be checked; ask again shortly.";
-            return Err(Problem::new(ErrorCode::Overloaded, detail));
-        };
-        let done = spawn_blocking(move || {
-            let done = work();
-            drop(turn);
-            done
-        });
-        done.await.map_err(|error| {
-            tracing::error!(%error, "a check of policies ended before its time");
-            Problem::new(ErrorCode::Internal, ErrorCode::Internal.summary())
-        })
-    }
+/// Does what takes its time when it is the organisation's turn. The turn is held by the thread and not by the
+/// request: a client that goes away does not end what was begun.
+pub async fn run<T: Send + 'static>(
+    plane: &ControlPlane,
+    org: OrgId,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let Ok(turn) = timeout(PATIENCE, plane.busy.take(org)).await else {
+        let detail = "Too many policies wait to be checked; ask again shortly.";
+        return Err(Problem::new(ErrorCode::Overloaded, detail));
+    };
+    let done = spawn_blocking(move || {
+        let done = work();
+        drop(turn);
+        done
+    });
+    done.await.map_err(|error| {
+        tracing::error!(%error, "a check of policies ended before its time");
+        Problem::new(ErrorCode::Internal, ErrorCode::Internal.summary())
+    })
 }

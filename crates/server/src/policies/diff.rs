@@ -10,6 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
+    checks,
     schema::{ChangedBody, WrittenBody},
     versions::{named_or_active, text_of, unreadable},
 };
@@ -72,7 +73,7 @@ pub async fn diff(
     let against = named_or_active(&plane, caller.org, against).await?;
     let before = text_of(&plane, caller.org, against).await?;
     let after = text_of(&plane, caller.org, version).await?;
-    let compared = plane.checks.run(caller.org, move || {
+    let compared = checks::run(&plane, caller.org, move || {
         let before = Texts {
             policies: &before.policies,
             schema: before.schema.as_deref(),

@@ -13,7 +13,7 @@
 pub mod backtest;
 mod body;
 mod change;
-pub mod checks;
+mod checks;
 pub mod diff;
 pub mod flips;
 pub mod recorded;

@@ -9,7 +9,7 @@ use domain::{
 use serde::Serialize;
 use store::{Store, policies::told::Told};
 
-use crate::events::telling::Change;
+use crate::change_outbox::Change;
 
 /// The audit event that a change is.
 #[derive(Serialize)]

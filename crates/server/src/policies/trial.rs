@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::versions::{named_or_active, text_of};
+use super::{
+    checks,
+    versions::{named_or_active, text_of},
+};
 use crate::{
     alerts::given::{either, invalid_in},
     decisions::decide::{DecidingPolicy, PolicyError, told},
@@ -97,7 +100,7 @@ pub async fn test(
     let asked = asked.map_err(|faults| invalid_in("/question", faults))?;
     let (payload, is_approved) = (body.payload, body.approved);
     let now = body.now.unwrap_or_else(|| plane.clock.now());
-    let tried = plane.checks.run(caller.org, move || {
+    let tried = checks::run(&plane, caller.org, move || {
         let set = PolicySet::read(&policies, schema.as_deref())?;
         let decided = set.decide_at(now, &asked, payload.as_ref(), is_approved);
         Ok((decided, set.digest().to_owned()))

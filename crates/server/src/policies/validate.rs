@@ -15,7 +15,10 @@ use serde_json::Value;
 use store::policies::versions::Written;
 use utoipa::ToSchema;
 
-use super::schema::{TestBody, TestResultBody, WarningBody};
+use super::{
+    checks,
+    schema::{TestBody, TestResultBody, WarningBody},
+};
 use crate::{
     edge::{
         Caller, Problem,
@@ -88,7 +91,7 @@ pub async fn validate(
     PolicyJson(new): PolicyJson<NewVersion>,
 ) -> Result<JsonAnswer<Validation>, Problem> {
     let work = move || (new.digest(), new.check().1);
-    let (digest, report) = plane.checks.run(caller.org, work).await?;
+    let (digest, report) = checks::run(&plane, caller.org, work).await?;
     Ok(JsonAnswer(Validation {
         valid: report.is_good(),
         digest,
@@ -107,7 +110,7 @@ pub(super) async fn checked(
     org: OrgId,
     new: NewVersion,
 ) -> Result<Written, Problem> {
-    let checked = plane.checks.run(org, move || {
+    let checked = checks::run(plane, org, move || {
         let (tests, report) = new.check();
         if report.is_good() {
             let size = u32::try_from(report.policies).unwrap_or(u32::MAX);

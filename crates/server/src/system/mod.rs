@@ -11,18 +11,5 @@ pub mod show;
 
 use std::time::Duration;
 
-use domain::Timestamp;
-use secrecy::SecretString;
-
-use crate::roles::Role;
-
 /// What has not answered by then is told as down, or not told.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// What only this process knows of itself.
-pub struct Process {
-    pub started_at: Timestamp,
-    pub roles: Vec<Role>,
-    /// `None`: `redis.url` is not set.
-    pub redis_url: Option<SecretString>,
-}

@@ -12,13 +12,13 @@ use super::{
     logs::{self, DeadLettersBody, LogBody},
 };
 use crate::{
+    config::Role,
     edge::{
         Problem,
         caller::{Anybody, Member},
         problem::Refusals,
     },
     planes::ControlPlane,
-    roles::Role,
 };
 
 /// How this deployment is, as the node that was asked sees it.

@@ -4,6 +4,7 @@
 //! A rule that is wrong in one place is changed here, with a test; there is no way to silence one
 //! from outside. Limits that nobody checks are decoration, so they live here or not at all.
 
+mod circles;
 mod docs;
 mod lock_files;
 mod manifests;
@@ -36,6 +37,11 @@ const RULES: &[Rule] = &[
         name: "unreached-file",
         why: "A file that no `mod` names is not compiled, so it rots while looking alive.",
         check: source::unreached_file,
+    },
+    Rule {
+        name: "module-circle",
+        why: "Folders of the server that need each other in a circle can only be understood, and changed, together.",
+        check: circles::module_circle,
     },
     Rule {
         name: "lint-reason",

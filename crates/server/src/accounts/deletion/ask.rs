@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 
 use crate::{
     accounts::{
+        Accounts,
         organisation::found,
         own_password::{own_password, prove},
         schema::OrganisationBody,
@@ -52,7 +53,7 @@ pub struct DeletionRequest {
     ),
 )]
 pub async fn schedule(
-    State(plane): State<ControlPlane>,
+    State(plane): State<Accounts>,
     member: Member<Owner>,
     client: ClientAddress,
     headers: HeaderMap,

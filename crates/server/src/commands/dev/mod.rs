@@ -18,10 +18,10 @@ use tokio::{net::TcpListener, task::block_in_place};
 use self::{demo::Filling, receiver::Receiver, setup::Demo};
 use super::say;
 use crate::{
-    config::{self, Config, Delivery, LogFormat, PublicUrl},
+    config::{self, Config, Delivery, LogFormat, PublicUrl, Role},
     lifecycle::{Signals, Tasks},
     node::{self, Node},
-    roles::{self, Listeners, Role},
+    roles::{self, Listeners},
     system_clock,
     telemetry::{
         logs::{self, Telemetry},

@@ -105,7 +105,7 @@ pub async fn balance(
     let (from, to) = wanted.hours(plane.clock.now(), plane.delivery_retention)?;
     let store = plane.store.clone();
     let query = async move { store.balance(caller.org, rule, from, to).await };
-    let (counts, held) = plane.turns.run(caller.org, query).await?;
+    let (counts, held) = plane.searches.run(caller.org, query).await?;
     let is_known = counts != Counts::default() || !held.is_empty();
     if !is_known && plane.store.rule(caller.org, rule).await?.is_none() {
         return Err(Problem::not_found("alert rule"));

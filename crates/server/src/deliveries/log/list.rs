@@ -110,7 +110,7 @@ pub async fn list(
             .list_deliveries(caller.org, &wanted.filter, wanted.before, wanted.limit)
             .await
     };
-    let page = plane.turns.run(caller.org, query).await?;
+    let page = plane.searches.run(caller.org, query).await?;
     let next = page.next.map(|after| DeliveryCursor { list, after });
     Ok(Json(DeliveryPage {
         data: page.rows.into_iter().map(DeliveryBody::from).collect(),

@@ -25,7 +25,7 @@ use store::{
 use utoipa::ToSchema;
 
 use crate::{
-    announce,
+    announce, change_outbox,
     edge::{
         Problem,
         caller::{Admin, Anybody, Member},
@@ -33,7 +33,6 @@ use crate::{
         read::{IdInPath, Json},
         words::SecretState,
     },
-    events::telling,
     planes::ControlPlane,
 };
 
@@ -309,7 +308,7 @@ fn announced(org: OrgId, rows: &[SecretRow], now: Timestamp) -> OutboxEntry {
 
 async fn tell_of(plane: &ControlPlane, told: Option<Told>) {
     if let Some(told) = told {
-        telling::tell(plane, &told).await;
+        change_outbox::tell(plane, &told).await;
     }
 }
 

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
-use domain::{OrgId, RecoveryId, RuleId, Timestamp, error_code::ErrorCode, fault::Fault};
+use domain::{OrgId, RecoveryId, RuleId, Timestamp, delivery, error_code::ErrorCode, fault::Fault};
 use journal::streams::Log;
 use runtime::chance;
 use serde::{Deserialize, Serialize};
@@ -37,8 +37,7 @@ use crate::{
 const RUNNING_MAX: u32 = 5;
 /// Among so many of the newest those that are running are looked for; older ones are hardly ever.
 const NEWEST: u32 = 100;
-/// What can be sent again, and what is unless asked otherwise.
-pub const STATES: [&str; 4] = ["held", "failed", "canceled", "delivered"];
+/// What is sent again unless asked otherwise.
 const STATES_DEFAULT: [&str; 2] = ["held", "failed"];
 
 /// Which deliveries are to be sent again.
@@ -145,7 +144,7 @@ pub async fn recover(
     plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
     let (store, asked) = (plane.store.clone(), wanted.clone());
     let query = async move { store.count_recoverable(caller.org, &asked).await };
-    let counted = plane.turns.run(caller.org, query).await;
+    let counted = plane.searches.run(caller.org, query).await;
     let sum = |by_state: &[(String, u64)]| by_state.iter().map(|(_, count)| count).sum();
     if body.dry_run {
         let by_state = counted?;
@@ -282,9 +281,10 @@ fn read(rule: RuleId, body: &RecoverBody, now: Timestamp) -> Result<Recoverable,
         .states
         .clone()
         .unwrap_or_else(|| STATES_DEFAULT.map(str::to_owned).to_vec());
-    let is_unknown = |state: &String| !STATES.contains(&state.as_str());
+    let recoverable = delivery::State::RECOVERABLE.map(delivery::State::as_str);
+    let is_unknown = |state: &String| !recoverable.contains(&state.as_str());
     if states.is_empty() || states.iter().any(is_unknown) {
-        let detail = format!("`states` must be some of {}.", STATES.join(", "));
+        let detail = format!("`states` must be some of {}.", recoverable.join(", "));
         return Err(vec![Fault::invalid("/states", detail)]);
     }
     states.sort_unstable();

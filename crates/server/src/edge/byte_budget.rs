@@ -18,7 +18,8 @@ use domain::{
     partition::{Partition, Partitions},
 };
 
-use crate::{config, edge::Problem};
+use super::Problem;
+use crate::config;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);

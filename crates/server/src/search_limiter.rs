@@ -21,21 +21,21 @@ const AT_A_TIME: usize = 4;
 /// As long as one waits for a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whose turn it is. Cheap to clone; it knows only organisations that search or wait.
+/// Lets each organisation have so many searches. Cheap to clone; it knows only organisations that search or wait.
 #[derive(Clone, Default)]
-pub struct Turns {
+pub struct SearchLimiter {
     of: Arc<Mutex<HashMap<OrgId, Arc<Semaphore>>>>,
 }
 
 /// One that searches, or waits for its turn.
 struct Turn {
-    turns: Turns,
+    limiter: SearchLimiter,
     org: OrgId,
     /// `None` while it waits.
     permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Turns {
+impl SearchLimiter {
     /// Runs a query when it is its turn. The turn is held by the query and not by the request: a client
     /// that goes away does not end what PostgreSQL has begun.
     pub async fn run<T: Send + 'static>(
@@ -72,7 +72,7 @@ impl Turns {
 
     async fn take(&self, org: OrgId) -> Result<Turn, Problem> {
         let mut turn = Turn {
-            turns: self.clone(),
+            limiter: self.clone(),
             org,
             permit: None,
         };
@@ -104,7 +104,7 @@ impl Turns {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut of = self.turns.lock();
+        let mut of = self.limiter.lock();
         self.permit = None;
         // Whoever searches or waits has a copy.
         if of
@@ -128,34 +128,34 @@ mod tests {
 
     #[tokio::test]
     async fn an_organisation_waits_for_itself_only_and_is_forgotten_when_done() {
-        let turns = Turns::default();
+        let searches = SearchLimiter::default();
         let mut held = Vec::new();
         for _ in 0..AT_A_TIME {
-            held.push(turns.take(org(1)).await.expect("a turn"));
+            held.push(searches.take(org(1)).await.expect("a turn"));
         }
-        let refused = turns.take(org(1)).await.err();
+        let refused = searches.take(org(1)).await.err();
         let code = refused.map(|problem| problem.code());
         assert_eq!(code, Some(ErrorCode::Overloaded));
-        assert!(turns.take(org(2)).await.is_ok());
+        assert!(searches.take(org(2)).await.is_ok());
         held.pop();
-        held.push(turns.take(org(1)).await.expect("it was given back"));
+        held.push(searches.take(org(1)).await.expect("it was given back"));
         drop(held);
-        assert!(turns.lock().is_empty());
+        assert!(searches.lock().is_empty());
     }
 
     #[tokio::test]
     async fn a_client_that_goes_away_keeps_its_turn_until_the_query_ends() {
-        let turns = Turns::default();
+        let searches = SearchLimiter::default();
         let (end, ended) = tokio::sync::oneshot::channel::<()>();
         let query = async move {
             let _ = ended.await;
             Ok(())
         };
-        let request = turns.run(org(1), query);
+        let request = searches.run(org(1), query);
         assert!(timeout(Duration::from_millis(10), request).await.is_err());
-        assert!(!turns.lock().is_empty());
+        assert!(!searches.lock().is_empty());
         drop(end);
-        while !turns.lock().is_empty() {
+        while !searches.lock().is_empty() {
             tokio::task::yield_now().await;
         }
     }
@@ -163,7 +163,7 @@ mod tests {
     #[tokio::test]
     async fn what_takes_too_long_is_the_clients_to_narrow() {
         let query = async { Err::<(), _>(store::Error::TookTooLong) };
-        let refused = Turns::default().run(org(1), query).await.err();
+        let refused = SearchLimiter::default().run(org(1), query).await.err();
         let code = refused.map(|problem| problem.code());
         assert_eq!(code, Some(ErrorCode::TooExpensive));
     }
