@@ -10,7 +10,7 @@ useBrowser();
 const password = (page: Page) => page.getByRole("textbox", { name: /password/i });
 
 async function signIn(page: Page, email: string, secret: string): Promise<void> {
-  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Email address").fill(email);
   await password(page).fill(secret);
   await page.getByRole("button", { name: "Sign in" }).click();
 }
@@ -70,10 +70,10 @@ test("the menu goes anywhere, by name or by id, and one can sign out", async () 
   const [id = ""] = await send(own, [{}]);
   const seen = await visit("/", { session: own.session });
   const { page } = seen;
-  await page.getByRole("button", { name: "Use dark colours" }).click();
-  await page.getByRole("button", { name: "Use light colours" }).waitFor();
+  await page.getByRole("button", { name: "Use dark theme" }).click();
+  await page.getByRole("button", { name: "Use light theme" }).waitFor();
   await page.keyboard.press("Control+k");
-  const box = page.getByRole("textbox", { name: "Where to" });
+  const box = page.getByRole("textbox", { name: "Page or ID" });
   await box.fill("webhook");
   await expectAccessible(page);
   await picture(page, "finder");
@@ -106,9 +106,9 @@ test("a wrong password is answered in words, and the way to another one is near"
   const seen = await visit("/sign-in", { session: null });
   const { page } = seen;
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByText("Enter an address such as").waitFor();
+  await page.getByText("Enter an email address such as").waitFor();
   await signIn(page, "nobody@example.com", "not the password");
-  await page.locator("[data-state=error]").getByText("do not fit together").waitFor();
+  await page.locator("[data-state=error]").getByText("do not match").waitFor();
   await expectAccessible(page);
   await picture(page, "sign-in-refused");
   await page.getByRole("link", { name: "Forgot your password?" }).click();
@@ -122,11 +122,11 @@ test("the rules for a password are said before it is refused, and it can be seen
   const { page } = seen;
   await page.getByText("12 to 128 characters").waitFor();
   await page.getByLabel("Organisation").fill("Short");
-  await page.getByLabel("E-mail address").fill("short@example.com");
+  await page.getByLabel("Email address").fill("short@example.com");
   await password(page).fill("short");
   await page.getByRole("button", { name: "Register" }).click();
-  await page.getByText("12 characters are needed; these are 5.").waitFor();
-  await page.getByRole("button", { name: "Show or hide the password" }).click();
+  await page.getByText("Use at least 12 characters; this has 5.").waitFor();
+  await page.getByRole("button", { name: "Show or hide password" }).click();
   expect(await password(page).getAttribute("type")).toBe("text");
   expect(await password(page).getAttribute("autocomplete")).toBe("new-password");
   // The server's own refusal, at the field it names.
@@ -140,12 +140,12 @@ test("an address that has an account is not registered twice, and its owner is t
   const { email } = await register("Taken");
   const seen = await visit("/register", { session: null });
   const { page } = seen;
-  await page.getByText("This server sends no mail").waitFor();
+  await page.getByText("This server does not send email").waitFor();
   await page.getByLabel("Organisation").fill("Again");
-  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Email address").fill(email);
   await password(page).fill("a guess of somebody else");
   await page.getByRole("button", { name: "Register" }).click();
-  await page.getByText("This address has an account already").waitFor();
+  await page.getByText("This address already has an account").waitFor();
   await leave(seen);
 });
 
@@ -185,7 +185,7 @@ test("a link of an invitation works once; its secret leaves the address bar at o
 
   // A viewer sees keys and cannot make one.
   await page.goto("/keys");
-  const make = page.getByRole("button", { name: "Make a key" });
+  const make = page.getByRole("button", { name: "New key" });
   await make.waitFor();
   expect(await make.getAttribute("aria-disabled")).toBe("true");
 

@@ -27,7 +27,7 @@ test("what an agent asks appears by itself, with how long there is, and is count
   await refund(250);
   await refund(480);
   await page.getByText("invoice:250").waitFor();
-  await page.getByText("2 requests wait, oldest first.").waitFor();
+  await page.getByText("2 requests are waiting, oldest first.").waitFor();
   await page
     .getByText(/denied in 14:/)
     .first()

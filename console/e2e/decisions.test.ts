@@ -95,18 +95,18 @@ test("a question asked again with other policies shows how the answer differs", 
   const { page } = visited;
   await page.getByRole("button", { name: "Ask", exact: true }).click();
   const compared = page.getByTestId("compared");
-  await compared.getByText("The same answer").waitFor();
+  await compared.getByText("Same answer").waitFor();
   await page
-    .getByRole("combobox", { name: "Ask" })
-    .or(page.getByLabel("Ask", { exact: true }))
+    .getByRole("combobox", { name: "Evaluate against" })
+    .or(page.getByLabel("Evaluate against", { exact: true }))
     .first()
     .click();
-  await page.getByRole("option", { name: "Edited policies, not saved" }).click();
+  await page.getByRole("option", { name: "Edited policies (not saved)" }).click();
   const policies = page.getByRole("textbox", { name: "Policies" });
   await expect.poll(() => policies.inputValue()).toContain("no-deletions");
   await policies.fill('@id("allow-all")\npermit (principal, action, resource);');
   await page.getByRole("button", { name: "Ask", exact: true }).click();
-  await compared.getByText("Another answer").waitFor();
+  await compared.getByText("Different answer").waitFor();
   await compared.getByText("allow-all").waitFor();
   await compared.scrollIntoViewIfNeeded();
   await picture(page, "decisions-ask-again");

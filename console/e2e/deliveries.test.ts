@@ -90,7 +90,7 @@ test("deliveries are listed by state, narrowed by rule, and opened by keys", asy
   await page.getByRole("option").filter({ hasText: rule.name }).waitFor();
   await page.getByRole("tab", { name: "Failed" }).click();
   await page.waitForURL(/state=failed/);
-  await page.getByText("No delivery fits").waitFor();
+  await page.getByText("No matching deliveries").waitFor();
   await page.goBack();
   await page.getByRole("option").filter({ hasText: rule.name }).waitFor();
   await page.getByRole("listbox", { name: "Deliveries" }).focus();
@@ -107,12 +107,12 @@ test("a delivery shows what was sent to the byte, and the command beside it make
   const arrived = heard.at(-1);
   const visited = await visitOwn(`/deliveries/${delivery.id}`);
   const { page } = visited;
-  await page.getByText("Delivered: the receiver took it", { exact: false }).waitFor();
-  await page.getByRole("img", { name: /first byte .* in all/ }).waitFor();
-  await page.getByRole("button", { name: "Request and answer" }).click();
-  await page.getByText("proven to the byte").waitFor();
+  await page.getByText("Delivered: the receiver accepted it", { exact: false }).waitFor();
+  await page.getByRole("img", { name: /first byte .* total/ }).waitFor();
+  await page.getByRole("button", { name: "Request and response" }).click();
+  await page.getByText("byte-for-byte match").waitFor();
   expect(await page.getByRole("region", { name: "body", exact: true }).textContent()).toBe(arrived?.body);
-  const command = await page.getByRole("region", { name: "verification in Shell" }).textContent();
+  const command = await page.getByRole("region", { name: "verification code in Shell" }).textContent();
   const secret = await page.evaluate(async () => (await fetch("/v1/signing-secrets/initial")).json());
   const env = { ...process.env, SECRET: secret.secret };
   expect(
@@ -121,7 +121,7 @@ test("a delivery shows what was sent to the byte, and the command beside it make
       .trim(),
   ).toBe(arrived?.signature);
   await page.getByRole("tab", { name: "Python" }).click();
-  const script = await page.getByRole("region", { name: "verification in Python" }).textContent();
+  const script = await page.getByRole("region", { name: "verification code in Python" }).textContent();
   expect(
     execFileSync("python3", ["-c", script ?? ""], { env })
       .toString()
@@ -154,13 +154,13 @@ test("a delivery is cancelled and sent again, after it was asked", async () => {
   const visited = await visitOwn(`/deliveries/${delivery.id}`);
   const { page } = visited;
   await page.getByRole("button", { name: "Cancel", exact: true }).click();
-  await page.getByRole("button", { name: "Cancel the delivery" }).click();
+  await page.getByRole("button", { name: "Cancel delivery" }).click();
   await page.locator('[data-delivery="canceled"]').waitFor();
   status = 200;
   await page.getByRole("button", { name: "Resend" }).click();
-  await page.getByRole("button", { name: "Send it again" }).click();
+  await page.getByRole("button", { name: "Resend delivery" }).click();
   await page.locator('[data-delivery="delivered"]').waitFor({ timeout: 30_000 });
-  await page.getByText("because somebody resent it", { exact: false }).waitFor();
+  await page.getByText("because someone resent it", { exact: false }).waitFor();
   await leave(visited);
 });
 
@@ -171,12 +171,12 @@ test("what was cancelled is counted, then resent in bulk, and the progress is sh
   status = 200;
   const visited = await visitOwn(`/deliveries?rule_id=${rule.id}&panel=resend`);
   const { page } = visited;
-  const panel = page.getByRole("dialog", { name: "Resend many deliveries" });
-  await panel.getByRole("button", { name: "Count them" }).click();
-  await panel.getByText("There is none of these in this time", { exact: false }).waitFor();
-  await panel.getByLabel("cancelled").check();
-  await panel.getByRole("button", { name: "Count them" }).click();
-  await panel.getByText("1 would be sent again").waitFor();
+  const panel = page.getByRole("dialog", { name: "Resend deliveries in bulk" });
+  await panel.getByRole("button", { name: "Count deliveries" }).click();
+  await panel.getByText("No matching deliveries in this time range", { exact: false }).waitFor();
+  await panel.getByLabel("canceled").check();
+  await panel.getByRole("button", { name: "Count deliveries" }).click();
+  await panel.getByText("1 would be resent").waitFor();
   await expectAccessible(page);
   await picture(page, "deliveries-resend");
   await panel.getByRole("button", { name: "Resend 1" }).click();
@@ -197,8 +197,8 @@ test("deliveries can be read on a phone and in the dark", async () => {
   await leave(phone);
 
   const one = await visitOwn(`/deliveries/${delivery.id}`, { width: 375, height: 812 });
-  await one.page.getByRole("button", { name: "Request and answer" }).click();
-  await one.page.getByText("proven to the byte").waitFor();
+  await one.page.getByRole("button", { name: "Request and response" }).click();
+  await one.page.getByText("byte-for-byte match").waitFor();
   await expectNoSidewaysScroll(one.page);
   await picture(one.page, "delivery-phone");
   await leave(one);

@@ -54,16 +54,16 @@ test("an endpoint that fails is listed with what is wrong, and is paused and res
   await picture(page, "endpoint");
 
   await page.getByRole("button", { name: "Pause" }).click();
-  await page.getByRole("button", { name: "Pause it" }).click();
+  await page.getByRole("button", { name: "Pause endpoint" }).click();
   await page.locator('[data-health="paused"]').waitFor();
   expect(await call("GET", `/v1/endpoints/${id}`)).toMatchObject({ status: "paused" });
   await page.getByRole("button", { name: "Resume" }).click();
-  await page.getByRole("button", { name: "Resume it" }).click();
+  await page.getByRole("button", { name: "Resume endpoint" }).click();
   await until("It is active", async () => {
     const { status } = await call("GET", `/v1/endpoints/${id}`);
     return status === "active" ? status : undefined;
   });
-  await page.getByRole("link", { name: "See its deliveries" }).click();
+  await page.getByRole("link", { name: "View deliveries" }).click();
   await page.getByRole("option").first().waitFor();
   await leave(visited);
 });
@@ -84,9 +84,9 @@ test("a secret is staged, shown once, promoted, and the one before is let go", a
   const step = (number: number) => page.locator(`[data-step="${number}"]`).waitFor();
   const promote = async (overlap: string) => {
     await page.getByRole("button", { name: "Promote…" }).click();
-    await page.getByLabel("The secret before goes on signing").first().click();
+    await page.getByLabel("Keep signing with the previous secret").first().click();
     await page.getByRole("option", { name: overlap }).click();
-    await page.getByRole("button", { name: "Promote it", exact: true }).click();
+    await page.getByRole("button", { name: "Promote secret", exact: true }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
   };
   const keep = async () => {
@@ -111,7 +111,7 @@ test("a secret is staged, shown once, promoted, and the one before is let go", a
   await promote("for an hour");
   await step(2);
   await page.getByRole("button", { name: "Drop…" }).click();
-  await page.getByRole("button", { name: "Drop it", exact: true }).click();
+  await page.getByRole("button", { name: "Drop secret", exact: true }).click();
   await step(0);
   await leave(visited);
 });

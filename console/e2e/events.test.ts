@@ -75,9 +75,9 @@ test("an event opens beside the list, walks with the keys, and its values filter
   await panel.getByRole("button", { name: "Copy JSON" }).click();
   const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
   expect(copied).toMatchObject({ resource: "two", session_id: session });
-  const rule = panel.getByRole("link", { name: "Make a rule from this event" });
+  const rule = panel.getByRole("link", { name: "Create a rule from this event" });
   expect(await rule.getAttribute("href")).toBe(`/rules/new?event=${copied.id}`);
-  const deliveries = panel.getByRole("link", { name: "Its deliveries" });
+  const deliveries = panel.getByRole("link", { name: "Deliveries" });
   expect(await deliveries.getAttribute("href")).toBe(`/deliveries?event_id=${copied.id}`);
   await panel.getByRole("button", { name: `Filter by session_id ${session}` }).click();
   await page.waitForURL((url) => url.searchParams.get("session_id") === session);
@@ -97,11 +97,11 @@ test("keys search and show what keys there are", async () => {
   const text = unique("nowhere");
   await page.keyboard.type(text);
   await page.waitForURL(new RegExp(`q=${text}`));
-  await page.getByText("No event fits").waitFor();
+  await page.getByText("No matching events").waitFor();
   await picture(page, "events-empty");
   await page.keyboard.press("Escape");
   await page.keyboard.press("?");
-  const sheet = page.getByRole("dialog", { name: "Keys" });
+  const sheet = page.getByRole("dialog", { name: "Keyboard shortcuts" });
   await sheet.waitFor();
   await expectAccessible(page);
   await page.keyboard.press("Escape");
@@ -164,7 +164,7 @@ test("a lost stream is said and found again", async () => {
   await refuse(page, "**/v1/audit/events/stream*", 429);
   await page.keyboard.press("l");
   await page.keyboard.press("l");
-  await page.getByText("Connection lost, trying again").waitFor();
+  await page.getByText("Connection lost, reconnecting").waitFor();
   await page.unroute("**/v1/audit/events/stream*");
   await page.locator("[data-live=open]").waitFor();
   await leave(seen);

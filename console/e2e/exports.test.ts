@@ -36,7 +36,7 @@ test("a small export is downloaded at once, with what was filtered by", async ()
 test("a large export is made in the background, and its files are there when it is done", async () => {
   const seen = await visit("/events?last=30d");
   const { page } = seen;
-  await page.getByText(/newest of more events/).waitFor();
+  await page.getByText(/there may be more/).waitFor();
   await page.getByRole("button", { name: "Export", exact: true }).click();
   const dialog = page.getByRole("dialog", { name: "Export events" });
   await dialog.getByText("gzip", { exact: true }).click();
@@ -68,8 +68,8 @@ test("exports have their states, and fit a phone", async () => {
     route.fulfill({ json: { data: JOBS, next_cursor: null } }),
   );
   await page.goto("/exports");
-  await page.getByText("42 %").waitFor();
-  await page.getByText("It failed").waitFor();
+  await page.getByText("42%").waitFor();
+  await page.getByText("Export failed").waitFor();
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("dialog", { name: "Cancel this export?" }).waitFor();
   await expectAccessible(page);

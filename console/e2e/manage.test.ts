@@ -21,14 +21,14 @@ test("a key is made, shown once, works, is rotated with an overlap, and is revok
   const { session } = await newOrganisation("Keys");
   const seen = await visit("/keys", { session });
   const { page } = seen;
-  await page.getByRole("button", { name: "Make a key" }).click();
+  await page.getByRole("button", { name: "New key" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("billing agent");
   await dialog.getByRole("button", { name: "Only send events" }).click();
-  await dialog.getByLabel("When it ends").selectOption("In 90 days");
+  await dialog.getByLabel("Expires").selectOption("In 90 days");
   await expectAccessible(page);
   await picture(page, "keys-new");
-  await dialog.getByRole("button", { name: "Make the key" }).click();
+  await dialog.getByRole("button", { name: "Create key" }).click();
 
   const shown = dialog.getByRole("region", { name: "API key" });
   const key = (await shown.textContent()) ?? "";
@@ -47,8 +47,8 @@ test("a key is made, shown once, works, is rotated with an overlap, and is revok
 
   const row = page.locator("[data-key]", { hasText: "billing agent" });
   await row.getByRole("button", { name: "Rotate" }).click();
-  await dialog.getByText("The old one goes on for a while").waitFor();
-  await dialog.getByRole("button", { name: "Make the new key" }).click();
+  await dialog.getByText("The old key keeps working for a while").waitFor();
+  await dialog.getByRole("button", { name: "Rotate key" }).click();
   const next = (await dialog.getByRole("region", { name: "API key" }).textContent()) ?? "";
   await dialog.getByLabel("I have copied the API key").check();
   await dialog.getByRole("button", { name: "Close" }).click();
@@ -60,11 +60,11 @@ test("a key is made, shown once, works, is rotated with an overlap, and is revok
   await page.goBack();
   await dialog.waitFor({ state: "detached" });
   await page.goForward();
-  await dialog.getByRole("button", { name: "Revoke the key" }).click();
+  await dialog.getByRole("button", { name: "Revoke key" }).click();
   await page.locator('[data-key-state="replaced"]').waitFor({ state: "detached" });
   await expect.poll(() => sendWith(key)).toBe(401);
   expect(await sendWith(next)).toBe(202);
-  await page.getByLabel("Also those that have ended").check();
+  await page.getByLabel("Show expired and revoked keys").check();
   await page.locator('[data-key-state="revoked"]').waitFor();
   expect(page.url()).toContain("show=all");
   await expectAccessible(page);
@@ -76,7 +76,7 @@ test("a name that the server refuses is refused at its field", async () => {
   const seen = await visit("/keys?new=key", { session });
   const { page } = seen;
   await page.getByRole("dialog").getByLabel("Name").fill("x".repeat(200));
-  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   await page.locator(".mantine-TextInput-error").waitFor();
   await leave(seen);
 });
@@ -88,11 +88,11 @@ test("somebody is invited by a link, gets another role and is removed; the organ
   const dialog = page.getByRole("dialog");
   await page.getByLabel("Name").fill("Members and friends");
   await page.getByRole("button", { name: "Rename" }).click();
-  await page.getByText("called “Members and friends” now").waitFor();
+  await page.getByText("now called “Members and friends”").waitFor();
 
   const email = `bob-${Date.now()}@example.com`;
-  await page.getByRole("button", { name: "Invite somebody" }).click();
-  await dialog.getByLabel("E-mail address").fill(email);
+  await page.getByRole("button", { name: "Invite member" }).click();
+  await dialog.getByLabel("Email address").fill(email);
   await dialog.getByLabel("admin").check();
   await expectAccessible(page);
   await picture(page, "members-invite");
@@ -115,10 +115,10 @@ test("somebody is invited by a link, gets another role and is removed; the organ
   await expectAccessible(page);
   await member.getByRole("button", { name: "Change role" }).click();
   await dialog.getByLabel("viewer").check();
-  await dialog.getByRole("button", { name: "Change the role" }).click();
+  await dialog.getByRole("button", { name: "Change role" }).click();
   await member.getByText("viewer").waitFor();
   await member.getByRole("button", { name: "Remove" }).click();
-  await dialog.getByText("No API key that works was made by it").waitFor();
+  await dialog.getByText("This account has no active API keys").waitFor();
   await picture(page, "members-remove");
   await dialog.getByRole("button", { name: "Remove" }).click();
   await member.waitFor({ state: "detached" });
@@ -145,8 +145,8 @@ test("one's own sessions are listed, this one marked, and another one is ended",
   await expectAccessible(page);
   const other = page.locator("tr", { hasText: "curl" }).first();
   const before = await page.locator("tr", { hasText: "curl" }).count();
-  await other.getByRole("button", { name: "End" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "End the session" }).click();
+  await other.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Sign out" }).click();
   await expect.poll(() => page.locator("tr", { hasText: "curl" }).count()).toBe(before - 1);
   await leave(seen);
 });
@@ -158,13 +158,13 @@ test("one changes one's own password, and stays signed in here alone", async () 
   const seen = await visit("/sessions", { session });
   const { page } = seen;
   await expect.poll(() => page.locator("[data-current]").count()).toBe(2);
-  await page.getByLabel(/^The one you have/).fill("a guess of somebody else");
-  await page.getByLabel(/^A new one/).fill("a new and better password");
-  await page.getByRole("button", { name: "Change the password" }).click();
-  await page.getByText("is not the password that you have").waitFor();
+  await page.getByLabel(/^Current password/).fill("a guess of somebody else");
+  await page.getByLabel(/^New password/).fill("a new and better password");
+  await page.getByRole("button", { name: "Change password" }).click();
+  await page.getByText("is not your current password").waitFor();
   await expectAccessible(page);
-  await page.getByLabel(/^The one you have/).fill(password);
-  await page.getByRole("button", { name: "Change the password" }).click();
+  await page.getByLabel(/^Current password/).fill(password);
+  await page.getByRole("button", { name: "Change password" }).click();
   await expect.poll(() => page.locator("[data-current]").count()).toBe(1);
   const me = await fetch(`${base_url}/v1/me`, { headers: { Cookie: `${other.name}=${other.value}` } });
   expect(me.status).toBe(401);
@@ -177,21 +177,21 @@ test("an owner has the organisation deleted, every screen says when, and it is k
   const { page } = seen;
   await page.getByRole("button", { name: "Delete…" }).click();
   const dialog = page.getByRole("dialog", { name: "Delete “Ending”?" });
-  await dialog.getByRole("button", { name: "Schedule the deletion" }).click();
+  await dialog.getByRole("button", { name: "Schedule deletion" }).click();
   await dialog.getByText("Enter “Ending”.").waitFor();
-  await dialog.getByLabel(/^The organisation's name/).fill("Ending");
+  await dialog.getByLabel(/^Organisation name/).fill("Ending");
   await dialog.getByLabel(/^Your password/).fill("a guess of somebody else");
-  await dialog.getByRole("button", { name: "Schedule the deletion" }).click();
-  await dialog.getByText("is not the password that you have").waitFor();
+  await dialog.getByRole("button", { name: "Schedule deletion" }).click();
+  await dialog.getByText("is not your current password").waitFor();
   await expectAccessible(page);
   await dialog.getByLabel(/^Your password/).fill(password);
-  await dialog.getByRole("button", { name: "Schedule the deletion" }).click();
+  await dialog.getByRole("button", { name: "Schedule deletion" }).click();
   await dialog.waitFor({ state: "detached" });
-  await page.getByText("Its deletion is scheduled already").waitFor();
+  await page.getByText("Deletion is already scheduled").waitFor();
 
   await page.goto("/keys");
   const banner = page.locator("[data-deletion]");
-  await banner.getByText("This organisation is to be deleted").waitFor();
+  await banner.getByText("This organisation is scheduled for deletion").waitFor();
   await expectAccessible(page);
   await page.setViewportSize({ width: 375, height: 800 });
   await expectNoSidewaysScroll(page);
@@ -213,14 +213,14 @@ test("the security log tells who did what, by kind and person, and opens by keyb
     .poll(async () => {
       await page.reload();
       await page.locator("[role=listbox], [data-state=empty]").first().waitFor();
-      return await list.getByText("made the alert rule “Watched”").count();
+      return await list.getByText("created the alert rule “Watched”").count();
     })
     .toBe(1);
   await expectAccessible(page);
   await list.focus();
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
-  await page.getByRole("dialog", { name: "What happened" }).getByText('"event_type"').waitFor();
+  await page.getByRole("dialog", { name: "Event details" }).getByText('"event_type"').waitFor();
   expect(page.url()).toContain("event=evt_");
   await expectAccessible(page);
   await picture(page, "security-log-open");

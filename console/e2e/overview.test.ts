@@ -6,7 +6,7 @@ import { refuse, send } from "./trail";
 
 useBrowser();
 
-const TILES = ["Event rate, now", "Delivery success", "Oldest undelivered", "Decision time, p99"];
+const TILES = ["Current event rate", "Delivery success", "Oldest undelivered", "Decision time, p99"];
 
 test("four numbers, each judged in words, over time, and linked to its list", async () => {
   const seen = await visit("/");
@@ -18,7 +18,7 @@ test("four numbers, each judged in words, over time, and linked to its list", as
     expect(await tile.getByRole("link").count()).toBeGreaterThan(0);
   }
   expect(await page.locator("[data-grade]").count()).toBe(4);
-  await page.getByRole("region", { name: "What needs you" }).waitFor();
+  await page.getByRole("region", { name: "Needs attention" }).waitFor();
   await picture(page, "overview");
   await expectAccessible(page);
   await page.getByText("7d", { exact: true }).click();

@@ -23,7 +23,7 @@ test("a mistake is shown at its line, a failing test with why, and a good text c
   await page.getByText("cannot be saved").waitFor();
   await page.getByRole("button", { name: "policies, line 3" }).waitFor();
   await page.locator('[data-mark="error"]').getByText("3").waitFor();
-  expect(await page.getByRole("button", { name: "Save as a version" }).isDisabled()).toBe(true);
+  expect(await page.getByRole("button", { name: "Save version" }).isDisabled()).toBe(true);
   await expectAccessible(page);
   await picture(page, "policies-mistake");
 
@@ -33,7 +33,7 @@ test("a mistake is shown at its line, a failing test with why, and a good text c
   const tests = (decision: string) =>
     JSON.stringify([{ name: "a deletion", question, expect: { decision } }], null, 2);
   await page.getByRole("textbox", { name: "Tests" }).fill(tests("allow"));
-  await page.getByText("expects allow, gets deny by no-deletions").waitFor();
+  await page.getByText("expected allow, got deny by no-deletions").waitFor();
   await page.getByRole("textbox", { name: "Tests" }).fill(tests("deny"));
   await page.locator('[data-test="passed"]').waitFor();
   await page.getByText("can be saved").waitFor();
@@ -45,9 +45,9 @@ test("a mistake is shown at its line, a failing test with why, and a good text c
   await page.getByLabel("Note").fill("Nothing is deleted");
   await page.evaluate(() => scrollTo(0, 0));
   await picture(page, "policies-editor");
-  await page.getByRole("button", { name: "Save as a version" }).click();
+  await page.getByRole("button", { name: "Save version" }).click();
   await page.waitForURL(/\/policies\/versions\/2/);
-  await page.getByText("Bring it into force").waitFor();
+  await page.getByText("Roll out this version").waitFor();
   await leave(visited);
 });
 
@@ -68,7 +68,7 @@ test("Tab indents, and Escape and then Tab leaves the editor", async () => {
 test("a backtest says what would have been denied, before the version is watched or activated", async () => {
   const visited = await visit("/policies/versions/2?tab=backtest", { session: org.session });
   const { page } = visited;
-  await page.getByText(/Of 12 decisions in the last 24 hours, 4 would have been different/).waitFor();
+  await page.getByText(/4 of 12 decisions in the last 24 hours would change/).waitFor();
   await page.getByRole("table", { name: "Examples, newest first" }).getByText("file:9").waitFor();
   await expectAccessible(page);
   await picture(page, "policies-backtest");
@@ -86,7 +86,7 @@ test("the shadow shows where it disagrees, activating shows what changes, and ro
   await ask(org, "janitor", "files.delete", { resource: "file:watched" });
   const visited = await visit("/policies", { session: org.session });
   const { page } = visited;
-  await page.getByText(/Of 1 decision since then, 1 would have been different/).waitFor();
+  await page.getByText(/1 of 1 decision since then would change/).waitFor();
   const shadow = page.getByRole("region", { name: "Shadow" });
   await shadow.getByRole("button", { name: "Activate" }).click();
   const dialog = page.getByRole("dialog", { name: "Activate version 2?" });
@@ -95,7 +95,7 @@ test("the shadow shows where it disagrees, activating shows what changes, and ro
   await picture(page, "policies-activate");
   await dialog.getByRole("button", { name: "Activate" }).click();
   await dialog.waitFor({ state: "detached" });
-  const inForce = page.getByRole("region", { name: "In force" });
+  const inForce = page.getByRole("region", { name: "Active version" });
   await inForce.getByText("Version 2").waitFor();
   await inForce.getByRole("button", { name: "Roll back" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
@@ -113,8 +113,8 @@ test("the shadow shows where it disagrees, activating shows what changes, and ro
 test("settings of the guard are changed, and a time that cannot be is refused at its field", async () => {
   const visited = await visit("/policies", { session: org.session });
   const { page } = visited;
-  const settings = page.getByRole("region", { name: "Settings of the guard" });
-  await settings.getByLabel("Open: the policies answer").check();
+  const settings = page.getByRole("region", { name: "Guard settings" });
+  await settings.getByLabel("Open: answer anyway").check();
   await settings.getByLabel("Time to approve").fill("60");
   await settings.getByRole("button", { name: "Save" }).click();
   await expect

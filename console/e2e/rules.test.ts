@@ -113,7 +113,7 @@ test("who has no rule yet is taught what one is and offered some to begin with",
 
 test("where no rule fits it is said so, and how to see all", async () => {
   const visited = await visit("/rules?tag=nobody-has-this");
-  await visited.page.getByText("No rule fits").waitFor();
+  await visited.page.getByText("No matching rules").waitFor();
   await visited.page.getByRole("link", { name: "Show all rules" }).click();
   await visited.page.getByRole("table").waitFor();
   await leave(visited);
@@ -158,7 +158,7 @@ test("a rule is written in the form, seen in the JSON at once, tried on the newe
   const [rings, not] = [page.locator('[data-matches="true"]'), page.locator('[data-matches="false"]')];
   await rings.first().getByText("payments.refund").waitFor();
   await not.first().getByRole("button").click();
-  await not.first().getByText("So the rule does not match", { exact: false }).waitFor();
+  await not.first().getByText("The rule does not match", { exact: false }).waitFor();
   await expectAccessible(page);
   await picture(page, "rule-builder");
 
@@ -166,7 +166,7 @@ test("a rule is written in the form, seen in the JSON at once, tried on the newe
   await page.waitForURL(/\/rules\/rul_/);
   await page.getByRole("button", { name: "Send a test alert" }).click();
   await page.locator('[data-outcome="delivered"]').waitFor();
-  await page.getByText("answered 200").waitFor();
+  await page.getByText("returned 200").waitFor();
   await picture(page, "rule-test-delivery");
   await leave(visited);
 });
@@ -178,7 +178,7 @@ test("a rule begins from an event", async () => {
   const [event] = (await call<{ data: { id: string }[] }>("GET", events)).data;
   const visited = await visitOwn(`/rules/new?event=${event?.id}`);
   const { page } = visited;
-  await page.getByText("Made from an event").waitFor();
+  await page.getByText("Created from an event").waitFor();
   await page.getByRole("group", { name: "Condition on action" }).waitFor();
   expect(await page.getByLabel("Name").inputValue()).not.toBe("");
   await leave(visited);
@@ -210,9 +210,7 @@ test("what the form cannot show is kept, and it is said so", async () => {
     match: { metadata: { "a.b": ["x"] } },
   });
   await json(page).fill("{ this is no JSON");
-  await page
-    .getByText("the form and the preview still show the rule as it was before", { exact: false })
-    .waitFor();
+  await page.getByText("the form and the preview still show the previous rule", { exact: false }).waitFor();
   expect(await page.getByLabel("Name").inputValue()).toBe("Renamed in the form");
   await leave(visited);
 });
@@ -225,14 +223,14 @@ test("a backtest says how often a rule would have rung", async () => {
   });
   const visited = await visitOwn(`/rules/${rule.id}?tab=backtest`);
   const { page } = visited;
-  await page.getByRole("button", { name: "Count" }).click();
+  await page.getByRole("button", { name: "Run backtest" }).click();
   await page.locator('[data-alerts="2"]').waitFor();
-  await page.getByText("Would have rung 2 times in 7 days").waitFor();
+  await page.getByText("Would have sent 2 alerts in 7 days").waitFor();
   await page.getByRole("img", { name: /Alerts by day/ }).waitFor();
   await leave(visited);
 
   const demo = await visit(`/rules/${(await demoRule("Large payments")).id}?tab=backtest`);
-  await demo.page.getByRole("button", { name: "Count" }).click();
+  await demo.page.getByRole("button", { name: "Run backtest" }).click();
   await demo.page.getByRole("img", { name: /Alerts by day/ }).waitFor();
   await expectAccessible(demo.page);
   await picture(demo.page, "rule-backtest");
@@ -283,8 +281,8 @@ test("a rule is deleted only after it was asked, and unsaved changes are not los
   await page.getByRole("button", { name: "Stay" }).click();
   await page.getByRole("button", { name: "Undo changes" }).click();
   await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByRole("menuitem", { name: "Delete the rule…" }).click();
-  await page.getByRole("button", { name: "Delete the rule", exact: true }).click();
+  await page.getByRole("menuitem", { name: "Delete rule…" }).click();
+  await page.getByRole("button", { name: "Delete rule", exact: true }).click();
   await page.waitForURL(/\/rules$/);
   await expect(call("GET", `/v1/alert-rules/${rule.id}`)).rejects.toThrow("404");
   await leave(visited);

@@ -23,19 +23,19 @@ export const DOORS: Door[] = [
   {
     name: "sign-in",
     path: "/sign-in",
-    fields: { "E-mail address": "ann@example.com", Password: PASSWORD },
+    fields: { "Email address": "ann@example.com", Password: PASSWORD },
     button: "Sign in",
   },
   {
     name: "register",
     path: "/register",
-    fields: { Organisation: "Acme", "E-mail address": "ann@example.com", Password: PASSWORD },
+    fields: { Organisation: "Acme", "Email address": "ann@example.com", Password: PASSWORD },
     button: "Register",
   },
   {
     name: "forgot-password",
     path: "/forgot-password",
-    fields: { "E-mail address": "ann@example.com" },
+    fields: { "Email address": "ann@example.com" },
     button: "Send me a link",
   },
   {
@@ -48,7 +48,7 @@ export const DOORS: Door[] = [
     name: "reset-password",
     path: "/reset-password#token=x",
     fields: { "New password": PASSWORD },
-    button: "Set the password",
+    button: "Set password",
   },
   {
     name: "accept-invitation",

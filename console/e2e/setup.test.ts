@@ -11,7 +11,7 @@ useBrowser();
 const done = (page: Page, step: number) => page.locator(`[data-step="${step}"][data-done="true"]`);
 
 async function makeKey(page: Page): Promise<string> {
-  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   await done(page, 1).waitFor();
   return (await page.getByRole("region", { name: "API key" }).textContent()) ?? "";
 }
@@ -19,37 +19,37 @@ async function makeKey(page: Page): Promise<string> {
 test("somebody registers and sees their first webhook verified, without leaving the browser", async () => {
   const seen = await visit("/register", { session: null });
   const { page } = seen;
-  await page.getByText("This server sends no mail").waitFor();
+  await page.getByText("This server does not send email").waitFor();
   await picture(page, "register");
   await page.getByLabel("Organisation").fill("Acme");
-  await page.getByLabel("E-mail address").fill(`ann-${Date.now()}@example.com`);
+  await page.getByLabel("Email address").fill(`ann-${Date.now()}@example.com`);
   await page.getByRole("textbox", { name: "Password" }).fill("correct horse battery");
   await page.getByRole("button", { name: "Register" }).click();
 
   await page.waitForURL("**/setup");
-  await page.getByRole("heading", { name: "Make a key for your agent" }).waitFor();
+  await page.getByRole("heading", { name: "Create a key for your agent" }).waitFor();
   await expectAccessible(page);
   await picture(page, "setup-begin");
   expect(await makeKey(page)).toMatch(/^wb_live_/);
-  await page.getByText("Listening. Send an event, and it appears here.").waitFor();
+  await page.getByText("Listening. Send an event and it will appear here.").waitFor();
 
-  await page.getByRole("button", { name: "Send one from here" }).click();
+  await page.getByRole("button", { name: "Send a test event" }).click();
   await done(page, 3).getByText("files.delete").first().waitFor();
   await picture(page, "setup");
 
-  await page.getByRole("button", { name: "Save the rule" }).click();
+  await page.getByRole("button", { name: "Save rule" }).click();
   await done(page, 4).waitFor();
   await page.getByText("Waiting for its first webhook").waitFor();
-  await page.getByRole("button", { name: "Send such an event" }).click();
+  await page.getByRole("button", { name: "Send a matching event" }).click();
   const delivery = page.locator('[data-delivery-state="delivered"]');
-  await delivery.getByText("the receiver answered 200").waitFor();
+  await delivery.getByText("the receiver returned 200").waitFor();
   await delivery.getByText("verified", { exact: true }).waitFor();
   await done(page, 5).scrollIntoViewIfNeeded();
   await expectAccessible(page);
   await picture(page, "setup-verified");
 
   expect(new URL(page.url()).origin).toBe(new URL(inject("console")).origin);
-  await delivery.getByRole("link", { name: "Look at this delivery" }).click();
+  await delivery.getByRole("link", { name: "View this delivery" }).click();
   await page.waitForURL("**/deliveries/dlv_*");
   await leave(seen);
 });
@@ -59,7 +59,7 @@ test("the code to paste works as it is, in each language, and each event is show
   const seen = await visit("/setup", { session });
   const { page } = seen;
   await makeKey(page);
-  await page.getByText("Listening. Send an event, and it appears here.").waitFor();
+  await page.getByText("Listening. Send an event and it will appear here.").waitFor();
   const languages: [string, string, string[]][] = [
     ["curl", "bash", ["-c"]],
     ["Python", "python3", ["-c"]],
@@ -67,7 +67,7 @@ test("the code to paste works as it is, in each language, and each event is show
   ];
   for (const [language, program, how] of languages) {
     await page.getByRole("tab", { name: language }).first().click();
-    const code = page.getByRole("region", { name: `sending an event in ${language}` });
+    const code = page.getByRole("region", { name: `code to send an event in ${language}` });
     const answer = execFileSync(program, [...how, (await code.textContent()) ?? ""]).toString();
     const id = /evt_[0-9a-z]{26}/.exec(answer)?.[0];
     expect(id, language).toBeDefined();
@@ -82,8 +82,8 @@ test("a test delivery reaches the receiver too; a reload keeps the rule and forg
   const { page } = seen;
   const key = await makeKey(page);
   await page.getByText("Listening.").waitFor();
-  await page.getByRole("button", { name: "Send one from here" }).click();
-  await page.getByRole("button", { name: "Save the rule" }).click();
+  await page.getByRole("button", { name: "Send a test event" }).click();
+  await page.getByRole("button", { name: "Save rule" }).click();
   await page.getByRole("button", { name: "Send a test delivery" }).click();
   await page.locator('[data-delivery-state="delivered"]').waitFor();
 
@@ -91,7 +91,7 @@ test("a test delivery reaches the receiver too; a reload keeps the rule and forg
   await done(page, 5).waitFor();
   await done(page, 4).getByText("files.delete denied").waitFor();
   expect(await page.content()).not.toContain(key);
-  await page.getByText("a key that was made earlier cannot be shown here").waitFor();
+  await page.getByText("it cannot show an existing key again").waitFor();
   await leave(seen);
 });
 
@@ -101,10 +101,10 @@ test("what the server refuses is said at the field it is about", async () => {
   const { page } = seen;
   await makeKey(page);
   await page.getByText("Listening.").waitFor();
-  await page.getByRole("button", { name: "Send one from here" }).click();
-  const url = page.getByLabel("Where to send the webhook");
+  await page.getByRole("button", { name: "Send a test event" }).click();
+  const url = page.getByLabel("Webhook URL");
   await url.fill("ftp://example.com/hook");
-  await page.getByRole("button", { name: "Save the rule" }).click();
+  await page.getByRole("button", { name: "Save rule" }).click();
   await page.locator('[data-step="4"] .mantine-InputWrapper-error').waitFor();
   expect(await url.evaluate((input) => input === document.activeElement)).toBe(true);
   await leave(seen);
@@ -120,8 +120,8 @@ test("setup fits a phone, in the dark too", async () => {
   const { page } = seen;
   await makeKey(page);
   await page.getByText("Listening.").waitFor();
-  await page.getByRole("button", { name: "Send one from here" }).click();
-  await page.getByRole("button", { name: "Save the rule" }).waitFor();
+  await page.getByRole("button", { name: "Send a test event" }).click();
+  await page.getByRole("button", { name: "Save rule" }).waitFor();
   await expectNoSidewaysScroll(page);
   await expectAccessible(page);
   await picture(page, "setup-phone");

@@ -227,7 +227,7 @@ test("too many keys in a minute are refused by the server itself, and the form s
   const { base_url } = inject("demo");
   const visited = await visit("/setup", { session });
   const { page } = visited;
-  const button = page.getByRole("button", { name: "Make the key" });
+  const button = page.getByRole("button", { name: "Create key" });
   await button.waitFor();
   const headers = { "Content-Type": "application/json", Cookie: `${session.name}=${session.value}` };
   const body = JSON.stringify({ name: "one of many", scopes: ["events:write"] });

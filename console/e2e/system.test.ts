@@ -14,7 +14,7 @@ test("an operator sees what the server needs, how far behind it is, and what it 
   }
   await page.locator("[data-log^=events]").first().waitFor();
   await page.getByText("all applied", { exact: true }).waitFor();
-  await page.getByRole("table", { name: "Days of Events" }).waitFor();
+  await page.getByRole("table", { name: "Events by day" }).waitFor();
   await expectAccessible(page);
   await picture(page, "system");
   const asked = page.waitForResponse("**/v1/system");
@@ -51,7 +51,7 @@ test("what is wrong is told with the command that mends it", async () => {
   await page.locator('[data-up="false"]').getByText("down").waitFor();
   await page.getByText("watchbell dead-letters redrive --all").waitFor();
   await page.getByText("2 migrations are").waitFor();
-  await page.getByText("340 messages wait to be applied").waitFor();
+  await page.getByText("340 messages are waiting to be applied").waitFor();
   await expectAccessible(page);
   await picture(page, "system-trouble");
   await page.unrouteAll({ behavior: "wait" });
@@ -62,7 +62,7 @@ test("who is no operator is told which setting makes one, and has no such place 
   const { session } = await newOrganisation("No operators");
   const seen = await visit("/system", { session });
   const { page } = seen;
-  await page.getByText("This page is for whoever runs the server").waitFor();
+  await page.getByText("Only operators can view this page").waitFor();
   await page.getByText("operators = [").waitFor();
   expect(await page.getByRole("navigation", { name: "Main" }).getByText("System").count()).toBe(0);
   await expectAccessible(page);

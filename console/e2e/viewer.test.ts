@@ -30,8 +30,8 @@ test.each([
   { path: "/deliveries/{deliveries}", button: "Resend" },
   { path: "/endpoints/{endpoints}", button: "Pause" },
   { path: "/policies", button: "Activate" },
-  { path: "/policies/new", button: "Save as a version" },
-  { path: "/keys", button: "Make a key" },
+  { path: "/policies/new", button: "Save version" },
+  { path: "/keys", button: "New key" },
 ])("on $path a viewer cannot press $button and is told why", async ({ path, button }) => {
   const visited = await visit(await pathOf({ name: button, path }), { session });
   const { page } = visited;

@@ -1,4 +1,4 @@
-// The address as a screen's state: what it says, and how to change it.
+// The address bar as a screen's state: reading and changing it.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback } from "react";
 import { all, type Search } from "./search";

@@ -1,4 +1,4 @@
-// Every screen on one page. Each comes when it is first looked at.
+// All routes. Each screen is loaded when it is first visited.
 import {
   createRootRoute,
   createRoute,
@@ -47,7 +47,7 @@ type Screen = Parameters<typeof lazyRouteComponent>[0];
 
 function Broken({ error }: { error: unknown }) {
   return (
-    <Page title="This page cannot be shown">
+    <Page title="This page cannot be displayed">
       <Trouble error={error} again={() => router.invalidate()} />
     </Page>
   );

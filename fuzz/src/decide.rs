@@ -1,7 +1,9 @@
 //! Verdicts: policies, a schema and a question as JSON, parted by lines of `---`. Nothing
 //! panics, slices answer like the whole, and what a plain forbid is about is never allowed.
 
-use policy::{Asked, Decided, Effect, PolicySet, Question, Verdict, check::check as check_text};
+use policy::{
+    CedarRequest, Decided, Effect, PolicySet, Question, Verdict, check::check as check_text,
+};
 
 /// Longer texts find nothing that shorter ones do not, and take the fuzzer's time.
 const BYTES_MAX: usize = 4096;
@@ -35,7 +37,7 @@ pub(crate) fn check(input: &[u8]) {
     };
     let question = serde_json::from_str::<Question>(question)
         .unwrap_or_else(|_| Question::of_agent("a", "b.c", Some(question), serde_json::Map::new()));
-    let Ok(asked) = Asked::new(&question) else {
+    let Ok(asked) = CedarRequest::new(&question) else {
         return;
     };
     let _ = question.digest(None);

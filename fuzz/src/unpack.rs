@@ -1,6 +1,6 @@
 //! The unpacking of bodies: whatever it is given, it never gives back more than it may.
 
-#[path = "../../crates/server/src/edge/unpack.rs"]
+#[path = "../../crates/server/src/edge/decompress.rs"]
 #[allow(
     dead_code,
     reason = "the server looks encodings up by name; here a byte says which"

@@ -1,4 +1,4 @@
-// Behind the link of an invitation: a password makes the account.
+// Accepts an invitation by link: choosing a password creates the account.
 import { Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useNavigate } from "@tanstack/react-router";
@@ -11,7 +11,7 @@ export default function AcceptInvitation() {
   const navigate = useNavigate();
   const form = useForm({ initialValues: { password: "" }, validate: { password: newPasswordFault } });
   return (
-    <ByLink title="Accept the invitation" links={{ "You have an account? Sign in": "/sign-in" }}>
+    <ByLink title="Accept the invitation" links={{ "Already have an account? Sign in": "/sign-in" }}>
       {(token) => (
         <Form
           form={form}
@@ -23,7 +23,7 @@ export default function AcceptInvitation() {
           isWide
         >
           <Text size="sm" className="quiet">
-            Choose a password. You sign in with it and with the address that was invited.
+            Choose a password. You sign in with it and the address that was invited.
           </Text>
           <NewPasswordField autoFocus {...form.getInputProps("password")} />
         </Form>

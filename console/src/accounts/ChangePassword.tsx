@@ -1,4 +1,4 @@
-// Another password, for who knows the one they have.
+// Changes the password of someone who knows the current one.
 import { Stack } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { notifications } from "@mantine/notifications";
@@ -23,14 +23,14 @@ export function ChangePassword() {
           queries.invalidateQueries({ queryKey: ["sessions"] });
           notifications.show({
             color: "teal",
-            message: "The new password is set, and your other sessions are over.",
+            message: "Password changed. Your other sessions were signed out.",
           });
         }}
-        action="Change the password"
+        action="Change password"
       >
         <Stack gap="sm" maw={480}>
-          <PasswordField label="The one you have" {...form.getInputProps("current_password")} />
-          <NewPasswordField label="A new one" {...form.getInputProps("password")} />
+          <PasswordField label="Current password" {...form.getInputProps("current_password")} />
+          <NewPasswordField label="New password" {...form.getInputProps("password")} />
         </Stack>
       </Form>
     </Panel>

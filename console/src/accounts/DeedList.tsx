@@ -1,4 +1,4 @@
-// The security log's list: who did what, when, from where.
+// The list of the security log: who did what, when, and from where.
 import { Box, Group, Text } from "@mantine/core";
 import { Mark } from "../parts/Mark";
 import { Rows } from "../parts/Rows";

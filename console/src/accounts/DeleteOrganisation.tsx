@@ -1,4 +1,4 @@
-// The end of the organisation: an owner asks for it, and until it comes any owner can cancel.
+// Deletes the organisation: an owner schedules it, and any owner can cancel until then.
 import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useAddress } from "../address";
@@ -14,11 +14,11 @@ export function DeleteOrganisation() {
   const [address, change] = useAddress();
   const mayAsk = user.role === "owner" && !organisation.deletes_at;
   return (
-    <Panel title="Delete the organisation">
+    <Panel title="Delete organisation">
       <Group justify="space-between" gap="sm">
         <Text size="sm" maw={720}>
-          After a few days everything that the organisation has is deleted: its trail, rules, policies, keys
-          and secrets, and the accounts of its members. Until then nothing changes, and any owner can cancel.
+          After a few days, everything in the organisation is deleted: its trail, rules, policies, keys and
+          secrets, and the accounts of its members. Until then nothing changes, and any owner can cancel.
         </Text>
         {mayAsk ? (
           <Button color="red.9" onClick={() => change({ delete: "organisation" })}>
@@ -26,7 +26,7 @@ export function DeleteOrganisation() {
           </Button>
         ) : (
           <Text size="sm" className="quiet">
-            {organisation.deletes_at ? "Its deletion is scheduled already." : "Only an owner can do this."}
+            {organisation.deletes_at ? "Deletion is already scheduled." : "Only an owner can do this."}
           </Text>
         )}
       </Group>
@@ -54,7 +54,7 @@ function Ask({ name, close }: { name: string; close: () => void }) {
           queries.invalidateQueries({ queryKey: ["me"] });
           close();
         }}
-        action="Schedule the deletion"
+        action="Schedule deletion"
         isGrave
         beside={
           <Button variant="default" onClick={close}>
@@ -64,12 +64,12 @@ function Ask({ name, close }: { name: string; close: () => void }) {
       >
         <Stack gap="sm">
           <Text size="sm">
-            Once it is deleted, it cannot be brought back; export what you want to keep before then. Every
-            owner is told by mail, if this server sends any, and the security log has it.
+            A deleted organisation cannot be restored, so export what you want to keep before then. Every
+            owner is notified by email, if this server sends email, and the security log records it.
           </Text>
           <TextInput
-            label="The organisation's name"
-            description="To make sure that this is the one you mean."
+            label="Organisation name"
+            description="To confirm that this is the right one."
             autoComplete="off"
             required
             {...form.getInputProps("name")}

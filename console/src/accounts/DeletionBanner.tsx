@@ -1,4 +1,4 @@
-// Says on every screen that the organisation is to be deleted, and lets an owner cancel it.
+// Shows on every screen that the organisation is scheduled for deletion, and lets an owner cancel.
 import { Alert, Button, Group, Text } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
@@ -23,12 +23,12 @@ export function DeletionBanner() {
       data-deletion
       color="red"
       icon={<IconAlertTriangle />}
-      title="This organisation is to be deleted"
+      title="This organisation is scheduled for deletion"
     >
       <Group justify="space-between" gap="sm">
         <Text size="sm">
-          Everything that {organisation.name} has is deleted <When at={organisation.deletes_at} /> and cannot
-          be brought back. {user.role !== "owner" && "An owner can cancel it."}
+          Everything in {organisation.name} will be deleted <When at={organisation.deletes_at} /> and cannot
+          be restored. {user.role !== "owner" && "An owner can cancel the deletion."}
         </Text>
         {user.role === "owner" && (
           <Button size="xs" variant="default" loading={keeping.isPending} onClick={() => keeping.mutate()}>

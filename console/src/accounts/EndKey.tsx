@@ -1,4 +1,4 @@
-// The two ways in which a key comes to its end: another takes its place, or it is refused from now on.
+// The two ways to end a key: rotate it, or revoke it.
 import { Button, Modal, NativeSelect, Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { answer, api, type Body } from "../api/client";
@@ -26,7 +26,7 @@ export function RotateKey({ old, close, onMade }: RotateKeyProps) {
           return answer(api.POST("/v1/api-keys/{id}/rotate", { params: { path: { id: old.id } }, body }));
         }}
         done={onMade}
-        action="Make the new key"
+        action="Rotate key"
         beside={
           <Button variant="default" onClick={close}>
             Cancel
@@ -34,8 +34,9 @@ export function RotateKey({ old, close, onMade }: RotateKeyProps) {
         }
       >
         <Text size="sm">
-          Makes a new key with the same name, scopes, agents and end. The old one goes on for a while, so that
-          agents can be changed over one by one. A key is rotated once; after that its successor is.
+          Creates a new key with the same name, scopes, agents and expiry. The old key keeps working for a
+          while, so you can switch agents over one by one. A key can be rotated only once; after that, rotate
+          its successor.
         </Text>
         <NativeSelect
           label="How long the old key works"
@@ -51,14 +52,14 @@ export function RevokeKey({ old, close, onRevoked }: { old: Key; close: () => vo
   return (
     <Confirm
       title={`Revoke “${old.name}”?`}
-      action="Revoke the key"
+      action="Revoke key"
       act={() => answer(api.DELETE("/v1/api-keys/{id}", { params: { path: { id: old.id } } }))}
       done={onRevoked}
       close={close}
     >
       <Text size="sm">
-        Whoever uses the key ending in <span className="mono">{old.hint}</span> is refused within a second, on
-        every node. This cannot be taken back. To change a key without a gap, rotate it instead.
+        Requests with the key ending in <span className="mono">{old.hint}</span> are rejected within a second,
+        on every node. This cannot be undone. To replace a key without downtime, rotate it instead.
       </Text>
     </Confirm>
   );

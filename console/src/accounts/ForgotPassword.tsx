@@ -1,4 +1,4 @@
-// Asks for a link to choose a new password. The answer is the same for every address.
+// Requests a link to choose a new password. The response is the same for every address.
 import { Alert, Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQuery } from "@tanstack/react-query";
@@ -13,7 +13,7 @@ import { EmailField, emailFault } from "./fields";
 const RESET_LINK = `watchbell admin reset-link \\
   --config watchbell.toml \\
   --email you@example.com`;
-const LINKS = { "Back to signing in": "/sign-in" };
+const LINKS = { "Back to sign-in": "/sign-in" };
 
 export default function ForgotPassword() {
   const server = useQuery(about);
@@ -44,8 +44,8 @@ function ByMail() {
       isWide
     >
       <Text size="sm" className="quiet">
-        You get a mail with a link to choose a new one. For the safety of everybody the answer here is the
-        same whether the address has an account or not.
+        We email you a link to choose a new password. For security, the response is the same whether or not
+        the address has an account.
       </Text>
       <EmailField autoFocus {...form.getInputProps("email")} />
     </Form>
@@ -56,8 +56,7 @@ function AskAnOperator() {
   return (
     <Card title="Forgot your password?" links={LINKS}>
       <Text size="sm" mb="sm">
-        This server sends no mail. Whoever runs it can make a link for you, with which you choose a new
-        password:
+        This server does not send email. Its operator can create a link for you to choose a new password:
       </Text>
       <Snippet code={RESET_LINK} of="command" />
     </Card>

@@ -1,4 +1,4 @@
-// Who was invited and has not come yet.
+// Pending invitations.
 import { Table, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
@@ -28,10 +28,10 @@ export function Invitations() {
   });
   return (
     <Panel
-      title="Invitations that wait"
+      title="Pending invitations"
       actions={
         <ManageButton size="compact-sm" onClick={() => change({ invite: "yes" })}>
-          Invite somebody
+          Invite member
         </ManageButton>
       }
     >
@@ -40,13 +40,13 @@ export function Invitations() {
         isEmpty={(page) => page.data.length === 0}
         empty={
           <Text size="sm" className="quiet" data-state="empty">
-            Nobody is waiting. A person you invite gets a link that works for 7 days, chooses a password and
-            is in.
+            No pending invitations. A person you invite gets a link that works for 7 days and chooses a
+            password to join.
           </Text>
         }
       >
         {(page) => (
-          <Stacked label="Invitations" head={["Address", "Role", "Invited", "By", "Ends", ""]}>
+          <Stacked label="Invitations" head={["Email", "Role", "Invited", "By", "Expires", ""]}>
             {page.data.map((invitation) => (
               <InvitationRow key={invitation.id} {...invitation} />
             ))}
@@ -62,7 +62,7 @@ function InvitationRow({ id, email, role, created_at, invited_by, expires_at }: 
   const [, change] = useAddress();
   return (
     <Table.Tr>
-      <Table.Td data-label="Address">{email}</Table.Td>
+      <Table.Td data-label="Email">{email}</Table.Td>
       <Table.Td data-label="Role">
         <Mark word="info">{role}</Mark>
       </Table.Td>
@@ -72,7 +72,7 @@ function InvitationRow({ id, email, role, created_at, invited_by, expires_at }: 
       <Table.Td data-label="By">
         <Who id={invited_by} />
       </Table.Td>
-      <Table.Td data-label="Ends">
+      <Table.Td data-label="Expires">
         <When at={expires_at} />
       </Table.Td>
       <Table.Td data-label="" ta="right">
@@ -104,32 +104,32 @@ function Dialogs({ invitations }: { invitations: Invitation[] }) {
             setInvited(invitation);
             renewed(
               invitation.link
-                ? `${invitation.email} is invited.`
-                : `A mail with a link is on its way to ${invitation.email}.`,
+                ? `${invitation.email} was invited.`
+                : `An email with a link is on its way to ${invitation.email}.`,
             );
           }}
         />
       )}
       {invited?.link && (
         <ShownOnce
-          title={`The link for ${invited.email}`}
+          title={`Invitation link for ${invited.email}`}
           of="link"
           secret={invited.link}
           close={() => setInvited(undefined)}
         >
-          This server sends no mail, so hand the link over yourself, on a way that only {invited.email} can
-          read. It works once, for 7 days.
+          This server does not send email. Send this link to {invited.email} yourself over a private channel.
+          It works once, for 7 days.
         </ShownOnce>
       )}
       {mayManage && revoking && (
         <Confirm
-          title={`Revoke the invitation of ${revoking.email}?`}
-          action="Revoke the invitation"
+          title={`Revoke the invitation for ${revoking.email}?`}
+          action="Revoke invitation"
           act={() => answer(api.DELETE("/v1/invitations/{id}", { params: { path: { id: revoking.id } } }))}
-          done={() => renewed(`The invitation of ${revoking.email} is revoked.`)}
+          done={() => renewed(`The invitation for ${revoking.email} was revoked.`)}
           close={close}
         >
-          <Text size="sm">Its link stops working at once. You can invite the address again.</Text>
+          <Text size="sm">Its link stops working immediately. You can invite the address again.</Text>
         </Confirm>
       )}
     </>

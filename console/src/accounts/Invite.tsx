@@ -1,4 +1,4 @@
-// Invites somebody. Where no mail is sent, the link is handed over by who invites.
+// Invites a member. If the server sends no email, the person who invites passes on the link.
 import { Button, Modal } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { answer, api, type Body } from "../api/client";
@@ -17,7 +17,7 @@ export function Invite({ close, onInvited }: InviteProps) {
     validate: { email: emailFault },
   });
   return (
-    <Modal opened onClose={close} title="Invite somebody">
+    <Modal opened onClose={close} title="Invite member">
       <Form
         form={form}
         send={({ email, role }) =>
@@ -32,7 +32,7 @@ export function Invite({ close, onInvited }: InviteProps) {
         }
       >
         <EmailField
-          description="An earlier invitation of this address stops working."
+          description="Any earlier invitation for this address stops working."
           autoComplete="off"
           data-autofocus
           {...form.getInputProps("email")}

@@ -1,4 +1,4 @@
-// API keys: which there are, who made them, when each was last used, and their whole life.
+// API keys: who created each, when it was last used, and creating, rotating and revoking them.
 import { Box, Button, Group, Stack, Switch, Table, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { IconKey, IconPlus } from "@tabler/icons-react";
@@ -30,13 +30,13 @@ export default function Keys() {
   const isAll = one(address.show) === "all";
   const make = (
     <ManageButton leftSection={<IconPlus size={16} />} onClick={() => change({ new: "key" })}>
-      Make a key
+      New key
     </ManageButton>
   );
   return (
     <Page
       title="API keys"
-      lead="What agents and programs sign in with. Only a fingerprint is kept, so a key's text is shown once."
+      lead="Credentials for agents and programs. Watchbell stores only a fingerprint, so each key is shown once."
       actions={make}
     >
       <Answered
@@ -44,8 +44,8 @@ export default function Keys() {
         isEmpty={() => all.length === 0}
         empty={
           <Empty title="No keys yet" icon={<IconKey size={26} />} action={make}>
-            Agents prove who they are with a key when they send events or ask for decisions. Give each agent
-            its own: then you see when it was last used, and can revoke it alone.
+            Agents authenticate with a key when they send events or ask for decisions. Give each agent its own
+            key, so you can see when it was last used and revoke it separately.
           </Empty>
         }
       >
@@ -53,7 +53,7 @@ export default function Keys() {
           <Box className="surface" p="md">
             <Switch
               mb="sm"
-              label="Also those that have ended"
+              label="Show expired and revoked keys"
               checked={isAll}
               onChange={(event) => change({ show: event.currentTarget.checked ? "all" : undefined })}
             />
@@ -65,7 +65,7 @@ export default function Keys() {
                 loading={pages.isFetching}
                 mt="sm"
               >
-                Show older ones
+                Show older keys
               </Button>
             )}
           </Box>
@@ -79,9 +79,9 @@ export default function Keys() {
 function KeyTable({ keys, isAll }: { keys: Key[]; isAll: boolean }) {
   const now = useNow();
   const shown = keys.filter((key) => isAll || ["active", "replaced"].includes(stateOf(key, now)));
-  if (shown.length === 0) return <Text className="quiet">All of them have ended.</Text>;
+  if (shown.length === 0) return <Text className="quiet">All keys have expired or been revoked.</Text>;
   return (
-    <Stacked label="API keys" head={["Key", "May", "Made", "Last used", "Ends", ""]}>
+    <Stacked label="API keys" head={["Key", "Scopes", "Created", "Last used", "Expires", ""]}>
       {shown.map((key) => (
         <KeyRow key={key.id} of={key} state={stateOf(key, now)} />
       ))}
@@ -107,7 +107,7 @@ function KeyRow({ of: key, state }: { of: Key; state: ReturnType<typeof stateOf>
           <Id id={key.id}>wb_live_…{key.hint}</Id>
         </Stack>
       </Table.Td>
-      <Table.Td data-label="May">
+      <Table.Td data-label="Scopes">
         <Stack gap={4} maw={320}>
           <Group gap={4}>
             {scopesInWords(key.scopes).map((scope) => (
@@ -119,12 +119,12 @@ function KeyRow({ of: key, state }: { of: Key; state: ReturnType<typeof stateOf>
           {/* A node from before keys were bound says nothing of it. */}
           {key.agents?.length > 0 && (
             <Text size="xs" className="quiet" style={{ overflowWrap: "anywhere" }}>
-              as {key.agents.join(", ")} only
+              only as {key.agents.join(", ")}
             </Text>
           )}
         </Stack>
       </Table.Td>
-      <Table.Td data-label="Made">
+      <Table.Td data-label="Created">
         <Stack gap={0}>
           <When at={key.created_at} />
           <Text size="xs" className="quiet" component="span">
@@ -135,7 +135,7 @@ function KeyRow({ of: key, state }: { of: Key; state: ReturnType<typeof stateOf>
       <Table.Td data-label="Last used">
         <When at={key.last_used_at} />
       </Table.Td>
-      <Table.Td data-label="Ends">
+      <Table.Td data-label="Expires">
         <When at={key.revoked_at ?? key.expires_at} />
       </Table.Td>
       <Table.Td data-label="">
@@ -144,7 +144,7 @@ function KeyRow({ of: key, state }: { of: Key; state: ReturnType<typeof stateOf>
             <ManageButton
               size="compact-sm"
               variant="default"
-              because={state === "replaced" ? "It was rotated already; rotate its successor." : undefined}
+              because={state === "replaced" ? "Already rotated. Rotate its successor instead." : undefined}
               onClick={() => change({ rotate: key.id })}
             >
               Rotate
@@ -186,19 +186,19 @@ function Dialogs({ keys }: { keys: Key[] }) {
           old={revoking}
           close={close}
           onRevoked={() => {
-            notifications.show({ color: "teal", message: `“${revoking.name}” is revoked.` });
+            notifications.show({ color: "teal", message: `“${revoking.name}” was revoked.` });
             renewed();
           }}
         />
       )}
       {made && (
         <ShownOnce
-          title={`The key “${made.name}”`}
+          title={`API key “${made.name}”`}
           of="API key"
           secret={made.api_key}
           close={() => setMade(undefined)}
         >
-          It works now, on every node. Put it where the agent reads its secrets, such as the environment
+          The key works now, on every node. Put it where the agent reads its secrets, such as the environment
           variable WATCHBELL_API_KEY.
         </ShownOnce>
       )}

@@ -1,4 +1,4 @@
-// Another role for a member, and farewell to one.
+// Dialogs to change a member's role and to remove a member.
 import { Button, Checkbox, Modal, Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { notifications } from "@mantine/notifications";
@@ -45,12 +45,12 @@ interface DialogProps {
 function ChangeRole({ member, close, done }: DialogProps) {
   const form = useForm({ initialValues: { role: member.role } });
   return (
-    <Modal opened onClose={close} title={`The role of ${member.email}`}>
+    <Modal opened onClose={close} title={`Change the role of ${member.email}`}>
       <Form
         form={form}
         send={(body) => answer(api.PATCH("/v1/members/{id}", { params: { path: { id: member.id } }, body }))}
-        done={({ email, role }) => done(`${email} is ${role} now.`)}
-        action="Change the role"
+        done={({ email, role }) => done(`${email} is now ${role}.`)}
+        action="Change role"
         disabled={form.values.role === member.role}
         beside={
           <Button variant="default" onClick={close}>
@@ -76,7 +76,7 @@ function Remove({ member, close, done }: DialogProps) {
       action={isMyself ? "Leave" : "Remove"}
       act={() => answer(api.DELETE("/v1/members/{id}", { params }))}
       done={() => {
-        if (!isMyself) return done(`${member.email} is removed.`);
+        if (!isMyself) return done(`${member.email} was removed.`);
         leave(navigate);
       }}
       close={close}
@@ -85,13 +85,13 @@ function Remove({ member, close, done }: DialogProps) {
         {isMyself
           ? "Your account and your sessions end"
           : `The account and all sessions of ${member.email} end`}{" "}
-        at once, and so do invitations made by it. {keysOf(member, keepsKeys)}
+        immediately, along with any invitations from this account. {keysOf(member, keepsKeys)}
       </Text>
       {member.api_keys > 0 && !isMyself && (
         <Checkbox
           mt="sm"
           label="Keep these keys"
-          description="For agents that need them. Who made a key may know its text: rotate it soon."
+          description="For agents that need them. The person who created a key may still know it, so rotate it soon."
           checked={keepsKeys}
           onChange={(event) => setKeepsKeys(event.currentTarget.checked)}
         />
@@ -101,9 +101,9 @@ function Remove({ member, close, done }: DialogProps) {
 }
 
 function keysOf({ api_keys }: Member, areKept: boolean): string {
-  if (api_keys === 0) return "No API key that works was made by it.";
-  if (areKept) return "The API keys made by it go on.";
+  if (api_keys === 0) return "This account has no active API keys.";
+  if (areKept) return "API keys created by this account keep working.";
   return api_keys === 1
-    ? "The API key made by it is revoked, so that what uses it is refused."
-    : `The ${api_keys} API keys made by it are revoked, so that what uses them is refused.`;
+    ? "The API key created by this account is revoked, and requests with it are rejected."
+    : `The ${api_keys} API keys created by this account are revoked, and requests with them are rejected.`;
 }

@@ -1,4 +1,4 @@
-// The organisation: its name, who belongs to it, and who is invited.
+// The organisation: its name, its members, and its invitations.
 import { Group, List, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useAddress } from "../address";
@@ -22,12 +22,12 @@ export default function Members() {
     queryFn: () => answer(api.GET("/v1/members", { params: { query: { limit: 1000 } } })),
   });
   return (
-    <Page title="Members" lead="Who belongs to the organisation, and what each may do.">
+    <Page title="Members" lead="Who belongs to the organisation, and what each member may do.">
       <Rename />
       <Panel title="Members">
         <Answered query={members}>
           {(page) => (
-            <Stacked label="Members" head={["Address", "Role", "Joined", ""]}>
+            <Stacked label="Members" head={["Email", "Role", "Joined", ""]}>
               {page.data.map((member) => (
                 <MemberRow key={member.id} {...member} />
               ))}
@@ -56,7 +56,7 @@ function MemberRow({ id, email, role, created_at }: Body<"MemberBody">) {
     role === "owner" && me.role !== "owner" ? "Only an owner may change or remove an owner." : undefined;
   return (
     <Table.Tr data-member={email}>
-      <Table.Td data-label="Address">
+      <Table.Td data-label="Email">
         <Group gap="xs">
           <Text size="sm" fw={600}>
             {email}

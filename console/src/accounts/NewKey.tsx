@@ -1,4 +1,4 @@
-// Makes an API key: what it is called, what it may do, how long.
+// Creates an API key with a name, scopes and an expiry.
 import { Button, Checkbox, Group, Modal, NativeSelect, TagsInput, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { answer, api, type Body } from "../api/client";
@@ -20,7 +20,7 @@ export function NewKey({ close, onMade }: NewKeyProps) {
     },
   });
   return (
-    <Modal opened onClose={close} title="Make an API key" size="lg">
+    <Modal opened onClose={close} title="New API key" size="lg">
       <Form
         form={form}
         send={({ name, scopes, agents, expires_at }) => {
@@ -28,7 +28,7 @@ export function NewKey({ close, onMade }: NewKeyProps) {
           return answer(api.POST("/v1/api-keys", { body }));
         }}
         done={onMade}
-        action="Make the key"
+        action="Create key"
         beside={
           <Button variant="default" onClick={close}>
             Cancel
@@ -37,7 +37,7 @@ export function NewKey({ close, onMade }: NewKeyProps) {
       >
         <TextInput
           label="Name"
-          description="For people: which agent or program uses it."
+          description="Which agent or program uses this key."
           required
           data-autofocus
           {...form.getInputProps("name")}
@@ -48,14 +48,14 @@ export function NewKey({ close, onMade }: NewKeyProps) {
           onChange={(scopes) => form.setFieldValue("scopes", scopes)}
         />
         <TagsInput
-          label="For which agents"
-          description="It sends events and asks for decisions as these only; billing-* is every agent that starts so. Empty: as any."
+          label="Agents"
+          description="The key sends events and asks for decisions only as these agents; billing-* matches every agent that starts with billing-. Leave blank for any agent."
           maxTags={20}
           {...form.getInputProps("agents")}
         />
         <NativeSelect
-          label="When it ends"
-          description="A key with an end is one less to remember."
+          label="Expires"
+          description="Keys that expire are safer."
           data={LIFETIMES}
           {...form.getInputProps("expires_at")}
         />
@@ -75,8 +75,8 @@ function Scopes({ chosen, error, onChange }: ScopesProps) {
     scopes.length === chosen.length && scopes.every((scope) => chosen.includes(scope));
   return (
     <Checkbox.Group
-      label="What it may do"
-      description="Give it no more than it needs. Begin with one of these:"
+      label="Scopes"
+      description="Grant no more than the key needs. Start with one of these:"
       required
       value={chosen}
       onChange={(scopes) => onChange(scopes as Scope[])}

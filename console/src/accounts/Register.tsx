@@ -1,4 +1,4 @@
-// A new organisation and its owner. Where no mail is sent, one is signed in at once with what was typed.
+// Registers an organisation and its owner. If the server sends no email, the owner is signed in right away.
 import { Alert, Anchor, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQuery } from "@tanstack/react-query";
@@ -16,7 +16,7 @@ import { signIn } from "./login";
 const CREATE_ORG = `watchbell admin create-org \\
   --config watchbell.toml \\
   --name Acme --email you@example.com`;
-const SIGN_IN = { "You have an account? Sign in": "/sign-in" };
+const SIGN_IN = { "Already have an account? Sign in": "/sign-in" };
 
 export default function Register() {
   const navigate = useNavigate();
@@ -43,12 +43,12 @@ export default function Register() {
       >
         <Text size="sm" className="quiet" data-mail={server.data?.sends_mail}>
           {server.data?.sends_mail === false
-            ? "This server sends no mail, so you are in at once."
-            : "You get a mail with a link that confirms your address."}
+            ? "This server does not send email, so you are signed in right away."
+            : "We email you a link to confirm your address."}
         </Text>
         <TextInput
           label="Organisation"
-          description="Its name, such as that of your company or team; you can change it later."
+          description="The name of your company or team, for example. You can change it later."
           autoComplete="organization"
           required
           autoFocus
@@ -72,7 +72,7 @@ async function register(values: Body<"NewRegistration">, sendsMail: boolean): Pr
     // The server does not say whether an address was free; a login that is refused does.
     if (!(error instanceof Problem && error.isUnauthenticated)) throw error;
     throw new Error(
-      "This address has an account already, with another password. Sign in, or use another address.",
+      "This address already has an account with a different password. Sign in, or use another address.",
     );
   }
   return true;
@@ -82,8 +82,8 @@ function AskForAnInvitation() {
   return (
     <Card title="Registration is closed" links={SIGN_IN}>
       <Text size="sm" mb="sm">
-        People come in here by invitation: ask an admin of your organisation for one. Whoever runs this server
-        makes new organisations:
+        You can join only by invitation: ask an admin of your organisation for one. The operator of this
+        server creates new organisations:
       </Text>
       <Snippet code={CREATE_ORG} of="command" />
     </Card>
@@ -92,19 +92,19 @@ function AskForAnInvitation() {
 
 function ReadYourMail({ email }: { email: string }) {
   return (
-    <Card title="Read your mail" links={{ "Back to signing in": "/sign-in" }}>
+    <Card title="Check your email" links={{ "Back to sign-in": "/sign-in" }}>
       <Alert color="teal" role="status">
         <Text size="sm">
-          A mail is on its way to <strong>{email}</strong>. Open its link within 24 hours and enter the
-          password that you have just chosen.
+          An email is on its way to <strong>{email}</strong>. Open its link within 24 hours and enter the
+          password you just chose.
         </Text>
       </Alert>
       <Text size="sm" mt="sm" className="quiet">
-        Nothing came? Look among unwanted mail, or{" "}
+        No email? Check your spam folder, or{" "}
         <Anchor component={Link} to="/register" reloadDocument size="sm">
           register again
         </Anchor>
-        . If the address has an account already, the mail says so.
+        . If the address already has an account, the email says so.
       </Text>
     </Card>
   );

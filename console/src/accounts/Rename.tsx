@@ -23,7 +23,7 @@ export function Rename() {
         done={({ name }) => {
           form.setValues({ name });
           queries.invalidateQueries({ queryKey: ["me"] });
-          notifications.show({ color: "teal", message: `The organisation is called “${name}” now.` });
+          notifications.show({ color: "teal", message: `The organisation is now called “${name}”.` });
         }}
         action="Rename"
         disabled={!mayManage || form.values.name.trim() === organisation.name}

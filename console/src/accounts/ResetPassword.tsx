@@ -1,4 +1,4 @@
-// Behind the link to choose a new password.
+// Sets a new password by link.
 import { Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useNavigate } from "@tanstack/react-router";
@@ -13,7 +13,7 @@ export default function ResetPassword() {
   return (
     <ByLink
       title="Choose a new password"
-      links={{ "Ask for another link": "/forgot-password", "Sign in": "/sign-in" }}
+      links={{ "Request another link": "/forgot-password", "Sign in": "/sign-in" }}
     >
       {(token) => (
         <Form
@@ -22,11 +22,11 @@ export default function ResetPassword() {
             answer(api.POST("/v1/auth/password-reset/confirm", { body: { token, password } }))
           }
           done={() => navigate({ to: "/sign-in", search: { notice: "password" } })}
-          action="Set the password"
+          action="Set password"
           isWide
         >
           <Text size="sm" className="quiet">
-            The link works once, for 30 minutes. A new password signs you out everywhere.
+            The link works once, for 30 minutes. Setting a new password signs you out everywhere.
           </Text>
           <NewPasswordField label="New password" autoFocus {...form.getInputProps("password")} />
         </Form>

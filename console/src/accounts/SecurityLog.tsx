@@ -1,4 +1,4 @@
-// Who did what to the organisation: the part of the trail that people and operators write.
+// The security log: who changed what in the organisation. It is part of the trail.
 import { Button, Drawer, Group, NativeSelect, Stack, Text } from "@mantine/core";
 import { IconHistory } from "@tabler/icons-react";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
@@ -33,7 +33,7 @@ export default function SecurityLog() {
   return (
     <Page
       title="Security log"
-      lead="Who signed in, and who changed keys, members, rules, policies and secrets. It is part of the trail, so rules can watch it too."
+      lead="Who signed in, and who changed keys, members, rules, policies and secrets. It is part of the trail, so alert rules can watch it too."
     >
       <Filters />
       <Answered
@@ -41,7 +41,7 @@ export default function SecurityLog() {
         isEmpty={() => log.events.length === 0 && !log.pages.hasNextPage}
         empty={
           <Empty
-            title="Nothing in this time"
+            title="No entries in this time range"
             icon={<IconHistory size={26} />}
             action={
               isFiltered && (
@@ -51,8 +51,8 @@ export default function SecurityLog() {
               )
             }
           >
-            Each time somebody signs in, makes a key, changes a role, a rule or a policy, one line says who,
-            when and from where.
+            Each time someone signs in, creates a key, or changes a role, a rule or a policy, an entry records
+            who, when and from where.
           </Empty>
         }
       >
@@ -66,7 +66,7 @@ export default function SecurityLog() {
           />
         )}
       </Answered>
-      <Drawer opened={open !== undefined} onClose={close} title="What happened">
+      <Drawer opened={open !== undefined} onClose={close} title="Event details">
         {open && <Detail id={open} known={log.events.find(({ id }) => id === open)} />}
       </Drawer>
     </Page>
@@ -118,7 +118,7 @@ function Filters() {
         label="Person"
         size="xs"
         data={[
-          { value: "", label: "Everybody" },
+          { value: "", label: "Everyone" },
           ...(people.data?.data ?? []).map(({ id, email }) => ({ value: id, label: email })),
         ]}
         value={one(address.who) ?? ""}
@@ -139,7 +139,7 @@ function Detail({ id, known }: { id: string; known: OwnEvent | undefined }) {
     queryKey: ["deed", id],
     queryFn: async () => {
       const event = await answer(api.GET("/v1/audit/events/{id}", { params: { path: { id } } }));
-      if (!isOwn(event)) throw new Problem(404, { detail: "The security log has no such event." });
+      if (!isOwn(event)) throw new Problem(404, { detail: "This event is not in the security log." });
       return event as unknown as OwnEvent;
     },
     enabled: known === undefined,

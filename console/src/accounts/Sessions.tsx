@@ -1,4 +1,4 @@
-// Where one is signed in, and a way to end what one does not know.
+// Where the user is signed in, with a way to sign out of each session.
 import { Box, Button, Group, Stack, Table, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
@@ -27,12 +27,12 @@ export default function Sessions() {
   return (
     <Page
       title="Sessions"
-      lead="Where you are signed in. You do not know one of them? Change your password, which ends all but this one."
+      lead="Where you are signed in. Don't recognize a session? Change your password, which signs out all other sessions."
     >
       <Answered query={sessions}>
         {({ data }) => (
           <Box className="surface" p="md">
-            <Stacked label="Sessions" head={["Where", "Last seen", "Signed in", "Ends", ""]}>
+            <Stacked label="Sessions" head={["Where", "Last seen", "Signed in", "Expires", ""]}>
               {data.map((session) => (
                 <SessionRow key={session.id} {...session} />
               ))}
@@ -56,10 +56,10 @@ function SessionRow(session: Session) {
             <Text size="sm" fw={600}>
               {deviceOf(session.user_agent)}
             </Text>
-            {session.current && <Mark word="active">this one</Mark>}
+            {session.current && <Mark word="active">this session</Mark>}
           </Group>
           <Text size="xs" className="quiet mono">
-            {session.client_address ?? "address unknown"}
+            {session.client_address ?? "unknown address"}
           </Text>
         </Stack>
       </Table.Td>
@@ -69,12 +69,12 @@ function SessionRow(session: Session) {
       <Table.Td data-label="Signed in">
         <When at={session.created_at} />
       </Table.Td>
-      <Table.Td data-label="Ends">
+      <Table.Td data-label="Expires">
         <When at={session.expires_at} />
       </Table.Td>
       <Table.Td data-label="" ta="right">
         <Button size="compact-sm" variant="default" onClick={() => change({ end: session.id })}>
-          {session.current ? "Sign out" : "End"}
+          Sign out
         </Button>
       </Table.Td>
     </Table.Tr>
@@ -90,19 +90,19 @@ function EndSession({ sessions }: { sessions: Session[] }) {
   const device = deviceOf(ending.user_agent);
   return (
     <Confirm
-      title={ending.current ? "Sign out here?" : `End the session of ${device}?`}
-      action={ending.current ? "Sign out" : "End the session"}
+      title={ending.current ? "Sign out here?" : `Sign out ${device}?`}
+      action="Sign out"
       act={() => answer(api.DELETE("/v1/auth/sessions/{id}", { params: { path: { id: ending.id } } }))}
       done={() => {
         if (ending.current) return void leave(navigate);
-        notifications.show({ color: "teal", message: `The session of ${device} is over.` });
+        notifications.show({ color: "teal", message: `${device} was signed out.` });
         queries.invalidateQueries({ queryKey: ["sessions"] });
         close();
       }}
       close={close}
     >
       <Text size="sm">
-        Whoever uses {device} from {ending.client_address ?? "there"} has to sign in again.
+        Anyone using {device} from {ending.client_address ?? "there"} will have to sign in again.
       </Text>
     </Confirm>
   );

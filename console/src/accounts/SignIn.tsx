@@ -1,4 +1,4 @@
-// The way in.
+// The sign-in page.
 import { Alert } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQuery } from "@tanstack/react-query";
@@ -13,9 +13,9 @@ import { signIn } from "./login";
 
 /** What brought somebody here. */
 const NOTICES: Record<string, string> = {
-  verified: "Your address is confirmed and the account is made. Sign in to go on.",
-  joined: "You have joined the organisation. Sign in to go on.",
-  password: "The new password is set, and every session has ended. Sign in with it.",
+  verified: "Your address is confirmed and your account is ready. Sign in to continue.",
+  joined: "You have joined the organisation. Sign in to continue.",
+  password: "Your new password is set, and all sessions were signed out. Sign in with the new password.",
 };
 
 const REGISTER = { "Register an organisation": "/register" };

@@ -1,4 +1,4 @@
-// Behind the link that confirms an address. It takes the password too: anybody may register any address.
+// Confirms an address by link. It also asks for the password, because anyone can register any address.
 import { Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useNavigate } from "@tanstack/react-router";
@@ -21,8 +21,8 @@ export default function VerifyEmail() {
           isWide
         >
           <Text size="sm" className="quiet">
-            Enter the password that you chose when you registered. If it was not you who registered, close
-            this page: without it there is no account.
+            Enter the password you chose when you registered. If you did not register, close this page: no
+            account is created without the password.
           </Text>
           <PasswordField autoFocus {...form.getInputProps("password")} />
         </Form>

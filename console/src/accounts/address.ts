@@ -1,4 +1,4 @@
-// What the pages outside read from the address bar, none of which may be trusted.
+// What the signed-out pages read from the address bar, none of which can be trusted.
 
 /** Where to go after signing in: a path of this console, whatever the address asks for. */
 export function ownPath(next: string | undefined, origin: string): string {

@@ -8,7 +8,7 @@ function event(action: string, metadata: Record<string, unknown> = {}, result = 
 
 test("what somebody did is told in a sentence, with names", () => {
   expect(deedOf(event("api_key.create", { name: "billing", scopes: ["events:write"] }))).toEqual({
-    did: "made the API key “billing”",
+    did: "created the API key “billing”",
     more: "(events:write)",
   });
   expect(deedOf(event("member.change", { user_id: "usr_2", before: "viewer", after: "admin" }))).toEqual({
@@ -36,7 +36,7 @@ test("who leaves by themselves is not removed", () => {
 
 test("a refused login is told as one", () => {
   expect(deedOf(event("session.start")).did).toBe("signed in");
-  expect(deedOf(event("session.start", {}, "denied")).did).toContain("refused");
+  expect(deedOf(event("session.start", {}, "denied")).did).toContain("failed to sign in");
 });
 
 test("what is not known is told by its action", () => {

@@ -1,4 +1,4 @@
-// What somebody did to the organisation, told in a sentence. The actions are the server's: docs/reference/events.md.
+// Describes what someone did to the organisation in a sentence. Actions: docs/reference/events.md.
 import { deviceOf } from "./devices";
 
 /** An event of the organisation's own, as the trail has it. */
@@ -14,7 +14,7 @@ export interface OwnEvent {
 
 /** The kinds that the log knows, by the `event_type` they have. */
 export const KINDS: Record<string, string> = {
-  login: "Signing in and out",
+  login: "Sign-ins and sign-outs",
   key_rotation: "API keys",
   permission_change: "Members and the organisation",
   rule_change: "Alert rules",
@@ -37,17 +37,17 @@ interface Deed {
   more?: string;
 }
 
-type Teller = (about: (field: string) => string, event: OwnEvent) => Deed;
+type Describer = (about: (field: string) => string, event: OwnEvent) => Deed;
 
-const TELLERS: Record<string, Teller> = {
+const DESCRIBERS: Record<string, Describer> = {
   "session.start": (_, { result }) => ({
-    did: result === "denied" ? "was refused at signing in: wrong password" : "signed in",
+    did: result === "denied" ? "failed to sign in: wrong password" : "signed in",
   }),
   "session.end": () => ({ did: "ended a session" }),
   "password.reset": () => ({ did: "set a new password" }),
   "password.change": () => ({ did: "changed their password" }),
   "api_key.create": (about) => ({
-    did: `made the API key “${about("name")}”`,
+    did: `created the API key “${about("name")}”`,
     more: scopes(about("scopes")),
   }),
   "api_key.rotate": (about) => ({ did: `rotated the API key “${about("name")}”` }),
@@ -62,7 +62,7 @@ const TELLERS: Record<string, Teller> = {
       ? { did: "left the organisation", more: keys(about) }
       : { did: `removed ${about("email")} (${about("role")})`, more: keys(about) },
   "invitation.create": (about) => ({ did: `invited ${about("email")} as ${about("role")}` }),
-  "invitation.revoke": (about) => ({ did: `revoked the invitation of ${about("email")}` }),
+  "invitation.revoke": (about) => ({ did: `revoked the invitation for ${about("email")}` }),
   "invitation.accept": (about) => ({ did: `joined as ${about("role")}` }),
   "organisation.rename": (about) => ({
     did: `renamed the organisation from “${about("before")}” to “${about("after")}”`,
@@ -72,20 +72,20 @@ const TELLERS: Record<string, Teller> = {
     more: `for ${about("deletes_at")}`,
   }),
   "organisation.keep": () => ({ did: "canceled the deletion of the organisation" }),
-  "alert_rules.create": (about) => ({ did: `made the alert rule “${about("name")}”` }),
+  "alert_rules.create": (about) => ({ did: `created the alert rule “${about("name")}”` }),
   "alert_rules.update": (about) => ({
     did: `changed the alert rule “${about("name")}”`,
     more: about("changed") === "" ? undefined : `(${about("changed")})`,
   }),
-  "alert_rules.enable": (about) => ({ did: `switched on the alert rule “${about("name")}”` }),
-  "alert_rules.disable": (about) => ({ did: `switched off the alert rule “${about("name")}”` }),
+  "alert_rules.enable": (about) => ({ did: `enabled the alert rule “${about("name")}”` }),
+  "alert_rules.disable": (about) => ({ did: `disabled the alert rule “${about("name")}”` }),
   "alert_rules.delete": (about) => ({ did: `deleted the alert rule “${about("name")}”` }),
-  "policy.version_created": (about) => ({ did: `wrote version ${about("version")} of the policies` }),
-  "policy.activated": (about) => ({ did: `put version ${about("version")} of the policies in force` }),
+  "policy.version_created": (about) => ({ did: `created policy version ${about("version")}` }),
+  "policy.activated": (about) => ({ did: `activated policy version ${about("version")}` }),
   "policy.rolled_back": (about) => ({ did: `rolled the policies back to version ${about("version")}` }),
-  "policy.shadow_started": (about) => ({ did: `put version ${about("version")} of the policies in shadow` }),
-  "policy.shadow_stopped": () => ({ did: "took a version of the policies out of shadow" }),
-  "policy.settings_changed": () => ({ did: "changed the settings of the guard" }),
+  "policy.shadow_started": (about) => ({ did: `put policy version ${about("version")} in shadow` }),
+  "policy.shadow_stopped": () => ({ did: "took a policy version out of shadow" }),
+  "policy.settings_changed": () => ({ did: "changed the guard settings" }),
   "signing_secrets.stage": () => ({ did: "staged a signing secret" }),
   "signing_secrets.promote": () => ({ did: "promoted a signing secret" }),
   "signing_secrets.drop": () => ({ did: "dropped a signing secret" }),
@@ -95,7 +95,7 @@ const TELLERS: Record<string, Teller> = {
 /** What is not known by its action is told by it. */
 export function deedOf(event: OwnEvent): Deed {
   const about = (field: string) => textOf(event.metadata?.[field]);
-  return TELLERS[event.action]?.(about, event) ?? { did: event.action };
+  return DESCRIBERS[event.action]?.(about, event) ?? { did: event.action };
 }
 
 /** Where it was done from, if that is known. */
@@ -114,8 +114,8 @@ function textOf(value: unknown): string {
 /** What became of the keys that somebody made who was removed. */
 function keys(about: (field: string) => string): string | undefined {
   const [revoked, kept] = [about("api_keys_revoked"), about("api_keys_kept")].map(Number);
-  if (revoked) return `with ${revoked} API ${revoked === 1 ? "key" : "keys"}`;
-  return kept ? `and kept ${kept} API ${kept === 1 ? "key" : "keys"} of theirs` : undefined;
+  if (revoked) return `and revoked ${revoked} API ${revoked === 1 ? "key" : "keys"}`;
+  return kept ? `and kept ${kept} API ${kept === 1 ? "key" : "keys"}` : undefined;
 }
 
 function scopes(text: string): string | undefined {

@@ -1,4 +1,4 @@
-// What a browser says of itself, in a few words.
+// A short name for a browser, from its user agent.
 
 const BROWSERS: [RegExp, string][] = [
   [/Edg\//, "Edge"],

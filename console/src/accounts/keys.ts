@@ -1,4 +1,4 @@
-// What the screens know of API keys: whether one still works, and until when a new one does.
+// What the screens know about API keys: whether one still works, and when a new one expires.
 import { infiniteQueryOptions } from "@tanstack/react-query";
 import { answer, api, type Body } from "../api/client";
 
@@ -36,7 +36,7 @@ export function endOf(days: string, now: Date): string | undefined {
 
 /** How long the old key goes on when it is rotated. */
 export const OVERLAPS = [
-  { value: "0", label: "It ends at once" },
+  { value: "0", label: "It stops immediately" },
   { value: "3600", label: "For another hour" },
   { value: "86400", label: "For another day" },
   { value: "604800", label: "For another week" },

@@ -1,4 +1,4 @@
-// Starts a session in this browser, and ends one. What somebody else saw before is forgotten.
+// Starts and ends a session in this browser, and forgets what another user saw before.
 import type { useNavigate } from "@tanstack/react-router";
 import { answer, api, type Body } from "../api/client";
 import { Problem } from "../api/problem";

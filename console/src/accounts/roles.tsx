@@ -1,11 +1,11 @@
-// The parts that people play, and what each may do.
+// The roles of members, and what each can do.
 import { Radio, type RadioGroupProps, Stack } from "@mantine/core";
 import { useMe } from "../api/queries";
 
 export const ROLES: Record<string, string> = {
-  viewer: "sees everything, keys without their text too, and changes nothing",
-  admin: "also changes rules, policies, keys and members, and decides approvals",
-  owner: "also makes and unmakes owners, and has the organisation deleted; there is always at least one",
+  viewer: "can view everything except the text of keys, and change nothing",
+  admin: "can also change rules, policies, keys and members, and decide approvals",
+  owner: "can also add and remove owners and delete the organisation; at least one owner is required",
 };
 
 /** Only an owner makes owners. */

@@ -1,4 +1,4 @@
-// What API keys may do, in plain words; the names are the server's (`crates/domain/src/account/scope.rs`).
+// What API keys can do, in plain words; the names are the server's (`crates/domain/src/account/scope.rs`).
 import type { Body } from "../api/client";
 
 export type Scope = Body<"KeyScope">;
@@ -7,14 +7,14 @@ export const SCOPES: Record<Scope, string> = {
   "events:write": "record what an agent does",
   "decisions:write": "ask whether an agent may do something",
   "events:read": "search and watch the trail",
-  "events:export": "take the trail away as files",
-  "rules:read": "look at alert rules",
-  "rules:write": "make, change and delete alert rules",
-  "deliveries:read": "look at webhooks and their attempts",
-  "policies:read": "look at policies",
-  "policies:write": "write policies and put them in force",
-  "approvals:read": "see what waits for a person",
-  "approvals:write": "approve or deny in a person's place",
+  "events:export": "export the trail as files",
+  "rules:read": "view alert rules",
+  "rules:write": "create, change and delete alert rules",
+  "deliveries:read": "view deliveries and their attempts",
+  "policies:read": "view policies",
+  "policies:write": "write and activate policies",
+  "approvals:read": "view pending approvals",
+  "approvals:write": "approve or deny in place of a person",
 };
 
 export const AGENT_SCOPES: Scope[] = ["events:write", "decisions:write"];

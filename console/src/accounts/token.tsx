@@ -1,4 +1,4 @@
-// The token of a link from a mail: read once, then gone from the address bar and from the history.
+// The token in an emailed link: read once, then removed from the address bar and the history.
 import { Alert, Text } from "@mantine/core";
 import { useLocation, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
@@ -32,8 +32,8 @@ export function ByLink({ title, links, children }: ByLinkProps) {
       {token === undefined ? (
         <Alert color="yellow" title="Part of the link is missing" data-state="error">
           <Text size="sm">
-            Open the whole link again, up to its last character. For your safety this page forgets it when it
-            is reloaded.
+            Open the complete link again, up to its last character. For security, this page forgets the link
+            when you reload it.
           </Text>
         </Alert>
       ) : (

@@ -1,4 +1,4 @@
-// How often the rule would have rung lately, found by putting it before the stored events.
+// How many alerts the rule would have sent recently, found by running it against stored events.
 import { Button, Group, Progress, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
@@ -36,8 +36,8 @@ export function Backtest({ draft }: { draft: Draft }) {
   return (
     <Stack gap="sm">
       <Text size="sm" className="quiet">
-        Puts the rule as it is written here before every stored event of a time, and counts. Nothing is sent
-        or saved.
+        Runs this rule against stored events and counts the alerts it would have sent. Nothing is sent or
+        saved.
       </Text>
       <Group gap="xs">
         <SegmentedControl
@@ -48,7 +48,7 @@ export function Backtest({ draft }: { draft: Draft }) {
           onChange={(value) => setSpan(value as Span)}
         />
         <ManageButton size="xs" onClick={() => run.mutate()} loading={run.isPending}>
-          Count
+          Run backtest
         </ManageButton>
         {run.isPending && (
           <Button size="xs" variant="default" onClick={() => stop.current?.abort()}>
@@ -64,7 +64,7 @@ export function Backtest({ draft }: { draft: Draft }) {
         <>
           {isStale && (
             <Text size="xs" className="quiet">
-              The rule has changed since. Count again to see what this changes.
+              The rule has changed. Run the backtest again.
             </Text>
           )}
           <Outcome {...run.data} />
@@ -78,11 +78,11 @@ function HowFarBar({ howFar }: { howFar: HowFar | undefined }) {
   const percent = Math.round((howFar?.progress ?? 0) * 100);
   return (
     <div>
-      <Progress value={Math.max(percent, 2)} animated aria-label="How far the backtest is" />
+      <Progress value={Math.max(percent, 2)} animated aria-label="Backtest progress" />
       <Text size="xs" className="quiet" mt={4}>
         {howFar
-          ? `${percent} % of the time, ${counted(howFar.scanned, "event")}, ${counted(howFar.matched, "match", "matches")} so far`
-          : "Starting"}
+          ? `${percent}% of the time range, ${counted(howFar.scanned, "event")}, ${counted(howFar.matched, "match", "matches")} so far`
+          : "Starting…"}
       </Text>
     </div>
   );
@@ -95,7 +95,7 @@ function Outcome({ result, from, span }: { result: Result; from: Date; span: Spa
     () => [
       { name: "alerts", colour: INK.plain, values: days.map((day) => day.alerts) },
       {
-        name: "matches that made no alert",
+        name: "matches without an alert",
         colour: INK.other,
         values: days.map((day) => Math.max(day.matched - day.alerts, 0)),
       },
@@ -105,14 +105,14 @@ function Outcome({ result, from, span }: { result: Result; from: Date; span: Spa
   return (
     <Stack gap="xs" data-alerts={result.alerts}>
       <Text>
-        Would have rung <b>{result.alerts.toLocaleString("en")}</b> {result.alerts === 1 ? "time" : "times"}{" "}
+        Would have sent <b>{result.alerts.toLocaleString("en")}</b> {result.alerts === 1 ? "alert" : "alerts"}{" "}
         in {span}
       </Text>
       <Text size="xs" className="quiet">
         {counted(result.matched, "event")} matched
-        {result.suppressed > 0 && `, ${counted(result.suppressed, "alert")} would have been kept back`};{" "}
-        {result.scanned.toLocaleString("en")} {result.scanned === 1 ? "was" : "were"} looked at in{" "}
-        {duration(result.took_ms)}.{!result.complete && ` Not complete: ${result.incomplete_because ?? ""}`}
+        {result.suppressed > 0 && `, ${counted(result.suppressed, "alert")} would have been suppressed`}.
+        Scanned {counted(result.scanned, "event")} in {duration(result.took_ms)}.
+        {!result.complete && ` Incomplete: ${result.incomplete_because ?? ""}`}
       </Text>
       {days.length > 1 && <Chart label="Alerts by day" kind="bars" at={at} series={series} height={150} />}
       <Samples samples={result.samples} />
@@ -125,7 +125,7 @@ function Samples({ samples }: { samples: Body<"Event">[] }) {
   return (
     <div>
       <Text size="sm" fw={600} mb={4}>
-        The newest it would have rung for
+        Most recent matches
       </Text>
       <Stack gap={2}>
         {samples.map((event) => (

@@ -1,4 +1,4 @@
-// The conditions of a pattern: all fields must hold, and of the groups below them one.
+// The conditions of a pattern: all fields must match, and one of the OR groups below them.
 import {
   ActionIcon,
   Autocomplete,
@@ -14,7 +14,7 @@ import {
 import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { createContext, useContext, useState } from "react";
 import { FaultsAt, pointerOf } from "./faults";
-import { type Asked, clash, nameOf, type Pattern, read, type Test, write } from "./pattern";
+import { clash, nameOf, type Pattern, type PatternPart, read, type Test, write } from "./pattern";
 import { TestRow } from "./TestRow";
 import { FIELDS, fieldOf, wrongField } from "./words";
 
@@ -42,11 +42,11 @@ export function PatternForm({ pointer, match, onChange }: PatternFormProps) {
             <Text size="sm" fw={600}>
               {at === 0 ? "…and either" : "or"}
             </Text>
-            <Tooltip label="Remove this alternative">
+            <Tooltip label="Remove this OR group">
               <ActionIcon
                 variant="subtle"
                 color="gray"
-                aria-label={`Remove alternative ${at + 1}`}
+                aria-label={`Remove OR group ${at + 1}`}
                 onClick={() => change({ any: any.filter((_, place) => place !== at) })}
               >
                 <IconTrash size={14} />
@@ -67,7 +67,7 @@ export function PatternForm({ pointer, match, onChange }: PatternFormProps) {
           leftSection={<IconPlus size={12} />}
           onClick={() => change({ any: any.length === 0 ? [[], []] : [...any, []] })}
         >
-          {any.length === 0 ? "Add alternatives (one must hold)" : "Add an alternative"}
+          {any.length === 0 ? "Add OR group" : "Add another OR group"}
         </Button>
         <FaultsAt pointer={`${pointer}/$or`} />
       </div>
@@ -77,8 +77,8 @@ export function PatternForm({ pointer, match, onChange }: PatternFormProps) {
 
 interface ConditionsProps {
   pointer: string;
-  all: Asked[];
-  onChange: (all: Asked[]) => void;
+  all: PatternPart[];
+  onChange: (all: PatternPart[]) => void;
 }
 
 function Conditions({ pointer, all, onChange }: ConditionsProps) {
@@ -99,7 +99,7 @@ function Conditions({ pointer, all, onChange }: ConditionsProps) {
 }
 
 /** A condition that is still to be filled in, with the test that its field usually needs. */
-function begun(path: string[]): Asked {
+function begun(path: string[]): PatternPart {
   const test: Test = fieldOf(path)?.isNumber
     ? { op: "numeric", bounds: [{ sign: ">=", number: 1_000 }] }
     : { op: "is", values: [] };
@@ -108,8 +108,8 @@ function begun(path: string[]): Asked {
 
 interface ConditionCardProps {
   pointer: string;
-  asked: Asked;
-  onChange: (asked: Asked) => void;
+  asked: PatternPart;
+  onChange: (asked: PatternPart) => void;
   onRemove: () => void;
 }
 
@@ -145,7 +145,7 @@ function ConditionCard({ pointer, asked, onChange, onRemove }: ConditionCardProp
           <Badge size="xs" variant="light" color="gray" mr={6} tt="none">
             edit as JSON
           </Badge>
-          The form cannot show this, and keeps it as it is: <Code>{JSON.stringify(asked.raw)}</Code>
+          The form cannot show this condition. It is kept as written: <Code>{JSON.stringify(asked.raw)}</Code>
         </Text>
       ) : (
         <Tests
@@ -194,7 +194,7 @@ function Tests({ path, tests, seen, onChange }: TestsProps) {
           leftSection={<IconPlus size={12} />}
           onClick={() => onChange([...tests, { op: "prefix", text: "" }])}
         >
-          or something else
+          Add OR condition
         </Button>
       </div>
     </Stack>
@@ -215,7 +215,7 @@ function AddCondition({ taken, onAdd }: { taken: string[][]; onAdd: (path: strin
     const path = chosen.trim().split(".");
     const fault =
       wrongField(chosen.trim()) ??
-      (isFree(chosen.trim()) ? undefined : `There is a condition on ${chosen} already.`);
+      (isFree(chosen.trim()) ? undefined : `There is already a condition on ${chosen}.`);
     setWrong(fault);
     if (fault !== undefined) return;
     onAdd(path);

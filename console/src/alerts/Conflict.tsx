@@ -1,4 +1,4 @@
-// Somebody else changed the rule meanwhile: what differs, and whose is kept.
+// Resolves a conflict when someone else changed the rule: what differs, and whose version to keep.
 import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { answer, api, type Body } from "../api/client";
@@ -24,24 +24,24 @@ export function Conflict({ id, mine, onTake, onOverwrite, onKeep }: ConflictProp
     gcTime: 0,
   });
   return (
-    <Alert color="yellow" title="Somebody changed this rule meanwhile" data-state="conflict">
+    <Alert color="yellow" title="Someone else changed this rule" data-state="conflict">
       <Answered query={theirs}>
         {(rule) => (
           <Stack gap="sm">
             <Text size="sm">
-              <Who id={rule.updated_by} /> saved version {rule.version} <When at={rule.updated_at} />. Nothing
-              of yours is saved or lost yet. Lines with − are theirs, lines with + are yours.
+              <Who id={rule.updated_by} /> saved version {rule.version} <When at={rule.updated_at} />. Your
+              changes are not saved yet, and nothing is lost. Lines with − are theirs, lines with + are yours.
             </Text>
             <Diff label="Theirs and yours" before={print(draftOf(rule))} after={print(draftOf(mine))} />
             <Group gap="xs">
               <Button size="xs" variant="default" onClick={() => onTake(rule)}>
-                Take theirs
+                Use theirs
               </Button>
               <Button size="xs" variant="default" onClick={() => onOverwrite(rule.version)}>
                 Overwrite with mine
               </Button>
               <Button size="xs" variant="subtle" onClick={onKeep}>
-                Go on editing
+                Keep editing
               </Button>
             </Group>
           </Stack>

@@ -18,18 +18,18 @@ export function DeleteRule({ rule, isOpen, onClose }: DeleteRuleProps) {
   return (
     <Confirm
       title={`Delete “${rule.name}”?`}
-      action="Delete the rule"
+      action="Delete rule"
       act={() => answer(api.DELETE("/v1/alert-rules/{id}", { params: { path: { id: rule.id } } }))}
       done={() => {
         queries.invalidateQueries({ queryKey: ["rules"] });
-        notifications.show({ title: "Deleted", message: `The rule ${rule.name} is gone.`, color: "teal" });
+        notifications.show({ title: "Deleted", message: `Rule ${rule.name} was deleted.`, color: "teal" });
         navigate({ to: "/rules" });
       }}
       close={onClose}
     >
       <Text size="sm">
-        It judges no event any more, and deliveries of it that are still waiting are cancelled. Its history
-        and the record of its deliveries stay. To keep it for later, disable it instead.
+        The rule stops immediately, and its pending deliveries are canceled. Its history and delivery records
+        are kept. To keep the rule for later, disable it instead.
       </Text>
     </Confirm>
   );

@@ -1,4 +1,4 @@
-// What a rule was: its versions, who made them, what differs, and the way back.
+// A rule's history: its versions, who created them, what differs, and rolling back.
 import { Box, Button, Group, Select, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -42,7 +42,7 @@ export function History({ id, current, isBusy, onRollBack }: HistoryProps) {
                     Version {version.version}
                   </Text>
                   <Mark word={version.what === "disabled" ? "disabled" : "info"}>{version.what}</Mark>
-                  {version.version === current && <Mark word="active">now</Mark>}
+                  {version.version === current && <Mark word="active">current</Mark>}
                 </Group>
                 {version.version !== current && (
                   <Button
@@ -71,8 +71,8 @@ export function History({ id, current, isBusy, onRollBack }: HistoryProps) {
               close={() => setBack(undefined)}
             >
               <Text size="sm">
-                The rule becomes what it was then, from the next event on, as a new version. Nothing of its
-                history is lost, and what you did not save is.
+                This restores that version as a new version, effective from the next event. The history is
+                kept. Unsaved changes are lost.
               </Text>
             </Confirm>
           )}
@@ -88,7 +88,7 @@ function Compare({ versions }: { versions: Version[] }) {
   if (versions.length < 2) {
     return (
       <Text size="sm" className="quiet">
-        Each time the rule is saved there is a version here, which can be compared and brought back.
+        Each save creates a version here that you can compare and restore.
       </Text>
     );
   }
@@ -109,7 +109,7 @@ function Compare({ versions }: { versions: Version[] }) {
         <Select
           size="xs"
           w={120}
-          aria-label="The version before"
+          aria-label="Earlier version"
           data={choices}
           value={String(before?.version)}
           allowDeselect={false}
@@ -119,7 +119,7 @@ function Compare({ versions }: { versions: Version[] }) {
         <Select
           size="xs"
           w={120}
-          aria-label="The version after"
+          aria-label="Later version"
           data={choices}
           value={String(after?.version)}
           allowDeselect={false}

@@ -1,4 +1,4 @@
-// A rule to be made: from nothing, from a template, or from an event.
+// Creates a rule: from scratch, from a template, or from an event.
 import { Alert, Button, Group } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
@@ -51,10 +51,10 @@ function Writing({ initial, fromEvent }: { initial: Draft; fromEvent?: string })
       queries.setQueryData(["rule", rule.id], rule);
       queries.invalidateQueries({ queryKey: ["rules"] });
       notifications.show({
-        title: rule.enabled ? "The rule is on" : "Saved as a draft",
+        title: rule.enabled ? "Rule enabled" : "Saved as a draft",
         message: rule.enabled
-          ? "It judges every event that arrives from now on."
-          : "It judges nothing until you enable it.",
+          ? "It evaluates every event from now on."
+          : "It does nothing until you enable it.",
         color: "teal",
       });
       // After the page knows that nothing would be lost.
@@ -65,7 +65,7 @@ function Writing({ initial, fromEvent }: { initial: Draft; fromEvent?: string })
   return (
     <Page
       title="New alert rule"
-      lead="Say which events should ring, see at once which of the newest would have, then save."
+      lead="Define which events trigger an alert. The preview shows which recent events would have matched."
       actions={
         <Group gap="xs">
           <Button variant="default" disabled={isBlocked} onClick={() => save.mutate(false)}>
@@ -77,11 +77,11 @@ function Writing({ initial, fromEvent }: { initial: Draft; fromEvent?: string })
         </Group>
       }
     >
-      {!mayManage && <Alert color="gray">Only admins and owners can make rules.</Alert>}
+      {!mayManage && <Alert color="gray">Only admins and owners can create rules.</Alert>}
       {fromEvent && (
-        <Alert color="blue" title="Made from an event">
-          The conditions are those of the event that you chose, without what tells who it was. Change what you
-          like.
+        <Alert color="blue" title="Created from an event">
+          The conditions come from the event you chose, without its agent and session, so the rule matches
+          others too. Edit them as needed.
         </Alert>
       )}
       {save.isError && (

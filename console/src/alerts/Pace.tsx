@@ -1,4 +1,4 @@
-// How often a rule rings: after how many matches, how long it keeps quiet then, and whether it sends at all.
+// How often a rule alerts: after how many matches, how long repeats are suppressed, whether it sends at all.
 import { Group, NumberInput, Select, Stack, Switch, TagsInput, TextInput } from "@mantine/core";
 import { useContext } from "react";
 import { absolute } from "../parts/clock";
@@ -14,10 +14,10 @@ export function Pace({ editing: { draft, change } }: { editing: Editing }) {
   const wrongCount = useFault("/threshold/count");
   const snoozed = typeof draft.snoozed_until === "string" ? draft.snoozed_until : undefined;
   return (
-    <Panel title="How often">
+    <Panel title="Alert frequency">
       <Stack gap="sm">
         <Switch
-          label="Ring only after several matches"
+          label="Alert only after several matches"
           checked={threshold !== undefined}
           onChange={(event) =>
             change({ threshold: event.currentTarget.checked ? { count: 5, window_s: 600 } : undefined })
@@ -38,13 +38,13 @@ export function Pace({ editing: { draft, change } }: { editing: Editing }) {
               }
             />
             <Span
-              label="within"
+              label="Within"
               pointer="/threshold/window_s"
               seconds={number(threshold.window_s)}
               onChange={(window_s) => change({ threshold: { ...threshold, window_s } })}
             />
             <GroupBy
-              label="counted apart for each"
+              label="Count separately per"
               pointer="/threshold/group_by"
               of={threshold}
               onChange={(next) => change({ threshold: next })}
@@ -52,8 +52,8 @@ export function Pace({ editing: { draft, change } }: { editing: Editing }) {
           </Group>
         )}
         <Switch
-          label="Keep quiet for a while after an alert"
-          description="What is kept back is told as one summary at the end."
+          label="Suppress repeats after an alert"
+          description="Suppressed alerts are sent as one summary when the period ends."
           checked={suppress !== undefined}
           onChange={(event) =>
             change({ suppress: event.currentTarget.checked ? { for_s: 3_600 } : undefined })
@@ -62,13 +62,13 @@ export function Pace({ editing: { draft, change } }: { editing: Editing }) {
         {suppress && (
           <Group align="flex-start" pl="md" gap="xs">
             <Span
-              label="for"
+              label="For"
               pointer="/suppress/for_s"
               seconds={number(suppress.for_s)}
               onChange={(for_s) => change({ suppress: { ...suppress, for_s } })}
             />
             <GroupBy
-              label="apart for each"
+              label="Separately per"
               pointer="/suppress/group_by"
               of={suppress}
               onChange={(next) => change({ suppress: next })}
@@ -76,15 +76,15 @@ export function Pace({ editing: { draft, change } }: { editing: Editing }) {
           </Group>
         )}
         <Switch
-          label="Shadow: record alerts and send none"
+          label="Shadow: record alerts without sending them"
           checked={draft.shadow === true}
           onChange={(event) => change({ shadow: event.currentTarget.checked ? true : undefined })}
         />
         <TextInput
           size="xs"
           type="datetime-local"
-          label="Snoozed until"
-          description="Until then alerts are put on record and not sent. Empty: not snoozed."
+          label="Snooze until"
+          description="Alerts are recorded but not sent until then. Leave blank for no snooze."
           maw={260}
           value={snoozed ? local(snoozed) : ""}
           error={useFault("/snoozed_until")}

@@ -1,4 +1,4 @@
-// The newest events, each with a tick or a cross for the rule, and why.
+// The newest events, each with whether the rule matches it and why.
 import { Accordion, Group, Stack, Text } from "@mantine/core";
 import { IconBell, IconMinus } from "@tabler/icons-react";
 import type { UseQueryResult } from "@tanstack/react-query";
@@ -16,7 +16,7 @@ export function Preview({ query }: { query: UseQueryResult<PreviewAnswer> }) {
   if (faults.length > 0) {
     return (
       <Text size="sm" className="quiet" data-state="unfinished">
-        The rule is not finished yet: {faults.map((fault) => fault.detail).join(" ")}
+        The rule is incomplete: {faults.map((fault) => fault.detail).join(" ")}
       </Text>
     );
   }
@@ -26,7 +26,7 @@ export function Preview({ query }: { query: UseQueryResult<PreviewAnswer> }) {
       isEmpty={(data) => data.events.length === 0}
       empty={
         <Empty title="No events yet">
-          Send some, and each is shown here with whether the rule would ring for it.{" "}
+          Send some events to see here whether the rule would match them.{" "}
           <To path="/setup">Connect an agent</To>
         </Empty>
       }
@@ -85,7 +85,7 @@ function Row({ tried }: { tried: Tried }) {
         <Why tried={tried} />
         <Text size="xs" mt="xs">
           <To path="/events" with={{ event: text("id") }}>
-            Open the event
+            Open event
           </To>
         </Text>
       </Accordion.Panel>

@@ -1,4 +1,4 @@
-// One rule: how it does, and everything that can be changed about it.
+// One rule: its activity, and everything that can be changed about it.
 import { Alert, Button, Group, Menu, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { IconDots } from "@tabler/icons-react";
@@ -100,7 +100,7 @@ function Loaded({ rule }: { rule: Body<"Rule"> }) {
             </Menu.Target>
             <Menu.Dropdown>
               <Menu.Item color="red" disabled={!mayManage} onClick={() => setDeleting(true)}>
-                Delete the rule…
+                Delete rule…
               </Menu.Item>
             </Menu.Dropdown>
           </Menu>
@@ -162,7 +162,7 @@ function Standing({ rule }: { rule: Body<"Rule"> }) {
         <To path="/deliveries" with={{ rule_id: rule.id }}>
           {counted(stats.alerts_24h, "alert")} in 24 h
         </To>{" "}
-        of {counted(stats.matched_24h, "match", "matches")}
+        from {counted(stats.matched_24h, "match", "matches")}
       </Text>
     </Group>
   );

@@ -1,4 +1,4 @@
-// The form of a rule: what it is called, which events it wants, where it rings and how often.
+// The form of a rule: its name, the events it matches, where it sends alerts and how often.
 import { Button, Group, Select, Stack, Switch, TagsInput, Text, Textarea, TextInput } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { Panel } from "../parts/Page";
@@ -25,7 +25,7 @@ export function RuleForm({ editing, receiver }: { editing: Editing; receiver: st
           {receiver && draft.url !== receiver && (
             <div>
               <Button size="compact-xs" variant="subtle" onClick={() => change({ url: receiver })}>
-                Use this server's own test receiver
+                Use this server's test receiver
               </Button>
             </div>
           )}
@@ -52,16 +52,16 @@ export function RuleForm({ editing, receiver }: { editing: Editing; receiver: st
           </Group>
         </Stack>
       </Panel>
-      <Panel title="Rings for events where">
+      <Panel title="Alert when an event matches">
         <Text size="xs" className="quiet" mb="xs">
-          All conditions must hold. Of what is listed for a field, one is enough. No condition at all means
-          every event.
+          All conditions must match (AND). Several values in one field mean OR. Without conditions, the rule
+          matches every event.
         </Text>
         <PatternForm pointer="/match" match={draft.match ?? {}} onChange={(match) => change({ match })} />
       </Panel>
       <Exceptions editing={editing} />
       <Pace editing={editing} />
-      <Panel title="For people">
+      <Panel title="Notes for responders">
         <Stack gap="xs">
           <Textarea
             label="Description"
@@ -77,18 +77,18 @@ export function RuleForm({ editing, receiver }: { editing: Editing; receiver: st
             name="runbook_url"
             label="Runbook"
             placeholder="https://wiki.example.com/refunds"
-            description="Where it is written what to do about an alert."
+            description="Link to the runbook for this alert."
           />
           <Switch
             label="Enabled"
-            description="A rule that is not enabled judges nothing."
+            description="Disabled rules are not evaluated."
             checked={draft.enabled !== false}
             onChange={(event) => change({ enabled: event.currentTarget.checked ? undefined : false })}
           />
           {Array.isArray(draft.tests) && draft.tests.length > 0 && (
             <Text size="xs" className="quiet">
-              {draft.tests.length === 1 ? "1 test is" : `${draft.tests.length} tests are`} tried on every
-              save; they are edited as JSON.
+              {draft.tests.length === 1 ? "1 test runs" : `${draft.tests.length} tests run`} on every save.
+              Edit tests as JSON.
             </Text>
           )}
           <FaultsAt pointer="/tests" />
@@ -107,7 +107,7 @@ function Exceptions({ editing: { draft, change } }: { editing: Editing }) {
       <Stack gap="sm">
         {exceptions.length === 0 && (
           <Text size="xs" className="quiet">
-            Events that match above but are not wanted, such as those of a test agent.
+            Events that match above but should not alert, such as those from a test agent.
           </Text>
         )}
         {exceptions.map((one, at) => (
@@ -115,7 +115,7 @@ function Exceptions({ editing: { draft, change } }: { editing: Editing }) {
           <Stack key={at} gap={4}>
             <Group justify="space-between">
               <Text size="sm" fw={600}>
-                {at === 0 ? "Not if" : "nor if"}
+                {at === 0 ? "Unless" : "or unless"}
               </Text>
               <Button
                 size="compact-xs"

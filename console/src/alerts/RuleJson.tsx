@@ -1,4 +1,4 @@
-// The rule as JSON: what is typed here is in the form at once, and the other way round.
+// The rule as JSON, kept in sync with the form.
 import { Alert, Code, Stack, Text, Textarea } from "@mantine/core";
 import { useContext } from "react";
 import { useMayManage } from "../api/queries";
@@ -11,7 +11,7 @@ export function RuleJson({ editing: { text, fault, type } }: { editing: Editing 
   return (
     <Stack gap="xs">
       <Text size="xs" className="quiet">
-        The same rule as in the form. What is left out has its default. The language is EventBridge's:{" "}
+        The same rule as in the form. Omitted fields use their defaults. The syntax is EventBridge's:{" "}
         <Code>{'{"result": ["denied"]}'}</Code>, <Code>{'{"prefix": "payments."}'}</Code>,{" "}
         <Code>{'{"anything-but": ["success"]}'}</Code>, <Code>{'{"numeric": [">=", 500]}'}</Code>.
       </Text>
@@ -29,7 +29,7 @@ export function RuleJson({ editing: { text, fault, type } }: { editing: Editing 
       />
       {fault !== undefined && (
         <Alert color="yellow" p="xs">
-          This is no JSON yet, so the form and the preview still show the rule as it was before.
+          This is not valid JSON yet, so the form and the preview still show the previous rule.
         </Alert>
       )}
       {faults.map((one) => (

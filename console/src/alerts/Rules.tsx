@@ -1,4 +1,4 @@
-// Which events ring: all rules, how they do, and whether they are on.
+// All alert rules, their activity, and whether they are enabled.
 import { Button, type ButtonProps, Group, Select, SimpleGrid, Switch, Table, Text } from "@mantine/core";
 import { IconBell, IconPlus } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
@@ -35,7 +35,7 @@ export default function Rules() {
   return (
     <Page
       title="Alert rules"
-      lead="Which events ring the bell, and where. Every rule judges each event as it arrives."
+      lead="Which events trigger an alert and where it is sent. Rules are evaluated as events arrive."
       actions={<NewRuleButton leftSection={<IconPlus size={16} />}>New rule</NewRuleButton>}
     >
       <Filters enabled={enabled} tag={tag} />
@@ -66,7 +66,7 @@ function Filters({ enabled, tag }: { enabled: string | undefined; tag: string | 
       <Select
         size="xs"
         w={140}
-        aria-label="Enabled or not"
+        aria-label="Enabled or disabled"
         placeholder="All rules"
         clearable
         data={[
@@ -98,7 +98,7 @@ function List({ rules }: { rules: Body<"Rule">[] }) {
     <Panel>
       <Stacked
         label="Alert rules"
-        head={["Rule", "State", "Sends to", "Matches 24 h", "Alerts 24 h", "Last match", "Enabled"]}
+        head={["Rule", "State", "Sends to", "Matches (24 h)", "Alerts (24 h)", "Last match", "Enabled"]}
       >
         {rules.map((rule) => (
           <Row key={rule.id} rule={rule} />
@@ -133,8 +133,8 @@ function Row({ rule }: { rule: Body<"Rule"> }) {
           {rule.url}
         </Text>
       </Table.Td>
-      <Table.Td data-label="Matches 24 h">{stats.matched_24h.toLocaleString("en")}</Table.Td>
-      <Table.Td data-label="Alerts 24 h">
+      <Table.Td data-label="Matches (24 h)">{stats.matched_24h.toLocaleString("en")}</Table.Td>
+      <Table.Td data-label="Alerts (24 h)">
         <To path="/deliveries" with={{ rule_id: rule.id }}>
           {stats.alerts_24h.toLocaleString("en")}
         </To>
@@ -184,14 +184,14 @@ function Toggle({ rule }: { rule: Body<"Rule"> }) {
 function NoneFits() {
   return (
     <Empty
-      title="No rule fits"
+      title="No matching rules"
       action={
         <Button component={Link} to="/rules" variant="default" size="xs">
           Show all rules
         </Button>
       }
     >
-      There are rules, but none with this state and tag.
+      No rules have this state and tag.
     </Empty>
   );
 }
@@ -204,15 +204,15 @@ function NoneYet() {
         icon={<IconBell size={26} />}
         action={
           <Group gap="xs" mt="xs">
-            <NewRuleButton leftSection={<IconPlus size={16} />}>Write one</NewRuleButton>
+            <NewRuleButton leftSection={<IconPlus size={16} />}>Create a rule</NewRuleButton>
             <Button component={Link} to="/events" variant="default">
-              Make one from an event
+              Create one from an event
             </Button>
           </Group>
         }
       >
-        A rule says which events should ring, and sends a signed webhook for each. Start from one of these, or
-        open an event that you would have wanted to hear of.
+        A rule defines which events trigger an alert, and sends a signed webhook for each. Start from a
+        template below, or open an event that you want to be alerted about.
       </Empty>
       <SimpleGrid cols={{ base: 1, sm: 3 }}>
         {TEMPLATES.map((template) => (

@@ -1,4 +1,4 @@
-// Whether a rule rings: on, off, only on record, or quiet for a while.
+// The state of a rule: enabled, disabled, shadow or snoozed.
 import { Group } from "@mantine/core";
 import type { Body } from "../api/client";
 import { useNow } from "../parts/clock";

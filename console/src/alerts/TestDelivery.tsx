@@ -1,4 +1,4 @@
-// Sends one alert of a rule to try out its receiver, and follows what becomes of it.
+// Sends a test alert to a rule's receiver and follows its delivery.
 import { Code, Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { answer, api, type Body } from "../api/client";
@@ -20,12 +20,10 @@ export function TestDelivery({ rule, isChanged }: { rule: Body<"Rule">; isChange
   return (
     <Stack gap="sm">
       <Text size="sm" className="quiet">
-        Sends a made-up event that fits the rule to <Code>{rule.url}</Code>, signed and on record like every
-        alert. The receiver can tell it by <Code>X-Service-Trigger: test</Code>.
+        Sends a sample event that matches the rule to <Code>{rule.url}</Code>, signed and recorded like any
+        alert. The receiver can recognize it by <Code>X-Service-Trigger: test</Code>.
       </Text>
-      {isChanged && (
-        <Text size="sm">What you changed is not saved yet; the test goes by the rule as it was saved.</Text>
-      )}
+      {isChanged && <Text size="sm">Your changes are not saved yet. The test uses the saved rule.</Text>}
       <div>
         <ManageButton size="xs" loading={send.isPending} onClick={() => send.mutate()}>
           Send a test alert
@@ -55,7 +53,7 @@ function Outcome({ id }: { id: string }) {
           <Stack gap="xs" className="surface" p="sm" data-outcome={data.state}>
             <Group gap="xs">
               <Mark word={data.state}>{STATE_WORDS[data.state]}</Mark>
-              {last?.status && <Text size="sm">answered {last.status}</Text>}
+              {last?.status && <Text size="sm">returned {last.status}</Text>}
               <Text size="xs" className="quiet">
                 <When at={data.matched_at} />
               </Text>
@@ -67,13 +65,13 @@ function Outcome({ id }: { id: string }) {
                 mah={160}
                 style={{ overflow: "auto" }}
                 tabIndex={0}
-                aria-label="Answer"
+                aria-label="Response"
                 role="region"
               >
                 {last.answer}
               </Code>
             )}
-            <To path={`/deliveries/${id}`}>See the delivery</To>
+            <To path={`/deliveries/${id}`}>View delivery</To>
           </Stack>
         );
       }}

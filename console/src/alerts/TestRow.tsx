@@ -1,4 +1,4 @@
-// One thing that a field may be: an operator and what it is compared with.
+// One test on a field: an operator and the value it is compared with.
 import { ActionIcon, Group, NumberInput, Select, TagsInput, TextInput, Tooltip } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
 import type { Bound, Operator, Sign, Test } from "./pattern";
@@ -26,7 +26,7 @@ export function TestRow({ path, test, seen, onChange, onRemove }: TestRowProps) 
       <Select
         size="xs"
         w={172}
-        aria-label={`How ${path.join(".")} is compared`}
+        aria-label={`Operator for ${path.join(".")}`}
         data={choices}
         value={test.op}
         allowDeselect={false}
@@ -35,7 +35,7 @@ export function TestRow({ path, test, seen, onChange, onRemove }: TestRowProps) 
       />
       <Operand path={path} test={test} seen={seen} onChange={onChange} />
       {onRemove && (
-        <Tooltip label="Remove this">
+        <Tooltip label="Remove">
           <ActionIcon
             variant="subtle"
             color="gray"
@@ -88,7 +88,7 @@ function Operand({ path, test, seen, onChange }: Omit<TestRowProps, "onRemove">)
           aria-label={label}
           data={[
             { value: "yes", label: "yes, with any value" },
-            { value: "no", label: "no, the event does not have it" },
+            { value: "no", label: "no, the field is missing" },
           ]}
           value={test.there ? "yes" : "no"}
           allowDeselect={false}
@@ -101,7 +101,7 @@ function Operand({ path, test, seen, onChange }: Omit<TestRowProps, "onRemove">)
           size="xs"
           flex="1 1 180px"
           aria-label={label}
-          placeholder={PLACEHOLDERS[test.op] ?? "a text"}
+          placeholder={PLACEHOLDERS[test.op] ?? "text"}
           value={test.text}
           onChange={(event) => onChange({ ...test, text: event.currentTarget.value })}
         />
@@ -162,23 +162,23 @@ function Bounds({
         </Group>
       ))}
       {bounds.length === 1 && first?.sign !== "=" ? (
-        <Tooltip label="Add the other end">
+        <Tooltip label="Add the other bound">
           <ActionIcon
             variant="subtle"
             onClick={() => onChange([...bounds, { sign: another, number: first?.number ?? 0 }])}
-            aria-label="Add the other end of the range"
+            aria-label="Add the other bound of the range"
           >
             <IconPlus size={14} />
           </ActionIcon>
         </Tooltip>
       ) : (
         bounds.length === 2 && (
-          <Tooltip label="One end is enough">
+          <Tooltip label="Remove this bound">
             <ActionIcon
               variant="subtle"
               color="gray"
               onClick={() => onChange(bounds.slice(0, 1))}
-              aria-label="Remove the second end of the range"
+              aria-label="Remove the second bound of the range"
             >
               <IconX size={14} />
             </ActionIcon>

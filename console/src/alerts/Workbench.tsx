@@ -1,4 +1,4 @@
-// Where a rule is written: the form at the left; preview, JSON, backtest and more at the right.
+// Where a rule is written: the form on the left; preview, JSON, backtest and more on the right.
 import { Button, Fieldset, Grid, Group, Modal, Stack, Tabs, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useBlocker } from "@tanstack/react-router";
@@ -76,7 +76,7 @@ export function Workbench({ editing, error, isChanged, more = {} }: WorkbenchPro
                     <Preview query={preview} />
                   ) : (
                     <Text size="sm" className="quiet">
-                      Only admins and owners can try rules. Ask one of them.
+                      Only admins and owners can test rules. Ask one of them.
                     </Text>
                   )}
                 </Tabs.Panel>
@@ -130,7 +130,7 @@ function Leaving({ isChanged }: { isChanged: boolean }) {
       title="Leave without saving?"
     >
       <Stack>
-        <Text size="sm">What you changed in this rule is not saved and would be lost.</Text>
+        <Text size="sm">Your changes to this rule are not saved and will be lost.</Text>
         <Group justify="flex-end">
           <Button variant="default" onClick={() => blocker.proceed?.()}>
             Leave

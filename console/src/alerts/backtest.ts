@@ -1,4 +1,4 @@
-// A backtest as it is told: line by line how far it is, and in the end what came of it.
+// Reads a backtest as it streams in: progress line by line, then the result.
 import type { Body } from "../api/client";
 import { problemOf } from "../api/problem";
 import type { Draft } from "./draft";
@@ -40,7 +40,7 @@ export async function backtest(
     if ("done" in told) return told;
     onProgress(told);
   }
-  throw new Error("The answer was cut off before the end. Try again.");
+  throw new Error("The response was cut off. Try again.");
 }
 
 /** Every day (UTC) from the first to today, also those on which nothing matched. */

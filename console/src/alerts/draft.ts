@@ -1,4 +1,4 @@
-// The one thing that the form and the JSON beside it edit: a rule as it would be sent.
+// What the form and the JSON edit together: a rule as it would be sent.
 import { useCallback, useState } from "react";
 import type { Body } from "../api/client";
 
@@ -75,7 +75,7 @@ export function parse(text: string): { draft: Draft } | { fault: string } {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return { draft: value as Draft };
-    return { fault: "A rule is an object: { … }" };
+    return { fault: "A rule must be an object: { … }" };
   } catch (error) {
     return { fault: error instanceof Error ? error.message : String(error) };
   }

@@ -1,4 +1,4 @@
-// What the server says is wrong with a rule, each fault where it belongs.
+// Shows each fault that the server finds in a rule next to the field it is about.
 import { Text } from "@mantine/core";
 import { createContext, useContext } from "react";
 import { Problem } from "../api/problem";

@@ -8,7 +8,7 @@ const language = readFileSync("../docs/reference/alert-rule-language.md", "utf8"
 /** Every pattern of the language's document: its code blocks, and what its tables list for a field. */
 function examples(): unknown[] {
   const blocks = [...language.matchAll(/```json\n([\s\S]*?)```/g)].map(([, code]) => JSON.parse(code ?? ""));
-  const [table = ""] = language.split("## What can be listed")[1]?.split("\n- ") ?? [];
+  const [table = ""] = language.split("## What a list can contain")[1]?.split("\n- ") ?? [];
   const entries = table
     .split("\n")
     .filter((row) => row.startsWith("| `"))

@@ -1,4 +1,4 @@
-// A rule's pattern as a form shows it, and back: what is read and written again is the same pattern.
+// Turns a rule's pattern into what the form shows and back, without changing it.
 //
 // docs/reference/alert-rule-language.md has the language. What a form has no place for stays as it is written
 // (`raw`), so that nothing is lost by looking at it.
@@ -31,13 +31,13 @@ interface Raw {
   path: string[];
   raw: unknown;
 }
-export type Asked = Condition | Raw;
+export type PatternPart = Condition | Raw;
 
 export interface Pattern {
   /** All of these must hold, */
-  all: Asked[];
+  all: PatternPart[];
   /** and all of one of these lists, if there are any. */
-  any: Asked[][];
+  any: PatternPart[][];
 }
 
 const TEXT_OPERATORS: readonly string[] = [
@@ -89,8 +89,8 @@ function isValue(value: unknown): value is Value {
   return value === null || ["string", "number", "boolean"].includes(typeof value);
 }
 
-function asked(object: Json, above: string[]): Asked[] {
-  return Object.entries(object).flatMap(([name, value]): Asked[] => {
+function asked(object: Json, above: string[]): PatternPart[] {
+  return Object.entries(object).flatMap(([name, value]): PatternPart[] => {
     const path = [...above, name];
     // A dotted name would read like two, and only metadata has fields inside.
     if (name.includes(".") || name === "") return [{ path, raw: value }];
@@ -151,7 +151,7 @@ function exceptionOf(operand: unknown): Test | undefined {
   return undefined;
 }
 
-function fields(all: Asked[]): Json {
+function fields(all: PatternPart[]): Json {
   const object: Json = {};
   for (const one of all) {
     let place = object;

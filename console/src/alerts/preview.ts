@@ -1,4 +1,4 @@
-// What a rule that is being written makes of the newest events of the trail.
+// Evaluates a rule that is being written against the newest events of the trail.
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";

@@ -1,4 +1,4 @@
-// Rules to begin with.
+// Rules to start from.
 import type { Draft } from "./draft";
 
 export interface Template {
@@ -12,7 +12,7 @@ export const TEMPLATES: Template[] = [
   {
     id: "denied",
     title: "A tool call was denied",
-    about: "An agent tried something that it may not do.",
+    about: "An agent tried something it is not allowed to do.",
     rule: {
       name: "Denied tool calls",
       match: { event_type: ["tool_call"], result: ["denied"] },
@@ -23,7 +23,7 @@ export const TEMPLATES: Template[] = [
   {
     id: "errors",
     title: "An agent keeps failing",
-    about: "Five errors of one agent within ten minutes, then quiet for an hour.",
+    about: "Five errors from one agent within ten minutes, then no repeats for an hour.",
     rule: {
       name: "An agent keeps failing",
       match: { result: ["error"] },
@@ -35,10 +35,10 @@ export const TEMPLATES: Template[] = [
   },
   {
     id: "rules",
-    title: "Somebody switched an alarm off",
-    about: "A rule was disabled or deleted.",
+    title: "Someone disabled an alert rule",
+    about: "An alert rule was disabled or deleted.",
     rule: {
-      name: "Alert rules switched off",
+      name: "Alert rules disabled or deleted",
       match: { event_type: ["rule_change"], action: ["alert_rules.disable", "alert_rules.delete"] },
       url: "",
       severity: "high",

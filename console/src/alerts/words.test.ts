@@ -16,7 +16,7 @@ test("where a field holds texts only, everything is one", () => {
 test("a field is one of an event, or inside metadata", () => {
   expect(wrongField("action")).toBeUndefined();
   expect(wrongField("metadata.customer.tier")).toBeUndefined();
-  expect(wrongField("metadata.")).toContain("whole name");
+  expect(wrongField("metadata.")).toContain("full name");
   expect(wrongField("region")).toContain("metadata.region");
 });
 

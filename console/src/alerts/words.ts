@@ -16,29 +16,29 @@ export const SEVERITIES = ["info", "low", "medium", "high", "critical"];
 export const FIELDS: Field[] = [
   {
     name: "event_type",
-    about: "what kind of thing happened",
+    about: "type of event",
     usual: ["tool_call", "model_call", "decision", "login", "rule_change", "delivery_failure"],
   },
   { name: "action", about: "what was done" },
   {
     name: "result",
-    about: "how it went",
+    about: "outcome",
     usual: ["success", "denied", "error", "pending", "allowed", "modified", "escalated", "not_enforced"],
   },
-  { name: "agent_id", about: "who did it" },
-  { name: "severity", about: "how grave it is", usual: SEVERITIES },
-  { name: "resource", about: "to what" },
+  { name: "agent_id", about: "agent that did it" },
+  { name: "severity", about: "severity of the event", usual: SEVERITIES },
+  { name: "resource", about: "what it was done to" },
   { name: "latency_ms", about: "how long it took, in milliseconds", isNumber: true },
   { name: "error_code", about: "what went wrong" },
-  { name: "session_id", about: "in which session" },
-  { name: "trace_id", about: "in which trace" },
-  { name: "span_id", about: "in which span" },
-  { name: "decision_id", about: "by which decision" },
-  { name: "client_event_id", about: "the sender's own id" },
-  { name: "id", about: "one event" },
+  { name: "session_id", about: "session it belongs to" },
+  { name: "trace_id", about: "trace it belongs to" },
+  { name: "span_id", about: "span it belongs to" },
+  { name: "decision_id", about: "decision it follows" },
+  { name: "client_event_id", about: "ID assigned by the sender" },
+  { name: "id", about: "ID of one event" },
   { name: "occurred_at", about: "when it happened" },
   { name: "received_at", about: "when it arrived" },
-  { name: "source", about: "who wrote it: server, or the id of an API key", usual: ["server"] },
+  { name: "source", about: "who wrote it: server, or the ID of an API key", usual: ["server"] },
 ];
 
 export const fieldOf = (path: string[]): Field | undefined =>
@@ -47,26 +47,26 @@ export const fieldOf = (path: string[]): Field | undefined =>
 /** Why a name cannot be asked about, or nothing if it can. */
 export function wrongField(name: string): string | undefined {
   const path = name.split(".");
-  if (path.some((part) => part === "")) return "Write the whole name, such as metadata.region.";
+  if (path.some((part) => part === "")) return "Enter the full name, such as metadata.region.";
   if (path[0] !== "metadata" && fieldOf(path) === undefined) {
-    return `An event has no ${name}. Your own fields are inside metadata: metadata.${name}`;
+    return `Events have no field ${name}. Your own fields are under metadata: metadata.${name}`;
   }
   return undefined;
 }
 
 export const OPERATORS: Record<Operator, string> = {
   is: "is one of",
-  not: "is anything but",
+  not: "is not one of",
   prefix: "starts with",
   suffix: "ends with",
   contains: "contains",
-  wildcard: "is like (* is any text)",
-  "equals-ignore-case": "is, in any case",
+  wildcard: "matches (* = any text)",
+  "equals-ignore-case": "equals (ignoring case)",
   "not-prefix": "does not start with",
   "not-suffix": "does not end with",
   numeric: "is a number",
-  exists: "is there",
-  cidr: "is an address in",
+  exists: "exists",
+  cidr: "is an IP address in",
 };
 
 /** A test of another kind, with as much of the one before as fits. */

@@ -1,4 +1,4 @@
-// The API, typed by its own description. Every refusal is thrown as a `Problem`.
+// The API client, typed by the OpenAPI document. Every refusal is thrown as a `Problem`.
 import createClient from "openapi-fetch";
 import { problemOf } from "./problem";
 import type { components, paths } from "./schema";

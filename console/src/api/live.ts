@@ -1,4 +1,4 @@
-// What the server sends by itself: one stream, whose state a screen can show.
+// A server-sent event stream, with a state that a screen can show.
 import { useEffect, useRef, useState } from "react";
 
 export type LiveState = "connecting" | "open" | "lost";

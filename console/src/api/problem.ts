@@ -1,4 +1,4 @@
-// What the server says when it refuses, as an error that screens can show.
+// A refusal of the server, as an error that screens can show.
 import type { components } from "./schema";
 
 type Body = components["schemas"]["Problem"];
@@ -13,7 +13,7 @@ export class Problem extends Error {
   readonly retryAfterS: number | undefined;
 
   constructor(status: number, body: Partial<Body>, retryAfterS?: number) {
-    super(body.detail ?? body.title ?? `The server answered ${status}.`);
+    super(body.detail ?? body.title ?? `The server returned ${status}.`);
     this.name = "Problem";
     this.status = status;
     this.code = body.code ?? "UNKNOWN";
@@ -46,6 +46,6 @@ function isUnreachable(error: unknown): boolean {
 /** What to show of any error. */
 export function messageOf(error: unknown): string {
   if (error instanceof Problem) return error.message;
-  if (isUnreachable(error)) return "The server cannot be reached. Is it running, and are you online?";
+  if (isUnreachable(error)) return "Cannot reach the server. Is it running, and are you online?";
   return error instanceof Error ? error.message : String(error);
 }

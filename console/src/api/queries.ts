@@ -1,4 +1,4 @@
-// How the console asks: when to ask again, and who is logged in.
+// How the console queries the API: when to retry, and who is signed in.
 import { QueryClient, queryOptions, useSuspenseQuery } from "@tanstack/react-query";
 import { answer, api, type Body } from "./client";
 import { Problem } from "./problem";

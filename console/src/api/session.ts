@@ -1,4 +1,4 @@
-// Notices that a session has ended while somebody is at work.
+// Notices when a session ends while someone is using the console.
 import { Problem } from "./problem";
 import { me, queries } from "./queries";
 

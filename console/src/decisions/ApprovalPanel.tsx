@@ -1,4 +1,4 @@
-// One request: all that was asked, what would be sent, and the two answers there are.
+// One request for approval: the question, the payload, and the buttons to approve or deny.
 import { Alert, Anchor, Button, Group, Stack, Text, Textarea, Title } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
@@ -46,25 +46,25 @@ function Shown({ id }: { id: string }) {
           <div>
             <Text fw={600}>{detail.reason}</Text>
             <Text size="sm" className="quiet">
-              This is why a person is asked.
+              Reason for approval
             </Text>
           </div>
           {isWaiting(detail) ? <Resolve detail={detail} /> : <Outcome detail={detail} />}
           <section>
             <Title order={3} size="h6" mb={6}>
-              What is asked
+              Request
             </Title>
             <Question question={detail.question as unknown as Asked} />
           </section>
           <section>
             <Title order={3} size="h6" mb={6}>
-              What would be sent
+              Payload to be sent
             </Title>
             {detail.payload ? (
               <Json value={detail.payload} />
             ) : (
               <Text size="sm" className="quiet">
-                The agent did not say, or it is too long ago: payloads are kept for 15 days.
+                The agent sent no payload, or it has expired: payloads are kept for 15 days.
               </Text>
             )}
           </section>
@@ -82,10 +82,10 @@ function isWaiting({ decision, resolution }: Detail): boolean {
 
 function factsOf(detail: Detail) {
   return {
-    "Asked by": detail.policies.join(", "),
+    "Required by": detail.policies.join(", "),
     "Policy version": detail.policy_version && <VersionLink version={detail.policy_version} />,
-    Asked: <When at={detail.decided_at} exact />,
-    "Denied by itself": detail.expires_at && isWaiting(detail) && <When at={detail.expires_at} exact />,
+    Requested: <When at={detail.decided_at} exact />,
+    "Auto-denied at": detail.expires_at && isWaiting(detail) && <When at={detail.expires_at} exact />,
     "Used by": detail.spent_by && (
       <Anchor component={Link} to="/decisions" search={{ decision: detail.spent_by } as never} size="sm">
         {detail.spent_by}
@@ -114,7 +114,7 @@ function Resolve({ detail }: { detail: Detail }) {
     onSuccess: (now, approve) => {
       queries.setQueryData(approvalQuery(id).queryKey, now);
       hear(now);
-      const message = `${detail.action} of ${detail.agent_id}`;
+      const message = `${detail.action} by ${detail.agent_id}`;
       notifications.show({
         title: approve ? "Approved" : "Denied",
         message,
@@ -138,7 +138,7 @@ function Resolve({ detail }: { detail: Detail }) {
       )}
       <Textarea
         label="Note"
-        description="Optional. The agent and the trail are told."
+        description="Optional. Sent to the agent and recorded in the trail."
         value={note}
         onChange={(event) => setNote(event.currentTarget.value)}
         maxLength={NOTE_CHARS_MAX}
@@ -170,9 +170,9 @@ function Resolve({ detail }: { detail: Detail }) {
       )}
       {resolve.isError && !isLate && <Trouble error={resolve.error} />}
       <Text size="sm" className="quiet">
-        An approval is for this very request, payload included, and can be used once
-        {settings && ` within ${duration(settings.approval_valid_s * 1_000)}`}. It lifts only what asks for a
-        person: the question is answered anew, and what another policy forbids stays forbidden.
+        An approval covers this exact request, including its payload, and can be used once
+        {settings && ` within ${duration(settings.approval_valid_s * 1_000)}`}. It lifts only the need for
+        approval: the request is evaluated again, and whatever another policy forbids stays forbidden.
       </Text>
     </Stack>
   );
@@ -181,7 +181,7 @@ function Resolve({ detail }: { detail: Detail }) {
 const OUTCOMES: Record<string, { title: string; colour: string }> = {
   approved: { title: "Approved", colour: "teal" },
   denied: { title: "Denied", colour: "red" },
-  timed_out: { title: "Denied, because nobody answered in time", colour: "gray" },
+  timed_out: { title: "Auto-denied: no one answered in time", colour: "gray" },
 };
 
 function Outcome({ detail }: { detail: Detail }) {
@@ -190,7 +190,7 @@ function Outcome({ detail }: { detail: Detail }) {
     return (
       <Group gap="xs">
         <Mark word={detail.decision} />
-        <Text size="sm">This decision does not wait for anybody.</Text>
+        <Text size="sm">This decision is not waiting for approval.</Text>
       </Group>
     );
   }
@@ -208,7 +208,7 @@ function Outcome({ detail }: { detail: Detail }) {
       </Text>
       {resolution.note && <Text size="sm">“{resolution.note}”</Text>}
       {resolution.outcome === "approved" && (
-        <Text size="sm">{detail.spent_by ? "The agent has used it." : "The agent has not used it."}</Text>
+        <Text size="sm">{detail.spent_by ? "The agent has used it." : "The agent has not used it yet."}</Text>
       )}
     </Alert>
   );

@@ -1,4 +1,4 @@
-// What waits for a person, and what people said.
+// Requests waiting for approval, and those that were resolved.
 import { SegmentedControl, Tooltip } from "@mantine/core";
 import { useAddress } from "../address";
 import type { LiveState } from "../api/live";
@@ -15,7 +15,7 @@ const STATUSES = [
   { value: "approved", label: "Approved" },
   { value: "denied", label: "Denied" },
   { value: "timed_out", label: "Timed out" },
-  { value: "ended", label: "All ended" },
+  { value: "ended", label: "All resolved" },
 ];
 
 export default function Approvals() {
@@ -27,11 +27,11 @@ export default function Approvals() {
   return (
     <Page
       title="Approvals"
-      lead="What agents may do only if a person says so. Whoever is quicker decides: the first word counts."
+      lead="Actions that need a person's approval. The first answer wins."
       actions={query.data && <Live state={live} />}
     >
       <SegmentedControl
-        aria-label="Which approvals"
+        aria-label="Approval status"
         data={STATUSES}
         value={status}
         onChange={(next) => change({ status: next === "waiting" ? undefined : next, approval: undefined })}
@@ -55,8 +55,8 @@ export default function Approvals() {
 /** Whether the list is as the server has it, without anybody asking. */
 function Live({ state }: { state: LiveState }) {
   const said = {
-    connecting: { label: "Connecting", word: "disabled", about: "The list will follow what happens." },
-    open: { label: "Live", word: "ok", about: "The list follows what happens." },
+    connecting: { label: "Connecting", word: "disabled", about: "The list will update automatically." },
+    open: { label: "Live", word: "ok", about: "The list updates automatically." },
     lost: {
       label: "Reconnecting",
       word: "retrying",

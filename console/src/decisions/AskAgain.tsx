@@ -1,4 +1,4 @@
-// The question of a decision asked again, changed or not, of the policies then, now, or as they could be.
+// Asks the question of a decision again, changed or not, against past, current or edited policies.
 import { Alert, Button, Checkbox, Group, Select, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -41,24 +41,24 @@ function Form({ decision, active }: { decision: Decision; active: number }) {
   const sent = payload.trim() === "" ? { value: undefined } : readJson(payload);
   const ask = useMutation({
     mutationFn: () => {
-      if ("wrong" in asked || "wrong" in sent) throw new Error("The question cannot be read.");
+      if ("wrong" in asked || "wrong" in sent) throw new Error("The question is not valid JSON.");
       const body = { ...of, question: asked.value, payload: sent.value, approved };
       return answer(api.POST("/v1/policies/test", { body: body as Body<"PolicyTrial"> }));
     },
   });
   const versions = [
-    { value: "active", label: `Version ${active}, which is active` },
-    ...(then === active ? [] : [{ value: "then", label: `Version ${then}, which decided then` }]),
-    { value: "edited", label: "Edited policies, not saved" },
+    { value: "active", label: `Version ${active} (active)` },
+    ...(then === active ? [] : [{ value: "then", label: `Version ${then} (made this decision)` }]),
+    { value: "edited", label: "Edited policies (not saved)" },
   ];
   return (
     <Stack gap="sm">
       <Text size="sm" className="quiet">
-        Change the question or the policies and see how the answer differs. Nothing is recorded and nobody is
-        asked.
+        Change the question or the policies to see how the answer changes. Nothing is recorded, and no one is
+        asked for approval.
       </Text>
       <Select
-        label="Ask"
+        label="Evaluate against"
         data={versions}
         value={whom}
         onChange={(next) => setWhom(next ?? "active")}
@@ -70,18 +70,18 @@ function Form({ decision, active }: { decision: Decision; active: number }) {
         value={question}
         onChange={setQuestion}
         rows={12}
-        error={"wrong" in asked ? `No JSON: ${asked.wrong}` : undefined}
+        error={"wrong" in asked ? `Not valid JSON: ${asked.wrong}` : undefined}
       />
       <Editor
         label="Payload"
-        description="What the agent is about to send, as JSON; empty for none. It is not on record."
+        description="What the agent is about to send, as JSON. Leave blank for none. It is not recorded."
         value={payload}
         onChange={setPayload}
         rows={3}
-        error={"wrong" in sent ? `No JSON: ${sent.wrong}` : undefined}
+        error={"wrong" in sent ? `Not valid JSON: ${sent.wrong}` : undefined}
       />
       <Checkbox
-        label="As if a person had approved it"
+        label="Simulate an approval"
         checked={approved}
         onChange={(event) => setApproved(event.currentTarget.checked)}
       />
@@ -95,7 +95,7 @@ function Form({ decision, active }: { decision: Decision; active: number }) {
         </Button>
         {!mayManage && (
           <Text size="sm" className="quiet">
-            Only admins and owners can try policies.
+            Only admins and owners can test policies.
           </Text>
         )}
       </Group>
@@ -119,7 +119,7 @@ function Compared({ decision, now }: ComparedProps) {
     <Alert
       role="status"
       color={isSame ? "gray" : "yellow"}
-      title={isSame ? "The same answer" : "Another answer"}
+      title={isSame ? "Same answer" : "Different answer"}
       data-testid="compared"
     >
       <Stack gap={6}>
@@ -137,7 +137,7 @@ function Compared({ decision, now }: ComparedProps) {
         ))}
         {now.modified_payload && (
           <>
-            <Text size="sm">The payload would be</Text>
+            <Text size="sm">The payload would become</Text>
             <Json value={now.modified_payload} />
           </>
         )}

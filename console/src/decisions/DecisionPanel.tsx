@@ -1,4 +1,4 @@
-// One decision beside the list: the question, the answer and why; the same question asked again; the record.
+// One decision beside the list: the question, the answer and why; asking it again; the record.
 import { Anchor, Group, List, Stack, Tabs, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -90,7 +90,7 @@ function Answer({ decision }: { decision: Decision }) {
           <Question question={metadata.question} />
         ) : (
           <Text size="sm" className="quiet">
-            This decision is from before questions were recorded.
+            This decision was made before questions were recorded.
           </Text>
         )}
       </Section>
@@ -100,7 +100,7 @@ function Answer({ decision }: { decision: Decision }) {
       {(metadata.errors?.length ?? 0) > 0 && (
         <Section title="Policies that could not be evaluated">
           <Text size="sm" mb={4}>
-            An error always denies, whatever other policies say.
+            An error always denies, regardless of other policies.
           </Text>
           <List size="sm">
             {metadata.errors?.map(({ id, error }) => (
@@ -127,15 +127,15 @@ function factsOf(decision: Decision) {
         <Mark word={metadata.shadow.decision} />
         {metadata.mode !== "shadow" && (
           <>
-            said version <VersionLink version={metadata.shadow.policy_version} />
+            in version <VersionLink version={metadata.shadow.policy_version} />
           </>
         )}
       </Group>
     ),
-    Mode: metadata.mode === "shadow" && "shadow: the agent was told to go ahead whatever the policies said",
+    Mode: metadata.mode === "shadow" && "shadow: the agent was allowed to proceed regardless of the policies",
     Approval: approvalOf(decision),
     "Not approved": metadata.refused,
-    Payload: metadata.has_payload ? "there was one; what was in it is not on record" : undefined,
+    Payload: metadata.has_payload ? "sent; its content is not recorded" : undefined,
     Took: metadata.took_us === undefined ? undefined : duration(metadata.took_us / 1_000),
     When: <When at={decision.occurred_at} exact />,
     Session: decision.session_id && (
@@ -161,7 +161,7 @@ function approvalOf(decision: Decision) {
   if (id === undefined) return undefined;
   return (
     <Anchor component={Link} to="/approvals" search={{ approval: id } as never} size="sm">
-      {approval ? "allowed by an approval" : "what became of it"}
+      {approval ? "allowed by an approval" : "view the approval"}
     </Anchor>
   );
 }

@@ -1,4 +1,4 @@
-// Every decision: what agents asked, what they were told, and why.
+// Every decision: what agents asked, the answers they got, and why.
 import { Box, Button, Text } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { IconGavel } from "@tabler/icons-react";
@@ -32,7 +32,7 @@ export default function Decisions() {
   return (
     <Page
       title="Decisions"
-      lead="What agents asked, what they were told, and why."
+      lead="What agents asked, the answers they got, and why."
       actions={
         <TimeRange
           range={range}
@@ -60,17 +60,17 @@ export default function Decisions() {
           empty={
             isFiltered(filters) ? (
               <Empty
-                title="No decision matches"
+                title="No matching decisions"
                 action={
                   <Button
                     variant="default"
                     onClick={() => setFilters({ agent_id: [], action: [], result: [], q: undefined })}
                   >
-                    Clear the filters
+                    Clear filters
                   </Button>
                 }
               >
-                Choose other values or a longer time.
+                Choose other values or a longer time range.
               </Empty>
             ) : (
               <NothingAsked />
@@ -138,17 +138,17 @@ function NothingAsked() {
   ].join("\n");
   return (
     <Empty
-      title="No agent has asked yet"
+      title="No decisions yet"
       icon={<IconGavel size={26} />}
       action={
         <Button component={Link} to="/policies" variant="default">
-          See what agents may do
+          View policies
         </Button>
       }
     >
       <Text mb="sm">
-        Before an agent does something that matters, it asks whether it may. Each question and its answer are
-        listed here, with the policies that decided. Ask one yourself:
+        Before an agent does something important, it asks for permission. Each question and its answer are
+        listed here, with the policies that decided. Try it yourself:
       </Text>
       <Box ta="left">
         <Snippet code={code} of="command" />

@@ -1,4 +1,4 @@
-// How many decisions there were of which kind over time, and how many of them were denied.
+// Decisions over time by result, and the share that was denied.
 import { Grid, Group, Stack, Text } from "@mantine/core";
 import { useMemo } from "react";
 import type { Body } from "../api/client";
@@ -20,14 +20,14 @@ export function DenyRate({ facets, onChoose }: DenyRateProps) {
         colour: inkOf(result),
         values: buckets.map(({ counts }) => counts[result] ?? 0),
       })),
-      rate: [{ name: "denied, % of all", colour: INK.bad, values: denyRates(buckets) }],
+      rate: [{ name: "denied (%)", colour: INK.bad, values: denyRates(buckets) }],
     }),
     [buckets],
   );
   if (facets.counted === 0) {
     return (
       <Text size="sm" className="quiet">
-        There were no decisions in this time.
+        No decisions in this time range.
       </Text>
     );
   }
@@ -40,7 +40,7 @@ export function DenyRate({ facets, onChoose }: DenyRateProps) {
           name={facets.complete ? (facets.counted === 1 ? "decision" : "decisions") : "newest decisions"}
         />
         <Count of={denied} name="denied" />
-        <Count of={(100 * denied) / facets.counted} name="of all denied" unit=" %" />
+        <Count of={(100 * denied) / facets.counted} name="denial rate" unit="%" />
       </Group>
       <Grid>
         <Grid.Col span={{ base: 12, md: 7 }}>
@@ -70,7 +70,7 @@ export function DenyRate({ facets, onChoose }: DenyRateProps) {
 }
 
 function percent(value: number): string {
-  return `${Math.round(value)} %`;
+  return `${Math.round(value)}%`;
 }
 
 const written = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });

@@ -1,4 +1,4 @@
-// Which decisions to list: by result, agent, action and text, each value with how many there are.
+// Filters decisions by result, agent, action and text, with a count for each value.
 import { Chip, Group, MultiSelect, TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
 import { useEffect, useState } from "react";
@@ -69,7 +69,7 @@ function Choice({ label, chosen, counted, onChange }: ChoiceProps) {
       searchable
       clearable
       hidePickedOptions
-      nothingFoundMessage="None of the most frequent"
+      nothingFoundMessage="Not among the most frequent"
     />
   );
 }
@@ -83,8 +83,8 @@ function Words({ text, onChange }: { text: string | undefined; onChange: (q: str
     <TextInput
       size="xs"
       w={220}
-      aria-label="Contains the text"
-      placeholder="Contains the text…"
+      aria-label="Contains text"
+      placeholder="Contains text…"
       leftSection={<IconSearch size={14} />}
       value={typed}
       onChange={(event) => setTyped(event.currentTarget.value)}

@@ -1,4 +1,4 @@
-// What people said, from the trail: newest first.
+// Resolved approvals from the trail, newest first.
 import { Box, Text } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useInfiniteQuery } from "@tanstack/react-query";
@@ -37,14 +37,15 @@ export function History({ status, selected, onOpen }: HistoryProps) {
       query={query}
       isEmpty={({ pages }) => pages.every(({ data }) => data.length === 0) && !query.hasNextPage}
       empty={
-        <Empty title="There are none">
-          What people approve or deny, and what nobody answers in time, is kept in the trail and listed here.
+        <Empty title="No approvals">
+          Requests that people approve or deny, or that no one answers in time, are recorded in the trail and
+          listed here.
         </Empty>
       }
     >
       {({ pages }) => (
         <Rows
-          label="Approvals that have ended, newest first"
+          label="Resolved approvals, newest first"
           rows={pages.flatMap(({ data }) => data)}
           idOf={(end) => end.decision_id ?? end.id}
           selected={selected}

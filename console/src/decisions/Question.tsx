@@ -1,4 +1,4 @@
-// What an agent asked: who wants to do what to which thing, and in what circumstances.
+// What an agent asked: principal, action, resource and context.
 import { Text } from "@mantine/core";
 import { Facts } from "../parts/Facts";
 import { Json } from "../parts/Json";
@@ -13,7 +13,7 @@ export function Question({ question }: { question: Asked }) {
         Principal: <PartyName party={principal} />,
         Action: <span className="mono">{action}</span>,
         Resource: <PartyName party={resource} />,
-        Context: hasContext ? <Json value={context} /> : <span className="quiet">none was sent</span>,
+        Context: hasContext ? <Json value={context} /> : <span className="quiet">none sent</span>,
       }}
     />
   );

@@ -1,4 +1,4 @@
-// The queue: each request on a card, with how long there is until it is denied by itself.
+// The queue: each request on a card, with the time left until it is denied automatically.
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { IconChecklist } from "@tabler/icons-react";
 import type { UseQueryResult } from "@tanstack/react-query";
@@ -23,8 +23,9 @@ export function Queue({ query, selected, onOpen }: QueueProps) {
       {(page) => (
         <>
           <Text size="sm" className="quiet" mb="xs">
-            {page.data.length === 1 ? "1 request waits" : `${page.data.length} requests wait`}, oldest first.
-            {page.next_cursor && " There are more; they follow as these end."}
+            {page.data.length === 1 ? "1 request is waiting" : `${page.data.length} requests are waiting`},
+            oldest first.
+            {page.next_cursor && " More appear as these are resolved."}
           </Text>
           <Cards waiting={page.data} selected={selected} onOpen={onOpen} />
         </>
@@ -69,14 +70,14 @@ function Card({ approval, isOpen, onOpen }: { approval: Approval; isOpen: boolea
     <li className={classes.card} data-open={isOpen}>
       <div className={classes.what}>
         <Text fw={600}>
-          {agent_id} wants to{" "}
+          {agent_id} ·{" "}
           <Text span className="mono" fw={600}>
             {action}
           </Text>
           {resource && (
             <>
               {" "}
-              on{" "}
+              ·{" "}
               <Text span className="mono" fw={600}>
                 {resource}
               </Text>
@@ -85,12 +86,12 @@ function Card({ approval, isOpen, onOpen }: { approval: Approval; isOpen: boolea
         </Text>
         <Text size="sm">{reason}</Text>
         <Text size="xs" className="quiet">
-          asked <When at={decided_at} />
+          requested <When at={decided_at} />
         </Text>
       </div>
       <Group gap="sm" wrap="nowrap">
         {expires_at && <TimeLeft until={expires_at} />}
-        <Button size="xs" onClick={onOpen} aria-label={`Review ${action} of ${agent_id}`}>
+        <Button size="xs" onClick={onOpen} aria-label={`Review ${action} by ${agent_id}`}>
           Review
         </Button>
       </Group>
@@ -108,10 +109,10 @@ export function TimeLeft({ until }: { until: string }) {
   return (
     <Text size="sm" ta="right" fw={isUrgent ? 650 : 400} className={isUrgent ? undefined : "quiet"}>
       {left === undefined ? (
-        "denied: time is over"
+        "auto-denied: time is up"
       ) : (
         <>
-          denied in <span className="mono">{left}</span>
+          auto-denied in <span className="mono">{left}</span>
         </>
       )}
     </Text>
@@ -121,17 +122,17 @@ export function TimeLeft({ until }: { until: string }) {
 function NothingWaits() {
   return (
     <Empty
-      title="Nothing waits for you"
+      title="No pending approvals"
       icon={<IconChecklist size={26} />}
       action={
         <Button component={Link} to="/policies/new" variant="default">
-          Write a policy that asks
+          Write a policy that asks a person
         </Button>
       }
     >
-      A policy with <span className="mono">@verdict("escalate")</span> asks a person instead of denying. What
-      agents want to do then comes here by itself, with what they are about to send, until somebody approves
-      or denies it or its time is over.
+      A policy with <span className="mono">@verdict("escalate")</span> asks a person instead of denying. The
+      agent's request then appears here automatically, with the payload it is about to send, until someone
+      approves or denies it or it times out.
     </Empty>
   );
 }

@@ -1,4 +1,4 @@
-// What is open beside a list that stays in use; where there is no room beside it, it is over the list.
+// A panel beside a list that stays usable; on a narrow screen it covers the list.
 import { CloseButton, Drawer, Group, Title } from "@mantine/core";
 import { useMediaQuery, useWindowEvent } from "@mantine/hooks";
 import { type ReactNode, useEffect, useId, useRef } from "react";

@@ -1,4 +1,4 @@
-// How many requests wait for a person, beside their place in the menu.
+// The number of pending approvals, shown in the menu.
 import { Badge } from "@mantine/core";
 import { useWaitingCount } from "./waiting";
 

@@ -1,4 +1,4 @@
-// What the explorer asks the server: the decisions, and how many there are of what.
+// Queries for decisions and their counts.
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { answer, api } from "../api/client";
 import { Problem } from "../api/problem";

@@ -1,4 +1,4 @@
-// A decision as the trail has it, and what the address says of which to show.
+// A decision as recorded in the trail, and the filters in the address.
 import { all, one, type Search } from "../search";
 
 export interface Party {
@@ -54,9 +54,9 @@ export const RESULTS = ["allowed", "modified", "escalated", "denied", "not_enfor
 
 /** What each verdict means for the agent that asked. */
 export const MEANING: Record<Verdict, string> = {
-  allow: "The agent may go ahead.",
-  modify: "The agent may go ahead with the payload as it was changed.",
-  escalate: "A person is asked first.",
+  allow: "The agent may proceed.",
+  modify: "The agent may proceed with the modified payload.",
+  escalate: "A person must approve it first.",
   deny: "The agent may not do this.",
 };
 

@@ -1,4 +1,4 @@
-// What waits for a person: asked for once, then kept up to date by what the server sends.
+// The queue of pending approvals: loaded once, then kept up to date by a stream.
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { answer, api, type Body } from "../api/client";
 import { type LiveState, useLive } from "../api/live";

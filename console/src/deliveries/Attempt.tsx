@@ -1,4 +1,4 @@
-// One attempt: when, how long each part took, what came back, and what was decided on it.
+// One attempt: when it was made, how long each phase took, the response, and what followed.
 import { Button, Code, Collapse, Group, Stack, Table, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconChevronDown, IconChevronRight } from "@tabler/icons-react";
@@ -14,22 +14,22 @@ type Attempted = Body<"AttemptBody">;
 
 const TRIGGERS: Record<string, string> = {
   match: "the event matched",
-  retry: "the one before failed",
-  test: "somebody tested the rule",
-  summary: "alerts were kept back",
-  resend: "somebody resent it",
+  retry: "the previous attempt failed",
+  test: "someone tested the rule",
+  summary: "alerts were suppressed",
+  resend: "someone resent it",
   recover: "it was resent in bulk",
 };
 
 const OUTCOMES: Record<string, string> = {
   delivered: "delivered",
-  transient: "may heal by itself",
-  rejected: "refused",
+  transient: "temporary failure",
+  rejected: "rejected",
   redirect: "redirected",
-  permanent: "refused for good",
+  permanent: "permanently rejected",
   gone: "gone",
   blocked: "not allowed",
-  our_fault: "our fault",
+  our_fault: "problem on our side",
 };
 
 /** A clock that is off by more makes signatures look old or from the future: half of what receivers take. */
@@ -58,7 +58,7 @@ export function Attempt({ delivery, attempt }: { delivery: Body<"DeliveryDetail"
       {Math.abs(attempt.clock_skew_s ?? 0) >= SKEW_WORTH_TELLING_S && (
         <Text size="sm">
           The receiver's clock is {Math.abs(attempt.clock_skew_s ?? 0)} s{" "}
-          {(attempt.clock_skew_s ?? 0) > 0 ? "ahead of" : "behind"} ours. It may refuse signatures as too old.
+          {(attempt.clock_skew_s ?? 0) > 0 ? "ahead of" : "behind"} ours. It may reject signatures.
         </Text>
       )}
       <Decided attempt={attempt} />
@@ -70,7 +70,7 @@ export function Attempt({ delivery, attempt }: { delivery: Body<"DeliveryDetail"
           leftSection={isOpen ? <IconChevronDown size={12} /> : <IconChevronRight size={12} />}
           onClick={toggle}
         >
-          Request and answer
+          Request and response
         </Button>
       </div>
       <Collapse expanded={isOpen}>
@@ -90,12 +90,12 @@ function Decided({ attempt: { decision, outcome, retry_after_s } }: { attempt: A
   if (!decision || outcome === "delivered") return null;
   return (
     <Text size="xs" className="quiet" component="div">
-      {retry_after_s != null && `The receiver asked to wait ${duration(retry_after_s * 1_000)}. `}
-      Then: {STATE_WORDS[decision.state] ?? decision.state}
+      {retry_after_s != null && `The receiver asked us to wait ${duration(retry_after_s * 1_000)}. `}
+      State after this attempt: {STATE_WORDS[decision.state] ?? decision.state}
       {decision.reason && ` (${REASONS[decision.reason] ?? decision.reason})`}
       {decision.next_at && (
         <>
-          , next due <When at={decision.next_at} exact />
+          , next attempt due <When at={decision.next_at} exact />
         </>
       )}
     </Text>
@@ -106,14 +106,14 @@ function Answer({ attempt }: { attempt: Attempted }) {
   if (attempt.status == null) {
     return (
       <Text size="sm" className="quiet">
-        There was no answer.
+        No response.
       </Text>
     );
   }
   return (
     <Stack gap="xs">
       <Text size="sm" fw={600}>
-        Answer: {attempt.status}
+        Response: {attempt.status}
         {attempt.remote_address && (
           <Text span size="xs" className="quiet" fw={400}>
             {" "}
@@ -122,10 +122,10 @@ function Answer({ attempt }: { attempt: Attempted }) {
           </Text>
         )}
       </Text>
-      <Headers label="Headers of the answer" headers={attempt.answer_headers} />
+      <Headers label="Response headers" headers={attempt.answer_headers} />
       {attempt.answer === "" ? (
         <Text size="xs" className="quiet">
-          The answer has no body.
+          The response has no body.
         </Text>
       ) : (
         <>
@@ -135,12 +135,12 @@ function Answer({ attempt }: { attempt: Attempted }) {
             style={{ overflow: "auto" }}
             tabIndex={0}
             role="region"
-            aria-label="Body of the answer"
+            aria-label="Response body"
           >
             {attempt.answer}
           </Code>
           <Text size="xs" className="quiet">
-            Of an answer the first 8 KiB are kept.
+            Only the first 8 KiB of the response are stored.
           </Text>
         </>
       )}

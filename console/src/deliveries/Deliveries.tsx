@@ -1,4 +1,4 @@
-// Every webhook and what became of it.
+// Every webhook and its state.
 import { Button, Group, Tabs, Text } from "@mantine/core";
 import { IconRefresh } from "@tabler/icons-react";
 import { useAddress } from "../address";
@@ -18,7 +18,7 @@ export default function Deliveries() {
   return (
     <Page
       title="Deliveries"
-      lead="Every webhook, where it stands and when it is tried next."
+      lead="Every webhook, its state and its next retry."
       actions={
         <Group gap="xs">
           <TimeRange
@@ -31,7 +31,7 @@ export default function Deliveries() {
             leftSection={<IconRefresh size={16} />}
             onClick={() => change({ panel: "resend" })}
           >
-            Resend many…
+            Resend in bulk…
           </Button>
         </Group>
       }
@@ -51,7 +51,7 @@ export default function Deliveries() {
         </Tabs>
         <Text size="xs" className="quiet" mt={6}>
           {view?.about ??
-            `Those that are ${states.map((state) => STATE_WORDS[state] ?? state).join(" or ")}.`}
+            `Deliveries that are ${states.map((state) => STATE_WORDS[state] ?? state).join(" or ")}.`}
         </Text>
       </div>
       <Filters />

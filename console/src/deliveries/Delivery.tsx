@@ -1,4 +1,4 @@
-// One delivery: where it stands, why, every attempt, and what can be done.
+// One delivery: its state and why, every attempt, and what can be done.
 import { Box, Group, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
@@ -30,7 +30,7 @@ export default function Delivery() {
   });
   return (
     <Page
-      title={delivery.data ? `Delivery of “${delivery.data.rule_name}”` : "Delivery"}
+      title={delivery.data ? `Delivery for “${delivery.data.rule_name}”` : "Delivery"}
       lead={<Id id={id} />}
       actions={delivery.data && <Actions delivery={delivery.data} />}
     >
@@ -77,7 +77,7 @@ function Loaded({ delivery }: { delivery: Body<"DeliveryDetail"> }) {
                 {delivery.event_type}
               </To>
             ),
-            Because: `${CAUSES[delivery.cause] ?? delivery.cause}${delivery.suppressed > 0 ? ` (${delivery.suppressed})` : ""}`,
+            Cause: `${CAUSES[delivery.cause] ?? delivery.cause}${delivery.suppressed > 0 ? ` (${delivery.suppressed})` : ""}`,
             Matched: <When at={delivery.matched_at} />,
             Endpoint: (
               <To path={`/endpoints/${delivery.endpoint_id}`}>
@@ -89,7 +89,7 @@ function Loaded({ delivery }: { delivery: Body<"DeliveryDetail"> }) {
       </Panel>
       {!delivery.fresh && (
         <Text size="xs" className="quiet">
-          The record is a little behind; what happened last may be missing.
+          The record is slightly behind; the latest attempts may be missing.
         </Text>
       )}
       <Timeline delivery={delivery} />
@@ -111,8 +111,8 @@ function Actions({ delivery }: { delivery: Body<"DeliveryDetail"> }) {
     queries.invalidateQueries({ queryKey: ["delivery", id] });
     queries.invalidateQueries({ queryKey: ["deliveries"] });
     notifications.show({
-      title: what === "resend" ? "On its way again" : "Cancelled",
-      message: what === "resend" ? "The next attempt is due now." : "It is not sent any more.",
+      title: what === "resend" ? "Resending" : "Canceled",
+      message: what === "resend" ? "The next attempt is due now." : "No further attempts will be made.",
       color: "teal",
     });
   };
@@ -126,15 +126,15 @@ function Actions({ delivery }: { delivery: Body<"DeliveryDetail"> }) {
         Cancel
       </ManageButton>
       <ManageButton
-        because={isResendable(delivery) ? undefined : "It is on its way, or its rule did not send it."}
+        because={isResendable(delivery) ? undefined : "It is still in progress, or its rule did not send it."}
         onClick={() => setAsking("resend")}
       >
         Resend
       </ManageButton>
       {asking && (
         <Confirm
-          title={asking === "cancel" ? "Cancel this delivery?" : "Send it again?"}
-          action={asking === "cancel" ? "Cancel the delivery" : "Send it again"}
+          title={asking === "cancel" ? "Cancel this delivery?" : "Resend this delivery?"}
+          action={asking === "cancel" ? "Cancel delivery" : "Resend delivery"}
           back={asking === "cancel" ? "Go back" : undefined}
           isMild={asking === "resend"}
           act={() => act(asking)}
@@ -143,8 +143,8 @@ function Actions({ delivery }: { delivery: Body<"DeliveryDetail"> }) {
         >
           <Text size="sm">
             {asking === "cancel"
-              ? "No further attempt is made. An attempt that is being made right now is not called back. You can resend it later."
-              : "It keeps its id, so a receiver that has it recognises it; it gets a fresh schedule and goes to where the rule sends now."}
+              ? "No further attempts will be made. An attempt already in progress is not interrupted. You can resend the delivery later."
+              : "It keeps its ID, so a receiver that already has it can recognize it. It gets a new retry schedule and goes to the rule's current URL."}
           </Text>
         </Confirm>
       )}

@@ -1,4 +1,4 @@
-// The deliveries that fit, newest first, as long as the list is.
+// The list of matching deliveries, newest first.
 import { Box, Button, Group, Stack, Text } from "@mantine/core";
 import { IconBellRinging } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
@@ -88,14 +88,14 @@ function Row({ delivery }: { delivery: Body<"DeliveryBody"> }) {
 function NoneFits() {
   return (
     <Empty
-      title="No delivery fits"
+      title="No matching deliveries"
       action={
         <Button component={Link} to="/deliveries" variant="default" size="xs">
           Show all deliveries
         </Button>
       }
     >
-      Choose another state or time, or clear the filters.
+      Choose another state or time range, or clear the filters.
     </Empty>
   );
 }
@@ -103,11 +103,11 @@ function NoneFits() {
 function NoneYet() {
   return (
     <Empty
-      title="No deliveries in this time"
+      title="No deliveries in this time range"
       icon={<IconBellRinging size={26} />}
       action={
         <Button component={Link} to="/rules" size="xs">
-          See the alert rules
+          View alert rules
         </Button>
       }
     >

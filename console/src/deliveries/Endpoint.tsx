@@ -1,4 +1,4 @@
-// One endpoint: how it does, what was told of it, and whether it is sent to.
+// One endpoint: its health, its notifications, and pausing it.
 import { Group, Progress, SimpleGrid, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useQuery } from "@tanstack/react-query";
@@ -84,7 +84,7 @@ function HealthPanel({ endpoint }: { endpoint: Detail }) {
               <When at={breaker.probe_at} />, after {counted(breaker.probes, "probe")}
             </>
           ),
-          "Quiet until": endpoint.quiet_until && <When at={endpoint.quiet_until} />,
+          "Backing off until": endpoint.quiet_until && <When at={endpoint.quiet_until} />,
           "Last error": endpoint.last_error,
         }}
       />
@@ -100,16 +100,16 @@ function OwnershipPanel({ ownership }: { ownership: Body<"EndpointOwnership"> })
         <Mark word={isVerified ? "ok" : "held"}>{isVerified ? "Verified" : "Not verified"}</Mark>
         <Text size="sm">
           {isVerified
-            ? "Its receiver gave the challenge back."
-            : "Nothing is sent to it until its receiver gives the challenge back. What matches meanwhile waits."}
+            ? "The receiver returned the challenge."
+            : "Nothing is sent until the receiver returns the challenge. New deliveries wait until then."}
         </Text>
       </Group>
       <Facts
         of={{
           Verified: ownership.verified_at && <When at={ownership.verified_at} />,
-          "Asked last": ownership.asked_at && <When at={ownership.asked_at} />,
-          "Asked next": ownership.next_at && <When at={ownership.next_at} />,
-          "What was wrong": ownership.error,
+          "Last challenge": ownership.asked_at && <When at={ownership.asked_at} />,
+          "Next challenge": ownership.next_at && <When at={ownership.next_at} />,
+          "Last error": ownership.error,
         }}
       />
     </Panel>
@@ -126,13 +126,13 @@ function Lately({ url }: { url: string }) {
     refetchInterval: 15_000,
   });
   return (
-    <Panel title="Newest deliveries">
+    <Panel title="Recent deliveries">
       <Answered
         query={deliveries}
         isEmpty={({ data }) => data.length === 0}
         empty={
           <Text size="sm" className="quiet" data-state="empty">
-            Nothing was sent to it yet.
+            Nothing has been sent to this endpoint yet.
           </Text>
         }
       >
@@ -144,12 +144,12 @@ function Lately({ url }: { url: string }) {
             <Stack gap="xs">
               <Text>
                 {rate === undefined ? (
-                  `None of the newest ${data.length} has ended yet`
+                  `None of the newest ${data.length} has finished yet`
                 ) : (
                   <>
                     <b>{rate} delivered</b>{" "}
                     <Text span size="sm" className="quiet">
-                      of the newest {tally.delivered + tally.failed} that ended
+                      of the newest {tally.delivered + tally.failed} that finished
                     </Text>
                   </>
                 )}
@@ -164,7 +164,7 @@ function Lately({ url }: { url: string }) {
               </Text>
               <Text size="sm">
                 <To path="/deliveries" with={{ url }}>
-                  See its deliveries
+                  View deliveries
                 </To>
               </Text>
             </Stack>
@@ -177,11 +177,11 @@ function Lately({ url }: { url: string }) {
 
 function Notices({ notices }: { notices: Body<"EndpointNotice">[] }) {
   return (
-    <Panel title="What was told of it">
+    <Panel title="Notifications">
       {notices.length === 0 ? (
         <Text size="sm" className="quiet">
-          Nothing. Owners and admins are mailed when it fails for a while, refuses deliveries, or is disabled,
-          and it is listed here.
+          None. Owners and admins are emailed when the endpoint fails for a while, rejects deliveries, or is
+          disabled. Those notifications are listed here.
         </Text>
       ) : (
         <Stack gap="xs">
@@ -194,7 +194,7 @@ function Notices({ notices }: { notices: Body<"EndpointNotice">[] }) {
                   <When at={at} />
                   {mailed_at && (
                     <>
-                      , mailed <When at={mailed_at} />
+                      , emailed <When at={mailed_at} />
                     </>
                   )}
                 </Text>
@@ -228,8 +228,8 @@ function Verify({ endpoint }: { endpoint: Detail }) {
   const done = () => {
     setAsking(false);
     notifications.show({
-      title: "Asked",
-      message: "This page shows in a moment what it answered.",
+      title: "Challenge sent",
+      message: "The result appears on this page in a moment.",
       color: "teal",
     });
   };
@@ -239,15 +239,15 @@ function Verify({ endpoint }: { endpoint: Detail }) {
       {isAsking && (
         <Confirm
           title="Send the challenge now?"
-          action="Send it"
+          action="Send challenge"
           isMild
           act={act}
           done={done}
           close={() => setAsking(false)}
         >
           <Text size="sm">
-            A signed request with a random value is sent to the endpoint. If it answers with that value, it is
-            verified, and what waits is sent.
+            Watchbell sends the endpoint a signed request with a random value. If the endpoint returns that
+            value, it is verified, and waiting deliveries are sent.
           </Text>
         </Confirm>
       )}
@@ -270,7 +270,7 @@ function PauseOrResume({ endpoint }: { endpoint: Detail }) {
     queries.invalidateQueries({ queryKey: ["endpoints"] });
     notifications.show({
       title: isStopped ? "Resumed" : "Paused",
-      message: isStopped ? "What comes from now on is sent." : "Nothing is sent until you resume it.",
+      message: isStopped ? "New deliveries are sent from now on." : "Nothing is sent until you resume it.",
       color: "teal",
     });
   };
@@ -282,7 +282,7 @@ function PauseOrResume({ endpoint }: { endpoint: Detail }) {
       {isAsking && (
         <Confirm
           title={isStopped ? "Resume this endpoint?" : "Pause this endpoint?"}
-          action={isStopped ? "Resume it" : "Pause it"}
+          action={isStopped ? "Resume endpoint" : "Pause endpoint"}
           isMild
           act={act}
           done={done}
@@ -294,8 +294,8 @@ function PauseOrResume({ endpoint }: { endpoint: Detail }) {
             </Text>
             <Text size="sm">
               {isStopped
-                ? "What comes from now on is sent. What was held meanwhile stays held; resend it from the deliveries."
-                : "Nothing is sent to it, whichever rule names it, until somebody resumes it. What comes meanwhile is held and can be resent. It is on record who paused it."}
+                ? "New deliveries are sent from now on. Deliveries held so far stay held; resend them from the Deliveries page."
+                : "Nothing is sent to this endpoint, whichever rule names it, until someone resumes it. New deliveries are held and can be resent. Watchbell records who paused it."}
             </Text>
           </Stack>
         </Confirm>

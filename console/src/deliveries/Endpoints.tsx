@@ -1,4 +1,4 @@
-// How receivers are doing: those in trouble first, then those that were sent to lately.
+// The health of receivers: failing ones first, then those with recent deliveries.
 import { Table, Text } from "@mantine/core";
 import { IconWorld } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
@@ -34,7 +34,7 @@ export default function Endpoints() {
   return (
     <Page
       title="Endpoints"
-      lead="An endpoint is one URL that rules send to. Here is how each does, and what keeps it from being sent to."
+      lead="An endpoint is one URL that rules send to. See the health of each and why deliveries to it are held."
     >
       <Answered
         query={endpoints}
@@ -44,8 +44,7 @@ export default function Endpoints() {
             <NoneFits status={status} />
           ) : (
             <Empty title="No endpoints yet" icon={<IconWorld size={26} />}>
-              Every URL that an <To path="/rules">alert rule</To> has sent to is listed here, with how it
-              answers.
+              Every URL that an <To path="/rules">alert rule</To> has sent to is listed here with its health.
             </Empty>
           )
         }
@@ -54,10 +53,10 @@ export default function Endpoints() {
           <Panel>
             {status && (
               <Text size="sm" mb="xs">
-                Only those that are {status}. <To path="/endpoints">Show all endpoints</To>
+                Only {status} endpoints. <To path="/endpoints">Show all endpoints</To>
               </Text>
             )}
-            <Stacked label="Endpoints" head={["Endpoint", "Health", "Failing since", "What went wrong last"]}>
+            <Stacked label="Endpoints" head={["Endpoint", "Health", "Failing since", "Last error"]}>
               {all.filter(isWanted).map((endpoint) => (
                 <Row key={endpoint.id} endpoint={endpoint} />
               ))}
@@ -71,7 +70,7 @@ export default function Endpoints() {
 
 function NoneFits({ status }: { status: string }) {
   return (
-    <Empty title={`No endpoint is ${status}`} icon={<IconWorld size={26} />}>
+    <Empty title={`No ${status} endpoints`} icon={<IconWorld size={26} />}>
       <To path="/endpoints">Show all endpoints</To>
     </Empty>
   );
@@ -110,9 +109,9 @@ function Row({ endpoint }: { endpoint: Listed }) {
       <Table.Td data-label="Failing since">
         {endpoint.failing ? <When at={endpoint.failing.since} /> : <span className="quiet">not failing</span>}
       </Table.Td>
-      <Table.Td data-label="What went wrong last">
+      <Table.Td data-label="Last error">
         <Text size="sm" maw={420}>
-          {endpoint.last_error ?? <span className="quiet">nothing</span>}
+          {endpoint.last_error ?? <span className="quiet">none</span>}
         </Text>
       </Table.Td>
     </Table.Tr>

@@ -1,4 +1,4 @@
-// What narrows the list of deliveries; all of it must hold.
+// Filters for the list of deliveries; a delivery must match all of them.
 import { Button, Group, Select, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
@@ -37,7 +37,7 @@ export function Filters() {
       <Choice name="reason" label="Reason" words={REASONS} />
       <Typed name="event_type" label="Event type" />
       <Typed name="url" label="Endpoint URL" w={200} />
-      <Typed name="event_id" label="Event id" />
+      <Typed name="event_id" label="Event ID" />
       {isNarrowed && (
         <Button
           size="compact-xs"

@@ -1,4 +1,4 @@
-// What an attempt spent its time on, as a bar and in words.
+// Where the time of an attempt went, as a bar and in words.
 import { Box, Group, Text } from "@mantine/core";
 import type { Body } from "../api/client";
 import { duration } from "../parts/clock";
@@ -13,7 +13,7 @@ export function Phases({ attempt }: { attempt: Body<"AttemptBody"> }) {
       <Box
         className={classes.bar}
         role="img"
-        aria-label={`${words.join(", ")}; ${duration(total / 1_000)} in all`}
+        aria-label={`${words.join(", ")}; ${duration(total / 1_000)} total`}
       >
         {phases.map(({ name, from, took }) => (
           <span
@@ -31,7 +31,7 @@ export function Phases({ attempt }: { attempt: Body<"AttemptBody"> }) {
           </Text>
         ))}
         <Text size="xs" span fw={600}>
-          {duration(total / 1_000)} in all
+          {duration(total / 1_000)} total
         </Text>
       </Group>
     </div>

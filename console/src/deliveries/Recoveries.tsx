@@ -1,4 +1,4 @@
-// What was sent again in bulk lately, and how far it is.
+// Recent bulk resends and their progress.
 import { Box, Group, Progress, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { allRules } from "../alerts/all";
@@ -26,14 +26,14 @@ export function Recoveries() {
   return (
     <Box>
       <Title order={3} size="h5" mb="xs">
-        Recent
+        Recent bulk resends
       </Title>
       <Answered
         query={recoveries}
         isEmpty={({ data }) => data.length === 0}
         empty={
           <Text size="sm" className="quiet" data-state="empty">
-            Nothing was resent in bulk yet. What you start here is listed with how far it is.
+            No bulk resends yet. Those you start here are listed with their progress.
           </Text>
         }
       >
@@ -74,7 +74,7 @@ function Row({ recovery }: { recovery: Recovery }) {
         my={6}
         value={percent}
         color={state === "failed" ? "red" : undefined}
-        aria-label={`${name}: ${percent} % resent`}
+        aria-label={`${name}: ${percent}% resent`}
       />
       <Group justify="space-between" gap="xs">
         <Text size="xs" className="quiet">

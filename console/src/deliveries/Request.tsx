@@ -1,4 +1,4 @@
-// What an attempt sent, to the byte, and how to see that its signature is right.
+// What an attempt sent, byte for byte, and how to verify its signature.
 import { Alert, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { answer, api, type Body } from "../api/client";
@@ -36,12 +36,12 @@ function Rebuilt({ request }: { request: Body<"RebuiltRequest"> }) {
         <span className="mono">
           {method} {url}
         </span>{" "}
-        {proven ? <Mark word="ok">proven to the byte</Mark> : <Mark word="error">not proven</Mark>}
+        {proven ? <Mark word="ok">byte-for-byte match</Mark> : <Mark word="error">not verified</Mark>}
       </Text>
       <Text size="xs" className="quiet">
         {proven
-          ? "Made again from the record. Its SHA-256 is the one that was recorded when it was sent."
-          : "Made again from the record, but it is not known to be what was sent."}
+          ? "Rebuilt from the record. Its SHA-256 matches the one recorded when it was sent."
+          : "Rebuilt from the record, but not confirmed to be what was sent."}
       </Text>
       {notes.length > 0 && (
         <Alert color="gray" p="xs">
@@ -52,7 +52,7 @@ function Rebuilt({ request }: { request: Body<"RebuiltRequest"> }) {
           ))}
         </Alert>
       )}
-      <Headers label="Headers of the request" headers={headers} />
+      <Headers label="Request headers" headers={headers} />
       {signatures.length > 0 && (
         <Text size="xs" className="quiet">
           Signed with{" "}
@@ -78,11 +78,11 @@ function Rebuilt({ request }: { request: Body<"RebuiltRequest"> }) {
             Check the signature yourself
           </Text>
           <Text size="xs" className="quiet">
-            Set SECRET to your signing secret and run this. It prints what the header X-Service-Signature of
-            this attempt must be.
+            Set SECRET to your signing secret and run this. It prints the X-Service-Signature header that this
+            attempt must have.
           </Text>
           <Snippets
-            of="verification"
+            of="verification code"
             in={{ Shell: inShell(timestamp, body), Python: inPython(timestamp, body) }}
           />
         </>

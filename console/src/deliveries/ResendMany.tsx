@@ -1,4 +1,4 @@
-// Sends all of a time again: first it is counted, then asked, then it goes on in the background.
+// Resends the deliveries of a time range: counts them, asks for confirmation, then runs in the background.
 import { Alert, Button, Checkbox, Drawer, Group, Select, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
@@ -19,7 +19,7 @@ export function ResendMany({ isOpen, onClose }: { isOpen: boolean; onClose: () =
     <Drawer
       opened={isOpen}
       onClose={onClose}
-      title="Resend many deliveries"
+      title="Resend deliveries in bulk"
       closeButtonProps={{ "aria-label": "Close" }}
     >
       <Stack>
@@ -33,7 +33,7 @@ export function ResendMany({ isOpen, onClose }: { isOpen: boolean; onClose: () =
 const STATES = ["failed", "held", "canceled", "delivered"];
 
 /** What is asked for; the count is of exactly this. */
-interface Wanted {
+interface RecoveryRequest {
   rule: string;
   since: string;
   until: string;
@@ -47,19 +47,19 @@ function Ask() {
   const [states, setStates] = useState(["failed", "held"]);
   const rules = useQuery(allRules);
   const count = useMutation({
-    mutationFn: async (wanted: Wanted) => ({
+    mutationFn: async (wanted: RecoveryRequest) => ({
       wanted,
       ...((await recover(wanted, true)) as Body<"RecoverCount">),
     }),
   });
   const resend = useMutation({
-    mutationFn: async (wanted: Wanted) => (await recover(wanted, false)) as Body<"Recovery">,
+    mutationFn: async (wanted: RecoveryRequest) => (await recover(wanted, false)) as Body<"Recovery">,
     onSuccess: () => {
       count.reset();
       queries.invalidateQueries({ queryKey: ["recoveries"] });
       notifications.show({
-        title: "Under way",
-        message: "They are sent again in the background.",
+        title: "Started",
+        message: "The deliveries are being resent in the background.",
         color: "teal",
       });
     },
@@ -78,7 +78,7 @@ function Ask() {
   return (
     <Stack gap="sm">
       <Select
-        label="Of which rule"
+        label="Rule"
         placeholder="Choose a rule"
         searchable
         data={(rules.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
@@ -87,7 +87,7 @@ function Ask() {
       />
       <div>
         <Text size="sm" fw={500} mb={4}>
-          Matched in
+          Matched during
         </Text>
         <TimeRange
           range={range}
@@ -95,7 +95,7 @@ function Ask() {
           onChange={change(({ last, from, to }) => setRange({ last, from, to }))}
         />
       </div>
-      <Checkbox.Group label="Which are now" value={states} onChange={change(setStates)}>
+      <Checkbox.Group label="Current state" value={states} onChange={change(setStates)}>
         <Group mt={4}>
           {STATES.map((state) => (
             <Checkbox key={state} value={state} label={STATE_WORDS[state] ?? state} />
@@ -103,8 +103,8 @@ function Ask() {
         </Group>
       </Checkbox.Group>
       <Text size="xs" className="quiet">
-        What an open breaker holds goes on by itself and is left alone. Each keeps its id, so that a receiver
-        that has it recognises it.
+        Deliveries held by an open breaker resume automatically and are skipped. Each delivery keeps its ID,
+        so a receiver that already has it can recognize it.
       </Text>
       <div>
         <ManageButton
@@ -115,7 +115,7 @@ function Ask() {
           loading={count.isPending}
           onClick={ask}
         >
-          Count them
+          Count deliveries
         </ManageButton>
       </div>
       {count.isError && <Trouble error={count.error} again={ask} />}
@@ -139,14 +139,14 @@ interface ConfirmProps {
 
 function Confirm({ counted: { count, by_state }, isBusy, onConfirm }: ConfirmProps) {
   if (count === 0)
-    return <Alert color="gray">There is none of these in this time. Nothing would be sent.</Alert>;
+    return <Alert color="gray">No matching deliveries in this time range. Nothing would be sent.</Alert>;
   const parts = Object.entries(by_state).map(
     ([state, many]) => `${many.toLocaleString("en")} ${STATE_WORDS[state] ?? state}`,
   );
   return (
-    <Alert color="blue" title={`${count.toLocaleString("en")} would be sent again`} data-count={count}>
+    <Alert color="blue" title={`${count.toLocaleString("en")} would be resent`} data-count={count}>
       <Text size="sm" mb="sm">
-        {parts.join(", ")}. They go to where the rule sends now, one after the other, and each gets a fresh
+        {parts.join(", ")}. They go to the rule's current URL, one after another, each with a new retry
         schedule.
       </Text>
       <Button size="xs" loading={isBusy} onClick={onConfirm}>
@@ -156,7 +156,7 @@ function Confirm({ counted: { count, by_state }, isBusy, onConfirm }: ConfirmPro
   );
 }
 
-function recover({ rule, since, until, states }: Wanted, dry_run: boolean) {
+function recover({ rule, since, until, states }: RecoveryRequest, dry_run: boolean) {
   return answer(
     api.POST("/v1/alert-rules/{id}/recover", {
       params: { path: { id: rule } },

@@ -1,4 +1,4 @@
-// The three steps from one signing secret to the next, and where you are.
+// The three steps of rotating a signing secret, and the current one.
 import { Stepper, Text } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import type { Body } from "../api/client";
@@ -7,9 +7,9 @@ import { When } from "../parts/When";
 import { stepOf } from "./rotation";
 
 const WHERE = [
-  "Nothing is under way. Begin by staging a secret whenever you like; nothing breaks by it.",
-  "A secret is staged. Give it to every receiver beside the one that they have, then promote it.",
-  "The new secret signs, and the one before signs beside it for a while. Take that from your receivers before it ends.",
+  "No rotation is in progress. You can stage a secret at any time without breaking anything.",
+  "A secret is staged. Add it to every receiver next to the current one, then promote it.",
+  "The new secret signs, and the previous one signs alongside it for a while. Remove the previous one from your receivers before it expires.",
 ];
 
 export function Rotation({ list }: { list: Body<"SecretList"> }) {
@@ -17,7 +17,7 @@ export function Rotation({ list }: { list: Body<"SecretList"> }) {
   const isWide = useMediaQuery("(min-width: 62em)", true, { getInitialValueInEffect: false });
   const ends = list.data.find(({ state }) => state === "previous")?.ends_at ?? list.initial?.ends_at;
   return (
-    <Panel title="Change a secret without losing a delivery">
+    <Panel title="Rotate a secret without losing a delivery">
       <Stepper
         active={step}
         size="sm"
@@ -25,16 +25,16 @@ export function Rotation({ list }: { list: Body<"SecretList"> }) {
         orientation={isWide ? "horizontal" : "vertical"}
         data-step={step}
       >
-        <Stepper.Step label="Stage" description="A new one is made, and shown once" />
-        <Stepper.Step label="Promote" description="It signs from then on" />
-        <Stepper.Step label="Let the old one end" description="By itself, or at once" />
+        <Stepper.Step label="Stage" description="Create a new secret, shown once" />
+        <Stepper.Step label="Promote" description="Sign with the new secret" />
+        <Stepper.Step label="Retire the old secret" description="Automatically, or right away" />
       </Stepper>
       <Text size="sm" component="div">
         <b>You are here:</b> {WHERE[step]}
         {step === 2 && ends && (
           <>
             {" "}
-            It ends <When at={ends} />.
+            It expires <When at={ends} />.
           </>
         )}
       </Text>

@@ -26,7 +26,7 @@ export function PromoteSecret({ secret: { id }, isOpen, onClose }: StepProps) {
   return (
     <Confirm
       title="Promote this secret?"
-      action="Promote it"
+      action="Promote secret"
       isMild
       act={() => {
         const body = { overlap_s: Number(overlap) };
@@ -37,11 +37,11 @@ export function PromoteSecret({ secret: { id }, isOpen, onClose }: StepProps) {
     >
       <Stack>
         <Text size="sm">
-          From now on <span className="mono">{id}</span> makes the signature that receivers check. Those that
-          do not have it yet will refuse deliveries when the secret before ends.
+          From now on <span className="mono">{id}</span> creates the signature that receivers check. Receivers
+          that do not have it yet will reject deliveries once the previous secret expires.
         </Text>
         <Select
-          label="The secret before goes on signing"
+          label="Keep signing with the previous secret"
           data={OVERLAPS}
           value={overlap}
           allowDeselect={false}
@@ -57,16 +57,16 @@ export function DropSecret({ secret: { id, state }, isOpen, onClose }: StepProps
   return (
     <Confirm
       title="Drop this secret?"
-      action="Drop it"
+      action="Drop secret"
       act={() => answer(api.DELETE("/v1/signing-secrets/{id}", { params: { path: { id } } }))}
-      done={() => done("Dropped", "Nothing is signed with it any more.", onClose)}
+      done={() => done("Dropped", "It no longer signs anything.", onClose)}
       close={onClose}
     >
       <Text size="sm">
-        <span className="mono">{id}</span> signs nothing any more, at once and for good.{" "}
+        <span className="mono">{id}</span> stops signing immediately and permanently.{" "}
         {state === "previous"
-          ? "Receivers that have only this one will refuse deliveries."
-          : "Nobody depends on it yet, as it was never promoted."}
+          ? "Receivers that have only this secret will reject deliveries."
+          : "Nothing depends on it yet, because it was never promoted."}
       </Text>
     </Confirm>
   );

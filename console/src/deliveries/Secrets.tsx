@@ -1,4 +1,4 @@
-// What webhooks are signed with, and how to change it without losing one.
+// Signing secrets, and rotating one without losing a delivery.
 import { Group, Table, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -30,10 +30,10 @@ export default function Secrets() {
   return (
     <Page
       title="Signing secrets"
-      lead="Every webhook is signed, so that a receiver knows that it is from you and was not changed on the way."
+      lead="Every webhook is signed, so a receiver can verify that it came from you and was not altered in transit."
       actions={
         <ManageButton
-          because={isStaged ? "One is staged already: promote or drop it first" : undefined}
+          because={isStaged ? "A secret is already staged. Promote or drop it first." : undefined}
           loading={stage.isPending}
           onClick={() => stage.mutate()}
         >
@@ -49,7 +49,7 @@ export default function Secrets() {
           secret={stage.data.secret}
           close={stage.reset}
         >
-          Give it to your receivers beside the one that they have. It signs nothing that counts until you
+          Add it to your receivers next to the current one. It is not used for the main signature until you
           promote it.
         </ShownOnce>
       )}
@@ -66,16 +66,16 @@ export default function Secrets() {
 }
 
 const MEANINGS: Record<string, string> = {
-  staged: "Signs as X-Service-Signature-Next, for receivers to try.",
+  staged: "Signs as X-Service-Signature-Next, so receivers can test it.",
   current: "Signs as X-Service-Signature.",
   previous: "Still signs, as X-Service-Signature-Previous.",
-  dropped: "Signs nothing any more.",
+  dropped: "No longer signs.",
 };
 
 function List({ list: { data, initial } }: { list: Body<"SecretList"> }) {
   return (
     <Panel title="Secrets">
-      <Stacked label="Signing secrets" head={["Secret", "State", "Made", "Promoted", "Ends", ""]}>
+      <Stacked label="Signing secrets" head={["Secret", "State", "Created", "Promoted", "Expires", ""]}>
         {data.map((secret) => (
           <Row key={secret.id} secret={secret} />
         ))}
@@ -84,8 +84,8 @@ function List({ list: { data, initial } }: { list: Body<"SecretList"> }) {
       {data.length === 0 && (
         <Text size="sm" className="quiet" mt="sm" data-state="empty">
           {initial
-            ? "Webhooks are signed with the secret that your organisation has from the start. Stage another whenever you want to change it."
-            : "Nothing is signed at the moment. Stage a secret to begin, then promote it."}
+            ? "Webhooks are signed with your organisation's initial secret. Stage a new one whenever you want to rotate it."
+            : "Webhooks are not signed at the moment. Stage a secret, then promote it."}
         </Text>
       )}
     </Panel>
@@ -98,15 +98,15 @@ function InitialRow({ initial }: { initial: Body<"InitialBody"> }) {
   return (
     <Table.Tr>
       <Table.Td data-label="Secret">
-        {show.data ? <Id id={show.data.secret} /> : "the one from the start"}
+        {show.data ? <Id id={show.data.secret} /> : "the initial secret"}
         {show.isError && <Trouble error={show.error} />}
       </Table.Td>
       <StateCell state={initial.state} />
-      <Table.Td data-label="Made">
+      <Table.Td data-label="Created">
         <span className="quiet">with the organisation</span>
       </Table.Td>
       <Table.Td data-label="Promoted" />
-      <Table.Td data-label="Ends">{initial.ends_at && <When at={initial.ends_at} />}</Table.Td>
+      <Table.Td data-label="Expires">{initial.ends_at && <When at={initial.ends_at} />}</Table.Td>
       <Table.Td data-label="">
         {!show.data && (
           <ManageButton
@@ -146,13 +146,13 @@ function Row({ secret }: { secret: Body<"SecretBody"> }) {
         <Id id={secret.id} />
       </Table.Td>
       <StateCell state={state} />
-      <Table.Td data-label="Made">
+      <Table.Td data-label="Created">
         <Text size="sm" component="div">
           <When at={secret.created_at} /> by <Who id={secret.created_by} />
         </Text>
       </Table.Td>
       <Table.Td data-label="Promoted">{secret.promoted_at && <When at={secret.promoted_at} />}</Table.Td>
-      <Table.Td data-label="Ends">{secret.ends_at && <When at={secret.ends_at} />}</Table.Td>
+      <Table.Td data-label="Expires">{secret.ends_at && <When at={secret.ends_at} />}</Table.Td>
       <Table.Td data-label="">
         <Group gap="xs" wrap="nowrap">
           {state === "staged" && (

@@ -1,4 +1,4 @@
-// The attempts one below the other, oldest first; the next one, if there is one, in grey.
+// The attempts in a timeline, oldest first; the next one, if any, in gray.
 import { Box, Timeline as Line, Text } from "@mantine/core";
 import { IconCheck, IconClock, IconX } from "@tabler/icons-react";
 import type { Body } from "../api/client";
@@ -20,7 +20,7 @@ export function Timeline({ delivery }: { delivery: Body<"DeliveryDetail"> }) {
       )}
       {attempts.length === 0 && !isWaiting && (
         <Text size="sm" className="quiet">
-          No attempt was made.
+          No attempts were made.
         </Text>
       )}
       <Line active={attempts.length - 1} bulletSize={24} lineWidth={2}>
@@ -48,7 +48,7 @@ export function Timeline({ delivery }: { delivery: Body<"DeliveryDetail"> }) {
                     due <When at={next_at} /> (<When at={next_at} exact />)
                   </>
                 ) : state === "held" ? (
-                  "waits"
+                  "waiting"
                 ) : (
                   "due now"
                 )}

@@ -16,8 +16,8 @@ test("what keeps an endpoint from being sent to is said first", () => {
 
 test("the rate of success is of deliveries that ended", () => {
   const of = (...states: string[]) => tallyOf(states.map((state) => ({ state })) as never);
-  expect(rateOf(of("delivered", "delivered", "delivered", "failed", "scheduled", "shadow"))).toBe("75 %");
-  expect(rateOf(of("delivered", "failed", "failed"))).toBe("33.3 %");
+  expect(rateOf(of("delivered", "delivered", "delivered", "failed", "scheduled", "shadow"))).toBe("75%");
+  expect(rateOf(of("delivered", "failed", "failed"))).toBe("33.3%");
   expect(rateOf(of("pending", "canceled"))).toBeUndefined();
 });
 

@@ -1,4 +1,4 @@
-// How an endpoint does, in words.
+// Describes the health of an endpoint in words.
 import type { Body } from "../api/client";
 
 type Endpoint = Body<"Endpoint">;
@@ -17,15 +17,15 @@ export function healthOf(endpoint: Endpoint): Health {
       label: "disabled",
       about:
         endpoint.disabled_why === "gone"
-          ? "It said that it is gone (410), twice. Nothing is sent until somebody resumes it."
-          : "It failed for three days without one success. Nothing is sent until somebody resumes it.",
+          ? "It returned 410 Gone twice. Nothing is sent until someone resumes it."
+          : "It failed for three days without a single success. Nothing is sent until someone resumes it.",
     };
   }
   if (endpoint.status === "paused") {
     return {
       word: "paused",
       label: "paused",
-      about: "Somebody paused it. Nothing is sent until it is resumed.",
+      about: "Someone paused it. Nothing is sent until it is resumed.",
     };
   }
   if (endpoint.breaker) {
@@ -33,39 +33,39 @@ export function healthOf(endpoint: Endpoint): Health {
       word: "error",
       label: "breaker open",
       about:
-        "It failed too often in a row. One delivery at a time is sent as a probe; the first success sends the rest.",
+        "It failed too many times in a row. One delivery at a time is sent as a probe; the first success releases the rest.",
     };
   }
   if (endpoint.quiet_until) {
     return {
       word: "medium",
-      label: "quiet",
-      about: "The receiver asked for a pause. Sending goes on by itself.",
+      label: "backing off",
+      about: "The receiver asked us to wait. Sending resumes automatically.",
     };
   }
   if (endpoint.failing) {
     return {
       word: "error",
       label: "failing",
-      about: "The last attempts failed. Each delivery is tried again.",
+      about: "The last attempts failed. Each delivery is retried.",
     };
   }
-  return { word: "ok", label: "healthy", about: "No attempt failed lately." };
+  return { word: "ok", label: "healthy", about: "No recent failures." };
 }
 
 export const NOTICES: Record<string, string> = {
-  breaker_opened: "Failed too often: only probes are sent",
-  breaker_closed: "Answers again: everything is sent",
-  failing_15_minutes: "Has failed for 15 minutes",
-  failing_1_hour: "Has failed for an hour",
-  failing_1_day: "Has failed for a day",
-  rejecting: "Refuses deliveries",
-  redirecting: "Redirects deliveries, which is never followed",
-  disabled: "Was disabled",
-  paused: "Was paused",
-  resumed: "Was resumed",
-  unverified: "Did not answer its challenge: nothing is sent",
-  verified: "Answered its challenge",
+  breaker_opened: "Failed too often: only probes are sent until it recovers",
+  breaker_closed: "Responds again: all deliveries are sent",
+  failing_15_minutes: "Failing for 15 minutes",
+  failing_1_hour: "Failing for an hour",
+  failing_1_day: "Failing for a day",
+  rejecting: "Rejects deliveries",
+  redirecting: "Redirects deliveries; redirects are never followed",
+  disabled: "Disabled",
+  paused: "Paused",
+  resumed: "Resumed",
+  unverified: "Did not return the challenge: nothing is sent",
+  verified: "Returned the challenge",
 };
 
 export interface Tally {
@@ -84,10 +84,10 @@ export function tallyOf(deliveries: Body<"DeliveryBody">[]): Tally {
   };
 }
 
-/** Such as `97.5 %`, of those that ended; nothing if none did. */
+/** Such as `97.5%`, of those that ended; nothing if none did. */
 export function rateOf({ delivered, failed }: Tally): string | undefined {
   const ended = delivered + failed;
-  return ended === 0 ? undefined : `${((delivered / ended) * 100).toFixed(1).replace(/\.0$/, "")} %`;
+  return ended === 0 ? undefined : `${((delivered / ended) * 100).toFixed(1).replace(/\.0$/, "")}%`;
 }
 
 /** What was told several times in a row is told once, as of the newest, with how often. */

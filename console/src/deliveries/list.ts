@@ -1,4 +1,4 @@
-// The deliveries that fit, newest first, page by page.
+// Queries matching deliveries, newest first, page by page.
 import { infiniteQueryOptions } from "@tanstack/react-query";
 import { answer, api } from "../api/client";
 import { type Range, timesOf } from "../parts/TimeRange";
@@ -6,7 +6,7 @@ import { USUAL } from "./states";
 
 const PAGE = 100;
 
-interface Wanted {
+interface DeliveriesQuery {
   /** By the names that the API has for them. */
   filters: Record<string, string | undefined>;
   state: string[];
@@ -19,7 +19,7 @@ interface Next {
   times: ReturnType<typeof timesOf>;
 }
 
-export function deliveries({ filters, state, range }: Wanted) {
+export function deliveries({ filters, state, range }: DeliveriesQuery) {
   return infiniteQueryOptions({
     queryKey: ["deliveries", { ...filters, state, ...range }],
     queryFn: async ({ pageParam }) => {

@@ -1,4 +1,4 @@
-// An attempt cut into what it spent its time on.
+// Splits an attempt into phases.
 import type { Body } from "../api/client";
 
 interface Phase {

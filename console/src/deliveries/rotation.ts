@@ -1,4 +1,4 @@
-// Where an organisation is on the way from one signing secret to the next.
+// How far a rotation of signing secrets is.
 import type { Body } from "../api/client";
 
 /** 0: nothing is under way. 1: one is staged. 2: one was promoted, and the one before still signs. */

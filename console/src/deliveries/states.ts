@@ -1,4 +1,4 @@
-// Where deliveries stand, as people ask for them.
+// The states of deliveries, as people look for them.
 import type { Body } from "../api/client";
 
 /** How far back is looked unless something else is chosen: as long as most keep their record. */
@@ -9,11 +9,11 @@ export const VIEWS: { id: string; name: string; states: string[]; about: string 
   { id: "all", name: "All", states: [], about: "" },
   {
     id: "underway",
-    name: "Under way",
+    name: "In progress",
     states: ["pending", "scheduled"],
     about: "Due now, or waiting for the next attempt.",
   },
-  { id: "delivered", name: "Delivered", states: ["delivered"], about: "The receiver answered 2xx." },
+  { id: "delivered", name: "Delivered", states: ["delivered"], about: "The receiver returned 2xx." },
   {
     id: "held",
     name: "Held",
@@ -25,14 +25,19 @@ export const VIEWS: { id: string; name: string; states: string[]; about: string 
     id: "failed",
     name: "Failed",
     states: ["failed"],
-    about: "There will be no other attempt, unless you resend.",
+    about: "No further attempts will be made unless you resend.",
   },
-  { id: "canceled", name: "Cancelled", states: ["canceled"], about: "Nobody wants them any more." },
+  {
+    id: "canceled",
+    name: "Canceled",
+    states: ["canceled"],
+    about: "Canceled by a person, or because the rule was deleted.",
+  },
   {
     id: "unsent",
     name: "Not sent",
     states: ["suppressed", "snoozed", "shadow"],
-    about: "On record only: the rule was quiet, snoozed or a shadow.",
+    about: "Recorded but not sent: suppressed, snoozed or in shadow.",
   },
 ];
 
@@ -43,25 +48,25 @@ export function viewOf(states: string[]): string | undefined {
 }
 
 /** The words of a state, where the API's is not plain enough. */
-export const STATE_WORDS: Record<string, string> = { scheduled: "retrying", canceled: "cancelled" };
+export const STATE_WORDS: Record<string, string> = { scheduled: "retrying" };
 
 export const REASONS: Record<string, string> = {
   paused: "the endpoint is paused",
   disabled: "the endpoint is disabled",
-  breaker: "the endpoint failed too often; it is probed",
-  retry_after: "the receiver asked for a pause",
-  unverified: "the endpoint has not answered its challenge",
+  breaker: "the endpoint failed too often; only probes are sent",
+  retry_after: "the receiver asked us to wait",
+  unverified: "the endpoint has not returned the challenge",
   blocked: "the address is not allowed",
   exhausted: "every attempt failed",
-  expired: "it took too long",
-  permanent: "the receiver refused it for good",
-  user: "somebody cancelled it",
+  expired: "it ran out of time",
+  permanent: "the receiver permanently rejected it",
+  user: "someone canceled it",
   rule_deleted: "its rule was deleted",
 };
 
 export const CAUSES: Record<string, string> = {
   match: "an event matched",
-  summary: "a summary of kept-back alerts",
+  summary: "a summary of suppressed alerts",
   test: "a test",
 };
 

@@ -1,8 +1,8 @@
-// Commands that make the signature of exactly the bytes that were sent, to compare with what arrived.
+// Commands that compute the signature of exactly the bytes that were sent.
 
 export function inShell(timestamp: string, body: string): string {
   return [
-    "# SECRET is your signing secret (whsec_…). It prints what X-Service-Signature must be.",
+    "# SECRET is your signing secret (whsec_…). This prints the expected X-Service-Signature.",
     `printf '%s.%s' ${quoted(timestamp)} ${quoted(body)} |`,
     `  openssl dgst -sha256 -hmac "$SECRET" | sed 's/^.* /sha256=/'`,
   ].join("\n");

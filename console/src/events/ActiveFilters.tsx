@@ -1,4 +1,4 @@
-// What is filtered by, one chip each; a click takes it away.
+// The active filters, one chip each; a click removes one.
 import { Button, Group, Pill } from "@mantine/core";
 import type { Search } from "../search";
 import { all, one } from "../search";
@@ -36,13 +36,13 @@ export function ActiveFilters({ search, onRemove, onRemoveText, onRemoveAll }: A
         <Pill
           withRemoveButton
           onRemove={onRemoveText}
-          removeButtonProps={{ "aria-label": "Remove the text", "aria-hidden": false, tabIndex: 0 }}
+          removeButtonProps={{ "aria-label": "Remove text filter", "aria-hidden": false, tabIndex: 0 }}
         >
           Contains “{text}”
         </Pill>
       )}
       <Button size="compact-xs" variant="subtle" onClick={onRemoveAll}>
-        Remove all
+        Clear all
       </Button>
     </Group>
   );

@@ -1,4 +1,4 @@
-// How many events there are, and how sure that is.
+// How many events there are, and whether the count is complete.
 import { Text } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { number, counted as said } from "../parts/numbers";
@@ -15,13 +15,13 @@ export function CountLine({ facets, events }: CountLineProps) {
   const isBehind = data?.fresh === false || events.query.data?.pages[0]?.fresh === false;
   return (
     <Text size="sm" data-count>
-      {data !== undefined ? counted(data) : facets.isError ? "Could not be counted" : "Counting…"}
+      {data !== undefined ? counted(data) : facets.isError ? "Count unavailable" : "Counting…"}
       {events.rows.length > 0 && <span className="quiet"> · {number(events.rows.length)} loaded</span>}
-      {isBehind && <span className="quiet"> · what was accepted last may be missing</span>}
+      {isBehind && <span className="quiet"> · the newest events may not be indexed yet</span>}
     </Text>
   );
 }
 
 function counted({ counted, complete }: Counts): string {
-  return complete ? said(counted, "event") : `Counted the ${number(counted)} newest of more events`;
+  return complete ? said(counted, "event") : `Newest ${said(counted, "event")}; there may be more`;
 }

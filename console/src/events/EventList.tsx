@@ -98,16 +98,17 @@ export function StoredEvents({ events, isFiltered, onShowAll, ...list }: StoredE
           {hasMore && isBarren && (
             <Group p="sm" gap="sm">
               <Text size="sm">
-                Looked through all events back to <When at={searchedTo} exact />.
+                Searched back to <When at={searchedTo} exact />. No more matches so far.
               </Text>
               <Button size="compact-sm" variant="default" onClick={goOn} loading={query.isFetching}>
-                Keep looking
+                Keep searching
               </Button>
             </Group>
           )}
           {rows.length >= ROWS_MAX && (
             <Alert m="sm">
-              These are the newest {number(ROWS_MAX)}. For older ones choose another time, or export them.
+              Showing the newest {number(ROWS_MAX)} events. To see older ones, choose another time range or
+              export them.
             </Alert>
           )}
         </List>
@@ -122,7 +123,7 @@ export function LiveEvents({ tail, ...list }: EventListProps & { tail: LiveTail 
       {tail.error !== undefined && <Trouble error={tail.error} />}
       {tail.rows.length === 0 ? (
         <Empty title="Waiting for the next event">
-          Whatever your agents send from now on shows up here at once, if the filters let it through.
+          New events from your agents appear here immediately if they match the filters.
         </Empty>
       ) : (
         <List {...list} rows={tail.rows} />
@@ -135,33 +136,33 @@ function NoEvents({ isFiltered, onShowAll }: { isFiltered: boolean; onShowAll: (
   if (isFiltered) {
     return (
       <Empty
-        title="No event fits"
+        title="No matching events"
         action={
           <Button variant="default" onClick={onShowAll}>
-            Remove filters, look at 30 days
+            Clear filters and show the last 30 days
           </Button>
         }
       >
-        No event in this time has all of what you filter by. Choose more time, or take a filter away.
+        No events match these filters in this time range. Widen the range or remove a filter.
       </Empty>
     );
   }
   return (
     <Empty
-      title="No events in this time"
+      title="No events in this time range"
       action={
         <Group>
           <Button component={Link} to="/setup">
             Connect an agent
           </Button>
           <Button variant="default" onClick={onShowAll}>
-            Look at 30 days
+            Show the last 30 days
           </Button>
         </Group>
       }
     >
-      Here is everything your agents did: each tool call, message and decision is one event. They come from
-      the SDKs, from hooks, or from one HTTP request.
+      Everything your agents do appears here: each tool call, message and decision is one event. Send events
+      with an SDK, a hook, or a single HTTP request.
     </Empty>
   );
 }

@@ -1,4 +1,4 @@
-// One event, whole: what it says, what belongs to it, and what can be made of it.
+// One complete event, what is related to it, and what can be done with it.
 import {
   Box,
   Button,
@@ -118,7 +118,7 @@ function Actions({ event }: { event: AuditEvent }) {
   const look = {
     size: "xs",
     leftSection: <IconBellPlus size={14} />,
-    children: "Make a rule from this event",
+    children: "Create a rule from this event",
   };
   return (
     <Group gap="xs">
@@ -164,11 +164,11 @@ function Related({ event, onRelated }: { event: AuditEvent } & Pick<EventPanelPr
           component={Link}
           to={`/decisions?decision=${event.decision_id}`}
         >
-          Its decision
+          View decision
         </Button>
       )}
       <Button size="compact-xs" variant="light" component={Link} to={`/deliveries?event_id=${event.id}`}>
-        Its deliveries
+        Deliveries
       </Button>
     </Group>
   );

@@ -1,4 +1,4 @@
-// One event in the list. Plain mark-up: hundreds of them pass by while somebody scrolls.
+// One event in the list. Plain markup, because hundreds pass by while scrolling.
 import { memo } from "react";
 import { Mark } from "../parts/Mark";
 import { When } from "../parts/When";

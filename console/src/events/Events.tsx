@@ -1,4 +1,4 @@
-// The trail: search it, watch it live, take it along.
+// The trail: search it, watch it live, export it.
 import { ActionIcon, Box, Button, Checkbox, Drawer, Group, Menu, Switch, Tooltip } from "@mantine/core";
 import { useDisclosure, useMediaQuery, usePrevious } from "@mantine/hooks";
 import { IconColumns, IconDownload, IconFilter, IconKeyboard, IconRefresh } from "@tabler/icons-react";
@@ -94,7 +94,7 @@ export default function Events() {
       actions={
         <>
           <Tooltip
-            label={times.to ? "A time that has an end cannot be watched" : "Show events as they arrive"}
+            label={times.to ? "Live tail needs an open-ended time range" : "Show events as they arrive"}
           >
             <Switch
               label="Live"
@@ -112,8 +112,13 @@ export default function Events() {
             Export
           </ManageButton>
           <ColumnMenu hidden={all(hide)} onChange={(hidden) => change({ hide: hidden }, { replace: true })} />
-          <Tooltip label="Keys">
-            <ActionIcon variant="default" aria-label="Keys" onClick={sheet.open} visibleFrom="sm">
+          <Tooltip label="Keyboard shortcuts">
+            <ActionIcon
+              variant="default"
+              aria-label="Keyboard shortcuts"
+              onClick={sheet.open}
+              visibleFrom="sm"
+            >
               <IconKeyboard size={16} />
             </ActionIcon>
           </Tooltip>

@@ -1,4 +1,4 @@
-// What to take along, as what, and how: at once, or made in the background.
+// What to export, in which format, and whether to download it now or in the background.
 import { Button, Group, List, Modal, Radio, SegmentedControl, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
@@ -17,10 +17,10 @@ import { type Filter, inWords } from "./filter";
 const DIRECT_MAX = 20_000;
 
 const ABOUT: Record<Format, string> = {
-  ndjson: "One event a line, as sent. For other programs.",
+  ndjson: "One event per line, as sent. For other programs.",
   csv: "A table. For spreadsheets.",
   json: "One document with all events.",
-  parquet: "Columns, compressed. For DuckDB, Spark and the like.",
+  parquet: "Compressed columns. For DuckDB, Spark and similar tools.",
 };
 
 interface ExportDialogProps {
@@ -92,7 +92,7 @@ export function ExportDialog({ opened, onClose, filter, counts }: ExportDialogPr
           value={compression}
           onChange={setCompression}
         />
-        <Radio.Group label="How" value={chosen} onChange={(value) => setWay(value as "direct" | "job")}>
+        <Radio.Group label="Method" value={chosen} onChange={(value) => setWay(value as "direct" | "job")}>
           <Stack gap="xs" mt={4}>
             <Radio
               value="direct"
@@ -102,13 +102,13 @@ export function ExportDialog({ opened, onClose, filter, counts }: ExportDialogPr
             />
             <Radio
               value="job"
-              label="Make it in the background"
-              description="The server makes files; you see how far it is and fetch them when they are ready."
+              label="Export in the background"
+              description="The server creates the files. Follow the progress and download them when they are ready."
             />
           </Stack>
         </Radio.Group>
         <Text size="xs" className="quiet">
-          That you export is an event in the trail itself.
+          This export is recorded in the audit trail.
         </Text>
         {asking.isError && !isStopped(asking.error) && <Trouble error={asking.error} />}
         <Group justify="flex-end">
@@ -147,13 +147,13 @@ function Scope({ filter, counts }: { filter: Filter; counts: Counts | undefined 
       </Text>
       <List size="sm">
         <List.Item>
-          {filter.from ? `From ${moment(filter.from)}` : "From the first"} to{" "}
+          {filter.from ? `From ${moment(filter.from)}` : "From the first event"} to{" "}
           {filter.to ? moment(filter.to) : "now"}
         </List.Item>
         {inWords(filter).map((words) => (
           <List.Item key={words}>{words}</List.Item>
         ))}
-        {inWords(filter).length === 0 && <List.Item>No filter: all events of this time</List.Item>}
+        {inWords(filter).length === 0 && <List.Item>No filters: all events in this time range</List.Item>}
       </List>
     </div>
   );

@@ -1,4 +1,4 @@
-// One export: what was asked for, how far it is, its files or what went wrong.
+// One export: what was requested, its progress, and its files or what went wrong.
 import { Alert, Anchor, Group, List, Progress, Stack, Table, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
@@ -24,11 +24,11 @@ export function isUnderWay(job: Job): boolean {
 
 /** What each state is called, and which word gives it its colour. */
 const STATES: Record<string, { word: string; like: string }> = {
-  queued: { word: "waiting", like: "pending" },
-  running: { word: "being made", like: "pending" },
+  queued: { word: "queued", like: "pending" },
+  running: { word: "in progress", like: "pending" },
   done: { word: "ready", like: "ok" },
   failed: { word: "failed", like: "failed" },
-  canceled: { word: "cancelled", like: "canceled" },
+  canceled: { word: "canceled", like: "canceled" },
   expired: { word: "expired", like: "canceled" },
 };
 
@@ -53,15 +53,14 @@ export function ExportJob({ job }: { job: Job }) {
         {job.error && <WentWrong job={job} error={job.error} />}
         {job.files.length > 0 && <Files job={job} />}
         <Text size="xs" className="quiet" component="div">
-          Asked for <When at={job.created_at} /> by <Who id={job.asked_by} />
+          Requested <When at={job.created_at} /> by <Who id={job.asked_by} />
           {job.expires_at && job.state === "done" && (
             <>
               {" "}
-              · its files are deleted <When at={job.expires_at} />
+              · the files will be deleted <When at={job.expires_at} />
             </>
           )}
-          {job.state === "expired" &&
-            " · its files were deleted when their time was over; export again to get new ones"}
+          {job.state === "expired" && " · the files expired and were deleted; export again to get new ones"}
         </Text>
         <Id id={job.id} />
       </Stack>
@@ -79,7 +78,7 @@ function Scope({ job }: { job: Job }) {
   const filter = filterOf(job);
   const moment = (at: string) => absolute(new Date(at), zone).slice(0, 19);
   const from = filter.from ? `From ${moment(filter.from)}` : "From the first event";
-  const words = [`${from} to ${filter.to ? moment(filter.to) : "when it was asked for"}`, ...inWords(filter)];
+  const words = [`${from} to ${filter.to ? moment(filter.to) : "when it was requested"}`, ...inWords(filter)];
   return (
     <List size="sm" className="quiet">
       {words.map((word) => (
@@ -102,10 +101,10 @@ function Doing({ job }: { job: Job }) {
   return (
     <Group gap="sm" wrap="nowrap">
       <Progress.Root size="lg" style={{ flex: 1 }}>
-        <Progress.Section value={percent} animated aria-label="How much of the time is done" />
+        <Progress.Section value={percent} animated aria-label="Export progress" />
       </Progress.Root>
       <Text size="sm" w={44} ta="right">
-        {percent} %
+        {percent}%
       </Text>
     </Group>
   );
@@ -117,14 +116,14 @@ function WentWrong({ job, error }: { job: Job; error: string }) {
     <Alert
       color={isOver ? "red" : "yellow"}
       icon={<IconAlertTriangle />}
-      title={isOver ? "It failed" : "It is tried again"}
+      title={isOver ? "Export failed" : "Retrying"}
       data-state="error"
     >
       <Text size="sm">{error}</Text>
       <Text size="sm" mt={4}>
         {isOver
-          ? "Nothing of the trail is lost. Export again; with less time, if it was large. If it fails again, whoever runs this server finds more in its log."
-          : "You need not do anything: it goes on from the last complete file."}
+          ? "Nothing in the trail is lost. Export again, with a shorter time range if the export was large. If it fails again, ask the server's operator to check the server log."
+          : "No action needed: the export continues from the last complete file."}
       </Text>
     </Alert>
   );
@@ -173,7 +172,7 @@ function Cancel({ job }: { job: Job }) {
   const [isAsking, asking] = useDisclosure(false);
   const done = () => {
     asking.close();
-    notifications.show({ message: "The export was cancelled" });
+    notifications.show({ message: "Export canceled" });
     queries.invalidateQueries({ queryKey: ["exports"] });
   };
   return (
@@ -191,8 +190,8 @@ function Cancel({ job }: { job: Job }) {
           close={asking.close}
         >
           <Text size="sm">
-            The {kindOf(job)} export of {counted(job.events, "event")} so far stops, and its files are
-            deleted. The trail itself stays as it is.
+            This stops the {kindOf(job)} export ({counted(job.events, "event")} so far) and deletes its files.
+            The trail itself is not affected.
           </Text>
         </Confirm>
       )}

@@ -1,4 +1,4 @@
-// Exports that are made in the background: how far each is, and its files.
+// Background exports, their progress and their files.
 import { Button, Stack } from "@mantine/core";
 import { IconDownload } from "@tabler/icons-react";
 import { type InfiniteData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
@@ -42,10 +42,10 @@ export default function Exports() {
 
 function NotAllowed() {
   return (
-    <Page title="Exports" lead="Files made of the trail.">
+    <Page title="Exports" lead="Exports of your audit trail.">
       <Empty title="Only admins and owners can export" icon={<IconDownload size={26} />}>
-        An export is a copy of the trail as files. Ask one of them to make it; every event is also shown on
-        the page Events.
+        An export is a copy of the trail as files. Ask an admin or owner to create one. You can view every
+        event on the Events page.
       </Empty>
     </Page>
   );
@@ -68,7 +68,7 @@ function Jobs() {
   return (
     <Page
       title="Exports"
-      lead="Files made of the trail. To make one, choose events and press Export."
+      lead="Exports of your audit trail. To create one, filter events and select Export."
       actions={start}
     >
       <Answered
@@ -77,7 +77,7 @@ function Jobs() {
         empty={
           <Empty title="No exports yet" icon={<IconDownload size={26} />} action={start}>
             An export is a copy of the trail as files: for an auditor, a data warehouse, or your own archive.
-            Filter the events you want, press Export, and large ones are made here in the background.
+            Filter the events you want and select Export. Large exports run in the background and appear here.
           </Empty>
         }
       >
@@ -92,7 +92,7 @@ function Jobs() {
                 onClick={() => query.fetchNextPage()}
                 loading={query.isFetchingNextPage}
               >
-                Older exports
+                Show older exports
               </Button>
             )}
           </Stack>

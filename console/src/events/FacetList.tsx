@@ -1,4 +1,4 @@
-// The values of each field with how many events they have; a click filters by them.
+// The values of each field with their event counts; a click filters by one.
 import { Checkbox, Skeleton, Stack, Text } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { Trouble } from "../parts/Answered";
@@ -36,7 +36,7 @@ export function FacetList({ query, fieldOf, search, onToggle }: FacetListProps) 
             </Text>
             {values.length === 0 && (
               <Text size="xs" className="quiet">
-                None here
+                None
               </Text>
             )}
             {values.map(({ value, count }) => (
@@ -65,7 +65,8 @@ export function FacetList({ query, fieldOf, search, onToggle }: FacetListProps) 
       })}
       {!query.data.complete && (
         <Text size="xs" className="quiet">
-          Counts are of the newest {number(query.data.counted)} events. Choose less time to count all.
+          Counts cover only the newest {number(query.data.counted)} events in this range. Narrow the range for
+          exact counts.
         </Text>
       )}
     </Stack>

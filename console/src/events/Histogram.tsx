@@ -1,4 +1,4 @@
-// How many events there were when, by result. Dragging over it chooses that time.
+// Events over time by result. Dragging selects a time range.
 import { Skeleton } from "@mantine/core";
 import { useMemo } from "react";
 import { Chart, inkOf } from "../parts/Chart";

@@ -1,4 +1,4 @@
-// Text that events must contain. It is searched for when somebody stops typing.
+// Searches for text in events once the user stops typing.
 import { TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
 import { type RefObject, useEffect, useState } from "react";
@@ -24,8 +24,8 @@ export function SearchBox({ text, onChange, input }: SearchBoxProps) {
       ref={input}
       size="xs"
       type="search"
-      aria-label="Search in events"
-      placeholder="Text in the event, such as an invoice number ( / )"
+      aria-label="Search events"
+      placeholder="Search event text, such as an invoice number ( / )"
       leftSection={<IconSearch size={14} />}
       style={{ flex: "1 1 220px" }}
       value={typed}

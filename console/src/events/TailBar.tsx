@@ -1,4 +1,4 @@
-// How the live tail is doing: whether it listens, what waits, what is left out.
+// The state of the live tail: connection, waiting events, skipped events.
 import { Button, Group, Text } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import type { LiveState } from "../api/live";
@@ -10,16 +10,16 @@ import { TAIL_ROWS_MAX } from "./tail";
 const STATES: Record<LiveState, { word: string; colour: string }> = {
   connecting: { word: "Connecting…", colour: "pending" },
   open: { word: "Live", colour: "up" },
-  lost: { word: "Connection lost, trying again", colour: "down" },
+  lost: { word: "Connection lost, reconnecting", colour: "down" },
 };
 
 export function TailBar({ tail }: { tail: LiveTail }) {
   const { state, isPaused, waitingCount, oneIn, skipped } = tail;
   const shown = isPaused && state === "open" ? { word: "Paused", colour: "paused" } : STATES[state];
   const notes = [
-    oneIn > 1 ? `More arrive than can be read: showing 1 in ${oneIn}.` : "",
-    skipped > 0 ? `${number(skipped)} were left out because they came too fast.` : "",
-    tail.rows.length >= TAIL_ROWS_MAX ? `The last ${number(TAIL_ROWS_MAX)} are kept.` : "",
+    oneIn > 1 ? `Events arrive too fast to read: showing 1 in ${oneIn}.` : "",
+    skipped > 0 ? `${number(skipped)} were skipped because they arrived too fast.` : "",
+    tail.rows.length >= TAIL_ROWS_MAX ? `Only the last ${number(TAIL_ROWS_MAX)} are kept.` : "",
   ];
   return (
     <Group gap="xs" data-live={state} data-paused={isPaused}>

@@ -1,4 +1,4 @@
-// Small exports, straight into a file of the browser.
+// Downloads a small export as a file.
 import { problemOf } from "../api/problem";
 import type { Filter } from "./filter";
 
@@ -6,7 +6,7 @@ export const FORMATS = ["ndjson", "csv", "json", "parquet"] as const;
 export type Format = (typeof FORMATS)[number];
 export type Compression = "none" | "gzip" | "zstd";
 
-export interface Wanted {
+export interface ExportRequest {
   filter: Filter;
   format: Format;
   compression: Compression;
@@ -22,7 +22,7 @@ export function compressionsOf(format: Format): Compression[] {
  * because the connection does.
  */
 export async function download(
-  wanted: Wanted,
+  wanted: ExportRequest,
   onBytes: (bytes: number) => void,
   signal: AbortSignal,
 ): Promise<string> {

@@ -1,4 +1,4 @@
-// How many events each value has, within everything else that is filtered by.
+// Event counts for each value, within the other filters.
 import { keepPreviousData, queryOptions, useQueries, useQuery } from "@tanstack/react-query";
 import { answer, api, type Body } from "../api/client";
 import { type Field, type Filter, without } from "./filter";

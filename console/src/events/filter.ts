@@ -1,4 +1,4 @@
-// Which events are looked at: as the address has it, as the API takes it, and in words.
+// The filter for events: from the address, for the API, and in words.
 import type { Body } from "../api/client";
 import { all, one, type Search } from "../search";
 

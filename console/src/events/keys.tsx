@@ -1,4 +1,4 @@
-// What the keyboard does on this screen, and the sheet that says so.
+// Keyboard shortcuts of the Events page, and the list of them.
 import { Kbd, Modal, Table } from "@mantine/core";
 import { useEffect, useRef } from "react";
 
@@ -33,18 +33,23 @@ export function useKeys(keys: Keys): void {
 
 const SHEET: [string[], string][] = [
   [["j", "↓"], "Next event"],
-  [["k", "↑"], "Event before"],
-  [["Enter"], "Open the event"],
-  [["Esc"], "Close the event"],
+  [["k", "↑"], "Previous event"],
+  [["Enter"], "Open event"],
+  [["Esc"], "Close event"],
   [["/"], "Search"],
-  [["l"], "Live tail on or off"],
-  [["Space"], "Pause or go on with the live tail"],
-  [["?"], "This sheet"],
+  [["l"], "Turn live tail on or off"],
+  [["Space"], "Pause or resume live tail"],
+  [["?"], "Show this list"],
 ];
 
 export function KeySheet({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
-    <Modal opened={opened} onClose={onClose} title="Keys" closeButtonProps={{ "aria-label": "Close keys" }}>
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title="Keyboard shortcuts"
+      closeButtonProps={{ "aria-label": "Close keyboard shortcuts" }}
+    >
       <Table highlightOnHover={false}>
         <Table.Tbody>
           {SHEET.map(([keys, what]) => (

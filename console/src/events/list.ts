@@ -1,4 +1,4 @@
-// The events of a filter, newest first, page by page as somebody scrolls.
+// Queries the events of a filter, newest first, page by page while scrolling.
 import { queryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { answer, api } from "../api/client";

@@ -1,4 +1,4 @@
-// Listens to the stream and draws what it tells, at most four times a second.
+// Listens to the event stream and updates the tail at most four times a second.
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { type LiveState, useLive } from "../api/live";
 import { type Filter, streamPath } from "./filter";

@@ -1,4 +1,4 @@
-// What the list keeps of an event: what it shows. The rest is asked for when the event is opened.
+// What the list keeps of an event. The rest is loaded when the event is opened.
 
 /** An event as the API tells it; what was sent besides is there too. */
 export interface AuditEvent {
@@ -37,8 +37,8 @@ function name<T extends string | undefined>(text: T): T {
 
 /** Who wrote an event, for people. */
 export function writtenBy({ source }: Pick<AuditEvent, "source">): string {
-  if (source === undefined) return "Recorded before events said who wrote them";
-  return source === "server" ? "Written by Watchbell itself" : `Sent with the API key ${source}`;
+  if (source === undefined) return "Recorded before events included their source";
+  return source === "server" ? "Written by Watchbell" : `Sent with the API key ${source}`;
 }
 
 export function rowOf(event: AuditEvent): Row {

@@ -1,4 +1,4 @@
-// What waits for a person: approvals, endpoints in trouble, rules that are off.
+// What needs a person: pending approvals, failing endpoints, disabled rules.
 import { Anchor, Group, List, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -9,7 +9,7 @@ import { Mark } from "../parts/Mark";
 import { Panel } from "../parts/Page";
 
 const ASK_EVERY_MS = 30_000;
-/** How many of each are asked for; with more it says so. */
+/** How many of each to request; if there are more, the text says so. */
 const LIMIT = 100;
 
 interface Need {
@@ -22,12 +22,12 @@ interface Need {
 export function Needs() {
   const query = useQuery({ queryKey: ["needs"], queryFn: needs, refetchInterval: ASK_EVERY_MS });
   return (
-    <Panel title="What needs you">
+    <Panel title="Needs attention">
       {query.isError && <Trouble error={query.error} again={() => query.refetch()} />}
       {query.isPending && <Loading lines={2} />}
       {query.data?.length === 0 && (
         <Text size="sm" className="quiet">
-          Nothing. No approval waits, every endpoint is doing well, and every rule is on.
+          Nothing. No approvals are pending, every endpoint is healthy, and every rule is enabled.
         </Text>
       )}
       <List listStyleType="none" spacing="xs">
@@ -58,29 +58,29 @@ async function needs(): Promise<Need[]> {
     {
       count: approvals.data.length,
       mark: "escalated",
-      word: "decide",
-      text: `${said(approvals.data.length, "action waits", "actions wait")} for approval`,
+      word: "pending",
+      text: `${said(approvals.data.length, "action is", "actions are")} waiting for approval`,
       to: "/approvals",
     },
     {
       count: disabled.length,
       mark: "failed",
-      word: "off",
-      text: `${said(disabled.length, "endpoint was", "endpoints were")} switched off after failing for long`,
+      word: "disabled",
+      text: `${said(disabled.length, "endpoint was", "endpoints were")} disabled after failing for too long`,
       to: "/endpoints",
     },
     {
       count: failing.length,
       mark: "error",
       word: "failing",
-      text: `${said(failing.length, "endpoint does", "endpoints do")} not take deliveries`,
+      text: `${said(failing.length, "endpoint is", "endpoints are")} not accepting deliveries`,
       to: "/endpoints",
     },
     {
       count: rules.data.length,
       mark: "disabled",
-      word: "off",
-      text: `${said(rules.data.length, "alert rule is", "alert rules are")} off and will not ring`,
+      word: "disabled",
+      text: `${said(rules.data.length, "alert rule is", "alert rules are")} disabled and will not send alerts`,
       to: "/rules?enabled=false",
     },
   ];

@@ -1,4 +1,4 @@
-// The four numbers that matter, over time, each with the list it is about; and what waits for somebody.
+// The four key numbers over time, each linked to its list, and what needs a person.
 import { SimpleGrid } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useAddress } from "../address";
@@ -35,7 +35,7 @@ export default function Overview() {
   return (
     <Page
       title="Overview"
-      lead="How the trail, the deliveries and the guard are doing."
+      lead="Health of your events, deliveries and decisions."
       actions={
         <TimeRange
           range={range}
@@ -65,7 +65,7 @@ function Tiles({ numbers, range }: { numbers: Numbers; range: Range }) {
   return (
     <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md">
       <Tile
-        name="Event rate, now"
+        name="Current event rate"
         judged={ingest(numbers, rate, now)}
         last={events.last_at}
         links={[{ name: "Events", to: "/events", search: same }]}
@@ -104,10 +104,10 @@ function Tiles({ numbers, range }: { numbers: Numbers; range: Range }) {
         judged={undelivered(numbers, now)}
         links={[
           ...(oldest ? [{ name: "This delivery", to: `/deliveries/${oldest.id}` }] : []),
-          { name: "What waits", to: "/deliveries", search: { state: ["pending", "scheduled", "held"] } },
+          { name: "All undelivered", to: "/deliveries", search: { state: ["pending", "scheduled", "held"] } },
         ]}
         chart={{
-          label: "Undelivered by the time of their event",
+          label: "Undelivered alerts by event time",
           kind: "bars",
           at: times(deliveries.buckets),
           series: [
@@ -124,7 +124,7 @@ function Tiles({ numbers, range }: { numbers: Numbers; range: Range }) {
         judged={decisions(numbers)}
         links={[{ name: "Decisions", to: "/decisions", search: same }]}
         chart={{
-          label: "Decision time over time, p99",
+          label: "Decision time (p99) over time",
           kind: "lines",
           at: times(decided.buckets),
           series: [

@@ -1,4 +1,4 @@
-// Where a new organisation begins: without any event there is nothing to look at yet.
+// What a new organisation sees before its first event.
 import { Button } from "@mantine/core";
 import { IconRocket } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
@@ -7,7 +7,7 @@ import { Empty } from "../parts/Answered";
 export function Start() {
   return (
     <Empty
-      title="Nothing has happened yet"
+      title="No events yet"
       icon={<IconRocket size={26} />}
       action={
         <Button component={Link} to="/setup">
@@ -15,9 +15,9 @@ export function Start() {
         </Button>
       }
     >
-      Here you will see at a glance whether events arrive, whether alerts reach their receivers, and how fast
-      agents get their decisions. It takes a few minutes: a key, one line of code, and the first event shows
-      up.
+      This page shows at a glance whether events arrive, whether alerts reach their receivers, and how quickly
+      agents get decisions. Setup takes a few minutes: create a key, add one line of code, and your first
+      event appears.
     </Empty>
   );
 }

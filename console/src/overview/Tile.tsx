@@ -1,4 +1,4 @@
-// One number: what it is, how it is judged in colour and words, how it was, and the list behind it.
+// One number: its value, its verdict in color and words, its history, and a link to its list.
 import { Anchor, Box, Group, Text, ThemeIcon, Title } from "@mantine/core";
 import { IconAlertTriangle, IconCheck, IconMinus, IconUrgent } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";

@@ -46,9 +46,9 @@ test("events that arrive are fine, silence is worth a look", () => {
 });
 
 test("one failure in a thousand is not rounded away", () => {
-  expect(success(overview({ deliveries: { delivered: 9_999, failed: 1 } })).value).toBe("99.9 %");
+  expect(success(overview({ deliveries: { delivered: 9_999, failed: 1 } })).value).toBe("99.9%");
   expect(success(overview({ deliveries: { delivered: 10, failed: 0 } }))).toMatchObject({
-    value: "100 %",
+    value: "100%",
     grade: "good",
   });
   expect(success(overview({ deliveries: { delivered: 97, failed: 3 } })).grade).toBe("warn");

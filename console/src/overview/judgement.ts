@@ -1,4 +1,4 @@
-// What the four numbers mean: each in words, and whether somebody should look.
+// What the four numbers mean, in words, and whether someone should take a look.
 import type { Body } from "../api/client";
 import { duration } from "../parts/clock";
 import { number as count, counted } from "../parts/numbers";
@@ -36,8 +36,8 @@ export function ingest(overview: Overview, rate: number | undefined, now: Date):
   const seconds = (Date.parse(overview.to) - Date.parse(overview.from)) / 1_000;
   const average = seconds > 0 ? total / seconds : 0;
   const value = rate === undefined ? "…" : perSecond(rate);
-  const note = `${count(total)} in this time, ${perSecond(average)} on average.`;
-  if (!last_at) return { value, grade: "none", verdict: "No events", note: "Nothing has arrived yet." };
+  const note = `${counted(total, "event")} in this period, ${perSecond(average)} on average.`;
+  if (!last_at) return { value, grade: "none", verdict: "No events", note: "No events have arrived yet." };
   const quiet = now.getTime() - Date.parse(last_at);
   if (quiet > QUIET_MS) return { value, grade: "warn", verdict: `Quiet for ${duration(quiet)}`, note };
   return { value, grade: "good", verdict: "Arriving", note };
@@ -47,26 +47,26 @@ export function success({ deliveries }: Overview): Judged {
   const { delivered, failed, pending, canceled, complete } = deliveries;
   const over = delivered + failed;
   const parts = [`${count(delivered)} delivered`, `${count(failed)} failed`];
-  if (pending > 0) parts.push(`${count(pending)} under way`);
-  if (canceled > 0) parts.push(`${count(canceled)} cancelled`);
-  const note = `${parts.join(", ")}${complete ? "" : ", of the newest"}.`;
+  if (pending > 0) parts.push(`${count(pending)} in progress`);
+  if (canceled > 0) parts.push(`${count(canceled)} canceled`);
+  const note = `${parts.join(", ")}${complete ? "" : " (newest deliveries only)"}.`;
   if (over === 0) return { value: "–", grade: "none", verdict: "Nothing delivered yet", note };
   const percent = (100 * delivered) / over;
-  const value = `${percent === 100 ? "100" : (Math.floor(percent * 10) / 10).toFixed(1)} %`;
-  if (percent < MANY_FAIL) return { value, grade: "bad", verdict: "Many fail", note };
-  if (percent < SOME_FAIL) return { value, grade: "warn", verdict: "Some fail", note };
-  return { value, grade: "good", verdict: "They arrive", note };
+  const value = `${percent === 100 ? "100" : (Math.floor(percent * 10) / 10).toFixed(1)}%`;
+  if (percent < MANY_FAIL) return { value, grade: "bad", verdict: "Failing", note };
+  if (percent < SOME_FAIL) return { value, grade: "warn", verdict: "Degraded", note };
+  return { value, grade: "good", verdict: "Healthy", note };
 }
 
 export function undelivered({ deliveries }: Overview, now: Date): Judged {
   const oldest = deliveries.oldest_undelivered;
-  if (!oldest) return { value: "none", grade: "good", verdict: "All delivered", note: "Nothing waits." };
+  if (!oldest) return { value: "none", grade: "good", verdict: "All delivered", note: "Nothing is pending." };
   const age = Math.max(0, now.getTime() - Date.parse(oldest.matched_at));
   const value = duration(age);
-  const note = "Since its event matched a rule. It is tried again until it arrives or its time is over.";
-  if (age > STUCK_MS) return { value, grade: "bad", verdict: "Waits too long", note };
+  const note = "Time since its event matched a rule. Watchbell retries for up to 3 days.";
+  if (age > STUCK_MS) return { value, grade: "bad", verdict: "Stuck", note };
   if (age > LATE_MS) return { value, grade: "warn", verdict: "Late", note };
-  return { value, grade: "good", verdict: "On its way", note };
+  return { value, grade: "good", verdict: "In progress", note };
 }
 
 export function decisions({ decisions }: Overview): Judged {
@@ -75,10 +75,10 @@ export function decisions({ decisions }: Overview): Judged {
     ? counted(total, "decision")
     : `the newest ${count(measured)} of ${count(total)} decisions`;
   if (p99_us === null || p99_us === undefined) {
-    return { value: "–", grade: "none", verdict: "No decisions", note: "No agent asked in this time." };
+    return { value: "–", grade: "none", verdict: "No decisions", note: "No agent asked in this period." };
   }
-  const half = p50_us === null || p50_us === undefined ? "" : `, half within ${duration(p50_us / 1_000)}`;
-  const note = `99 of 100 were at least this fast${half}. Of ${of}, ${count(denied)} denied.`;
+  const half = p50_us === null || p50_us === undefined ? "" : `, half ${duration(p50_us / 1_000)} or less`;
+  const note = `99% took this long or less${half}. Denied: ${count(denied)} of ${of}.`;
   const value = duration(p99_us / 1_000);
   if (p99_us > TOO_SLOW_US) return { value, grade: "bad", verdict: "Too slow", note };
   if (p99_us > SLOW_US) return { value, grade: "warn", verdict: "Slow", note };

@@ -1,4 +1,4 @@
-// What a screen shows instead of an answer: that it is on its way, that there is nothing, or what went wrong.
+// Shows the data of a query, or that it is loading, empty or failed.
 import { Alert, Button, Code, Group, Skeleton, Stack, Text, ThemeIcon, Title } from "@mantine/core";
 import { IconAlertTriangle, IconClockPause, IconInbox } from "@tabler/icons-react";
 import type { UseInfiniteQueryResult, UseQueryResult } from "@tanstack/react-query";
@@ -98,7 +98,7 @@ export function Trouble({ error, again, stale }: TroubleProps) {
       data-state={isLimited ? "rate-limited" : "error"}
       color={isLimited ? "yellow" : "red"}
       icon={isLimited ? <IconClockPause /> : <IconAlertTriangle />}
-      title={isLimited ? "Too many requests" : stale ? "This may be out of date" : "This did not work"}
+      title={isLimited ? "Too many requests" : stale ? "This may be out of date" : "Something went wrong"}
     >
       <Text size="sm">{messageOf(error)}</Text>
       {problem?.faults?.map((fault) => (
@@ -152,7 +152,7 @@ function Countdown({ error, seconds, then }: CountdownProps) {
   }, [error, seconds]);
   return (
     <Text size="sm" aria-live="off">
-      Asking again {left > 0 ? `in ${left} s` : "now"}.
+      Retrying {left > 0 ? `in ${left} s` : "now"}.
     </Text>
   );
 }

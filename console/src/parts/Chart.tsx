@@ -1,4 +1,4 @@
-// A chart that comes when it is needed: what draws it is no part of the first load.
+// A chart whose code is loaded only when it is needed.
 import { Skeleton } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import type { TimeChartProps } from "./TimeChart";

@@ -1,4 +1,4 @@
-// Asks before something that cannot be taken back, and says what will happen.
+// Asks for confirmation before an action, and says what will happen.
 import { Button, Group, Modal, Stack } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";

@@ -1,4 +1,4 @@
-// Things to take along: ids, secrets, commands.
+// Things to copy: IDs, secrets, commands.
 import { ActionIcon, Box, Code, CopyButton, Group, Tabs, Tooltip } from "@mantine/core";
 import { IconCheck, IconCopy } from "@tabler/icons-react";
 import type { ReactNode } from "react";
@@ -29,7 +29,7 @@ export function Id({ id, children }: { id: string; children?: ReactNode }) {
   return (
     <Group gap={2} wrap="nowrap" display="inline-flex" maw="100%">
       <span className="mono truncate">{children ?? id}</span>
-      <Copy text={id} of="id" />
+      <Copy text={id} of="ID" />
     </Group>
   );
 }

@@ -1,4 +1,4 @@
-// What changed between two texts, line by line. Signs say it beside the colours.
+// A line-by-line diff of two texts, marked by signs as well as colors.
 import { Box, Text } from "@mantine/core";
 import { useMemo } from "react";
 import classes from "./Diff.module.css";
@@ -21,7 +21,7 @@ export function Diff({ label, before, after, around = 3 }: DiffProps) {
   if (isSame) {
     return (
       <Text size="sm" className="quiet">
-        Nothing differs.
+        No differences.
       </Text>
     );
   }

@@ -1,4 +1,4 @@
-// What is known of a thing, as pairs of a name and a value; what has no value is left out.
+// A list of names and values; empty values are left out.
 import type { ReactNode } from "react";
 import classes from "./Facts.module.css";
 

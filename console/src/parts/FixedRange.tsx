@@ -1,4 +1,4 @@
-// Choosing from when to when, with the browser's own picker.
+// Chooses a fixed time range with the browser's own picker.
 import { Button, Popover, Stack, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { absolute } from "./clock";
@@ -33,7 +33,7 @@ export default function FixedRange({ times, onClose, onChange }: FixedRangeProps
           />
           <TextInput
             type="datetime-local"
-            label="To (empty: now)"
+            label="To (blank = now)"
             value={to}
             error={wrong}
             onChange={(event) => setTo(event.currentTarget.value)}
@@ -48,7 +48,7 @@ export default function FixedRange({ times, onClose, onChange }: FixedRangeProps
               })
             }
           >
-            Show
+            Apply
           </Button>
         </Stack>
       </Popover.Dropdown>

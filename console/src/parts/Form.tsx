@@ -1,4 +1,4 @@
-// A form whose refusal is shown where it belongs: at the fields it names, and what is left above the button.
+// A form that shows a refusal at the fields it names, and the rest above the button.
 import { Button, Group, Stack } from "@mantine/core";
 import type { UseFormReturnType } from "@mantine/form";
 import { useMutation } from "@tanstack/react-query";

@@ -1,4 +1,4 @@
-// JSON as a tree of lines; each plain value can offer to be filtered by.
+// JSON as a tree; plain values can offer to be filtered by.
 import { ActionIcon, Box, Group, Tooltip } from "@mantine/core";
 import { IconFilter } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";

@@ -1,4 +1,4 @@
-// A button that only admins and owners can press; others learn why.
+// A button that only admins and owners can press; others see why.
 import { Button, type ButtonProps, Tooltip } from "@mantine/core";
 import type { ComponentProps } from "react";
 import { useMayManage } from "../api/queries";

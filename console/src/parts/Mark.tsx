@@ -1,4 +1,4 @@
-// Results and states by colour and word, the same everywhere. Colour never says it alone.
+// Results and states by color and word. Color is never the only sign.
 import classes from "./Mark.module.css";
 
 const COLOURS: Record<string, string> = {

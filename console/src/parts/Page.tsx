@@ -1,4 +1,4 @@
-// The frame of every screen: its title, what it is for in one line, and what can be done.
+// The frame of every screen: its title, a line about what it is for, and its actions.
 import { Box, Group, Stack, Text, Title } from "@mantine/core";
 import { type ReactNode, useEffect } from "react";
 

@@ -1,4 +1,4 @@
-// A long list of which only what is seen is drawn. j and k go down and up, Enter opens, Escape closes.
+// A virtualized list. j and k move down and up, Enter opens, Escape closes.
 import { Box, Text } from "@mantine/core";
 import { useMergedRef } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";

@@ -1,4 +1,4 @@
-// A secret that is shown once. It stays until somebody says that they have it.
+// A secret that is shown once. It stays until the user confirms having copied it.
 import { Button, Checkbox, Group, Modal, Stack, Text } from "@mantine/core";
 import { useWindowEvent } from "@mantine/hooks";
 import { type ReactNode, useState } from "react";
@@ -33,7 +33,7 @@ export function ShownOnce({ title, of, secret, children, close }: ShownOnceProps
         <Snippet code={secret} of={of} />
         <Text size="sm">{children}</Text>
         <Checkbox
-          label={`I have copied the ${of}. It cannot be shown again.`}
+          label={`I have copied the ${of}. It will not be shown again.`}
           checked={isKept}
           onChange={(event) => setKept(event.currentTarget.checked)}
         />

@@ -1,4 +1,4 @@
-// A table that becomes a stack of labelled rows where there is no room for columns.
+// A table that becomes a stack of labeled rows on narrow screens.
 import { Table } from "@mantine/core";
 import type { ReactNode } from "react";
 import classes from "./Stacked.module.css";

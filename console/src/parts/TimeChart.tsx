@@ -1,4 +1,4 @@
-// Counts and measures over time. Drag to choose a part of it.
+// Counts and measurements over time. Drag to select a range.
 import { Box, useComputedColorScheme } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
 import { useEffect, useRef } from "react";
@@ -62,8 +62,8 @@ export default function TimeChart(props: TimeChartProps) {
 
   if (at.length === 0) {
     return (
-      <div className={classes.nothing} style={{ height }} role="img" aria-label={`${label}: nothing`}>
-        Nothing in this time
+      <div className={classes.nothing} style={{ height }} role="img" aria-label={`${label}: no data`}>
+        No data in this time range
       </div>
     );
   }
@@ -200,7 +200,7 @@ function tip(look: Look, format: (value: number) => string): uPlot.Plugin {
       .filter((one) => one.values[place] !== null && one.values[place] !== undefined)
       .filter((one) => look.series.length < 4 || one.values[place] !== 0)
       .map((one) => `${one.name} ${format(one.values[place] ?? 0)}`);
-    const texts = [start.slice(0, 19), ...(lines.length === 0 ? ["nothing"] : lines)];
+    const texts = [start.slice(0, 19), ...(lines.length === 0 ? ["no data"] : lines)];
     box.replaceChildren(
       ...texts.map((text) => {
         const line = document.createElement("div");

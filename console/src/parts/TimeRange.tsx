@@ -1,4 +1,4 @@
-// Which time a screen looks at: the last so long, or from then to then. It lives in the address.
+// The time range of a screen: relative or fixed. It is kept in the address.
 import { Button, Group, SegmentedControl } from "@mantine/core";
 import { IconCalendar } from "@tabler/icons-react";
 import { lazy, Suspense, useState } from "react";

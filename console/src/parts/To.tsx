@@ -1,4 +1,4 @@
-// A link to another screen, with what that screen should show.
+// A link to another screen, with that screen's parameters.
 import { Anchor, type AnchorProps } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";

@@ -1,4 +1,4 @@
-// A moment: how long ago in words, exactly on hover.
+// A time: relative in words, exact on hover.
 import { absolute, relative, useNow, useZone } from "./clock";
 
 interface WhenProps {

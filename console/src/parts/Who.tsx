@@ -1,4 +1,4 @@
-// Who did something: the person's address or the key's name, where they can be looked up, and else the id.
+// Who did something: the person's address or the key's name if known, otherwise the ID.
 import { Tooltip } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { answer, api } from "../api/client";

@@ -1,4 +1,4 @@
-// Times in words: how long ago, and when exactly, in the zone that the person chose.
+// Relative and absolute times, in the time zone that the user chose.
 import { useSyncExternalStore } from "react";
 
 export type Zone = "local" | "utc";

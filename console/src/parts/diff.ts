@@ -1,4 +1,4 @@
-// What became of a text, line by line: the longest lines that both have stay, the rest went or came.
+// Computes a line diff from the longest common subsequence.
 
 export interface Line {
   kind: "same" | "added" | "removed";

@@ -1,4 +1,4 @@
-// Where a refusal belongs in a form: the server names fields by JSON pointer, the form by name.
+// Maps a refusal to form fields: the server names fields by JSON pointer, the form by name.
 import { Problem } from "../api/problem";
 
 interface Placed {

@@ -1,4 +1,4 @@
-// Numbers as people say them: grouped, with what they count, as sizes of files.
+// Formats numbers, counts and file sizes.
 
 /** Such as `12,345`. */
 export function number(value: number): string {

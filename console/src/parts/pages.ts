@@ -1,4 +1,4 @@
-// A list that comes page by page, as the end of what is there comes near.
+// Loads the next page of a list when its end is near.
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
 import { useCallback } from "react";
 

@@ -1,4 +1,4 @@
-// May agent X do Y on Z? Put to what is being written.
+// Asks the policies being written: may agent X do Y on Z?
 import { Button, Checkbox, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
@@ -46,7 +46,7 @@ export function Ask({ draft }: { draft: Draft }) {
           <TextInput label="do" value={action} onChange={(event) => setAction(event.currentTarget.value)} />
           <TextInput
             label="on"
-            description="As type:id, or empty"
+            description="As type:id, or blank"
             value={resource}
             onChange={(event) => setResource(event.currentTarget.value)}
           />
@@ -55,10 +55,10 @@ export function Ask({ draft }: { draft: Draft }) {
             value={context}
             onChange={setContext}
             rows={4}
-            error={"wrong" in read ? `No JSON: ${read.wrong}` : undefined}
+            error={"wrong" in read ? `Not valid JSON: ${read.wrong}` : undefined}
           />
           <Checkbox
-            label="As if a person had approved it"
+            label="Simulate an approval"
             checked={approved}
             onChange={(event) => setApproved(event.currentTarget.checked)}
           />
@@ -73,7 +73,7 @@ export function Ask({ draft }: { draft: Draft }) {
             </Button>
             {!mayManage && (
               <Text size="sm" className="quiet">
-                Only admins and owners can try policies.
+                Only admins and owners can test policies.
               </Text>
             )}
           </Group>

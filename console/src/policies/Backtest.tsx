@@ -1,4 +1,4 @@
-// What a version would have decided of what was asked lately.
+// What a version would have decided for recent questions.
 import { Button, Group, SegmentedControl, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -54,7 +54,7 @@ export function Backtest({ version }: { version: number }) {
             <Flips of={data} since={`in the ${name}`} />
             {data.searched_to && (
               <Text size="sm" className="quiet" mt="xs">
-                Time was up: what was decided since <When at={data.searched_to} exact /> was looked at.
+                Time ran out: only decisions since <When at={data.searched_to} exact /> were evaluated.
               </Text>
             )}
           </>

@@ -1,4 +1,4 @@
-// What the server says of a draft: errors and doubts with their places, and what became of the tests.
+// What the server says about a draft: errors and warnings by line, and test results.
 import { Anchor, Group, Stack, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
@@ -51,7 +51,7 @@ export function useChecks(draft: Draft): Checks {
     findings.push(...(data.warnings as never[]).map((one) => findingOf("warning", one, checked)));
     for (const [place, test] of tests.entries()) {
       if (test.passed) continue;
-      const said = { pointer: `/tests/${place}`, detail: `${test.name}: gets ${test.decision}` };
+      const said = { pointer: `/tests/${place}`, detail: `${test.name}: got ${test.decision}` };
       findings.push(findingOf("error", said, checked));
     }
   }
@@ -90,7 +90,7 @@ export function Checked({ checks, onShow }: { checks: Checks; onShow: (part: Par
     return (
       <Panel title="Check">
         <Text size="sm" className="quiet">
-          Only admins and owners can have policies checked.
+          Only admins and owners can check policies.
         </Text>
       </Panel>
     );
@@ -117,14 +117,14 @@ export function Checked({ checks, onShow }: { checks: Checks; onShow: (part: Par
         ))}
         {isGood && cost > 0 && (
           <Text size="sm" className="quiet">
-            A question costs these policies up to {cost.toLocaleString("en")} of{" "}
-            {COST_MAX.toLocaleString("en")}: patterns of <code>like</code>, and comparisons of what the
-            question says.
+            Evaluating a question costs up to {cost.toLocaleString("en")} of the allowed{" "}
+            {COST_MAX.toLocaleString("en")}: <code>like</code> patterns, and comparisons with values from the
+            question.
           </Text>
         )}
         {isGood && tests.length === 0 && (
           <Text size="sm" className="quiet">
-            There are no tests. They show that policies say what you mean, now and after the next change.
+            No tests yet. Tests show that your policies do what you mean, now and after the next change.
           </Text>
         )}
       </Stack>
@@ -140,8 +140,8 @@ function Test({ test }: { test: TestResult }) {
         <Text size="sm">{test.name}</Text>
         {!test.passed && (
           <Text size="xs" className="quiet">
-            expects {test.expected.decision}
-            {test.expected.policies && ` by ${test.expected.policies.join(", ")}`}, gets {test.decision}
+            expected {test.expected.decision}
+            {test.expected.policies && ` by ${test.expected.policies.join(", ")}`}, got {test.decision}
             {test.policies.length > 0 && ` by ${test.policies.join(", ")}`}: {test.reason}
           </Text>
         )}

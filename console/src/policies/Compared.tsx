@@ -1,4 +1,4 @@
-// Two versions beside each other: what was written otherwise.
+// A diff of two policy versions.
 import { Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Answered } from "../parts/Answered";

@@ -1,4 +1,4 @@
-// A plain editor for code: line numbers, marked lines, and a Tab key that can be escaped from.
+// A plain code editor: line numbers, marked lines, and a Tab key that can be escaped.
 import { Input, Text } from "@mantine/core";
 import { type KeyboardEvent, useId, useMemo, useRef } from "react";
 import classes from "./Editor.module.css";
@@ -72,7 +72,7 @@ export function Editor(props: EditorProps) {
       </div>
       {onChange && (
         <Text id={`${id}-keys`} size="xs" className="quiet" mt={4}>
-          Tab indents; Esc and then Tab leaves the field.
+          Tab indents. Press Esc, then Tab, to leave the editor.
         </Text>
       )}
     </Input.Wrapper>

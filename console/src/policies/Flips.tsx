@@ -1,4 +1,4 @@
-// How many decisions another version would have made otherwise, and which.
+// The decisions that would change with another version.
 import { Anchor, Group, Stack, Table, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { Body } from "../api/client";
@@ -15,16 +15,15 @@ export function Flips({ of, since }: { of: Body<"PolicyFlips">; since: string })
   if (of.evaluated === 0) {
     return (
       <Text size="sm" className="quiet" data-testid="flips">
-        No decision was made {since}, so there is nothing to compare.
+        No decisions {since}, so there is nothing to compare.
       </Text>
     );
   }
   return (
     <Stack gap="sm" data-testid="flips">
       <Text size="sm">
-        Of {counted(of.evaluated, "decision")} {since}, <b>{number(of.changed)}</b> would have been different.{" "}
-        <b>{number(of.would_have_denied)}</b> that {of.would_have_denied === 1 ? "was" : "were"} not denied
-        would have been denied.
+        <b>{number(of.changed)}</b> of {counted(of.evaluated, "decision")} {since} would change;{" "}
+        <b>{number(of.would_have_denied)}</b> newly denied.
         {of.skipped > 0 && ` ${counted(of.skipped, "event")} could not be compared.`}
       </Text>
       <Group gap="lg">
@@ -63,8 +62,8 @@ function Samples({ samples }: { samples: Flip[] }) {
       <Table aria-label="Examples, newest first">
         <Table.Thead>
           <Table.Tr>
-            <Table.Th>Becomes</Table.Th>
-            <Table.Th>Who</Table.Th>
+            <Table.Th>Change</Table.Th>
+            <Table.Th>Principal</Table.Th>
             <Table.Th>Action</Table.Th>
             <Table.Th>Resource</Table.Th>
             <Table.Th>When</Table.Th>

@@ -1,4 +1,4 @@
-// Writes a version: policies, schema and tests, checked while one types; saved, it is in force nowhere yet.
+// Writes a version: policies, schema and tests, checked while you type. A saved version is not active yet.
 import { Button, Grid, Group, Menu, Stack, Tabs, Text, TextInput } from "@mantine/core";
 import { useSessionStorage } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
@@ -9,6 +9,7 @@ import { answer, api } from "../api/client";
 import { Problem } from "../api/problem";
 import { useMayManage, useMe } from "../api/queries";
 import { Answered, Trouble } from "../parts/Answered";
+import { counted } from "../parts/numbers";
 import { Page, Panel } from "../parts/Page";
 import { one, type Search } from "../search";
 import { Ask } from "./Ask";
@@ -22,17 +23,17 @@ const PARTS = [
   {
     name: "policies",
     title: "Policies",
-    description: 'Each has an @id of its own. @reason tells agents why; @verdict("escalate") asks a person.',
+    description: 'Each policy has its own @id. @reason tells agents why; @verdict("escalate") asks a person.',
   },
   {
     name: "schema",
     title: "Schema",
-    description: "Optional. With one, misspelt names and wrong types are found before a question meets them.",
+    description: "Optional. A schema catches misspelled names and wrong types before they reach a decision.",
   },
   {
     name: "tests",
     title: "Tests",
-    description: "Questions whose answers are known, as JSON. A version that answers otherwise is not saved.",
+    description: "Questions with expected answers, as JSON. A version that fails a test is not saved.",
   },
 ] as const;
 
@@ -40,8 +41,8 @@ export default function NewVersion() {
   const places = useQuery(standing);
   return (
     <Page
-      title="Write a version"
-      lead="Policies are written in Cedar. What you save is a new version; agents notice nothing until you activate it."
+      title="New policy version"
+      lead="Policies are written in Cedar. Saving creates a new version; agents are not affected until you activate it."
     >
       <Answered query={places}>{({ active }) => <FromActive active={active.version} />}</Answered>
     </Page>
@@ -71,19 +72,20 @@ function Writing({ from, start }: { from: number; start: Draft }) {
   const checks = useChecks(draft);
   const change = (next: Partial<Draft>) => setDraft((before) => ({ ...before, ...next }));
   const count = (of: Part) => marksOf(checks.findings, of).filter(({ kind }) => kind === "error").length;
-  const label = (name: string, of: Part) => (count(of) > 0 ? `${name} (${count(of)} wrong)` : name);
+  const label = (name: string, of: Part) =>
+    count(of) > 0 ? `${name} (${counted(count(of), "error")})` : name;
   const isTouched = JSON.stringify(draft) !== JSON.stringify(start);
   return (
     <Grid>
       <Grid.Col span={{ base: 12, lg: 7 }}>
         <Stack>
           <Panel
-            title={`Starting from version ${from}`}
+            title={`Based on version ${from}`}
             actions={
               <Group gap="xs">
                 <Templates onAdd={(template) => setDraft((before) => withTemplate(before, template))} />
                 <Button size="xs" variant="default" disabled={!isTouched} onClick={forget}>
-                  Begin anew
+                  Start over
                 </Button>
               </Group>
             }
@@ -134,11 +136,11 @@ function Templates({ onAdd }: { onAdd: (template: Template) => void }) {
     <Menu position="bottom-end" withArrow width={320}>
       <Menu.Target>
         <Button size="xs" variant="default">
-          Add a template
+          Add template
         </Button>
       </Menu.Target>
       <Menu.Dropdown mah={420} style={{ overflowY: "auto" }}>
-        {query.isError && <Menu.Label>Templates cannot be read now.</Menu.Label>}
+        {query.isError && <Menu.Label>Templates cannot be loaded right now.</Menu.Label>}
         {query.data?.data.map((template) => (
           <Menu.Item key={template.id} onClick={() => onAdd(template)}>
             <Text size="sm" fw={600}>
@@ -170,8 +172,8 @@ function Save({ draft, isGood, onNote, onSaved }: SaveProps) {
       onSaved();
       await askAnew();
       notifications.show({
-        title: `Version ${version}`,
-        message: "is saved, and in force nowhere yet.",
+        title: `Version ${version} saved`,
+        message: "It is not active yet.",
         color: "teal",
       });
       await navigate({ to: `/policies/versions/${version}`, search: { tab: "backtest" } as never });
@@ -183,7 +185,7 @@ function Save({ draft, isGood, onNote, onSaved }: SaveProps) {
     <Panel title="Save">
       <TextInput
         label="Note"
-        description="Why there is this version; people read it in the list."
+        description="Describe the change, like a commit message."
         value={draft.note}
         onChange={(event) => onNote(event.currentTarget.value)}
         maxLength={500}
@@ -192,11 +194,11 @@ function Save({ draft, isGood, onNote, onSaved }: SaveProps) {
       />
       <Group mt="sm">
         <Button onClick={() => save.mutate()} loading={save.isPending} disabled={!mayManage || !isGood}>
-          Save as a version
+          Save version
         </Button>
         <Text size="sm" className="quiet">
           {mayManage
-            ? "Then backtest it, watch it in shadow, and activate it."
+            ? "Then backtest it, run it in shadow, and activate it."
             : "Only admins and owners can write policies."}
         </Text>
       </Group>

@@ -1,4 +1,4 @@
-// From a version that is written to one that answers agents, step by step.
+// The steps from a saved version to an active one.
 import { Anchor, Box, Group, SimpleGrid, Text, ThemeIcon } from "@mantine/core";
 import { IconChartBar, IconCheck, IconEye } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
@@ -10,7 +10,7 @@ import { Steps } from "./Steps";
 export function NextSteps({ version, standing }: { version: number; standing: Body<"Policies"> }) {
   const isWatched = standing.shadow?.version === version;
   return (
-    <Panel title="Bring it into force">
+    <Panel title="Roll out this version">
       <SimpleGrid cols={{ base: 1, md: 3 }}>
         <Step
           icon={<IconChartBar size={16} />}
@@ -21,7 +21,7 @@ export function NextSteps({ version, standing }: { version: number; standing: Bo
             </Anchor>
           }
         >
-          Decisions of the past are made again with it.
+          Past decisions are evaluated again with this version.
         </Step>
         <Step
           icon={<IconEye size={16} />}
@@ -29,7 +29,7 @@ export function NextSteps({ version, standing }: { version: number; standing: Bo
           action={
             isWatched ? (
               <Anchor component={Link} to="/policies" size="sm">
-                See what it says
+                View its results
               </Anchor>
             ) : (
               <Steps version={version} standing={standing} steps={["shadow"]} />
@@ -37,15 +37,15 @@ export function NextSteps({ version, standing }: { version: number; standing: Bo
           }
         >
           {isWatched
-            ? "It is in shadow: asked with the active version for every decision, and not obeyed."
-            : "It is asked with the active version for every decision, and not obeyed."}
+            ? "It is in shadow: it is evaluated for every decision, but its answer is not used."
+            : "It is evaluated for every decision, but its answer is not used."}
         </Step>
         <Step
           icon={<IconCheck size={16} />}
           title="3. Activate"
           action={<Steps version={version} standing={standing} steps={["activate"]} />}
         >
-          Every agent is answered by it within a second. You can roll back.
+          All agents use it within a second. You can roll back.
         </Step>
       </SimpleGrid>
     </Panel>

@@ -1,4 +1,4 @@
-// Which policies answer agents, which are watched beside them, and all there were.
+// The active policy version, the one in shadow, and all versions.
 import { Anchor, Button, Group, Stack, Table, Text } from "@mantine/core";
 import { IconPencil } from "@tabler/icons-react";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
@@ -22,10 +22,10 @@ export default function Policies() {
   return (
     <Page
       title="Policies"
-      lead="What agents may do. One set answers all of them; it has versions, and none ever changes."
+      lead="What agents may do. One set of policies applies to all agents; its versions never change."
       actions={
         <Button component={Link} to="/policies/new" leftSection={<IconPencil size={16} />}>
-          Write a version
+          New version
         </Button>
       }
     >
@@ -40,7 +40,7 @@ export default function Policies() {
             <Panel title="Versions">
               <Versions standing={now} />
             </Panel>
-            <Panel title="Settings of the guard">
+            <Panel title="Guard settings">
               <Settings settings={now.settings} />
             </Panel>
           </>
@@ -58,13 +58,13 @@ function OnlyStarter() {
         title="Everything is allowed"
         action={
           <Button component={Link} to="/policies/new">
-            Write the first version
+            Write your first version
           </Button>
         }
       >
-        Version 1 is the starter: it permits whatever agents ask. Write policies of your own to deny what they
-        must not do and to ask a person about what matters. They can be tried on past decisions and watched in
-        shadow before they count.
+        Version 1 is the starter: it allows everything agents ask for. Write your own policies to deny what
+        agents must not do and to ask a person about what matters. You can backtest them on past decisions and
+        run them in shadow before you activate them.
       </Empty>
     </Panel>
   );
@@ -74,7 +74,7 @@ function InForce({ standing }: { standing: Body<"Policies"> }) {
   const { active, previous_version } = standing;
   return (
     <Panel
-      title="In force"
+      title="Active version"
       actions={
         previous_version && <Steps version={previous_version} standing={standing} steps={["roll-back"]} />
       }
@@ -89,7 +89,7 @@ function InForce({ standing }: { standing: Body<"Policies"> }) {
             since <When at={active.since} />, by <Who id={active.by} />
           </>
         ) : (
-          "from the beginning"
+          "since the beginning"
         )}
       </Text>
     </Panel>
@@ -111,12 +111,7 @@ function Shadow({ standing, shadow }: { standing: Body<"Policies">; shadow: Body
         <Steps version={shadow.version} standing={standing} steps={["activate", "stop-shadow"]} />
       </Group>
       <Answered query={report}>
-        {(data) => (
-          <Flips
-            of={data}
-            since={data.complete ? "since then" : "of those that could be looked at in time"}
-          />
-        )}
+        {(data) => <Flips of={data} since={data.complete ? "since then" : "evaluated in time"} />}
       </Answered>
     </Stack>
   );
@@ -125,8 +120,8 @@ function Shadow({ standing, shadow }: { standing: Body<"Policies">; shadow: Body
 function NoShadow() {
   return (
     <Text size="sm" className="quiet">
-      No version is in shadow. One that is would be asked with the active version for every decision and not
-      obeyed, so that you see what it would change before it does.
+      No version is in shadow. A version in shadow is evaluated for every decision, but its answer is not
+      used, so you can see what it would change before you activate it.
     </Text>
   );
 }
@@ -152,8 +147,8 @@ function Versions({ standing }: { standing: Body<"Policies"> }) {
                   <Table.Th>Version</Table.Th>
                   <Table.Th>Note</Table.Th>
                   <Table.Th>Policies</Table.Th>
-                  <Table.Th>Written</Table.Th>
-                  <Table.Th>Next</Table.Th>
+                  <Table.Th>Created</Table.Th>
+                  <Table.Th>Actions</Table.Th>
                 </Table.Tr>
               </Table.Thead>
               <Table.Tbody>

@@ -1,4 +1,4 @@
-// What an organisation decided about its guard beside the policies: when nothing can be recorded, how long people have, who is let off.
+// Guard settings beside the policies: what happens when decisions cannot be recorded, and approval times.
 import { Button, Group, NumberInput, Radio, SimpleGrid, Stack, Switch, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
@@ -26,7 +26,7 @@ export function Settings({ settings }: { settings: Body<"PolicySettings"> }) {
     onSuccess: (now) => {
       queries.setQueryData(standing.queryKey, now);
       setChosen(now.settings);
-      notifications.show({ title: "Settings", message: "are in effect.", color: "teal" });
+      notifications.show({ title: "Settings saved", message: "They are in effect now.", color: "teal" });
     },
   });
   const faults = save.error instanceof Problem ? (save.error.faults ?? []) : [];
@@ -36,7 +36,7 @@ export function Settings({ settings }: { settings: Body<"PolicySettings"> }) {
     <NumberInput
       label={label}
       description={
-        chosen[name] === "" ? description : `${description} Now ${duration(chosen[name] * 1_000)}.`
+        chosen[name] === "" ? description : `${description} Currently ${duration(chosen[name] * 1_000)}.`
       }
       suffix=" s"
       min={LEAST_S}
@@ -47,7 +47,7 @@ export function Settings({ settings }: { settings: Body<"PolicySettings"> }) {
       onChange={(value) => setChosen({ ...chosen, [name]: value === "" ? "" : Number(value) })}
       error={
         chosen[name] === ""
-          ? "How many seconds?"
+          ? "Enter a number of seconds."
           : faults.find(({ pointer }) => pointer === `/${name}`)?.detail
       }
       disabled={!mayManage}
@@ -72,21 +72,21 @@ export function Settings({ settings }: { settings: Body<"PolicySettings"> }) {
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
         <Radio.Group
           label="If a decision cannot be recorded"
-          description="When the journal is away, for example."
+          description="For example, when the journal is down."
           value={chosen.fail_mode}
           onChange={(fail_mode) => setChosen({ ...chosen, fail_mode })}
         >
           <Stack gap="xs" mt="xs">
             <Radio
               value="closed"
-              label="Closed: nothing is answered"
-              description="Agents get an error and should not go ahead. Nothing happens that is not on record."
+              label="Closed: return an error"
+              description="Agents get an error and should not proceed. Nothing happens without being recorded."
               disabled={!mayManage}
             />
             <Radio
               value="open"
-              label="Open: the policies answer"
-              description="Agents go on working; the answer is marked as a fallback and is not on record."
+              label="Open: answer anyway"
+              description="The policies still decide, so agents keep working. The answer is marked as a fallback and is not recorded."
               disabled={!mayManage}
             />
           </Stack>
@@ -95,22 +95,22 @@ export function Settings({ settings }: { settings: Body<"PolicySettings"> }) {
           {seconds(
             "approval_timeout_s",
             "Time to approve",
-            "How long a person may take; after that it is denied by itself.",
+            "How long a person has to answer. After that, the request is denied automatically.",
           )}
           {seconds(
             "approval_valid_s",
             "Time to use an approval",
-            "How long an agent may use what was approved, once.",
+            "How long an agent can use an approval. It can be used once.",
           )}
           {allowed(
             "shadow_mode_allowed",
-            "Shadow mode in requests",
-            "An agent that asks for it is allowed everything; what the policies say is told and recorded.",
+            "Allow shadow mode in requests",
+            "An agent that requests it is allowed everything. The answer of the policies is returned and recorded.",
           )}
           {allowed(
             "self_approval_allowed",
-            "Keys approve what they asked for",
-            "An API key that may ask and approve could do both by itself.",
+            "Allow keys to approve their own requests",
+            "An API key that can ask and approve could then do both on its own.",
           )}
         </Stack>
       </SimpleGrid>

@@ -1,4 +1,4 @@
-// What can be done with a version, each step asked for once more: what it changes, and what it would have changed.
+// What can be done with a version. Each step asks for confirmation and shows what would change.
 import { Group, Stack, Text, Title } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useState } from "react";
@@ -61,7 +61,7 @@ const NAMES: Record<Step, string> = {
   activate: "Activate",
   "roll-back": "Roll back",
   shadow: "Put in shadow",
-  "stop-shadow": "Stop the shadow",
+  "stop-shadow": "Take out of shadow",
 };
 
 function isSensible(step: Step, version: number, { active, shadow, previous_version }: Body<"Policies">) {
@@ -86,7 +86,7 @@ function titleOf(step: Step, version: number): string {
     case "shadow":
       return `Put version ${version} in shadow?`;
     case "stop-shadow":
-      return `Stop watching version ${version}?`;
+      return `Take version ${version} out of shadow?`;
   }
 }
 
@@ -95,13 +95,13 @@ function aboutOf(step: Step, { active, shadow }: Body<"Policies">): string {
   switch (step) {
     case "activate":
     case "roll-back":
-      return `Every agent is answered by it within a second, and no more by version ${active.version}. You can roll back.`;
+      return `All agents use it instead of version ${active.version} within a second. You can activate version ${active.version} again at any time.`;
     case "shadow":
-      return `It is asked with version ${active.version} from now on and not obeyed: agents notice nothing, and the results show where it disagrees.${
-        shadow ? ` Version ${shadow.version}, which is in shadow now, is not watched any more.` : ""
+      return `From now on it is evaluated alongside version ${active.version}, but its answers are not used. Agents are not affected, and the results show where it disagrees.${
+        shadow ? ` Version ${shadow.version}, which is in shadow now, is no longer evaluated.` : ""
       }`;
     case "stop-shadow":
-      return "It is not asked any more, and its report ends. What it said stays on record with each decision.";
+      return "It is no longer evaluated, and its report ends. Its answers stay on record with each decision.";
   }
 }
 
@@ -120,13 +120,13 @@ function Effect({ step, version, standing }: EffectProps) {
         <>
           <section>
             <Title order={3} size="h6" mb={6}>
-              What is written otherwise than in version {active}
+              Changes from version {active}
             </Title>
             <Compared before={active} after={version} />
           </section>
           <section>
             <Title order={3} size="h6" mb={6}>
-              What it would have decided otherwise
+              Decisions that would change
             </Title>
             <Backtest version={version} />
           </section>
@@ -137,10 +137,10 @@ function Effect({ step, version, standing }: EffectProps) {
 }
 
 const DONE: Record<Step, string> = {
-  activate: "is in force.",
-  "roll-back": "is in force again.",
-  shadow: "is in shadow.",
-  "stop-shadow": "is no longer in shadow.",
+  activate: "Now active.",
+  "roll-back": "Active again.",
+  shadow: "Now in shadow.",
+  "stop-shadow": "No longer in shadow.",
 };
 
 /** What is believed to be active goes along: if somebody was quicker, nothing is changed. */

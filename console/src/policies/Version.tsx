@@ -1,4 +1,4 @@
-// One version: what it says, how it differs, and what it would have decided.
+// One version: its policies, how it differs, and what it would have decided.
 import { Button, Group, Select, Stack, Tabs, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
@@ -47,7 +47,7 @@ export default function Version() {
               to="/policies/new"
               search={{ from: text } as never}
             >
-              Write from this
+              Edit as new version
             </Button>
           </>
         )
@@ -75,7 +75,7 @@ function Lead({ version }: { version: Body<"PolicyVersion"> }) {
       {version.note}
       {version.created_at && (
         <>
-          {version.note && " · "}written <When at={version.created_at} /> by <Who id={version.created_by} />
+          {version.note && " · "}created <When at={version.created_at} /> by <Who id={version.created_by} />
         </>
       )}
     </>
@@ -120,15 +120,15 @@ function Parts({ version, standing }: PartsProps) {
           {version.schema ? (
             <Editor label="Schema" value={version.schema} rows={20} />
           ) : (
-            <Empty title="There is no schema">
-              With a schema, misspelt names and wrong types are found when a version is saved.
+            <Empty title="No schema">
+              A schema catches misspelled names and wrong types when a version is saved.
             </Empty>
           )}
         </Tabs.Panel>
         <Tabs.Panel value="tests">
           {version.tests.length === 0 ? (
-            <Empty title="There are no tests">
-              Tests are questions whose answers are known. They are run whenever a version is saved.
+            <Empty title="No tests">
+              Tests are questions with expected answers. They run whenever a version is saved.
             </Empty>
           ) : (
             <Json value={version.tests} />
@@ -169,12 +169,12 @@ function Compare({ version, standing, against, onChange }: CompareProps) {
     .filter((other) => other !== version)
     .map((other) => ({
       value: String(other),
-      label: other === standing.active.version ? `Version ${other}, active` : `Version ${other}`,
+      label: other === standing.active.version ? `Version ${other} (active)` : `Version ${other}`,
     }));
   return (
     <Stack gap="sm">
       <Select
-        label="Compared with"
+        label="Compare with"
         data={data}
         value={String(against)}
         onChange={(other) => other && onChange(other)}

@@ -1,4 +1,4 @@
-// Policies as somebody writes them: what is sent to be checked, and at which lines something is wrong.
+// A draft of policies: what is sent to be checked, and which lines have problems.
 import type { Body } from "../api/client";
 import type { LineMark } from "./Editor";
 
@@ -52,10 +52,10 @@ export function readTests(text: string): Tests {
   if (text.trim() === "") return { tests: [] };
   try {
     const tests: unknown = JSON.parse(text);
-    return Array.isArray(tests) ? { tests } : wrong("Tests are a list: [ … ].", 1);
+    return Array.isArray(tests) ? { tests } : wrong("Tests must be a list: [ … ].", 1);
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error);
-    return wrong(`This is no JSON: ${said}`, lineOfJson(said, text));
+    return wrong(`Not valid JSON: ${said}`, lineOfJson(said, text));
   }
 }
 

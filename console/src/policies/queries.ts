@@ -1,4 +1,4 @@
-// What screens ask of policies, and what is to be asked anew once they changed.
+// Queries for policies, and which of them to refetch after a change.
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { answer, api } from "../api/client";
 import { queries } from "../api/queries";

@@ -1,4 +1,4 @@
-// Step 5: the webhook, as it is sent and as the receiver answers.
+// Step 5: the webhook as it is sent, and the receiver's response.
 import { Alert, Anchor, Code, Group, Loader, Stack, Text, Title } from "@mantine/core";
 import { IconCircleCheck } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
@@ -55,14 +55,14 @@ export function DeliveryStep({ rule, event }: DeliveryStepProps) {
     <Step
       number={5}
       title="See the webhook arrive"
-      lead="Send such an event again and watch what becomes of it."
+      lead="Send a matching event and watch the webhook arrive."
       isDone={newest.data?.state === "delivered"}
       isOpen={rule !== undefined}
     >
       {rule && (
         <Stack gap="sm">
           <Group gap="sm" align="flex-start">
-            <SendHere label="Send such an event" />
+            <SendHere label="Send a matching event" />
             <TryOut rule={rule} event={event} />
           </Group>
           <Answered query={newest} isEmpty={(delivery) => delivery === null} empty={<Waiting />}>
@@ -72,14 +72,14 @@ export function DeliveryStep({ rule, event }: DeliveryStepProps) {
             Verify webhooks in your own code
           </Title>
           <Text size="sm" className="quiet">
-            The secret is on the page{" "}
+            Find the secret under{" "}
             <Anchor component={Link} to="/signing-secrets" size="sm" underline="always">
               Signing secrets
             </Anchor>
-            ; until your organisation has its own, whoever runs this server has it. Check the body as it came,
-            before it is parsed.
+            . Until your organisation has its own, the server's operator has it. Verify the raw body, before
+            you parse it.
           </Text>
-          <Snippets of="verifying" in={VERIFYING} />
+          <Snippets of="code to verify webhooks" in={VERIFYING} />
         </Stack>
       )}
     </Step>
@@ -90,7 +90,7 @@ function Waiting() {
   return (
     <Group gap="sm" role="status" data-state="waiting">
       <Loader size="xs" />
-      <Text size="sm">Nothing was sent by this rule yet. Waiting for its first webhook.</Text>
+      <Text size="sm">This rule has not sent anything yet. Waiting for its first webhook.</Text>
     </Group>
   );
 }
@@ -132,7 +132,7 @@ function Sent({ delivery, event }: { delivery: Body<"DeliveryDetail">; event: Tr
       <Stack gap={6}>
         <Group gap="xs">
           <Mark word={delivery.state}>{STATE_WORDS[delivery.state]}</Mark>
-          {last?.status && <Text size="sm">the receiver answered {last.status}</Text>}
+          {last?.status && <Text size="sm">the receiver returned {last.status}</Text>}
           {last?.answer && <Code>{last.answer.slice(0, 120)}</Code>}
           {isThere && took !== undefined && (
             <Text size="sm">{duration(Math.max(took, 0))} after the event was accepted</Text>
@@ -140,7 +140,7 @@ function Sent({ delivery, event }: { delivery: Body<"DeliveryDetail">; event: Tr
         </Group>
         {!isThere && <Text size="sm">{delivery.explanation}</Text>}
         <Anchor component={Link} to={`/deliveries/${delivery.id}`} size="sm">
-          Look at this delivery and its attempts
+          View this delivery and its attempts
         </Anchor>
       </Stack>
     </Alert>

@@ -1,4 +1,4 @@
-// Step 1: a key, shown this once.
+// Step 1: an API key, shown once.
 import { Alert, Button, Group, List, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
@@ -28,8 +28,8 @@ export function KeyStep() {
   return (
     <Step
       number={1}
-      title="Make a key for your agent"
-      lead="Agents prove who they are with an API key."
+      title="Create a key for your agent"
+      lead="Agents authenticate with an API key."
       isDone={key !== undefined}
       isOpen
     >
@@ -53,17 +53,17 @@ function NewKey({ onMade }: { onMade: (key: Body<"MadeKey">) => void }) {
       form={form}
       send={({ name }) => answer(api.POST("/v1/api-keys", { body: { name, scopes: AGENT_SCOPES } }))}
       done={onMade}
-      action="Make the key"
+      action="Create key"
       disabled={!mayManage}
     >
       <TextInput
         label="Name"
-        description="For people: which agent uses it."
+        description="Which agent uses this key."
         required
         maw={360}
         {...form.getInputProps("name")}
       />
-      <Text size="sm">It may do this and nothing else:</Text>
+      <Text size="sm">The key can do only this:</Text>
       <List size="sm">
         {AGENT_SCOPES.map((scope) => (
           <List.Item key={scope}>
@@ -73,8 +73,8 @@ function NewKey({ onMade }: { onMade: (key: Body<"MadeKey">) => void }) {
       </List>
       <Text size="sm" className="quiet">
         {mayManage
-          ? "Only a fingerprint of each key is kept, so a key that was made earlier cannot be shown here: make another, you can revoke it at any time."
-          : "You can look at everything, but only admins and owners can make keys. Ask one of them."}
+          ? "Watchbell stores only a fingerprint of each key, so it cannot show an existing key again. Create another one; you can revoke it at any time."
+          : "You can view everything, but only admins and owners can create keys. Ask one of them."}
       </Text>
     </Form>
   );
@@ -86,13 +86,12 @@ function Made({ text, onAnother }: { text: string; onAnother: () => void }) {
       <Snippet code={text} of="API key" />
       <Alert color="yellow" title="Copy it now">
         <Text size="sm">
-          This is the only time that it is shown; it is gone when you reload or sign out. Keep it like a
-          password.
+          The key is shown only once and disappears when you reload or sign out. Treat it like a password.
         </Text>
       </Alert>
       <Group>
         <Button size="compact-sm" variant="subtle" onClick={onAnother}>
-          Make another key
+          Create another key
         </Button>
       </Group>
     </>

@@ -1,4 +1,4 @@
-// Step 4: a rule for events like the one that came.
+// Step 4: a rule for events like the one that arrived.
 import { Anchor, Group, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQuery } from "@tanstack/react-query";
@@ -22,8 +22,8 @@ export function RuleStep({ event, rule, onMade }: RuleStepProps) {
   return (
     <Step
       number={4}
-      title="Make a rule from this event"
-      lead="A rule says which events ring the bell, and where: each match is sent there as a signed webhook."
+      title="Create a rule from this event"
+      lead="A rule defines which events trigger an alert. Each match is sent to your URL as a signed webhook."
       isDone={rule !== undefined}
       isOpen={event !== undefined || rule !== undefined}
     >
@@ -45,7 +45,7 @@ function NewRule({ event, onMade }: { event: TrailEvent; onMade: (rule: Body<"Ru
   if (!mayManage) {
     return (
       <Text size="sm" className="quiet">
-        Only admins and owners can make rules. Ask one of them.
+        Only admins and owners can create rules. Ask one of them.
       </Text>
     );
   }
@@ -70,7 +70,7 @@ function RuleForm({ suggested, receiver, onMade }: RuleFormProps) {
     validate: {
       name: (name: string) => (name.trim() === "" ? "Enter a name." : null),
       url: (url: string) =>
-        URL.canParse(url) ? null : "Enter the address of a receiver, beginning with https://.",
+        URL.canParse(url) ? null : "Enter the URL of a receiver, starting with https://.",
     },
   });
   return (
@@ -81,21 +81,21 @@ function RuleForm({ suggested, receiver, onMade }: RuleFormProps) {
         return answer(api.POST("/v1/alert-rules", { body: body as never }));
       }}
       done={onMade}
-      action="Save the rule"
+      action="Save rule"
     >
       <div>
         <Text size="sm" fw={600} mb={4}>
-          It matches
+          Conditions
         </Text>
         <Json value={suggested.match} />
       </div>
       <TextInput label="Name" required maw={480} {...form.getInputProps("name")} />
       <TextInput
-        label="Where to send the webhook"
+        label="Webhook URL"
         description={
           receiver === null
-            ? "The address of a receiver of yours. How it checks the signature is shown in the next step."
-            : "This one is built in, for trying out: it verifies each signature as a receiver should. Put your own address here later."
+            ? "The URL of your receiver. The next step shows how to verify the signature."
+            : "This is a built-in test receiver: it verifies each signature as your own receiver should. Enter your own URL here later."
         }
         type="url"
         required

@@ -1,4 +1,4 @@
-// Steps 2 and 3: an event is sent, from anywhere, and seen the moment it arrives.
+// Steps 2 and 3: sending an event, and seeing it arrive.
 import { Anchor, Button, Group, Loader, Text } from "@mantine/core";
 import { IconSend } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
@@ -26,18 +26,18 @@ export function SendStep({ isDone }: { isDone: boolean }) {
     <Step
       number={2}
       title="Send an event"
-      lead="Paste this where your agent runs, or send one from this page. The key is filled in."
+      lead="Run this where your agent runs, or send an event from this page. The code uses the key from step 1."
       isDone={isDone}
       isOpen={key !== undefined || isDone}
     >
-      <Snippets of="sending an event" in={sending(server, key?.api_key ?? NO_KEY)} />
+      <Snippets of="code to send an event" in={sending(server, key?.api_key ?? NO_KEY)} />
       <SendHere />
     </Step>
   );
 }
 
 /** A real event from this browser, with the key and without the session. */
-export function SendHere({ label = "Send one from here" }: { label?: string }) {
+export function SendHere({ label = "Send a test event" }: { label?: string }) {
   const [key] = useSetupKey();
   const send = useMutation({
     mutationFn: () =>
@@ -62,7 +62,7 @@ export function SendHere({ label = "Send one from here" }: { label?: string }) {
         </Button>
         {key === undefined && (
           <Text size="sm" className="quiet">
-            Needs a key: make one in step 1.
+            Create a key in step 1 first.
           </Text>
         )}
       </Group>
@@ -77,7 +77,7 @@ export function ArriveStep({ event, live }: { event: TrailEvent | undefined; liv
     <Step
       number={3}
       title="See it arrive"
-      lead="Every event of your agents is shown here the moment it is accepted."
+      lead="Your agents' events appear here as soon as they are accepted."
       isDone={event !== undefined}
       isOpen={key !== undefined || event !== undefined}
     >
@@ -86,7 +86,7 @@ export function ArriveStep({ event, live }: { event: TrailEvent | undefined; liv
           <Loader size="xs" />
           <Text size="sm">
             {live === "open"
-              ? "Listening. Send an event, and it appears here."
+              ? "Listening. Send an event and it will appear here."
               : "Connecting to the live trail…"}
           </Text>
         </Group>

@@ -1,4 +1,4 @@
-// From nothing to a verified webhook, step by step, without leaving the page.
+// Setup: from nothing to a verified webhook without leaving the page.
 import { Anchor, Group, Stack } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
@@ -19,7 +19,7 @@ export default function Setup() {
   return (
     <Page
       title="Setup"
-      lead="Connect an agent, and get its first alert as a signed webhook. It takes two minutes."
+      lead="Connect an agent and get its first alert as a signed webhook. It takes two minutes."
       actions={
         rule && (
           <Group gap="md">

@@ -1,4 +1,4 @@
-// One step of setup: its number becomes a tick when it is done.
+// One step of setup: its number becomes a check mark when it is done.
 import { Box, Group, Stack, Text, ThemeIcon, Title, VisuallyHidden } from "@mantine/core";
 import { IconCheck } from "@tabler/icons-react";
 import type { ReactNode } from "react";

@@ -1,6 +1,6 @@
-// The code that setup shows: made for this server and this key, to be pasted as it is.
+// The code that setup shows, ready to paste for this server and key.
 
-/** What "send one from here" sends, and the snippets too. */
+/** The event that "Send a test event" and the snippets send. */
 export const EXAMPLE = {
   event_type: "tool_call",
   agent_id: "first-agent",
@@ -47,18 +47,18 @@ def verify(secret: str, headers, body: bytes) -> bool:
     sent = headers["X-Service-Timestamp"]
     age = datetime.now(timezone.utc) - datetime.fromisoformat(sent.replace("Z", "+00:00"))
     mac = hmac.new(secret.encode(), sent.encode() + b"." + body, hashlib.sha256)
-    wanted = "sha256=" + mac.hexdigest()
+    expected = "sha256=" + mac.hexdigest()
     is_fresh = abs(age.total_seconds()) <= 300
-    return is_fresh and hmac.compare_digest(wanted, headers["X-Service-Signature"])`,
+    return is_fresh and hmac.compare_digest(expected, headers["X-Service-Signature"])`,
   TypeScript: `import { createHmac, timingSafeEqual } from "node:crypto";
 
 export function verify(secret: string, headers: Headers, body: Uint8Array): boolean {
   const sent = headers.get("X-Service-Timestamp") ?? "";
   const mac = createHmac("sha256", secret).update(\`\${sent}.\`).update(body).digest("hex");
-  const wanted = Buffer.from(\`sha256=\${mac}\`);
-  const given = Buffer.from(headers.get("X-Service-Signature") ?? "");
+  const expected = Buffer.from(\`sha256=\${mac}\`);
+  const received = Buffer.from(headers.get("X-Service-Signature") ?? "");
   const isFresh = Math.abs(Date.now() - Date.parse(sent)) <= 300_000;
-  return isFresh && given.length === wanted.length && timingSafeEqual(given, wanted);
+  return isFresh && received.length === expected.length && timingSafeEqual(received, expected);
 }`,
   Rust: `use std::time::SystemTime;
 use webhook_signature::Verifier;

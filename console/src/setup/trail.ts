@@ -1,4 +1,4 @@
-// What setup waits for: the newest event of an agent, from the list and then live.
+// The newest event of an agent, from the list and then live.
 import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { answer, api } from "../api/client";
 import { type LiveState, useLive } from "../api/live";

@@ -1,4 +1,4 @@
-// What Ctrl-K opens: every screen by name, and what an id names.
+// What Ctrl-K opens: every screen by name, and any object by ID.
 import "../styles/rest";
 import "@mantine/spotlight/styles.css";
 import { Spotlight, spotlight } from "@mantine/spotlight";
@@ -32,11 +32,11 @@ export default function Finder() {
       actions={actions}
       shortcut={null}
       attributes={{ content: { "aria-label": "Go to" } }}
-      nothingFound="Nothing has this name."
+      nothingFound="No matches."
       searchProps={{
-        placeholder: "Where to? A screen, or an id such as evt_…",
+        placeholder: "Go to a page, or paste an ID such as evt_…",
         leftSection: <IconSearch size={18} />,
-        "aria-label": "Where to",
+        "aria-label": "Page or ID",
       }}
       onQueryChange={(text) => {
         const href = placeOf(text.trim());

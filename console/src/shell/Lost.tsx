@@ -1,12 +1,12 @@
-// What is shown for an address that leads nowhere.
+// The page for an unknown address.
 import { Text } from "@mantine/core";
 import { Card, Frame } from "./Outside";
 
 export default function Lost() {
   return (
     <Frame>
-      <Card title="There is no such page" links={{ "Go to the overview": "/" }}>
-        <Text size="sm">The address may be mistyped, or what it led to is gone.</Text>
+      <Card title="Page not found" links={{ "Go to the overview": "/" }}>
+        <Text size="sm">Check the address. The item it points to may have been deleted.</Text>
       </Card>
     </Frame>
   );

@@ -1,4 +1,4 @@
-// Where short notices appear: that something was saved, or was not.
+// Where notifications appear.
 import "../styles/rest";
 import "@mantine/notifications/styles.css";
 import { Notifications } from "@mantine/notifications";

@@ -1,4 +1,4 @@
-// The frame of the pages for who is not logged in: one card in the middle.
+// The frame of the signed-out pages: one card in the middle.
 import { Anchor, Box, Center, Stack, Title } from "@mantine/core";
 import { Link, Outlet } from "@tanstack/react-router";
 import { type ReactNode, Suspense, useEffect } from "react";

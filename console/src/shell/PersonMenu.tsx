@@ -1,4 +1,4 @@
-// What who is logged in can do about themselves: choose how times are shown, and leave.
+// The user's menu: time zone and signing out.
 import { ActionIcon, Box, Menu, Text } from "@mantine/core";
 import { IconLogout, IconUser } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";

@@ -1,4 +1,4 @@
-// Around every screen: where notices appear. The overview has none to give, so that they come with the next screen.
+// Around every screen: notifications. The overview has none, so their code loads with the next screen.
 import { Outlet, useLocation } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useState } from "react";
 

@@ -1,4 +1,4 @@
-// Everything around a screen for who is logged in: menu, search, who and how.
+// The frame around every screen for signed-in users: menu, search and user menu.
 import {
   ActionIcon,
   AppShell,
@@ -138,8 +138,8 @@ function SchemeSwitch() {
     <ActionIcon
       variant="default"
       onClick={() => setColorScheme(other)}
-      aria-label={`Use ${other} colours`}
-      title={`Use ${other} colours`}
+      aria-label={`Use ${other} theme`}
+      title={`Use ${other} theme`}
     >
       {scheme === "dark" ? <IconSun size={16} /> : <IconMoon size={16} />}
     </ActionIcon>

@@ -1,4 +1,4 @@
-// Where one can go: the menu at the side, and what Ctrl-K finds.
+// The screens in the side menu and in Ctrl-K.
 import {
   IconBell,
   IconCertificate,
@@ -32,21 +32,21 @@ export const PLACES: { group: string; places: Place[] }[] = [
   {
     group: "Watch",
     places: [
-      { to: "/", name: "Overview", about: "The numbers that matter", icon: IconDashboard },
+      { to: "/", name: "Overview", about: "Key numbers at a glance", icon: IconDashboard },
       { to: "/events", name: "Events", about: "Search, watch and export the trail", icon: IconListSearch },
-      { to: "/exports", name: "Exports", about: "Files made of the trail", icon: IconDownload },
+      { to: "/exports", name: "Exports", about: "Files exported from the trail", icon: IconDownload },
     ],
   },
   {
     group: "Alert",
     places: [
-      { to: "/rules", name: "Alert rules", about: "Which events ring the bell", icon: IconBell },
+      { to: "/rules", name: "Alert rules", about: "Which events trigger alerts", icon: IconBell },
       { to: "/deliveries", name: "Deliveries", about: "Every webhook and its attempts", icon: IconSend },
-      { to: "/endpoints", name: "Endpoints", about: "How receivers are doing", icon: IconWorld },
+      { to: "/endpoints", name: "Endpoints", about: "Health of webhook receivers", icon: IconWorld },
       {
         to: "/signing-secrets",
         name: "Signing secrets",
-        about: "What webhooks are signed with",
+        about: "Secrets that sign webhooks",
         icon: IconCertificate,
       },
     ],
@@ -57,30 +57,30 @@ export const PLACES: { group: string; places: Place[] }[] = [
       {
         to: "/decisions",
         name: "Decisions",
-        about: "What agents asked, and what they were told",
+        about: "What agents asked, and the answers they got",
         icon: IconGavel,
       },
-      { to: "/approvals", name: "Approvals", about: "What waits for a person", icon: IconChecklist },
-      { to: "/policies", name: "Policies", about: "What agents may do", icon: IconShieldLock },
+      { to: "/approvals", name: "Approvals", about: "Actions waiting for a person", icon: IconChecklist },
+      { to: "/policies", name: "Policies", about: "What agents are allowed to do", icon: IconShieldLock },
     ],
   },
   {
     group: "Manage",
     places: [
       { to: "/setup", name: "Setup", about: "Connect an agent, step by step", icon: IconRocket },
-      { to: "/keys", name: "API keys", about: "What agents sign in with", icon: IconKey },
+      { to: "/keys", name: "API keys", about: "Credentials for agents and programs", icon: IconKey },
       { to: "/members", name: "Members", about: "Who belongs to the organisation", icon: IconUsers },
       { to: "/sessions", name: "Sessions", about: "Where you are signed in", icon: IconDeviceDesktop },
       {
         to: "/security-log",
         name: "Security log",
-        about: "Who did what to the organisation",
+        about: "Who changed what in the organisation",
         icon: IconHistory,
       },
       {
         to: "/system",
         name: "System",
-        about: "How the server is doing",
+        about: "Health of the server",
         icon: IconServerCog,
         operators: true,
       },

@@ -1,4 +1,4 @@
-// The styles of what the first look is made of. Mantine has the order: later ones build on those before.
+// Styles for the first screen. Their order is Mantine's: later ones build on earlier ones.
 import "@mantine/core/styles/baseline.css";
 import "@mantine/core/styles/default-css-variables.css";
 import "@mantine/core/styles/global.css";

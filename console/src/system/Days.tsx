@@ -1,4 +1,4 @@
-// The days that data is kept in: how large each is, and until when it is kept.
+// The daily partitions of the data: how large each is and its state.
 import { Button, Progress, SimpleGrid, Table, Text } from "@mantine/core";
 import { useAddress } from "../address";
 import type { Body } from "../api/client";
@@ -13,7 +13,7 @@ type Day = Body<"DayBody">;
 const NAMES: Record<string, string> = {
   audit_events: "Events",
   deliveries: "Deliveries",
-  delivery_attempts: "Attempts of deliveries",
+  delivery_attempts: "Delivery attempts",
 };
 /** What is of interest at a glance: the days to come, today, and a few before. */
 const SHOWN = 7;
@@ -39,7 +39,7 @@ function DaysOfTable({ name, days, bytes: total, rows }: DayTable<Day>) {
       <Text size="sm" className="quiet" mb="xs">
         {days.length} days, about {number.format(rows)} rows, {bytes(total)}
       </Text>
-      <Stacked label={`Days of ${title}`} head={["Day", "Rows", "Size", "State"]}>
+      <Stacked label={`${title} by day`} head={["Day", "Rows", "Size", "State"]}>
         {days.slice(0, isAll ? undefined : SHOWN).map((day) => (
           <Table.Tr key={day.table}>
             <Table.Td data-label="Day" className="mono">
@@ -52,7 +52,7 @@ function DaysOfTable({ name, days, bytes: total, rows }: DayTable<Day>) {
                 value={(day.bytes / largest) * 100}
                 size={4}
                 w={72}
-                aria-label={`Size of ${day.day} beside the largest day`}
+                aria-label={`Size of ${day.day} compared with the largest day`}
               />
             </Table.Td>
             <Table.Td data-label="State">{day.state}</Table.Td>

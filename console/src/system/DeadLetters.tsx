@@ -1,4 +1,4 @@
-// What could not be applied and was put aside, and how it is tried again.
+// Records that could not be applied, and how to redrive them.
 import { Stack, Table, Text } from "@mantine/core";
 import type { Body } from "../api/client";
 import { Snippet } from "../parts/Copy";
@@ -13,17 +13,17 @@ export function DeadLetters({ letters }: { letters: Body<"DeadLettersBody"> | nu
     <Panel title="Dead letters">
       {letters === null ? (
         <Text size="sm" className="quiet">
-          The journal does not answer, so it is not known whether there are any.
+          The journal is not responding, so it is not known whether there are any.
         </Text>
       ) : letters.count === 0 ? (
         <Text size="sm" className="quiet">
-          None. What cannot be applied is put aside here, instead of holding up what comes after it.
+          None. Records that cannot be applied are set aside here, so they do not hold up later ones.
         </Text>
       ) : (
         <Stack gap="sm">
           <Text size="sm">
-            <strong>{letters.count}</strong> could not be applied. Nothing is lost: when the reason is gone,
-            try them again.
+            <strong>{letters.count}</strong> could not be applied. Nothing is lost: fix the cause, then
+            redrive them.
           </Text>
           <Snippet code={REDRIVE} of="command" />
           <Stacked label="Newest dead letters" head={["Number", "When", "Log", "Reason"]}>

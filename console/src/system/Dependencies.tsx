@@ -1,4 +1,4 @@
-// Whether what the server needs answers, and how fast.
+// Whether each dependency of the server responds, and how fast.
 import { Group, Stack, Text } from "@mantine/core";
 import type { Body } from "../api/client";
 import { duration } from "../parts/clock";
@@ -7,9 +7,9 @@ import { Panel } from "../parts/Page";
 
 /** What each is for, for who has to find out why it matters. */
 const MEANING: Record<string, string> = {
-  postgres: "what is searched and listed",
-  journal: "what is accepted before anything else happens",
-  redis: "limits that nodes share",
+  postgres: "data to search and list",
+  journal: "write-ahead log (NATS)",
+  redis: "limits shared by all nodes",
 };
 
 export function Dependencies({ all }: { all: Body<"DependencyBody">[] }) {

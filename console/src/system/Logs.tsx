@@ -1,4 +1,4 @@
-// How far what was accepted is ahead of what can be searched, log by log.
+// How far each log is behind what was accepted.
 import { Group, Progress, Stack, Text } from "@mantine/core";
 import type { Body } from "../api/client";
 import { Panel } from "../parts/Page";
@@ -12,10 +12,10 @@ export function Logs({ all }: { all: Body<"LogBody">[] }) {
     <Panel title="Logs">
       <Text size="sm" className="quiet" mb="sm">
         {all.length === 0
-          ? "The journal does not answer, so nothing is known of its logs."
+          ? "The journal is not responding, so the state of its logs is unknown."
           : behind === 0
-            ? "Everything that was accepted is applied."
-            : `${number.format(behind)} messages wait to be applied; each holds many records. It should go down by itself.`}
+            ? "Everything accepted has been applied."
+            : `${number.format(behind)} messages are waiting to be applied; each holds many records. The number should drop on its own.`}
       </Text>
       <Stack gap={8}>
         {inOrder(all).map((log) => (

@@ -1,4 +1,4 @@
-// How the deployment is doing, for who runs it. It looks again by itself.
+// The health of the deployment, for operators. Refreshes automatically.
 import { Alert, Box, Code, Group, SimpleGrid, Stack, Text } from "@mantine/core";
 import { IconLock } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
@@ -24,10 +24,7 @@ export default function System() {
     refetchInterval: ({ state }) => (isForbidden(state.error) ? false : AGAIN_MS),
   });
   return (
-    <Page
-      title="System"
-      lead="How this deployment is doing, as the node that answers sees it. It looks again every 5 seconds."
-    >
+    <Page title="System" lead="Health of this deployment, as seen by this node. Refreshes every 5 seconds.">
       {isForbidden(system.error) ? (
         <NotForYou />
       ) : (
@@ -44,10 +41,11 @@ function isForbidden(error: unknown): boolean {
 function NotForYou() {
   const { email } = useMe().user;
   return (
-    <Empty title="This page is for whoever runs the server" icon={<IconLock size={26} />}>
+    <Empty title="Only operators can view this page" icon={<IconLock size={26} />}>
       <Stack align="center">
         <Text>
-          Operators are named in the server's settings. Whoever runs it can add your address and restart it:
+          Operators are listed in the server's settings. Whoever runs the server can add your address and
+          restart it:
         </Text>
         <Box ta="left">
           <Snippet code={`[accounts]\noperators = ["${email}"]`} of="setting" />
@@ -62,7 +60,7 @@ function State(system: Body<"SystemBody">) {
   return (
     <>
       {pending_migrations > 0 && (
-        <Alert color="yellow" title="The database is older than this binary">
+        <Alert color="yellow" title="The database schema is older than this binary">
           <Text size="sm">
             {pending_migrations === 1 ? "One migration is" : `${pending_migrations} migrations are`} pending.
             Run <Code>watchbell migrate --config watchbell.toml</Code>.

@@ -1,4 +1,4 @@
-// Lag as the length of a bar: what is little must be seen, and what is much must fit.
+// Draws lag as a bar on a logarithmic scale.
 
 /** From here on a bar is full: this many messages take a healthy node minutes to apply. */
 const FULL = 100_000;

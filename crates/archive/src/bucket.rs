@@ -38,9 +38,9 @@ impl Bucket {
         let parsed = Url::parse(url).map_err(|error| misconfigured(error.to_string()))?;
         let store: Arc<dyn ObjectStore> = match parsed.scheme() {
             "file" => {
-                let folder = parsed
-                    .to_file_path()
-                    .map_err(|()| misconfigured("it names no folder of this machine".to_owned()))?;
+                let folder = parsed.to_file_path().map_err(|()| {
+                    misconfigured("it does not name a folder on this machine".to_owned())
+                })?;
                 Arc::new(folder_store(&folder).map_err(misconfigured)?)
             }
             "s3" => {
@@ -60,7 +60,8 @@ impl Bucket {
     /// A file to be written. It is there once it is finished, whole; not before.
     pub async fn create(&self, name: &str) -> Result<FileUpload, Error> {
         let upload = self.store.put_multipart(&Path::from(name)).await;
-        let upload = upload.map_err(|error| Error::storage(format!("begin {name}"), error))?;
+        let upload =
+            upload.map_err(|error| Error::storage(format!("start writing {name}"), error))?;
         Ok(FileUpload::new(name, upload))
     }
 
@@ -115,14 +116,14 @@ fn folder_store(folder: &FolderPath) -> Result<LocalFileSystem, String> {
         .recursive(true)
         .mode(FOLDER_MODE)
         .create(folder)
-        .map_err(|error| format!("make the folder {}: {error}", folder.display()))?;
+        .map_err(|error| format!("create the folder {}: {error}", folder.display()))?;
     let store = LocalFileSystem::new_with_prefix(folder).map_err(|error| error.to_string())?;
     // A finished file survives a power cut, as one in a bucket does.
     Ok(store.with_fsync(true).with_automatic_cleanup(true))
 }
 
 fn s3_store(url: &Url, s3: &S3Options) -> Result<object_store::aws::AmazonS3, String> {
-    let bucket = url.host_str().ok_or("it names no bucket")?;
+    let bucket = url.host_str().ok_or("it does not name a bucket")?;
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name(bucket)
         .with_region(s3.region.as_deref().unwrap_or("us-east-1"));

@@ -110,7 +110,7 @@ pub async fn read(
         .map_err(broken)?;
     let found = builder.metadata().file_metadata().num_rows();
     if u64::try_from(found) != Ok(noted) {
-        let problem = format!("it has {found} events, and {noted} were noted");
+        let problem = format!("it has {found} events, but {noted} were recorded");
         return Err(Error::broken(name, &problem));
     }
     let org = org.to_string();

@@ -11,7 +11,7 @@ pub enum Error {
         source: object_store::Error,
     },
     /// Nothing of that name is kept.
-    #[error("{0} is not there")]
+    #[error("{0} does not exist")]
     Missing(String),
     #[error("{0}")]
     Misconfigured(String),

@@ -46,7 +46,7 @@ impl Key {
         let header = HeaderValue::from_str(&format!("Bearer {}", text.trim()));
         let mut header = header
             .ok()
-            .context("the API key has characters that no key has")?;
+            .context("the API key contains characters that are not allowed in one")?;
         header.set_sensitive(true);
         Ok(Self(header))
     }
@@ -201,7 +201,7 @@ impl Call {
         let (mut waits, mut pauses) = (0, 0);
         loop {
             let request = self.request.try_clone();
-            let request = request.context("a body that can be sent again")?;
+            let request = request.context("the request body cannot be sent again")?;
             let unreachable = |error| Unreachable::new(&self.server.base, &error);
             let (trouble, told) = match request.send().await {
                 Ok(response) if response.status().is_success() => {
@@ -224,7 +224,7 @@ impl Call {
                 Some(wait) if waits < WAITS_MAX => {
                     waits += 1;
                     note(format_args!(
-                        "watchbell: {}; going on in {} s",
+                        "watchbell: {}; continuing in {} s",
                         trouble.in_short(),
                         wait.as_secs()
                     ));
@@ -234,7 +234,7 @@ impl Call {
                     let pause = FIRST_PAUSE * 2_u32.pow(pauses);
                     pauses += 1;
                     note(format_args!(
-                        "watchbell: {}; asking again in {} s",
+                        "watchbell: {}; retrying in {} s",
                         trouble.in_short(),
                         pause.as_secs_f32()
                     ));
@@ -286,7 +286,7 @@ impl Trouble {
 
     fn in_short(&self) -> String {
         match self {
-            Self::Problem(problem) => format!("the server says {}", problem.status),
+            Self::Problem(problem) => format!("the server answered {}", problem.status),
             Self::NoAnswer(unreachable) => unreachable.in_short(),
         }
     }
@@ -304,7 +304,7 @@ impl From<Trouble> for anyhow::Error {
 /// JSON of an answer.
 pub(crate) fn read<T: serde::de::DeserializeOwned>(text: &str) -> anyhow::Result<T> {
     serde_json::from_str(text)
-        .context("the server's answer cannot be read; is it a Watchbell server?")
+        .context("cannot read the server's response; is it a Watchbell server?")
 }
 
 /// There was no answer.
@@ -322,7 +322,7 @@ impl Unreachable {
             cause = deeper;
         }
         let told = if error.is_timeout() {
-            "no answer in time".to_owned()
+            "timed out".to_owned()
         } else {
             cause.to_string()
         };
@@ -345,7 +345,7 @@ impl fmt::Display for Unreachable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.in_short())?;
         if self.is_refused {
-            f.write_str("\n  What to do: Check --url or WATCHBELL_URL, and that the server runs. `watchbell dev` starts one.")?;
+            f.write_str("\n  What to do: Check --url or WATCHBELL_URL, and that the server is running. `watchbell dev` starts one.")?;
         }
         Ok(())
     }

@@ -22,28 +22,28 @@ const WAIT_S: &str = "30";
 
 #[derive(Debug, Args)]
 pub struct Decide {
-    /// The agent that is to act.
+    /// The agent that wants to act.
     #[arg(long, alias = "agent-id", value_name = "ID")]
     agent: String,
-    /// What it is to do, such as payments.refund.
+    /// What it wants to do, such as payments.refund.
     #[arg(long)]
     action: String,
-    /// What it is to act on, such as invoice:4711.
+    /// What it wants to act on, such as invoice:4711.
     #[arg(long)]
     resource: Option<String>,
-    /// What policies may look at, as a JSON object.
+    /// Context for the policies, as a JSON object.
     #[arg(long, value_name = "JSON|@FILE", value_parser = input::json_argument)]
     context: Option<Value>,
-    /// What it is about to send, as a JSON object; a policy may change it.
+    /// The payload it is about to send, as a JSON object; a policy may modify it.
     #[arg(long, value_name = "JSON|@FILE", value_parser = input::json_argument)]
     payload: Option<Value>,
-    /// The decision that a person approved: the question is asked again because of it.
+    /// A decision that a person approved; asks again with that approval.
     #[arg(long, value_name = "DECISION_ID", conflicts_with = "wait")]
     approval: Option<DecisionId>,
-    /// In shadow the answer is always allow, and what the policies say is beside it. Your organisation must allow that.
+    /// In shadow mode the answer is always allow, with the policies' verdict beside it. Your organisation must permit shadow mode.
     #[arg(long, value_enum)]
     mode: Option<Mode>,
-    /// If a person has to approve it, wait until one has; then ask again with the approval, as an agent does.
+    /// If a person has to approve it, wait until someone does, then ask again with the approval, as an agent would.
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
@@ -116,11 +116,11 @@ async fn ask(api: &Api, question: &Value) -> anyhow::Result<String> {
 async fn resolved(api: &Api, asked: &Value) -> anyhow::Result<String> {
     let id = asked["decision_id"]
         .as_str()
-        .context("a decision has an id")?;
+        .context("the decision has no id")?;
     let id: DecisionId = id.parse()?;
     let until = asked["expires_at"].as_str().and_then(Timestamp::parse);
     note(format_args!(
-        "watchbell: {id} waits for a person until {}",
+        "watchbell: {id} is waiting for approval until {}",
         cell(asked, "expires_at")
     ));
     loop {

@@ -40,13 +40,13 @@ const LAST_LINE_BYTES_MAX: usize = 512;
 
 #[derive(Debug, Args)]
 pub struct Export {
-    /// What the file is.
+    /// File format.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// How it is compressed. Parquet compresses inside.
+    /// Compression. Parquet files are compressed internally.
     #[arg(long, value_enum)]
     compression: Option<Compression>,
-    /// Where to write it; `-` is the standard output. Without it the server names the file, and one that is there already
+    /// Where to write the export; `-` is standard output. If omitted, the server chooses the file name, and an existing file
     /// is not replaced.
     #[arg(long, short, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -95,8 +95,8 @@ impl Export {
             && matches!(self.compression, None | Some(Compression::None));
         let mut download = Download::new(has_last_line);
         let done = tokio::select! {
-            done = download.run(response, &mut file) => done.context("it was cut off"),
-            () = stop.asked() => Err(anyhow!("it was stopped")),
+            done = download.run(response, &mut file) => done.context("the download was cut off"),
+            () = stop.asked() => Err(anyhow!("the download was stopped")),
         };
         let (is_stream, remains) = (file.is_stream(), file.remains());
         let proof = done
@@ -124,15 +124,15 @@ impl Export {
 fn named(response: &Response) -> anyhow::Result<PathBuf> {
     let header = response.headers().get(CONTENT_DISPOSITION);
     let name = header.and_then(|value| value.to_str().ok()?.split('"').nth(1));
-    let name = name.context("the server names no file; name one with --file")?;
+    let name = name.context("the server did not suggest a file name; set one with --file")?;
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     ensure!(
         name.chars().all(plain) && !name.starts_with('.'),
-        "the server's name for the file is not usable; name one with --file"
+        "the server suggested an unusable file name; set one with --file"
     );
     ensure!(
         !Path::new(name).exists(),
-        "{name} is there already; name the file with --file to replace it"
+        "{name} already exists; name it with --file to replace it"
     );
     Ok(PathBuf::from(name))
 }
@@ -164,7 +164,7 @@ impl Destination {
         let to = fs::canonicalize(name).unwrap_or_else(|_| name.to_owned());
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
-        let name = to.file_name().context("--file names a file")?;
+        let name = to.file_name().context("--file must name a file")?;
         let part = tempfile::Builder::new()
             .prefix(&format!(".{}.", name.to_string_lossy()))
             .suffix(".part")
@@ -178,7 +178,7 @@ impl Destination {
             Self::Stream(stream) => stream.write_all(bytes),
             Self::File { part, .. } => part.write_all(bytes),
         }
-        .context("write it")
+        .context("write the export")
     }
 
     fn is_stream(&self) -> bool {
@@ -188,19 +188,19 @@ impl Destination {
     /// What there is of an export that is not whole.
     fn remains(&self) -> &'static str {
         match self {
-            Self::Stream(_) => "do not use what was written of the export",
-            Self::File { .. } => "nothing is kept of the export",
+            Self::Stream(_) => "the export failed; do not use what was written",
+            Self::File { .. } => "the export failed; no file was kept",
         }
     }
 
     /// Gives the file its name.
     fn keep(self) -> anyhow::Result<()> {
         match self {
-            Self::Stream(mut stream) => stream.flush().context("write it"),
+            Self::Stream(mut stream) => stream.flush().context("write the export"),
             Self::File { part, to } => {
-                part.as_file().sync_all().context("write it")?;
+                part.as_file().sync_all().context("write the export")?;
                 part.persist(&to)
-                    .with_context(|| format!("name the file {}", to.display()))?;
+                    .with_context(|| format!("rename the file to {}", to.display()))?;
                 Ok(())
             }
         }
@@ -209,7 +209,7 @@ impl Destination {
 
 /// Without the names of what only we know of.
 fn unwritable(place: &Path, error: &io::Error) -> anyhow::Error {
-    anyhow!("cannot write into {}: {}", place.display(), error.kind())
+    anyhow!("cannot write to {}: {}", place.display(), error.kind())
 }
 
 /// What a whole file has.
@@ -293,13 +293,13 @@ impl Download {
             (Some(proof), _) => (proof, whole),
             (None, Some(line)) => (line.export, before_last),
             (None, None) => bail!(
-                "it does not say that it is whole\n  \
-                 What to do: Try again. If a proxy takes the trailers of answers away, use --format ndjson without compression."
+                "there is no proof that it is complete\n  \
+                 What to do: Try again. If a proxy strips the trailers of responses, use --format ndjson without compression."
             ),
         };
         ensure!(
             proof.sha256 == found,
-            "it is not as it was sent: its SHA-256 differs"
+            "it was altered on the way: its SHA-256 differs"
         );
         Ok(proof)
     }
@@ -320,7 +320,7 @@ fn tell(to: &Path, download: &Download, proof: &Proof, form: Form) -> anyhow::Re
             &json!({"file": to, "events": events, "bytes": download.bytes, "sha256": sha256}),
         )?,
         Form::Table => say(format_args!(
-            "{}: {}, {}; whole (SHA-256 {sha256})",
+            "{}: {}, {}; complete (SHA-256 {sha256})",
             to.display(),
             counted(*events, "event"),
             HumanBytes(download.bytes)
@@ -365,7 +365,7 @@ mod tests {
         let cut = downloaded(EVENTS, 7, None).expect_err("cut off");
         assert!(
             cut.to_string()
-                .starts_with("it does not say that it is whole")
+                .starts_with("there is no proof that it is complete")
         );
         let changed =
             downloaded(&file().replace("\"id\":1", "\"id\":3"), 7, None).expect_err("changed");

@@ -19,7 +19,7 @@ pub(crate) fn open(file: Option<&Path>) -> anyhow::Result<Box<dyn BufRead>> {
     match file.filter(|file| *file != Path::new("-")) {
         None => {
             if io::stdin().is_terminal() {
-                note("watchbell: reading the standard input; Ctrl-D ends it");
+                note("watchbell: reading standard input; press Ctrl-D to end");
             }
             Ok(Box::new(io::stdin().lock()))
         }
@@ -51,14 +51,14 @@ pub(crate) fn text(file: &Path) -> anyhow::Result<String> {
 /// The JSON in a file.
 pub(crate) fn json(file: &Path) -> anyhow::Result<Value> {
     let bytes = bytes(Some(file))?;
-    serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", file.display()))
+    serde_json::from_slice(&bytes).with_context(|| format!("{} is not valid JSON", file.display()))
 }
 
 /// JSON in an argument, or `@FILE` with it; for clap.
 pub(crate) fn json_argument(text: &str) -> Result<Value, String> {
     let read = match text.strip_prefix('@') {
         Some(file) => json(&PathBuf::from(file)),
-        None => serde_json::from_str(text).context("it is not JSON"),
+        None => serde_json::from_str(text).context("not valid JSON"),
     };
     read.map_err(|error| format!("{error:#}"))
 }

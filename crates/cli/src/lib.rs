@@ -46,30 +46,30 @@ use clap_complete::Shell;
 /// The commands of a client.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Save where the server is and an API key, which is read without being shown, or from the standard input.
+    /// Save the server URL and an API key, which is prompted for without echo or read from standard input.
     Login(login::Login),
     /// Send, list and watch audit events.
     #[command(subcommand)]
     Events(events::Events),
-    /// List and try alert rules.
+    /// List, create and test alert rules.
     #[command(subcommand)]
     Rules(rules::Rules),
-    /// See what became of alerts, and send them again.
+    /// Inspect deliveries and resend them.
     #[command(subcommand)]
     Deliveries(deliveries::Deliveries),
     /// Ask whether an agent may do something. Exits 0 for allow and modify, 3 for deny, 4 for escalate.
     Decide(decide::Decide),
-    /// Write the trail, or a part of it, into a file, and check that it is whole.
+    /// Export the trail, or part of it, to a file, and verify that the file is complete.
     Export(export::Export),
-    /// Receive webhooks on this machine: verify them, show them, pass them on.
+    /// Receive webhooks on this machine: verify, show and forward them.
     Listen(listen::Listen),
-    /// Send a test delivery: by the server to a rule's endpoint, or from here to any URL.
+    /// Send a test delivery: from the server to a rule's endpoint, or from this machine to any URL.
     Trigger(trigger::Trigger),
-    /// Check the signature of a delivery, without a server. Exits 1 if it is refused.
+    /// Verify a delivery's signature, without a server. Exits 1 if it is refused.
     Verify(verify::Verify),
-    /// Sign a body as a delivery is signed, without a server.
+    /// Sign a body the way deliveries are signed, without a server.
     Sign(verify::Sign),
-    /// Print what makes a shell complete these commands.
+    /// Print a shell completion script.
     Completions {
         /// The shell.
         shell: Shell,

@@ -35,7 +35,7 @@ impl Login {
         let api_key = ask_key()?;
         ensure!(
             !api_key.is_empty(),
-            "there is no key: type it, or pipe it into the standard input"
+            "no API key given: type it, or pipe it into standard input"
         );
         let api = Api::new(url.clone(), &Key::parse(&api_key)?)?;
         is_known(&api).await?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use cli::{Command, policy::Policy};
 
-/// The audit trail, the guard and the alarm bell for AI agents: the commands of a client.
+/// The audit trail, the guard and the alarm bell for AI agents: client commands.
 #[derive(Parser)]
 #[command(name = "watchbell-cli", version, arg_required_else_help = true)]
 struct Cli {
@@ -17,7 +17,7 @@ struct Cli {
 enum Commands {
     #[command(flatten)]
     Client(Box<Command>),
-    /// Check policies before they are sent, and put them in force.
+    /// Check, save and activate policies.
     #[command(subcommand)]
     Policy(Policy),
 }

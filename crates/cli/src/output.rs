@@ -21,9 +21,9 @@ pub enum Form {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unsaid {
     /// Nobody reads it any more, as in `watchbell events tail | head -1`.
-    #[error("the standard output was closed")]
+    #[error("standard output was closed")]
     Closed,
-    #[error("cannot write the standard output: {0}")]
+    #[error("cannot write to standard output: {0}")]
     Failed(io::Error),
 }
 

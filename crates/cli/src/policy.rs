@@ -21,7 +21,7 @@ pub enum Policy {
     /// Check policies and run their tests, as the server does before it saves them. Exits 1 if something is wrong.
     #[command(alias = "check")]
     Test(Check),
-    /// Save policies as a new version, and put it in force if asked to.
+    /// Save policies as a new version, and activate it with --activate.
     Save(save::Save),
 }
 
@@ -31,10 +31,10 @@ struct Written {
     /// Policies in Cedar.
     #[arg(value_name = "POLICIES.cedar")]
     policies: PathBuf,
-    /// Their schema.
+    /// The schema of the policies.
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
-    /// Their tests, a JSON array.
+    /// Tests for the policies, a JSON array.
     #[arg(long, value_name = "FILE")]
     tests: Option<PathBuf>,
 }
@@ -61,7 +61,7 @@ impl Written {
 pub struct Check {
     #[command(flatten)]
     written: Written,
-    /// For people, or JSON for programs.
+    /// Output format: a table for people, or JSON for programs.
     #[arg(long, short, value_enum, default_value_t)]
     output: Form,
 }

@@ -88,17 +88,17 @@ impl Problem {
             let url = plain(url);
             return write!(
                 f,
-                "the server redirects ({status}) to {url}\n  What to do: If that is right, say so with --url."
+                "the server redirected ({status}) to {url}\n  What to do: If that is the right server, pass it with --url."
             );
         }
         let beginning: String = self.text.chars().take(STRANGE_CHARS_MAX).collect();
         write!(
             f,
-            "the server answered {status}, and not as Watchbell does: {}",
+            "the server answered {status}, but not as Watchbell would: {}",
             plain(&beginning)
         )?;
         f.write_str(if self.is_away() {
-            "\n  What to do: Try again in a moment. If it stays so, check --url and what is between here and the server."
+            "\n  What to do: Try again in a moment. If it keeps happening, check --url and everything between here and the server."
         } else {
             "\n  What to do: Check that --url is the address of a Watchbell server."
         })
@@ -174,8 +174,7 @@ mod tests {
         };
         assert_eq!(
             said("It was changed.", "CONFLICT", ""),
-            "It was changed. (422 CONFLICT)\n  What to do: Read it again, apply your change to what you find, \
-             and send that.\n  Request: req_1"
+            "It was changed. (422 CONFLICT)\n  What to do: Read it again, reapply your change, and send it.\n  Request: req_1"
         );
         assert_eq!(
             said(
@@ -196,7 +195,7 @@ mod tests {
     fn an_answer_that_is_not_ours_is_shown_and_does_not_steer_the_terminal() {
         assert_eq!(
             problem("<html>\u{1b}[2J").to_string(),
-            "the server answered 422, and not as Watchbell does: <html>\\u{1b}[2J\n  \
+            "the server answered 422, but not as Watchbell would: <html>\\u{1b}[2J\n  \
              What to do: Check that --url is the address of a Watchbell server."
         );
     }

@@ -140,7 +140,7 @@ impl Arrival {
     /// What came, in a few words.
     pub(crate) fn told(&self) -> String {
         if self.is_challenge() {
-            return "a challenge, which the server wants back".to_owned();
+            return "a challenge, which the server expects back".to_owned();
         }
         told(&self.json()["event"])
     }

@@ -12,8 +12,8 @@ pub(crate) const VARIABLE: &str = "WATCHBELL_SIGNING_SECRET";
 /// Where the secret is; `WATCHBELL_SIGNING_SECRET` unless a file is named.
 #[derive(Debug, Args)]
 pub(crate) struct Secret {
-    /// A file with the signing secret, in place of WATCHBELL_SIGNING_SECRET. Each line is a secret: the first signs, and
-    /// any of them verifies.
+    /// A file with the signing secret, instead of WATCHBELL_SIGNING_SECRET. One secret per line: the first signs, and any of
+    /// them verifies.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 }

@@ -25,10 +25,10 @@ const KEY_VARIABLE: &str = "WATCHBELL_API_KEY";
 /// What every command that talks to a server takes.
 #[derive(Debug, Args)]
 pub(crate) struct Server {
-    /// Where the server is; what `login` saved unless given, else http://127.0.0.1:8080.
+    /// Server URL. Defaults to the one saved by `login`, else http://127.0.0.1:8080.
     #[arg(long, env = "WATCHBELL_URL", hide_env_values = true)]
     pub(crate) url: Option<String>,
-    /// For people, or JSON for programs.
+    /// Output format: a table for people, or JSON for programs.
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) output: Form,
 }
@@ -57,7 +57,7 @@ pub(crate) fn base_url(text: &str) -> anyhow::Result<Url> {
     let url = http_url(text)?;
     ensure!(
         url.username().is_empty() && url.password().is_none(),
-        "the URL of a server has no user name and no password: the API key says who you are"
+        "a server URL must not contain a user name or password; the API key identifies you"
     );
     Ok(url)
 }
@@ -77,7 +77,7 @@ fn http_url(text: &str) -> anyhow::Result<Url> {
     let url = Url::parse(text).with_context(|| format!("{shown} is not a URL"))?;
     ensure!(
         ["http", "https"].contains(&url.scheme()) && url.has_host(),
-        "{shown} is no URL of a server: it starts with http:// or https://"
+        "{shown} is not a server URL: it must start with http:// or https://"
     );
     Ok(url)
 }
@@ -117,7 +117,7 @@ impl Login {
         };
         let about = || {
             format!(
-                "{} cannot be read; run `watchbell login` again",
+                "cannot read {}; run `watchbell login` again",
                 file.display()
             )
         };
@@ -129,7 +129,7 @@ impl Login {
         let file = Self::file()
             .context("there is no home folder to save the key in; set HOME or XDG_CONFIG_HOME")?;
         let about = || format!("save {}", file.display());
-        let folder = file.parent().context("a file lies in a folder")?;
+        let folder = file.parent().context("the file has no parent folder")?;
         fs::create_dir_all(folder).with_context(about)?;
         let fresh = file.with_extension("json.new");
         let mut options = OpenOptions::new();

@@ -37,10 +37,10 @@ pub struct Trigger {
     /// The rule whose endpoint the server sends a test delivery to.
     #[arg(value_name = "RULE_ID", required_unless_present = "to")]
     rule: Option<RuleId>,
-    /// Make a delivery here, sign it, and send it to this URL. No server is needed.
+    /// Build and sign a delivery on this machine, and send it to this URL. No server is needed.
     #[arg(long, value_name = "URL", conflicts_with = "rule")]
     to: Option<String>,
-    /// A file with the event that it carries; a sample unless given.
+    /// A file with the event to send; defaults to a sample.
     #[arg(long, value_name = "FILE")]
     event: Option<PathBuf>,
     #[command(flatten)]
@@ -55,7 +55,10 @@ impl Trigger {
         match (self.rule, &self.to) {
             (Some(rule), _) => self.by_the_server(rule, event).await,
             (None, to) => {
-                let to = target_url(to.as_deref().context("clap asks for one of both")?)?;
+                let to = target_url(
+                    to.as_deref()
+                        .context("either RULE_ID or --to is required")?,
+                )?;
                 self.by_ourselves(&to, event).await
             }
         }
@@ -82,10 +85,10 @@ impl Trigger {
             cell(&sent, "delivery_id")
         ))?;
         if sent["matches"] == false {
-            say("The rule would not want this event; it is sent because you asked.")?;
+            say("The rule does not match this event; it is sent anyway because you asked.")?;
         }
         say(format_args!(
-            "See what becomes of it: watchbell deliveries show {}",
+            "Check the result: watchbell deliveries show {}",
             cell(&sent, "delivery_id")
         ))?;
         Ok(exit::DONE)
@@ -98,7 +101,7 @@ impl Trigger {
             .map(|mut secrets| secrets.swap_remove(0));
         if secret.is_none() {
             note(format_args!(
-                "watchbell: it is not signed, because there is no signing secret; set {VARIABLE}"
+                "watchbell: sending unsigned, because there is no signing secret; set {VARIABLE}"
             ));
         }
         let delivery = Made::new(event.unwrap_or_else(sample), CLOCK.now())?;
@@ -170,7 +173,7 @@ impl Made {
             .to_owned();
         ensure!(
             event_type.chars().all(|letter| letter.is_ascii_graphic()),
-            "{event_type:?} is no event type"
+            "{event_type:?} is not an event type"
         );
         let (event_id, rule) = (EventId::new(at, random()), RuleId::new(at, random()));
         // What the server adds to an event that it accepts.

@@ -17,7 +17,7 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// The raw body of the delivery; `-`, the default, is the standard input.
+    /// The raw body of the delivery; `-`, the default, is standard input.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// The value of X-Service-Timestamp.
@@ -26,12 +26,12 @@ pub struct Verify {
     /// The value of X-Service-Signature.
     #[arg(long)]
     signature: Option<String>,
-    /// As if it were this time: for a delivery that was kept, which would be too old by now.
+    /// Verify as of this time: for a stored delivery that would be too old by now.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     at: Option<Timestamp>,
     #[command(flatten)]
     secret: Secret,
-    /// For people, or JSON for programs.
+    /// Output format: a table for people, or JSON for programs.
     #[arg(long, short, value_enum, default_value_t)]
     output: Form,
 }
@@ -64,15 +64,15 @@ impl Verify {
 
 #[derive(Debug, Args)]
 pub struct Sign {
-    /// The raw body to sign; `-`, the default, is the standard input.
+    /// The raw body to sign; `-`, the default, is standard input.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The time of signing, as the header has it; now unless given.
+    /// The signing time, in the format of the header; defaults to now.
     #[arg(long)]
     timestamp: Option<String>,
     #[command(flatten)]
     secret: Secret,
-    /// For people, or JSON for programs.
+    /// Output format: a table for people, or JSON for programs.
     #[arg(long, short, value_enum, default_value_t)]
     output: Form,
 }

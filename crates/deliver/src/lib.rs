@@ -2,7 +2,7 @@
 //!
 //! The cast: [`work`] takes deliveries off the queue, sends them in fair order and settles each; [`send`] makes one
 //! attempt, signed with one of the organisation's [`secrets`]; [`endpoints`] tells what happens to endpoints, and asks whose
-//! they are; [`failure`] tells the trail of what is given up. What people decided, and what other workers learned, is held
+//! they are; [`failure_event`] tells the trail of what is given up. What people decided, and what other workers learned, is held
 //! in memory ([`snapshots`]). The rules are in `domain::delivery`.
 //!
 //! Nothing here can reach PostgreSQL: deliveries go on without it (`deny.toml`).
@@ -13,7 +13,7 @@
 //! apart by `X-Service-Delivery-Id`.
 
 pub mod endpoints;
-pub mod failure;
+pub mod failure_event;
 pub mod metrics;
 pub mod secrets;
 pub mod send;

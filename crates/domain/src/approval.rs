@@ -253,17 +253,19 @@ impl NotSpendable {
     pub fn reason(self) -> &'static str {
         match self {
             Self::Unknown => "There is no such approval.",
-            Self::Pending => "Nobody has resolved the approval that was named yet.",
-            Self::Denied => "The approval that was named was denied.",
-            Self::TimedOut => "Nobody resolved the approval that was named in time.",
+            Self::Pending => "Nobody has resolved the given approval yet.",
+            Self::Denied => "The given approval was denied.",
+            Self::TimedOut => "Nobody resolved the given approval in time.",
             Self::Mismatch => {
-                "The approval that was named is for another request; question and payload must be the very same."
+                "The given approval is for another request; the question and payload must be exactly the same."
             }
             Self::PoliciesChanged => {
-                "Other policies are in force than when the approval that was named was asked for; ask again."
+                "The policies have changed since the given approval was requested; ask again."
             }
-            Self::Used => "The approval that was named has been used; it is good for one decision.",
-            Self::Lapsed => "The approval that was named was given too long ago.",
+            Self::Used => {
+                "The given approval has already been used; an approval is valid for one decision."
+            }
+            Self::Lapsed => "The given approval has expired: it was given too long ago.",
         }
     }
 }

@@ -34,85 +34,86 @@ macro_rules! error_codes {
 
 error_codes! {
     InvalidBody, "INVALID_BODY", 400, "The body could not be read",
-        "The request body is not the JSON this endpoint takes.",
-        "Read `detail`: it says where parsing stopped. Send the body again once it is valid JSON of the documented shape.";
+        "The request body is not the JSON that this endpoint accepts.",
+        "Read `detail`: it says where parsing stopped. Send the body again as valid JSON of the documented shape.";
     InvalidParameter, "INVALID_PARAMETER", 400, "A parameter is not valid",
-        "A path or query parameter has a value this endpoint does not take.",
+        "A path or query parameter has a value that this endpoint does not accept.",
         "Read `errors[].pointer`: it names the parameter. Correct it and send the request again.";
     TokenInvalid, "TOKEN_INVALID", 400, "The link does not work",
-        "The token is not one that was mailed for this purpose, was used before, was replaced by a newer one, or has run out; or its address has an account by now; or, when an address is confirmed, the password is not the one that was registered with.",
-        "When you confirm an address, use the mail that names your organisation, and the password that you chose then. Otherwise ask for a new mail and use the link in the newest one.";
-    Unauthenticated, "UNAUTHENTICATED", 401, "Who is asking is not known",
-        "The request carries no API key or session, or one that is unknown, revoked or expired; or a login failed.",
-        "Send `Authorization: Bearer wb_live_...` with a key of your organisation, or log in with `POST /v1/auth/login`. A key is shown once, when it is made; if it is lost, make another.";
-    Forbidden, "FORBIDDEN", 403, "You may not do this",
-        "The key or the person is known but lacks the scope or the role this endpoint needs, or this server does not let anybody do it.",
+        "The token was not mailed for this purpose, was already used, was replaced by a newer one, or has expired; or its address has an account by now; or, when confirming an address, the password is not the one from the registration.",
+        "When you confirm an address, use the email that names your organisation and the password you chose then. Otherwise ask for a new email and use the link in the newest one.";
+    Unauthenticated, "UNAUTHENTICATED", 401, "Not authenticated",
+        "The request has no API key or session, or one that is unknown, revoked or expired; or a login failed.",
+        "Send `Authorization: Bearer wb_live_...` with a key of your organisation, or log in with `POST /v1/auth/login`. A key is shown only once, when it is created; if you lose it, create another.";
+    Forbidden, "FORBIDDEN", 403, "Not allowed",
+        "The key or the person is known but lacks the scope or role that this endpoint needs, or this server does not allow anyone to do this.",
         "Read `detail`. Use a key that has the scope it names, or ask an admin of your organisation.";
     CrossSite, "CROSS_SITE", 403, "The request came from another site",
-        "A browser sent this request on behalf of another site's page, which a session does not allow.",
-        "Send it from a page of the address that people reach Watchbell at (`http.public_url`), or use an API key.";
-    NotFound, "NOT_FOUND", 404, "There is nothing here",
-        "The path does not exist, or names something your organisation does not have.",
-        "Check the path against the API reference, and the id against a list call.";
-    MethodNotAllowed, "METHOD_NOT_ALLOWED", 405, "The path does not take this method",
-        "The path exists, but not for this HTTP method.",
-        "The `Allow` header lists the methods the path takes.";
+        "A browser sent this request on behalf of a page on another site, which is not allowed with a session.",
+        "Send it from a page at the address where people reach Watchbell (`http.public_url`), or use an API key.";
+    NotFound, "NOT_FOUND", 404, "Not found",
+        "The path does not exist, or refers to something your organisation does not have.",
+        "Check the path against the API reference, and the id against the list.";
+    MethodNotAllowed, "METHOD_NOT_ALLOWED", 405, "The path does not support this method",
+        "The path exists, but does not support this HTTP method.",
+        "The `Allow` header lists the methods that the path supports.";
     RequestTimeout, "REQUEST_TIMEOUT", 408, "The request took too long",
-        "The request was not finished within the server's time limit.",
-        "Send it again. An event with a `client_event_id` is listed once however often it is sent.";
-    Conflict, "CONFLICT", 409, "It was changed meanwhile",
-        "Somebody else changed the same thing between your reading and your writing; nothing was written.",
-        "Read it again, apply your change to what you find, and send that.";
-    StateConflict, "STATE_CONFLICT", 409, "Not as it stands",
-        "The thing is in a state in which this cannot be done; nothing was changed.",
-        "Read `detail`: it says how it stands and what can be done.";
-    LastOwner, "LAST_OWNER", 409, "An organisation always has an owner",
-        "The member is the organisation's only owner, so they can neither leave nor get another role.",
-        "Make somebody else an owner first.";
-    LimitReached, "LIMIT_REACHED", 409, "There can be no more of these",
-        "Your organisation has as many of these as it may have.",
+        "The request did not finish within the server's time limit.",
+        "Send it again. An event with a `client_event_id` is listed only once, however often it is \
+         sent.";
+    Conflict, "CONFLICT", 409, "It was changed in the meantime",
+        "Someone else changed it between your read and your write; nothing was written.",
+        "Read it again, reapply your change, and send it.";
+    StateConflict, "STATE_CONFLICT", 409, "Not possible in its current state",
+        "It is in a state that does not allow this; nothing was changed.",
+        "Read `detail`: it describes the current state and what you can do.";
+    LastOwner, "LAST_OWNER", 409, "An organisation always needs an owner",
+        "The member is the organisation's only owner, so they can neither leave nor change roles.",
+        "Make someone else an owner first.";
+    LimitReached, "LIMIT_REACHED", 409, "Limit reached",
+        "Your organisation already has as many of these as it is allowed.",
         "Delete or revoke some that are not needed, then send the request again.";
-    Gone, "GONE", 410, "It is not kept any more",
-        "What this needs was kept for a time and is not there any more.",
-        "Read `detail`: it says what is gone. It cannot be had back.";
-    PreconditionFailed, "PRECONDITION_FAILED", 412, "It is not the version you named",
-        "The thing has another version by now than `If-Match` names; nothing was written.",
-        "Read it again, apply your change to what you find, and send that with the `ETag` of what you read as `If-Match`.";
+    Gone, "GONE", 410, "No longer available",
+        "The request needs data that was kept for a limited time and is gone.",
+        "Read `detail`: it says what is gone. It cannot be restored.";
+    PreconditionFailed, "PRECONDITION_FAILED", 412, "The version does not match",
+        "It now has a different version from the one in `If-Match`; nothing was written.",
+        "Read it again, reapply your change, and send it with the new `ETag` as `If-Match`.";
     PayloadTooLarge, "PAYLOAD_TOO_LARGE", 413, "The body is too large",
-        "The request body is larger than this endpoint takes.",
-        "Split the batch. A request takes at most 1,000 events and 5 MiB, as it travels and again when it is unpacked.";
+        "The request body is larger than this endpoint accepts.",
+        "Split the batch. A request can carry at most 1,000 events and 5 MiB, both as sent and after decompression.";
     UnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", 415, "The media type is not supported",
-        "The `Content-Type` (or `Content-Encoding`) is not one this endpoint reads.",
-        "Read `detail`: it says what is read. Every endpoint that takes a body reads `Content-Type: application/json`, uncompressed; `POST /v1/audit/events` also reads NDJSON and CloudEvents, and bodies packed by gzip or zstd.";
+        "This endpoint does not accept this `Content-Type` (or `Content-Encoding`).",
+        "Read `detail`: it says what is accepted. Every endpoint that takes a body accepts `Content-Type: application/json`, uncompressed; `POST /v1/audit/events` also accepts NDJSON and CloudEvents, and bodies compressed with gzip or zstd.";
     ValidationFailed, "VALIDATION_FAILED", 422, "The request is not valid",
         "The body is valid JSON, but some of its fields are not valid.",
-        "Each entry of `errors` points at one field and says what is expected there.";
+        "Each entry in `errors` points to one field and says what is expected there.";
     IdempotencyMismatch, "IDEMPOTENCY_MISMATCH", 422, "The key belongs to another request",
-        "The `Idempotency-Key` came with another request in the last 24 hours: its body, `Content-Type` or parameters differ. Nothing was recorded.",
-        "Give every request a key of its own, and send a request again exactly as it was.";
+        "The `Idempotency-Key` was used with a different request in the last 24 hours: its body, `Content-Type` or parameters differ. Nothing was recorded.",
+        "Give every request its own key, and when you repeat a request, send it exactly as it was.";
     TooExpensive, "TOO_EXPENSIVE", 422, "The search takes too long",
-        "The database gave the search up, because it took longer than one may.",
-        "Narrow it by `from` and `to` or by another filter, and ask again.";
+        "The database stopped the search because it took too long.",
+        "Narrow it with `from` and `to` or another filter, and try again.";
     RateLimited, "RATE_LIMITED", 429, "Too many requests",
-        "A request limit is used up: of this API key, person or organisation for this operation, or of this client address. Or the log that your organisation shares with others is nearly full, and it has had its share; `detail` says so.",
-        "Wait for the seconds in `Retry-After`, then send the request again. A refused request does not count. The header `RateLimit` of the answers before says how many requests are left.";
+        "A request limit is used up: that of this API key, person or organisation for this operation, or that of this client address. Or the log that your organisation shares with others is nearly full and your organisation has used its share; `detail` says which.",
+        "Wait for the number of seconds in `Retry-After`, then send the request again. A refused request does not count. The `RateLimit` header of earlier responses says how many requests are left.";
     Internal, "INTERNAL", 500, "Something went wrong on our side",
-        "The server met an error it did not expect; it is in the server's log under the `request_id`.",
-        "Send the request again. If it keeps failing, give the `request_id` to whoever runs the server.";
-    NotConfigured, "NOT_CONFIGURED", 501, "This is not set up here",
+        "The server hit an unexpected error; it is in the server's log under the `request_id`.",
+        "Send the request again. If it keeps failing, give the `request_id` to the server's operator.";
+    NotConfigured, "NOT_CONFIGURED", 501, "This is not set up on this server",
         "The operation needs a setting that this deployment does not have.",
-        "Ask whoever runs the server to set what `detail` names, then send the request again.";
+        "Ask the server's operator to set what `detail` names, then send the request again.";
     JournalUnavailable, "JOURNAL_UNAVAILABLE", 503, "The journal cannot be reached",
-        "The durable log did not acknowledge in time, so nothing was promised: what you sent may or may not have been kept.",
-        "Send the request again after `Retry-After`. An event with a `client_event_id` is listed once however often it is sent.";
+        "The durable log did not acknowledge in time, so nothing is guaranteed: what you sent may or may not have been kept.",
+        "Send the request again after `Retry-After`. An event with a `client_event_id` is listed only once, however often it is sent.";
     NotInEffectYet, "NOT_IN_EFFECT_YET", 503, "Saved, but not in effect yet",
-        "What you sent is saved; the journal is away, so nodes have not been told of it yet. They will be once it is back.",
-        "Do not send it again: `detail` says what was saved and how to look at it.";
+        "What you sent is saved, but the journal is unavailable, so nodes do not know about it yet. They will once it is back.",
+        "Do not send it again: `detail` says what was saved and how to view it.";
     StoreUnavailable, "STORE_UNAVAILABLE", 503, "The database cannot be reached",
-        "Lists and settings need PostgreSQL, which is down, or gave the request up in favour of another. Ingest and deliveries go on without it.",
+        "Lists and settings need PostgreSQL, which is down or aborted this request in favor of another. Ingest and deliveries continue without it.",
         "Send the request again after `Retry-After`. Nothing that was accepted is lost.";
-    Overloaded, "OVERLOADED", 503, "Too much is waiting",
-        "As much is waiting as this node will hold (bytes for the journal, passwords to be hashed); this request was not accepted.",
+    Overloaded, "OVERLOADED", 503, "The server is overloaded",
+        "This node already has as much waiting as it will hold (bytes for the journal, passwords to be hashed); this request was not accepted.",
         "Send the request again after `Retry-After`.";
 }
 

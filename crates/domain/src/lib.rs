@@ -20,7 +20,7 @@ pub mod idempotency;
 pub mod integrity;
 pub mod limit;
 pub mod partition;
-pub mod policies;
+pub mod policy_state;
 pub mod rule;
 pub mod secret;
 pub mod timestamp;

@@ -86,7 +86,7 @@ impl NatsCluster {
                 return Ok(());
             };
             if Instant::now() >= deadline {
-                bail!("the NATS cluster did not agree in {AGREE_DEADLINE:?}: {reason}");
+                bail!("the NATS cluster did not agree within {AGREE_DEADLINE:?}: {reason}");
             }
             thread::sleep(AGREE_POLL);
         }

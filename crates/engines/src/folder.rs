@@ -74,7 +74,7 @@ impl Account {
             if owner.uid() == 0 {
                 bail!(
                     "{} belongs to root, and PostgreSQL does not run as root: \
-                     run `chown -R postgres {0}`, or remove the folder to start afresh",
+                     run `chown -R postgres {0}`, or remove the folder to start over",
                     data.display()
                 );
             }
@@ -96,7 +96,7 @@ impl Account {
         ancestors.reverse();
         for ancestor in ancestors {
             let facts = fs::metadata(ancestor)
-                .with_context(|| format!("look at {}", ancestor.display()))?;
+                .with_context(|| format!("inspect {}", ancestor.display()))?;
             let bit = if facts.uid() == self.user {
                 0o100
             } else if facts.gid() == self.group {
@@ -106,7 +106,7 @@ impl Account {
             };
             if facts.mode() & bit == 0 {
                 bail!(
-                    "PostgreSQL runs as user {} here and may not enter {}: choose a folder \
+                    "PostgreSQL runs as user {} here and cannot enter {}: choose a folder \
                      elsewhere (say, under /var/lib), or allow it with `chmod o+x {1}`, \
                      or run as an ordinary user",
                     self.user,

@@ -33,9 +33,7 @@ pub fn ensure(search: &Search, before_install: impl FnOnce(&str)) -> Result<Bina
 /// Tests are processes that may all find the same engine missing.
 fn one_at_a_time(search: &Search) -> anyhow::Result<File> {
     let path = search.private_folder().with_extension("lock");
-    let folder = path
-        .parent()
-        .context("the private folder is inside another")?;
+    let folder = path.parent().context("the private folder has no parent")?;
     fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
     let file = File::create(&path).with_context(|| format!("create {}", path.display()))?;
     file.lock()
@@ -57,8 +55,8 @@ fn run_script(search: &Search) -> anyhow::Result<()> {
         .context("run the installer: it needs bash")?;
     if !status.success() {
         bail!(
-            "the installer ended with {status}; its last lines above say what to install by hand. \
-             Then run this again, or set the addresses of engines that you run yourself"
+            "the installer exited with {status}; its last lines above say what to install by hand. \
+             Then run this again, or set the addresses of engines you run yourself"
         );
     }
     Ok(())

@@ -35,7 +35,7 @@ pub(crate) fn end(pid_file: &Path, folder: &Path, stop_with: Signal) -> anyhow::
             send(pid, Signal::Kill);
             if !ends_within(PATIENCE, pid, folder) {
                 bail!(
-                    "process {pid} of an earlier run uses {} and does not end",
+                    "process {pid} from an earlier run is using {} and does not exit",
                     folder.display()
                 );
             }

@@ -210,8 +210,12 @@ fn create_cluster(
         fs::create_dir(&unfinished).with_context(|| format!("create {}", unfinished.display()))?;
         fs::set_permissions(&unfinished, fs::Permissions::from_mode(0o700))?;
         if let Some(account) = account {
-            chown(&unfinished, Some(account.user), Some(account.group))
-                .with_context(|| format!("give {} to PostgreSQL's user", unfinished.display()))?;
+            chown(&unfinished, Some(account.user), Some(account.group)).with_context(|| {
+                format!(
+                    "change the owner of {} to PostgreSQL's user",
+                    unfinished.display()
+                )
+            })?;
         }
         let password_file = folder.join("initdb.password");
         let auth: Vec<OsString> = match password {
@@ -220,7 +224,12 @@ fn create_cluster(
                 write_private(&password_file, password)?;
                 if let Some(account) = account {
                     chown(&password_file, Some(account.user), Some(account.group)).with_context(
-                        || format!("give {} to PostgreSQL's user", password_file.display()),
+                        || {
+                            format!(
+                                "change the owner of {} to PostgreSQL's user",
+                                password_file.display()
+                            )
+                        },
                     )?;
                 }
                 let mut file = OsString::from("--pwfile=");
@@ -251,7 +260,7 @@ fn create_cluster(
             Err(error) => return Err(error),
         }
     }
-    fs::rename(&unfinished, data).with_context(|| format!("move {} in place", data.display()))
+    fs::rename(&unfinished, data).with_context(|| format!("move {} into place", data.display()))
 }
 
 fn arguments(data: &Path, port: u16, durability: Durability) -> Vec<OsString> {

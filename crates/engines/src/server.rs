@@ -72,7 +72,7 @@ impl Server {
         let log = program.log();
         if log.exists() {
             fs::rename(&log, log.with_extension("log.previous"))
-                .with_context(|| format!("put the old {} aside", log.display()))?;
+                .with_context(|| format!("move the old {} aside", log.display()))?;
         }
         Ok(Self {
             program,
@@ -91,7 +91,7 @@ impl Server {
         let deadline = Instant::now() + READY_DEADLINE;
         while !is_ready(process.pid()) {
             if let Some(status) = process.ended() {
-                return Err(self.explain(&format!("ended with {status}"), log_before));
+                return Err(self.explain(&format!("exited with {status}"), log_before));
             }
             if Instant::now() >= deadline {
                 process.kill();
@@ -102,7 +102,7 @@ impl Server {
         }
         // Someone else may be what answers on the port, while ours is about to give up.
         if let Some(status) = process.ended() {
-            return Err(self.explain(&format!("ended with {status}"), log_before));
+            return Err(self.explain(&format!("exited with {status}"), log_before));
         }
         self.process = Some(process);
         Ok(())
@@ -138,7 +138,7 @@ impl Server {
         self.process
             .as_ref()
             .map(Tethered::pid)
-            .ok_or_else(|| anyhow!("{} is stopped", self.program.name))
+            .ok_or_else(|| anyhow!("{} is not running", self.program.name))
     }
 
     pub(crate) fn is_running(&mut self) -> bool {
@@ -292,7 +292,7 @@ pub(crate) fn run_on(
     let output = output.with_context(|| format!("run {}", binary.display()))?;
     if !output.status.success() {
         bail!(
-            "{} ended with {}: {}",
+            "{} exited with {}: {}",
             binary.display(),
             output.status,
             String::from_utf8_lossy(&output.stderr).trim()

@@ -36,12 +36,12 @@ pub(crate) fn http_get(port: u16, path: &str) -> io::Result<(u16, String)> {
     stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
     let (head, body) = answer
         .split_once("\r\n\r\n")
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no HTTP answer"))?;
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no HTTP response"))?;
     let status = head
         .split(' ')
         .nth(1)
         .and_then(|status| status.parse().ok());
     let status = status
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no status in the answer"))?;
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no status in the response"))?;
     Ok((status, body.to_owned()))
 }

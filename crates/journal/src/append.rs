@@ -20,7 +20,7 @@ use tokio::{
 use crate::{
     Connection, Error, Journal,
     frames::{Frames, MESSAGE_BYTES_MAX},
-    persist::persist,
+    retry::persist,
     streams::Log,
 };
 
@@ -48,7 +48,7 @@ pub struct Appender {
     room: Arc<Semaphore>,
 }
 
-type Answer = oneshot::Receiver<Result<(), Error>>;
+type Reply = oneshot::Receiver<Result<(), Error>>;
 
 /// How long records wait for others.
 #[derive(Clone, Copy)]
@@ -115,7 +115,7 @@ impl Appender {
         all_settled(answers).await
     }
 
-    async fn enqueue(&self, message: Vec<u8>, room: OwnedSemaphorePermit) -> Result<Answer, Error> {
+    async fn enqueue(&self, message: Vec<u8>, room: OwnedSemaphorePermit) -> Result<Reply, Error> {
         let (settled, answer) = oneshot::channel();
         let chunk = Chunk {
             message,
@@ -127,7 +127,7 @@ impl Appender {
     }
 }
 
-async fn all_settled(answers: Vec<Answer>) -> Result<(), Error> {
+async fn all_settled(answers: Vec<Reply>) -> Result<(), Error> {
     let settled = answers
         .into_iter()
         .map(|answer| async { answer.await.unwrap_or_else(|_| Err(stopped())) });

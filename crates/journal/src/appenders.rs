@@ -7,7 +7,7 @@ use domain::{
     partition::{Partition, Partitions},
 };
 use futures::{FutureExt as _, future::BoxFuture};
-use runtime::chance;
+use runtime::random;
 
 use crate::{Error, Journal, append::Appender, frames::Frames, streams::Log};
 
@@ -31,7 +31,7 @@ impl Appenders {
             .all()
             .map(|partition| {
                 let (appender, task) =
-                    journal.appender(log(partition), &hex::encode(chance::bytes::<8>()));
+                    journal.appender(log(partition), &hex::encode(random::bytes::<8>()));
                 let name = format!("append {:?}", log(partition));
                 spawn(name, task.boxed());
                 appender

@@ -8,9 +8,9 @@ use domain::{DecisionId, OrgId, approval::Approval};
 
 use crate::{
     Error, Journal,
-    config::{Changes, from_json, to_json},
     follow::Entry,
-    persist::{CLIENT_PATIENCE, persist},
+    kv::{Changes, from_json, to_json},
+    retry::{CLIENT_PATIENCE, persist},
     streams::Bucket,
 };
 
@@ -85,7 +85,7 @@ impl Journal {
             let read = read_approval(&entry.payload);
             let read = read.inspect_err(|error| {
                 let key = &entry.subject;
-                tracing::error!(key, %error, "an approval cannot be read, skipped");
+                tracing::error!(key, %error, "skipped an unreadable approval");
             });
             Some(ApprovalEntry {
                 approval: read.ok()??,

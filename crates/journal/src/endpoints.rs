@@ -7,9 +7,9 @@ use domain::{EndpointId, OrgId, delivery::endpoint::Endpoint};
 
 use crate::{
     Error, Journal,
-    config::{Changes, from_json, to_json},
     follow::Entry,
-    persist::{CLIENT_PATIENCE, persist},
+    kv::{Changes, from_json, to_json},
+    retry::{CLIENT_PATIENCE, persist},
     streams::Bucket,
 };
 
@@ -111,7 +111,7 @@ fn endpoint_entry(entry: &Entry) -> Option<EndpointEntry> {
             revision: entry.sequence,
         }),
         Err(error) => {
-            tracing::error!(endpoint.id = %id, org.id = %org, %error, "an endpoint cannot be read, skipped");
+            tracing::error!(endpoint.id = %id, org.id = %org, %error, "skipped an unreadable endpoint");
             None
         }
     }

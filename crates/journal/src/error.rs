@@ -13,13 +13,13 @@ pub enum Error {
     },
     /// The connection was lost before the server's word on something came. It may have been done, and whoever wants to
     /// try again looks first.
-    #[error("{doing}: the connection to the journal was lost meanwhile")]
+    #[error("{doing}: lost the connection to the journal")]
     Disconnected { doing: String },
     /// As many bytes wait as this node will hold.
-    #[error("append: too much is waiting for the journal")]
+    #[error("append: too many bytes are waiting for the journal")]
     Full,
     /// A log holds as much as it may. What is old goes with time.
-    #[error("append: the log holds as much as it may")]
+    #[error("append: the log is full")]
     NoRoom,
     /// What exists is not what this configuration describes; a person must decide.
     #[error("{0}")]
@@ -45,10 +45,12 @@ impl Error {
 
     /// A reader has not got as far as it must in time.
     pub fn behind(what: &str, sequence: u64) -> Self {
-        Self::timed_out(format!("wait until {what} are read up to {sequence}"))
+        Self::timed_out(format!(
+            "wait until {what} are read up to message {sequence}"
+        ))
     }
 
     pub(crate) fn timed_out(doing: impl Into<String>) -> Self {
-        Self::unavailable(doing, "no answer in time")
+        Self::unavailable(doing, "timed out")
     }
 }

@@ -165,7 +165,7 @@ impl Follower {
             .map_err(|source| Error::unavailable(doing(), source))?;
         reading.arrived += 1;
         if info.consumer_sequence != reading.arrived {
-            return Err(Error::unavailable(doing(), "a message did not arrive"));
+            return Err(Error::unavailable(doing(), "a message is missing"));
         }
         let sequence = info.stream_sequence;
         if sequence > self.position {

@@ -5,9 +5,9 @@ use domain::{OrgId, guard::Guard};
 
 use crate::{
     Error, Journal,
-    config::{Change, Changes, from_json, to_json},
     follow::Entry,
-    persist::{CLIENT_PATIENCE, persist},
+    kv::{Change, Changes, from_json, to_json},
+    retry::{CLIENT_PATIENCE, persist},
     streams::Bucket,
 };
 

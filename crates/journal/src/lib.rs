@@ -6,57 +6,57 @@
 //! - [`record`]: what the messages hold; versioned, with an example of each version in `golden/`.
 //! - [`frames`]: packs records into messages.
 //! - [`append`]: group commit. While one message is in flight, arriving requests gather into the
-//!   next. [`appenders`]: those of all partitions; [`own`]: appends events of our own.
+//!   next. [`appenders`]: those of all partitions; [`system_events`]: appends events of our own.
 //! - [`follow`]: reads a stream in order from a position the reader keeps itself.
 //!   [`wake`]: tells whoever applies a log that somebody waits for it.
-//! - [`judged`]: what the matcher has judged, and how far it is.
-//! - [`queue`]: deliveries to be sent: due, for [`later`], or in the lane of an endpoint that cannot take
-//!   them now; [`again`]: those that may be queued already; [`delivered`]: those that somebody delivered before they died.
-//! - [`work`]: messages that are each handed to one worker until it settles them: those of the queue, and
+//! - [`match_log`]: what the matcher has judged, and how far it is.
+//! - [`queue`]: deliveries to be sent: due, for [`schedule`], or in the lane of an endpoint that cannot take
+//!   them now; [`requeue`]: those that may be queued already; [`redelivery`]: those that somebody delivered before they died.
+//! - [`work_queue`]: messages that are each handed to one worker until it settles them: those of the queue, and
 //!   whose turn it is to judge.
 //! - [`endpoints`]: endpoints in trouble, as every worker sees them, and deliveries that were canceled;
 //!   [`ownership`]: whose they are.
-//! - [`dead`]: records that could not be applied, until a person has seen to them.
-//! - [`config`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
+//! - [`dead_letters`]: records that could not be applied, until a person has seen to them.
+//! - [`kv`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
 //! - [`mirror`]: keeps last values in memory.
 //! - [`secrets`]: signing secrets as last values, sealed.
 //! - [`guards`]: policies as last values; [`approvals`]: what people were asked to approve.
 //! - `forget`: what is left of an organisation that was deleted.
-//! - [`once`]: marks that only the first writer makes: requests with a name, alerts that went out.
+//! - [`dedup`]: marks that only the first writer makes: requests with a name, alerts that went out.
 //!
 //! Every read and write here may happen twice; ids derived from causes make that harmless.
 
-pub mod again;
 pub mod append;
 pub mod appenders;
 pub mod approvals;
-pub mod cancels;
-pub mod config;
+pub mod cancellations;
 mod credentials;
-pub mod dead;
-pub mod delivered;
+pub mod dead_letters;
+pub mod dedup;
 pub mod endpoints;
 mod error;
 pub mod follow;
-mod forget;
 pub mod frames;
 pub mod guards;
-pub mod judged;
-pub mod later;
+pub mod kv;
+mod kv_value;
+pub mod log_state;
+pub mod match_log;
 pub mod metrics;
 pub mod mirror;
-pub mod once;
-pub mod own;
 pub mod ownership;
-mod persist;
+mod purge;
 pub mod queue;
 pub mod record;
+pub mod redelivery;
+pub mod requeue;
+mod retry;
+pub mod schedule;
 pub mod secrets;
-pub mod state;
 pub mod streams;
-mod values;
+pub mod system_events;
 pub mod wake;
-pub mod work;
+pub mod work_queue;
 
 use std::{sync::atomic::Ordering, time::Duration};
 

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use runtime::retry::Retries;
 
-use crate::{Error, Journal, config::Changes, streams::Bucket};
+use crate::{Error, Journal, kv::Changes, streams::Bucket};
 
 /// A snapshot that is not current by then is a failure that an operator must see.
 const CATCH_UP_MAX: Duration = Duration::from_secs(8);

@@ -4,9 +4,9 @@ use domain::{EndpointId, OrgId, delivery::ownership::Ownership};
 
 use crate::{
     Error, Journal,
-    config::{Changes, from_json, to_json},
     follow::Entry,
-    persist::{CLIENT_PATIENCE, persist},
+    kv::{Changes, from_json, to_json},
+    retry::{CLIENT_PATIENCE, persist},
     streams::Bucket,
 };
 
@@ -42,7 +42,7 @@ impl Journal {
         org: OrgId,
         id: EndpointId,
     ) -> Result<Option<OwnershipEntry>, Error> {
-        let doing = "look up whose an endpoint is";
+        let doing = "look up the ownership of an endpoint";
         let key = &ownership_key(org, id);
         persist(CLIENT_PATIENCE, doing, || async move {
             let Some(found) = self.value(Bucket::Ownership, key, doing).await? else {
@@ -65,7 +65,7 @@ impl Journal {
         ownership: &Ownership,
         revision: u64,
     ) -> Result<Option<u64>, Error> {
-        let doing = "change whose an endpoint is";
+        let doing = "change the ownership of an endpoint";
         let key = &ownership_key(ownership.org_id, ownership.id);
         persist(CLIENT_PATIENCE, doing, || {
             let value = ownership_value(ownership);
@@ -97,7 +97,7 @@ impl Journal {
                 return Ok(OwnershipEntry::holding(ownership, revision));
             }
         }
-        let what = format!("changes of whose endpoint {} is", unasked.id);
+        let what = format!("changes to the ownership of endpoint {}", unasked.id);
         Err(Error::behind(&what, revision))
     }
 
@@ -122,7 +122,7 @@ fn ownership_entry(entry: &Entry) -> Option<OwnershipEntry> {
             revision: entry.sequence,
         }),
         Err(error) => {
-            tracing::error!(endpoint.id = %id, org.id = %org, %error, "whose an endpoint is cannot be read, skipped");
+            tracing::error!(endpoint.id = %id, org.id = %org, %error, "skipped an unreadable endpoint ownership");
             None
         }
     }

@@ -1,6 +1,6 @@
 //! The queue of deliveries: one stream for each partition, and three ways to wait in it.
 //!
-//! A delivery is *due* and handed to the next worker; it is for [later](crate::later), and becomes due
+//! A delivery is *due* and handed to the next worker; it is for [later](crate::schedule), and becomes due
 //! when its time comes; or it stands in the *lane* of its endpoint, because that cannot take it now. In a
 //! lane it holds no worker's slot and nothing un-acknowledged, however many stand there, and nobody
 //! behind it waits. Workers take from a lane when its endpoint can be sent to.
@@ -10,7 +10,7 @@
 //! again.
 //!
 //! A message has the name of what is in it: the attempts of these deliveries, each in its round. Whoever queues the same
-//! deliveries together makes the same message, and the queue drops what it has ([`again`](crate::again)). Names are not
+//! deliveries together makes the same message, and the queue drops what it has ([`again`](crate::requeue)). Names are not
 //! numbers of a decision's messages: two versions of us that cut otherwise would give one name to different deliveries, and
 //! some would be dropped that were never queued.
 
@@ -29,7 +29,7 @@ use crate::{
     Connection, Error, Journal,
     append::APPEND_DEADLINE,
     record::{self, Job},
-    work::Task,
+    work_queue::Task,
 };
 
 /// Deliveries in one message, and their bytes: together they are taken, held and handed back, and a worker
@@ -83,7 +83,7 @@ impl Journal {
         self.queue(bundles(jobs), subject, "", Tries::Any).await
     }
 
-    /// The same for who can look at the record: if the connection is lost they do, and [queue again](crate::again) what is
+    /// The same for who can look at the record: if the connection is lost they do, and [queue again](crate::requeue) what is
     /// not there.
     pub async fn deliver_while_connected(&self, jobs: &[Job]) -> Result<(), Error> {
         self.queue_over(self.connection(), bundles(jobs)).await
@@ -183,7 +183,7 @@ impl Journal {
 
     /// The lanes of a partition in which something stands, and how many messages.
     pub async fn lanes(&self, partition: Partition) -> Result<Vec<(Lane, usize)>, Error> {
-        let doing = "ask for the lanes";
+        let doing = "list the lanes";
         let stream = self
             .context
             .get_stream_no_info(self.names.deliveries_stream(partition))
@@ -232,7 +232,7 @@ pub(crate) fn moved(from: &Task) -> Result<String, Error> {
     let info = from
         .message
         .info()
-        .map_err(|source| Error::unavailable("read where a message was", source))?;
+        .map_err(|source| Error::unavailable("read the position of a message", source))?;
     Ok(moved_from(info.stream_sequence))
 }
 

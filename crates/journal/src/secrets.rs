@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Journal,
-    config::{Change, Changes, from_json, to_json},
     follow::Entry,
+    kv::{Change, Changes, from_json, to_json},
     streams::Bucket,
 };
 

@@ -12,7 +12,7 @@ use domain::{
     partition::{Partition, Partitions},
 };
 
-use crate::{Error, Journal, dead::Place};
+use crate::{Error, Journal};
 
 /// How long the journal keeps events and outcomes for consumers that are behind.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -26,7 +26,7 @@ const MARKS_MAX: i64 = 4_000_000;
 /// Within this an append sent again is recognised; longer than any append is retried.
 const APPEND_DEDUPE: Duration = Duration::from_secs(60);
 /// Within this a delivery queued again is recognised; covers a matcher's crash and restart. Longer
-/// costs the server memory for every id; what then is in [`crate::again`].
+/// costs the server memory for every id; what then is in [`crate::requeue`].
 pub(crate) const DELIVERY_DEDUPE: Duration = Duration::from_secs(2 * 60);
 /// How many lanes of a partition may be taken from; the server's own default is a thousand.
 const LANES_MAX: i32 = 1_000_000;
@@ -237,21 +237,6 @@ impl Names {
         format!("{}.dead.>", self.namespace)
     }
 
-    /// One subject per record: put aside twice, it is there once.
-    pub(crate) fn dead_subject(&self, place: &Place) -> String {
-        let Place {
-            log,
-            created,
-            sequence,
-            number,
-        } = place;
-        let stream = self.log_stream(*log);
-        format!(
-            "{}.dead.{stream}.{created}.{sequence}.{number}",
-            self.namespace
-        )
-    }
-
     pub(crate) fn bucket(&self, bucket: Bucket) -> String {
         format!("{}_{}", self.namespace, bucket.as_str())
     }
@@ -280,7 +265,7 @@ impl Journal {
                 {
                     Ok(false)
                 }
-                _ => Err(Error::unavailable("ask for the streams", error)),
+                _ => Err(Error::unavailable("list the streams", error)),
             },
         }
     }

@@ -24,7 +24,10 @@ impl Journal {
         let payload = Bytes::copy_from_slice(&sequence.to_be_bytes());
         let subject = self.names.wake_subject(log);
         if let Err(error) = self.context.client().publish(subject, payload).await {
-            tracing::debug!(error = chain(&error), "a reader waits a little longer");
+            tracing::debug!(
+                error = chain(&error),
+                "could not wake the applier; a reader waits a little longer"
+            );
         }
     }
 
@@ -32,7 +35,8 @@ impl Journal {
     pub async fn wakes(&self, log: Log) -> Result<Wakes, Error> {
         let subject = self.names.wake_subject(log);
         let calls = self.context.client().subscribe(subject).await;
-        let calls = calls.map_err(|source| Error::unavailable("hear who waits", source))?;
+        let calls =
+            calls.map_err(|source| Error::unavailable("listen for waiting readers", source))?;
         Ok(Wakes { calls, wanted: 0 })
     }
 }

@@ -11,18 +11,18 @@ use domain::{
     },
     rule::{
         Definition, Pattern, Rule,
-        pace::{Group, Groups},
+        throttle::{Group, Groups},
     },
 };
 use journal::{
     Error,
-    config::{Change, KeyEntry, read_key, read_rule},
     endpoints::{endpoint_value, read_endpoint},
     frames::Frames,
+    kv::{Change, KeyEntry, read_key, read_rule},
     ownership::{ownership_value, read_ownership},
     record::{
         self, Alerted, Attempted, Counted, DeadLetter, Ended, EndpointNoticed, EventRecord, Job,
-        Judged, Matched, OutcomeRecord, Paced, Position, SecretUsed, Stood, Timings,
+        Judged, Matched, OutcomeRecord, Paced, Position, SecretUsed, StateChanged, Timings,
     },
 };
 use serde_json::json;
@@ -223,7 +223,7 @@ fn deliveries() -> Vec<OutcomeRecord> {
     };
     vec![
         OutcomeRecord::Attempted(Box::new(attempted)),
-        OutcomeRecord::Stood(Stood {
+        OutcomeRecord::StateChanged(StateChanged {
             org,
             delivery,
             state: State::Canceled,

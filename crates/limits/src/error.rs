@@ -3,7 +3,7 @@
 /// Why a Redis cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("the address of Redis is not valid")]
+    #[error("the Redis address is not valid")]
     Address(#[source] redis::RedisError),
     #[error("{doing}")]
     Unreachable {

@@ -7,16 +7,16 @@
 //! - `node` takes a check through all of this.
 //! - `exact.lua` is the rule as a script in Redis, on the times of Redis; `redis` runs it.
 //! - `table` holds a `window` for each active caller and operation: the admissions of this node (the
-//!   twin of what Redis knows), until when an earlier refusal holds, and who is asking.
+//!   copy of what Redis knows), until when an earlier refusal holds, and who is asking.
 //! - `turn` has one call in flight for each window; what arrives meanwhile asks together.
 //! - `link` knows whether Redis is *here* or *away*; `keeper` brings it back and tells it, in
 //!   `parcel`s, what it has to know.
 //!
 //! A check looks into its window. If a refusal still holds there, that is the answer. If Redis is
 //! here, the request joins the next call; an answer within the budget is final. Otherwise, or if Redis
-//! is away, the twin decides: the full limit by itself where refusing would lose audit data, this
+//! is away, the local log decides: the full limit by itself where refusing would lose audit data, this
 //! node's share of it (N divided by the nodes that lived last, rounded up) elsewhere. Without an
-//! address of Redis there is one node, and the twin always decides.
+//! address of Redis there is one node, and the local log always decides.
 //!
 //! What holds while Redis is away or slow, with m processes, in any rolling window: at most m·N where
 //! each grants N. Where each grants a share: at most N + m - 1 in a window that lies wholly in the
@@ -32,12 +32,12 @@
 //! has told everything that it admitted under the new one. So it does not matter whether Redis comes
 //! back empty, from an old snapshot or as a replica that had not heard of everything.
 //!
-//! A call that took too long is not forgotten: the twin decides, and when the answer of Redis is here
+//! A call that took too long is not forgotten: the local log decides, and when the answer of Redis is here
 //! after all, Redis is told only of what it did not count itself. So a node that is merely busy, whose
 //! calls are late by the dozen, counts each request once.
 //!
 //! What is not guaranteed: that a slot is never lost. A request that is dropped while Redis decides, or
-//! that Redis admitted too late and the twin did not, may be counted although nobody was served; and
+//! that Redis admitted too late and the local log did not, may be counted although nobody was served; and
 //! an admission that was on the wire when the connection broke may count more than once. These refuse
 //! too early, for at most W. If the clock of Redis goes back it stands still for each caller until it
 //! has caught up: who has used up the limit waits longer by as much.
@@ -48,19 +48,19 @@
 //! each node limits alone; and callers past the bound of the table, of whom Redis is told nothing that
 //! memory admitted.
 
-mod census;
+mod check;
 mod clock;
+mod coalesce;
 mod error;
-mod keeper;
 mod link;
 pub mod metrics;
-mod node;
-mod parcel;
+mod node_count;
+mod reconnect;
 mod redis;
+mod sync_batch;
 mod table;
 #[cfg(test)]
 mod tests;
-mod turn;
 mod window;
 
 use std::{
@@ -74,11 +74,11 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    check::Node,
     clock::Clock,
-    keeper::Keeper,
     link::Link,
     metrics::Handles,
-    node::Node,
+    reconnect::Keeper,
     redis::{Scripts, Server},
     table::{Found, Table, WINDOWS_MAX},
     window::Window,
@@ -110,7 +110,7 @@ pub struct Options<'a> {
 
 /// What a check came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct Admission {
     pub admitted: bool,
     /// How many more would be admitted now.
     pub remaining: u32,
@@ -146,7 +146,7 @@ impl Limits {
     /// admitted. Never fails, and waits for Redis no longer than two calls may take: the one before and
     /// its own. Where more than a thousand wait for the same caller and operation, one more call for
     /// each thousand before it; but after three that took too long Redis is away, and nobody waits.
-    pub async fn check(&self, operation: Operation, quota: Quota, subject: &str) -> Answer {
+    pub async fn check(&self, operation: Operation, quota: Quota, subject: &str) -> Admission {
         let (answer, by) = self.inner.check(operation, quota, subject).await;
         self.inner.handles.count(operation, by, answer.admitted);
         answer
@@ -154,11 +154,11 @@ impl Limits {
 
     /// What this node alone would say, without counting anything. Exact for an operation that nodes do
     /// not count together.
-    pub fn look(&self, operation: Operation, quota: Quota, subject: &str) -> Answer {
+    pub fn look(&self, operation: Operation, quota: Quota, subject: &str) -> Admission {
         let Node { table, clock, .. } = &*self.inner;
         let looking = |_: Found<'_>, window: &mut Window| window.decide(quota, clock.now_us(), 0);
         let verdict = table.enter(operation, subject, quota, looking);
-        Answer {
+        Admission {
             admitted: verdict.remaining > 0,
             remaining: verdict.remaining,
             frees_in: verdict.frees_in,

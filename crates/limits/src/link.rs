@@ -36,11 +36,11 @@ pub(crate) struct Link {
     nodes: AtomicU32,
     pub(crate) went_away: Notify,
     /// Calls that were answered too late, or not yet.
-    late: Mutex<Vec<Late>>,
+    late: Mutex<Vec<LateReply>>,
 }
 
 /// A call that was not waited for. This node decided by itself; what Redis did is not known yet.
-pub(crate) struct Late {
+pub(crate) struct LateReply {
     pub(crate) answer: Deciding,
     pub(crate) place: Place,
     /// How many this node admitted.
@@ -114,7 +114,7 @@ impl Link {
             *current = None;
             say_shared(false);
             self.went_away.notify_one();
-            warn!(error = %failure, "Redis is away: each node limits by itself until it is back");
+            warn!(error = %failure, "Redis is down: each node enforces limits on its own until it is back");
         }
     }
 
@@ -139,11 +139,11 @@ impl Link {
     }
 
     /// Finds out at one of the next beats whether Redis has counted what this node admitted.
-    pub(crate) fn settle_later(&self, call: Late) {
+    pub(crate) fn settle_later(&self, call: LateReply) {
         self.lock_late().push(call);
     }
 
-    pub(crate) fn lock_late(&self) -> MutexGuard<'_, Vec<Late>> {
+    pub(crate) fn lock_late(&self) -> MutexGuard<'_, Vec<LateReply>> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

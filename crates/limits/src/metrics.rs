@@ -5,13 +5,13 @@ use metrics::{Counter, Gauge, counter, gauge};
 
 runtime::metrics! {
     CHECKS, Counter "watchbell_limits_checks_total" ["operation", "outcome", "decided_by"]
-        "Rate limit checks: what for, whether admitted or refused, and whether Redis, memory or an earlier refusal decided";
+        "Rate limit checks: for which operation, whether admitted or refused, and whether Redis, memory or an earlier refusal decided";
     SHARED, Gauge "watchbell_limits_shared" []
-        "Whether rate limits are shared between nodes now: 1, or 0 while each node counts alone";
+        "Whether rate limits are currently shared between nodes: 1, or 0 while each node counts on its own";
     NODES, Gauge "watchbell_limits_nodes" []
-        "How many nodes share rate limits, as this one last heard; limits are divided by it while Redis is away";
+        "How many nodes share rate limits, as last known to this one; limits are divided by it while Redis is down";
     WINDOWS, Gauge "watchbell_limits_windows" []
-        "Callers and operations with a limit in memory";
+        "Pairs of caller and operation with a limit in memory";
 }
 
 /// Where a check was decided.

@@ -17,7 +17,7 @@ use domain::limit::{Operation, Quota, Verdict};
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::time::timeout;
 
-use crate::{Error, parcel::Parcel};
+use crate::{Error, sync_batch::SyncBatch};
 
 /// A node that was not heard of for so long is gone: it misses five beats.
 pub(crate) const NODE_GONE_AFTER: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ const COMMANDS_WAITING_MAX: usize = 4_096;
 pub(crate) struct Scripts {
     pub(crate) exact: String,
     pub(crate) restore: String,
-    pub(crate) beat: String,
+    pub(crate) heartbeat: String,
 }
 
 impl Default for Scripts {
@@ -43,7 +43,7 @@ impl Default for Scripts {
         Self {
             exact: include_str!("exact.lua").to_owned(),
             restore: include_str!("restore.lua").to_owned(),
-            beat: include_str!("beat.lua").to_owned(),
+            heartbeat: include_str!("heartbeat.lua").to_owned(),
         }
     }
 }
@@ -72,7 +72,7 @@ pub(crate) struct Connection {
 struct Hashes {
     exact: String,
     restore: String,
-    beat: String,
+    heartbeat: String,
 }
 
 /// A decision on its way.
@@ -140,7 +140,7 @@ impl Server {
             let hashes = Hashes {
                 exact: load(&mut multiplexed, &self.scripts.exact).await?,
                 restore: load(&mut multiplexed, &self.scripts.restore).await?,
-                beat: load(&mut multiplexed, &self.scripts.beat).await?,
+                heartbeat: load(&mut multiplexed, &self.scripts.heartbeat).await?,
             };
             Ok(Connection {
                 multiplexed,
@@ -183,14 +183,14 @@ impl Server {
 
     /// Says that this node lives, and notes the epoch on the connection. `new_epoch` becomes its name
     /// if it has none. Returns how many nodes live.
-    pub(crate) async fn beat(
+    pub(crate) async fn heartbeat(
         &self,
         connection: &mut Connection,
         budget: Duration,
         new_epoch: &str,
     ) -> Result<u32, Failure> {
         let mut call = cmd("EVALSHA");
-        call.arg(&connection.hashes.beat)
+        call.arg(&connection.hashes.heartbeat)
             .arg(2)
             .arg(format!("{}:rl:{{nodes}}", self.namespace))
             .arg(format!("{}:rl:{{nodes}}:epoch", self.namespace))
@@ -208,7 +208,7 @@ impl Server {
     pub(crate) async fn restore(
         &self,
         connection: &mut Connection,
-        parcels: &[Parcel],
+        parcels: &[SyncBatch],
         now_ms: u64,
     ) -> Result<Vec<Result<(), Failure>>, Failure> {
         let mut calls = pipe();
@@ -245,7 +245,7 @@ impl Connection {
                 for script in [
                     &self.scripts.exact,
                     &self.scripts.restore,
-                    &self.scripts.beat,
+                    &self.scripts.heartbeat,
                 ] {
                     load(&mut self.multiplexed, script).await?;
                 }
@@ -297,7 +297,7 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Broken(error) | Self::Refused(error) => error.fmt(f),
-            Self::Late => f.write_str("no answer in time"),
+            Self::Late => f.write_str("timed out"),
         }
     }
 }

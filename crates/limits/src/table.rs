@@ -11,7 +11,7 @@ use std::{
 
 use domain::limit::{Operation, Quota};
 
-use crate::{parcel::Parcel, window::Window};
+use crate::{sync_batch::SyncBatch, window::Window};
 
 pub(crate) const SHARDS: usize = 64;
 
@@ -180,12 +180,12 @@ impl Table {
     }
 
     /// What Redis has to be told of one shard.
-    pub(crate) fn take_unsent(&self, shard: usize, now_us: u64) -> Vec<Parcel> {
+    pub(crate) fn take_unsent(&self, shard: usize, now_us: u64) -> Vec<SyncBatch> {
         let mut parcels = Vec::new();
         for operation in Operation::ALL {
             for (subject, window) in &mut self.lock(shard).own[operation as usize] {
                 if let Some(admitted_at) = window.take_unsent(now_us) {
-                    parcels.push(Parcel {
+                    parcels.push(SyncBatch {
                         operation,
                         subject: subject.clone(),
                         quota: window.quota(),
@@ -198,7 +198,7 @@ impl Table {
     }
 
     /// Telling failed.
-    pub(crate) fn put_back(&self, shard: usize, parcels: impl IntoIterator<Item = Parcel>) {
+    pub(crate) fn put_back(&self, shard: usize, parcels: impl IntoIterator<Item = SyncBatch>) {
         let maps = &mut self.lock(shard).own;
         for parcel in parcels {
             // A window that was swept meanwhile held nothing that still counts.
@@ -290,13 +290,15 @@ mod tests {
     fn what_redis_is_owed_can_be_taken_and_put_back() {
         let table = Table::new(WINDOWS_MAX);
         let (shard, operation) = (table.shard_of(Operation::Login, "a"), Operation::Login);
-        table.enter(operation, "a", quota(), |_, window| window.owe(2, 5));
+        table.enter(operation, "a", quota(), |_, window| {
+            window.add_unsynced(2, 5);
+        });
         table.note_unsent(shard);
         let noted: Vec<usize> = (0..SHARDS).filter(|one| table.take_note(*one)).collect();
         assert_eq!(noted, [shard]);
         assert!(!table.take_note(shard));
         let parcels = table.take_unsent(shard, 6_000);
-        let expected = Parcel {
+        let expected = SyncBatch {
             operation,
             subject: "a".into(),
             quota: quota(),
@@ -316,7 +318,11 @@ mod tests {
         admit(&table, "a", 600_000);
         let shard = table.shard_of(Operation::Login, "a");
         table.owe_everything(shard);
-        let owed = table.take_unsent(shard, SECOND_US);
-        assert_eq!(owed[0].admitted_at, [600], "the first has left the window");
+        let unsynced = table.take_unsent(shard, SECOND_US);
+        assert_eq!(
+            unsynced[0].admitted_at,
+            [600],
+            "the first has left the window"
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::{num::NonZeroU32, time::Duration};
 
 use domain::limit::{Log, Quota, Verdict};
 
-use crate::turn::Turn;
+use crate::coalesce::Coalescer;
 
 /// Kept small, because there is one for every active caller.
 pub(crate) struct Window {
@@ -22,7 +22,7 @@ pub(crate) struct Window {
 #[derive(Default)]
 struct Passing {
     /// Who is asking Redis, and who waits to.
-    turn: Turn,
+    turn: Coalescer,
     /// Admissions that Redis has not heard of, oldest first.
     unsent: Vec<u64>,
 }
@@ -61,7 +61,7 @@ impl Window {
     }
 
     /// The requests that ask Redis together.
-    pub(crate) fn turn(&mut self) -> &mut Turn {
+    pub(crate) fn turn(&mut self) -> &mut Coalescer {
         &mut self.passing.get_or_insert_default().turn
     }
 
@@ -92,7 +92,7 @@ impl Window {
     }
 
     /// Remembers to tell Redis of admissions that it did not count.
-    pub(crate) fn owe(&mut self, admissions: u32, at_ms: u64) {
+    pub(crate) fn add_unsynced(&mut self, admissions: u32, at_ms: u64) {
         let most = self.count.get() as usize;
         let unsent = &mut self.passing.get_or_insert_default().unsent;
         // Nearly always at the end; what was in doubt is found out later than what came after it.
@@ -219,16 +219,16 @@ mod tests {
     fn what_redis_is_owed_is_bounded_and_leaves_with_the_window() {
         let mut window = Window::new(quota("3/1000ms"));
         for at_ms in (0..100).map(|number| number * 10) {
-            window.owe(1, at_ms);
+            window.add_unsynced(1, at_ms);
         }
-        let owed = window.take_unsent(1_000_000).expect("some are owed");
-        assert!((3..=6).contains(&owed.len()), "{owed:?}");
-        assert!(owed.ends_with(&[970, 980, 990]));
-        window.owe(1, 1_000);
+        let unsynced = window.take_unsent(1_000_000).expect("some are unsynced");
+        assert!((3..=6).contains(&unsynced.len()), "{unsynced:?}");
+        assert!(unsynced.ends_with(&[970, 980, 990]));
+        window.add_unsynced(1, 1_000);
         window.put_back(vec![980, 990]);
         assert_eq!(window.take_unsent(1_985_000), Some(vec![990, 1_000]));
         assert_eq!(window.take_unsent(1_985_000), None);
-        window.owe(1, 0);
+        window.add_unsynced(1, 0);
         assert!(window.tidy(1_000_000), "nothing of it counts any more");
     }
 

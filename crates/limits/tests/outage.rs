@@ -358,6 +358,6 @@ async fn ping_tells_whether_redis_answers() {
     let failure = limits::ping("nonsense").await;
     assert_eq!(
         failure.expect_err("no address").to_string(),
-        "the address of Redis is not valid"
+        "the Redis address is not valid"
     );
 }

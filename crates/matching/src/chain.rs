@@ -7,7 +7,7 @@ use domain::{
     delivery::{Cause, State},
     event::EventView,
     partition::Partition,
-    rule::{Rule, pace::Ended},
+    rule::{Rule, throttle::Ended},
 };
 use journal::{
     record::{self, Job, Matched, OutcomeRecord, Position},
@@ -15,8 +15,8 @@ use journal::{
 };
 
 use crate::{
-    END_AFTER, Interruption, Judge, judge::state_of_alert, memory::Memory, metrics as names,
-    world::World,
+    END_AFTER, Interruption, Judge, judge::state_of_alert, metrics as names,
+    partition_state::PartitionState, world::World,
 };
 
 /// How many periods that ended together are put on record together: with the longest names, a third of
@@ -54,31 +54,31 @@ impl<W: World> Judge<W> {
     pub(super) async fn append(
         &self,
         partition: Partition,
-        memory: &mut Memory,
+        state: &mut PartitionState,
         decided: Decided,
         part_of: Option<Position>,
     ) -> Result<(), Interruption> {
-        memory.is_unsettled = true;
-        let (position, before) = (part_of.unwrap_or(memory.position), memory.last);
-        let judged = memory.judged(position, part_of.is_some());
+        state.is_unsettled = true;
+        let (position, before) = (part_of.unwrap_or(state.position), state.last);
+        let judged = state.judged(position, part_of.is_some());
         let first = OutcomeRecord::Judged(judged.clone());
         let message = record::message_of(iter::once(&first).chain(&decided.facts));
         let nonce = self.world.nonce();
         let appended = self
             .world
-            .append_judgement(partition, memory.last, &nonce, message);
+            .append_judgement(partition, state.last, &nonce, message);
         let sequence = appended.await?.ok_or(Interruption::Overtaken)?;
-        memory.appended(sequence, &judged);
+        state.appended(sequence, &judged);
         self.world.deliver_all(&decided.jobs).await?;
         metrics::counter!(names::DELIVERIES_MATCHED).increment(decided.jobs.len() as u64);
         if part_of.is_none() {
-            memory.settled = sequence;
+            state.settled = sequence;
         }
         // Whatever was queued since what it says is settled has to be said by the next one.
         if !decided.jobs.is_empty() || judged.settled != before {
-            memory.go_ahead();
+            state.go_ahead();
         }
-        memory.is_unsettled = false;
+        state.is_unsettled = false;
         Ok(())
     }
 
@@ -86,10 +86,10 @@ impl<W: World> Judge<W> {
     pub(super) async fn confirm(
         &self,
         partition: Partition,
-        memory: &mut Memory,
+        state: &mut PartitionState,
     ) -> Result<(), Interruption> {
-        if memory.ahead_since.is_some() {
-            self.append(partition, memory, Decided::default(), None)
+        if state.ahead_since.is_some() {
+            self.append(partition, state, Decided::default(), None)
                 .await?;
         }
         Ok(())
@@ -100,15 +100,15 @@ impl<W: World> Judge<W> {
     pub(super) async fn end_periods_by_clock(
         &self,
         partition: Partition,
-        memory: &mut Memory,
+        state: &mut PartitionState,
     ) -> Result<bool, Interruption> {
         let now = self.world.now();
-        let state = self.world.log_state(Log::Events(partition)).await?;
-        if state.messages > 0 && state.last_sequence > memory.position.sequence {
+        let log = self.world.log_state(Log::Events(partition)).await?;
+        if log.messages > 0 && log.last_sequence > state.position.sequence {
             return Ok(false);
         }
         self.world.catch_up().await?;
-        self.end_periods(partition, memory, now).await?;
+        self.end_periods(partition, state, now).await?;
         Ok(true)
     }
 
@@ -117,18 +117,18 @@ impl<W: World> Judge<W> {
     pub(super) async fn end_periods(
         &self,
         partition: Partition,
-        memory: &mut Memory,
+        state: &mut PartitionState,
         now: Timestamp,
     ) -> Result<(), Interruption> {
-        let Some(over) = memory.take_ended(now.minus(END_AFTER), SUMMARIES_AT_ONCE) else {
+        let Some(over) = state.take_ended(now.minus(END_AFTER), SUMMARIES_AT_ONCE) else {
             return Ok(());
         };
         // Until it is on record.
-        memory.is_unsettled = true;
+        state.is_unsettled = true;
         let mut decided = Decided::default();
         self.decide_on_summaries(partition, over.whose, &over.ended, &mut decided)
             .await?;
-        self.append(partition, memory, decided, None).await
+        self.append(partition, state, decided, None).await
     }
 
     /// Periods of a rule ended: for each, one delivery says how many alerts were kept back, if the rule

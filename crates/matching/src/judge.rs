@@ -9,12 +9,12 @@ use domain::{
     partition::Partition,
     rule::{
         Rule, RuleSet,
-        pace::{Fate, Groups, Match, Step},
+        throttle::{Fate, Groups, Match, Step},
     },
 };
 use journal::{
+    dedup::AlertMark,
     follow::Entry,
-    once::AlertMark,
     record::{self, Alerted, Counted, EventRecord, Job, Matched, OutcomeRecord, Paced, Position},
 };
 
@@ -23,8 +23,8 @@ use tokio::{task::yield_now, time::Instant};
 use crate::{
     Interruption, Judge,
     chain::{Decided, Whose},
-    memory::Memory,
     metrics as names,
+    partition_state::PartitionState,
     world::World,
 };
 
@@ -44,7 +44,7 @@ const AHEAD_MAX: Duration = Duration::from_secs(5);
 const YIELD_AFTER: Duration = Duration::from_millis(5);
 
 /// An event that a rule wants.
-struct Wanted<'e> {
+struct Candidate<'e> {
     event: EventRecord<'e>,
     /// The message it is in.
     message: u64,
@@ -58,7 +58,7 @@ struct Wanted<'e> {
 /// Matches to be put on record together.
 #[derive(Default)]
 struct Slice<'e> {
-    wanted: Vec<Wanted<'e>>,
+    wanted: Vec<Candidate<'e>>,
     bytes: usize,
 }
 
@@ -76,7 +76,7 @@ impl<W: World> Judge<W> {
     pub(super) async fn judge(
         &self,
         partition: Partition,
-        memory: &mut Memory,
+        state: &mut PartitionState,
         entries: &[Entry],
     ) -> Result<(), Interruption> {
         self.world.catch_up().await?;
@@ -87,7 +87,7 @@ impl<W: World> Judge<W> {
             yielded: Instant::now(),
         };
         for entry in entries {
-            if entry.sequence <= memory.position.sequence {
+            if entry.sequence <= state.position.sequence {
                 continue;
             }
             let events = match record::events(&entry.payload) {
@@ -98,21 +98,21 @@ impl<W: World> Judge<W> {
                 }
                 // For a matcher of that version; those before it are judged.
                 Err(error) => {
-                    self.put_on_record(memory, batch, None).await?;
+                    self.put_on_record(state, batch, None).await?;
                     return Err(error.into());
                 }
             };
-            self.judge_message(memory, &mut batch, entry.sequence, &events)
+            self.judge_message(state, &mut batch, entry.sequence, &events)
                 .await?;
             metrics::counter!(names::EVENTS_JUDGED).increment(events.len() as u64);
         }
-        self.put_on_record(memory, batch, None).await?;
-        self.end_periods(partition, memory, memory.clock()).await
+        self.put_on_record(state, batch, None).await?;
+        self.end_periods(partition, state, state.clock()).await
     }
 
     async fn judge_message<'e>(
         &self,
-        memory: &mut Memory,
+        state: &mut PartitionState,
         batch: &mut Batch<'e>,
         message: u64,
         events: &[EventRecord<'e>],
@@ -121,7 +121,7 @@ impl<W: World> Judge<W> {
             sequence: message - 1,
             records: 0,
         };
-        let begun = memory.position.records * u32::from(memory.position.sequence == message - 1);
+        let begun = state.position.records * u32::from(state.position.sequence == message - 1);
         // Of an event that is in the message twice the first one counts.
         let mut named = HashSet::new();
         for (records, event) in (0u32..).zip(events) {
@@ -130,14 +130,14 @@ impl<W: World> Judge<W> {
                 continue;
             }
             let here = Position { records, ..before };
-            self.judge_event(memory, batch, here, event).await?;
-            memory.judged_up_to(Position {
+            self.judge_event(state, batch, here, event).await?;
+            state.judged_up_to(Position {
                 records: records + 1,
                 ..before
             });
             batch.let_others_go_on().await;
         }
-        memory.judged_up_to(Position {
+        state.judged_up_to(Position {
             sequence: message,
             records: 0,
         });
@@ -146,23 +146,23 @@ impl<W: World> Judge<W> {
 
     async fn judge_event<'e>(
         &self,
-        memory: &mut Memory,
+        state: &mut PartitionState,
         batch: &mut Batch<'e>,
         here: Position,
         event: &EventRecord<'e>,
     ) -> Result<(), Interruption> {
         let at = event.received_at.min(self.world.now().plus(AHEAD_MAX));
-        memory.see(at);
+        state.see(at);
         let rules = batch.rules_of(&self.world, event.org);
         for wanted in wanted(rules.as_deref(), event, here.sequence + 1, at) {
-            if memory.is_known((event.id, wanted.rule.id)) {
+            if state.is_known((event.id, wanted.rule.id)) {
                 continue;
             }
-            memory.is_unsettled = true;
+            state.is_unsettled = true;
             batch.slice.push(wanted);
             if batch.slice.is_full(self.matches_at_once) {
                 let full = batch.take();
-                self.put_on_record(memory, full, Some(here)).await?;
+                self.put_on_record(state, full, Some(here)).await?;
             }
         }
         Ok(())
@@ -172,7 +172,7 @@ impl<W: World> Judge<W> {
     /// an event that may have more of them.
     async fn put_on_record(
         &self,
-        memory: &mut Memory,
+        state: &mut PartitionState,
         batch: Batch<'_>,
         part_of: Option<Position>,
     ) -> Result<(), Interruption> {
@@ -183,14 +183,14 @@ impl<W: World> Judge<W> {
             return Ok(());
         }
         let mut decided = Decided::default();
-        for wanted in self.not_set_off_before(partition, memory, slice).await? {
+        for wanted in self.not_set_off_before(partition, state, slice).await? {
             let rule = &wanted.rule;
             let hit = Match {
                 event: wanted.event.id,
                 message: wanted.message,
                 at: wanted.at,
             };
-            let step = memory.step(rule, &wanted.groups, hit);
+            let step = state.step(rule, &wanted.groups, hit);
             if !step.ended.is_empty() {
                 let whose = Whose::of(rule);
                 self.decide_on_summaries(partition, whose, &step.ended, &mut decided)
@@ -201,18 +201,18 @@ impl<W: World> Judge<W> {
             }
             decide(&wanted, &step, self.world.now(), &mut decided);
         }
-        self.append(partition, memory, decided, part_of).await
+        self.append(partition, state, decided, part_of).await
     }
 
     /// Leaves out what another message of the same event has set off already.
     async fn not_set_off_before<'e>(
         &self,
         partition: Partition,
-        memory: &Memory,
+        state: &PartitionState,
         slice: Slice<'e>,
-    ) -> Result<Vec<Wanted<'e>>, journal::Error> {
-        let mark = |wanted: &Wanted<'_>| {
-            let mark = AlertMark::new(partition, &memory.created, wanted.message);
+    ) -> Result<Vec<Candidate<'e>>, journal::Error> {
+        let mark = |wanted: &Candidate<'_>| {
+            let mark = AlertMark::new(partition, &state.created, wanted.message);
             (wanted.delivery(), mark)
         };
         let doubtful = slice.wanted.iter().filter(|it| it.event.id.is_derived());
@@ -261,7 +261,7 @@ fn wanted<'e>(
     event: &EventRecord<'e>,
     message: u64,
     at: Timestamp,
-) -> Vec<Wanted<'e>> {
+) -> Vec<Candidate<'e>> {
     let Some(rules) = rules else {
         return Vec::new();
     };
@@ -274,7 +274,7 @@ fn wanted<'e>(
         return Vec::new();
     }
     let event_type: Arc<str> = view.text("event_type").unwrap_or_default().into();
-    let wanted = |rule: Arc<Rule>| Wanted {
+    let wanted = |rule: Arc<Rule>| Candidate {
         groups: Groups::of(&rule.definition, &view),
         event: event.clone(),
         message,
@@ -286,7 +286,7 @@ fn wanted<'e>(
 }
 
 /// Puts down what a match came to.
-fn decide(wanted: &Wanted<'_>, step: &Step, now: Timestamp, decided: &mut Decided) {
+fn decide(wanted: &Candidate<'_>, step: &Step, now: Timestamp, decided: &mut Decided) {
     let (event, rule) = (&wanted.event, &wanted.rule);
     let paced = Paced {
         message: wanted.message,
@@ -339,14 +339,14 @@ pub(super) fn state_of_alert(rule: &Rule, at: Timestamp) -> State {
     }
 }
 
-impl Wanted<'_> {
+impl Candidate<'_> {
     fn delivery(&self) -> DeliveryId {
         DeliveryId::of(self.event.id, self.rule.id)
     }
 }
 
 impl<'e> Slice<'e> {
-    fn push(&mut self, wanted: Wanted<'e>) {
+    fn push(&mut self, wanted: Candidate<'e>) {
         let rule = &wanted.rule.definition;
         let groups = [&wanted.groups.threshold, &wanted.groups.suppress];
         let groups: usize = groups

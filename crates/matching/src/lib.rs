@@ -1,31 +1,42 @@
 //! Turns events into deliveries: one task per partition.
 //!
-//! The cast: [`memory`] is what a matcher knows (how far it is, and the pace of every rule that has a
+//! [`partition_state`] is what a matcher knows (how far it is, and the throttle of every rule that has a
 //! threshold or suppresses), [`judge`] puts events before the rules, [`chain`] puts what was decided on
-//! record and queues it, [`resume`] reads the record to go on where another matcher was, and [`again`] queues what that
-//! one may not have queued. [`world`] is what they ask for all that: the journal, the rules and the clock, so that the
+//! record and queues it, [`resume`] reads the record to go on where another matcher was, and [`requeue`] queues what that
+//! one may not have queued. [`world`] is what they use for all that: the journal, the rules and the clock, so that the
 //! simulation can walk the very same code through schedules that no machine would show.
 //!
-//! For each batch of events: wait until the rules are current, judge, append what was decided to the
-//! chain of judgements ([`journal::judged`]), queue the deliveries. How far we are, what we decided and
-//! what a threshold has counted are one message, so they are all on record or none is. A crash before
-//! it judges again, as if for the first time; a crash after it queues again what may not be queued yet, each judgement's
-//! deliveries apart, so that they make the same messages and are recognised.
+//! A matcher of a partition:
 //!
-//! A partition's events are judged in order by whoever has its turn ([`Journal::turns`]). A matcher that
+//! ```text
+//!   no lease ──lease──▶ resuming ──at the end──▶ waiting ──events──▶ judging ──▶ appending ──on record──▶ queueing
+//!      ▲                    ▲                     │   ▲                             │                       │  │
+//!      │                    └──────overtaken──────│───│─────────────────────────────┘                       │  │
+//!      │                                          │   └──────────────────queued──────────────────────────────┘  │
+//!      │                                          │   ▲                                                         │
+//!      └─────────lease over or lost───────────────┘   └──what the record lacks── requeuing ◀──answer lost──────┘
+//! ```
+//!
+//! For each batch of events it waits until the rules are current, judges, appends what was decided to the
+//! chain of judgements ([`journal::match_log`]), and queues the deliveries. How far it is, what it decided and
+//! what a threshold has counted are one message, so all of them are on record or none is. After a crash before that
+//! message the events are judged again, as if for the first time; after a crash behind it, what may not be queued yet is
+//! queued again, each judgement's deliveries apart, so that they make the same messages and are recognised.
+//!
+//! A partition's events are judged in order by whoever holds its lease ([`Journal::match_leases`]). A matcher that
 //! dies loses it after three seconds; one that lives hands it back after a minute or two, so that the
-//! partitions spread over the processes. Two that judge at once are told apart by the chain: one
-//! appends, the other was overtaken, forgets what it thought and reads on.
+//! partitions spread over the processes. If two judge at once, the chain decides: one appends; the other is overtaken,
+//! forgets its state, re-reads the log and continues.
 //!
 //! An event that the client sent again is in the log twice. Each match of an event that may come twice
-//! is marked with the message it is of ([`journal::once`]): found in another message later, the event
+//! is marked with the message it came in ([`journal::dedup`]): found in another message later, the event
 //! sets off nothing.
 
-mod again;
 mod chain;
 mod judge;
-mod memory;
 pub mod metrics;
+mod partition_state;
+mod requeue;
 mod resume;
 mod rules;
 #[cfg(test)]
@@ -35,27 +46,27 @@ mod world;
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use domain::{clock::Clock, partition::Partition};
-use journal::{Journal, streams::Log, work::Task};
-use runtime::{chance, retry::Retries};
+use journal::{Journal, streams::Log, work_queue::Task};
+use runtime::{random, retry::Retries};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 pub use rules::Rules;
 
 use judge::MATCHES_AT_ONCE;
-use memory::Memory;
+use partition_state::PartitionState;
 use world::Node;
 
 /// How many messages of events are judged at once; the follower bounds their bytes.
 const MESSAGES_MAX: usize = 256;
 /// How soon after the begin of a round the next one begins: each is two writes at least, whatever it decides.
 const ROUND_MIN: Duration = Duration::from_millis(10);
-/// After a turn of this length another process may have one. The lengths differ, or all partitions
+/// A lease is handed back after so long, so that another process may have it. The lengths differ, or all partitions
 /// would change hands at once.
-const TURN_MIN: Duration = Duration::from_secs(60);
-const TURN_SPREAD_MILLIS: u64 = 60_000;
-/// How often whoever has a turn says so.
-const STILL_HERE_EVERY: Duration = Duration::from_secs(1);
+const LEASE_MIN: Duration = Duration::from_secs(60);
+const LEASE_SPREAD_MILLIS: u64 = 60_000;
+/// How often whoever holds a lease says so.
+const HEARTBEAT_EVERY: Duration = Duration::from_secs(1);
 /// How long a position may be that is not on record: events that no rule wanted are judged again after
 /// a crash, and nothing comes of it.
 const CONFIRM_AFTER: Duration = Duration::from_millis(500);
@@ -65,12 +76,12 @@ const END_AFTER: Duration = Duration::from_secs(1);
 /// How soon to look again whether everything is judged that came before the end of a period.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Takes turns, and judges for as long as it has one.
+/// Takes leases of partitions, and judges for as long as it holds one.
 pub struct Matcher {
     judge: Judge<Node>,
 }
 
-/// What is done in a turn.
+/// What is done while the lease is held.
 struct Judge<W> {
     world: W,
     /// How many matches are put on record together.
@@ -108,43 +119,43 @@ impl Matcher {
         partition: Partition,
         stopping: CancellationToken,
     ) -> anyhow::Result<()> {
-        let mut memory = Memory::default();
+        let mut state = PartitionState::default();
         let mut retries = Retries::new(format!("match partition {}", partition.index()), &stopping);
         while retries
-            .again(self.take_turns(partition, &mut memory, &stopping).await)
+            .again(self.take_leases(partition, &mut state, &stopping).await)
             .await
         {}
         Ok(())
     }
 
-    async fn take_turns(
+    async fn take_leases(
         &self,
         partition: Partition,
-        memory: &mut Memory,
+        state: &mut PartitionState,
         stopping: &CancellationToken,
     ) -> Result<(), Interruption> {
-        let mut turns = self.journal().turns(partition).await?;
+        let mut leases = self.journal().match_leases(partition).await?;
         loop {
-            let turn = tokio::select! {
-                turn = turns.next() => turn?,
+            let lease = tokio::select! {
+                lease = leases.next() => lease?,
                 () = stopping.cancelled() => {
-                    turns.hand_back_rest().await;
+                    leases.hand_back_rest().await;
                     return Ok(());
                 }
             };
             let judged = tokio::select! {
-                judged = self.judge_for_a_turn(partition, memory, stopping) => judged,
-                gone = keep(&turn) => gone,
+                judged = self.judge_under_lease(partition, state, stopping) => judged,
+                lost = keep(&lease) => lost,
             };
             if judged.is_err() {
-                memory.interrupted();
+                state.interrupted();
             }
             match judged {
                 // If this fails it comes back by itself.
                 Ok(()) => {
-                    let _ = turn.hand_back().await;
+                    let _ = lease.hand_back().await;
                 }
-                // Then somebody else has the turn by now: to hand it back would take it from them.
+                // Then somebody else holds the lease by now: to hand it back would take it from them.
                 Err(Interruption::Overtaken) => {
                     tracing::debug!(partition = partition.index(), "overtaken");
                     sleep(LOOK_AGAIN).await;
@@ -154,44 +165,44 @@ impl Matcher {
         }
     }
 
-    async fn judge_for_a_turn(
+    async fn judge_under_lease(
         &self,
         partition: Partition,
-        memory: &mut Memory,
+        state: &mut PartitionState,
         stopping: &CancellationToken,
     ) -> Result<(), Interruption> {
-        self.judge.resume(partition, memory).await?;
-        let ends = Instant::now() + turn_length();
+        self.judge.resume(partition, state).await?;
+        let ends = Instant::now() + lease_length();
         let events = Log::Events(partition);
-        let mut follower = self.journal().follow(events, memory.position.sequence);
+        let mut follower = self.journal().follow(events, state.position.sequence);
         let mut look_from = Instant::now();
         loop {
             let mut next = pin!(follower.next(MESSAGES_MAX));
             let entries = loop {
-                let over_at = self.next_end(memory).map(|end| end.max(look_from));
-                let confirm_at = memory.ahead_since.map(|since| since + CONFIRM_AFTER);
+                let over_at = self.next_end(state).map(|end| end.max(look_from));
+                let confirm_at = state.ahead_since.map(|since| since + CONFIRM_AFTER);
                 tokio::select! {
                     entries = &mut next => break entries?,
                     () = sleep_until(confirm_at.unwrap_or(ends)), if confirm_at.is_some() => {
-                        self.judge.confirm(partition, memory).await?;
+                        self.judge.confirm(partition, state).await?;
                     }
                     () = sleep_until(over_at.unwrap_or(ends)), if over_at.is_some() => {
-                        if !self.judge.end_periods_by_clock(partition, memory).await? {
+                        if !self.judge.end_periods_by_clock(partition, state).await? {
                             look_from = Instant::now() + LOOK_AGAIN;
                         }
                     }
-                    () = sleep_until(ends) => return self.judge.confirm(partition, memory).await,
-                    () = stopping.cancelled() => return self.judge.confirm(partition, memory).await,
+                    () = sleep_until(ends) => return self.judge.confirm(partition, state).await,
+                    () = stopping.cancelled() => return self.judge.confirm(partition, state).await,
                 }
             };
             let round = Instant::now();
-            self.judge.judge(partition, memory, &entries).await?;
+            self.judge.judge(partition, state, &entries).await?;
             let is_due = |since: Instant| since.elapsed() > CONFIRM_AFTER;
-            if memory.ahead_since.is_some_and(is_due) {
-                self.judge.confirm(partition, memory).await?;
+            if state.ahead_since.is_some_and(is_due) {
+                self.judge.confirm(partition, state).await?;
             }
             if Instant::now() > ends || stopping.is_cancelled() {
-                return self.judge.confirm(partition, memory).await;
+                return self.judge.confirm(partition, state).await;
             }
             sleep_until(round + ROUND_MIN).await;
         }
@@ -202,21 +213,21 @@ impl Matcher {
     }
 
     /// When the next period of suppression is to be ended.
-    fn next_end(&self, memory: &Memory) -> Option<Instant> {
-        let end = memory.next_end()?.plus(END_AFTER);
+    fn next_end(&self, state: &PartitionState) -> Option<Instant> {
+        let end = state.next_end()?.plus(END_AFTER);
         Some(Instant::now() + end.since(self.judge.world.clock.now()))
     }
 }
 
-/// Says that we have the turn, until that fails.
-async fn keep(turn: &Task) -> Result<(), Interruption> {
+/// Says that we hold the lease, until that fails.
+async fn keep(lease: &Task) -> Result<(), Interruption> {
     loop {
-        sleep(STILL_HERE_EVERY).await;
-        turn.still_at_it().await?;
+        sleep(HEARTBEAT_EVERY).await;
+        lease.still_at_it().await?;
     }
 }
 
-fn turn_length() -> Duration {
-    let random = u64::from(u16::from_be_bytes(chance::bytes()));
-    TURN_MIN + Duration::from_millis(random % TURN_SPREAD_MILLIS)
+fn lease_length() -> Duration {
+    let random = u64::from(u16::from_be_bytes(random::bytes()));
+    LEASE_MIN + Duration::from_millis(random % LEASE_SPREAD_MILLIS)
 }

@@ -8,12 +8,12 @@ use domain::{
     partition::Partition,
     rule::{
         Rule,
-        pace::{Fate, Match},
+        throttle::{Fate, Match},
     },
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use journal::{
-    judged::Judgement,
+    match_log::Judgement,
     record::{self, EventRecord, Judged, Matched, OutcomeRecord, Paced, Position},
     streams::Log,
 };
@@ -22,10 +22,10 @@ use tokio::time::timeout;
 
 use crate::{
     Interruption, Judge, MESSAGES_MAX,
-    again::Unsettled,
     chain::Whose,
     judge::Pair,
-    memory::Memory,
+    partition_state::PartitionState,
+    requeue::Unsettled,
     world::{Reader, World},
 };
 
@@ -39,60 +39,60 @@ impl<W: World> Judge<W> {
     pub(super) async fn resume(
         &self,
         partition: Partition,
-        memory: &mut Memory,
+        state: &mut PartitionState,
     ) -> Result<(), Interruption> {
         // Those that the record was made by, or later ones.
         self.world.catch_up().await?;
         // Asked for before the log's end, which another may judge meanwhile.
         let end = self.world.last_judgement(partition).await?;
-        let state = self.world.log_state(Log::Events(partition)).await?;
+        let log = self.world.log_state(Log::Events(partition)).await?;
         let Some(end) = end else {
-            memory.created = state.created;
+            state.created = log.created;
             return Ok(());
         };
         // Which rules are on record for the event at the end, only the record knows: we may be past it, and go back to it.
         if end.judged.is_partial {
-            *memory = Memory::default();
+            *state = PartitionState::default();
         }
-        if end.sequence != memory.last {
-            self.read_chain(partition, memory, &end).await?;
+        if end.sequence != state.last {
+            self.read_chain(partition, state, &end).await?;
         }
-        memory.retain(|whose| self.rule(whose).is_some());
-        memory.position = if end.judged.created == state.created {
+        state.retain(|whose| self.rule(whose).is_some());
+        state.position = if end.judged.created == log.created {
             // A log that was put back to an earlier state has less than we saw; that much is judged.
             let whole = Position {
-                sequence: state.last_sequence,
+                sequence: log.last_sequence,
                 records: 0,
             };
             end.judged.position.min(whole)
         } else {
             Position::default()
         };
-        memory.created = state.created;
+        state.created = log.created;
         Ok(())
     }
 
     async fn read_chain(
         &self,
         partition: Partition,
-        memory: &mut Memory,
+        state: &mut PartitionState,
         end: &Judgement,
     ) -> Result<(), Interruption> {
         let Judged { settled, since, .. } = end.judged;
         let needed_from = since.min(settled + 1);
-        if memory.last + 1 < needed_from || memory.last > end.sequence {
-            *memory = Memory::default();
+        if state.last + 1 < needed_from || state.last > end.sequence {
+            *state = PartitionState::default();
         }
         // Until what is found is queued.
-        memory.is_unsettled = true;
+        state.is_unsettled = true;
         let mut unsettled = Vec::new();
         let mut known = Vec::new();
         let mut chain = self
             .world
-            .judgements(partition, memory.last.max(needed_from.saturating_sub(1)));
+            .judgements(partition, state.last.max(needed_from.saturating_sub(1)));
         while chain.position() < end.sequence {
             let read = timeout(READ_WITHIN, chain.next(MESSAGES_MAX)).await;
-            let late = || journal::Error::behind("the judgements", end.sequence);
+            let late = || journal::Error::behind("the judgments", end.sequence);
             for entry in read.map_err(|_| late())?? {
                 let judgement = match Judgement::read(entry.sequence, &entry.payload) {
                     Err(error @ journal::Error::Corrupt { .. }) => {
@@ -107,35 +107,35 @@ impl<W: World> Judge<W> {
                 let is_unsettled = judgement.sequence > settled;
                 let mut deliveries = Vec::new();
                 for fact in judgement.facts {
-                    self.restore(memory, &fact);
+                    self.restore(state, &fact);
                     if is_unsettled {
                         known.extend(pair(&fact));
                         deliveries.extend(to_be_sent(fact));
                     }
                 }
-                memory.appended(judgement.sequence, &judgement.judged);
+                state.appended(judgement.sequence, &judgement.judged);
                 unsettled.push(Unsettled {
                     judgement: judgement.sequence,
                     deliveries,
                 });
             }
         }
-        memory.last = end.sequence;
-        memory.settled = settled;
+        state.last = end.sequence;
+        state.settled = settled;
         if end.judged.is_partial {
-            memory.know(known);
+            state.know(known);
         }
         self.queue_again(partition, unsettled).await?;
         if !end.judged.is_partial {
-            memory.settled = end.sequence;
-            memory.go_ahead();
+            state.settled = end.sequence;
+            state.go_ahead();
         }
-        memory.is_unsettled = false;
+        state.is_unsettled = false;
         Ok(())
     }
 
     /// The pace of a rule goes on as it is on record, if the rule still counts as it did.
-    fn restore(&self, memory: &mut Memory, fact: &OutcomeRecord) {
+    fn restore(&self, state: &mut PartitionState, fact: &OutcomeRecord) {
         let (org, rule, event, paced, fate) = match fact {
             OutcomeRecord::Counted(it) => (it.org, it.rule, it.event, &it.paced, Fate::Counted),
             OutcomeRecord::Alerted(it) => {
@@ -148,13 +148,13 @@ impl<W: World> Judge<W> {
                 (matched.org, matched.rule, matched.event, &it.paced, fate)
             }
             OutcomeRecord::Ended(it) => {
-                memory.ended(it.rule, it.counts_since, &it.group);
+                state.ended(it.rule, it.counts_since, &it.group);
                 return;
             }
             OutcomeRecord::Matched(_)
             | OutcomeRecord::Attempted(_)
             | OutcomeRecord::Judged(_)
-            | OutcomeRecord::Stood(_)
+            | OutcomeRecord::StateChanged(_)
             | OutcomeRecord::Endpoint(_) => {
                 return;
             }
@@ -168,7 +168,7 @@ impl<W: World> Judge<W> {
         if let Some(rule) = self.rule(whose) {
             let Paced { message, at, .. } = *paced;
             let hit = Match { event, message, at };
-            memory.restore(&rule, &paced.groups, hit, fate);
+            state.restore(&rule, &paced.groups, hit, fate);
         }
     }
 
@@ -202,7 +202,7 @@ impl<W: World> Judge<W> {
         let found: HashMap<EventId, String> = found.into_iter().flatten().collect();
         for (message, event) in wanted {
             if !found.contains_key(&event) {
-                tracing::error!(event.id = %event, message, "an event that was judged is gone");
+                tracing::error!(event.id = %event, message, "an event that was judged is missing from the journal");
             }
         }
         Ok(found)

@@ -9,7 +9,7 @@ use domain::{
     OrgId, RuleId,
     rule::{Rule, RuleSet},
 };
-use journal::{Journal, config::RuleChange, mirror::Mirror, streams::Bucket};
+use journal::{Journal, kv::RuleChange, mirror::Mirror, streams::Bucket};
 use tokio_util::sync::CancellationToken;
 
 /// A rule to be put into a set, or taken out of it.

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use domain::{DeliveryId, OrgId, Timestamp, clock::Clock, partition::Partition, rule::RuleSet};
 use journal::{
     Connection, Error, Journal,
-    again::OnRecord,
+    dedup::AlertMark,
     follow::{Entry, Follower},
-    judged::Judgement,
-    once::AlertMark,
+    log_state::LogState,
+    match_log::Judgement,
     record::Job,
-    state::LogState,
+    requeue::OnRecord,
     streams::Log,
 };
-use runtime::chance;
+use runtime::random;
 
 use crate::Rules;
 
@@ -92,7 +92,7 @@ impl World for Node {
     }
 
     fn nonce(&self) -> String {
-        hex::encode(chance::bytes::<16>())
+        hex::encode(random::bytes::<16>())
     }
 
     fn rules_of(&self, org: OrgId) -> Option<Arc<RuleSet>> {

@@ -79,7 +79,7 @@ impl Annotations {
             }
             (Some(_), Effect::Permit) => {
                 return Err(fault(
-                    "@verdict belongs to a forbid. Take it out, or forbid what a person must approve.",
+                    "@verdict is only allowed on a forbid. Remove it, or forbid what a person must approve.",
                 ));
             }
         };
@@ -87,7 +87,7 @@ impl Annotations {
             (None, _) => None,
             (Some(_), Effect::Forbid) => {
                 return Err(fault(
-                    "@obligation belongs to a permit: it says with which change something is allowed.",
+                    "@obligation is only allowed on a permit: it says with what change something is allowed.",
                 ));
             }
             (Some(text), Effect::Permit) => {
@@ -99,7 +99,7 @@ impl Annotations {
             .is_some_and(|reason| is_new && reason.chars().count() > REASON_CHARS_MAX)
         {
             return Err(fault(&format!(
-                "@reason may have {REASON_CHARS_MAX} characters."
+                "@reason may have at most {REASON_CHARS_MAX} characters."
             )));
         }
         let annotations: BTreeMap<String, String> = policy
@@ -113,7 +113,7 @@ impl Annotations {
             .sum();
         if is_new && bytes > ANNOTATIONS_BYTES_MAX {
             return Err(fault(&format!(
-                "The annotations may have {ANNOTATIONS_BYTES_MAX} bytes together."
+                "The annotations may have at most {ANNOTATIONS_BYTES_MAX} bytes in total."
             )));
         }
         Ok(Self {

@@ -42,8 +42,8 @@ pub(crate) fn faults(policies: &str, schema: Option<&str>) -> Vec<Fault> {
     let together = policies.len() + schema.map_or(0, str::len);
     if together > TEXTS_BYTES_MAX {
         let detail = format!(
-            "Policies and schema are {together} bytes together and may be {TEXTS_BYTES_MAX}. \
-             Take comments out, or let fewer policies name more actions."
+            "Policies and schema have {together} bytes in total, and the limit is {TEXTS_BYTES_MAX}. \
+             Remove comments, or let fewer policies name more actions."
         );
         faults.push(Fault::new(FaultCode::FieldTooLong, "/policies", detail));
         return faults;
@@ -51,7 +51,7 @@ pub(crate) fn faults(policies: &str, schema: Option<&str>) -> Vec<Fault> {
     if let Some(schema) = schema {
         if schema.len() > SCHEMA_BYTES_MAX {
             let detail = format!(
-                "A schema may have {SCHEMA_BYTES_MAX} bytes; this one has {}.",
+                "A schema may have at most {SCHEMA_BYTES_MAX} bytes; this one has {}.",
                 schema.len()
             );
             faults.push(Fault::new(FaultCode::FieldTooLong, "/schema", detail));
@@ -63,7 +63,7 @@ pub(crate) fn faults(policies: &str, schema: Option<&str>) -> Vec<Fault> {
         Err((why, at)) => faults.push(why.fault("/policies", policies, at)),
         Ok(statements) if statements.len() > POLICIES_MAX => {
             let detail = format!(
-                "There may be {POLICIES_MAX} policies; these are {}.",
+                "There may be at most {POLICIES_MAX} policies; these are {}.",
                 statements.len()
             );
             faults.push(Fault::new(FaultCode::FieldTooLong, "/policies", detail));
@@ -73,7 +73,7 @@ pub(crate) fn faults(policies: &str, schema: Option<&str>) -> Vec<Fault> {
             let long = long.filter(|(_, statement)| statement.len() > POLICY_BYTES_MAX);
             faults.extend(long.map(|(index, statement)| {
                 let detail = format!(
-                    "A policy may have {POLICY_BYTES_MAX} bytes; this one, {}, has {}. Cut it in two.",
+                    "A policy may have at most {POLICY_BYTES_MAX} bytes; this one, {}, has {}. Split it in two.",
                     line_and_column(policies, statement.start),
                     statement.len(),
                 );
@@ -105,15 +105,15 @@ impl TooMuch {
         let place = line_and_column(text, at);
         let detail = match self {
             Self::Nesting => format!(
-                "Brackets, `if`s and chains like `a.b + c` nest more than {NESTING_MAX} deep, {place}. Cut it in several."
+                "Brackets, `if`s and chains like `a.b + c` are nested more than {NESTING_MAX} deep, {place}. Split it up."
             ),
             Self::Junctions => format!(
-                "A policy may have {JUNCTIONS_MAX} of `&&`, `||`, `when` and `unless`, {place}. Ask \
-                 `[...].contains(...)`, or cut it in several."
+                "A policy may have at most {JUNCTIONS_MAX} of `&&`, `||`, `when` and `unless`, {place}. Use \
+                 `[...].contains(...)`, or split it up."
             ),
             Self::Patterns => format!(
-                "A policy may have {PATTERNS_MAX} patterns of `like`, each of {PATTERN_BYTES_MAX} bytes, {place}. \
-                 Cut it in several, or shorten the pattern."
+                "A policy may have at most {PATTERNS_MAX} `like` patterns of {PATTERN_BYTES_MAX} bytes each, {place}. \
+                 Split it up, or shorten the pattern."
             ),
         };
         Fault::invalid(pointer, detail)

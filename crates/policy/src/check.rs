@@ -103,7 +103,7 @@ fn validate(parsed: Parsed, text: &str, report: &mut Report) {
         if is_in_group {
             report.warnings.push(warn(
                 format!("/policies{}", pointer_to(terms.id())),
-                "Principals and resources are in no groups, so `in` is the same as `==` for them. Groups are for actions.",
+                "Principals and resources do not belong to groups, so `in` is the same as `==` for them. Only actions have groups.",
             ));
         }
     }
@@ -112,15 +112,15 @@ fn validate(parsed: Parsed, text: &str, report: &mut Report) {
         report.warnings.push(warn("/policies".to_owned(), detail));
     }
     let Some(Declaration { schema, .. }) = parsed.schema else {
-        let detail = "There is no schema, so a misspelt name or a wrong type is not seen before a question meets it.";
+        let detail = "There is no schema, so misspelled names and wrong types only show when a decision is made.";
         report.warnings.push(warn("/schema".to_owned(), detail));
         return;
     };
     let combinations = VALIDATION_MAX / text.len().max(1);
     if schema.request_envs().nth(combinations).is_some() {
         let detail = format!(
-            "The schema knows more than {combinations} combinations of principal, action and resource, too \
-             many to look at all policies for each. Let actions apply to fewer types."
+            "The schema allows more than {combinations} combinations of principal, action and resource, too \
+             many to check all policies against each. Let actions apply to fewer types."
         );
         report.errors.push(Fault::invalid("/schema", detail));
         return;

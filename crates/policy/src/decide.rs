@@ -13,14 +13,14 @@ use serde_json::Value;
 
 use crate::{
     annotations::Annotations,
-    asked::Asked,
-    beside::Beside,
+    cedar_request::CedarRequest,
     cost::COST_MAX,
-    declared::Sees,
-    looks::Looks,
     obligation,
+    server_context::Beside,
     set::PolicySet,
+    unrecorded_inputs::Looks,
     verdict::{Decided, Effect, Failed, TOLD_MAX, Verdict, shorten},
+    visible_fields::Sees,
 };
 
 impl PolicySet {
@@ -29,7 +29,7 @@ impl PolicySet {
     pub fn decide_at(
         &self,
         now: Timestamp,
-        asked: &Asked,
+        asked: &CedarRequest,
         payload: Option<&Value>,
         is_approved: bool,
     ) -> Decided {
@@ -38,25 +38,35 @@ impl PolicySet {
     }
 
     /// The same without a clock: a policy that asks for the time fails.
-    pub fn decide(&self, asked: &Asked, payload: Option<&Value>, is_approved: bool) -> Decided {
+    pub fn decide(
+        &self,
+        asked: &CedarRequest,
+        payload: Option<&Value>,
+        is_approved: bool,
+    ) -> Decided {
         self.judged(asked, None, Payload::Known(payload), is_approved)
     }
 
     /// Answers a question that was asked then and whose payload is not known any more: what must be
     /// changed in it counts as changed. Policies that look at it cannot be asked again ([`Self::look_at`]).
-    pub fn decide_again(&self, then: Timestamp, asked: &Asked, is_approved: bool) -> Decided {
+    pub fn decide_again(
+        &self,
+        then: Timestamp,
+        asked: &CedarRequest,
+        is_approved: bool,
+    ) -> Decided {
         self.judged(asked, Some(then), Payload::Unknown, is_approved)
     }
 
     /// What this question costs: how many steps its policies may take for each of its bytes.
-    pub fn cost_of(&self, asked: &Asked) -> usize {
+    pub fn cost_of(&self, asked: &CedarRequest) -> usize {
         let actions = self.actions_of(asked);
         actions.map_or(0, |actions| self.slices.cost(&asked.principal, actions))
     }
 
     /// What the answer to this question depends on beside it. With a schema that is all that is declared, whatever policies
     /// look at: a question that does not fit is denied.
-    pub fn look_at(&self, asked: &Asked) -> Looks {
+    pub fn look_at(&self, asked: &CedarRequest) -> Looks {
         match &self.vocabulary {
             None => self.slices.look_at(&asked.principal, &asked.actions),
             Some(known) => {
@@ -67,7 +77,7 @@ impl PolicySet {
     }
 
     /// The action and the groups that it is in; `None` if the question is refused before any policy is asked.
-    fn actions_of<'a>(&'a self, asked: &'a Asked) -> Option<&'a [EntityUid]> {
+    fn actions_of<'a>(&'a self, asked: &'a CedarRequest) -> Option<&'a [EntityUid]> {
         match &self.vocabulary {
             None => Some(&asked.actions),
             Some(known) => Some(&known.actions.get(&asked.action)?.names),
@@ -76,7 +86,7 @@ impl PolicySet {
 
     fn judged(
         &self,
-        asked: &Asked,
+        asked: &CedarRequest,
         now: Option<Timestamp>,
         payload: Payload<'_>,
         is_approved: bool,
@@ -92,11 +102,11 @@ impl PolicySet {
                 errors: vec![Failed {
                     id: String::new(),
                     error: format!(
-                        "these policies cost this question {cost}, and {COST_MAX} may be"
+                        "these policies cost {cost} for this question, and the limit is {COST_MAX}"
                     ),
                 }],
                 ..Decided::deny(
-                    "The policies would take too long, so this is denied; see `errors`.",
+                    "The policies would take too long to evaluate, so this is denied; see `errors`.",
                 )
             };
         }
@@ -119,7 +129,7 @@ impl PolicySet {
     }
 
     /// What the policies say, or why the question is none that they could be asked.
-    fn ask(&self, asked: &Asked, beside: Beside<'_>) -> Result<Said<'_>, String> {
+    fn ask(&self, asked: &CedarRequest, beside: Beside<'_>) -> Result<Said<'_>, String> {
         let mut said = Said::default();
         let answer = |response: &cedar_policy::Response| {
             let diagnostics = response.diagnostics();
@@ -141,7 +151,7 @@ impl PolicySet {
                 let action = vocabulary
                     .actions
                     .get(&asked.action)
-                    .ok_or("The schema does not know this action.")?;
+                    .ok_or("The schema does not define this action.")?;
                 let context = beside.context(asked, &action.sees)?;
                 let request = request(asked, context, Some(&vocabulary.schema))?;
                 if !asked.parties.is_empty() {
@@ -253,7 +263,7 @@ impl Said<'_> {
                 ..Decided::by(
                     Verdict::Modify,
                     &obliging,
-                    "A policy permits this with another payload.",
+                    "A policy permits this with a modified payload.",
                 )
             },
             Err(reason) => Decided {
@@ -267,7 +277,7 @@ impl Said<'_> {
 /// The payload with the changes of all policies, in the order of their ids.
 fn modified(obliging: &[&Annotations], payload: Option<&Value>) -> Result<Value, String> {
     let Some(payload) = payload else {
-        return Err("This is permitted with a change of its payload only, and there is none. Send `payload`.".to_owned());
+        return Err("This is permitted only with a modified payload, and there is no payload. Send `payload`.".to_owned());
     };
     let mut modified = payload.clone();
     for terms in obliging {
@@ -276,7 +286,7 @@ fn modified(obliging: &[&Annotations], payload: Option<&Value>) -> Result<Value,
         };
         obligation.apply(&mut modified).map_err(|error| {
             shorten(&format!(
-                "The payload cannot be changed as the policy `{}` asks: {error}.",
+                "The payload cannot be modified as the policy `{}` requires: {error}.",
                 terms.id()
             ))
         })?;
@@ -285,14 +295,14 @@ fn modified(obliging: &[&Annotations], payload: Option<&Value>) -> Result<Value,
         Ok(modified)
     } else {
         Err(format!(
-            "The changed payload would be longer than {} bytes.",
+            "The modified payload would be longer than {} bytes.",
             obligation::MODIFIED_BYTES_MAX
         ))
     }
 }
 
 fn request(
-    asked: &Asked,
+    asked: &CedarRequest,
     context: Context,
     schema: Option<&cedar_policy::Schema>,
 ) -> Result<Request, String> {
@@ -306,7 +316,7 @@ fn request(
     request.map_err(|error| match error {
         // Cedar quotes the context and does not say what is wrong with it.
         RequestValidationError::InvalidContext(_) => format!(
-            "the context has not the members and types that the schema says for {}",
+            "the context does not have the members and types that the schema requires for {}",
             asked.action
         ),
         error => with_sources(&error),

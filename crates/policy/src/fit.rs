@@ -159,7 +159,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Asked, Question};
+    use crate::{CedarRequest, Question};
 
     const BYTES_MAX: usize = 7 * 1024;
 
@@ -225,7 +225,7 @@ mod tests {
             let context = fitted.map(|fitted| ("tool_input".to_owned(), fitted));
             let context = context.into_iter().collect();
             let question = Question::of_agent("agent", "tool.bash", None, context);
-            assert!(Asked::new(&question).is_ok(), "{count}");
+            assert!(CedarRequest::new(&question).is_ok(), "{count}");
         }
     }
 
@@ -277,7 +277,7 @@ mod tests {
             let context = fitted.map(|fitted| ("tool_input".to_owned(), fitted));
             let context = context.into_iter().collect();
             let question = Question::of_agent("agent", "tool.bash", None, context);
-            prop_assert!(Asked::new(&question).is_ok());
+            prop_assert!(CedarRequest::new(&question).is_ok());
         }
     }
 }

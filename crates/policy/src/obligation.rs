@@ -38,16 +38,19 @@ impl Obligation {
                 PatchOperation::Replace(replace) => &replace.value,
                 PatchOperation::Remove(remove) if remove.path.is_root() => {
                     return Err(
-                        "@obligation cannot remove the whole payload. Forbid instead.".to_owned(),
+                        "@obligation cannot remove the whole payload. Use forbid instead."
+                            .to_owned(),
                     );
                 }
                 PatchOperation::Remove(_) => &Value::Null,
                 PatchOperation::Move(_) | PatchOperation::Copy(_) | PatchOperation::Test(_) => {
-                    return Err("@obligation knows `add`, `remove` and `replace` only.".to_owned());
+                    return Err(
+                        "@obligation supports only `add`, `remove` and `replace`.".to_owned()
+                    );
                 }
             };
             if operation.path().count() > DEPTH_MAX || depth(value) > DEPTH_MAX {
-                return Err(format!("@obligation may reach {DEPTH_MAX} deep."));
+                return Err(format!("@obligation may reach at most {DEPTH_MAX} deep."));
             }
         }
         Ok(Self { operations })

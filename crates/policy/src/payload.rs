@@ -57,7 +57,7 @@ fn look(value: &Value, place: &Place<'_>, faults: &mut Vec<Fault>) {
                     .is_some_and(|number| number.fract() == 0.0 && number.abs() >= INTEGERS_MAX);
             if is_rounded && faults.len() < FAULTS_MAX {
                 let detail =
-                    "This number has more digits than can be relied on. Send it as a string.";
+                    "This number has more digits than can be kept exactly. Send it as a string.";
                 faults.push(Fault::invalid(place.to_string(), detail));
             }
         }

@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use crate::{
     annotations::Annotations,
     bounds, cost,
-    looks::Looks,
     slice::{ACTIONS_MAX, Slices, actions_named, is_unsliceable},
+    unrecorded_inputs::Looks,
     vocabulary::{self, Declaration, Vocabulary},
 };
 
@@ -185,9 +185,11 @@ fn named(
     faults: &mut Vec<Fault>,
 ) -> Vec<Named> {
     if let Some(template) = parsed.templates().next() {
-        let name = template.annotation("id").unwrap_or("one without an id");
+        let name = template
+            .annotation("id")
+            .unwrap_or("a policy without an id");
         let detail = format!(
-            "Slots like ?principal cannot be filled here ({name}). Name the principal or resource."
+            "Slots such as ?principal cannot be filled here ({name}). Name the principal or resource."
         );
         faults.push(Fault::invalid("/policies", detail));
     }
@@ -219,7 +221,7 @@ fn named(
             Ok(terms) if !seen.insert(terms.id().to_owned()) => {
                 let pointer = format!("/policies{}", pointer_to(terms.id()));
                 let detail = format!(
-                    "Two policies have this id; the second is at {}. Give it another.",
+                    "Two policies have this id; the second is at {}. Give it a different id.",
                     place()
                 );
                 faults.push(Fault::new(FaultCode::FieldDuplicated, pointer, detail));
@@ -241,15 +243,15 @@ fn named(
     }
     if unsliceable > UNSLICEABLE_MAX {
         let detail = format!(
-            "{unsliceable} policies name neither an action nor a principal, and {UNSLICEABLE_MAX} may: \
-             every question has to be put to each of them. Write `action == Action::\"...\"`, \
+            "{unsliceable} policies name neither an action nor a principal, and the limit is {UNSLICEABLE_MAX}, \
+             because every question is checked against each of them. Put `action == Action::\"...\"`, \
              `action in [...]` or `principal == Agent::\"...\"` into the scope of the others."
         );
         faults.push(Fault::invalid("/policies", detail));
     }
     if actions > ACTIONS_MAX {
         let detail = format!(
-            "The scopes name {actions} actions together, and {ACTIONS_MAX} may be. Name groups: \
+            "The scopes name {actions} actions in total, and the limit is {ACTIONS_MAX}. Name groups: \
              `action in Action::\"payments\"` covers everything that begins with `payments.`."
         );
         faults.push(Fault::invalid("/policies", detail));
@@ -259,10 +261,10 @@ fn named(
 
 fn too_dear(cost: usize) -> Fault {
     let detail = format!(
-        "The policies that one question can meet cost {cost} together, and {} may be. A pattern of `like` costs its \
-         bytes, and what looks at values of the question 4 each: `==` of two of them, `contains`, sets and functions of \
-         them. Shorten patterns, or let policies name an action or a \
-         principal in their scope, so that fewer of them meet the same question.",
+        "The policies that can apply to one question cost {cost} in total, and the limit is {}. A `like` pattern costs its \
+         length in bytes, and each operation on the question's values costs 4: `==` between two of them, `contains`, sets and \
+         functions of them. Shorten patterns, or let policies name an action or a \
+         principal in their scope, so that fewer of them apply to the same question.",
         cost::COST_MAX
     );
     Fault::invalid("/policies", detail)

@@ -14,7 +14,9 @@ use cedar_policy::{
     Request, Response,
 };
 
-use crate::{asked::action_and_groups, looks::Looks, set::Named, vocabulary::Vocabulary};
+use crate::{
+    cedar_request::action_and_groups, set::Named, unrecorded_inputs::Looks, vocabulary::Vocabulary,
+};
 
 /// How many actions the scopes of a set may name together; each is a place where a policy is filed, and
 /// takes about a kilobyte.

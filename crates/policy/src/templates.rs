@@ -41,7 +41,7 @@ pub const TEMPLATES: [Template; 7] = [
     template!(
         "payments-need-approval",
         "Payments above a limit need approval",
-        "A person approves every payment above 1,000, and every payment that does not say how much, or says less than nothing."
+        "A person approves every payment above 1,000, and every payment whose amount is missing or negative."
     ),
     template!(
         "read-only-agent",
@@ -51,26 +51,26 @@ pub const TEMPLATES: [Template; 7] = [
     template!(
         "no-production-writes",
         "No writes in production",
-        "Writes and deployments are denied in production, and where nobody says which environment it is."
+        "Writes and deployments are denied in production, and wherever the environment is not stated."
     ),
     template!(
         "allow-listed-tools",
-        "Tools on a list only",
-        "Of all tools, those of MCP servers too, only those on a list may be called."
+        "Only tools on a list",
+        "Only the tools on a list may be called, including those of MCP servers."
     ),
     template!(
         "redact-fields",
-        "Take fields out of messages",
-        "Messages are sent without card numbers and with another sender."
+        "Remove fields from messages",
+        "Messages are sent without card numbers and with a different sender."
     ),
     template!(
         "dangerous-commands",
         "Dangerous shell commands",
-        "Some shell commands are denied and some need approval, in their usual spellings. It stops accidents, not an attacker."
+        "Some shell commands are denied and some need approval, in their usual spellings. This stops accidents, not attackers."
     ),
     template!(
         "working-hours",
         "Approval outside working hours",
-        "Deployments outside 07:00 to 19:00 UTC need approval, by our clock."
+        "Deployments outside 07:00 to 19:00 UTC need approval, by the server's clock."
     ),
 ];

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    asked::Asked,
+    cedar_request::CedarRequest,
     question::{Party, Question},
     set::PolicySet,
     verdict::{Failed, Verdict},
@@ -99,7 +99,7 @@ impl Test {
             errors,
         };
         let asked = self.question.whole().map_err(|fault| vec![fault]);
-        match asked.and_then(|question| Asked::new(&question)) {
+        match asked.and_then(|question| CedarRequest::new(&question)) {
             Ok(asked) => {
                 let payload = self.payload.as_ref();
                 let decided = match self.now {
@@ -138,7 +138,7 @@ impl TestQuestion {
             (None, Some(_)) => {}
             (Some(principal), None) => question.principal = principal.clone(),
             _ => {
-                let detail = "Say who asks: `agent_id` or `principal`, and not both.";
+                let detail = "Say who asks: either `agent_id` or `principal`, not both.";
                 return Err(Fault::invalid("/agent_id", detail));
             }
         }
@@ -161,12 +161,17 @@ impl Expect {
 /// What is wrong with tests, whatever the policies are.
 pub(crate) fn faults(tests: &[Test]) -> Vec<Fault> {
     if tests.len() > TESTS_MAX {
-        let detail = format!("There may be {TESTS_MAX} tests; these are {}.", tests.len());
+        let detail = format!(
+            "There may be at most {TESTS_MAX} tests; these are {}.",
+            tests.len()
+        );
         return vec![Fault::new(FaultCode::FieldTooLong, "/tests", detail)];
     }
     let bytes = serde_json::to_string(tests).map_or(usize::MAX, |text| text.len());
     if bytes > TESTS_BYTES_MAX {
-        let detail = format!("All tests may have {TESTS_BYTES_MAX} bytes; these have {bytes}.");
+        let detail = format!(
+            "The tests may have at most {TESTS_BYTES_MAX} bytes in total; these have {bytes}."
+        );
         return vec![Fault::new(FaultCode::FieldTooLong, "/tests", detail)];
     }
     let mut faults = Vec::new();
@@ -181,7 +186,9 @@ pub(crate) fn faults(tests: &[Test]) -> Vec<Fault> {
             faults.push(Fault::new(FaultCode::FieldDuplicated, pointer, detail));
         }
         let asked = test.question.whole().map_err(|fault| vec![fault]);
-        if let Err(wrong) = asked.and_then(|question| Asked::by_somebody(&question).map(drop)) {
+        if let Err(wrong) =
+            asked.and_then(|question| CedarRequest::by_somebody(&question).map(drop))
+        {
             let pointer = format!("{pointer}/question");
             faults.extend(wrong.into_iter().map(|fault| fault.under(&pointer)));
         }

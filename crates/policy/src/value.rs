@@ -7,7 +7,7 @@ use cedar_policy::{Context, EntityId, EntityUid, RestrictedExpression};
 use domain::fault::{Fault, pointer_to};
 use serde_json::{Map, Number, Value};
 
-use crate::asked::type_name;
+use crate::cedar_request::type_name;
 
 /// How deep values may be nested. Deeper than what tools are called with; Cedar walks values by
 /// recursion.
@@ -74,12 +74,15 @@ impl Reader {
         }
         if self.values > VALUES_MAX {
             let detail = format!(
-                "A question may have {VALUES_MAX} values. Leave out what no policy asks about."
+                "A question may have at most {VALUES_MAX} values. Leave out what no policy looks at."
             );
             return self.refuse(place, detail);
         }
         if depth > DEPTH_MAX {
-            return self.refuse(place, format!("Values may be nested {DEPTH_MAX} deep."));
+            return self.refuse(
+                place,
+                format!("Values may be nested at most {DEPTH_MAX} deep."),
+            );
         }
         match value {
             Value::Null => self.refuse(
@@ -127,7 +130,7 @@ impl Reader {
         if number.is_u64() {
             return self.refuse(
                 place,
-                "Integers reach up to 9223372036854775807. Send a string, or a smaller unit.",
+                "Integers may be at most 9223372036854775807. Send a string, or use a larger unit.",
             );
         }
         let text = number.to_string();
@@ -144,7 +147,7 @@ impl Reader {
         }
         self.refuse(
             place,
-            r#"Numbers with a fraction have at most 4 digits after the point and are below 100000000000. Send an integer of a smaller unit, or {"__extn": {"fn": "decimal", "arg": "1.2345"}}."#,
+            r#"Numbers with a fraction may have at most 4 digits after the decimal point and must be below 100000000000. Send an integer in a smaller unit, or {"__extn": {"fn": "decimal", "arg": "1.2345"}}."#,
         )
     }
 
@@ -170,7 +173,7 @@ impl Reader {
         let (Some(first), Some(second), true, true) =
             (part(first), part(second), is_alone, name != EXPRESSION)
         else {
-            let detail = r#"Members that begin with `__` are Cedar's: {"__extn": {"fn": "ip", "arg": "10.0.0.1"}} or {"__entity": {"type": "Agent", "id": "a"}}, with nothing beside them."#;
+            let detail = r#"Members that begin with `__` are reserved for Cedar: {"__extn": {"fn": "ip", "arg": "10.0.0.1"}} or {"__entity": {"type": "Agent", "id": "a"}}, with nothing else in the object."#;
             return self.refuse(place, detail);
         };
         if name == ENTITY {
@@ -197,7 +200,10 @@ impl Reader {
         };
         // Cedar reads the argument when the value is used; asking now tells where it is wrong.
         if Context::from_pairs([(String::new(), expression.clone())]).is_err() {
-            return self.refuse(place, format!("`arg` is no {first} that Cedar could read."));
+            return self.refuse(
+                place,
+                format!("`arg` is not a valid {first}: Cedar cannot read it."),
+            );
         }
         Some(expression)
     }

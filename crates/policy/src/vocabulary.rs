@@ -7,8 +7,8 @@ use domain::fault::Fault;
 use serde_json::{Map, Value};
 
 use crate::{
-    declared::Sees,
     set::{Age, faults_of},
+    visible_fields::Sees,
 };
 
 /// How deep the types of a schema may be made of others.
@@ -46,7 +46,7 @@ impl Vocabulary {
     pub fn new(declaration: Declaration) -> Result<Self, Vec<Fault>> {
         let Declaration { schema, sees } = declaration;
         let entities = schema.action_entities().map_err(|error| {
-            let detail = format!("The actions are not in order: {error}.");
+            let detail = format!("The actions are not valid: {error}.");
             vec![Fault::invalid("/schema", detail)]
         })?;
         let actions = entities.iter().map(|entity| {
@@ -75,8 +75,8 @@ pub(crate) fn read(text: &str, age: Age) -> Result<Declaration, Vec<Fault>> {
     let size = Types::new(&json).size(&json, 0);
     if age == Age::New && size.is_none_or(|size| size.parts > TYPES_MAX) {
         let detail = format!(
-            "The types are too large when every name is replaced by what it stands for: they may have \
-             {TYPES_MAX} parts, be made of each other {TYPES_DEPTH_MAX} deep, and not of themselves."
+            "The types are too large once every name is replaced by what it stands for: they may have at most \
+             {TYPES_MAX} parts, be nested at most {TYPES_DEPTH_MAX} deep, and not contain themselves."
         );
         return Err(vec![Fault::invalid("/schema", detail)]);
     }

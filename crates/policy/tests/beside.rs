@@ -1,7 +1,7 @@
 //! What policies see beside a question: the server's clock and the payload, and nothing of it by the asker's word.
 
 use domain::Timestamp;
-use policy::{Asked, Looks, PolicySet, Question, Verdict};
+use policy::{CedarRequest, Looks, PolicySet, Question, Verdict};
 use serde_json::{Map, Value, json};
 
 fn question(context: Value) -> Question {
@@ -18,7 +18,7 @@ fn at_noon(schema: Option<&str>, condition: &str, payload: &Value) -> Verdict {
     let policies =
         format!(r#"@id("a") permit (principal, action, resource) when {{ {condition} }};"#);
     let set = PolicySet::read(&policies, schema).expect("policies");
-    let asked = Asked::by_somebody(&question(json!({"note": "x"}))).expect("a question");
+    let asked = CedarRequest::by_somebody(&question(json!({"note": "x"}))).expect("a question");
     set.decide_at(noon(), &asked, Some(payload), false).verdict
 }
 
@@ -42,7 +42,7 @@ fn policies_see_the_servers_clock_and_the_payload_whoever_asks() {
         r#"@id("a") permit (principal, action, resource) unless { context.server has now || context has payload };"#,
         None,
     );
-    let asked = Asked::new(&question(json!({}))).expect("a question");
+    let asked = CedarRequest::new(&question(json!({}))).expect("a question");
     let decided = without.expect("policies").decide(&asked, None, false);
     assert_eq!(
         decided.verdict,
@@ -58,10 +58,10 @@ fn a_question_does_not_say_what_only_the_server_says() {
         (json!({"payload": {"amount": 1}}), "/context/payload"),
     ] {
         let question = question(context);
-        let faults = Asked::by_somebody(&question).expect_err("a fault");
+        let faults = CedarRequest::by_somebody(&question).expect_err("a fault");
         assert_eq!(faults[0].pointer, pointer);
         // One that was asked before the names were taken is what it was.
-        let asked = Asked::new(&question).expect("a question");
+        let asked = CedarRequest::new(&question).expect("a question");
         let set = PolicySet::read(
             r#"@id("a") permit (principal, action, resource) when { context has server && context.server.now == 1 || context has payload && context.payload.amount == 1 };"#,
             None,
@@ -127,7 +127,7 @@ fn what_policies_look_at_beside_a_question_is_known_for_each() {
         ("files.read", false, false),
     ] {
         let question = Question::of_agent("a", action, None, Map::new());
-        let asked = Asked::new(&question).expect("a question");
+        let asked = CedarRequest::new(&question).expect("a question");
         let looks = Looks { payload, command };
         assert_eq!(set.look_at(&asked), looks, "{action}");
     }
@@ -136,7 +136,7 @@ fn what_policies_look_at_beside_a_question_is_known_for_each() {
         action "files.read" appliesTo { principal: Agent, resource: Resource, context: { payload?: { amount: Long } } };"#;
     let all = r#"@id("a") permit (principal, action, resource);"#;
     let set = PolicySet::read(all, Some(schema)).expect("policies");
-    let asked = Asked::new(&question(json!({}))).expect("a question");
+    let asked = CedarRequest::new(&question(json!({}))).expect("a question");
     let (payload, command) = (true, false);
     assert_eq!(set.look_at(&asked), Looks { payload, command });
 }

@@ -1,6 +1,6 @@
 //! What can be asked: what has no meaning in a policy is refused at its place, and never left out.
 
-use policy::{Asked, Party, PolicySet, Question, Verdict};
+use policy::{CedarRequest, Party, PolicySet, Question, Verdict};
 use serde_json::{Map, Value, json};
 
 fn question(context: Value) -> Question {
@@ -10,7 +10,7 @@ fn question(context: Value) -> Question {
 
 /// Where faults are, and what is said of the first.
 fn refused(question: &Question) -> (Vec<String>, String) {
-    let faults = Asked::new(question).expect_err("a fault");
+    let faults = CedarRequest::new(question).expect_err("a fault");
     let detail = faults[0].detail.clone();
     (
         faults.into_iter().map(|fault| fault.pointer).collect(),
@@ -22,7 +22,7 @@ fn is_allowed(condition: &str, context: Value) -> bool {
     let policies =
         format!(r#"@id("a") permit (principal, action, resource) when {{ {condition} }};"#);
     let set = PolicySet::read(&policies, None).expect("policies");
-    let asked = Asked::new(&question(context)).expect("a question");
+    let asked = CedarRequest::new(&question(context)).expect("a question");
     set.decide(&asked, None, false).verdict == Verdict::Allow
 }
 
@@ -104,7 +104,11 @@ fn what_has_no_meaning_is_refused_where_it_is() {
             "/context/a/1/b",
             "Leave the member out",
         ),
-        (json!({"a": u64::MAX}), "/context/a", "Integers reach"),
+        (
+            json!({"a": u64::MAX}),
+            "/context/a",
+            "Integers may be at most",
+        ),
         (json!({"a": huge}), "/context/a", "at most 4 digits"),
         (json!({"a": 0.12345}), "/context/a", "at most 4 digits"),
         (json!({"a": 1e-7}), "/context/a", "at most 4 digits"),
@@ -118,7 +122,7 @@ fn what_has_no_meaning_is_refused_where_it_is() {
         (
             json!({"a": {"__extn": {"fn": "ip", "arg": "localhost"}}}),
             "/context/a",
-            "no ip",
+            "not a valid ip",
         ),
         (
             json!({"a": {"__extn": {"fn": "system", "arg": "ls"}}}),
@@ -128,17 +132,17 @@ fn what_has_no_meaning_is_refused_where_it_is() {
         (
             json!({"a": {"__extn": {"fn": "ip", "args": ["1.1.1.1"]}}}),
             "/context/a",
-            "Cedar's",
+            "reserved for Cedar",
         ),
         (
             json!({"a": {"__extn": {"fn": "ip", "arg": "1.1.1.1"}, "b": 1}}),
             "/context/a",
-            "nothing beside",
+            "nothing else",
         ),
         (
             json!({"a": {"__expr": "principal"}}),
             "/context/a",
-            "Cedar's",
+            "reserved for Cedar",
         ),
         (
             json!({"a": {"__entity": {"type": "a b", "id": "1"}}}),
@@ -148,7 +152,7 @@ fn what_has_no_meaning_is_refused_where_it_is() {
         (
             json!({"a": {"__entity": "Agent::\"a\""}}),
             "/context/a",
-            "Cedar's",
+            "reserved for Cedar",
         ),
     ];
     for (context, pointer, part) in cases {
@@ -161,18 +165,18 @@ fn what_has_no_meaning_is_refused_where_it_is() {
 #[test]
 fn values_are_bounded() {
     let nested = |depth| (0..depth).fold(json!(1), |value, _| json!({ "a": value }));
-    assert!(Asked::new(&question(nested(32))).is_ok());
+    assert!(CedarRequest::new(&question(nested(32))).is_ok());
     assert_eq!(
         refused(&question(nested(33))).1,
-        "Values may be nested 32 deep."
+        "Values may be nested at most 32 deep."
     );
     assert_eq!(
         refused(&question(nested(120))).1,
-        "Values may be nested 32 deep."
+        "Values may be nested at most 32 deep."
     );
 
     let many = |count| json!({"a": vec![1; count]});
-    assert!(Asked::new(&question(many(4095))).is_ok());
+    assert!(CedarRequest::new(&question(many(4095))).is_ok());
     let (pointers, detail) = refused(&question(many(4096)));
     assert_eq!(pointers, ["/context/a/4095"]);
     assert!(detail.contains("4096 values"), "{detail}");
@@ -210,7 +214,7 @@ fn every_door_leads_to_the_same_names() {
     for (text, kind, id) in cases {
         assert_eq!(resource(text), (kind.to_owned(), id.to_owned()), "{text:?}");
         let question = Question::of_agent("a", "b", text, Map::new());
-        assert!(Asked::new(&question).is_ok(), "{text:?}");
+        assert!(CedarRequest::new(&question).is_ok(), "{text:?}");
     }
     assert_eq!(
         Party::of_subject("agent", "a", Map::new()),
@@ -260,7 +264,7 @@ fn every_word_of_the_grammar_can_be_the_type_of_a_resource() {
     ];
     for word in words {
         let question = Question::of_agent("a", "b", Some(&format!("{word}:1")), Map::new());
-        assert!(Asked::new(&question).is_ok(), "{word}");
+        assert!(CedarRequest::new(&question).is_ok(), "{word}");
     }
 }
 
@@ -271,8 +275,12 @@ fn ids_may_be_any_text() {
     let set = PolicySet::read(policies, None).expect("policies");
     let ask = |agent| {
         let question = Question::of_agent(agent, "a\"::b", Some("x:\n\""), Map::new());
-        set.decide(&Asked::new(&question).expect("a question"), None, false)
-            .verdict
+        set.decide(
+            &CedarRequest::new(&question).expect("a question"),
+            None,
+            false,
+        )
+        .verdict
     };
     assert_eq!(ask("\"\\\0\u{1F512}"), Verdict::Allow);
     assert_eq!(ask("\"\\\\0\u{1F512}"), Verdict::Deny);
@@ -322,7 +330,7 @@ fn parties_and_actions_are_refused_by_name() {
         action: ".".repeat(256),
         ..base.clone()
     };
-    assert!(Asked::new(&dots).is_ok());
+    assert!(CedarRequest::new(&dots).is_ok());
 
     let both = Question {
         principal: with(json!({"a": 1})),
@@ -335,7 +343,7 @@ fn parties_and_actions_are_refused_by_name() {
         resource: with(json!({"a": 1})),
         ..base
     };
-    assert!(Asked::new(&same).is_ok());
+    assert!(CedarRequest::new(&same).is_ok());
 }
 
 #[test]

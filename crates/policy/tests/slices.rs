@@ -8,7 +8,7 @@ use std::{
 };
 
 use cedar_policy::{Authorizer, Context, Decision, Entities, Entity, EntityUid, Request};
-use policy::{Asked, Decided, Party, PolicySet, Question, Verdict};
+use policy::{CedarRequest, Decided, Party, PolicySet, Question, Verdict};
 use proptest::{
     collection::vec,
     option,
@@ -82,7 +82,7 @@ fn compare_slices_with_the_whole(number: u8, schema: Option<&str>) {
         let whole = PolicySet::read_whole(&text, schema).expect("policies");
         let plain: cedar_policy::PolicySet = text.parse().expect("policies");
         for (number, asking) in askings.iter().enumerate() {
-            let asked = Asked::new(&asking.question).expect("a question");
+            let asked = CedarRequest::new(&asking.question).expect("a question");
             let payload = asking.payload.as_ref();
             let answer = sliced.decide(&asked, payload, asking.is_approved);
             let expected = whole.decide(&asked, payload, asking.is_approved);

@@ -1,7 +1,7 @@
 //! Which texts can become a version, and what is said of those that cannot.
 
 use policy::{
-    Asked, PolicySet, Question, Verdict,
+    CedarRequest, PolicySet, Question, Verdict,
     check::check,
     diff::{Texts, diff},
     flips::Flips,
@@ -43,12 +43,12 @@ fn faults_say_where_and_what_to_do() {
         (
             permit("@id(\"a/b\")").repeat(2),
             "/policies/a~1b",
-            "Give it another.",
+            "Give it a different id.",
         ),
         (
             permit("@id(\"a\") @verdict(\"escalate\")"),
             "/policies/a",
-            "belongs to a forbid",
+            "only allowed on a forbid",
         ),
         (
             permit("@id(\"a\") @verdict").replace("permit", "forbid"),
@@ -68,17 +68,17 @@ fn faults_say_where_and_what_to_do() {
         (
             permit(bad_patch),
             "/policies/a",
-            "`add`, `remove` and `replace` only",
+            "only `add`, `remove` and `replace`",
         ),
         (
             permit(r#"@id("a") @obligation("[{\"op\":\"remove\",\"path\":\"\"}]")"#),
             "/policies/a",
-            "Forbid instead",
+            "Use forbid instead",
         ),
         (
             permit("@id(\"a\") @obligation(\"[]\")").replace("permit", "forbid"),
             "/policies/a",
-            "belongs to a permit",
+            "only allowed on a permit",
         ),
         (
             permit(&format!("@id(\"a\") @reason(\"{}\")", "x".repeat(501))),
@@ -116,7 +116,8 @@ fn faults_say_where_and_what_to_do() {
 fn unknown_annotations_are_passed_on() {
     let policies = permit(r#"@id("a") @owner("payments-team") @severity"#);
     let set = PolicySet::read(&policies, None).expect("policies");
-    let asked = Asked::new(&Question::of_agent("a", "b", None, Map::new())).expect("a question");
+    let asked =
+        CedarRequest::new(&Question::of_agent("a", "b", None, Map::new())).expect("a question");
     let decided = set.decide(&asked, None, false);
     let annotations = serde_json::to_value(&decided.policies[0].annotations).expect("texts");
     assert_eq!(
@@ -142,7 +143,7 @@ fn texts_are_bounded() {
     );
     assert_eq!(twice.expect("policies").weight(), 4);
     let first = |policies: &str, schema: Option<&str>| faults(policies, schema).remove(0).1;
-    assert!(first(&numbered(1001, "action"), None).contains("There may be 1000 policies"));
+    assert!(first(&numbered(1001, "action"), None).contains("There may be at most 1000 policies"));
     assert!(PolicySet::read(&numbered(200, "action"), None).is_ok());
     let detail = first(&numbered(201, "action"), None);
     assert!(
@@ -215,7 +216,11 @@ fn what_may_be_nested_fits_the_stack() {
         let asking = move || {
             let context = serde_json::from_value(json!({"a": 1})).expect("an object");
             let question = Question::of_agent("a", "b", None, context);
-            set.decide(&Asked::new(&question).expect("a question"), None, false)
+            set.decide(
+                &CedarRequest::new(&question).expect("a question"),
+                None,
+                false,
+            )
         };
         let thread = std::thread::Builder::new()
             .stack_size(1 << 20)
@@ -269,8 +274,8 @@ fn patterns_and_junctions_of_a_policy_are_bounded() {
         assert!(PolicySet::read(&text, None).is_ok(), "{text}");
     }
     let refused = [
-        (policy(&like(257)), "patterns of `like`"),
-        (policy(&likes(11)), "patterns of `like`"),
+        (policy(&like(257)), "`like` patterns"),
+        (policy(&likes(11)), "`like` patterns"),
         (policy(&ors(201)), "200 of `&&`"),
         (policy(&"true } when { ".repeat(200)), "200 of `&&`"),
     ];
@@ -404,7 +409,7 @@ fn tests_are_refused_where_they_are_wrong() {
     let report = check(starter::POLICIES, None, &tests(Value::Array(many)));
     assert_eq!(
         report.errors[0].detail,
-        "There may be 200 tests; these are 201."
+        "There may be at most 200 tests; these are 201."
     );
     let unknown = json!([{"name": "a", "question": {"agent": "a", "action": "b"}, "expect": {"decision": "allow"}}]);
     assert!(serde_json::from_value::<Vec<Test>>(unknown).is_err());

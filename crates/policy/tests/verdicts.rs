@@ -1,7 +1,7 @@
 //! What the policies of a set make of a question: a table of cases, most of them about what must not
 //! be allowed by accident.
 
-use policy::{Asked, Decided, Party, PolicySet, Question, Verdict, starter};
+use policy::{CedarRequest, Decided, Party, PolicySet, Question, Verdict, starter};
 use serde_json::{Map, Value, json};
 
 const ALL: &str = r#"@id("all") permit (principal, action, resource);"#;
@@ -44,7 +44,7 @@ impl Case {
 
     fn decide(self) -> Decided {
         let question = question("payments.create", self.context);
-        let asked = Asked::new(&question).expect("a question");
+        let asked = CedarRequest::new(&question).expect("a question");
         let set = PolicySet::read(&self.policies, None).expect("policies");
         set.decide(&asked, self.payload.as_ref(), self.is_approved)
     }
@@ -256,7 +256,7 @@ fn a_change_that_cannot_be_made_denies() {
     );
     assert_eq!(
         decided.reason,
-        "The payload cannot be changed as the policy `stamp` asks: `/text`: path is invalid."
+        "The payload cannot be modified as the policy `stamp` requires: `/text`: path is invalid."
     );
     let decided = case(&[ALL, REDACT]).decide();
     assert_eq!(decided.verdict, Verdict::Deny);
@@ -293,7 +293,7 @@ fn an_action_is_in_the_groups_of_its_name() {
         ("payments.refund.", Verdict::Deny),
     ];
     for (action, verdict) in cases {
-        let asked = Asked::new(&question(action, json!({}))).expect("a question");
+        let asked = CedarRequest::new(&question(action, json!({}))).expect("a question");
         assert_eq!(set.decide(&asked, None, false).verdict, verdict, "{action}");
     }
 }
@@ -315,8 +315,12 @@ fn properties_are_attributes() {
             resource,
             ..question("docs.read", json!({}))
         };
-        set.decide(&Asked::new(&question).expect("a question"), None, false)
-            .verdict
+        set.decide(
+            &CedarRequest::new(&question).expect("a question"),
+            None,
+            false,
+        )
+        .verdict
     };
     let doc = || party("Doc", json!({"team": "a"}));
     assert_eq!(
@@ -365,8 +369,13 @@ const SCHEMA: &str = r#"
 #[test]
 fn a_question_that_does_not_fit_the_schema_is_denied() {
     let set = PolicySet::read(ALL, Some(SCHEMA)).expect("policies");
-    let ask =
-        |question: &Question| set.decide(&Asked::new(question).expect("a question"), None, false);
+    let ask = |question: &Question| {
+        set.decide(
+            &CedarRequest::new(question).expect("a question"),
+            None,
+            false,
+        )
+    };
     let fitting = question("payments.create", json!({"amount": 1}));
     assert_eq!(ask(&fitting).verdict, Verdict::Allow);
     let user = |properties: Value| Question {

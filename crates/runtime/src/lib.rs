@@ -2,12 +2,12 @@
 //!
 //! - [`retry`]: what fails is tried again, slower each time, until the process stops.
 //! - [`semaphores`]: whoever has to wait waits for itself alone.
-//! - [`chance`]: randomness from the operating system.
+//! - [`random`]: randomness from the operating system.
 //! - [`metrics`]: how a crate names its metrics.
 //! - [`error_chain`]: an error with its causes, on one line.
 
-pub mod chance;
 pub mod error_chain;
 pub mod metrics;
+pub mod random;
 pub mod retry;
 pub mod semaphores;

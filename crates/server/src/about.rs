@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::{config::Registration, planes::ControlPlane};
 
-/// What this server is.
+/// A description of this server.
 #[derive(Serialize, ToSchema)]
 pub struct About {
     #[schema(example = "0.1.0")]
@@ -14,20 +14,20 @@ pub struct About {
     /// `http.public_url` of the deployment.
     #[schema(example = "https://watchbell.example.com")]
     public_url: String,
-    /// Whether people get mail: without, registering makes the account at once and no password can be reset by
-    /// oneself.
+    /// Whether this server sends email. If not, registering creates the account immediately, and people cannot reset
+    /// their own passwords.
     sends_mail: bool,
-    /// `open`: anybody may register an organisation. `closed`: people join by invitation (`accounts.registration`).
+    /// `open`: anyone may register an organisation. `closed`: people join by invitation (`accounts.registration`).
     registration: Registration,
-    /// A receiver for trying out (`console.receiver_url`); `null` if there is none.
+    /// A receiver for trying things out (`console.receiver_url`); `null` if there is none.
     #[schema(required)]
     receiver_url: Option<String>,
 }
 
-/// Says what this server is.
+/// Describes this server.
 #[utoipa::path(
     get, path = "/v1/about", tag = "health",
-    responses((status = 200, description = "The same for everybody", body = About)),
+    responses((status = 200, description = "The same for everyone", body = About)),
 )]
 pub async fn show(State(plane): State<ControlPlane>) -> Json<About> {
     Json(About {

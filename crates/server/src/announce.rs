@@ -5,13 +5,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use journal::{Journal, config::Change, streams::Bucket};
+use journal::{Journal, kv::Change, streams::Bucket};
 use runtime::retry::Retries;
 use store::{Store, outbox::OutboxEntry};
 use tokio::{sync::Mutex, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::apply::Error;
+use crate::apply_log::Error;
 
 /// How long an announcement that failed waits for the sweep.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);

@@ -19,13 +19,13 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::planes::ControlPlane;
-use journal::own::{Unrecorded, record_as};
+use journal::system_events::{Unrecorded, record_as};
 
 /// How often it is looked for what the trail was not told.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// How long a client waits for it. Announcing the change took the journal a moment; should it be away just
 /// now, nobody is kept waiting until the request runs out.
-const TELL_TIMEOUT: Duration = Duration::from_secs(2);
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many are told in one round; the rest is for the next.
 const ROUND_MAX: u32 = 100;
 
@@ -38,7 +38,7 @@ pub trait Change: Sized + Sync {
     const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(5);
 
     /// Those that were saved before and are not noted as told, of all organisations.
-    fn untold(
+    fn unpublished(
         store: &Store,
         made_before: Timestamp,
         limit: u32,
@@ -68,15 +68,15 @@ pub trait Change: Sized + Sync {
 /// Why the trail was not told.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("record a change, or ask whether it is still to be told")]
+    #[error("record a change, or check whether it still has to be published")]
     Journal(#[from] journal::Error),
-    #[error("read or note which changes are recorded")]
+    #[error("read or mark which changes are recorded")]
     Store(#[from] store::Error),
 }
 
 /// Tells the trail of a change that was just saved. It stands either way, so what fails or takes too long is
 /// left to the sweep.
-pub async fn tell<C: Change>(plane: &ControlPlane, change: &C) {
+pub async fn publish<C: Change>(plane: &ControlPlane, change: &C) {
     at_once(C::OF, &change.id(), record(plane, change)).await;
 }
 
@@ -84,11 +84,11 @@ pub async fn tell<C: Change>(plane: &ControlPlane, change: &C) {
 pub async fn at_once<E: std::error::Error>(
     of: &str,
     id: &str,
-    telling: impl Future<Output = Result<(), E>>,
+    publishing: impl Future<Output = Result<(), E>>,
 ) {
-    match timeout(TELL_TIMEOUT, telling).await {
+    match timeout(PUBLISH_TIMEOUT, publishing).await {
         Ok(told) => or_later(of, id, told),
-        Err(_) => left_behind(of, id, "the journal takes its time"),
+        Err(_) => left_behind(of, id, "the journal is slow to answer"),
     }
 }
 
@@ -100,7 +100,7 @@ pub fn or_later<E: std::error::Error>(of: &str, id: &str, told: Result<(), E>) {
 }
 
 fn left_behind(of: &str, id: &str, error: &str) {
-    tracing::warn!(error, of, id, "the trail is not told of it yet");
+    tracing::warn!(error, of, id, "audit event not recorded yet; will retry");
 }
 
 /// Tells the trail what it was not told, until stopped.
@@ -108,7 +108,7 @@ pub async fn sweep<C: Change>(
     plane: ControlPlane,
     stopping: CancellationToken,
 ) -> anyhow::Result<()> {
-    rounds(C::OF, &stopping, || tell_all::<C>(&plane)).await;
+    rounds(C::OF, &stopping, || publish_all::<C>(&plane)).await;
     Ok(())
 }
 
@@ -118,7 +118,7 @@ where
     E: std::error::Error,
     R: Future<Output = Result<(), E>>,
 {
-    let mut retries = Retries::new(format!("tell the trail of {of}"), stopping);
+    let mut retries = Retries::new(format!("publish audit events about {of}"), stopping);
     loop {
         let turn = async {
             sleep(SWEEP_EVERY).await;
@@ -131,9 +131,9 @@ where
     }
 }
 
-async fn tell_all<C: Change>(plane: &ControlPlane) -> Result<(), store::Error> {
+async fn publish_all<C: Change>(plane: &ControlPlane) -> Result<(), store::Error> {
     let made_before = plane.clock.now().minus(C::LEFT_BEHIND_AFTER);
-    for change in C::untold(&plane.store, made_before, ROUND_MAX).await? {
+    for change in C::unpublished(&plane.store, made_before, ROUND_MAX).await? {
         or_later(C::OF, &change.id(), settle(plane, &change).await);
     }
     Ok(())
@@ -175,7 +175,12 @@ pub async fn put(
         Err(Unrecorded::Journal(error)) => Err(error),
         Err(error @ Unrecorded::Invalid(_)) => {
             let error = chain(&error);
-            tracing::error!(error, of, id, "the trail cannot be told of it");
+            tracing::error!(
+                error,
+                of,
+                id,
+                "invalid audit event; it will not be recorded"
+            );
             Ok(())
         }
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use domain::Timestamp;
-use journal::{Journal, dead::Place};
+use journal::{Journal, dead_letters::Place};
 use runtime::error_chain::chain;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -43,7 +43,7 @@ pub(crate) async fn put(
         record = what,
         sequence = place.sequence,
         reason,
-        "a record cannot be applied and was put aside; see `watchbell dead-letters list`"
+        "a record could not be applied and was set aside; see `watchbell dead-letters list`"
     );
     metrics::counter!(names::DEAD_LETTERS_PUT, "log" => log).increment(1);
     Ok(())
@@ -58,7 +58,7 @@ pub(crate) async fn count(journal: Journal, stopping: CancellationToken) -> anyh
                 reason = "there are far fewer than a gauge can tell apart"
             )]
             Ok(letters) => metrics::gauge!(names::DEAD_LETTERS).set(letters as f64),
-            Err(error) => tracing::warn!(error = chain(&error), "dead letters were not counted"),
+            Err(error) => tracing::warn!(error = chain(&error), "could not count dead letters"),
         }
         tokio::select! {
             () = sleep(COUNT_EVERY) => {}

@@ -84,25 +84,25 @@ impl Health {
     }
 }
 
-/// What `/healthz/ready` says.
+/// What `/healthz/ready` reports.
 #[derive(Serialize, ToSchema)]
 pub struct Readiness {
-    /// Whether this node should get traffic.
+    /// Whether this node should receive traffic.
     ready: bool,
-    /// On its way out: give it no new traffic.
+    /// Shutting down: send it no new traffic.
     draining: bool,
     journal: bool,
-    /// Does not count: ingest and deliveries go on without PostgreSQL.
+    /// Does not affect `ready`: ingest and deliveries continue without PostgreSQL.
     postgres: bool,
 }
 
-/// The process runs.
+/// The process is running.
 #[utoipa::path(get, path = "/healthz/live", tag = "health", responses((status = 204, description = "Alive")))]
 pub async fn live() -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-/// The node should get traffic: it is not draining and it reaches the journal.
+/// The node should receive traffic: it is not draining and can reach the journal.
 #[utoipa::path(get, path = "/healthz/ready", tag = "health", responses(
     (status = 200, description = "Ready", body = Readiness),
     (status = 503, description = "Not ready", body = Readiness),

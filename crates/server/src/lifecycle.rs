@@ -21,7 +21,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::supervisor;
+use crate::service_manager;
 
 /// How long stopping may take. A send in flight (10 s) and its record fit, and with the default drain
 /// it stays below the 30 s after which an orchestrator kills.
@@ -69,11 +69,11 @@ impl Tasks {
         self.tracker.spawn(async move {
             let problem = match AssertUnwindSafe(task).catch_unwind().await {
                 Ok(Ok(())) if tasks.stopping.is_cancelled() => return,
-                Ok(Ok(())) => "ended by itself".to_owned(),
+                Ok(Ok(())) => "ended unexpectedly".to_owned(),
                 Ok(Err(error)) => format!("failed: {error:#}"),
                 Err(_) => "panicked".to_owned(),
             };
-            tracing::error!(task = name, problem, "a task died, the process stops");
+            tracing::error!(task = name, problem, "a task died; stopping the process");
             let _ = tasks.failure.set(format!("task {name} {problem}"));
             tasks.stopping.cancel();
         });
@@ -103,7 +103,7 @@ impl Tasks {
             () = self.stopping.cancelled() => {}
         }
         self.draining.cancel();
-        supervisor::stopping();
+        service_manager::stopping();
         let orderly = async {
             if !self.stopping.is_cancelled() {
                 tracing::info!(drain_s = drain.as_secs_f64(), "draining");
@@ -116,12 +116,12 @@ impl Tasks {
         };
         let ended = tokio::select! {
             ended = orderly => ended,
-            () = signals.next() => bail!("stopped at once by a second signal"),
+            () = signals.next() => bail!("stopped immediately by a second signal"),
         };
         if let Some(failure) = self.failure.get() {
             return Err(anyhow!("{failure}"));
         }
-        ended.map_err(|_| anyhow!("{} tasks did not end in time", self.tracker.len()))?;
+        ended.map_err(|_| anyhow!("{} tasks did not stop in time", self.tracker.len()))?;
         tracing::info!("stopped");
         Ok(())
     }

@@ -20,22 +20,22 @@ use crate::{
     accounts::{
         Accounts,
         passwords::Passwords,
-        refusals::{self, Refusals},
+        refused_logins::{self, Refusals},
     },
     alerts::backtest::BACKTESTS,
     announce::Announcer,
     approvals::{STREAMS, WAITS},
     config::{Config, EndpointOwnership, PublicUrl, Registration, Role},
     console::Console,
+    cpu_limiter::CpuLimiter,
     edge::{
         byte_budget::ByteBudget, client_address::ProxyTrust, identity::Door, operators::Operators,
-        rate_limit::Quotas, session_cookie::SessionCookie, slots::Slots,
+        quotas::Quotas, session_cookie::SessionCookie, slots::Slots,
     },
     events::{stream::Live, tail::Tail},
     exports::EXPORTS,
     lifecycle::Tasks,
     mail::{self, Post},
-    org_turns::OrgTurns,
     planes::{ControlParts, ControlPlane, DataParts, DataPlane, Process},
     search_limiter::SearchLimiter,
     snapshots::{Approvals, Guards, Keys},
@@ -71,7 +71,7 @@ pub struct Node {
     pub request_timeout: Duration,
     pub budget: ByteBudget,
     /// For whatever keeps a core busy.
-    busy: OrgTurns,
+    busy: CpuLimiter,
     /// Connections that one address may have.
     pub connections_per_address_max: usize,
     mail: Option<mail::Settings>,
@@ -133,7 +133,7 @@ impl Node {
             endpoint_concurrency: config.delivery.endpoint_concurrency,
             concurrency_per_host: config.delivery.concurrency_per_host,
             endpoint_ownership: config.delivery.endpoint_ownership,
-            busy: OrgTurns::new(),
+            busy: CpuLimiter::new(),
             retention: config.retention(),
             delivery_retention: config.delivery_retention(),
             request_timeout: Duration::from_secs(config.http.request_timeout_s),
@@ -225,8 +225,8 @@ impl Node {
     /// Starts what notes refused logins.
     pub fn accounts(plane: &ControlPlane, tasks: &Tasks) -> anyhow::Result<Accounts> {
         let (refusals, waiting) = Refusals::new();
-        let noting = refusals::work(plane.clone(), waiting, tasks.stopping().clone());
-        tasks.spawn("note refused logins", noting);
+        let noting = refused_logins::work(plane.clone(), waiting, tasks.stopping().clone());
+        tasks.spawn("record refused logins", noting);
         Ok(Accounts {
             plane: plane.clone(),
             passwords: Passwords::new()?,

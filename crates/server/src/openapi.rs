@@ -14,16 +14,16 @@ use utoipa::{
 use crate::{
     about,
     accounts::{
-        api_keys, deletion::ask as deletion, invitations, login, members, organisation,
+        api_keys, deletion::request as deletion, invitations, login, members, organisation,
         own_password, password_reset, register, sessions,
     },
-    alerts::{backtest, preview, rules, suggest, trial, trigger, versions},
+    alerts::{backtest, preview, rules, suggest, test_rule, trigger, versions},
     approvals,
     decisions::{authzen, decide, hook},
     deliveries::{
-        asked::{cancel, recover::ask as recover, resend},
         endpoints::{manage as endpoints, verify},
         log::{balance, list as deliveries, rebuild, show},
+        replay::{cancel, recover::request as recover, resend},
         secrets::{initial, manage as secrets},
     },
     edge::problem::{FaultBody, ProblemBody},
@@ -34,22 +34,22 @@ use crate::{
 #[openapi(
     info(
         title = "Watchbell",
-        description = "The audit trail, the guard and the alarm bell for AI agents. Every error of an operation is \
-                       `application/problem+json` with a stable `code`, and every answer of one carries `X-Request-Id`. \
-                       What is not HTTP, or has too large a head, is refused without either.",
+        description = "The audit trail, the guard and the alarm bell for AI agents. Every operation reports errors as \
+                       `application/problem+json` with a stable `code`, and every response carries `X-Request-Id`. \
+                       Requests that are not valid HTTP, or whose headers are too large, are refused with neither.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(
         events::ingest::ingest, events::list::list, events::list::show, events::stream::stream, events::stats::stats,
         events::facets::facets, overview::overview,
-        exports::ask::export, exports::jobs::list, exports::jobs::show, exports::jobs::cancel, exports::links::download,
+        exports::create::export, exports::jobs::list, exports::jobs::show, exports::jobs::cancel, exports::links::download,
         decide::decide,
         approvals::show::show, approvals::show::show_to_people, approvals::queue::list, approvals::resolve::resolve,
         approvals::stream::all, approvals::stream::one,
         authzen::evaluate::evaluate, authzen::batch::evaluate, authzen::metadata::show,
         hook::before::before, hook::after::after,
         rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
-        trial::test, preview::preview, backtest::ask::saved, backtest::ask::unsaved, trigger::trigger, suggest::suggest,
+        test_rule::test, preview::preview, backtest::request::saved, backtest::request::unsaved, trigger::trigger, suggest::suggest,
         versions::list, versions::show,
         register::register, register::verify_email, login::login, login::logout,
         password_reset::request, password_reset::confirm, sessions::list, sessions::end,
@@ -63,16 +63,16 @@ use crate::{
         endpoints::list, endpoints::show, endpoints::pause, endpoints::resume, verify::verify,
         rebuild::rebuild,
         secrets::stage, secrets::list, secrets::promote, secrets::drop, initial::show,
-        policies::standing::show, policies::standing::update, policies::standing::activate,
-        policies::standing::roll_back, policies::versions::create, policies::versions::list,
+        policies::active_version::show, policies::active_version::update, policies::active_version::activate,
+        policies::active_version::roll_back, policies::versions::create, policies::versions::list,
         policies::versions::show, policies::diff::diff, policies::shadow::start, policies::shadow::stop,
         policies::shadow::report, policies::backtest::backtest, policies::validate::validate,
-        policies::trial::test, policies::templates::list,
+        policies::test_question::test, policies::templates::list,
         about::show, system::show::show, health::live, health::ready, health::metrics,
         serve,
         alert, challenge,
     ),
-    components(schemas(FaultBody, ProblemBody, backtest::tell::ProgressLine, backtest::tell::BacktestDay)),
+    components(schemas(FaultBody, ProblemBody, backtest::progress::ProgressLine, backtest::progress::BacktestDay)),
     modifiers(&Credentials, &Webhooks, &OperationIds),
 )]
 struct Document;
@@ -87,22 +87,22 @@ impl Modify for Credentials {
         components.add_security_scheme("api_key", SecurityScheme::Http(scheme));
         let cookie = ApiKeyValue::with_description(
             "watchbell_session",
-            "A person's session, from `POST /v1/auth/login`; named `__Host-watchbell_session` where \
-             people come by https",
+            "A person's session, from `POST /v1/auth/login`; named `__Host-watchbell_session` where people connect \
+             over HTTPS",
         );
         let scheme = SecurityScheme::ApiKey(ApiKey::Cookie(cookie));
         components.add_security_scheme("session", scheme);
     }
 }
 
-/// What is sent to a rule's endpoint (spec 2.1).
+/// The body sent to a rule's endpoint (spec 2.1).
 #[derive(Serialize, ToSchema)]
 struct Webhook {
     #[schema(example = "rul_01jcq3k5m8e9ratvw2x4y6z8ab")]
     rule_id: String,
     rule_name: String,
-    /// The event as it was recorded: the one that matched; of a summary, the last that was kept back; of a test,
-    /// the one that was asked for, which need not be recorded.
+    /// The event as recorded: the one that matched; for a summary, the last one suppressed; for a test, the one
+    /// requested, which may not be recorded.
     #[schema(value_type = events::schema::Event)]
     event: Value,
     /// When the body was signed; equals `X-Service-Timestamp`.
@@ -110,24 +110,25 @@ struct Webhook {
     timestamp: String,
 }
 
-/// An alert: an event matched a rule, alerts of one were kept back, or somebody tries out its endpoint.
+/// An alert: an event matched a rule, a rule's alerts were suppressed, or someone is testing the rule's endpoint.
 ///
-/// Answer 2xx quickly and work on it afterwards; anything else but 413 is tried again. The same delivery may
-/// come twice: `X-Service-Delivery-Id` tells.
+/// Answer 2xx quickly and do the work afterwards; any other status except 413 is retried. The same delivery may arrive
+/// twice: recognize it by `X-Service-Delivery-Id`.
 #[utoipa::path(
     post, path = "alert", tag = "webhooks", request_body = Webhook,
     params(
         ("X-Service-Event" = String, Header, description = "The event's `event_type`"),
         ("X-Service-Timestamp" = String, Header, description = "When the body was signed"),
-        ("X-Service-Signature" = Option<String>, Header, description = "`sha256=` and the hex HMAC-SHA-256 of the timestamp, a dot and the raw body; absent without a signing secret"),
-        ("X-Service-Signature-Previous" = Option<String>, Header, description = "The same with the secret that was replaced, while it goes on beside the current one"),
-        ("X-Service-Signature-Next" = Option<String>, Header, description = "The same with the secret that is staged"),
+        ("X-Service-Signature" = Option<String>, Header, description = "`sha256=` followed by the hex HMAC-SHA-256 of the timestamp, a dot and the raw body; absent if there is no signing secret"),
+        ("X-Service-Signature-Previous" = Option<String>, Header, description = "The same, made with the previous secret, while it still signs alongside the current one"),
+        ("X-Service-Signature-Next" = Option<String>, Header, description = "The same, made with the staged secret"),
         ("X-Service-Delivery-Id" = String, Header, description = "The same for every attempt"),
-        ("X-Service-Attempt" = u32, Header, description = "Counts the attempts, from 1"),
-        ("X-Service-Trigger" = String, Header, description = "Of the first attempt why there is a delivery: `match`, `summary` or `test`; of those that follow, `retry`, or if somebody asked for it again, `resend` or `recover`"),
-        ("X-Service-Suppressed" = Option<u32>, Header, description = "Of a summary, on every attempt: how many alerts were kept back"),
+        ("X-Service-Attempt" = u32, Header, description = "The number of this attempt, starting at \
+                                                           1"),
+        ("X-Service-Trigger" = String, Header, description = "On the first attempt, why the delivery exists: `match`, `summary` or `test`. On later attempts, `retry`, or `resend` or `recover` if someone asked for it to be sent again"),
+        ("X-Service-Suppressed" = Option<u32>, Header, description = "For a summary, on every attempt: how many alerts were suppressed"),
     ),
-    responses((status = "2XX", description = "Received; not sent again")),
+    responses((status = "2XX", description = "Received; it is not sent again")),
 )]
 #[expect(
     dead_code,
@@ -135,7 +136,7 @@ struct Webhook {
 )]
 fn alert() {}
 
-/// What an endpoint is asked before anything else is sent to it.
+/// The challenge an endpoint must answer before anything else is sent to it.
 #[derive(Serialize, ToSchema)]
 struct Challenge {
     /// `endpoint.verification`
@@ -149,32 +150,33 @@ struct Challenge {
 
 #[derive(Serialize, ToSchema)]
 struct ChallengeData {
-    /// Random, and another each time.
+    /// Random, and different each time.
     challenge: String,
 }
 
-/// What it answers.
+/// The endpoint's answer to the challenge.
 #[derive(Serialize, ToSchema)]
 struct ChallengeAnswer {
     /// The value that was sent.
     challenge: String,
 }
 
-/// A challenge: whoever runs this server wants to know whose an endpoint is (`delivery.endpoint_ownership`).
+/// A challenge: the operator of this server requires proof of who owns an endpoint (`delivery.endpoint_ownership`).
 ///
-/// Verify the signature as for an alert, then answer 200 with the value. Nothing else is sent before; what matched
-/// meanwhile waits.
+/// Verify the signature as for an alert, then answer 200 with the value. Nothing else is sent until then; alerts that
+/// match in the meantime wait.
 #[utoipa::path(
     post, path = "challenge", tag = "webhooks", request_body = Challenge,
     params(
         ("X-Service-Event" = String, Header, description = "`endpoint.verification`"),
         ("X-Service-Timestamp" = String, Header, description = "When the body was signed"),
         ("X-Service-Signature" = Option<String>, Header, description = "As for an alert"),
-        ("X-Service-Delivery-Id" = String, Header, description = "Another for each challenge"),
-        ("X-Service-Attempt" = u32, Header, description = "Counts the challenges, from 1"),
+        ("X-Service-Delivery-Id" = String, Header, description = "Different for each challenge"),
+        ("X-Service-Attempt" = u32, Header, description = "The number of this challenge, starting \
+                                                           at 1"),
         ("X-Service-Trigger" = String, Header, description = "`verification`"),
     ),
-    responses((status = "2XX", description = "Verified, if the value is that of the challenge", body = ChallengeAnswer)),
+    responses((status = "2XX", description = "The endpoint is verified if the value matches the challenge", body = ChallengeAnswer)),
 )]
 #[expect(
     dead_code,
@@ -289,7 +291,7 @@ fn open_objects(schema: &mut Value) {
 /// This document.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "health",
-    responses((status = 200, description = "What you are reading", body = Object)),
+    responses((status = 200, description = "This document", body = Object)),
 )]
 pub async fn serve() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], document())

@@ -13,7 +13,7 @@ use axum::{
 };
 use domain::{
     DeliveryId, OrgId, Timestamp,
-    account::change::What,
+    account::security_log::What,
     delivery,
     event::{EventView, Filter},
 };
@@ -22,19 +22,19 @@ use policy::Verdict;
 use serde::Serialize;
 use store::{
     Store,
-    deliveries::over_time::DeliveriesOverTime,
-    events::{DecisionMade, EventsWanted, Newest, Order, StoredEvent, TypeCounts},
+    deliveries::overview::DeliveriesOverTime,
+    events::{DecisionMade, EventsQuery, Newest, Order, StoredEvent, TypeCounts},
 };
 use utoipa::ToSchema;
 
 use crate::{
-    decisions::record,
+    decisions::audit_event,
     edge::{
         Problem,
         caller::{Anybody, Member},
+        enums::Interval,
+        extract,
         problem::Refusals,
-        read,
-        words::Interval,
     },
     events::over_time::{self, OverTime},
     planes::ControlPlane,
@@ -60,7 +60,7 @@ pub struct OverviewParams {
     to: Option<String>,
 }
 
-/// What happened over a time. Every interval is there, oldest first, also those in which nothing did.
+/// Activity over a period of time. Every interval is included, oldest first, even if nothing happened in it.
 #[derive(Serialize, ToSchema)]
 pub struct Overview {
     /// The start of the first interval.
@@ -74,7 +74,7 @@ pub struct Overview {
     events: EventsOverview,
     deliveries: DeliveriesOverview,
     decisions: DecisionsOverview,
-    /// False if what happened last may be missing, because the index or the record is behind.
+    /// False if the latest activity may be missing because the index or the record is behind.
     fresh: bool,
 }
 
@@ -82,8 +82,8 @@ pub struct Overview {
 #[derive(Serialize, ToSchema)]
 pub struct EventsOverview {
     total: u64,
-    /// When the newest occurred that is not about accounts, such as a login, whatever time is shown; `null` if there is
-    /// none among the newest 50 of all.
+    /// When the newest event occurred, regardless of the time range and not counting events about accounts, such as
+    /// logins; `null` if there is none among the newest 50 events.
     #[schema(value_type = Option<String>, format = DateTime)]
     last_at: Option<Timestamp>,
     buckets: Vec<EventsBucket>,
@@ -96,18 +96,18 @@ pub struct EventsBucket {
     total: u64,
 }
 
-/// Deliveries, by the time of their event; a test or a summary by its own. What a rule does not send is not among them,
-/// and what is older than deliveries are kept is gone.
+/// Deliveries, by the time of their event; tests and summaries by their own time. Deliveries that a rule does not send
+/// are not included, and those past their retention are gone.
 #[derive(Serialize, ToSchema)]
 pub struct DeliveriesOverview {
     delivered: u64,
     failed: u64,
     canceled: u64,
-    /// Under way: `pending`, `scheduled` or `held`.
+    /// In progress: `pending`, `scheduled` or `held`.
     pending: u64,
     /// False if there are so many that only the newest 100,000 were counted.
     complete: bool,
-    /// The one under way whose event is the oldest, whatever time is shown.
+    /// The delivery in progress with the oldest event, regardless of the time range.
     oldest_undelivered: Option<OldestUndelivered>,
     buckets: Vec<DeliveriesBucket>,
 }
@@ -139,16 +139,16 @@ pub struct DecisionsOverview {
     denied: u64,
     modified: u64,
     escalated: u64,
-    /// Those that were asked in shadow mode, in which everything is allowed.
+    /// Decisions asked for in shadow mode, in which everything is allowed.
     not_enforced: u64,
-    /// How long half of them took at most, in microseconds, from the request to the verdict; the time in which the
-    /// journal recorded it is not in it.
+    /// The median time they took, in microseconds, from the request to the verdict; the time the journal took to record
+    /// it is not included.
     p50_us: Option<u32>,
-    /// The same of 99 in 100.
+    /// The same for 99 in 100.
     p99_us: Option<u32>,
-    /// How many decisions these two are of: the newest, as far as they say how long they took.
+    /// How many decisions these two numbers cover: the newest ones that record how long they took.
     measured: usize,
-    /// False if there are so many that all but `total` is of the newest 10,000.
+    /// False if there are so many that everything except `total` covers only the newest 10,000.
     complete: bool,
     buckets: Vec<DecisionsBucket>,
 }
@@ -174,7 +174,7 @@ struct Seen {
     decisions: Newest<DecisionMade>,
 }
 
-/// Shows what happened lately: events, deliveries and decisions over time.
+/// Returns recent activity: events, deliveries and decisions over time.
 #[utoipa::path(
     get, path = "/v1/overview", tag = "overview", security(("session" = [])),
     params(OverviewParams),
@@ -203,14 +203,14 @@ impl<S: Send + Sync> FromRequestParts<S> for OverviewParams {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let mut params = Self::default();
-        for (name, value) in read::pairs(parts, state).await? {
+        for (name, value) in extract::pairs(parts, state).await? {
             let slot = match name.as_str() {
                 "interval" => &mut params.interval,
                 "from" => &mut params.from,
                 "to" => &mut params.to,
-                _ => return Err(read::unknown_parameter(&name, &PARAMETERS)),
+                _ => return Err(extract::unknown_parameter(&name, &PARAMETERS)),
             };
-            read::once(&name, slot, value)?;
+            extract::once(&name, slot, value)?;
         }
         Ok(params)
     }
@@ -219,7 +219,7 @@ impl<S: Send + Sync> FromRequestParts<S> for OverviewParams {
 async fn look(store: &Store, org: OrgId, shown: OverTime) -> Result<Seen, store::Error> {
     let range = (shown.from, shown.to);
     let starts: Vec<Timestamp> = shown.starts().collect();
-    let newest = EventsWanted {
+    let newest = EventsQuery {
         filter: Filter::default(),
         order: Order::NewestFirst,
         after: None,
@@ -230,19 +230,19 @@ async fn look(store: &Store, org: OrgId, shown: OverTime) -> Result<Seen, store:
     let decisions = Filter {
         from: Some(shown.from),
         to: Some(shown.to),
-        event_type: vec![record::EVENT_TYPE.to_owned()],
+        event_type: vec![audit_event::EVENT_TYPE.to_owned()],
         // There is an index of what was not simply a success; a decision never is.
         result: Verdict::ALL
-            .map(record::result)
+            .map(audit_event::result)
             .into_iter()
-            .chain([record::NOT_ENFORCED])
+            .chain([audit_event::NOT_ENFORCED])
             .map(str::to_owned)
             .collect(),
         ..Filter::default()
     };
     Ok(Seen {
         events: store
-            .event_counts_with(org, shown.grain, range, record::EVENT_TYPE)
+            .event_counts_with(org, shown.grain, range, audit_event::EVENT_TYPE)
             .await?,
         last_at: newest.map(|event| event.id.time()),
         deliveries: store.deliveries_over_time(org, &starts, shown.to).await?,
@@ -365,14 +365,14 @@ impl DecisionsBucket {
     fn new(at: Timestamp, decisions: &[&DecisionMade]) -> Self {
         let with =
             |result: &str| decisions.iter().filter(|one| one.result == result).count() as u64;
-        let count = |verdict| with(record::result(verdict));
+        let count = |verdict| with(audit_event::result(verdict));
         Self {
             at,
             allowed: count(Verdict::Allow),
             denied: count(Verdict::Deny),
             modified: count(Verdict::Modify),
             escalated: count(Verdict::Escalate),
-            not_enforced: with(record::NOT_ENFORCED),
+            not_enforced: with(audit_event::NOT_ENFORCED),
             p99_us: Took::of(decisions.iter().copied()).percentile(99),
         }
     }

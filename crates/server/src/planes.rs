@@ -30,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     announce::Announcer,
     config::{EndpointOwnership, PublicUrl, Registration, Role},
+    cpu_limiter::CpuLimiter,
     edge::{
         Problem,
         byte_budget::ByteBudget,
@@ -38,9 +39,8 @@ use crate::{
         operators::Operators,
         slots::Slots,
     },
-    fresh,
+    fresh_reads,
     mail::Post,
-    org_turns::OrgTurns,
     search_limiter::SearchLimiter,
     snapshots::{Approvals, Guards},
 };
@@ -62,7 +62,7 @@ pub struct DataParts {
     /// How much may be sent.
     pub budget: ByteBudget,
     /// For questions that take long.
-    pub evaluations: OrgTurns,
+    pub evaluations: CpuLimiter,
     pub approvals: Approvals,
     pub clock: Clock,
     pub retention: Duration,
@@ -89,7 +89,7 @@ pub struct ControlParts {
     pub rules_per_org_max: u32,
     pub policy_versions_max: u32,
     /// For whatever keeps a core busy.
-    pub busy: OrgTurns,
+    pub busy: CpuLimiter,
     /// `None`: there is no mail server.
     pub post: Option<Post>,
     pub public_url: Arc<PublicUrl>,
@@ -187,7 +187,7 @@ impl ControlPlane {
         log: fn(Partition) -> Log,
     ) -> Result<bool, store::Error> {
         let log = log(self.journal.partitions().of(org));
-        fresh::wait(&self.journal, &self.store, log).await
+        fresh_reads::wait(&self.journal, &self.store, log).await
     }
 
     /// A stored event. One that is not there may have been acknowledged a moment ago, so its log is applied first.
@@ -210,10 +210,10 @@ impl ControlPlane {
         let error = match timeout(ANNOUNCE_TIMEOUT, self.announcer.announce()).await {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(error)) => chain(&error),
-            Err(_) => "others wait for the journal too".to_owned(),
+            Err(_) => "other changes are waiting for the journal too".to_owned(),
         };
         let saved = saved();
-        tracing::warn!(error, "saved but not announced yet: {saved}");
+        tracing::warn!(error, "saved, but not announced yet: {saved}");
         Err(Problem::new(ErrorCode::NotInEffectYet, saved))
     }
 }
@@ -249,7 +249,10 @@ impl Authority for ControlPlane {
             && let Err(error) = self.store.session_seen(found.org, found.session, now).await
         {
             // The session ends a little earlier than it might; the request goes on.
-            tracing::warn!(error = chain(&error), "a session's use was not noted");
+            tracing::warn!(
+                error = chain(&error),
+                "could not record that a session was used"
+            );
         }
         Ok(session)
     }

@@ -1,14 +1,14 @@
 //! Applies dead letters once what was wrong is right, and says what they hold.
 
-use journal::{Journal, dead::Numbered, streams::Log};
+use journal::{Journal, dead_letters::Numbered, streams::Log};
 use runtime::error_chain::chain;
 use store::Store;
 
 use crate::{
-    apply::{Error, Sink},
+    apply_log::{Error, Sink},
     dead_letters::Unfit,
-    deliveries::log::record::Recorder,
-    events::index::Index,
+    deliveries::log::recorder::Recorder,
+    events::indexer::Index,
 };
 
 /// What became of a dead letter that was applied again.

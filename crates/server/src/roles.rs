@@ -7,7 +7,7 @@ use archive::Bucket;
 use axum::Router;
 use deliver::{
     endpoints::{challenge::Challenger, notice::Notices},
-    failure::Failures,
+    failure_event::Failures,
     send::{Sender, signing::Signing},
     snapshots::{Cancels, Endpoints, Owners, Secrets, Targets},
     work::{Bounds, Tools},
@@ -16,28 +16,28 @@ use journal::streams::Log;
 use matching::{Matcher, Rules};
 use metrics_exporter_prometheus::PrometheusHandle;
 use store::{
-    account_changes::AccountChange, integrity::Finding, policies::told::Told as PolicyChange,
-    rules::versions::Told as RuleChange, signing_secrets::Told as SecretChange,
+    account_outbox::AccountChange, integrity::Finding, policies::change_outbox::PolicyChange,
+    rules::versions::RuleChange, signing_secrets::SecretChange,
 };
 use tokio::net::TcpListener;
 
 use crate::{
-    accounts::{deletion::work::Deleting, forget, key_uses},
-    apply::{Applier, Sink},
-    approvals::tell::Teller,
+    accounts::{deletion::worker::Deleting, expiry, key_uses},
+    apply_log::{Applier, Sink},
+    approvals::audit_events::ApprovalPublisher,
     change_outbox,
     config::{EndpointOwnership, Role},
     dead_letters,
     deliveries::{
-        asked::recover,
         endpoints::mail as notice_mail,
-        log::{reconcile::Reconciler, record::Recorder},
+        log::{reconcile::Reconciler, recorder::Recorder},
+        replay::recover,
     },
     edge::client_address::ProxyTrust,
-    events::{index::Index, journal_size, nearly_full, retention::Retention},
+    events::{indexer::Index, journal_size, nearly_full, retention::Retention},
     exports::{
-        sweep,
-        work::{AT_A_TIME, Worker},
+        cleanup,
+        worker::{AT_A_TIME, Worker},
     },
     health::Health,
     lifecycle::Tasks,
@@ -115,10 +115,10 @@ fn serve_health(
     );
     let stopping = tasks.stopping().clone();
     tasks.spawn(
-        "http of health and metrics",
+        "http for health and metrics",
         listener::serve(listener, app, seats, node.request_timeout, stopping),
     );
-    tracing::info!(%address, "listening for health and metrics");
+    tracing::info!(%address, "listening for health and metrics requests");
     Ok(())
 }
 
@@ -138,15 +138,15 @@ fn serve_customers(node: &Node, roles: &[Role], tasks: &Tasks) -> anyhow::Result
         limits.await;
         Ok(())
     });
-    let forgetting = forget::run(node.store.clone(), node.clock, stopping.clone());
-    tasks.spawn("forget what ran out", forgetting);
+    let forgetting = expiry::run(node.store.clone(), node.clock, stopping.clone());
+    tasks.spawn("delete what has expired", forgetting);
     let uses = key_uses::note(
         node.door.keys.clone(),
         node.store.clone(),
         node.clock,
         stopping.clone(),
     );
-    tasks.spawn("note key uses", uses);
+    tasks.spawn("record key uses", uses);
     if let Some(most) = node.journal.events_share() {
         let watch = nearly_full::Watch {
             journal: node.journal.clone(),
@@ -154,28 +154,31 @@ fn serve_customers(node: &Node, roles: &[Role], tasks: &Tasks) -> anyhow::Result
             budget: node.budget.clone(),
             clock: node.clock,
         };
-        tasks.spawn("watch the room in the journal", watch.run(stopping.clone()));
+        tasks.spawn(
+            "watch the space left in the journal",
+            watch.run(stopping.clone()),
+        );
     }
     let events = tasks.appenders(&node.journal, Log::Events);
     let control = node.control_plane(events.clone(), roles, tasks);
     let telling = change_outbox::sweep::<RuleChange>(control.clone(), stopping.clone());
-    tasks.spawn("tell the trail of rules", telling);
+    tasks.spawn("publish audit events about rules", telling);
     if let Some(post) = &control.post {
         let mailing = notice_mail::sweep(control.clone(), post.clone(), stopping.clone());
-        tasks.spawn("mail notices of endpoints", mailing);
+        tasks.spawn("mail endpoint notices", mailing);
     }
     let following = node.approvals.clone().follow(stopping.clone());
     tasks.spawn("follow approvals", following);
-    let telling = Teller::new(&control).sweep(stopping.clone());
-    tasks.spawn("tell the trail of approvals", telling);
+    let telling = ApprovalPublisher::new(&control).sweep(stopping.clone());
+    tasks.spawn("publish audit events about approvals", telling);
     let telling = change_outbox::sweep::<SecretChange>(control.clone(), stopping.clone());
-    tasks.spawn("tell the trail of signing secrets", telling);
+    tasks.spawn("publish audit events about signing secrets", telling);
     let telling = change_outbox::sweep::<Finding>(control.clone(), stopping.clone());
-    tasks.spawn("tell the trail of decisions not obeyed", telling);
+    tasks.spawn("publish audit events about decisions not obeyed", telling);
     let telling = change_outbox::sweep::<PolicyChange>(control.clone(), stopping.clone());
-    tasks.spawn("tell the trail of policies", telling);
+    tasks.spawn("publish audit events about policies", telling);
     let telling = change_outbox::sweep::<AccountChange>(control.clone(), stopping.clone());
-    tasks.spawn("tell the trail of accounts", telling);
+    tasks.spawn("publish audit events about accounts", telling);
     let parts = routes::Parts {
         data: node.data_plane(events, tasks),
         live: Node::live(&control, tasks),
@@ -191,7 +194,7 @@ fn fill_the_store(node: &Node, tasks: &Tasks) {
         apply_log::<Recorder>(Log::Outcomes(partition), node, tasks);
     }
     let telling = journal_size::tell(node.journal.clone(), tasks.stopping().clone());
-    tasks.spawn("tell the journal's size", telling);
+    tasks.spawn("report the journal's size", telling);
     let counting = dead_letters::count(node.journal.clone(), tasks.stopping().clone());
     tasks.spawn("count dead letters", counting);
     let retention = Retention {
@@ -219,7 +222,7 @@ fn fill_the_store(node: &Node, tasks: &Tasks) {
 
 /// Here and not beside the deliverer, which goes on without PostgreSQL.
 fn see_to_deliveries(node: &Node, tasks: &Tasks) {
-    let worker = recover::work::Worker {
+    let worker = recover::worker::Worker {
         store: node.store.clone(),
         journal: node.journal.clone(),
         outcomes: tasks.appenders(&node.journal, Log::Outcomes),
@@ -248,8 +251,8 @@ fn make_exports(node: &Node, files: &Bucket, tasks: &Tasks) {
         tasks.spawn(format!("make exports {number}"), task);
     }
     let stopping = tasks.stopping().clone();
-    let sweeping = sweep::run(node.store.clone(), files.clone(), node.clock, stopping);
-    tasks.spawn("delete exports that ran out", sweeping);
+    let sweeping = cleanup::run(node.store.clone(), files.clone(), node.clock, stopping);
+    tasks.spawn("delete expired exports", sweeping);
 }
 
 fn apply_log<S: Sink + 'static>(log: Log, node: &Node, tasks: &Tasks) {
@@ -329,7 +332,7 @@ fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
 fn ask_endpoints(tools: &Tools, signing: Signing, tasks: &Tasks) {
     let stopping = tasks.stopping().clone();
     let following = tools.owners.clone().follow(stopping.clone());
-    tasks.spawn("follow owners of endpoints", following);
+    tasks.spawn("follow endpoint owners", following);
     let challenger = Challenger {
         sender: tools.sender.clone(),
         owners: tools.owners.clone(),
@@ -339,7 +342,7 @@ fn ask_endpoints(tools: &Tools, signing: Signing, tasks: &Tasks) {
         notices: tools.notices.clone(),
         clock: tools.clock,
     };
-    tasks.spawn("ask whose endpoints are", async move {
+    tasks.spawn("verify who owns endpoints", async move {
         signing.load(&stopping).await;
         challenger.run(stopping).await
     });

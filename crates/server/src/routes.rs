@@ -21,17 +21,19 @@ use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
 use crate::{
     about,
     accounts::{
-        Accounts, api_keys, deletion::ask as deletion, invitations, login, members, organisation,
-        own_password, password_reset, register, sessions,
+        Accounts, api_keys, deletion::request as deletion, invitations, login, members,
+        organisation, own_password, password_reset, register, sessions,
     },
-    alerts::{backtest::ask as backtest, preview, rules, suggest, trial, trigger, versions},
+    alerts::{
+        backtest::request as backtest, preview, rules, suggest, test_rule, trigger, versions,
+    },
     approvals::{queue, resolve, show as decision, stream as approval_stream},
     console::Console,
     decisions::{authzen, decide, hook},
     deliveries::{
-        asked::{cancel, recover::ask as recover, resend},
         endpoints::{manage as endpoints, verify},
         log::{balance, list as deliveries, rebuild, show},
+        replay::{cancel, recover::request as recover, resend},
         secrets::{initial, manage as secrets},
     },
     edge::{
@@ -45,13 +47,13 @@ use crate::{
         facets, ingest, list as events, stats,
         stream::{self, Live},
     },
-    exports::{ask, jobs, links},
+    exports::{create, jobs, links},
     health::{self, Health},
     openapi, overview,
     planes::{ControlPlane, DataPlane},
     policies::{
-        backtest as policy_backtest, diff, shadow, standing, templates, trial as policy_trial,
-        validate, versions as policy_versions,
+        active_version, backtest as policy_backtest, diff, shadow, templates,
+        test_question as policy_trial, validate, versions as policy_versions,
     },
     system::show as system,
 };
@@ -109,12 +111,12 @@ pub fn api(parts: &Parts) -> anyhow::Result<Router> {
         .route("/v1/audit/events/{id}", per_key(Read, get(events::show)))
         .route(
             "/v1/audit/events/stream",
-            per_key(Stream, get(stream::stream)).with_state(live.clone()),
+            rate_limit::per_key(live, Stream, get(stream::stream)).with_state(live.clone()),
         )
         .route("/v1/audit/stats", per_key(Stats, get(stats::stats)))
         .route("/v1/audit/facets", per_key(Stats, get(facets::facets)))
         .route("/v1/overview", per_key(Stats, get(overview::overview)))
-        .route("/v1/audit/export", per_key(Export, post(ask::export)))
+        .route("/v1/audit/export", per_key(Export, post(create::export)))
         .route("/v1/audit/exports", per_key(Read, get(jobs::list)))
         .route(
             "/v1/audit/exports/{id}",
@@ -134,7 +136,10 @@ pub fn api(parts: &Parts) -> anyhow::Result<Router> {
                 .merge(per_key(Write, delete(rules::delete)))
                 .merge(per_key(Read, get(rules::show))),
         )
-        .route("/v1/alert-rules/test", per_key(RuleTry, post(trial::test)))
+        .route(
+            "/v1/alert-rules/test",
+            per_key(RuleTry, post(test_rule::test)),
+        )
         .route(
             "/v1/alert-rules/preview",
             per_key(RulePreview, post(preview::preview)),
@@ -279,7 +284,8 @@ fn policies(control: &ControlPlane) -> Router<ControlPlane> {
     Router::new()
         .route(
             "/v1/policies",
-            per_key(PolicyWrite, patch(standing::update)).merge(per_key(Read, get(standing::show))),
+            per_key(PolicyWrite, patch(active_version::update))
+                .merge(per_key(Read, get(active_version::show))),
         )
         .route(
             "/v1/policies/versions",
@@ -296,11 +302,11 @@ fn policies(control: &ControlPlane) -> Router<ControlPlane> {
         )
         .route(
             "/v1/policies/versions/{version}/activate",
-            per_key(PolicyWrite, post(standing::activate)),
+            per_key(PolicyWrite, post(active_version::activate)),
         )
         .route(
             "/v1/policies/rollback",
-            per_key(PolicyWrite, post(standing::roll_back)),
+            per_key(PolicyWrite, post(active_version::roll_back)),
         )
         .route(
             "/v1/policies/versions/{version}/shadow",

@@ -28,7 +28,7 @@ pub struct SearchLimiter {
 }
 
 /// One that searches, or waits for its turn.
-struct Turn {
+struct SearchSlot {
     limiter: SearchLimiter,
     org: OrgId,
     /// `None` while it waits.
@@ -56,12 +56,13 @@ impl SearchLimiter {
         match running.await {
             Ok(Ok(found)) => Ok(found),
             Ok(Err(store::Error::TookTooLong)) => {
-                let detail = "This search took longer than it may; narrow it by `from` and `to` or by another filter.";
+                let detail =
+                    "This search took too long; narrow it with `from` and `to` or another filter.";
                 Err(Problem::new(ErrorCode::TooExpensive, detail))
             }
             Ok(Err(error)) => Err(error.into()),
             Err(error) => {
-                tracing::error!(%error, "a search ended before its time");
+                tracing::error!(%error, "a search task died");
                 Err(Problem::new(
                     ErrorCode::Internal,
                     ErrorCode::Internal.summary(),
@@ -70,8 +71,8 @@ impl SearchLimiter {
         }
     }
 
-    async fn take(&self, org: OrgId) -> Result<Turn, Problem> {
-        let mut turn = Turn {
+    async fn take(&self, org: OrgId) -> Result<SearchSlot, Problem> {
+        let mut turn = SearchSlot {
             limiter: self.clone(),
             org,
             permit: None,
@@ -90,7 +91,7 @@ impl SearchLimiter {
             }
             _ => {
                 let detail = format!(
-                    "{AT_A_TIME} searches of your organisation run on this node; ask again when one is done."
+                    "Your organisation already has {AT_A_TIME} searches running on this node; try again when one is done."
                 );
                 Err(Problem::new(ErrorCode::Overloaded, detail))
             }
@@ -102,7 +103,7 @@ impl SearchLimiter {
     }
 }
 
-impl Drop for Turn {
+impl Drop for SearchSlot {
     fn drop(&mut self) {
         let mut of = self.limiter.lock();
         self.permit = None;

@@ -2,7 +2,7 @@
 
 use domain::{
     KeyId, OrgId, Timestamp, UserId,
-    account::{Agents, KeyHash, Role, Scope, change::What},
+    account::{Agents, KeyHash, Role, Scope, security_log::What},
 };
 use serde_json::{Value, json};
 use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::{
     Error, Store,
-    account_changes::{Hand, note, note_all},
+    account_outbox::{Hand, note, note_all},
     members::{lock_organisation, locked_role},
     outbox::{self, OutboxEntry},
     page::Page,

@@ -97,7 +97,7 @@ impl Decoder {
         if self.has_ended && self.rest.is_empty() {
             Ok(())
         } else {
-            Err(malformed("it ends in the midst of a row"))
+            Err(malformed("it ends in the middle of a row"))
         }
     }
 
@@ -118,7 +118,7 @@ impl Decoder {
         let mut flow = ControlFlow::Continue(());
         while flow.is_continue() && !left.is_empty() {
             if self.has_ended {
-                return Err(malformed("something follows its end"));
+                return Err(malformed("data follows its end"));
             }
             match next(left)? {
                 Next::Cut => break,
@@ -153,10 +153,10 @@ fn header(bytes: &[u8]) -> Result<Option<&[u8]>, Error> {
         .strip_prefix(SIGNATURE)
         .and_then(<[u8]>::split_first_chunk)
     else {
-        return Err(malformed("it is not in the binary form"));
+        return Err(malformed("it is not in the binary format"));
     };
     if u32::from_be_bytes(*flags) & FLAGS_THAT_MATTER != 0 {
-        return Err(malformed("it has flags that are not known"));
+        return Err(malformed("it has unknown flags"));
     }
     let extension = behind_flags.first_chunk().copied().map(u32::from_be_bytes);
     Ok(extension.and_then(|length| behind.get(length as usize..)))
@@ -169,7 +169,7 @@ fn next(bytes: &[u8]) -> Result<Next<'_>, Error> {
     match i16::from_be_bytes(*fields) {
         END => return Ok(Next::End(behind)),
         FIELDS => {}
-        _ => return Err(malformed("a row has not two fields")),
+        _ => return Err(malformed("a row does not have two fields")),
     }
     let Some((id, behind)) = field(behind)? else {
         return Ok(Next::Cut);
@@ -194,8 +194,8 @@ fn field(bytes: &[u8]) -> Result<Option<(Option<&[u8]>, &[u8])>, Error> {
     match i32::from_be_bytes(*length) {
         NULL => Ok(Some((None, behind))),
         length => {
-            let length = usize::try_from(length)
-                .map_err(|_| malformed("a field is shorter than nothing"))?;
+            let length =
+                usize::try_from(length).map_err(|_| malformed("a field has a negative length"))?;
             let whole = behind.split_at_checked(length);
             Ok(whole.map(|(field, behind)| (Some(field), behind)))
         }
@@ -204,7 +204,7 @@ fn field(bytes: &[u8]) -> Result<Option<(Option<&[u8]>, &[u8])>, Error> {
 
 fn malformed(problem: &str) -> Error {
     Error::Inconsistent {
-        what: "what COPY sends",
+        what: "the output of COPY",
         problem: problem.to_owned(),
     }
 }

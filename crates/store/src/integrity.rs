@@ -143,7 +143,7 @@ fn is_ours(decision: DecisionId) -> bool {
 
 impl Store {
     /// What was to be told before `due_before`, oldest first.
-    pub async fn untold_findings(
+    pub async fn unpublished_findings(
         &self,
         due_before: Timestamp,
         limit: u32,
@@ -188,7 +188,7 @@ impl Store {
     }
 
     /// The trail has the audit event of this finding, or it was none.
-    pub async fn finding_told(&self, finding: &Finding) -> Result<(), Error> {
+    pub async fn finding_published(&self, finding: &Finding) -> Result<(), Error> {
         sqlx::query(
             "DELETE FROM integrity_findings WHERE org_id = $1 AND decision_id = $2 AND event_id = $3",
         )

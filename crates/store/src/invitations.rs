@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::{
     InvitationId, OrgId, Timestamp, UserId,
-    account::{EmailAddress, Role, TokenHash, change::What},
+    account::{EmailAddress, Role, TokenHash, security_log::What},
 };
 use serde_json::json;
 use sqlx::{FromRow, types::time::OffsetDateTime};
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::{
     Error, Store,
-    account_changes::{Hand, note},
+    account_outbox::{Hand, note},
     members::{Refused, locked_role},
     page::Page,
     password_resets::address,

@@ -5,7 +5,7 @@
 //! login, by the secret of a session or a link. What is derived from the journal is written together with
 //! the position it was derived from ([`watermark`]), so applying twice is impossible, not unlikely.
 
-pub mod account_changes;
+pub mod account_outbox;
 pub mod accounts;
 pub mod api_keys;
 mod copy;
@@ -15,8 +15,8 @@ pub mod deliveries;
 pub mod endpoints;
 mod error;
 pub mod events;
+mod expiry;
 pub mod exports;
-mod forget;
 pub mod integrity;
 pub mod invitations;
 mod literal;
@@ -28,7 +28,7 @@ pub mod password_resets;
 pub mod passwords;
 pub mod policies;
 pub mod recoveries;
-mod redriven;
+mod redrive;
 pub mod registrations;
 pub mod rule_counts;
 pub mod rules;

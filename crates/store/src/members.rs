@@ -5,7 +5,7 @@
 
 use domain::{
     OrgId, Timestamp, UserId,
-    account::{EmailAddress, KeyHash, Role, change::What},
+    account::{EmailAddress, KeyHash, Role, security_log::What},
 };
 use serde_json::json;
 use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     Error, Store,
-    account_changes::{Hand, note},
+    account_outbox::{Hand, note},
     api_keys::{made_by, revoke_keys_of},
     outbox::OutboxEntry,
     page::Page,

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use domain::{
     OrgId, Timestamp, UserId,
-    account::{EmailAddress, TokenHash, change::What},
+    account::{EmailAddress, TokenHash, security_log::What},
 };
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
     Error, Store,
-    account_changes::{Hand, note},
+    account_outbox::{Hand, note},
     times::to_database,
 };
 
@@ -118,6 +118,6 @@ impl Store {
 pub(crate) fn address(text: &str) -> Result<EmailAddress, Error> {
     EmailAddress::parse(text).ok_or_else(|| Error::Inconsistent {
         what: "a person's address",
-        problem: "it is not one".to_owned(),
+        problem: "it is not an e-mail address".to_owned(),
     })
 }

@@ -2,13 +2,13 @@
 
 use domain::{
     OrgId, SessionId, UserId,
-    account::{EmailAddress, TokenHash, change::What},
+    account::{EmailAddress, TokenHash, security_log::What},
 };
 use serde_json::json;
 
 use crate::{
     Error, Store,
-    account_changes::{Hand, note},
+    account_outbox::{Hand, note},
     password_resets::address,
 };
 

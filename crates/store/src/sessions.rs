@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::{
     OrgId, SessionId, Timestamp, UserId,
-    account::{Role, TokenHash, change::What},
+    account::{Role, TokenHash, security_log::What},
 };
 use serde_json::json;
 use sqlx::{FromRow, PgConnection, types::time::OffsetDateTime};
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     Error, Store,
-    account_changes::{Hand, note},
+    account_outbox::{Hand, note},
     times::{from_database, to_database},
 };
 

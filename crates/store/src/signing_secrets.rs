@@ -31,7 +31,7 @@ pub struct SecretRow {
 
 /// What somebody did to a secret, for the trail.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct SecretChange {
     pub org: OrgId,
     pub secret: SecretId,
     pub what: What,
@@ -46,7 +46,7 @@ pub struct Told {
 pub struct Decided {
     /// Secrets that are new or other than before.
     pub changed: Vec<SecretRow>,
-    pub told: Option<Told>,
+    pub told: Option<SecretChange>,
 }
 
 /// Why a change was not made.
@@ -108,12 +108,12 @@ impl Store {
     }
 
     /// What happened to secrets before `made_before` and the trail was not told of, oldest first.
-    pub async fn untold_secret_changes(
+    pub async fn unpublished_secret_changes(
         &self,
         made_before: Timestamp,
         limit: u32,
-    ) -> Result<Vec<Told>, Error> {
-        let rows: Vec<ToldRow> = sqlx::query_as(
+    ) -> Result<Vec<SecretChange>, Error> {
+        let rows: Vec<SecretChangeRow> = sqlx::query_as(
             "SELECT org_id, secret_id, what, made_by, made_at, until FROM signing_secret_changes
              WHERE made_at < $1 ORDER BY made_at LIMIT $2",
         )
@@ -121,11 +121,11 @@ impl Store {
         .bind(i64::from(limit))
         .fetch_all(&self.pool)
         .await?;
-        rows.into_iter().map(Told::try_from).collect()
+        rows.into_iter().map(SecretChange::try_from).collect()
     }
 
     /// The trail has the audit event of this change.
-    pub async fn secret_change_told(&self, told: &Told) -> Result<(), Error> {
+    pub async fn secret_change_published(&self, told: &SecretChange) -> Result<(), Error> {
         sqlx::query(
             "DELETE FROM signing_secret_changes WHERE org_id = $1 AND secret_id = $2 AND what = $3",
         )
@@ -216,7 +216,10 @@ async fn prune(
     Ok(())
 }
 
-async fn to_be_told(transaction: &mut Transaction<'_, Postgres>, told: &Told) -> Result<(), Error> {
+async fn to_be_told(
+    transaction: &mut Transaction<'_, Postgres>,
+    told: &SecretChange,
+) -> Result<(), Error> {
     sqlx::query(
         "INSERT INTO signing_secret_changes (org_id, secret_id, what, made_by, made_at, until)
          VALUES ($1, $2, $3, $4, $5, $6)",
@@ -244,7 +247,7 @@ struct Row {
 }
 
 #[derive(FromRow)]
-struct ToldRow {
+struct SecretChangeRow {
     org_id: Uuid,
     secret_id: Uuid,
     what: String,
@@ -269,14 +272,14 @@ impl From<Row> for SecretRow {
     }
 }
 
-impl TryFrom<ToldRow> for Told {
+impl TryFrom<SecretChangeRow> for SecretChange {
     type Error = Error;
 
-    fn try_from(row: ToldRow) -> Result<Self, Error> {
+    fn try_from(row: SecretChangeRow) -> Result<Self, Error> {
         let what = What::ALL.into_iter().find(|what| what.as_str() == row.what);
         let what = what.ok_or_else(|| Error::Inconsistent {
             what: "a change of a signing secret",
-            problem: format!("`{}` does not happen to secrets", row.what),
+            problem: format!("`{}` is not a change to secrets", row.what),
         })?;
         Ok(Self {
             org: OrgId::from_uuid(row.org_id),

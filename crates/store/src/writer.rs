@@ -9,7 +9,7 @@ use std::time::Duration;
 use sqlx::{ConnectOptions as _, Connection, PgConnection, Postgres, Transaction};
 
 use crate::{
-    Error, Store, connect, redriven,
+    Error, Store, connect, redrive,
     watermark::{self, Applied, Source, Span},
 };
 
@@ -50,7 +50,7 @@ impl Purpose<'_> {
                 Ok((applied != Applied::Done).then_some(applied))
             }
             Self::Redrive(place) => {
-                let is_ours = redriven::claim(transaction, place).await?;
+                let is_ours = redrive::claim(transaction, place).await?;
                 Ok((!is_ours).then_some(Applied::Done))
             }
             Self::Rehearse => Ok(None),

@@ -25,7 +25,7 @@ pub enum Refusal {
 
     #[error(
         "the delivery was signed {:.3} s {side} this machine's time, and at most 300 s is accepted: \
-         check that the clock is synchronised; if it is, this is an old request sent again",
+         check that the clock is synchronized; if it is, this is an old request sent again",
         .off_by.as_secs_f64()
     )]
     TimestampOutsideWindow {

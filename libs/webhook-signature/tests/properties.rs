@@ -190,7 +190,7 @@ fn a_refusal_tells_the_developer_what_to_do_next() {
     assert_eq!(
         late.to_string(),
         "the delivery was signed 412.500 s before this machine's time, and at most 300 s is accepted: \
-         check that the clock is synchronised; if it is, this is an old request sent again"
+         check that the clock is synchronized; if it is, this is an old request sent again"
     );
 }
 

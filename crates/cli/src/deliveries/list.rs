@@ -16,37 +16,37 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub struct List {
-    /// Of events that occurred at this time or later: 2026-11-15T09:30:00Z, or how long ago: 15m, 24h, 7d.
+    /// For events that occurred at or after this time: 2026-11-15T09:30:00Z, or how long ago: 15m, 24h, 7d.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     from: Option<Timestamp>,
-    /// Of events that occurred before this time.
+    /// For events that occurred before this time.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     to: Option<Timestamp>,
-    /// Of this rule.
+    /// For this rule.
     #[arg(long = "rule", alias = "rule-id", value_name = "RULE_ID")]
     rule_id: Option<String>,
-    /// Of this event.
+    /// For this event.
     #[arg(long = "event", alias = "event-id", value_name = "EVENT_ID")]
     event_id: Option<String>,
-    /// In this state, such as delivered, scheduled, held or failed; may be given more than once.
+    /// In this state, such as delivered, scheduled, held or failed; repeatable.
     #[arg(long)]
     state: Vec<String>,
-    /// In it for this reason, such as breaker or exhausted.
+    /// In that state for this reason, such as breaker or exhausted.
     #[arg(long)]
     reason: Option<String>,
-    /// About events of this type.
+    /// For events of this type.
     #[arg(long = "type", alias = "event-type", value_name = "TYPE")]
     event_type: Option<String>,
     /// To this endpoint.
     #[arg(long = "to-url", value_name = "URL")]
     to_url: Option<String>,
-    /// Made for this cause: match, summary or test.
+    /// With this cause: match, summary or test.
     #[arg(long)]
     cause: Option<String>,
-    /// How many at most.
+    /// Maximum number of results.
     #[arg(long, default_value_t = 100)]
     limit: u32,
-    /// Where the page before ended.
+    /// Cursor from the previous page.
     #[arg(long)]
     cursor: Option<String>,
     #[command(flatten)]
@@ -114,7 +114,9 @@ impl List {
             table.print()?;
         }
         if page["fresh"] == false {
-            note("watchbell: the newest deliveries are not all listed yet; ask again in a moment");
+            note(
+                "watchbell: some of the newest deliveries are not listed yet; try again in a moment",
+            );
         }
         if let Some(cursor) = page["next_cursor"].as_str() {
             note(format_args!("There may be more: --cursor {cursor}."));

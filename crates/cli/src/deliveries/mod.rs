@@ -13,11 +13,11 @@ use clap::Subcommand;
 pub enum Deliveries {
     /// List deliveries, newest event first.
     List(list::List),
-    /// Show where a delivery stands, why, and every attempt.
+    /// Show a delivery's state, the reason for it, and every attempt.
     Show(show::Show),
-    /// Send a delivery once more.
+    /// Resend a delivery.
     Resend(resend::Resend),
-    /// Send a rule's deliveries of a time once more: those that failed or are held, unless you name other states.
+    /// Resend a rule's deliveries from a time range: those that failed or are held, unless you name other states.
     Recover(recover::Recover),
 }
 

@@ -26,19 +26,19 @@ pub struct Recover {
     /// The rule.
     #[arg(long, value_name = "RULE_ID")]
     rule: RuleId,
-    /// Events that matched at this time or later: 2026-11-15T09:30:00Z, or how long ago: 15m, 24h, 7d.
+    /// For events that matched at or after this time: 2026-11-15T09:30:00Z, or how long ago: 15m, 24h, 7d.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     from: Timestamp,
-    /// Events that matched before this time; now unless given.
+    /// For events that matched before this time; defaults to now.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     to: Option<Timestamp>,
-    /// Deliveries in this state: held and failed unless given; canceled and delivered are possible too.
+    /// In this state; defaults to held and failed. Canceled and delivered are possible too.
     #[arg(long)]
     state: Vec<String>,
-    /// Only count them.
+    /// Only count the deliveries.
     #[arg(long)]
     dry_run: bool,
-    /// Do not wait until it is done.
+    /// Do not wait for the recovery to finish.
     #[arg(long, conflicts_with = "dry_run")]
     no_wait: bool,
     #[command(flatten)]
@@ -90,10 +90,10 @@ impl Recover {
 async fn watch(api: &Api, recovery: &Value) -> anyhow::Result<String> {
     let id: RecoveryId = recovery["id"]
         .as_str()
-        .context("a recovery has an id")?
+        .context("the recovery has no id")?
         .parse()?;
     note(format_args!(
-        "watchbell: {id} has begun; it goes on if you stop waiting"
+        "watchbell: {id} started; it continues if you stop waiting"
     ));
     let bar = progress::of(recovery["total"].as_u64().unwrap_or(0));
     loop {
@@ -116,7 +116,7 @@ async fn watch(api: &Api, recovery: &Value) -> anyhow::Result<String> {
 fn counted_only(count: &Value) -> anyhow::Result<()> {
     let total = count["count"].as_u64().unwrap_or(0);
     say(format_args!(
-        "{} would be sent again.",
+        "{} would be resent.",
         counted(total, "delivery")
     ))?;
     for (state, count) in count["by_state"].as_object().into_iter().flatten() {
@@ -128,7 +128,7 @@ fn counted_only(count: &Value) -> anyhow::Result<()> {
 fn print(recovery: &Value) -> Result<(), Unsaid> {
     let number = |field: &str| recovery[field].as_u64().unwrap_or(0);
     say(format_args!(
-        "{} {}: {} sent again, {} skipped.",
+        "{} {}: {} resent, {} skipped.",
         cell(recovery, "id"),
         cell(recovery, "state"),
         counted(number("done"), "delivery"),

@@ -37,13 +37,13 @@ impl Resend {
             Form::Table => {
                 let resent: Value = read(&text)?;
                 say(format_args!(
-                    "{} is sent again, as attempt {}, to {}",
+                    "resending {} as attempt {} to {}",
                     cell(&resent, "delivery_id"),
                     cell(&resent, "attempt"),
                     cell(&resent, "url")
                 ))?;
                 say(format_args!(
-                    "See what becomes of it: watchbell deliveries show {}",
+                    "Check the result: watchbell deliveries show {}",
                     self.id
                 ))?;
             }

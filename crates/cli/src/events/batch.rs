@@ -89,7 +89,7 @@ impl<R: BufRead> Batches<R> {
             let Some(value) = self.values.next() else {
                 return Ok(None);
             };
-            let about = || format!("event {} cannot be read", self.read + 1);
+            let about = || format!("cannot read event {}", self.read + 1);
             let events = unwrapped(value.with_context(about)?)?;
             self.read += events.len() as u64;
             self.ready = events.into_iter();
@@ -104,7 +104,10 @@ fn unwrapped(value: Box<RawValue>) -> anyhow::Result<Vec<Box<RawValue>>> {
             let wrapped: Wrapped = serde_json::from_str(value.get()).context("read `events`")?;
             Ok(wrapped.events.unwrap_or_else(|| vec![value]))
         }
-        _ => bail!("an event is a JSON object, and this is {}", value.get()),
+        _ => bail!(
+            "an event must be a JSON object, but this is {}",
+            value.get()
+        ),
     }
 }
 
@@ -163,8 +166,11 @@ mod tests {
         };
         assert_eq!(
             error("{}\n{\"a\"}"),
-            "event 2 cannot be read: expected `:` at line 2 column 5"
+            "cannot read event 2: expected `:` at line 2 column 5"
         );
-        assert_eq!(error("17"), "an event is a JSON object, and this is 17");
+        assert_eq!(
+            error("17"),
+            "an event must be a JSON object, but this is 17"
+        );
     }
 }

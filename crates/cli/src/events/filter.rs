@@ -9,21 +9,23 @@ use crate::moment;
 /// An option that is given more than once is satisfied by any of its values; different options must all hold. Flatten it
 /// last: the heading holds for what follows it.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Filters (one that is given twice: either; different ones: all)")]
+#[command(
+    next_help_heading = "Filters (repeat one to match any of its values; different ones must all match)"
+)]
 pub(crate) struct Filter {
-    /// Occurred at this time or later: 2026-11-15T09:30:00Z, or how long ago: 90s, 15m, 24h, 7d.
+    /// Occurred at or after this time: 2026-11-15T09:30:00Z, or how long ago: 90s, 15m, 24h, 7d.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     from: Option<Timestamp>,
     /// Occurred before this time.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     to: Option<Timestamp>,
-    /// The kind of event, such as tool_call.
+    /// The event type, such as tool_call.
     #[arg(long = "type", alias = "event-type", value_name = "TYPE")]
     event_type: Vec<String>,
     /// The agent.
     #[arg(long = "agent", alias = "agent-id", value_name = "ID")]
     agent_id: Vec<String>,
-    /// The action; payments.* is every action that starts with `payments.`.
+    /// The action; payments.* matches every action that starts with `payments.`.
     #[arg(long)]
     action: Vec<String>,
     /// The result, such as denied.
@@ -44,7 +46,7 @@ pub(crate) struct Filter {
     /// Who wrote it: server, key (any API key), or the id of an API key.
     #[arg(long)]
     source: Vec<String>,
-    /// A text that the event contains.
+    /// Text that the event contains.
     #[arg(long, short, value_name = "TEXT")]
     q: Option<String>,
 }
@@ -111,7 +113,7 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Given {
+    struct Arguments {
         #[command(flatten)]
         filter: Filter,
     }
@@ -119,7 +121,7 @@ mod tests {
     #[test]
     fn options_become_parameters_and_fields_by_the_names_of_the_api() {
         let words = "x --from 2026-11-15T09:30:00Z --to 2026-11-16T00:00:00Z --type tool_call --agent-id a --agent b --trace t -q text";
-        let filter = Given::parse_from(words.split(' ')).filter;
+        let filter = Arguments::parse_from(words.split(' ')).filter;
         let expected = [
             ("from", "2026-11-15T09:30:00.000Z"),
             ("to", "2026-11-16T00:00:00.000Z"),

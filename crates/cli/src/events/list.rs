@@ -21,13 +21,13 @@ pub struct List {
     /// Newest first, or oldest first.
     #[arg(long, value_enum, default_value_t)]
     order: Order,
-    /// How many at most, 1 to 1000.
+    /// Maximum number of results, 1 to 1000.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_MAX)))]
     limit: u32,
-    /// Where the page before ended; with the same filters and order.
+    /// Cursor from the previous page; use the same filters and order.
     #[arg(long)]
     cursor: Option<String>,
-    /// Page after page until there are no more. With `--output json`, one event a line.
+    /// Fetch all pages. With `--output json`, print one event per line.
     #[arg(long, conflicts_with_all = ["limit", "cursor"])]
     all: bool,
     #[command(flatten)]
@@ -64,7 +64,9 @@ impl List {
                 (Form::Table, _) => table(&page, number == 0)?,
             }
             if !page.fresh {
-                note("watchbell: the newest events are not all listed yet; ask again in a moment");
+                note(
+                    "watchbell: some of the newest events are not listed yet; try again in a moment",
+                );
             }
             cursor = page.next_cursor;
             if cursor.is_none() || !self.all {

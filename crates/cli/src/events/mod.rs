@@ -19,7 +19,7 @@ use crate::table::cell;
 
 #[derive(Debug, Subcommand)]
 pub enum Events {
-    /// Send events: JSON or one event a line, from a file or the standard input; or one event, put together from options.
+    /// Send events: JSON, or one event per line, from a file or standard input; or a single event built from options.
     Send(send::Send),
     /// List events, newest first.
     List(list::List),

@@ -29,7 +29,7 @@ const SHOWN_MAX: usize = 50;
 
 #[derive(Debug, Args)]
 pub struct Send {
-    /// Events: a JSON object, {"events": [...]}, or one event a line. `-`, the default, is the standard input.
+    /// Events: a JSON object, {"events": [...]}, or one event per line. `-`, the default, is standard input.
     #[arg(value_name = "FILE", conflicts_with = "event_type")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub struct Send {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "One event")]
 struct OneEvent {
-    /// The kind of event, such as tool_call.
+    /// The event type, such as tool_call.
     #[arg(long = "type", alias = "event-type", value_name = "TYPE", requires_all = ["agent_id", "action", "result"])]
     event_type: Option<String>,
     /// The agent that acted.
@@ -56,7 +56,7 @@ struct OneEvent {
     /// What it did, such as files.delete.
     #[arg(long, requires = "event_type")]
     action: Option<String>,
-    /// What came of it, such as success, denied or error.
+    /// The result, such as success, denied or error.
     #[arg(long, requires = "event_type")]
     result: Option<String>,
     /// What it acted on, such as file:report.pdf.
@@ -65,7 +65,7 @@ struct OneEvent {
     /// info, low, medium, high or critical.
     #[arg(long, requires = "event_type")]
     severity: Option<String>,
-    /// The session that it belongs to.
+    /// The session it belongs to.
     #[arg(
         long = "session",
         alias = "session-id",
@@ -73,7 +73,7 @@ struct OneEvent {
         requires = "event_type"
     )]
     session_id: Option<String>,
-    /// The trace that it belongs to.
+    /// The trace it belongs to.
     #[arg(
         long = "trace",
         alias = "trace-id",
@@ -81,7 +81,7 @@ struct OneEvent {
         requires = "event_type"
     )]
     trace_id: Option<String>,
-    /// The decision that it follows.
+    /// The decision it follows.
     #[arg(
         long = "decision",
         alias = "decision-id",
@@ -231,7 +231,7 @@ impl Outcome {
             progress.set_position(self.sent);
         }
         progress.finish_and_clear();
-        ensure!(self.sent > 0, "there were no events to send");
+        ensure!(self.sent > 0, "there are no events to send");
         Ok(())
     }
 
@@ -241,7 +241,7 @@ impl Outcome {
             return error;
         }
         error.context(format!(
-            "after {} accepted; go on with event {}",
+            "{} accepted before this; resume with event {}",
             counted(self.accepted, "event"),
             self.sent + 1
         ))

@@ -14,7 +14,7 @@ pub(super) struct Message {
 
 /// More than that is not a stream of ours.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the stream has a message of more than 1 MiB")]
+#[error("the stream contains a message larger than 1 MiB")]
 pub(super) struct TooLong;
 
 /// Puts messages together.

@@ -57,7 +57,7 @@ impl Tail {
         let mut is_first = true;
         loop {
             let broken = match self.follow(&api, &mut shown, is_first).await {
-                Ok(()) => "the stream has ended".to_owned(),
+                Ok(()) => "the stream ended".to_owned(),
                 Err(error) if is_over(&error) || is_first && !shown.is_ready => return Err(error),
                 Err(error) => format!("{error:#}"),
             };
@@ -67,7 +67,7 @@ impl Tail {
             }
             shown.is_ready = false;
             note(format_args!(
-                "watchbell: {broken}; coming back in {} s",
+                "watchbell: {broken}; reconnecting in {} s",
                 pause.as_secs()
             ));
             sleep(pause).await;
@@ -91,7 +91,7 @@ impl Tail {
                 if message.kind == "ready" {
                     shown.is_ready = true;
                     if is_first {
-                        note("watchbell: watching; Ctrl-C ends it");
+                        note("watchbell: watching; press Ctrl-C to stop");
                     } else {
                         self.catch_up(api, shown).await?;
                     }
@@ -106,7 +106,7 @@ impl Tail {
     async fn catch_up(&self, api: &Api, shown: &mut Shown) -> anyhow::Result<()> {
         let from = shown.received.unwrap_or(shown.began).minus(LATE_MAX);
         note(format_args!(
-            "watchbell: back; there may be a gap: what came meanwhile and occurred before {from} is not shown"
+            "watchbell: reconnected; there may be a gap: events that arrived in the meantime but occurred before {from} are not shown"
         ));
         let filter = self.filter.clone().starting(from);
         let mut cursor = None;
@@ -172,7 +172,7 @@ impl Shown {
             "skipped" => {
                 let skipped: Skipped = api::read(&message.data)?;
                 note(format_args!(
-                    "watchbell: {} events were left out here, because they came faster than they were read",
+                    "watchbell: {} events skipped here, because they arrived faster than they were read",
                     skipped.skipped
                 ));
                 Ok(())
@@ -184,7 +184,7 @@ impl Shown {
     /// Shows it, unless it was shown already, and says when it was received.
     fn event(&mut self, json: &str) -> anyhow::Result<Option<Timestamp>> {
         let event: Value = api::read(json)?;
-        let id = event["id"].as_str().context("an event has an id")?;
+        let id = event["id"].as_str().context("the event has no id")?;
         let received = event["received_at"].as_str().and_then(Timestamp::parse);
         if self.ids.iter().any(|known| known == id) {
             return Ok(received);

@@ -29,19 +29,19 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub struct Listen {
-    /// Where to listen; 0 is any port that is free.
+    /// Port to listen on; 0 picks a free one.
     #[arg(long, default_value_t = 4242)]
     port: u16,
-    /// On which address; 0.0.0.0 is every one.
+    /// Address to listen on; 0.0.0.0 means all of them.
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     bind: IpAddr,
-    /// Pass what is verified on to this URL, and answer what is answered there.
+    /// Forward verified deliveries to this URL, and return its response.
     #[arg(long, short, value_name = "URL")]
     forward_to: Option<String>,
-    /// Make an alert rule with this `match` for as long as it listens; `{}` wants every event.
+    /// Create an alert rule with this `match` while listening; `{}` matches every event.
     #[arg(long = "match", value_name = "JSON|@FILE", value_parser = input::json_argument)]
     pattern: Option<Value>,
-    /// How the server reaches this machine, if not by the address that it listens on. For the rule of --match.
+    /// URL at which the server reaches this machine, if not the listening address. Used by the rule of --match.
     #[arg(long, value_name = "URL", requires = "pattern")]
     public_url: Option<Url>,
     #[command(flatten)]
@@ -72,13 +72,13 @@ impl Listen {
         note(format_args!("watchbell: listening on {here}"));
         if let Some(rule) = &rule {
             note(format_args!(
-                "watchbell: {} points here until this ends",
+                "watchbell: {} points here until you stop this command",
                 rule.id()
             ));
         }
         if let Some(to) = &to {
             note(format_args!(
-                "watchbell: what is verified goes on to {}",
+                "watchbell: forwarding verified webhooks to {}",
                 shown(to)
             ));
         }

@@ -15,13 +15,13 @@ impl TemporaryRule {
     pub(super) async fn make(api: Api, pattern: &Value, url: &str) -> anyhow::Result<Self> {
         let rule = json!({
             "name": "watchbell listen",
-            "description": "Made by `watchbell listen` for as long as it runs.",
+            "description": "Created by `watchbell listen` while it runs.",
             "match": pattern,
             "url": url,
         });
         let made = api.post("/v1/alert-rules").json(&rule).value().await;
-        let made = made.context("the rule was not made")?;
-        let id = made["id"].as_str().context("a rule has an id")?.parse()?;
+        let made = made.context("the rule was not created")?;
+        let id = made["id"].as_str().context("the rule has no id")?.parse()?;
         Ok(Self { api, id })
     }
 
@@ -32,8 +32,9 @@ impl TemporaryRule {
     pub(super) async fn delete(self) -> anyhow::Result<()> {
         let path = format!("/v1/alert-rules/{}", self.id);
         let deleted = self.api.delete(&path).repeating().send().await;
-        deleted.with_context(|| format!("{} was not deleted; do it in the console", self.id))?;
-        note(format_args!("watchbell: {} is deleted", self.id));
+        deleted
+            .with_context(|| format!("{} was not deleted; delete it in the console", self.id))?;
+        note(format_args!("watchbell: deleted {}", self.id));
         Ok(())
     }
 }

@@ -23,10 +23,10 @@ const IN_FORCE_WITHIN: Duration = Duration::from_secs(1);
 pub struct Save {
     #[command(flatten)]
     written: Written,
-    /// What the version is for.
+    /// A note on what the version is for.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// Put it in force; every node answers by it once this has returned.
+    /// Activate the version; every node uses it once this command has returned.
     #[arg(long)]
     activate: bool,
     #[command(flatten)]
@@ -52,9 +52,9 @@ impl Save {
         }
         match (self.server.output, self.activate) {
             (Form::Json, _) => say(answer)?,
-            (Form::Table, true) => say(format_args!("version {version} is saved and active"))?,
+            (Form::Table, true) => say(format_args!("version {version} saved and activated"))?,
             (Form::Table, false) => say(format_args!(
-                "version {version} is saved; put it in force with --activate"
+                "version {version} saved; activate it with --activate"
             ))?,
         }
         Ok(exit::DONE)

@@ -25,13 +25,13 @@ const WHOLE: u64 = 1_000;
 
 #[derive(Debug, Args)]
 pub struct Backtest {
-    /// The id of a saved rule, or a file with one.
+    /// The id of a saved rule, or a file that contains one.
     #[arg(value_name = "RULE_ID|RULE.json", value_parser = Rule::argument)]
     rule: Rule,
-    /// Events that occurred at this time or later; 24 hours ago unless given.
+    /// Events that occurred at or after this time; defaults to 24 hours ago.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     from: Option<Timestamp>,
-    /// Events that occurred before this time; now unless given.
+    /// Events that occurred before this time; defaults to now.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     to: Option<Timestamp>,
     #[command(flatten)]
@@ -72,11 +72,11 @@ impl Backtest {
             rest.extend_from_slice(&piece);
             anyhow::ensure!(
                 rest.len() <= LINE_BYTES_MAX,
-                "the answer has a line of more than 4 MiB"
+                "the response has a line longer than 4 MiB"
             );
             while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = rest.drain(..=end).collect();
-                let line = String::from_utf8(line).context("the answer is not text")?;
+                let line = String::from_utf8(line).context("the response is not text")?;
                 let value: Value = read(line.trim_end())?;
                 draw(&bar, &value);
                 if value["done"] == true {
@@ -86,7 +86,7 @@ impl Backtest {
         }
         bar.finish_and_clear();
         let (line, result) = last.context(
-            "the backtest was cut off: the key was revoked, or the server could not read on; try again",
+            "the backtest was cut off: the key was revoked, or the server could not continue; try again",
         )?;
         match self.server.output {
             Form::Json => say(line.trim_end())?,
@@ -115,7 +115,7 @@ fn draw(bar: &indicatif::ProgressBar, value: &Value) {
 fn print(result: &Value) -> anyhow::Result<()> {
     print_pairs(&[
         (
-            "looked at",
+            "scanned",
             format!(
                 "{} in {} ms",
                 counted(result["scanned"].as_u64().unwrap_or(0), "event"),
@@ -124,7 +124,7 @@ fn print(result: &Value) -> anyhow::Result<()> {
         ),
         ("matched", result["matched"].to_string()),
         ("alerts", result["alerts"].to_string()),
-        ("kept back", result["suppressed"].to_string()),
+        ("suppressed", result["suppressed"].to_string()),
         ("incomplete", cell(result, "incomplete_because")),
     ])?;
     let mut days = Table::new(["day", "matched", "alerts"]);
@@ -135,7 +135,7 @@ fn print(result: &Value) -> anyhow::Result<()> {
         say("")?;
         days.print()?;
     }
-    let mut samples = Table::new(["occurred at", "newest that matched", "id"]);
+    let mut samples = Table::new(["occurred at", "newest matches", "id"]);
     for event in result["samples"].as_array().into_iter().flatten() {
         samples.row([cell(event, "occurred_at"), told(event), cell(event, "id")]);
     }

@@ -14,7 +14,7 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub struct Create {
-    /// The rule, as `POST /v1/alert-rules` takes it.
+    /// The rule, as `POST /v1/alert-rules` accepts it.
     #[arg(value_name = "RULE.json")]
     rule: PathBuf,
     #[command(flatten)]
@@ -32,7 +32,7 @@ impl Create {
         }
         let made = read(&made)?;
         say(format_args!(
-            "{} watches for {}, and tells {}",
+            "created {} ({}); alerts go to {}",
             cell(&made, "id"),
             cell(&made, "name"),
             cell(&made, "url")

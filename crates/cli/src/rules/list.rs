@@ -15,16 +15,16 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub struct List {
-    /// Only those that are enabled, or that are not.
+    /// Only rules that are enabled (true), or only those that are not (false).
     #[arg(long)]
     enabled: Option<bool>,
-    /// Only those with this tag.
+    /// Only rules with this tag.
     #[arg(long)]
     tag: Option<String>,
-    /// How many at most.
+    /// Maximum number of results.
     #[arg(long, default_value_t = 100)]
     limit: u32,
-    /// Where the page before ended.
+    /// Cursor from the previous page.
     #[arg(long)]
     cursor: Option<String>,
     #[command(flatten)]

@@ -17,11 +17,11 @@ use crate::input;
 pub enum Rules {
     /// List alert rules, newest first.
     List(list::List),
-    /// Make an alert rule. It judges every event that is accepted once this has returned.
+    /// Create an alert rule. It applies to every event accepted after this command returns.
     Create(create::Create),
-    /// Put an event before a rule, and say which conditions it meets. Exits 1 if the rule does not want the event.
+    /// Test a rule against an event, and show which conditions are met. Exits 1 if the rule does not match.
     Test(trial::Trial),
-    /// Put the stored events of a time before a rule, and count what it would have done.
+    /// Backtest a rule against the stored events of a time range, and count what it would have done.
     Backtest(backtest::Backtest),
 }
 

@@ -17,10 +17,10 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub struct Trial {
-    /// A file with a rule, or the id of a saved one.
+    /// A file that contains a rule, or the id of a saved one.
     #[arg(value_name = "RULE.json|RULE_ID", value_parser = Rule::argument)]
     rule: Rule,
-    /// A file with an event, or the id of a stored one.
+    /// A file that contains an event, or the id of a stored one.
     #[arg(long, value_name = "EVENT.json|EVENT_ID")]
     event: String,
     #[command(flatten)]

@@ -22,7 +22,7 @@ use journal::{
     record::{EndpointNoticed, OutcomeRecord},
 };
 use metrics::counter;
-use runtime::{chance, error_chain::chain, retry::Retries};
+use runtime::{error_chain::chain, random, retry::Retries};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -54,7 +54,7 @@ pub struct Challenger {
 
 /// An endpoint that is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Asked {
+struct Challenged {
     org: OrgId,
     id: EndpointId,
     host: Host,
@@ -64,13 +64,13 @@ struct Asked {
 impl Challenger {
     /// Asks until stopped.
     pub async fn run(self, stopping: CancellationToken) -> anyhow::Result<()> {
-        let mut retries = Retries::new("get ready to ask whose endpoints are", &stopping);
+        let mut retries = Retries::new("prepare to send ownership challenges", &stopping);
         while let Err(error) = self.is_ready().await {
             if !retries.again(Err(error)).await {
                 return Ok(());
             }
         }
-        let (mut asked, mut asking) = (Vec::<Asked>::new(), FuturesUnordered::new());
+        let (mut asked, mut asking) = (Vec::<Challenged>::new(), FuturesUnordered::new());
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -94,7 +94,7 @@ impl Challenger {
     }
 
     /// Whom to ask now, beside those who are asked already.
-    fn due(&self, asked: &[Asked]) -> Vec<Asked> {
+    fn due(&self, asked: &[Challenged]) -> Vec<Challenged> {
         let now = self.clock.now();
         let due = self.targets.endpoints(|id| {
             let asked_at = self.owners.due(id, now)?;
@@ -104,7 +104,7 @@ impl Challenger {
         });
         let due = due.into_iter().map(|((asked_at, id), org, url)| {
             let host = target::host(&url);
-            (asked_at, Asked { org, id, host, url })
+            (asked_at, Challenged { org, id, host, url })
         });
         chosen(due.collect(), asked)
     }
@@ -116,20 +116,20 @@ impl Challenger {
     }
 
     /// Asks one; says which when that is over.
-    async fn ask(&self, asked: Asked) -> EndpointId {
+    async fn ask(&self, asked: Challenged) -> EndpointId {
         if let Err(error) = self.challenge(&asked).await {
             let (id, error) = (asked.id, chain(&error));
-            tracing::warn!(error, endpoint.id = %id, "an endpoint was not asked whose it is, or its answer not all noted");
+            tracing::warn!(error, endpoint.id = %id, "an ownership challenge was not sent, or its outcome not fully recorded");
         }
         asked.id
     }
 
-    async fn challenge(&self, asked: &Asked) -> Result<(), journal::Error> {
+    async fn challenge(&self, asked: &Challenged) -> Result<(), journal::Error> {
         let (org, url, now) = (asked.org, &*asked.url, self.clock.now());
         let Some(number) = self.owners.take_challenge(org, url, now).await? else {
             return Ok(());
         };
-        let challenge = hex::encode(chance::bytes::<32>());
+        let challenge = hex::encode(random::bytes::<32>());
         let sent = self
             .sender
             .challenge((org, url), &challenge, number, now)
@@ -162,7 +162,7 @@ impl Challenger {
     /// Puts it on record and into the trail.
     async fn tell(
         &self,
-        asked: &Asked,
+        asked: &Challenged,
         notice: Notice,
         error: Option<String>,
     ) -> Result<(), journal::Error> {
@@ -179,7 +179,7 @@ impl Challenger {
             .await?;
         if let Err(error) = self.notices.tell(&noticed).await {
             let (id, error) = (asked.id, chain(&error));
-            tracing::warn!(error, endpoint.id = %id, "what an endpoint answered is not in the trail");
+            tracing::warn!(error, endpoint.id = %id, "audit event not recorded for an ownership challenge");
         }
         Ok(())
     }
@@ -187,9 +187,9 @@ impl Challenger {
 
 /// Those of who is due that there is room for beside those who are asked already: who was never asked first, then who was
 /// asked longest ago, so that a crowd that never answers keeps out nobody.
-fn chosen(mut due: Vec<(Timestamp, Asked)>, asked: &[Asked]) -> Vec<Asked> {
+fn chosen(mut due: Vec<(Timestamp, Challenged)>, asked: &[Challenged]) -> Vec<Challenged> {
     due.sort_by_key(|(asked_at, _)| *asked_at);
-    let mut next: Vec<Asked> = Vec::new();
+    let mut next: Vec<Challenged> = Vec::new();
     for (_, one) in due {
         let beside = || asked.iter().chain(&next);
         if beside().count() >= IN_FLIGHT_MAX {
@@ -208,13 +208,13 @@ fn chosen(mut due: Vec<(Timestamp, Asked)>, asked: &[Asked]) -> Vec<Asked> {
 fn refusal(sent: &Sent, challenge: &str) -> Option<String> {
     if sent.outcome != Outcome::Delivered {
         let error = sent.error.clone();
-        return Some(error.unwrap_or_else(|| "It did not answer 2xx.".to_owned()));
+        return Some(error.unwrap_or_else(|| "It did not answer with a 2xx status.".to_owned()));
     }
     if gives_back(&sent.answer_text, challenge) {
         return None;
     }
     Some(
-        "It answered 2xx, but not with the challenge: {\"challenge\": \"...\"} is expected, with the value that was sent."
+        "It answered 2xx but did not return the challenge: {\"challenge\": \"...\"} is expected, with the value that was sent."
             .to_owned(),
     )
 }
@@ -225,9 +225,9 @@ mod tests {
 
     use super::*;
 
-    fn asked(org: u128, url: &str) -> Asked {
+    fn asked(org: u128, url: &str) -> Challenged {
         let org = OrgId::from_uuid(Uuid::from_u128(org));
-        Asked {
+        Challenged {
             org,
             id: EndpointId::of(org, url),
             host: target::host(url),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     /// Each asked a second after the one before.
-    fn due(all: impl IntoIterator<Item = Asked>) -> Vec<(Timestamp, Asked)> {
+    fn due(all: impl IntoIterator<Item = Challenged>) -> Vec<(Timestamp, Challenged)> {
         let at = |second: i64| Timestamp::from_unix_millis(second * 1_000);
         (1..).map(at).zip(all).collect()
     }

@@ -9,8 +9,8 @@ use domain::{
 };
 use journal::{
     appenders::Appenders,
-    own::{Unrecorded, record_patiently},
     record::EndpointNoticed,
+    system_events::{Unrecorded, record_patiently},
 };
 use serde::Serialize;
 

@@ -11,7 +11,7 @@ use aws_lc_rs::{
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::{OrgId, SecretId};
-use runtime::chance;
+use runtime::random;
 use secrecy::{ExposeSecret as _, SecretString};
 
 const KEY_BYTES: usize = 32;
@@ -36,9 +36,9 @@ struct Key {
 pub enum Unsealable {
     #[error("no key is configured")]
     NoKey,
-    #[error("it was sealed by a key that is not configured")]
+    #[error("it was sealed with a key that is not configured")]
     OtherKey(String),
-    #[error("it is not what was sealed for this organisation and this secret")]
+    #[error("it is not what was sealed for this organisation and secret")]
     Damaged,
 }
 
@@ -64,7 +64,7 @@ impl Vault {
     /// The sealed text; `None` without a key.
     pub fn seal(&self, org: OrgId, id: SecretId, text: &SecretString) -> Option<String> {
         let key = self.keys.first()?;
-        let nonce: [u8; NONCE_LEN] = chance::bytes();
+        let nonce: [u8; NONCE_LEN] = random::bytes();
         let mut sealed = text.expose_secret().as_bytes().to_vec();
         key.key
             .seal_in_place_append_tag(
@@ -122,7 +122,7 @@ impl Key {
             .context("it must be 32 random bytes in base64: openssl rand -base64 32")?;
         let id = hex::encode(&digest(&SHA256, &bytes).as_ref()[..KEY_ID_BYTES]);
         let key = UnboundKey::new(&AES_256_GCM, &bytes)
-            .map_err(|_| anyhow::anyhow!("it is not a key of AES-256"))?;
+            .map_err(|_| anyhow::anyhow!("it is not an AES-256 key"))?;
         Ok(Self {
             id,
             key: LessSafeKey::new(key),

@@ -59,7 +59,7 @@ pub enum ConnectError {
     },
     #[error("{address} did not finish the TLS handshake in time")]
     TlsTimeout { address: SocketAddr },
-    #[error("{0} cannot be connected to")]
+    #[error("cannot connect to {0}")]
     NoHost(Uri),
 }
 
@@ -149,7 +149,7 @@ fn authorities() -> anyhow::Result<RootCertStore> {
     let (usable, _) = authorities.add_parsable_certificates(found.certs);
     ensure!(
         usable > 0,
-        "this system has no certificates of authorities (install ca-certificates, or name a file by SSL_CERT_FILE): {:?}",
+        "this system has no CA certificates (install ca-certificates, or name a file with SSL_CERT_FILE): {:?}",
         found.errors
     );
     Ok(authorities)

@@ -15,16 +15,16 @@
 
 pub mod address;
 mod answer;
+mod attempt_result;
 mod connect;
 mod connection;
-pub mod head;
+mod error;
+pub mod headers;
 mod request;
 mod resolve;
 mod sender;
-mod sent;
 pub mod signing;
 pub mod target;
-mod trouble;
 
+pub use attempt_result::Sent;
 pub use sender::Sender;
-pub use sent::Sent;

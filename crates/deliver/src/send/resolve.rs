@@ -100,7 +100,7 @@ impl Resolver {
         let found = self.look_up(host).await?;
         // One forbidden address is enough: whoever answers so is not to be trusted.
         if let Some(address) = found.iter().find(|found| self.policy.vet(**found).is_err()) {
-            tracing::debug!(%host, %address, "a name resolves to an address that is not public");
+            tracing::debug!(%host, %address, "name resolves to an address that is not public");
             return Err(Refusal::ForbiddenName.into());
         }
         Ok(found)

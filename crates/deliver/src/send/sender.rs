@@ -12,19 +12,19 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use journal::record::{Job, SecretUsed};
-use runtime::chance;
+use runtime::random;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
     Sent, answer,
     connect::Connector,
     connection::micros,
-    head::Head,
+    error,
+    headers::Head,
     request::{NotedBody, request},
     resolve::Resolver,
     signing::{Message, Signing, Unsigned},
     target::TargetPolicy,
-    trouble,
 };
 
 /// Everything, from resolving the name to the last byte read of the answer.
@@ -96,7 +96,7 @@ impl Sender {
         signed_at: Timestamp,
     ) -> Sent {
         let head = Head {
-            delivery: DeliveryId::new(signed_at, chance::bytes()),
+            delivery: DeliveryId::new(signed_at, random::bytes()),
             event_type: ownership::EVENT_TYPE,
             signed_at,
             attempt: number,
@@ -137,8 +137,8 @@ impl Sender {
                 sent
             }
             Ok(Err(error)) => {
-                sent.remote_address = sent.remote_address.or(trouble::address(&error));
-                sent.troubled(&trouble::read(&error))
+                sent.remote_address = sent.remote_address.or(error::address(&error));
+                sent.troubled(&error::read(&error))
             }
             Err(_) if handed_over.at().is_some() => sent.troubled(&Trouble::NoAnswer),
             Err(_) => sent.troubled(&Trouble::NotSent),

@@ -11,17 +11,17 @@ use std::{
 use domain::{DeliveryId, OrgId, SecretId, Timestamp, secret::State};
 use hyper::http::{HeaderMap, HeaderName, HeaderValue};
 use journal::record::SecretUsed;
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 use webhook_signature::{
-    NEXT_SIGNATURE_HEADER, PREVIOUS_SIGNATURE_HEADER, SIGNATURE_HEADER, Signer, standard,
+    NEXT_SIGNATURE_HEADER, PREVIOUS_SIGNATURE_HEADER, SIGNATURE_HEADER, standard,
 };
 
 use crate::{
-    secrets::{derive::derived, seal::Unsealable},
+    secrets::{derive::derived, key::Key, seal::Unsealable},
     snapshots::{
         Secrets,
-        secrets::{Unknown, Wanted},
+        secrets::{FoundSecret, Unknown},
     },
 };
 
@@ -50,16 +50,6 @@ pub struct DeploymentKeys {
     pub previous: Option<SecretString>,
     /// Signs for all organisations in place of their initial secrets, while receivers are changed over.
     pub shared: Option<SecretString>,
-}
-
-/// A secret, ready for use. Cheap to clone. Its `Debug` output does not show it.
-#[derive(Clone)]
-pub struct Key(Arc<Signers>);
-
-struct Signers {
-    service: Signer,
-    /// Only a secret of the form `whsec_<base64>` can be given to a Standard Webhooks verifier.
-    standard: Option<standard::Key>,
 }
 
 /// One message to be signed.
@@ -164,7 +154,7 @@ impl Signing {
 }
 
 /// The key of a secret that must be signed with, if there is one.
-fn usable(wanted: Wanted<'_>) -> Result<Option<(SecretUsed, Key)>, Unsigned> {
+fn usable(wanted: FoundSecret<'_>) -> Result<Option<(SecretUsed, Key)>, Unsigned> {
     match wanted {
         None => Ok(None),
         Some((id, Ok(key))) => Ok(Some((SecretUsed::Own(id), key.clone()))),
@@ -200,7 +190,7 @@ impl Keys<(SecretUsed, Key)> {
     pub fn sign(&self, headers: &mut HeaderMap, message: Message<'_>) {
         let (timestamp, body) = (message.signed_at.to_string(), message.body.as_bytes());
         for (header, (_, key)) in self.by_header() {
-            insert(headers, header, &key.0.service.sign(&timestamp, body));
+            insert(headers, header, &key.service.sign(&timestamp, body));
         }
         let (id, seconds) = (
             message.delivery.to_string(),
@@ -208,7 +198,7 @@ impl Keys<(SecretUsed, Key)> {
         );
         let standard: Vec<String> = self
             .by_header()
-            .filter_map(|(_, (_, key))| key.0.standard.as_ref())
+            .filter_map(|(_, (_, key))| key.standard.as_ref())
             .map(|key| standard::sign(key, &id, seconds, body))
             .collect();
         if !standard.is_empty() {
@@ -268,22 +258,6 @@ impl DeploymentKeys {
     pub fn signed_for(&self, org: OrgId) -> Option<SecretString> {
         let previous = self.previous.as_ref().filter(|_| self.shared.is_none());
         previous.map(|secret| derived(secret, org))
-    }
-}
-
-impl Key {
-    pub fn new(secret: &SecretString) -> Self {
-        let text = secret.expose_secret();
-        Self(Arc::new(Signers {
-            service: Signer::new(text.as_bytes()),
-            standard: standard::Key::parse(text),
-        }))
-    }
-}
-
-impl std::fmt::Debug for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Key(hidden)")
     }
 }
 

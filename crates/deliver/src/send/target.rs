@@ -34,19 +34,19 @@ pub enum Refusal {
     TooLong,
     #[error("`url` must be https, or http where the operator allows it (delivery.allow_http).")]
     Scheme,
-    #[error("`url` must not carry a user name or password.")]
+    #[error("`url` must not contain a user name or password.")]
     Credentials,
     #[error(
-        "{0} is not a public address, so nothing is sent there; the operator can allow its network by delivery.allow_cidrs."
+        "{0} is not a public address, so nothing is sent there; the operator can allow its network with delivery.allow_cidrs."
     )]
     Forbidden(IpAddr),
     /// Which it is, is not for the owner of the rule to know: names of our own network may be asked for.
     #[error(
-        "The name resolves to an address that is not public, so nothing is sent there; the operator can allow its network by delivery.allow_cidrs."
+        "The name resolves to an address that is not public, so nothing is sent there; the operator can allow its network with delivery.allow_cidrs."
     )]
     ForbiddenName,
     #[error(
-        "{0} means the server itself, so nothing is sent there; the operator can allow 127.0.0.1 and ::1 by delivery.allow_cidrs."
+        "{0} is the server itself, so nothing is sent there; the operator can allow 127.0.0.1 and ::1 with delivery.allow_cidrs."
     )]
     Ourselves(String),
 }
@@ -93,7 +93,7 @@ impl TargetPolicy {
             Some(Host::Ipv6(address)) => self.vet(IpAddr::V6(address))?,
             Some(Host::Domain(name)) if !name.is_empty() => self.vet_name(name)?,
             Some(Host::Domain(_)) | None => {
-                return Err(Refusal::NotAUrl("it names no host".to_owned()));
+                return Err(Refusal::NotAUrl("it has no host".to_owned()));
             }
         }
         Uri::try_from(url.as_str()).map_err(|error| Refusal::NotAUrl(error.to_string()))

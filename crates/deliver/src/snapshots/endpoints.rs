@@ -75,7 +75,7 @@ impl Endpoints {
     }
 
     /// Endpoints as they change.
-    pub fn news(&self) -> broadcast::Receiver<EndpointId> {
+    pub fn changes(&self) -> broadcast::Receiver<EndpointId> {
         self.news.subscribe()
     }
 
@@ -150,7 +150,7 @@ impl Endpoints {
             self.apply(vec![now.clone()]);
             known = Known::from(now);
         }
-        let what = format!("changes of endpoint {id}");
+        let what = format!("changes to endpoint {id}");
         Err(journal::Error::behind(&what, known.shared.revision))
     }
 

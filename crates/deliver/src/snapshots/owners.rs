@@ -61,7 +61,7 @@ impl Owners {
     }
 
     /// Endpoints of which something changed.
-    pub fn news(&self) -> broadcast::Receiver<EndpointId> {
+    pub fn changes(&self) -> broadcast::Receiver<EndpointId> {
         self.news.subscribe()
     }
 

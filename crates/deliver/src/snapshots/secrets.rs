@@ -22,8 +22,8 @@ use runtime::{error_chain::chain, retry::Retries};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    secrets::key::Key,
     secrets::seal::{Unsealable, Vault},
-    send::signing::Key,
 };
 
 /// The secrets as far as this node has heard. Cheap to clone.
@@ -49,9 +49,9 @@ pub struct OwnSecrets {
 /// Why it is not known what an organisation signs with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unknown {
-    #[error("the signing secrets have not been read yet")]
+    #[error("the signing secrets have not been loaded yet")]
     NotLoaded,
-    #[error("the organisation's signing secrets cannot be read by this version")]
+    #[error("this version cannot read the organisation's signing secrets")]
     Unreadable,
 }
 
@@ -82,7 +82,7 @@ impl Secrets {
     /// Returns once everything decided before the call is in the snapshot, or when stopped: whoever signs
     /// before that would not know with what.
     pub async fn load(&self, stopping: &CancellationToken) {
-        let mut retries = Retries::new("read the signing secrets", stopping);
+        let mut retries = Retries::new("load the signing secrets", stopping);
         loop {
             let caught_up = self.mirror.catch_up().await;
             if caught_up.is_ok() {
@@ -111,7 +111,7 @@ impl Secrets {
             Ok(secrets) => Some(Arc::new(self.opened(org, secrets.unwrap_or_default()))),
             Err(error) => {
                 let error = chain(&error);
-                tracing::error!(org.id = %org, error, "signing secrets cannot be read; nothing is sent for it");
+                tracing::error!(org.id = %org, error, "cannot read an organisation's signing secrets; nothing is sent for it");
                 None
             }
         };
@@ -125,7 +125,7 @@ impl Secrets {
             let id = one.secret.id;
             let key = self.vault.unseal(org, id, &one.sealed);
             if let Err(error) = &key {
-                tracing::error!(org.id = %org, secret.id = %id, ?error, "a signing secret cannot be unsealed");
+                tracing::error!(org.id = %org, secret.id = %id, ?error, "cannot unseal a signing secret");
             }
             lives.push(one.secret);
             keys.insert(id, key.map(|text| Key::new(&text)));
@@ -138,10 +138,10 @@ impl Secrets {
 }
 
 /// A secret that is to be signed with.
-pub type Wanted<'s> = Option<(SecretId, &'s Result<Key, Unsealable>)>;
+pub type FoundSecret<'s> = Option<(SecretId, &'s Result<Key, Unsealable>)>;
 
 impl OwnSecrets {
-    pub fn in_state(&self, state: State, now: Timestamp) -> Wanted<'_> {
+    pub fn in_state(&self, state: State, now: Timestamp) -> FoundSecret<'_> {
         let id = self.lives.in_state(state, now)?.id;
         Some((id, self.keys.get(&id)?))
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use domain::{EndpointId, OrgId, RuleId};
-use journal::{Journal, config::RuleChange, mirror::Mirror, streams::Bucket};
+use journal::{Journal, kv::RuleChange, mirror::Mirror, streams::Bucket};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 

@@ -12,19 +12,19 @@ use domain::{
 };
 use journal::{
     frames::Frames,
-    own::Unrecorded,
     record::{Attempted, EndpointNoticed, Job, OutcomeRecord},
+    system_events::Unrecorded,
 };
 use metrics::{counter, gauge, histogram};
-use runtime::{chance, error_chain::chain};
+use runtime::{error_chain::chain, random};
 
 use super::{
     LEARN_UNTIL, Worker,
-    elsewhere::Ended,
-    parcel::Item,
+    in_flight::Item,
+    park::Ended,
     verdict::{self, Instead, Known},
 };
-use crate::{failure::Failure, metrics as names, send::Sent, snapshots::Learned};
+use crate::{failure_event::Failure, metrics as names, send::Sent, snapshots::Learned};
 
 impl Worker {
     /// Sends what has a slot, unless something changed since it was admitted.
@@ -91,7 +91,7 @@ impl Worker {
             () = self.stopped_for(LEARN_UNTIL) => return None,
         };
         learned.unwrap_or_else(|error| {
-            tracing::warn!(error = chain(&error), "an endpoint's state was not noted");
+            tracing::warn!(error = chain(&error), "endpoint state not recorded");
             None
         })
     }
@@ -105,7 +105,9 @@ impl Worker {
         let tell = || self.tell(&item.job, concluded);
         let queue = || self.queue_next(item, concluded);
         self.persist("record an attempt", append).await
-            && self.persist("tell the trail of an attempt", tell).await
+            && self
+                .persist("record audit events for an attempt", tell)
+                .await
             && self.persist("queue the next attempt", queue).await
     }
 
@@ -120,7 +122,7 @@ impl Worker {
         let Some(again) = &concluded.again else {
             return Ok(());
         };
-        let task = Some(&item.parcel().task);
+        let task = Some(&item.message().task);
         self.journal.deliver_later(task, again).await
     }
 
@@ -134,7 +136,7 @@ impl Worker {
             state: State::Failed,
             attempts: job.attempt - 1,
             status: None,
-            error: Some("It could not be sent for 72 hours.".to_owned()),
+            error: Some("It could not be sent within 72 hours.".to_owned()),
             at: now,
         };
         told(self.failures.tell(job, failure).await)
@@ -203,7 +205,7 @@ fn attempted(
 ) -> Attempted {
     let seconds = |wait: Duration| u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
     Attempted {
-        id: AttemptId::new(started_at, chance::bytes()),
+        id: AttemptId::new(started_at, random::bytes()),
         org: job.matched.org,
         delivery: job.matched.delivery,
         number: job.attempt,
@@ -250,7 +252,7 @@ fn told(told: Result<(), Unrecorded>) -> Result<(), journal::Error> {
         Err(Unrecorded::Journal(error)) => Err(error),
         Err(error) => {
             // Ours to mend; the delivery is on record all the same.
-            tracing::error!(error = chain(&error), "something is not in the trail");
+            tracing::error!(error = chain(&error), "audit event not recorded");
             Ok(())
         }
         Ok(()) => Ok(()),

@@ -8,18 +8,18 @@ use domain::{
     partition::Partition,
 };
 use journal::{
-    cancels::Void,
+    cancellations::Void,
     record::{self, Job},
-    work::Task,
+    work_queue::Task,
 };
 use runtime::{error_chain::chain, retry::Retries};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
     Worker,
-    elsewhere::Ended,
-    hands::{Known, Message},
-    parcel::{Item, Parcel, Room, RoomAtHost, Share},
+    in_flight::{InFlightMessage, Item, Room, RoomAtHost, Share},
+    message_registry::{Known, MessageKey},
+    park::Ended,
     verdict,
 };
 use crate::{send::target, snapshots::Target};
@@ -36,7 +36,7 @@ impl Worker {
     /// Takes what is due in a partition, until stopped.
     pub(super) async fn take_due(self, partition: Partition) {
         let room = Arc::new(Semaphore::new(MESSAGES_MAX));
-        let what = format!("take deliveries of partition {}", partition.index());
+        let what = format!("take deliveries from partition {}", partition.index());
         let mut retries = Retries::new(what, &self.0.stopping);
         while retries.again(self.pull(partition, &room).await).await {}
     }
@@ -67,7 +67,7 @@ impl Worker {
         }
     }
 
-    /// Finds a place for a message: on the board, or elsewhere, for each endpoint by itself. `from_lane`: its turn has
+    /// Finds a place for a message: in the scheduler, or in a lane, for each endpoint by itself. `from_lane`: its turn has
     /// come, so it is not sent back to the end of the line. Says for which endpoints something is left of it.
     pub(super) async fn place(&self, task: Task, room: Room, from_lane: bool) -> Vec<EndpointId> {
         let shares = self.open(task, room).await;
@@ -77,7 +77,7 @@ impl Worker {
             endpoints.push(share.endpoint);
             match verdict::shut(self.gate(share.endpoint, now), now) {
                 None => {
-                    if let Err(items) = self.0.board.admit(items, from_lane) {
+                    if let Err(items) = self.0.scheduler.admit(items, from_lane) {
                         self.put(share, items, None);
                     }
                 }
@@ -108,7 +108,7 @@ impl Worker {
         for item in &mut items {
             item.is_probe = true;
         }
-        let refused = self.0.board.admit(items, true).err();
+        let refused = self.0.scheduler.admit(items, true).err();
         let was_placed = refused.is_none();
         rest.splice(..0, refused.into_iter().flatten());
         for item in &mut rest {
@@ -123,17 +123,17 @@ impl Worker {
     /// Reads a message and parts it by endpoint. Deals with those of its deliveries that end without another attempt;
     /// says what else is left of it.
     async fn open(&self, task: Task, room: Room) -> Vec<(Arc<Share>, Vec<Item>)> {
-        let Some((task, message, jobs)) = self.read(task).await else {
+        let Some((task, key, jobs)) = self.read(task).await else {
             return Vec::new();
         };
         let (room, at_host) = room.part();
-        let parcel = Parcel::new((task, message), &jobs, room);
-        let hands = &self.0.hands;
-        if let Err(known) = hands.take(message, &parcel.deliveries, Arc::downgrade(&parcel)) {
+        let message = InFlightMessage::new((task, key), &jobs, room);
+        let registry = &self.0.registry;
+        if let Err(known) = registry.take(key, &message.deliveries, Arc::downgrade(&message)) {
             let _ = match known {
-                Known::InHand => parcel.task.still_at_it().await,
-                Known::DealtWith => parcel.task.settle().await,
-                Known::InAnother => parcel.task.hand_back_later().await,
+                Known::InHand => message.task.still_at_it().await,
+                Known::DealtWith => message.task.settle().await,
+                Known::InAnother => message.task.hand_back_later().await,
             };
             return Vec::new();
         }
@@ -142,9 +142,9 @@ impl Worker {
         let (mut shares, mut ended) = (Vec::new(), Vec::new());
         for jobs in by_url(jobs) {
             let url = jobs[0].matched.url.as_str();
-            let (endpoint, host) = (EndpointId::of(parcel.org, url), target::host(url));
+            let (endpoint, host) = (EndpointId::of(message.org, url), target::host(url));
             let room = rooms.entry(host).or_default().clone();
-            let share = Share::new(&parcel, (endpoint, host), jobs.len(), room);
+            let share = Share::new(&message, (endpoint, host), jobs.len(), room);
             let mut items = Vec::with_capacity(jobs.len());
             for job in jobs {
                 let target = self.targets.of(job.matched.rule);
@@ -170,7 +170,7 @@ impl Worker {
     }
 
     /// The deliveries that a message asks for, each with the URL that its rule goes to now; `None` if none is left.
-    async fn read(&self, task: Task) -> Option<(Task, Message, Vec<Job>)> {
+    async fn read(&self, task: Task) -> Option<(Task, MessageKey, Vec<Job>)> {
         let mut jobs = match record::jobs(task.payload()) {
             Ok(jobs) if !jobs.is_empty() => jobs,
             Ok(_) => {
@@ -188,14 +188,14 @@ impl Worker {
                 return None;
             }
         };
-        let message = Message::of(task.sequence(), &jobs[0]);
+        let key = MessageKey::of(task.sequence(), &jobs[0]);
         if task.is_handed_out_again()
-            && !self.0.hands.know(message)
+            && !self.0.registry.know(key)
             && let Err(error) = self.leave_out_delivered(&task, &mut jobs).await
         {
             tracing::warn!(
                 error = chain(&error),
-                "a message waits that somebody had before"
+                "cannot tell which deliveries of a redelivered message are done; handed back for later"
             );
             let _ = task.hand_back_later().await;
             return None;
@@ -213,7 +213,7 @@ impl Worker {
                 job.matched.url = url.to_string();
             }
         }
-        Some((task, message, jobs))
+        Some((task, key, jobs))
     }
 }
 

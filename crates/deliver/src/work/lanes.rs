@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::{Worker, intake::reserve, parcel::Room};
+use super::{Worker, in_flight::Room, intake::reserve};
 use crate::metrics as names;
 
 /// How often lanes are looked for that other workers filled, or this one before it was started again.
@@ -79,8 +79,8 @@ impl Worker {
         let endpoint = lane.endpoint;
         let has_open_breaker = self.endpoints.has_open_breaker(endpoint);
         let has_strays = !self.targets.are_at(endpoint);
-        let board = &self.0.board;
-        let begun = board.begin_lane(endpoint, has_open_breaker, has_strays);
+        let scheduler = &self.0.scheduler;
+        let begun = scheduler.begin_lane(endpoint, has_open_breaker, has_strays);
         if let Some(wake) = begun {
             let worker = self.clone();
             self.0.lanes.spawn(async move {
@@ -93,7 +93,7 @@ impl Worker {
                         break;
                     }
                 }
-                worker.0.board.end_lane(lane.endpoint);
+                worker.0.scheduler.end_lane(lane.endpoint);
             });
         }
     }
@@ -106,7 +106,7 @@ impl Worker {
             let now = self.clock.now();
             let (most, is_probe) = match self.gate(lane.endpoint, now) {
                 Gate::Open => {
-                    let room = self.0.board.room(lane.endpoint);
+                    let room = self.0.scheduler.room(lane.endpoint);
                     (room.min(TAKE_AT_ONCE), false)
                 }
                 Gate::Probe => {
@@ -114,10 +114,10 @@ impl Worker {
                     (usize::from(ours), true)
                 }
                 Gate::Shut { reason, .. } if reason.needs_a_person() => (TAKE_AT_ONCE, false),
-                Gate::Shut { .. } if self.0.board.take_strays(lane.endpoint) => {
+                Gate::Shut { .. } if self.0.scheduler.take_strays(lane.endpoint) => {
                     if let Err(error) = self.sort(lane).await {
                         // They are still there.
-                        self.0.board.rules_left(Some(lane.endpoint));
+                        self.0.scheduler.rules_left(Some(lane.endpoint));
                         return Err(error);
                     }
                     continue;
@@ -166,7 +166,7 @@ impl Worker {
                 let wanted = rooms.len();
                 let taken = self.take(source, rooms).await?;
                 if taken < wanted {
-                    self.0.board.lane_is_drained(lane.endpoint);
+                    self.0.scheduler.lane_is_drained(lane.endpoint);
                 }
                 taken == 0
             };
@@ -279,7 +279,7 @@ impl Worker {
     /// At its host first: who waits there holds nothing that anybody else waits for. Of a lane that was found,
     /// the first message says where it goes.
     async fn reserve_rooms(&self, lane: Lane, most: usize) -> Vec<Room> {
-        let Some((host, at_host)) = self.0.board.room_at_host(lane) else {
+        let Some((host, at_host)) = self.0.scheduler.room_at_host(lane) else {
             let room = reserve(&self.0.lane_room, 1).await.pop();
             return vec![Room::new(room)];
         };

@@ -1,10 +1,10 @@
 //! Sends what is due, fairly, and settles it.
 //!
-//! A worker takes messages off the queue ([`intake`]) and either admits their deliveries to its [`board`],
-//! which says who is next, or puts them elsewhere ([`elsewhere`]): into the lane of an endpoint that
+//! A worker takes messages off the queue ([`intake`]) and either admits their deliveries to its [`scheduler`],
+//! which says who is next, or puts them elsewhere ([`park`]): into the lane of an endpoint that
 //! cannot take them now, or out of the queue if nothing is to be sent. Whoever is next is [attempted](attempt).
 //! What stands in a lane is taken when its endpoint can be sent to again ([`lanes`]). A message that is in
-//! a worker's hands is a [`parcel`], and what of it goes to one endpoint is a share of it.
+//! a worker's hands is a [`in_flight`], and what of it goes to one endpoint is a share of it.
 //!
 //! A delivery in a worker:
 //!
@@ -18,21 +18,22 @@
 //!
 //! With the last delivery that is done its message is settled. What is not done when its task ends, because the
 //! worker stops or the task panics, is queued again by itself. What the queue hands out again is recognised
-//! ([`hands`]), and what somebody else had of it and delivered is found on record ([`past`]).
+//! ([`message_registry`]), and what somebody else had of it and delivered is found on record ([`redelivery`]).
 //!
 //! Record, then settle: what happened is in the journal before the queue forgets the delivery, so a
 //! crash repeats a send but never loses one. Also what is only moved is on record first: of a message that was settled
-//! everything is, so whoever queues again what it asked for can tell ([`journal::again`]). While the journal is away whoever sent waits with what happened; when as
+//! everything is, so whoever queues again what it asked for can tell ([`journal::requeue`]). While the journal is away whoever sent waits with what happened; when as
 //! many wait as there are slots no more is sent.
 
 mod attempt;
-mod board;
-mod elsewhere;
-mod hands;
+mod endpoint_slots;
+mod in_flight;
 mod intake;
 mod lanes;
-mod parcel;
-mod past;
+mod message_registry;
+mod park;
+mod redelivery;
+mod scheduler;
 #[cfg(test)]
 mod simulation;
 mod verdict;
@@ -59,12 +60,12 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
-    board::Board,
-    hands::Hands,
-    parcel::{End, Parcel},
-    past::Past,
+    in_flight::{End, InFlightMessage},
+    message_registry::MessageRegistry,
+    redelivery::DeliveredBefore,
+    scheduler::Scheduler,
 };
-use super::{endpoints::notice::Notices, failure::Failures, send::Sender};
+use super::{endpoints::notice::Notices, failure_event::Failures, send::Sender};
 use crate::{
     metrics as names,
     snapshots::{Cancels, Endpoints, Owners, Targets},
@@ -114,9 +115,9 @@ pub struct Worker(Arc<Inner>);
 
 struct Inner {
     tools: Tools,
-    board: Board,
-    hands: Hands<Parcel>,
-    past: Past,
+    scheduler: Scheduler,
+    registry: MessageRegistry<InFlightMessage>,
+    delivered_before: DeliveredBefore,
     /// Room for messages from lanes.
     lane_room: Arc<Semaphore>,
     /// Who takes from lanes, and whoever is dealing with a delivery.
@@ -138,9 +139,9 @@ impl Worker {
     pub fn new(tools: Tools, bounds: Bounds, stopping: CancellationToken) -> Self {
         Self(Arc::new(Inner {
             tools,
-            board: Board::new(bounds),
-            hands: Hands::new(),
-            past: Past::default(),
+            scheduler: Scheduler::new(bounds),
+            registry: MessageRegistry::new(),
+            delivered_before: DeliveredBefore::default(),
             lane_room: Arc::new(Semaphore::new(lanes::MESSAGES_MAX)),
             lanes: TaskTracker::new(),
             busy: TaskTracker::new(),
@@ -205,11 +206,11 @@ impl Worker {
     /// Starts the next send whenever there is one and a slot for it.
     async fn dispatch(&self) {
         loop {
-            while let Some(item) = self.0.board.next() {
+            while let Some(item) = self.0.scheduler.next() {
                 self.start(item);
             }
             tokio::select! {
-                () = self.0.board.changed.notified() => {}
+                () = self.0.scheduler.changed.notified() => {}
                 () = self.stopped_for(Duration::ZERO) => return,
             }
         }
@@ -220,16 +221,16 @@ impl Worker {
         let mut every = interval(STILL_AT_IT_EVERY);
         loop {
             every.tick().await;
-            self.0.past.forget();
-            let messages = self.0.hands.messages();
+            self.0.delivered_before.forget();
+            let messages = self.0.registry.messages();
             gauge!(names::DELIVERY_MESSAGES_HELD)
                 .set(u32::try_from(messages.len()).unwrap_or(u32::MAX));
             // One after the other: a message that is kept here keeps its room.
-            for parcel in messages.iter().filter_map(Weak::upgrade) {
-                if let Err(error) = parcel.task.still_at_it().await {
+            for message in messages.iter().filter_map(Weak::upgrade) {
+                if let Err(error) = message.task.still_at_it().await {
                     tracing::debug!(
                         error = chain(&error),
-                        "the queue may take a delivery for lost"
+                        "could not report progress; the queue may redeliver a message"
                     );
                 }
             }
@@ -238,14 +239,14 @@ impl Worker {
 
     /// Other workers close and open gates too.
     async fn hear_of_endpoints(self) {
-        let (mut news, mut proofs) = (self.endpoints.news(), self.owners.news());
+        let (mut news, mut proofs) = (self.endpoints.changes(), self.owners.changes());
         let mut left = self.targets.left();
         loop {
             let heard = tokio::select! {
                 heard = news.recv() => heard,
                 heard = proofs.recv() => heard,
                 heard = left.recv() => {
-                    self.0.board.rules_left(heard.ok());
+                    self.0.scheduler.rules_left(heard.ok());
                     continue;
                 }
                 () = self.0.stopping.cancelled() => return,
@@ -253,9 +254,9 @@ impl Worker {
             match heard {
                 Ok(endpoint) => {
                     let is_open = self.endpoints.has_open_breaker(endpoint);
-                    self.0.board.heard(endpoint, is_open);
+                    self.0.scheduler.heard(endpoint, is_open);
                 }
-                Err(RecvError::Lagged(_)) => self.0.board.wake_all_lanes(),
+                Err(RecvError::Lagged(_)) => self.0.scheduler.wake_all_lanes(),
                 Err(RecvError::Closed) => return,
             }
         }
@@ -265,7 +266,7 @@ impl Worker {
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.0.busy.spawn(async {
             if AssertUnwindSafe(work).catch_unwind().await.is_err() {
-                tracing::error!("a delivery panicked, it will be tried again");
+                tracing::error!("a delivery panicked; it will be retried");
             }
         });
     }
@@ -311,67 +312,75 @@ impl Worker {
     }
 
     /// The last delivery of a message is out of our hands.
-    fn close(&self, parcel: Arc<Parcel>, end: End) {
+    fn close(&self, message: Arc<InFlightMessage>, end: End) {
         let worker = self.clone();
         self.spawn(async move {
             tokio::select! {
-                () = worker.end_message(&parcel, end) => {}
+                () = worker.end_message(&message, end) => {}
                 // It comes back.
                 () = worker.stopped_for(SETTLE_UNTIL) => {}
             }
-            let hands = &worker.0.hands;
-            hands.put_down(parcel.message, &parcel.deliveries);
+            let registry = &worker.0.registry;
+            registry.put_down(message.key, &message.deliveries);
         });
     }
 
-    async fn end_message(&self, parcel: &Parcel, end: End) {
+    async fn end_message(&self, message: &InFlightMessage, end: End) {
         let ended = match end {
-            End::Settle => self.settle(parcel).await,
-            End::HandBack => parcel.task.hand_back().await,
-            End::QueueAgain(jobs) => self.queue_again(parcel, &jobs).await,
+            End::Settle => self.settle(message).await,
+            End::HandBack => message.task.hand_back().await,
+            End::QueueAgain(jobs) => self.queue_again(message, &jobs).await,
         };
         if let Err(error) = ended {
             tracing::warn!(
                 error = chain(&error),
-                "a message was not settled, it comes back"
+                "a message was not acknowledged; it will be redelivered"
             );
         }
     }
 
-    async fn settle(&self, parcel: &Parcel) -> Result<(), journal::Error> {
+    async fn settle(&self, message: &InFlightMessage) -> Result<(), journal::Error> {
         // Should that fail it comes again.
-        self.0.hands.remember(parcel.message);
-        parcel.task.settle().await
+        self.0.registry.remember(message.key);
+        message.task.settle().await
     }
 
     /// Queues what was not dealt with.
-    async fn queue_again(&self, parcel: &Parcel, jobs: &[Job]) -> Result<(), journal::Error> {
-        if let Err(error) = self.move_undone(parcel, jobs).await {
-            let _ = parcel.task.hand_back_after_failure().await;
+    async fn queue_again(
+        &self,
+        message: &InFlightMessage,
+        jobs: &[Job],
+    ) -> Result<(), journal::Error> {
+        if let Err(error) = self.move_undone(message, jobs).await {
+            let _ = message.task.hand_back_after_failure().await;
             return Err(error);
         }
-        self.settle(parcel).await
+        self.settle(message).await
     }
 
     /// At once if we stop, so that others go on with it; a little later after a panic.
-    async fn move_undone(&self, parcel: &Parcel, jobs: &[Job]) -> Result<(), journal::Error> {
-        let news: Frames = jobs.iter().filter_map(elsewhere::first_word).collect();
+    async fn move_undone(
+        &self,
+        message: &InFlightMessage,
+        jobs: &[Job],
+    ) -> Result<(), journal::Error> {
+        let news: Frames = jobs.iter().filter_map(park::first_word).collect();
         if news.count() > 0 && self.may_append() {
-            self.outcomes.of(parcel.org).append_patiently(news).await?;
+            self.outcomes.of(message.org).append_patiently(news).await?;
         }
         let due_at = self.clock.now().plus(AFTER_PANIC);
-        let later = || self.queue_later(parcel, jobs, due_at);
+        let later = || self.queue_later(message, jobs, due_at);
         let is_queued =
-            !self.0.stopping.is_cancelled() && self.persist("queue a delivery again", later).await;
+            !self.0.stopping.is_cancelled() && self.persist("requeue a delivery", later).await;
         if is_queued {
             return Ok(());
         }
-        self.journal.put_back(&parcel.task, jobs).await
+        self.journal.put_back(&message.task, jobs).await
     }
 
     async fn queue_later(
         &self,
-        parcel: &Parcel,
+        message: &InFlightMessage,
         jobs: &[Job],
         due_at: Timestamp,
     ) -> Result<(), journal::Error> {
@@ -381,7 +390,7 @@ impl Worker {
                 ..job.clone()
             };
             self.journal
-                .deliver_later(Some(&parcel.task), &later)
+                .deliver_later(Some(&message.task), &later)
                 .await?;
         }
         Ok(())
@@ -389,9 +398,9 @@ impl Worker {
 
     /// Nothing that waits here is sent any more.
     fn hand_back_all(&self) {
-        let items = self.0.board.take_all();
+        let items = self.0.scheduler.take_all();
         for item in &items {
-            item.parcel().give_back_if_whole();
+            item.message().give_back_if_whole();
         }
     }
 }

@@ -8,7 +8,7 @@ use domain::{
         schedule::{self, Next},
     },
 };
-use journal::{cancels::Void, record::Job};
+use journal::{cancellations::Void, record::Job};
 
 use crate::snapshots::Target;
 

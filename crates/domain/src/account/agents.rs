@@ -23,7 +23,7 @@ impl Agents {
     /// Everything that is wrong with what was given, by where it stands under `/agents`.
     pub fn parse(given: &[String]) -> Result<Self, Vec<Fault>> {
         if given.len() > AGENTS_MAX {
-            let detail = format!("`agents` has at most {AGENTS_MAX} entries.");
+            let detail = format!("`agents` can have at most {AGENTS_MAX} entries.");
             let fault = Fault::new(FaultCode::FieldTooLong, "/agents", detail);
             return Err(vec![fault]);
         }
@@ -33,8 +33,8 @@ impl Agents {
             .filter(|(_, name)| !is_name(name))
             .map(|(place, _)| {
                 let detail = format!(
-                    "An agent has 1 to {CHARS_MAX} characters; a `*` at the end stands for any rest (billing-*), and \
-                     nowhere else."
+                    "An agent must be 1 to {CHARS_MAX} characters; a `*` matches any rest (billing-*) and is allowed \
+                     only at the end."
                 );
                 Fault::invalid(format!("/agents/{place}"), detail)
             })

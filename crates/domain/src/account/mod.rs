@@ -2,12 +2,12 @@
 
 pub mod agents;
 pub mod api_key;
-pub mod change;
 pub mod email;
 pub mod organisation_name;
 pub mod password;
 pub mod role;
 pub mod scope;
+pub mod security_log;
 pub mod token;
 
 pub use agents::Agents;

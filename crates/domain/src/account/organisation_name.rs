@@ -18,8 +18,8 @@ pub fn parse(text: &str, pointer: &str) -> Result<String, Fault> {
         return Err(Fault::invalid(pointer, detail));
     }
     if is_link(name) {
-        let detail = "The organisation's name must not have a web address in it, because it stands in mails. \
-                      If it is none, write a blank after the dot.";
+        let detail = "The organisation's name must not contain a web address, because it appears in emails. If it is \
+                      not one, put a space after the dot.";
         return Err(Fault::invalid(pointer, detail));
     }
     Ok(name.to_owned())

@@ -29,7 +29,7 @@ impl Password {
         if password.is_address(email) {
             return Err(Fault::invalid(
                 "/password",
-                "`password` must not be the e-mail address.",
+                "`password` must not be the email address.",
             ));
         }
         Ok(password)
@@ -53,8 +53,8 @@ impl Password {
         if fewest_pieces(&text, known) < PIECES_MIN {
             return Err(Fault::invalid(
                 "/password",
-                "`password` is among those that are tried first: common words, names, years, rows of keys and \
-                 repetitions. Put something of your own to it.",
+                "`password` is one of those that attackers try first: common words, names, years, rows of keys and \
+                 repetitions. Add something of your own.",
             ));
         }
         Ok(Self(text))

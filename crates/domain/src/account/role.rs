@@ -74,7 +74,7 @@ impl FromStr for Role {
 
 /// The text is not one of [`Role::ALL`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a role is `owner`, `admin` or `viewer`")]
+#[error("a role must be `owner`, `admin` or `viewer`")]
 pub struct UnknownRole;
 
 #[cfg(test)]

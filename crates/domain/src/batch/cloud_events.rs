@@ -62,7 +62,7 @@ struct CloudEvent<'a> {
 fn event(raw: &RawValue) -> Result<Sent<'_>, Fault> {
     let cloud: CloudEvent<'_> = serde_json::from_str(raw.get()).map_err(|error| {
         let detail = format!(
-            "A CloudEvent is one JSON object; reading it failed: {}.",
+            "A CloudEvent must be one JSON object; reading it failed: {}.",
             reason(&error)
         );
         Fault::new(FaultCode::NotAnObject, "", detail)
@@ -79,7 +79,7 @@ fn event(raw: &RawValue) -> Result<Sent<'_>, Fault> {
     if cloud.data_base64.is_some() {
         return Err(Fault::invalid(
             "/data_base64",
-            "Binary data is not read; send the audit event as a JSON object in `data`.",
+            "Binary data is not supported; send the audit event as a JSON object in `data`.",
         ));
     }
     let data = cloud.data.ok_or_else(|| {
@@ -106,7 +106,7 @@ fn name(source: &str, id: &str) -> String {
 fn required<'a>(field: &str, value: Option<&'a RawValue>) -> Result<Cow<'a, str>, Fault> {
     let raw = value.ok_or_else(|| Fault::required(field))?;
     text(raw).filter(|text| !text.is_empty()).ok_or_else(|| {
-        let detail = format!("`{field}` must be a string that is not empty.");
+        let detail = format!("`{field}` must be a non-empty string.");
         Fault::invalid(pointer_to(field), detail)
     })
 }

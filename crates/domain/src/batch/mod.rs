@@ -142,16 +142,18 @@ fn text(body: &[u8]) -> Result<&str, Unreadable> {
 /// Why a body is not a batch.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    #[error("The body is not UTF-8: byte {valid_up_to} belongs to no character.")]
+    #[error("The body is not UTF-8: byte {valid_up_to} is not part of a character.")]
     NotUtf8 { valid_up_to: usize },
     #[error("The body is not {expected}: {}.", view::reason(source))]
     NotJson {
         expected: &'static str,
         source: serde_json::Error,
     },
-    #[error("The batch carries no event.")]
+    #[error("The batch contains no events.")]
     Empty,
-    #[error("The batch carries {count} events; a request takes at most {EVENTS_MAX}. Split it.")]
+    #[error(
+        "The batch contains {count} events; a request can carry at most {EVENTS_MAX}. Split it."
+    )]
     TooMany { count: usize },
 }
 

@@ -21,7 +21,7 @@ pub(super) fn read(body: &[u8]) -> Read<'_> {
 fn event(line: &[u8], number: u32) -> Result<Sent<'_>, Fault> {
     std::str::from_utf8(line).map(Sent::bare).map_err(|error| {
         let detail = format!(
-            "Line {number} is not UTF-8: its byte {} belongs to no character.",
+            "Line {number} is not UTF-8: its byte {} is not part of a character.",
             error.valid_up_to()
         );
         Fault::new(FaultCode::NotAnObject, "", detail)

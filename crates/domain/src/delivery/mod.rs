@@ -2,32 +2,34 @@
 //!
 //! Each send is an attempt. [`body`] writes the bytes that are signed and sent, [`outcome`] reads
 //! the answer, [`diagnosis`] explains it to people, [`schedule`] says when to try again, [`endpoint`]
-//! what the answers say about the receiver. One worker keeps a [`pulse`] of each receiver, counts its sends to
-//! each of the [`hosts`], and has a [`rota`] of what it could send next. [`ownership`] says whether a receiver is
+//! what the answers say about the receiver. One worker keeps a [`send_window`] for each receiver and counts its failures for the [`breaker`], counts its sends to
+//! each of the [`host_limits`], and has a [`fair_queue`] of what it could send next. [`ownership`] says whether a receiver is
 //! known to be its owner's. A delivery is `pending` until it is `delivered`, `scheduled` for another try, `held` until
 //! its endpoint may be sent to, `canceled`, or `failed` for good; a [`Reason`] says why. An alert that its
 //! rule does not send is on record as `suppressed`, `snoozed` or `shadow`, and stays so.
 
 pub mod body;
+pub mod breaker;
 pub mod diagnosis;
 pub mod endpoint;
-pub mod failure;
-pub mod hosts;
+pub mod failure_event;
+pub mod fair_queue;
+pub mod host_limits;
 pub mod outcome;
 pub mod ownership;
-pub mod pulse;
 mod reason;
-pub mod rota;
 pub mod schedule;
+pub mod send_window;
 
 use serde::{Deserialize, Serialize};
 
+pub use breaker::FailureTally;
 pub use endpoint::{Endpoint, Gate, Notice};
-pub use hosts::{Host, Hosts};
+pub use fair_queue::FairQueue;
+pub use host_limits::{Host, Hosts};
 pub use outcome::{Answer, Outcome};
-pub use pulse::Pulse;
 pub use reason::Reason;
-pub use rota::Rota;
+pub use send_window::SendWindow;
 
 /// Where a delivery stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

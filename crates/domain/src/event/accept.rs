@@ -108,7 +108,9 @@ pub fn check_agent(sent: &Sent<'_>, agents: &Agents) -> Result<(), Fault> {
     match event.text("agent_id") {
         Some(agent) if !agents.include(&agent) => {
             let agent: String = agent.chars().take(NAME_CHARS_MAX).collect();
-            let detail = format!("This API key is bound to agents, and `{agent}` is none of them.");
+            let detail = format!(
+                "This API key is bound to certain agents, and `{agent}` is not one of them."
+            );
             Err(Fault::invalid("/agent_id", detail).under(sent.inside()))
         }
         _ => Ok(()),
@@ -137,7 +139,7 @@ fn push(stored: &mut String, text: fmt::Arguments<'_>) {
 fn checked(json: &str, source: Source) -> Result<EventView<'_>, Fault> {
     if json.len() > EVENT_BYTES_MAX {
         let detail = format!(
-            "An event is at most {EVENT_BYTES_MAX} bytes; this one is {}.",
+            "An event can be at most {EVENT_BYTES_MAX} bytes; this one is {}.",
             json.len()
         );
         return Err(Fault::new(FaultCode::EventTooLarge, "", detail));
@@ -159,7 +161,7 @@ fn checked(json: &str, source: Source) -> Result<EventView<'_>, Fault> {
 /// A client that sent such an event would speak for the server.
 fn reserved(event_type: &str) -> Fault {
     let detail = format!(
-        "Only the server writes events of the type `{event_type}`; send yours under another name, such as \
+        "Only the server can write events of the type `{event_type}`; use another type for yours, such as \
          `agent_{event_type}`."
     );
     Fault::invalid("/event_type", detail)
@@ -190,7 +192,8 @@ fn client_event_id<'a>(
     match (event.client_event_id.and_then(text), &sent.envelope) {
         (Some(_), envelope) if !has_time => {
             let pointer = envelope.as_ref().map_or("/occurred_at", |_| "/time");
-            let detail = "`client_event_id` needs `occurred_at`: the event's id is made from both.";
+            let detail = "`client_event_id` requires `occurred_at`: the event's id is made from \
+                          both.";
             Err(Fault::new(FaultCode::FieldRequired, pointer, detail))
         }
         (None, Some(envelope)) if has_time => {
@@ -198,8 +201,8 @@ fn client_event_id<'a>(
                 return Ok(Some(Cow::Borrowed(&envelope.name)));
             }
             let detail = format!(
-                "`source`, # and `id` are the event's `client_event_id`, which has at most \
-                 {NAME_CHARS_MAX} characters; give a shorter one in `data`."
+                "`source`, # and `id` together become the event's `client_event_id`, which can be \
+                 at most {NAME_CHARS_MAX} characters; put a shorter one in `data`."
             );
             Err(Fault::new(FaultCode::FieldTooLong, "/id", detail))
         }
@@ -213,7 +216,7 @@ fn check_fields(event: &EventView<'_>) -> Result<(), Fault> {
         .find(|name| event.field(name).is_some())
     {
         let detail = match *name {
-            "id" => "`id` is set by the server; name the event by `client_event_id`.".to_owned(),
+            "id" => "`id` is set by the server; use `client_event_id` for your own id.".to_owned(),
             name => format!("`{name}` is set by the server; leave it out."),
         };
         return Err(Fault::new(
@@ -296,7 +299,7 @@ fn check_time(
     if at < arrival.received_at.minus(arrival.retention) {
         let days = arrival.retention.as_secs() / 86_400;
         let detail =
-            format!("`{field}` is more than {days} days ago; older events are not accepted.");
+            format!("`{field}` is more than {days} days ago; events that old are not accepted.");
         return Err(Fault::invalid(pointer, detail));
     }
     Ok(())

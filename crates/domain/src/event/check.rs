@@ -95,7 +95,7 @@ pub(super) fn latency(value: Option<&RawValue>) -> Result<(), Fault> {
 pub(super) fn metadata(value: Option<&RawValue>) -> Result<(), Fault> {
     let Some(raw) = value else { return Ok(()) };
     if raw.get().len() > METADATA_BYTES_MAX {
-        let detail = format!("`metadata` is at most {METADATA_BYTES_MAX} bytes.");
+        let detail = format!("`metadata` can be at most {METADATA_BYTES_MAX} bytes.");
         return Err(Fault::new(FaultCode::FieldTooLong, "/metadata", detail));
     }
     metadata::check(raw.get())

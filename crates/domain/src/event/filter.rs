@@ -195,7 +195,8 @@ impl ActionPattern {
     fn parse(text: &str) -> Result<Self, NotAFilter> {
         let invalid = || NotAFilter::Invalid {
             field: "action",
-            detail: "`action` must be a dotted name, or the start of one and a `*` (payments.*)."
+            detail: "`action` must be a dotted name, or the start of one followed by a `*` \
+                     (payments.*)."
                 .to_owned(),
         };
         if let Some(start) = text.strip_suffix('*') {
@@ -299,7 +300,8 @@ fn alternative<T: PartialEq>(
         return Ok(());
     }
     if values.len() == VALUES_MAX {
-        let detail = format!("`{field}` takes at most {VALUES_MAX} values; ask more than once.");
+        let detail =
+            format!("`{field}` takes at most {VALUES_MAX} values; send several requests instead.");
         return Err(NotAFilter::Invalid { field, detail });
     }
     values.push(value);

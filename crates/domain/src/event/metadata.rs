@@ -64,7 +64,7 @@ impl Found<'_> {
         // Not one by one: an object may have thousands.
         keys.sort_unstable();
         if let Some([key, _]) = keys.array_windows().find(|[one, next]| one == next) {
-            let detail = "This key is given twice; which one counts would be a guess.";
+            let detail = "This key appears twice; it is unclear which one counts.";
             self.fault = Some(Fault::new(
                 FaultCode::FieldDuplicated,
                 pointer_to(key),

@@ -11,9 +11,9 @@ pub mod check;
 pub mod filter;
 mod metadata;
 pub mod reserved;
+pub mod sanitize;
 pub mod source;
 pub mod view;
-pub mod words;
 
 pub use accept::{Sent, accept};
 pub use filter::Filter;

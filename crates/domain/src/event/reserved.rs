@@ -2,8 +2,8 @@
 
 use crate::{
     approval,
-    delivery::{endpoint, failure},
-    integrity, policies, rule, secret,
+    delivery::{endpoint, failure_event},
+    integrity, policy_state, rule, secret,
 };
 
 /// The `event_type` of a decision.
@@ -11,7 +11,7 @@ pub const DECISION: &str = "decision";
 /// The `event_type` of an export that was asked for.
 pub const EXPORT: &str = "export";
 
-/// All of them. Those that people's accounts are about have their names in [`crate::account::change`].
+/// All of them. Those that people's accounts are about have their names in [`crate::account::security_log`].
 pub const RESERVED: [&str; 12] = [
     DECISION,
     approval::EVENT_TYPE,
@@ -20,9 +20,9 @@ pub const RESERVED: [&str; 12] = [
     "key_rotation",
     "permission_change",
     EXPORT,
-    policies::EVENT_TYPE,
+    policy_state::EVENT_TYPE,
     rule::change::EVENT_TYPE,
-    failure::EVENT_TYPE,
+    failure_event::EVENT_TYPE,
     endpoint::EVENT_TYPE,
     secret::EVENT_TYPE,
 ];
@@ -30,7 +30,7 @@ pub const RESERVED: [&str; 12] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::account::change::What;
+    use crate::account::security_log::What;
 
     #[test]
     fn what_happens_to_accounts_is_told_by_the_server_alone() {

@@ -58,7 +58,7 @@ impl<'a> EventView<'a> {
                 FaultCode::NotAnObject,
                 "",
                 format!(
-                    "An event is one JSON object; reading it failed: {}.",
+                    "An event must be one JSON object; reading it failed: {}.",
                     reason(&error)
                 ),
             )),
@@ -101,7 +101,7 @@ impl<'de> de::Visitor<'de> for Fields<'_> {
                 Some(Some(_)) => Fault::new(
                     FaultCode::FieldDuplicated,
                     pointer_to(&key),
-                    format!("`{key}` is given twice; which one counts would be a guess."),
+                    format!("`{key}` appears twice; it is unclear which one counts."),
                 ),
                 Some(slot) => {
                     *slot = Some(value);

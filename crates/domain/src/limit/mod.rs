@@ -11,10 +11,10 @@
 //! - [`fair_share`]: bytes and not requests: whose events a log still takes that is nearly full.
 
 pub mod fair_share;
-mod log;
 mod operation;
 mod quota;
+mod sliding_log;
 
-pub use log::{Log, Verdict, retry_after_s};
 pub use operation::{Operation, WhenAlone};
 pub use quota::{NotAQuota, Quota};
+pub use sliding_log::{Log, Verdict, retry_after_s};

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     Definition, Rule, RuleSet,
-    pace::{Fate, Group, Groups, Match, Pace, Room},
+    throttle::{Fate, Group, Groups, Match, Pace, Room},
 };
 use crate::{Day, EventId, event::EventView};
 
@@ -179,8 +179,8 @@ impl Backtest {
             days => format!(" and {} other days", days - 1),
         };
         Some(format!(
-            "More than {} events matched on {first}{others}; what the threshold and the suppression make of \
-             the earlier ones of a day is not counted.",
+            "More than {} events matched on {first}{others}; how the threshold and the suppression treat the earlier \
+             ones of a day is not counted.",
             self.paced_max
         ))
     }
@@ -189,7 +189,7 @@ impl Backtest {
         let Room { groups, matches } = self.room;
         self.forgot_groups.then(|| {
             format!(
-                "More was to be remembered at a time than {groups} groups and {matches} matches; the oldest were \
+                "There was more to remember at a time than {groups} groups and {matches} matches; the oldest were \
                  forgotten, as they are when the rule is in force."
             )
         })

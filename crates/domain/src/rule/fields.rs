@@ -83,7 +83,7 @@ impl Fields {
             None => return Vec::new(),
             Some(Value::Array(values)) if values.len() <= most => values,
             Some(Value::Array(_)) => {
-                let detail = format!("`{name}` has at most {most} elements.");
+                let detail = format!("`{name}` can have at most {most} elements.");
                 self.fault(Fault::new(FaultCode::FieldTooLong, pointer, detail));
                 return Vec::new();
             }
@@ -169,7 +169,7 @@ pub(super) fn text(value: Value, pointer: &str) -> Result<String, Fault> {
 pub(super) fn bounded(value: Value, pointer: &str, bytes_max: usize) -> Result<String, Fault> {
     let text = text(value, pointer)?;
     if text.len() > bytes_max {
-        let detail = format!("`{}` is at most {bytes_max} bytes.", field_of(pointer));
+        let detail = format!("`{}` can be at most {bytes_max} bytes.", field_of(pointer));
         return Err(Fault::new(FaultCode::FieldTooLong, pointer, detail));
     }
     Ok(text)

@@ -2,7 +2,7 @@
 //!
 //! A rule is parsed once, when it is saved, and travels parsed. [`pattern`] is the language of
 //! `match`, [`set::RuleSet`] holds the rules of one organisation so that the cost of an event does not
-//! grow with the number of rules, and [`pace`] decides what becomes of a match: an alert, one more
+//! grow with the number of rules, and [`throttle`] decides what becomes of a match: an alert, one more
 //! towards a threshold, or one that is kept back because there was an alert just now.
 
 pub mod backtest;
@@ -11,12 +11,12 @@ pub mod definition;
 pub mod explain;
 mod fields;
 pub mod narrow;
-pub mod pace;
 mod parse;
 pub mod pattern;
 pub mod sample;
 pub mod set;
 pub mod suggest;
+pub mod throttle;
 
 pub use definition::Definition;
 pub use pattern::Pattern;

@@ -24,11 +24,11 @@ impl Definition {
     pub fn parse(source: Value) -> Result<Self, Vec<Fault>> {
         // First of all, so that nothing below works on more than that.
         if is_longer_than(&source, DEFINITION_BYTES_MAX) {
-            let detail = format!("A rule is at most {DEFINITION_BYTES_MAX} bytes.");
+            let detail = format!("A rule can be at most {DEFINITION_BYTES_MAX} bytes.");
             return Err(vec![Fault::new(FaultCode::FieldTooLong, "", detail)]);
         }
         let Value::Object(given) = source else {
-            let detail = "A rule is one JSON object.";
+            let detail = "A rule must be one JSON object.";
             return Err(vec![Fault::new(FaultCode::NotAnObject, "", detail)]);
         };
         let mut fields = Fields::new(given, "");
@@ -60,10 +60,10 @@ fn too_dear(rule: &Definition) -> Fault {
         "/except"
     };
     let detail = format!(
-        "This rule would take too long for one event: it costs {cost}, and {COST_MAX} is the most, `match` and \
-         `except` together. A value that is listed costs 1; `contains`, `wildcard`, `equals-ignore-case` and \
-         `cidr` cost {TEXT_COST}; inside `metadata` all cost {METADATA_COST} times that. List less, or make \
-         several rules."
+        "This rule would take too long for one event: `match` and `except` together cost {cost}, and at most \
+         {COST_MAX} is allowed. A listed value costs 1; `contains`, `wildcard`, `equals-ignore-case` and `cidr` cost \
+         {TEXT_COST}; inside `metadata`, everything costs {METADATA_COST} times that. List less, or create several \
+         rules."
     );
     Fault::invalid(pointer, detail)
 }
@@ -80,7 +80,7 @@ fn read(fields: &mut Fields) -> Option<Definition> {
     let description = fields.optional("description", |value, pointer| {
         let description = text(value, pointer)?;
         if description.chars().count() > DESCRIPTION_MAX || description.contains('\0') {
-            let detail = format!("`description` is at most {DESCRIPTION_MAX} characters.");
+            let detail = format!("`description` can be at most {DESCRIPTION_MAX} characters.");
             return Err(Fault::new(FaultCode::FieldTooLong, pointer, detail));
         }
         Ok(description)
@@ -105,7 +105,7 @@ fn read(fields: &mut Fields) -> Option<Definition> {
         if is_web_address(&url) {
             return Ok(url);
         }
-        let detail = "`runbook_url` must be an address that starts with https:// or http://.";
+        let detail = "`runbook_url` must be a URL that starts with https:// or http://.";
         Err(Fault::invalid(pointer, detail))
     });
     let tags = fields.list("tags", TAGS_MAX, |one, pointer| {
@@ -135,8 +135,8 @@ fn read(fields: &mut Fields) -> Option<Definition> {
 fn read_threshold(fields: &mut Fields) -> Option<Threshold> {
     let count = fields.required("count", |value, pointer| {
         if value == 1 {
-            let detail = "Every match alerts without a threshold; leave `threshold` out, or count \
-                          to 2 or more.";
+            let detail = "Without a threshold, every match raises an alert; leave `threshold` out, \
+                          or set a count of 2 or more.";
             return Err(Fault::invalid(pointer, detail));
         }
         number(value, pointer, COUNT_MIN, COUNT_MAX)
@@ -182,7 +182,7 @@ fn group_field(value: Value, pointer: &str) -> Result<GroupField, Fault> {
             refused("A name between two dots is missing.".to_owned())
         }
         path if path.len() > GROUP_DEPTH_MAX => refused(format!(
-            "A field lies at most {GROUP_DEPTH_MAX} levels deep."
+            "A field can be at most {GROUP_DEPTH_MAX} levels deep."
         )),
         ["metadata", ..] => Ok(field),
         [name] if EventView::FIELDS.contains(name) => Ok(field),
@@ -191,7 +191,7 @@ fn group_field(value: Value, pointer: &str) -> Result<GroupField, Fault> {
                 Some(known) if path.len() == 1 && known != "metadata" => {
                     format!("did you mean `{known}`?")
                 }
-                _ => "fields of your own are `metadata.<name>`.".to_owned(),
+                _ => "your own fields are `metadata.<name>`.".to_owned(),
             };
             refused(format!("This is not a field of an event; {meant}"))
         }
@@ -202,7 +202,7 @@ fn group_field(value: Value, pointer: &str) -> Result<GroupField, Fault> {
 fn tag(value: Value, pointer: &str) -> Result<String, Fault> {
     let tag = text(value, pointer)?;
     if tag.trim().is_empty() || tag.chars().count() > TAG_MAX || tag.contains('\0') {
-        let detail = format!("A tag is 1 to {TAG_MAX} characters.");
+        let detail = format!("A tag must be 1 to {TAG_MAX} characters.");
         return Err(Fault::invalid(pointer, detail));
     }
     Ok(tag)
@@ -217,7 +217,8 @@ fn example(value: Value, pointer: &str) -> Result<Example, Vec<Fault>> {
     let event = fields.required("event", |event, pointer| {
         let json = event.to_string();
         if json.len() > TEST_EVENT_BYTES_MAX {
-            let detail = format!("The event of a test is at most {TEST_EVENT_BYTES_MAX} bytes.");
+            let detail =
+                format!("The event of a test can be at most {TEST_EVENT_BYTES_MAX} bytes.");
             return Err(Fault::new(FaultCode::FieldTooLong, pointer, detail));
         }
         EventView::parse(&json).map_err(|fault| fault.under(pointer))?;
@@ -240,10 +241,10 @@ fn failed_examples(definition: &Definition) -> Vec<Fault> {
         let detail = match (seen.matches, example.matches) {
             (true, true) | (false, false) => return None,
             (true, false) => {
-                "The rule matches this event, and the test says that it does not.".to_owned()
+                "The rule matches this event, but the test says it should not.".to_owned()
             }
             (false, true) => format!(
-                "The rule does not match this event, and the test says that it does: {}.",
+                "The rule does not match this event, but the test says it should: {}.",
                 why_not(&seen)
             ),
         };

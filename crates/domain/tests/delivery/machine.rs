@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::BTreeSet};
 use domain::{
     DeliveryId, OrgId, Timestamp,
     delivery::{
-        Answer, Endpoint, Gate, Notice, Pulse, Reason, State,
+        Answer, Endpoint, FailureTally, Gate, Notice, Reason, SendWindow, State,
         endpoint::Status,
         schedule::{self, Next, Round},
     },
@@ -109,7 +109,8 @@ struct Machine {
 struct Worker {
     /// The endpoint as this worker last saw it.
     view: Endpoint,
-    pulse: Pulse,
+    window: SendWindow,
+    failures: FailureTally,
     /// What it heard since the breaker last closed.
     tally: Tally,
 }
@@ -137,7 +138,8 @@ impl Machine {
         let shared = Endpoint::new(org, "https://hooks.example.com");
         let worker = |_| Worker {
             view: shared.clone(),
-            pulse: Pulse::new(8),
+            window: SendWindow::new(8),
+            failures: FailureTally::default(),
             tally: Tally::default(),
         };
         Self {
@@ -372,7 +374,8 @@ impl Machine {
     fn see(&mut self, worker: usize) {
         let worker = &mut self.workers[worker];
         if worker.view.breaker.is_some() && self.shared.breaker.is_none() {
-            worker.pulse.ramp();
+            worker.window.ramp();
+            worker.failures = FailureTally::default();
             worker.tally = Tally::default();
         }
         worker.view = self.shared.clone();
@@ -401,10 +404,11 @@ impl Machine {
 
 impl Worker {
     fn learn(&mut self, answer: &Answer, now: Timestamp) -> Result<bool, TestCaseError> {
-        let trips = self.pulse.learn(answer, now);
+        self.window.answered(answer);
+        let trips = self.failures.answered(answer, now);
         self.tally.hear(now.unix_millis(), answer);
         prop_assert_eq!(trips, self.tally.trips(answer));
-        prop_assert!((1..=8).contains(&self.pulse.limit()));
+        prop_assert!((1..=8).contains(&self.window.limit()));
         Ok(trips)
     }
 }

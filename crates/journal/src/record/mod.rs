@@ -17,7 +17,7 @@ use domain::{
     },
     rule::{
         Rule,
-        pace::{Group, Groups},
+        throttle::{Group, Groups},
     },
 };
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ pub enum OutcomeRecord {
     Counted(Counted),
     Ended(Box<Ended>),
     Judged(Judged),
-    Stood(Stood),
+    StateChanged(StateChanged),
     Endpoint(Box<EndpointNoticed>),
 }
 
@@ -142,7 +142,7 @@ pub struct Ended {
 /// How far a matcher is: the first record of each of its messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
-    /// When the log of events was made, as [`crate::state::LogState::created`] says.
+    /// When the log of events was made, as [`crate::log_state::LogState::created`] says.
     pub created: String,
     pub position: Position,
     /// Whether a part of the record at the position is judged too: by the rules that are on record.
@@ -227,7 +227,7 @@ pub struct Timings {
 
 /// Where a delivery stands, without an attempt: held, canceled, or due again because somebody asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stood {
+pub struct StateChanged {
     pub org: OrgId,
     pub delivery: DeliveryId,
     pub state: State,

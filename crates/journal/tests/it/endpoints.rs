@@ -4,7 +4,7 @@ use domain::{
     DeliveryId, EndpointId, OrgId, Timestamp,
     delivery::endpoint::{Endpoint, Gate},
 };
-use journal::cancels::{Void, Voided};
+use journal::cancellations::{Void, Voided};
 use tokio::time::timeout;
 use uuid::Uuid;
 

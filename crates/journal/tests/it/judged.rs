@@ -16,8 +16,8 @@ use crate::{DEADLINE, journal, now, queue::job};
 async fn a_turn_is_one_matchers_until_it_is_handed_back_or_not_heard_of() {
     let journal = journal().await;
     let partition = journal.partitions().all().next().expect("a partition");
-    let mut one = journal.turns(partition).await.expect("turns");
-    let mut other = journal.turns(partition).await.expect("turns");
+    let mut one = journal.match_leases(partition).await.expect("turns");
+    let mut other = journal.match_leases(partition).await.expect("turns");
     let turn = tokio::select! {
         turn = one.next() => turn.expect("a turn"),
         turn = other.next() => turn.expect("a turn"),

@@ -18,10 +18,10 @@ use domain::{
 use futures::future::join_all;
 use journal::{
     Error, Journal, Options,
-    config::{Change, KeyEntry},
-    dead::Place,
+    dead_letters::Place,
+    dedup::{AlertMark, RequestMark},
     frames::Frames,
-    once::{AlertMark, RequestMark},
+    kv::{Change, KeyEntry},
     record::{self, EventRecord},
     streams::Log,
 };

@@ -5,11 +5,11 @@ use std::time::Duration;
 use domain::{DeliveryId, EndpointId, EventId, OrgId, RuleId, Timestamp, delivery::Cause};
 use journal::{
     Journal,
-    again::OnRecord,
-    cancels::Void,
+    cancellations::Void,
     queue::{Lane, Source},
     record::{self, Job, Matched},
-    work::Task,
+    requeue::OnRecord,
+    work_queue::Task,
 };
 use testkit::shared;
 use tokio::time::timeout;

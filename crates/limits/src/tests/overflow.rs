@@ -54,6 +54,6 @@ async fn on_a_full_node_callers_share_a_window_while_redis_is_away() {
     }
     assert_eq!(sum, 10 * SHARDS);
     // And nothing of it is told under any name.
-    let owed = (0..SHARDS).filter(|shard| node.inner.table.take_note(*shard));
-    assert_eq!(owed.count(), 0);
+    let unsynced = (0..SHARDS).filter(|shard| node.inner.table.take_note(*shard));
+    assert_eq!(unsynced.count(), 0);
 }

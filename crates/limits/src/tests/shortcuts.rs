@@ -13,12 +13,12 @@ use redis::Commands as _;
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{quota, stage::Stage};
-use crate::{Answer, Limits, turn::WANTED_MAX};
+use crate::{Admission, Limits, coalesce::WANTED_MAX};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// So many requests at the same time.
-async fn burst(node: &Limits, limit: Quota, size: u32) -> Vec<Answer> {
+async fn burst(node: &Limits, limit: Quota, size: u32) -> Vec<Admission> {
     let checks = (0..size).map(|_| node.check(Operation::Ingest, limit, "key_hot"));
     timeout(DEADLINE, join_all(checks))
         .await
@@ -26,10 +26,10 @@ async fn burst(node: &Limits, limit: Quota, size: u32) -> Vec<Answer> {
 }
 
 /// What each would be told if they asked one after the other, and nobody remembered anything.
-fn one_by_one(log: &mut Log, limit: Quota, now_ms: u64, size: u32) -> Vec<Answer> {
+fn one_by_one(log: &mut Log, limit: Quota, now_ms: u64, size: u32) -> Vec<Admission> {
     let ask = |_| {
         let verdict = log.decide(limit, now_ms, 1);
-        Answer {
+        Admission {
             admitted: verdict.granted == 1,
             remaining: verdict.remaining,
             frees_in: verdict.frees_in,

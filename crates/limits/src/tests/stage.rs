@@ -124,12 +124,12 @@ impl Stage {
         let Scripts {
             exact,
             restore,
-            beat,
+            heartbeat,
         } = Scripts::default();
         Scripts {
             exact: set(exact),
             restore: set(restore),
-            beat: set(beat),
+            heartbeat: set(heartbeat),
         }
     }
 
@@ -239,7 +239,7 @@ pub(super) fn admit_alone(node: &Limits, subject: &str) {
         .table
         .enter(Operation::Ingest, subject, limit, |found, window| {
             let settled = inner.decide_alone(window, found.operation, limit, 1);
-            inner.owe(window, found, &settled);
+            inner.add_unsynced(window, found, &settled);
         });
 }
 

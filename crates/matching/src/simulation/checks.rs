@@ -15,11 +15,11 @@ use domain::{
     event::EventView,
     rule::{
         Rule,
-        pace::{self, Fate, Group, Groups, Match, Pace, Room},
+        throttle::{self, Fate, Group, Groups, Match, Pace, Room},
     },
 };
 use journal::{
-    judged::Judgement,
+    match_log::Judgement,
     record::{Ended, Job, Matched, OutcomeRecord, Paced, Position},
 };
 
@@ -270,7 +270,7 @@ impl Checks {
         };
         assert_eq!(state, expected, "what becomes of {pair:?}");
         assert_eq!((paced.at, paced.overflowed), (at, false), "of {pair:?}");
-        let groups = |ended: &pace::Ended| ended.group.clone();
+        let groups = |ended: &throttle::Ended| ended.group.clone();
         let by_match: Vec<Group> = by_match.iter().map(groups).collect();
         let on_record: Vec<Group> = ended.iter().map(|ended| ended.group.clone()).collect();
         assert_eq!(on_record, by_match, "the periods that {pair:?} ended");

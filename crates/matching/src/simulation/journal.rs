@@ -10,9 +10,9 @@ use std::{
 use bytes::Bytes;
 use domain::{DeliveryId, Timestamp, delivery::State};
 use journal::{
-    cancels::Voided,
-    once::AlertMark,
-    record::{self, Job, OutcomeRecord, Stood},
+    cancellations::Voided,
+    dedup::AlertMark,
+    record::{self, Job, OutcomeRecord, StateChanged},
 };
 use testkit::Dice;
 
@@ -220,7 +220,7 @@ impl Journal {
 
     /// Where a delivery stands, on record.
     fn stands(&mut self, job: &Job, state: State) -> u64 {
-        let stood = OutcomeRecord::Stood(Stood {
+        let stood = OutcomeRecord::StateChanged(StateChanged {
             org: ORG,
             delivery: job.matched.delivery,
             state,
@@ -241,5 +241,5 @@ impl Journal {
 
 /// Where the message of a sequence stands in memory.
 fn place(sequence: u64) -> usize {
-    usize::try_from(sequence - 1).expect("a place in memory")
+    usize::try_from(sequence - 1).expect("a place in state")
 }

@@ -9,7 +9,7 @@ use journal::{Error, streams::Log};
 use super::{journal::Journal, node::Node};
 use crate::{
     END_AFTER, Interruption, Judge,
-    memory::Memory,
+    partition_state::PartitionState,
     world::{Reader as _, World as _},
 };
 
@@ -29,32 +29,35 @@ pub(super) async fn live(node: Node, matches_at_once: usize) {
         world: node.clone(),
         matches_at_once,
     };
-    let mut memory = Memory::default();
+    let mut state = PartitionState::default();
     loop {
         node.own("turn", |_| ()).await;
         let judged = {
-            let judging = pin!(judge_for_a_turn(&judge, &mut memory));
+            let judging = pin!(judge_for_a_turn(&judge, &mut state));
             match select(judging, pin!(node.interrupted())).await {
                 Either::Left((judged, _)) => judged,
                 Either::Right(_) => Err(Error::behind("the turn", 0).into()),
             }
         };
         if judged.is_err() {
-            memory.interrupted();
+            state.interrupted();
         }
     }
 }
 
-async fn judge_for_a_turn(judge: &Judge<Node>, memory: &mut Memory) -> Result<(), Interruption> {
+async fn judge_for_a_turn(
+    judge: &Judge<Node>,
+    state: &mut PartitionState,
+) -> Result<(), Interruption> {
     let (node, partition) = (&judge.world, partition());
-    judge.resume(partition, memory).await?;
-    let mut follower = node.follow(Log::Events(partition), memory.position.sequence);
+    judge.resume(partition, state).await?;
+    let mut follower = node.follow(Log::Events(partition), state.position.sequence);
     loop {
         let doing = Doing {
             who: node.who,
             position: follower.position(),
-            is_ahead: memory.ahead_since.is_some(),
-            is_over: memory
+            is_ahead: state.ahead_since.is_some(),
+            is_over: state
                 .next_end()
                 .is_some_and(|end| end.plus(END_AFTER) <= node.now()),
         };
@@ -62,13 +65,13 @@ async fn judge_for_a_turn(judge: &Judge<Node>, memory: &mut Memory) -> Result<()
             Next::Judge => {
                 let entries = follower.next(crate::MESSAGES_MAX).await?;
                 node.is_given(entries.iter().map(|entry| entry.sequence));
-                judge.judge(partition, memory, &entries).await?;
+                judge.judge(partition, state, &entries).await?;
             }
-            Next::Confirm => judge.confirm(partition, memory).await?,
+            Next::Confirm => judge.confirm(partition, state).await?,
             Next::EndPeriods => {
-                judge.end_periods_by_clock(partition, memory).await?;
+                judge.end_periods_by_clock(partition, state).await?;
             }
-            Next::HandBack => return judge.confirm(partition, memory).await,
+            Next::HandBack => return judge.confirm(partition, state).await,
             Next::Nothing => {}
         }
     }

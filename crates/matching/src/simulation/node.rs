@@ -14,13 +14,13 @@ use domain::{DeliveryId, OrgId, Timestamp, partition::Partition, rule::RuleSet};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use journal::{
     Connection, Error,
-    again::{OnRecord, Rounds},
+    dedup::AlertMark,
     follow::Entry,
-    judged::{Judgement, own_end},
-    once::AlertMark,
+    log_state::LogState,
+    match_log::{Judgement, own_end},
     queue::{bundles, name},
     record::Job,
-    state::LogState,
+    requeue::{OnRecord, Rounds},
     streams::Log,
 };
 

@@ -9,8 +9,8 @@ use domain::{
     error_code::ErrorCode,
     fault::{Fault, FaultCode},
 };
-use journal::config::{Change, KeyEntry};
-use runtime::chance;
+use journal::kv::{Change, KeyEntry};
+use runtime::random;
 use serde::{Deserialize, Serialize};
 use store::{
     api_keys::{KeyChange, KeyRow, NewKey},
@@ -18,15 +18,15 @@ use store::{
 };
 use utoipa::ToSchema;
 
-use super::tell::tell;
+use super::security_log::tell;
 use crate::{
     announce,
     edge::{
         Problem,
         caller::{Admin, Anybody, Member},
+        enums::KeyScope,
+        extract::{IdInPath, Json, PageParams, PageQuery, cursor},
         problem::Refusals,
-        read::{IdInPath, Json, PageParams, PageWanted, cursor},
-        words::KeyScope,
     },
     planes::ControlPlane,
 };
@@ -37,7 +37,7 @@ const OVERLAP_DEFAULT_S: u32 = 24 * 3_600;
 /// A month; who needs longer has two keys.
 const OVERLAP_MAX_S: u32 = 30 * 24 * 3_600;
 
-/// A key to be made.
+/// A key to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewKeyBody {
@@ -47,21 +47,21 @@ pub struct NewKeyBody {
     /// What it may do, one or more.
     #[schema(value_type = Vec<KeyScope>, example = json!(["events:write"]))]
     scopes: Vec<String>,
-    /// The agents that it may send events and ask for decisions as, up to 20; with `*` at the end, all that start so.
-    /// Without any it may do so as every agent.
+    /// The agents it may send events and ask for decisions as, up to 20; with `*` at the end, all agents whose id
+    /// starts with it. If empty, it may act as any agent.
     #[serde(default)]
     #[schema(example = json!(["billing-*"]))]
     agents: Vec<String>,
-    /// When it ends; never unless given.
+    /// When it expires; by default never.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
 }
 
-/// How a key is rotated.
+/// How to rotate a key.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rotation {
-    /// Seconds the old key goes on; 0 ends it at once. At most 30 days.
+    /// For how many seconds the old key keeps working; 0 ends it immediately. At most 30 days.
     #[serde(default = "a_day")]
     #[schema(default = 86_400)]
     overlap_s: u32,
@@ -71,7 +71,7 @@ fn a_day() -> u32 {
     OVERLAP_DEFAULT_S
 }
 
-/// An API key, without its text.
+/// An API key, without the key itself.
 #[derive(Serialize, ToSchema)]
 pub struct KeyBody {
     #[schema(value_type = String, example = "key_01jcq3k5m8e9ratvw2x4y6z8ab")]
@@ -81,17 +81,17 @@ pub struct KeyBody {
     hint: Option<String>,
     #[schema(value_type = Vec<KeyScope>)]
     scopes: Vec<Scope>,
-    /// The agents that it speaks for; without any, for all.
+    /// The agents it may act as; if empty, all agents.
     #[schema(value_type = Vec<String>)]
     agents: Agents,
-    /// Who made it; null if an operator did.
+    /// Who created it; null if an operator did.
     #[schema(value_type = Option<String>)]
     created_by: Option<UserId>,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
-    /// To within 15 seconds.
+    /// Accurate to 15 seconds.
     #[schema(value_type = Option<String>, format = DateTime)]
     last_used_at: Option<Timestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -101,7 +101,7 @@ pub struct KeyBody {
     replaced_by: Option<KeyId>,
 }
 
-/// A key that was just made: the only answer that carries its text.
+/// A key that was just created: the only response that carries the key itself.
 #[derive(Serialize, ToSchema)]
 pub struct MadeKey {
     #[serde(flatten)]
@@ -118,14 +118,14 @@ pub struct KeyPage {
     next_cursor: Option<String>,
 }
 
-/// Makes an API key.
+/// Creates an API key.
 ///
-/// The answer is the only one that carries the key. It works at once, on every node.
+/// Only this response carries the key. It works immediately, on every node.
 #[utoipa::path(
     post, path = "/v1/api-keys", tag = "api keys", security(("session" = [])),
     request_body = NewKeyBody,
     responses(
-        (status = 201, description = "Made, and in effect", body = MadeKey),
+        (status = 201, description = "Created and in effect", body = MadeKey),
         Refusals,
     ),
 )]
@@ -153,7 +153,7 @@ pub async fn create(
     Ok((StatusCode::CREATED, JsonAnswer(MadeKey::new(key, &text))))
 }
 
-/// Lists API keys, newest first, revoked ones too.
+/// Lists API keys, newest first, including revoked ones.
 #[utoipa::path(
     get, path = "/v1/api-keys", tag = "api keys", security(("session" = [])),
     params(PageParams),
@@ -165,7 +165,7 @@ pub async fn create(
 pub async fn list(
     State(plane): State<ControlPlane>,
     member: Member<Anybody>,
-    page: PageWanted<KeyId>,
+    page: PageQuery<KeyId>,
 ) -> Result<JsonAnswer<KeyPage>, Problem> {
     let page = plane
         .store
@@ -177,7 +177,7 @@ pub async fn list(
     }))
 }
 
-/// Shows one API key.
+/// Returns one API key.
 #[utoipa::path(
     get, path = "/v1/api-keys/{id}", tag = "api keys", security(("session" = [])),
     params(("id" = String, Path, description = "The key's id")),
@@ -198,8 +198,8 @@ pub async fn show(
 
 /// Rotates an API key.
 ///
-/// Makes a new key of the same name, scopes, agents and end; the old one goes on for `overlap_s` seconds, so
-/// that agents can be changed over one by one. A key is rotated once; then its successor is.
+/// Creates a new key with the same name, scopes, agents and expiry; the old one keeps working for `overlap_s` seconds,
+/// so that agents can be switched over one by one. A key can be rotated once; after that, rotate its successor.
 #[utoipa::path(
     post, path = "/v1/api-keys/{id}/rotate", tag = "api keys", security(("session" = [])),
     params(("id" = String, Path, description = "The key's id")),
@@ -216,7 +216,7 @@ pub async fn rotate(
     Json(rotation): Json<Rotation>,
 ) -> Result<(StatusCode, JsonAnswer<MadeKey>), Problem> {
     if rotation.overlap_s > OVERLAP_MAX_S {
-        let detail = format!("`overlap_s` is at most {OVERLAP_MAX_S}, which is 30 days.");
+        let detail = format!("`overlap_s` must be at most {OVERLAP_MAX_S}, which is 30 days.");
         return Err(Problem::invalid(vec![Fault::invalid("/overlap_s", detail)]));
     }
     let now = plane.clock.now();
@@ -249,10 +249,10 @@ pub async fn rotate(
         .await?;
     if rotated == KeyChange::NoSuchKey {
         let detail = match old.replaced_by {
-            Some(successor) => format!("This key was rotated already, into {successor}."),
-            None => "This key has ended, is revoked, or was rotated in this moment.".to_owned(),
+            Some(successor) => format!("This key was already rotated, into {successor}."),
+            None => "This key has expired, was revoked, or has just been rotated.".to_owned(),
         };
-        let next = "If the text of the new key was lost, rotate that one, or make another.";
+        let next = "If the new key itself was lost, rotate that one or create another.";
         return Err(Problem::new(
             ErrorCode::Conflict,
             format!("{detail} {next}"),
@@ -267,7 +267,7 @@ pub async fn rotate(
 
 /// Revokes an API key.
 ///
-/// Every node refuses it within a second. Revoking it again is no error.
+/// Every node refuses it within a second. Revoking it again is not an error.
 #[utoipa::path(
     delete, path = "/v1/api-keys/{id}", tag = "api keys", security(("session" = [])),
     params(("id" = String, Path, description = "The key's id")),
@@ -286,7 +286,9 @@ pub async fn revoke(
     done(plane.store.revoke_key(hand, id, gone).await?)?;
     let known = plane
         .announce(|| {
-            format!("The key {id} is revoked, but nodes go on taking it until the journal is back.")
+            format!(
+                "The key {id} is revoked, but nodes keep accepting it until the journal is back."
+            )
         })
         .await;
     tell(&plane, member.org).await;
@@ -306,10 +308,10 @@ pub(super) struct Draft {
 
 impl Draft {
     pub(super) fn make(self, now: Timestamp) -> (NewKey, ApiKey) {
-        let text = ApiKey::new(chance::bytes());
+        let text = ApiKey::new(random::bytes());
         let key = NewKey {
             org: self.org,
-            id: KeyId::new(now, chance::bytes()),
+            id: KeyId::new(now, random::bytes()),
             name: self.name,
             hash: text.hash(),
             hint: text.hint().to_owned(),
@@ -330,7 +332,7 @@ fn checked(wanted: &NewKeyBody, now: Timestamp) -> Result<(Vec<Scope>, Agents), 
     if wanted.expires_at.is_some_and(|end| end <= now) {
         faults.push(Fault::invalid(
             "/expires_at",
-            "`expires_at` is over already.",
+            "`expires_at` is in the past.",
         ));
     }
     let mut scopes = Vec::new();
@@ -340,7 +342,7 @@ fn checked(wanted: &NewKeyBody, now: Timestamp) -> Result<(Vec<Scope>, Agents), 
             Ok(scope) => scopes.push(scope),
             Err(_) => {
                 let known: Vec<&str> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
-                let detail = format!("A scope is one of {}.", known.join(", "));
+                let detail = format!("A scope must be one of {}.", known.join(", "));
                 faults.push(Fault::invalid(format!("/scopes/{place}"), detail));
             }
         }
@@ -378,11 +380,11 @@ fn done(change: KeyChange) -> Result<(), Problem> {
         KeyChange::NoSuchKey => Err(Problem::not_found("API key")),
         KeyChange::NotAllowed => Err(Problem::new(
             ErrorCode::Forbidden,
-            "You may not make keys any more.",
+            "You are no longer allowed to create keys.",
         )),
         KeyChange::TooMany => Err(Problem::new(
             ErrorCode::LimitReached,
-            "Your organisation has 10,000 keys that work; revoke some first.",
+            "Your organisation already has 10,000 working keys; revoke some first.",
         )),
     }
 }
@@ -390,8 +392,8 @@ fn done(change: KeyChange) -> Result<(), Problem> {
 /// The text of a key is shown in the answer that makes it, and there is none.
 fn lost_before_shown(id: KeyId) -> String {
     format!(
-        "The key {id} was saved, but the journal is away and its text cannot be shown later. Revoke \
-         it (DELETE /v1/api-keys/{id}) and make another."
+        "The key {id} was saved, but the journal is unavailable and the key itself cannot be shown later. Revoke it \
+         (DELETE /v1/api-keys/{id}) and create another."
     )
 }
 

@@ -7,7 +7,7 @@ use domain::{
     error_code::ErrorCode,
     limit::Operation::Invite,
 };
-use runtime::chance;
+use runtime::random;
 use serde::{Deserialize, Serialize};
 use store::invitations::{Invitation, LIFETIME, NotMade, OPEN_MAX};
 use utoipa::ToSchema;
@@ -19,22 +19,22 @@ use super::{
     password_reset::PasswordChosen,
     register::refuse_unproven_operator,
     schema::{link_token, token_invalid},
-    tell::tell,
+    security_log::tell,
 };
 use crate::{
     edge::{
         Problem,
         caller::{Admin, Anybody, Member},
+        enums::MemberRole,
+        extract::{IdInPath, Json, PageParams, PageQuery, cursor},
         problem::{ProblemBody, Refusals},
-        read::{IdInPath, Json, PageParams, PageWanted, cursor},
         strict_json::FormJson,
-        words::MemberRole,
     },
     mail::Letter,
     planes::ControlPlane,
 };
 
-/// Who is to join, and as what.
+/// Whom to invite, and with which role.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewInvitation {
@@ -45,7 +45,7 @@ pub struct NewInvitation {
     role: Role,
 }
 
-/// An invitation that waits.
+/// An open invitation.
 #[derive(Serialize, ToSchema)]
 pub struct InvitationBody {
     #[schema(value_type = String, example = "inv_01jcq3k5m8e9ratvw2x4y6z8ab")]
@@ -60,7 +60,7 @@ pub struct InvitationBody {
     created_at: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     expires_at: Timestamp,
-    /// Only on a server that sends no mail, and only when it is made: hand it over yourself.
+    /// Only on a server that does not send email, and only when the invitation is created: pass it on yourself.
     #[serde(skip_serializing_if = "Option::is_none")]
     link: Option<String>,
 }
@@ -72,11 +72,11 @@ pub struct InvitationPage {
     next_cursor: Option<String>,
 }
 
-/// Invites somebody by mail, in place of an earlier invitation of theirs; for admins and owners.
+/// Invites someone by email, replacing any earlier invitation to them; for admins and owners.
 ///
-/// Answers the same whether the address has an account or not. Somebody who has one is told so by
-/// mail: an account belongs to one organisation. An organisation may make 50 invitations a day,
-/// those counted too that were revoked or replaced since.
+/// The response is the same whether or not the address has an account. Someone who already has one is told so by email:
+/// an account belongs to one organisation. An organisation can make 50 invitations a day, including those revoked or
+/// replaced since.
 #[utoipa::path(
     post, path = "/v1/invitations", tag = "accounts", security(("session" = [])),
     request_body = NewInvitation,
@@ -103,9 +103,9 @@ pub async fn create(
     let quotas = &plane.door.quotas;
     quotas.admit(Invite, &by.org.to_string()).await?;
     let now = plane.clock.now();
-    let token = SecretToken::new(TokenKind::Link, chance::bytes());
+    let token = SecretToken::new(TokenKind::Link, random::bytes());
     let invitation = Invitation {
-        id: InvitationId::new(now, chance::bytes()),
+        id: InvitationId::new(now, random::bytes()),
         email,
         role: new.role,
         invited_by: by.user,
@@ -131,7 +131,7 @@ pub async fn create(
     Ok((StatusCode::CREATED, JsonAnswer(body)))
 }
 
-/// Lists the invitations that wait, newest first.
+/// Lists open invitations, newest first.
 #[utoipa::path(
     get, path = "/v1/invitations", tag = "accounts", security(("session" = [])), params(PageParams),
     responses(
@@ -142,7 +142,7 @@ pub async fn create(
 pub async fn list(
     State(plane): State<ControlPlane>,
     member: Member<Anybody>,
-    page: PageWanted<InvitationId>,
+    page: PageQuery<InvitationId>,
 ) -> Result<JsonAnswer<InvitationPage>, Problem> {
     let page = plane
         .store
@@ -154,7 +154,7 @@ pub async fn list(
     }))
 }
 
-/// Takes an invitation back; for admins and owners.
+/// Revokes an invitation; for admins and owners.
 #[utoipa::path(
     delete, path = "/v1/invitations/{id}", tag = "accounts", security(("session" = [])),
     params(("id" = String, Path, description = "The invitation's id")),
@@ -177,13 +177,13 @@ pub async fn revoke(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Accepts an invitation by the token that was mailed: makes the account.
+/// Accepts an invitation with the mailed token and creates the account.
 #[utoipa::path(
     post, path = "/v1/auth/accept-invitation", tag = "accounts", request_body = PasswordChosen,
     responses(
-        (status = 204, description = "The account is made; log in", headers(("Set-Cookie" = String, description = "The browser's mark"))),
+        (status = 204, description = "The account was created; log in", headers(("Set-Cookie" = String, description = "The cookie that identifies this browser"))),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "The server is busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn accept(
@@ -201,7 +201,7 @@ pub async fn accept(
         Password::parse(chosen.password, &email).map_err(|fault| Problem::invalid(vec![fault]))?;
     let hash = plane.passwords.hash(password).await?;
     let now = plane.clock.now();
-    let user = UserId::new(now, chance::bytes());
+    let user = UserId::new(now, random::bytes());
     let accepted = plane
         .store
         .accept_invitation(&token, user, &hash, now)
@@ -215,11 +215,12 @@ fn not_made(why: NotMade) -> Problem {
     match why {
         NotMade::NotAllowed => Problem::new(
             ErrorCode::Forbidden,
-            "Admins and owners invite, and only an owner invites an owner.",
+            "Only admins and owners can invite people, and only an owner can invite an owner.",
         ),
         NotMade::TooMany => {
-            let detail =
-                format!("{OPEN_MAX} invitations wait already; revoke some that are not needed.");
+            let detail = format!(
+                "{OPEN_MAX} invitations are already open; revoke some that are not needed."
+            );
             Problem::new(ErrorCode::LimitReached, detail)
         }
     }

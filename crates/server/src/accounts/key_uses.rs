@@ -22,7 +22,7 @@ pub async fn note(
     clock: Clock,
     stopping: CancellationToken,
 ) -> anyhow::Result<()> {
-    let mut retries = Retries::new("note the use of API keys", &stopping);
+    let mut retries = Retries::new("record the use of API keys", &stopping);
     let mut waiting: HashMap<(OrgId, KeyId), Timestamp> = HashMap::new();
     let mut goes_on = true;
     while goes_on {

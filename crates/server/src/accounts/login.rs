@@ -12,12 +12,12 @@ use domain::{
     error_code::ErrorCode,
     limit::Operation::LoginElsewhere,
 };
-use runtime::chance;
+use runtime::random;
 use serde::Deserialize;
 use store::sessions::{AGE_MAX, NewSession};
 use utoipa::ToSchema;
 
-use super::{Accounts, refusals::Refusal, schema::WhoBody, tell::tell};
+use super::{Accounts, refused_logins::Refusal, schema::WhoBody, security_log::tell};
 use crate::{
     edge::{
         Problem,
@@ -32,13 +32,13 @@ use crate::{
 
 /// What is kept of what a browser says of itself.
 const USER_AGENT_MAX: usize = 256;
-const REFUSAL: &str = "The address and the password do not fit together. If you have just registered, first open the link in your mail, if this server sends mail.";
+const REFUSAL: &str = "The email address and password do not match. If you have just registered and this server sends email, open the link in the email first.";
 
 pub type SetCookie = [(HeaderName, HeaderValue); 1];
 /// Two headers of one name.
 pub type Cookies = AppendHeaders<[(HeaderName, HeaderValue); 2]>;
 
-/// Who wants to come in.
+/// The credentials of someone logging in.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Login {
@@ -47,16 +47,16 @@ pub struct Login {
     password: String,
 }
 
-/// Logs in: the answer sets the session cookie, and one by which the browser is known next time.
+/// Logs in: sets the session cookie, and a cookie that identifies the browser next time.
 ///
-/// Limited for each client address, and for each account: `login_elsewhere` counts together what comes from browsers that
-/// nobody was let in with before.
+/// Limited for each client address and for each account: `login_elsewhere` counts together all attempts from browsers
+/// that have never logged in to the account before.
 #[utoipa::path(
     post, path = "/v1/auth/login", tag = "accounts", request_body = Login,
     responses(
-        (status = 200, description = "Logged in", body = WhoBody, headers(("Set-Cookie" = String, description = "The session; and, by itself, the browser's mark"))),
+        (status = 200, description = "Logged in", body = WhoBody, headers(("Set-Cookie" = String, description = "The session cookie, and a separate cookie that identifies this browser"))),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "The server is busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn login(
@@ -99,9 +99,9 @@ pub async fn login(
         None => return Err(refused()),
     };
     let mark = mark.unwrap_or_else(|| BrowserMark::new(&known.password_hash));
-    let token = SecretToken::new(TokenKind::Session, chance::bytes());
+    let token = SecretToken::new(TokenKind::Session, random::bytes());
     let session = NewSession {
-        session: SessionId::new(now, chance::bytes()),
+        session: SessionId::new(now, random::bytes()),
         org: known.organisation.org,
         user: known.member.user,
         token_hash: token.hash(),
@@ -121,7 +121,7 @@ pub async fn login(
 
 /// Logs out: ends the session, if there is one, and clears the cookie.
 ///
-/// Refused for a request with `Authorization`, beside which the cookie does not count.
+/// Refused for a request with `Authorization`, because the cookie is ignored then.
 #[utoipa::path(
     post, path = "/v1/auth/logout", tag = "accounts",
     responses(
@@ -136,7 +136,7 @@ pub async fn logout(
 ) -> Result<(StatusCode, SetCookie), Problem> {
     // Such a request was not asked which site it comes from, so it must not touch the session.
     if headers.contains_key(header::AUTHORIZATION) {
-        let detail = "Log out with the session's cookie alone, without `Authorization`.";
+        let detail = "Log out with the session cookie alone, without `Authorization`.";
         return Err(Problem::new(ErrorCode::Forbidden, detail));
     }
     if let Some(token) = plane.door.cookie.read(&headers) {

@@ -10,25 +10,25 @@ use domain::{
     account::{KeyHash, Role},
     error_code::ErrorCode,
 };
-use journal::config::Change;
+use journal::kv::Change;
 use serde::{Deserialize, Serialize};
 use store::members::{ListedMember, Member as MemberRow, Refused, TheirKeys};
 use utoipa::ToSchema;
 
-use super::tell::tell;
+use super::security_log::tell;
 use crate::{
     announce,
     edge::{
         Problem,
         caller::{Admin, Anybody, Member},
+        enums::MemberRole,
+        extract::{self, IdInPath, Json, PageParams, PageQuery, cursor},
         problem::Refusals,
-        read::{self, IdInPath, Json, PageParams, PageWanted, cursor},
-        words::MemberRole,
     },
     planes::ControlPlane,
 };
 
-/// Somebody who belongs to the organisation.
+/// A member of the organisation.
 #[derive(Serialize, ToSchema)]
 pub struct MemberBody {
     #[schema(value_type = String, example = "usr_01jcq3k5m8e9ratvw2x4y6z8ab")]
@@ -39,7 +39,7 @@ pub struct MemberBody {
     role: Role,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-    /// How many API keys that work they made, which end if they are removed.
+    /// How many working API keys they created, which are revoked if they are removed.
     api_keys: u64,
 }
 
@@ -50,7 +50,7 @@ pub struct MemberPage {
     next_cursor: Option<String>,
 }
 
-/// What to change about a member.
+/// A change to a member.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemberChange {
@@ -63,7 +63,8 @@ pub struct MemberChange {
 #[derive(Clone, Copy, Debug, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct RemovalParams {
-    /// Whether the API keys that they made go on (false). They may know their texts, so nobody keeps their own.
+    /// Whether the API keys they created keep working (default false). They may know those keys, so you cannot keep
+    /// your own.
     #[param(rename = "keep_keys", required = false)]
     keeps_keys: bool,
 }
@@ -79,7 +80,7 @@ pub struct RemovalParams {
 pub async fn list(
     State(plane): State<ControlPlane>,
     member: Member<Anybody>,
-    page: PageWanted<UserId>,
+    page: PageQuery<UserId>,
 ) -> Result<JsonAnswer<MemberPage>, Problem> {
     let page = plane
         .store
@@ -93,13 +94,13 @@ pub async fn list(
     }))
 }
 
-/// Gives a member another role; for admins and owners, and only owners make and unmake owners.
+/// Changes a member's role; for admins and owners, and only owners can add or remove owners.
 #[utoipa::path(
     patch, path = "/v1/members/{id}", tag = "accounts", security(("session" = [])),
     params(("id" = String, Path, description = "The member's id")),
     request_body = MemberChange,
     responses(
-        (status = 200, description = "As it is now", body = MemberBody),
+        (status = 200, description = "The member after the change", body = MemberBody),
         Refusals,
     ),
 )]
@@ -120,10 +121,10 @@ pub async fn change(
     Ok(JsonAnswer(MemberBody::new(changed, api_keys)))
 }
 
-/// Removes a member, ends their sessions and revokes the API keys that they made; for admins and owners, and for oneself.
+/// Removes a member, ends their sessions and revokes the API keys they created; for admins, owners and the member.
 ///
-/// Keys that agents need go on with `keep_keys=true`; rotate them soon, because who made them may know their texts. For the
-/// same reason nobody keeps their own.
+/// With `keep_keys=true`, keys that agents need keep working; rotate them soon, because the person who created them may
+/// know them. For the same reason, you cannot keep your own keys.
 #[utoipa::path(
     delete, path = "/v1/members/{id}", tag = "accounts", security(("session" = [])),
     params(("id" = String, Path, description = "The member's id"), RemovalParams),
@@ -139,7 +140,7 @@ pub async fn remove(
     wanted: RemovalParams,
 ) -> Result<StatusCode, Problem> {
     if wanted.keeps_keys && id == by.user {
-        let detail = "Keys that you made end when you leave, because you may know their texts. Who removes you can keep them.";
+        let detail = "Keys that you created are revoked when you leave, because you may know them. Someone else can remove you and keep them.";
         return Err(Problem::new(ErrorCode::Forbidden, detail));
     }
     let keys = if wanted.keeps_keys {
@@ -159,7 +160,7 @@ pub async fn remove(
         plane
             .announce(|| {
                 format!(
-                    "The member {id} is removed, but nodes go on taking the keys they made ({revoked}) until the journal is back."
+                    "The member {id} is removed, but nodes keep accepting the keys they created ({revoked}) until the journal is back."
                 )
             })
             .await
@@ -174,7 +175,7 @@ impl<S: Send + Sync> FromRequestParts<S> for RemovalParams {
 
     /// `keep_keys` at most once, and nothing else: a misspelt parameter would silently revoke.
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let keeps_keys = read::flag(parts, state, "keep_keys").await?;
+        let keeps_keys = extract::flag(parts, state, "keep_keys").await?;
         Ok(Self { keeps_keys })
     }
 }
@@ -185,7 +186,7 @@ pub(super) fn refusal(refused: Refused, what: &str) -> Problem {
         Refused::NotFound => Problem::not_found(what),
         Refused::NotAllowed => Problem::new(
             ErrorCode::Forbidden,
-            "This needs the role `admin` or `owner`; only an owner makes and unmakes owners.",
+            "This needs the role `admin` or `owner`; only an owner can add or remove owners.",
         ),
         Refused::LastOwner => Problem::new(ErrorCode::LastOwner, ErrorCode::LastOwner.what_to_do()),
     }

@@ -3,36 +3,36 @@
 //! What a stranger may ask (register, log in, choose a new password) never tells whether an address
 //! has an account: the answer is the same, byte for byte, and takes as long. A login checks a hash
 //! either way, a registration is hashed and kept either way, and everything else that depends on the
-//! account happens in [`crate::mail`] or [`refusals`], after the answer.
+//! account happens in [`crate::mail`] or [`refused_logins`], after the answer.
 //!
 //! Secrets that are handed out (the session's cookie, the links in mails) are random and kept only
 //! as hashes; a link works once. [`passwords`] are hashed by argon2id.
 //!
-//! What is done here is told to the organisation's trail ([`tell`]), which is its security log.
+//! What is done here is told to the organisation's trail ([`security_log`]), which is its security log.
 
 pub mod api_keys;
 pub mod deletion;
-pub mod forget;
-pub mod found;
+pub mod expiry;
 pub mod invitations;
 pub mod key_uses;
 pub mod login;
 pub mod members;
+pub mod new_organisation;
 pub mod organisation;
 pub mod own_password;
 pub mod password_reset;
 pub mod passwords;
-pub mod refusals;
+pub mod refused_logins;
 pub mod register;
 pub mod schema;
+mod security_log;
 pub mod sessions;
-mod tell;
 
 use std::ops::Deref;
 
 use axum::extract::FromRef;
 
-use self::{passwords::Passwords, refusals::Refusals};
+use self::{passwords::Passwords, refused_logins::Refusals};
 use crate::{
     edge::client_address::ProxyTrust,
     planes::{ControlPlane, Part},

@@ -9,27 +9,27 @@ use utoipa::ToSchema;
 use super::{
     members::refusal,
     schema::{OrganisationBody, WhoBody},
-    tell::tell,
+    security_log::tell,
 };
 use crate::{
     edge::{
         Problem,
         caller::{Admin, Anybody, AtLeast, Member},
+        extract::Json,
         problem::Refusals,
-        read::Json,
     },
     planes::ControlPlane,
 };
 
-/// What to change about an organisation.
+/// A change to an organisation.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OrganisationChange {
-    /// 1 to 100 characters without a web address, because it stands in mails.
+    /// 1 to 100 characters, and no web address, because the name appears in emails.
     name: String,
 }
 
-/// Shows who is logged in.
+/// Returns who is logged in.
 #[utoipa::path(
     get, path = "/v1/me", tag = "accounts", security(("session" = [])),
     responses(
@@ -51,7 +51,7 @@ pub async fn me(
     Ok(JsonAnswer(who))
 }
 
-/// Shows one's organisation.
+/// Returns your organisation.
 #[utoipa::path(
     get, path = "/v1/org", tag = "accounts", security(("session" = [])),
     responses(
@@ -67,12 +67,12 @@ pub async fn show(
     Ok(JsonAnswer(OrganisationBody::from(organisation)))
 }
 
-/// Renames one's organisation; for admins and owners.
+/// Renames your organisation; for admins and owners.
 #[utoipa::path(
     patch, path = "/v1/org", tag = "accounts", security(("session" = [])),
     request_body = OrganisationChange,
     responses(
-        (status = 200, description = "As it is now", body = OrganisationBody),
+        (status = 200, description = "The organisation after the change", body = OrganisationBody),
         Refusals,
     ),
 )]

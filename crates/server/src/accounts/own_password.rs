@@ -9,7 +9,7 @@ use domain::{
     error_code::ErrorCode,
     fault::Fault,
 };
-use runtime::chance;
+use runtime::random;
 use serde::Deserialize;
 use store::passwords::OwnPassword;
 use utoipa::ToSchema;
@@ -17,8 +17,8 @@ use utoipa::ToSchema;
 use super::{
     Accounts,
     login::{Cookies, cookies, user_agent},
-    refusals::Refusal,
-    tell::tell,
+    refused_logins::Refusal,
+    security_log::tell,
 };
 use crate::{
     edge::{
@@ -32,25 +32,25 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// The password that one has, and another.
+/// Your current password and a new one.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PasswordChange {
-    /// Who found a session open does not know it.
+    /// Your current password: someone who found an open session does not know it.
     current_password: String,
-    /// 12 to 128 characters, not the address, and not what everybody tries first.
+    /// 12 to 128 characters; not the email address, and not one of the passwords that attackers try first.
     password: String,
 }
 
-/// Changes one's own password, and ends one's other sessions.
+/// Changes your own password, and ends your other sessions.
 ///
-/// This session goes on with another cookie, which the answer sets; API keys go on too. That `current_password` was wrong is
-/// told in the trail, as a refused login is.
+/// This session continues with a new cookie, which the response sets; API keys keep working too. A wrong
+/// `current_password` is recorded in the trail, like a refused login.
 #[utoipa::path(
     post, path = "/v1/me/password", tag = "accounts", security(("session" = [])),
     request_body = PasswordChange,
     responses(
-        (status = 204, description = "Changed", headers(("Set-Cookie" = String, description = "The session; and, by itself, the browser's mark"))),
+        (status = 204, description = "Changed", headers(("Set-Cookie" = String, description = "The session cookie, and a separate cookie that identifies this browser"))),
         Refusals,
     ),
 )]
@@ -68,7 +68,7 @@ pub async fn change(
     prove(&plane, &member, &own, change.current_password, from).await?;
     let hash = plane.passwords.hash(chosen).await?;
     let hand = member.hand(plane.clock.now());
-    let token = SecretToken::new(TokenKind::Session, chance::bytes());
+    let token = SecretToken::new(TokenKind::Session, random::bytes());
     let token_hash = token.hash();
     let session = (member.session, &token_hash);
     let changed = plane
@@ -77,7 +77,7 @@ pub async fn change(
         .await?;
     if !changed {
         let detail =
-            "The password was changed, or this session ended, from elsewhere in this moment.";
+            "The password was just changed, or this session just ended, from somewhere else.";
         return Err(Problem::new(ErrorCode::Conflict, detail));
     }
     tell(&plane, member.org).await;
@@ -115,7 +115,7 @@ pub(super) async fn prove<R: AtLeast>(
         client_address: client.to_string(),
         user_agent: user_agent(headers),
     });
-    let detail = "`current_password` is not the password that you have.";
+    let detail = "`current_password` is not your current password.";
     let fault = Fault::invalid("/current_password", detail);
     Err(Problem::invalid(vec![fault]))
 }

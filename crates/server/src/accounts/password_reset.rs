@@ -13,7 +13,7 @@ use super::{
     Accounts,
     login::{SetCookie, marked},
     schema::{AcceptedBody, accepted, link_token, token_invalid},
-    tell::tell,
+    security_log::tell,
 };
 use crate::{
     edge::{Problem, problem::ProblemBody, strict_json::FormJson},
@@ -21,38 +21,38 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// Who wants a new password.
+/// The person who needs a new password.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ResetWanted {
+pub struct PasswordResetRequest {
     #[schema(example = "ann@example.com")]
     email: String,
 }
 
-/// The token from a mail, and a password that its reader chose.
+/// The token from an email, and the new password.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PasswordChosen {
     #[schema(example = "wbt_...")]
     pub(super) token: String,
-    /// 12 to 128 characters, not the address, and not what everybody tries first.
+    /// 12 to 128 characters; not the email address, and not one of the passwords that attackers try first.
     pub(super) password: String,
 }
 
-/// Mails a link to choose a new password.
+/// Emails a link to choose a new password.
 ///
-/// Answers the same whether the address has an account or not. An earlier link stops working.
+/// The response is the same whether or not the address has an account. An earlier link stops working.
 #[utoipa::path(
-    post, path = "/v1/auth/password-reset", tag = "accounts", request_body = ResetWanted,
+    post, path = "/v1/auth/password-reset", tag = "accounts", request_body = PasswordResetRequest,
     responses(
-        (status = 202, description = "Taken; read your mail", body = AcceptedBody),
+        (status = 202, description = "Accepted; check your email", body = AcceptedBody),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn request(
     State(plane): State<ControlPlane>,
     headers: HeaderMap,
-    FormJson(wanted): FormJson<ResetWanted>,
+    FormJson(wanted): FormJson<PasswordResetRequest>,
 ) -> Result<(StatusCode, JsonAnswer<AcceptedBody>), Problem> {
     let email =
         EmailAddress::parse_field(&wanted.email).map_err(|fault| Problem::invalid(vec![fault]))?;
@@ -61,20 +61,21 @@ pub async fn request(
             email,
             mark: plane.door.cookie.read_mark(&headers),
         });
-        "If the address has an account, a mail says how to go on."
+        "If the address has an account, an email explains what to do next."
     } else {
-        "This server sends no mail; ask whoever runs it for a link (`watchbell admin reset-link`)."
+        "This server does not send email; ask its operator for a link (`watchbell admin \
+         reset-link`)."
     };
     Ok((StatusCode::ACCEPTED, accepted(message)))
 }
 
-/// Sets a new password by the token that was mailed, and ends every session of the person.
+/// Sets a new password with the mailed token, and ends all of the person's sessions.
 #[utoipa::path(
     post, path = "/v1/auth/password-reset/confirm", tag = "accounts", request_body = PasswordChosen,
     responses(
-        (status = 204, description = "Set; log in", headers(("Set-Cookie" = String, description = "The browser's mark"))),
+        (status = 204, description = "The password was set; log in", headers(("Set-Cookie" = String, description = "The cookie that identifies this browser"))),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "The server is busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn confirm(

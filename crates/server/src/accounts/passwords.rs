@@ -5,7 +5,7 @@ use std::{sync::Arc, thread};
 
 use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _, password_hash};
 use domain::{account::Password, error_code::ErrorCode};
-use runtime::chance;
+use runtime::random;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     task::spawn_blocking,
@@ -32,7 +32,7 @@ pub struct Passwords {
 /// Why there is no hash.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("too many passwords wait to be hashed")]
+    #[error("too many passwords are waiting to be hashed")]
     Overloaded,
     #[error("hash a password: {0}")]
     Hash(password_hash::Error),
@@ -47,7 +47,7 @@ impl Passwords {
         Ok(Self {
             turns: Arc::new(Semaphore::new(cores)),
             places: Arc::new(Semaphore::new(cores * (1 + WAITING_MAX_PER_CORE))),
-            nobodys: hashed(&chance::bytes::<32>())?.into(),
+            nobodys: hashed(&random::bytes::<32>())?.into(),
         })
     }
 
@@ -94,7 +94,7 @@ impl Passwords {
 
 fn hashed(password: &[u8]) -> Result<String, Error> {
     Argon2::default()
-        .hash_password_with_salt(password, &chance::bytes::<16>())
+        .hash_password_with_salt(password, &random::bytes::<16>())
         .map(|hash| hash.to_string())
         .map_err(Error::Hash)
 }
@@ -102,15 +102,15 @@ fn hashed(password: &[u8]) -> Result<String, Error> {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         if let Error::Overloaded = error {
-            tracing::warn!("too many passwords wait to be hashed");
+            tracing::warn!("too many passwords are waiting to be hashed");
             return Self::new(
                 ErrorCode::Overloaded,
-                "Too many logins wait; try again shortly.",
+                "Too many logins are waiting; try again shortly.",
             );
         }
         tracing::error!(
             error = runtime::error_chain::chain(&error),
-            "a password was not hashed"
+            "could not hash a password"
         );
         Self::new(ErrorCode::Internal, ErrorCode::Internal.summary())
     }

@@ -6,7 +6,7 @@ use domain::{
     account::{EmailAddress, Password, SecretToken, TokenKind, organisation_name, password},
     error_code::ErrorCode,
 };
-use runtime::chance;
+use runtime::random;
 use serde::Deserialize;
 use store::registrations::Registration;
 use utoipa::ToSchema;
@@ -27,33 +27,33 @@ use crate::{
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRegistration {
-    /// The organisation's name, 1 to 100 characters without a web address, because it stands in mails.
+    /// The organisation's name: 1 to 100 characters, and no web address, because the name appears in emails.
     organisation: String,
     #[schema(example = "ann@example.com")]
     email: String,
-    /// 12 to 128 characters, not the address, and not what everybody tries first.
+    /// 12 to 128 characters; not the email address, and not one of the passwords that attackers try first.
     password: String,
 }
 
-/// The token from a mail, and the password that was chosen when registering.
+/// The token from an email, and the password that was chosen when registering.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Confirmation {
     #[schema(example = "wbt_...")]
     token: String,
-    /// The one that was registered with: who only reads the mail did not choose it.
+    /// The password from the registration: someone who can only read the email does not know it.
     password: String,
 }
 
 /// Registers an organisation and its owner, unless `accounts.registration` is `closed`.
 ///
-/// Answers the same whether the address is free or not; what to do next is in the mail.
+/// The response is the same whether or not the address is free; the email says what to do next.
 #[utoipa::path(
     post, path = "/v1/auth/register", tag = "accounts", request_body = NewRegistration,
     responses(
-        (status = 202, description = "Taken; read your mail", body = AcceptedBody),
+        (status = 202, description = "Accepted; check your email", body = AcceptedBody),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "The server is busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn register(
@@ -70,7 +70,7 @@ pub async fn register(
     };
     let now = plane.clock.now();
     let message = if let Some(post) = &plane.post {
-        let token = SecretToken::new(TokenKind::Link, chance::bytes());
+        let token = SecretToken::new(TokenKind::Link, random::bytes());
         let kept = plane
             .store
             .save_registration(&registration, &token.hash(), now)
@@ -83,33 +83,33 @@ pub async fn register(
                 token,
             });
         }
-        "Read your mail: it says how to go on."
+        "Check your email: it explains what to do next."
     } else {
         let (org, user) = (
-            OrgId::new(now, chance::bytes()),
-            UserId::new(now, chance::bytes()),
+            OrgId::new(now, random::bytes()),
+            UserId::new(now, random::bytes()),
         );
         // Whether the address was free is nobody's business but its owner's.
         let _ = plane
             .store
             .register_at_once(&registration, org, user, now)
             .await?;
-        "This server sends no mail. If the address had no account, it has one now: log in."
+        "This server does not send email. If the address had no account, it has one now: log in."
     };
     Ok((StatusCode::ACCEPTED, accepted(message)))
 }
 
-/// Confirms an address, which makes the account.
+/// Confirms an email address, which creates the account.
 ///
-/// It takes the token that was mailed and the password of that registration. Both are needed, because
-/// anybody may register any address: a link that somebody else ordered makes no account with a password
-/// that they know. A wrong password is answered like a wrong token, and leaves the link as it is.
+/// It takes the mailed token and the password of that registration. Both are needed, because anyone can register any
+/// address: a link that someone else requested must not create an account with a password they know. A wrong password
+/// gets the same response as a wrong token, and the link stays valid.
 #[utoipa::path(
     post, path = "/v1/auth/verify-email", tag = "accounts", request_body = Confirmation,
     responses(
-        (status = 204, description = "The account is made; log in", headers(("Set-Cookie" = String, description = "The browser's mark"))),
+        (status = 204, description = "The account was created; log in", headers(("Set-Cookie" = String, description = "The cookie that identifies this browser"))),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "The server is busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn verify_email(
@@ -134,8 +134,8 @@ pub async fn verify_email(
     let chosen = chosen.filter(|_| is_right).ok_or_else(token_invalid)?;
     let now = plane.clock.now();
     let (org, user) = (
-        OrgId::new(now, chance::bytes()),
-        UserId::new(now, chance::bytes()),
+        OrgId::new(now, random::bytes()),
+        UserId::new(now, random::bytes()),
     );
     let made = plane
         .store
@@ -158,8 +158,8 @@ pub(super) fn refuse_unproven_operator(
     }
     Err(Problem::new(
         ErrorCode::Forbidden,
-        "This address is of somebody who runs this server (`accounts.operators`), which sends no mail to prove it. \
-         Their account is made by `watchbell admin create-org`.",
+        "This address belongs to an operator of this server (`accounts.operators`), and this server sends no email to \
+         prove who owns it. Create the operator's account with `watchbell admin create-org`.",
     ))
 }
 
@@ -168,8 +168,8 @@ fn refuse_if_closed(plane: &ControlPlane) -> Result<(), Problem> {
         config::Registration::Open => Ok(()),
         config::Registration::Closed => Err(Problem::new(
             ErrorCode::Forbidden,
-            "Registration is closed here (`accounts.registration`). Ask somebody who is inside to invite you, or whoever \
-             runs this server to make an organisation (`watchbell admin create-org`).",
+            "Registration is closed on this server (`accounts.registration`). Ask a member of an organisation to \
+             invite you, or ask the operator to create one (`watchbell admin create-org`).",
         )),
     }
 }

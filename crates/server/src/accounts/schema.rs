@@ -11,9 +11,9 @@ use store::members::{Member, Organisation};
 use utoipa::ToSchema;
 
 use crate::edge::operators::Operators;
-use crate::edge::{Problem, words::MemberRole};
+use crate::edge::{Problem, enums::MemberRole};
 
-/// Who is logged in, and where they belong.
+/// Who is logged in, and their organisation.
 #[derive(Serialize, ToSchema)]
 pub struct WhoBody {
     user: UserBody,
@@ -29,7 +29,7 @@ pub struct UserBody {
     email: String,
     #[schema(value_type = MemberRole, example = "admin")]
     role: Role,
-    /// Whether they run this deployment (`accounts.operators`), and so see `GET /v1/system`.
+    /// Whether they operate this deployment (`accounts.operators`) and may therefore see `GET /v1/system`.
     operator: bool,
 }
 
@@ -39,13 +39,14 @@ pub struct OrganisationBody {
     #[schema(value_type = String, example = "org_01jcq3k5m8e9ratvw2x4y6z8ab")]
     id: OrgId,
     name: String,
-    /// When it will be deleted with all that it has; absent unless that is scheduled. An owner can cancel until then.
+    /// When it will be deleted, with everything in it; absent unless a deletion is scheduled. An owner can cancel until
+    /// then.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     deletes_at: Option<Timestamp>,
 }
 
-/// The answer to what is worked on after it: the same whoever asks.
+/// The response to a request that is processed later: the same for everyone.
 #[derive(Serialize, ToSchema)]
 pub struct AcceptedBody {
     message: &'static str,

@@ -6,13 +6,13 @@ use serde::Serialize;
 use store::sessions::ListedSession;
 use utoipa::ToSchema;
 
-use super::tell::tell;
+use super::security_log::tell;
 use crate::{
     edge::{
         Problem,
         caller::{Anybody, Member},
+        extract::IdInPath,
         problem::Refusals,
-        read::IdInPath,
     },
     planes::ControlPlane,
 };
@@ -22,31 +22,31 @@ use crate::{
 pub struct SessionBody {
     #[schema(value_type = String, example = "ses_01jcq3k5m8e9ratvw2x4y6z8ab")]
     id: SessionId,
-    /// Whether this request came with it.
+    /// Whether this request was made with it.
     current: bool,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-    /// To within some minutes.
+    /// Accurate to a few minutes.
     #[schema(value_type = String, format = DateTime)]
     last_seen_at: Timestamp,
-    /// When it ends however much it is used.
+    /// When it ends, however much it is used.
     #[schema(value_type = String, format = DateTime)]
     expires_at: Timestamp,
     user_agent: Option<String>,
     client_address: Option<String>,
 }
 
-/// One's sessions.
+/// Your sessions.
 #[derive(Serialize, ToSchema)]
 pub struct SessionList {
     data: Vec<SessionBody>,
 }
 
-/// Lists one's own sessions, newest first.
+/// Lists your own sessions, newest first.
 #[utoipa::path(
     get, path = "/v1/auth/sessions", tag = "accounts", security(("session" = [])),
     responses(
-        (status = 200, description = "All of them", body = SessionList),
+        (status = 200, description = "All your sessions", body = SessionList),
         Refusals,
     ),
 )]
@@ -71,7 +71,7 @@ pub async fn list(
     Ok(JsonAnswer(SessionList { data }))
 }
 
-/// Ends one of one's own sessions.
+/// Ends one of your own sessions.
 #[utoipa::path(
     delete, path = "/v1/auth/sessions/{id}", tag = "accounts", security(("session" = [])),
     params(("id" = String, Path, description = "The session's id")),

@@ -16,21 +16,21 @@ use store::{
 };
 use utoipa::ToSchema;
 
-use crate::edge::words::{RuleChange, Severity};
+use crate::edge::enums::{RuleChange, Severity};
 
-/// A rule to be made. A field that is null has its default.
+/// A rule to create. A field that is null gets its default.
 #[derive(Serialize, ToSchema)]
 pub struct NewRule {
-    /// 1 to 128 characters; carried in every webhook as `rule_name`.
+    /// 1 to 128 characters; included in every webhook as `rule_name`.
     name: String,
     /// At most 2,000 characters.
     description: Option<String>,
     #[schema(default = true)]
     enabled: Option<bool>,
-    /// Fields are ANDed, the values listed for a field are ORed; `{}` matches every event.
+    /// Fields are ANDed, and the values listed for a field are ORed; `{}` matches every event.
     #[schema(value_type = Object, example = json!({"event_type": ["tool_call"], "result": ["denied"]}))]
     r#match: Value,
-    /// Patterns like `match`, at most 8: what one of them matches is not wanted after all.
+    /// Patterns like `match`, at most 8: an event that any of them matches is excluded.
     #[schema(value_type = Option<Vec<Object>>)]
     except: Option<Vec<Value>>,
     /// Where the webhooks go.
@@ -39,23 +39,23 @@ pub struct NewRule {
     /// `info`, `low`, `medium`, `high` or `critical`.
     #[schema(value_type = Option<Severity>)]
     severity: Option<String>,
-    /// Where it is written what to do about an alert: http(s), at most 2,048 bytes.
+    /// A page that says what to do about an alert: http(s), at most 2,048 bytes.
     runbook_url: Option<String>,
-    /// At most 16, each of 1 to 64 characters.
+    /// At most 16, each 1 to 64 characters.
     tags: Option<Vec<String>>,
-    /// Alerts are put on record and not sent.
+    /// Alerts are recorded but not sent.
     #[schema(default = false)]
     shadow: Option<bool>,
-    /// Until then alerts are put on record and not sent.
+    /// Until then, alerts are recorded but not sent.
     #[schema(format = DateTime)]
     snoozed_until: Option<String>,
     threshold: Option<ThresholdSchema>,
     suppress: Option<SuppressSchema>,
-    /// Events that the rule must or must not match, at most 20; tried on every save.
+    /// Events that the rule must or must not match, at most 20; checked on every save.
     tests: Option<Vec<ExampleSchema>>,
 }
 
-/// So many matches within a time make one alert.
+/// This many matches within a time window raise one alert.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Threshold)]
 pub struct ThresholdSchema {
@@ -63,18 +63,18 @@ pub struct ThresholdSchema {
     count: u32,
     /// 1 to 86,400.
     window_s: u32,
-    /// Events that differ in these fields are counted apart; at most 2.
+    /// Events that differ in these fields are counted separately; at most 2.
     #[schema(example = json!(["agent_id", "metadata.region"]))]
     group_by: Option<Vec<String>>,
 }
 
-/// After an alert, others are kept back for a time.
+/// After an alert, further alerts are suppressed for a time.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Suppress)]
 pub struct SuppressSchema {
     /// 1 to 86,400.
     for_s: u32,
-    /// Alerts that differ in these fields do not keep each other back; at most 2.
+    /// Alerts that differ in these fields do not suppress each other; at most 2.
     #[schema(example = json!(["agent_id"]))]
     group_by: Option<Vec<String>>,
 }
@@ -83,13 +83,13 @@ pub struct SuppressSchema {
 #[derive(Serialize, ToSchema)]
 #[schema(as = RuleTest)]
 pub struct ExampleSchema {
-    /// Fields of an event, at most 4 KiB; those that do not matter can be left out.
+    /// Fields of an event, at most 4 KiB; leave out those that do not matter.
     #[schema(value_type = Object)]
     event: Value,
     matches: bool,
 }
 
-/// What the owner of a rule wrote, with every default filled in. It can be sent back as it is.
+/// The rule as its owner wrote it, with every default filled in. It can be sent back unchanged.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RuleDefinition)]
 pub struct DefinitionBody {
@@ -132,7 +132,7 @@ pub struct RuleBody {
     #[schema(example = "key_01jcq3k5m8e9ratvw2x4y6z8ab")]
     created_by: Option<String>,
     updated_by: Option<String>,
-    /// Counts the changes, from 1; also in `ETag`.
+    /// Starts at 1 and grows with every change; also in `ETag`.
     pub(super) version: u32,
     stats: StatsBody,
 }
@@ -143,13 +143,13 @@ pub struct RuleBody {
 pub struct StatsBody {
     /// Events that it matched.
     matched_24h: u64,
-    /// Alerts that came of them, to be sent.
+    /// Alerts that resulted and were to be sent.
     alerts_24h: u64,
-    /// Alerts that were kept back by `suppress`.
+    /// Alerts held back by `suppress`.
     suppressed_24h: u64,
-    /// Alerts that were put on record and not sent, because of `shadow` or `snoozed_until`.
+    /// Alerts that were recorded but not sent because of `shadow` or `snoozed_until`.
     withheld_24h: u64,
-    /// How often there were more groups or matches than can be remembered, and the oldest was forgotten.
+    /// How often there were more groups or matches than can be remembered, so that the oldest was forgotten.
     overflows_24h: u64,
     #[schema(value_type = Option<String>, format = DateTime)]
     last_matched_at: Option<Timestamp>,
@@ -170,14 +170,14 @@ pub struct VersionBody {
     /// `created`, `updated`, `enabled`, `disabled` or `deleted`.
     #[schema(value_type = RuleChange)]
     what: &'static str,
-    /// The fields in which it differs from the version before.
+    /// The fields in which it differs from the previous version.
     changed: Vec<String>,
     /// The API key or the person.
     made_by: Option<String>,
     #[schema(value_type = String, format = DateTime)]
     made_at: Timestamp,
-    /// The rule as it was from then on; of a rule that was deleted, as it was until then. To go back to it,
-    /// `PUT` it to the rule.
+    /// The rule from this version on; for the version that deleted a rule, the rule as it was until then. To go back to
+    /// it, `PUT` it to the rule.
     definition: DefinitionBody,
 }
 

@@ -9,7 +9,7 @@ use domain::{
         change::{What, changed_fields},
     },
 };
-use journal::config::Change;
+use journal::kv::Change;
 use serde_json::Value;
 use store::rules::{
     change::{DEAR_MAX, Outcome, RuleChange},
@@ -97,7 +97,7 @@ impl<'a> Author<'a> {
             outcome => return Err(self.refusal(outcome)),
         }
         self.announce(rule.id).await?;
-        change_outbox::tell(self.plane, &version.told(rule.org_id, rule.id)).await;
+        change_outbox::publish(self.plane, &version.told(rule.org_id, rule.id)).await;
         Ok(Some(StoredRule {
             rule,
             created_by: Some(self.by.clone()),
@@ -147,7 +147,7 @@ impl<'a> Author<'a> {
             outcome => return Err(self.refusal(outcome)),
         }
         self.announce(rule.id).await?;
-        change_outbox::tell(self.plane, &version.told(rule.org_id, rule.id)).await;
+        change_outbox::publish(self.plane, &version.told(rule.org_id, rule.id)).await;
         Ok(StoredRule {
             rule,
             updated_by: Some(self.by.clone()),
@@ -178,10 +178,13 @@ impl<'a> Author<'a> {
             outcome => return Err(self.refusal(outcome)),
         }
         let id = rule.id;
-        let saved =
-            || format!("The rule {id} is deleted, but goes on judging until the journal is back.");
+        let saved = || {
+            format!(
+                "The rule {id} is deleted, but keeps matching events until the journal is back."
+            )
+        };
         self.plane.announce(saved).await?;
-        change_outbox::tell(self.plane, &version.told(rule.org_id, id)).await;
+        change_outbox::publish(self.plane, &version.told(rule.org_id, id)).await;
         Ok(())
     }
 
@@ -221,15 +224,15 @@ impl<'a> Author<'a> {
     fn refusal(&self, outcome: Outcome) -> Problem {
         let detail = match outcome {
             Outcome::TooManyDear => format!(
-                "Your organisation has {DEAR_MAX} rules that cost much: no value of an event leads to them, so \
-                 that every event is tested by each, or they list much to look for. There can be no more. Ask in \
-                 `match` for exact values, a prefix or a suffix of one field at least, such as \
-                 `\"event_type\": [\"tool_call\"]`, in `$or` in every pattern; and make `contains`, `wildcard`, \
-                 `equals-ignore-case`, `cidr` and long lists in `metadata` few."
+                "Your organisation already has {DEAR_MAX} expensive rules, and cannot have more. A rule is expensive \
+                 if no value of an event leads to it, so that every event has to be tested against it, or if it lists \
+                 a lot to look for. In `match`, ask for exact values, a prefix or a suffix of at least one field, such \
+                 as `\"event_type\": [\"tool_call\"]`, and do so in every pattern of `$or`; and use `contains`, \
+                 `wildcard`, `equals-ignore-case`, `cidr` and long lists in `metadata` sparingly."
             ),
             _ => {
                 let most = self.plane.rules_per_org_max;
-                format!("Your organisation has {most} rules; delete some first.")
+                format!("Your organisation already has {most} rules; delete some first.")
             }
         };
         Problem::new(ErrorCode::LimitReached, detail)

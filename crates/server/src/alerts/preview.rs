@@ -9,12 +9,12 @@ use domain::{
 use journal::streams::Log;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
-use store::events::{EventsWanted, Order};
+use store::events::{EventsQuery, Order};
 use utoipa::ToSchema;
 
 use super::{
-    given,
-    trial::{ExceptionBody, LeafBody},
+    load_inputs,
+    test_rule::{ExceptionBody, LeafBody},
 };
 use crate::{
     edge::{Caller, Problem, caller::RulesWrite, problem::Refusals, strict_json::RuleJson},
@@ -27,25 +27,25 @@ use crate::{
 const EVENTS_DEFAULT: u32 = 50;
 const EVENTS_MAX: u32 = 100;
 
-/// A rule, given or named.
+/// A rule: the rule itself, or its id.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = RulePreview)]
 pub struct PreviewBody {
-    /// As for making one; `name` and `url` may be missing.
+    /// As when creating one; `name` and `url` can be omitted.
     #[schema(value_type = Option<Object>, example = json!({"match": {"result": ["denied"]}}))]
     rule: Option<Map<String, Value>>,
-    /// A saved rule instead.
+    /// The id of a saved rule, instead of `rule`.
     rule_id: Option<String>,
-    /// How many of the newest events it is tried on: 1 to 100 (50).
+    /// How many of the newest events to test the rule on: 1 to 100 (default 50).
     limit: Option<u32>,
 }
 
-/// What a rule makes of the newest events.
+/// How a rule evaluates the newest events.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RulePreviewResult)]
 pub struct PreviewAnswer {
-    /// How many of them it wants.
+    /// How many of them it matches.
     matched: usize,
     /// Newest first.
     #[schema(value_type = Vec<PreviewedEventBody>)]
@@ -59,7 +59,7 @@ pub struct PreviewedEvent {
     explanation: Explanation,
 }
 
-/// What a rule makes of an event.
+/// How a rule evaluates an event.
 #[derive(ToSchema)]
 #[schema(as = RulePreviewEvent)]
 #[expect(
@@ -68,22 +68,23 @@ pub struct PreviewedEvent {
 )]
 pub struct PreviewedEventBody {
     event: Event,
-    /// `match` holds, and none of `except`.
+    /// Whether `match` holds and none of `except` does.
     matches: bool,
-    /// Everything that is listed in `match`. Of those with the same `path` one has to pass.
+    /// Everything listed in `match`. Of the conditions with the same `path`, one has to pass.
     leaves: Vec<LeafBody>,
-    /// The same for each of `except`, in order.
+    /// The same for each pattern in `except`, in order.
     except: Vec<ExceptionBody>,
 }
 
-/// Tries a rule on the newest events.
+/// Tests a rule on the newest events.
 ///
-/// Says of each whether it matches, and for each condition why or why not. Nothing is saved, counted or sent.
+/// Reports for each event whether the rule matches, and why or why not for each condition. Nothing is saved, counted or
+/// sent.
 #[utoipa::path(
     post, path = "/v1/alert-rules/preview", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     request_body = PreviewBody,
-    responses((status = 200, description = "What the rule makes of them", body = PreviewAnswer), Refusals),
+    responses((status = 200, description = "How the rule evaluates them", body = PreviewAnswer), Refusals),
 )]
 pub async fn preview(
     State(plane): State<ControlPlane>,
@@ -95,9 +96,9 @@ pub async fn preview(
         let detail = format!("`limit` must be a number from 1 to {EVENTS_MAX}.");
         return Err(Problem::invalid(vec![Fault::invalid("/limit", detail)]));
     }
-    let rule = given::rule(&plane, caller.org, body.rule, body.rule_id).await?;
+    let rule = load_inputs::rule(&plane, caller.org, body.rule, body.rule_id).await?;
     plane.wait_until_fresh(caller.org, Log::Events).await?;
-    let wanted = EventsWanted {
+    let wanted = EventsQuery {
         filter: Filter::default(),
         order: Order::NewestFirst,
         after: None,

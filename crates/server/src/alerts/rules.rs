@@ -7,45 +7,45 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use domain::{OrgId, RuleId, error_code::ErrorCode, rule::Rule};
-use runtime::chance;
+use runtime::random;
 use serde_json::{Map, Value};
 use store::{rule_counts::RuleStats, rules::read::StoredRule};
 
 use super::{
     body::{NewRule, RuleBody, RulePage},
     change::{Author, found, read_definition, read_next},
-    wanted::{RuleParams, RulesWanted},
+    query::{RuleParams, RulesQuery},
 };
 use crate::{
     edge::{
         Caller, Problem,
-        asking::Asking,
         caller::{RulesRead, RulesWrite},
+        extract::{IdInPath, cursor},
         idempotency_key::{IdempotencyKey, REPLAYED},
+        idempotent_request::Asking,
         if_match::{IfMatch, etag},
         problem::Refusals,
-        read::{IdInPath, cursor},
         strict_json::RuleJson,
     },
     planes::ControlPlane,
 };
 
 /// A rule and, in `ETag`, its version.
-type Answer = ([(HeaderName, String); 1], JsonAnswer<RuleBody>);
+type RuleAnswer = ([(HeaderName, String); 1], JsonAnswer<RuleBody>);
 
-/// Makes an alert rule.
+/// Creates an alert rule.
 ///
-/// Once this returns, the rule judges every event that is accepted afterwards.
+/// Once this returns, the rule applies to every event accepted from then on.
 #[utoipa::path(
     post, path = "/v1/alert-rules", tag = "alert rules", security(("api_key" = ["rules:write"]), ("session" = [])),
     params(
-        ("Idempotency-Key" = Option<String>, Header, description = "Names the request, at most 128 printable ASCII characters. Sent again with the same key within 24 hours, it answers the rule that it made and makes no second one; with another body it is refused (`IDEMPOTENCY_MISMATCH`)"),
+        ("Idempotency-Key" = Option<String>, Header, description = "A unique key for this request: up to 128 printable ASCII characters. If you send the request again with the same key within 24 hours, it returns the rule that it created and creates no second one; with a different body it is refused (`IDEMPOTENCY_MISMATCH`)"),
     ),
     request_body = NewRule,
     responses(
-        (status = 201, description = "Made, and in effect", body = RuleBody, headers(
+        (status = 201, description = "Created and in effect", body = RuleBody, headers(
             ("ETag" = String, description = "The version, for `If-Match`"),
-            ("Idempotency-Replayed" = Option<bool>, description = "`true` if the request with this `Idempotency-Key` came before; the rule is as it is now"),
+            ("Idempotency-Replayed" = Option<bool>, description = "`true` if a request with this `Idempotency-Key` was already received; the rule is returned as it is now"),
         )),
         Refusals,
     ),
@@ -64,7 +64,7 @@ pub async fn create(
     asking.mark(&plane.journal).await?;
     let at = asking.at();
     let id = match asking.name() {
-        None => RuleId::new(at, chance::bytes()),
+        None => RuleId::new(at, random::bytes()),
         Some(name) => name.rule_id(at),
     };
     let author = Author::of(&plane, &caller);
@@ -76,7 +76,7 @@ pub async fn create(
     }
     author.announce(id).await?;
     let Some(made) = plane.store.rule(caller.org, id).await? else {
-        let detail = format!("The rule {id} that this request made was deleted since.");
+        let detail = format!("This request created the rule {id}, which has since been deleted.");
         return Err(Problem::new(ErrorCode::NotFound, detail));
     };
     let answer = answer(made, stats(&plane, caller.org, id).await?);
@@ -85,18 +85,18 @@ pub async fn create(
 
 /// Replaces an alert rule.
 ///
-/// Once this returns, events that are accepted afterwards are judged by the rule as it is now. What is
-/// no change makes no version.
+/// Once this returns, the new rule applies to every event accepted from then on. A request that changes nothing creates
+/// no version.
 #[utoipa::path(
     put, path = "/v1/alert-rules/{id}", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     params(
         ("id" = String, Path, description = "The rule's id"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the rule that was read: if it is another by now, nothing is written (412)"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the rule as you read it; if the rule has changed since, nothing is written (412)"),
     ),
     request_body = NewRule,
     responses(
-        (status = 200, description = "Replaced, and in effect", body = RuleBody, headers(
+        (status = 200, description = "Replaced and in effect", body = RuleBody, headers(
             ("ETag" = String, description = "The version, for `If-Match`"),
         )),
         Refusals,
@@ -108,7 +108,7 @@ pub async fn replace(
     IdInPath(id): IdInPath<RuleId>,
     condition: IfMatch,
     RuleJson(fields): RuleJson<Map<String, Value>>,
-) -> Result<Answer, Problem> {
+) -> Result<RuleAnswer, Problem> {
     let current = found(&plane, caller.org, id).await?;
     condition.check("alert rule", current.rule.version)?;
     let definition = read_next(&plane, &current.rule.definition, Value::Object(fields))?;
@@ -120,17 +120,18 @@ pub async fn replace(
 
 /// Changes some fields of an alert rule.
 ///
-/// A field that is given replaces the rule's whole field, `match` too; null stands for its default, where it has one.
+/// Each field you send replaces the whole field of the rule, including `match`; null resets a field to its default, if
+/// it has one.
 #[utoipa::path(
     patch, path = "/v1/alert-rules/{id}", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     params(
         ("id" = String, Path, description = "The rule's id"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the rule that was read: if it is another by now, nothing is written (412)"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the rule as you read it; if the rule has changed since, nothing is written (412)"),
     ),
     request_body(content = Object, description = "Any of the fields of a new rule"),
     responses(
-        (status = 200, description = "Changed, and in effect", body = RuleBody, headers(
+        (status = 200, description = "Changed and in effect", body = RuleBody, headers(
             ("ETag" = String, description = "The version, for `If-Match`"),
         )),
         Refusals,
@@ -142,7 +143,7 @@ pub async fn update(
     IdInPath(id): IdInPath<RuleId>,
     condition: IfMatch,
     RuleJson(fields): RuleJson<Map<String, Value>>,
-) -> Result<Answer, Problem> {
+) -> Result<RuleAnswer, Problem> {
     let current = found(&plane, caller.org, id).await?;
     condition.check("alert rule", current.rule.version)?;
     let was = serde_json::to_value(&current.rule.definition);
@@ -159,15 +160,15 @@ pub async fn update(
 
 /// Deletes an alert rule.
 ///
-/// Once this returns, it judges no event that is accepted afterwards. Deliveries that still wait are canceled
-/// (`rule_deleted`); an attempt that is being made right now is not called back. Its versions stay for as long as
-/// events do.
+/// Once this returns, the rule no longer applies to events accepted from then on. Deliveries that are still waiting are
+/// canceled (`rule_deleted`); an attempt already in progress is not interrupted. The rule's versions are kept for as
+/// long as events are.
 #[utoipa::path(
     delete, path = "/v1/alert-rules/{id}", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     params(
         ("id" = String, Path, description = "The rule's id"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the rule that was read: if it is another by now, nothing is deleted (412)"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the rule as you read it; if the rule has changed since, nothing is deleted (412)"),
     ),
     responses(
         (status = 204, description = "Deleted"),
@@ -198,7 +199,7 @@ pub async fn delete(
 pub async fn list(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesRead>,
-    wanted: RulesWanted,
+    wanted: RulesQuery,
 ) -> Result<JsonAnswer<RulePage>, Problem> {
     let page = plane
         .store
@@ -217,7 +218,7 @@ pub async fn list(
     }))
 }
 
-/// Shows one alert rule.
+/// Returns one alert rule.
 #[utoipa::path(
     get, path = "/v1/alert-rules/{id}", tag = "alert rules", security(("api_key" = ["rules:read"]), ("session" = [])),
     params(("id" = String, Path, description = "The rule's id")),
@@ -232,7 +233,7 @@ pub async fn show(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesRead>,
     IdInPath(id): IdInPath<RuleId>,
-) -> Result<Answer, Problem> {
+) -> Result<RuleAnswer, Problem> {
     let rule = found(&plane, caller.org, id).await?;
     Ok(answer(rule, stats(&plane, caller.org, id).await?))
 }
@@ -245,7 +246,7 @@ async fn stats(plane: &ControlPlane, org: OrgId, id: RuleId) -> Result<Option<Ru
     Ok(stats.remove(&id))
 }
 
-fn answer(stored: StoredRule, stats: Option<RuleStats>) -> Answer {
+fn answer(stored: StoredRule, stats: Option<RuleStats>) -> RuleAnswer {
     let body = RuleBody::new(stored, stats);
     (etag(body.version), JsonAnswer(body))
 }

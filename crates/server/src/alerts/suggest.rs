@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use utoipa::ToSchema;
 
-use super::given;
+use super::load_inputs;
 use crate::{
     edge::{Caller, Problem, caller::RulesWrite, problem::Refusals, strict_json::RuleJson},
     planes::ControlPlane,
 };
 
-/// The event that a rule is to be made from, given or named.
+/// The event to base a rule on: the event itself, or its id.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = RuleFromEvent)]
 pub struct SuggestBody {
-    /// As sent or as stored.
+    /// The event, as sent or as stored.
     #[schema(value_type = Option<Object>)]
     event: Option<Box<RawValue>>,
-    /// A stored event instead.
+    /// The id of a stored event, instead of `event`.
     event_id: Option<String>,
 }
 
-/// A rule to begin with; it lacks its `url`.
+/// A draft rule, without a `url`.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RuleSuggested)]
 pub struct SuggestAnswer {
@@ -37,21 +37,21 @@ pub struct SuggestAnswer {
     r#match: Value,
 }
 
-/// Suggests a rule for events like one.
+/// Suggests a rule that matches events like the given one.
 ///
-/// It wants what happened, not to whom: add what else must hold, and a `url`. Nothing is saved.
+/// It matches what happened, not who was involved: add any other conditions, and a `url`. Nothing is saved.
 #[utoipa::path(
     post, path = "/v1/alert-rules/suggest", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     request_body = SuggestBody,
-    responses((status = 200, description = "The beginning of a rule", body = SuggestAnswer), Refusals),
+    responses((status = 200, description = "A draft of a rule", body = SuggestAnswer), Refusals),
 )]
 pub async fn suggest(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesWrite>,
     RuleJson(body): RuleJson<SuggestBody>,
 ) -> Result<JsonAnswer<SuggestAnswer>, Problem> {
-    let json = given::event(&plane, caller.org, body.event, body.event_id).await?;
+    let json = load_inputs::event(&plane, caller.org, body.event, body.event_id).await?;
     // Given or stored, it was read before.
     let event = EventView::parse(&json).unwrap_or_default();
     Ok(JsonAnswer(SuggestAnswer {

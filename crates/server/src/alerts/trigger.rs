@@ -11,61 +11,61 @@ use domain::{
     rule::{Rule, sample},
 };
 use journal::{
-    again::OnRecord,
     frames::Frames,
     record::{Job, Matched, OutcomeRecord},
+    requeue::OnRecord,
     streams::Log,
 };
-use runtime::chance;
+use runtime::random;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use store::deliveries::Delivery;
 use utoipa::ToSchema;
 
-use super::given;
+use super::load_inputs;
 use crate::{
     edge::{
-        Caller, Problem, asking::Asking, caller::RulesWrite, idempotency_key::IdempotencyKey,
-        problem::Refusals, read::IdInPath, strict_json::RuleJson,
+        Caller, Problem, caller::RulesWrite, extract::IdInPath, idempotency_key::IdempotencyKey,
+        idempotent_request::Asking, problem::Refusals, strict_json::RuleJson,
     },
     planes::ControlPlane,
 };
 
-/// What a test delivery carries: one of these, or neither for a sample that is made to fit the rule.
+/// What a test delivery carries: one of these, or neither for a sample made to match the rule.
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = RuleTrigger)]
 pub struct TriggerBody {
-    /// An event as it would be sent to `/v1/audit/events`. It is delivered and not recorded.
+    /// An event as it would be sent to `/v1/audit/events`. It is delivered but not recorded.
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     event: Option<Box<RawValue>>,
-    /// A stored event.
+    /// The id of a stored event.
     #[serde(skip_serializing_if = "Option::is_none")]
     event_id: Option<String>,
 }
 
-/// A test delivery on its way.
+/// A test delivery that was queued.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RuleTriggered)]
 pub struct TriggerAnswer {
-    /// `GET /v1/deliveries/{id}` shows what became of it.
+    /// `GET /v1/deliveries/{id}` shows its progress.
     #[schema(value_type = String, example = "dlv_01jcq3k5m8e9ratvw2x4y6z8ab")]
     delivery_id: DeliveryId,
-    /// Whether the rule wants the event that it carries.
+    /// Whether the rule matches the event that it carries.
     matches: bool,
 }
 
 /// Sends a test delivery to a rule's endpoint.
 ///
-/// It goes the way of every delivery: queued, signed, tried again, in the log; `X-Service-Trigger` is `test`.
-/// The rule need not want the event, and may be disabled, snoozed or in shadow mode. It counts nowhere.
+/// It is handled like every delivery: queued, signed, retried and logged; `X-Service-Trigger` is `test`. The rule does
+/// not have to match the event, and may be disabled, snoozed or in shadow mode. The test is not counted anywhere.
 #[utoipa::path(
     post, path = "/v1/alert-rules/{id}/trigger", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     params(
         ("id" = String, Path, description = "The rule's id"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Names the request, as for making a rule: sent again with the same key within 24 hours it sends no second delivery"),
+        ("Idempotency-Key" = Option<String>, Header, description = "A unique key for this request, as when creating a rule: sending it again with the same key within 24 hours sends no second delivery"),
     ),
     request_body = TriggerBody,
     responses((status = 202, description = "Queued", body = TriggerAnswer), Refusals),
@@ -77,7 +77,7 @@ pub async fn trigger(
     key: IdempotencyKey,
     RuleJson(body): RuleJson<TriggerBody>,
 ) -> Result<(StatusCode, JsonAnswer<TriggerAnswer>), Problem> {
-    let rule = given::saved(&plane, caller.org, id).await?;
+    let rule = load_inputs::saved(&plane, caller.org, id).await?;
     let name = key.name(&caller)?;
     let mut asking = Asking::new(name, &body.said_to(id), plane.clock.now());
     asking.look(&plane.journal).await?;
@@ -90,7 +90,7 @@ pub async fn trigger(
     let matches = rule.definition.matches(&view);
     // Not derived from event and rule: it is no match, and every one is a delivery of its own.
     let delivery_id = match asking.name() {
-        None => DeliveryId::new(asking.at(), chance::bytes()),
+        None => DeliveryId::new(asking.at(), random::bytes()),
         Some(name) => name.delivery_id(asking.at()),
     };
     let event_type = view.text("event_type").unwrap_or_default();
@@ -172,9 +172,9 @@ async fn carried_by(
     match (&body.event, &body.event_id) {
         (None, None) => made_to_fit(plane, rule, asking),
         (Some(given), None) => accepted(plane, rule.org_id, given.get(), asking)
-            .map_err(|fault| given::invalid_in("/event", vec![fault])),
-        (None, Some(id)) => given::stored(plane, rule.org_id, id).await,
-        (Some(_), Some(_)) => Err(given::either("/event", "`event` or `event_id`")),
+            .map_err(|fault| load_inputs::invalid_in("/event", vec![fault])),
+        (None, Some(id)) => load_inputs::stored(plane, rule.org_id, id).await,
+        (Some(_), Some(_)) => Err(load_inputs::either("/event", "`event` or `event_id`")),
     }
 }
 
@@ -208,7 +208,7 @@ fn accepted(
     };
     let mut stored = String::new();
     let tail = asking.name().map(RequestName::test_event_tail);
-    let tail = tail.unwrap_or_else(|| Tail::Random(chance::bytes()));
+    let tail = tail.unwrap_or_else(|| Tail::Random(random::bytes()));
     let id = event::accept(&Sent::bare(json), &arrival, tail, &mut stored)?;
     Ok((id, stored))
 }

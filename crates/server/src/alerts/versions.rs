@@ -11,15 +11,15 @@ use crate::{
     edge::{
         Caller, Problem,
         caller::RulesRead,
+        extract::{IdInPath, PageParams, PageQuery, cursor},
         problem::Refusals,
-        read::{IdInPath, PageParams, PageWanted, cursor},
     },
     planes::ControlPlane,
 };
 
 /// Lists the versions of an alert rule, newest first.
 ///
-/// The last 100 are kept; those of a rule that was deleted for as long as events are.
+/// The last 100 are kept; those of a deleted rule, for as long as events are.
 #[utoipa::path(
     get, path = "/v1/alert-rules/{id}/versions", tag = "alert rules",
     security(("api_key" = ["rules:read"]), ("session" = [])),
@@ -33,7 +33,7 @@ pub async fn list(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesRead>,
     IdInPath(id): IdInPath<RuleId>,
-    page: PageWanted<u32>,
+    page: PageQuery<u32>,
 ) -> Result<JsonAnswer<VersionPage>, Problem> {
     let is_first = page.before.is_none();
     let page = plane
@@ -50,7 +50,7 @@ pub async fn list(
     }))
 }
 
-/// Shows one version of an alert rule.
+/// Returns one version of an alert rule.
 #[utoipa::path(
     get, path = "/v1/alert-rules/{id}/versions/{version}", tag = "alert rules",
     security(("api_key" = ["rules:read"]), ("session" = [])),

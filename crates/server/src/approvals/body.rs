@@ -8,15 +8,15 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::edge::words::{ApprovalOutcome, DecisionWord};
+use crate::edge::enums::{ApprovalOutcome, DecisionWord};
 
-/// A decision, in short.
+/// A decision, in brief.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Approval)]
 pub struct ApprovalBody {
     #[schema(value_type = String, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
     pub decision_id: DecisionId,
-    /// How it stands: `escalate` until somebody resolves it or its time is over, then `allow` or `deny`.
+    /// Its current state: `escalate` until someone resolves it or it times out, then `allow` or `deny`.
     #[schema(value_type = DecisionWord, example = "escalate")]
     pub decision: String,
     pub reason: String,
@@ -25,19 +25,20 @@ pub struct ApprovalBody {
     #[schema(example = "payments.refund")]
     pub action: String,
     pub resource: Option<String>,
-    /// The API key that asked for it, which cannot approve it; null if it was not escalated, or that is not known any more.
+    /// The API key that asked for it, which cannot approve it; null if it was not escalated, or if the key is no longer
+    /// known.
     #[schema(value_type = Option<String>, example = "key_01jcq3k5m8e9ratvw2x4y6z8ab")]
     pub asked_by: Option<KeyId>,
-    /// The policies that decided, by id.
+    /// The ids of the policies that decided.
     pub policies: Vec<String>,
     pub policy_version: Option<u32>,
     pub policy_digest: Option<String>,
     #[schema(value_type = String, format = DateTime)]
     pub decided_at: Timestamp,
-    /// What nobody resolves by then is denied. Null: it was not escalated.
+    /// When the request is denied if nobody has resolved it. Null if it was not escalated.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub expires_at: Option<Timestamp>,
-    /// Null: nobody has resolved it, or it was not escalated.
+    /// Null if nobody has resolved it, or if it was not escalated.
     pub resolution: Option<ResolutionBody>,
 }
 
@@ -48,7 +49,7 @@ pub struct ResolutionBody {
     /// `approved`, `denied` or `timed_out`.
     #[schema(value_type = ApprovalOutcome, example = "approved")]
     pub outcome: String,
-    /// The person or the API key; null if the time was over.
+    /// The person or the API key; null if it timed out.
     #[schema(example = "usr_01jcq3k5m8e9ratvw2x4y6z8ab")]
     pub by: Option<String>,
     #[schema(value_type = String, format = DateTime)]
@@ -56,7 +57,7 @@ pub struct ResolutionBody {
     pub note: Option<String>,
 }
 
-/// A decision, whole.
+/// A decision in full.
 #[derive(Serialize, ToSchema)]
 pub struct DecisionDetail {
     #[serde(flatten)]
@@ -64,11 +65,11 @@ pub struct DecisionDetail {
     /// What was asked: principal, action, resource and context.
     #[schema(value_type = Object)]
     pub question: Value,
-    /// What the agent is about to send. It is kept for 15 days if the decision was escalated, and shown to whoever may see
-    /// the decision.
+    /// What the agent is about to send. If the decision was escalated, it is kept for 15 days and shown to anyone who
+    /// may see the decision.
     #[schema(value_type = Option<Object>)]
     pub payload: Option<Value>,
-    /// Names question and payload: an approval is good for these only.
+    /// Identifies the question and the payload: an approval is valid for exactly these.
     pub request_digest: Option<String>,
     /// The decision that used the approval.
     #[schema(value_type = Option<String>)]

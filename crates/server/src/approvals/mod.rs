@@ -8,13 +8,13 @@
 //! spends what they approved. Here is what happens in between:
 //!
 //! - [`show`]: a decision and what became of it; an agent may wait there for the end.
-//! - [`past`]: the same from the trail, of one that was never escalated or whose approval is not kept any more.
+//! - [`history`]: the same from the trail, of one that was never escalated or whose approval is not kept any more.
 //! - [`queue`]: what is pending, for people.
 //! - [`stream`]: the same as it happens, for people and for the agent that asked.
 //! - [`resolve`]: a person's word.
-//! - [`tell`]: the trail is told how each ended, so that alert rules can tell others; and whose time is over is
+//! - [`audit_events`]: the trail is told how each ended, so that alert rules can tell others; and whose time is over is
 //!   noticed.
-//! - [`wanted`] and [`body`]: what is asked and answered over HTTP.
+//! - [`query`] and [`body`]: what is asked and answered over HTTP.
 //!
 //! It ends once: by whoever resolves it first, or when its time is over. A time-out needs nobody: who asks after it
 //! is told `deny`. That it is noted, too, makes it final for nodes whose clock is slow, before the trail is told.
@@ -22,14 +22,14 @@
 //! `domain/approval.rs`. The key that asked is noted, does not approve it, and has a tenth of the places. How many may
 //! wait, and be waited for, is bounded: [`WAITS`], [`STREAMS`], `snapshots/approvals.rs`.
 
+pub mod audit_events;
 pub mod body;
-pub mod past;
+pub mod history;
+pub mod query;
 pub mod queue;
 pub mod resolve;
 pub mod show;
 pub mod stream;
-pub mod tell;
-pub mod wanted;
 
 use crate::edge::slots::Bounds;
 
@@ -46,6 +46,6 @@ pub const WAITS: Bounds = Bounds {
 pub const STREAMS: Bounds = Bounds {
     per_org: 100,
     per_node: 1_000,
-    what: "streams of approvals",
-    instead: ", or ask for the list or the decision instead",
+    what: "approval streams",
+    instead: ", or request the list or the decision instead",
 };

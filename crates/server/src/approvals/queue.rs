@@ -9,26 +9,26 @@ use utoipa::ToSchema;
 
 use super::{
     body::ApprovalBody,
-    wanted::{QueueParams, QueueWanted},
+    query::{ApprovalsQuery, QueueParams},
 };
 use crate::{
-    edge::{Caller, Problem, caller::ApprovalsRead, problem::Refusals, read::cursor},
+    edge::{Caller, Problem, caller::ApprovalsRead, extract::cursor, problem::Refusals},
     planes::ControlPlane,
 };
 
 /// How long somebody waits until the node has heard of everything that was there before they asked.
 const FRESH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// One page of what is pending.
+/// One page of pending decisions.
 #[derive(Serialize, ToSchema)]
 pub struct ApprovalPage {
     data: Vec<ApprovalBody>,
     next_cursor: Option<String>,
-    /// False if what was asked or resolved last may not be told here, because the node is behind.
+    /// False if the newest requests or resolutions may be missing because the node is behind.
     fresh: bool,
 }
 
-/// Lists the decisions that wait for a person, oldest first.
+/// Lists the decisions awaiting approval, oldest first.
 #[utoipa::path(
     get, path = "/v1/runtime/approvals", tag = "approvals",
     security(("api_key" = ["approvals:read"]), ("session" = [])),
@@ -38,11 +38,11 @@ pub struct ApprovalPage {
 pub async fn list(
     State(plane): State<ControlPlane>,
     caller: Caller<ApprovalsRead>,
-    wanted: QueueWanted,
+    wanted: ApprovalsQuery,
 ) -> Result<Json<ApprovalPage>, Problem> {
     let fresh = wait_until_fresh(&plane).await;
     let now = plane.clock.now();
-    let QueueWanted { after, limit } = wanted;
+    let ApprovalsQuery { after, limit } = wanted;
     let mut pending = plane.approvals.pending(caller.org, after, limit + 1);
     let has_more = pending.len() > limit;
     pending.truncate(limit);

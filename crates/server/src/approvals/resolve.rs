@@ -9,38 +9,39 @@ use domain::{
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{body::DecisionDetail, past};
+use super::{audit_events::ApprovalPublisher, body::DecisionDetail, history};
 use crate::{
     edge::{
         Caller, Problem,
         caller::ApprovalsWrite,
+        extract::{IdInPath, Json, check_note},
         identity::Identity,
         problem::Refusals,
-        read::{IdInPath, Json, check_note},
     },
     planes::ControlPlane,
 };
 
 /// Who has every scope could ask and approve alone.
-const OWN_REQUEST: &str = "The API key that asked for this cannot approve it. A person does in the console, or another key with \
-                           `approvals:write`; or an admin sets `self_approval_allowed` (PATCH /v1/policies) before it is asked for.";
+const OWN_REQUEST: &str = "The API key that asked for this cannot approve it. A person can approve it in the console, \
+                           or another key with `approvals:write` can; or an admin can set `self_approval_allowed` \
+                           (PATCH /v1/policies) before the agent asks.";
 
-/// What a person says.
+/// A person's resolution.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = Resolve)]
 #[serde(deny_unknown_fields)]
 pub struct ResolveBody {
     approve: bool,
-    /// Why, at most 500 characters; the agent and the trail are told.
+    /// Why, at most 500 characters; passed to the agent and recorded in the trail.
     #[schema(example = "Known customer.")]
     note: Option<String>,
 }
 
 /// Approves or denies an escalated decision.
 ///
-/// The first word counts; a later one is refused (409) and told by whom and when it was resolved. The key that asked
-/// cannot approve it (403), unless `self_approval_allowed` says so; it may deny it. Whoever waits for the decision is
-/// told at once, and so is the trail (`event_type` `approval`).
+/// The first resolution counts; a later one is refused (409), and the refusal says who resolved it and when. The key
+/// that asked cannot approve it (403) unless `self_approval_allowed` is set, but it can deny it. Anyone waiting for the
+/// decision is notified immediately, and the trail records it (`event_type` `approval`).
 #[utoipa::path(
     post, path = "/v1/runtime/decisions/{id}/resolve", tag = "approvals",
     security(("api_key" = ["approvals:write"]), ("session" = [])),
@@ -67,20 +68,20 @@ pub async fn resolve(
     };
     match plane.approvals.resolve(caller.org, id, &resolution).await? {
         Some(Ok(approval)) => {
-            plane.teller().tell(&approval).await;
+            ApprovalPublisher::new(&plane).publish(&approval).await;
             let decision = DecisionDetail::new(approval, plane.clock.now());
             Ok(JsonAnswer(decision))
         }
         Some(Err(Refused::AlreadyResolved(before))) => Err(already(&before)),
         Some(Err(Refused::TimedOut)) => {
-            let detail = "Nobody resolved it in time, so it was denied; the agent may ask again.";
+            let detail = "Nobody resolved it in time, so it was denied; the agent can ask again.";
             Err(Problem::new(ErrorCode::StateConflict, detail))
         }
         Some(Err(Refused::OwnRequest)) => Err(Problem::new(ErrorCode::Forbidden, OWN_REQUEST)),
         None => {
             // Not found, unless there is such a decision.
-            past::decision(&plane, caller.org, id).await?;
-            let detail = "This decision does not wait for anybody.";
+            history::decision(&plane, caller.org, id).await?;
+            let detail = "This decision is not awaiting approval.";
             Err(Problem::new(ErrorCode::StateConflict, detail))
         }
     }

@@ -15,25 +15,25 @@ use journal::approvals::ApprovalEntry;
 
 use super::{
     body::DecisionDetail,
-    past,
-    wanted::{Wait, WaitParams},
+    history,
+    query::{Wait, WaitParams},
 };
 use crate::{
     edge::{
         Caller, Problem,
         caller::{ApprovalsRead, DecisionsWrite},
+        extract::IdInPath,
         problem::Refusals,
-        read::IdInPath,
         slots::Slot,
     },
     planes::ControlPlane,
 };
 
-/// Shows a decision; of one that was escalated, how it stands.
+/// Returns a decision and, if it was escalated, its current state.
 ///
-/// `decision` is `escalate` until somebody resolves it or its time is over, then `allow` or `deny`. On `allow`, ask
-/// again with `approval`. With `wait` the answer's body comes when the decision has ended, or after so many seconds. A key
-/// that is bound to agents sees theirs only.
+/// `decision` is `escalate` until someone resolves it or it times out, then `allow` or `deny`. On `allow`, ask again
+/// with `approval`. With `wait`, the response arrives when the decision is resolved, or after that many seconds. A key
+/// bound to agents sees only their decisions.
 #[utoipa::path(
     get, path = "/v1/runtime/decisions/{id}", tag = "decisions",
     security(("api_key" = ["decisions:write"]), ("session" = [])),
@@ -47,7 +47,7 @@ pub async fn show(
     Wait(patience): Wait,
 ) -> Result<Response, Problem> {
     let Some(found) = plane.approvals.find(caller.org, id).await? else {
-        let decision = past::decision(&plane, caller.org, id).await?;
+        let decision = history::decision(&plane, caller.org, id).await?;
         caller.speaks_for(&decision.summary.agent_id)?;
         return Ok(Json(decision).into_response());
     };
@@ -60,7 +60,7 @@ pub async fn show(
     Ok(later(plane, found, patience, slot))
 }
 
-/// Shows what a person is asked to approve: the whole question and the payload.
+/// Returns what a person is asked to approve: the whole question and the payload.
 #[utoipa::path(
     get, path = "/v1/runtime/approvals/{id}", tag = "approvals",
     security(("api_key" = ["approvals:read"]), ("session" = [])),
@@ -83,7 +83,7 @@ async fn decision(
 ) -> Result<DecisionDetail, Problem> {
     match plane.approvals.find(org, id).await? {
         Some(found) => Ok(DecisionDetail::new(found.approval, plane.clock.now())),
-        None => past::decision(plane, org, id).await,
+        None => history::decision(plane, org, id).await,
     }
 }
 

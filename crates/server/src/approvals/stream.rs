@@ -10,46 +10,46 @@ use domain::{
 use journal::approvals::ApprovalEntry;
 use tokio::sync::broadcast;
 
-use super::{body::ApprovalBody, past, queue::wait_until_fresh, wanted::WAIT_S_MAX};
+use super::{body::ApprovalBody, history, query::WAIT_S_MAX, queue::wait_until_fresh};
 use crate::{
     edge::{
         Caller, Problem,
         caller::{ApprovalsRead, DecisionsWrite},
+        extract::IdInPath,
         problem::Refusals,
-        read::IdInPath,
+        recheck_auth::AuthRecheck,
         slots::Slot,
         sse,
-        standing::Standing,
     },
     planes::ControlPlane,
 };
 
-/// Streams what waits for a person, and how it ends.
+/// Streams decisions awaiting approval, and their outcomes.
 ///
-/// Server-sent events: `ready` first, then an `approval` for each decision that is pending, for each that is
-/// escalated and for each that ends. A client that reads too slowly is let go, and begins anew.
+/// Server-sent events: `ready` first, then an `approval` for each pending decision, for each newly escalated one and
+/// for each that is resolved or times out. A client that reads too slowly is disconnected and has to start over.
 #[utoipa::path(
     get, path = "/v1/runtime/approvals/stream", tag = "approvals",
     security(("api_key" = ["approvals:read"]), ("session" = [])),
     responses(
-        (status = 200, description = "The stream; it ends when the key is revoked or the session is over", content_type = "text/event-stream", body = String),
+        (status = 200, description = "The stream; it ends when the key is revoked or the session ends", content_type = "text/event-stream", body = String),
         Refusals,
     ),
 )]
 pub async fn all(
     State(plane): State<ControlPlane>,
     caller: Caller<ApprovalsRead>,
-    standing: Standing<ApprovalsRead>,
+    standing: AuthRecheck<ApprovalsRead>,
 ) -> Result<Response, Problem> {
     let slot = plane.approval_streams.take(caller.org)?;
     // In this order: what is not in the list is news. So it does no harm if the list is made before the node has
     // heard of everything.
-    let news = plane.approvals.news();
+    let news = plane.approvals.changes();
     wait_until_fresh(&plane).await;
     let pending = plane.approvals.pending(caller.org, None, usize::MAX);
     let ready = [Bytes::from_static(sse::READY)].into_iter();
     let frames = pending.iter().map(|approval| frame(&plane, approval));
-    let told = Told {
+    let told = ApprovalSource {
         unsent: ready.chain(frames).collect(),
         news: News::All {
             org: caller.org,
@@ -61,10 +61,10 @@ pub async fn all(
     Ok(sse::streamed(told, standing, plane.stopping.clone()))
 }
 
-/// Follows one decision until it has ended.
+/// Follows one decision until it is resolved.
 ///
-/// Server-sent events: `ready` first, then an `approval` as the decision stands, and another when it has ended, which
-/// is the last.
+/// Server-sent events: `ready` first, then an `approval` with the decision's current state, and a last one when it is
+/// resolved or times out.
 #[utoipa::path(
     get, path = "/v1/runtime/decisions/{id}/stream", tag = "decisions",
     security(("api_key" = ["decisions:write"]), ("session" = [])),
@@ -77,7 +77,7 @@ pub async fn all(
 pub async fn one(
     State(plane): State<ControlPlane>,
     caller: Caller<DecisionsWrite>,
-    standing: Standing<DecisionsWrite>,
+    standing: AuthRecheck<DecisionsWrite>,
     IdInPath(id): IdInPath<DecisionId>,
 ) -> Result<Response, Problem> {
     let slot = plane.approval_streams.take(caller.org)?;
@@ -87,12 +87,12 @@ pub async fn one(
             (frame(&plane, &found.approval), News::of(&plane, found))
         }
         None => {
-            let decision = past::decision(&plane, caller.org, id).await?;
+            let decision = history::decision(&plane, caller.org, id).await?;
             caller.speaks_for(&decision.summary.agent_id)?;
             (written(&decision.summary), News::Ended)
         }
     };
-    let told = Told {
+    let told = ApprovalSource {
         unsent: VecDeque::from([Bytes::from_static(sse::READY), first]),
         news,
         plane: plane.clone(),
@@ -152,14 +152,14 @@ impl News {
 }
 
 /// What a stream tells: what there is, then what comes.
-struct Told {
+struct ApprovalSource {
     plane: ControlPlane,
     unsent: VecDeque<Bytes>,
     news: News,
     _slot: Slot,
 }
 
-impl sse::Source for Told {
+impl sse::Source for ApprovalSource {
     async fn next(&mut self) -> Option<Bytes> {
         match self.unsent.pop_front() {
             Some(bytes) => Some(bytes),

@@ -8,23 +8,23 @@ use domain::{
     Day, OrgId, Timestamp,
     account::{EmailAddress, SecretToken, TokenKind},
 };
-use runtime::chance;
+use runtime::random;
 
 use super::{WithConfig, say};
-use crate::{accounts::found::found, events::archive::archive_day, node, system_clock};
+use crate::{accounts::new_organisation::found, events::archive::archive_day, node, system_clock};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Admin {
-    /// Make an organisation with its first user and an API key; prints them once, and the secret that its webhooks are signed with,
-    /// as JSON.
+    /// Create an organisation with its first user and an API key; prints them once, with the secret that signs its webhooks, as
+    /// JSON.
     CreateOrg(CreateOrg),
-    /// Print a link with which somebody chooses a new password, once and within 30 minutes; for
-    /// when mail cannot reach them.
+    /// Print a link for choosing a new password, valid once and for 30 minutes; for when mail
+    /// cannot reach the person.
     ResetLink(ResetLink),
-    /// Have an organisation deleted with everything that it has; prints when, as JSON. The server does it then; until then an owner can
-    /// cancel it.
+    /// Schedule the deletion of an organisation with everything in it; prints when, as JSON. The server deletes it then; until then an
+    /// owner can cancel.
     DeleteOrg(DeleteOrg),
-    /// Write a day of the trail to a file below `files.url`, where exports read it; prints which, as
+    /// Write a day of the trail to a file under `files.url`, where exports read it; prints which, as
     /// JSON. The day stays in the database.
     ArchiveDay(ArchiveDay),
 }
@@ -57,7 +57,7 @@ pub(super) struct DeleteOrg {
     /// The organisation's id, `org_...`.
     #[arg(long)]
     org: String,
-    /// Days until then, 0 for at once; `accounts.deletion_delay_days` unless given.
+    /// Days until the deletion, 0 for immediately; defaults to `accounts.deletion_delay_days`.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(..=365))]
     after_days: Option<u32>,
 }
@@ -100,15 +100,11 @@ impl ResetLink {
         let config = self.with.load()?;
         let email = EmailAddress::parse(&self.email)
             .with_context(|| format!("`{}` is not an e-mail address", self.email))?;
-        let token = SecretToken::new(TokenKind::Link, chance::bytes());
+        let token = SecretToken::new(TokenKind::Link, random::bytes());
         let saved = node::open_store_for_command(&config)?
             .save_password_reset(&email, &token.hash(), system_clock::SYSTEM.now())
             .await?;
-        ensure!(
-            saved,
-            "nobody has an account with the address {}",
-            self.email
-        );
+        ensure!(saved, "there is no account with the address {}", self.email);
         let link = config
             .http
             .public_url
@@ -124,7 +120,7 @@ impl DeleteOrg {
         let org: OrgId = self
             .org
             .parse()
-            .with_context(|| format!("`{}` is not the id of an organisation", self.org))?;
+            .with_context(|| format!("`{}` is not an organisation id", self.org))?;
         let days = self
             .after_days
             .unwrap_or(config.accounts.deletion_delay_days);
@@ -133,7 +129,9 @@ impl DeleteOrg {
         let name = node::open_store_for_command(&config)?
             .schedule_deletion_by_operator(org, deletes_at, now)
             .await?
-            .with_context(|| format!("there is no organisation {org}, or it is being deleted"))?;
+            .with_context(|| {
+                format!("there is no organisation {org}, or it is already being deleted")
+            })?;
         say(serde_json::json!({"org_id": org, "name": name, "deletes_at": deletes_at}));
         Ok(())
     }
@@ -143,12 +141,14 @@ impl ArchiveDay {
     async fn run(self) -> anyhow::Result<()> {
         let config = self.with.load()?;
         let start = Timestamp::parse(&format!("{}T00:00:00Z", self.day));
-        let day = Day::of(start.with_context(|| format!("`{}` is not a day", self.day))?);
+        let day = Day::of(
+            start.with_context(|| format!("`{}` is not a day such as 2026-11-15", self.day))?,
+        );
         let files = config.files.open()?.context("files.url is not set")?;
         let store = node::open_store_for_command(&config)?;
         let now = system_clock::SYSTEM.now();
         let archived = archive_day(&store, &files, day, now).await?;
-        let archived = archived.with_context(|| format!("the database has no events of {day}"))?;
+        let archived = archived.with_context(|| format!("the database has no events for {day}"))?;
         let file = archived.file;
         say(serde_json::json!({
             "day": self.day, "file": file.file, "events": file.events, "bytes": file.bytes,

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
-use journal::{Journal, dead::Numbered};
+use journal::{Journal, dead_letters::Numbered};
 
 use super::{WithConfig, say};
 use crate::{
@@ -19,7 +19,7 @@ const REDRIVEN_AT_ONCE: usize = 20;
 pub(super) enum DeadLetters {
     /// Print the records that could not be applied, oldest first.
     List(WithConfig),
-    /// Apply them again, once what was wrong is right. Safe to repeat.
+    /// Apply them again, once the cause is fixed. Safe to repeat.
     Redrive(Redrive),
 }
 
@@ -112,7 +112,7 @@ impl Redrive {
         say(format_args!("{applied} applied, {failed} still fail."));
         ensure!(
             failed == 0,
-            "{failed} dead letters still cannot be applied; they were kept"
+            "{failed} dead letters still cannot be applied and were kept"
         );
         Ok(())
     }

@@ -52,7 +52,7 @@ pub(super) async fn run(with: &WithConfig) -> anyhow::Result<()> {
         report.add(
             "dead letters",
             bounded(dead_letters(&config)).await,
-            "See `watchbell dead-letters list`; put right what it says, then `watchbell dead-letters redrive --all`.",
+            "Run `watchbell dead-letters list`, fix what it reports, then run `watchbell dead-letters redrive --all`.",
         );
     }
     report.add("durability", bounded(durable(&config)).await, "Set `sync_interval: always` in the NATS server's jetstream block, and journal.monitor_url here.");
@@ -73,7 +73,7 @@ pub(super) async fn run(with: &WithConfig) -> anyhow::Result<()> {
     report.add(
         "signing",
         signing(&config),
-        "Set delivery.signing_secret to `whsec_` and 32 random bytes in base64; receivers cannot verify unsigned webhooks.",
+        "Set delivery.signing_secret to `whsec_` followed by 32 random bytes in base64; receivers cannot verify unsigned webhooks.",
     );
     report.finish()
 }
@@ -102,9 +102,7 @@ impl Report {
 }
 
 async fn bounded(check: impl Future<Output = anyhow::Result<String>>) -> anyhow::Result<String> {
-    timeout(CHECK_TIMEOUT, check)
-        .await
-        .context("no answer in time")?
+    timeout(CHECK_TIMEOUT, check).await.context("timed out")?
 }
 
 async fn postgres(config: &Config) -> anyhow::Result<String> {
@@ -134,7 +132,7 @@ async fn journal(config: &Config) -> anyhow::Result<String> {
     let streams = if journal.is_prepared().await? {
         "streams in place"
     } else {
-        "no streams yet; `watchbell serve` makes them"
+        "no streams yet; `watchbell serve` creates them"
     };
     Ok(format!("NATS {version}, {streams}"))
 }
@@ -148,7 +146,7 @@ async fn dead_letters(config: &Config) -> anyhow::Result<String> {
     };
     ensure!(
         letters == 0,
-        "{letters} records could not be applied to the database and wait to be seen to"
+        "{letters} records could not be applied to the database and need attention"
     );
     Ok("none".to_owned())
 }
@@ -158,7 +156,7 @@ async fn durable(config: &Config) -> anyhow::Result<String> {
         .journal
         .monitor_url
         .as_ref()
-        .context("not known, journal.monitor_url is not set")?;
+        .context("unknown: journal.monitor_url is not set")?;
     match durability::ask(url).await? {
         Durability::SyncsAlways => Ok("acknowledged events survive a power cut".to_owned()),
         Durability::SyncsLater => bail!("acknowledged events can be lost in a power cut"),
@@ -185,10 +183,10 @@ fn signing(config: &Config) -> anyhow::Result<String> {
         .context("webhooks are sent unsigned")?;
     ensure!(
         secret.expose_secret().len() >= SECRET_BYTES_MIN,
-        "delivery.signing_secret is so short that who has one organisation's secret can guess it"
+        "delivery.signing_secret is so short that anyone who has one organisation's secret can guess it"
     );
     let said = match config.delivery.shared_signing_secret {
-        None => "webhooks are signed, each organisation's with a secret of its own",
+        None => "webhooks are signed, each organisation's with its own secret",
         Some(_) => {
             "webhooks are signed with delivery.shared_signing_secret, which all organisations share"
         }

@@ -27,10 +27,10 @@ pub(super) async fn ask(monitor_url: &str) -> anyhow::Result<Durability> {
         .send()
         .await
         .and_then(reqwest::Response::error_for_status)
-        .with_context(|| format!("ask {url}"))?
+        .with_context(|| format!("request {url}"))?
         .json()
         .await
-        .with_context(|| format!("read the answer of {url}"))?;
+        .with_context(|| format!("read the response from {url}"))?;
     let always = answer["jetstream"]["config"]["sync_always"]
         .as_bool()
         .unwrap_or(false);
@@ -45,8 +45,8 @@ pub(super) async fn ask(monitor_url: &str) -> anyhow::Result<Durability> {
 pub(super) async fn report(config: &Config) {
     let Some(monitor_url) = &config.journal.monitor_url else {
         tracing::warn!(
-            "not known whether acknowledged events survive a power cut: set journal.monitor_url and \
-             see that the NATS server has `sync_interval: always`"
+            "unknown whether acknowledged events survive a power cut: set journal.monitor_url, and \
+             make sure the NATS server has `sync_interval: always`"
         );
         return;
     };
@@ -57,7 +57,7 @@ pub(super) async fn report(config: &Config) {
         ),
         Err(error) => tracing::warn!(
             error = format!("{error:#}"),
-            "not known whether acknowledged events survive a power cut"
+            "unknown whether acknowledged events survive a power cut"
         ),
     }
 }

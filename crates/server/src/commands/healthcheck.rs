@@ -11,7 +11,7 @@ use super::{WithConfig, say};
 pub(super) struct Healthcheck {
     #[command(flatten)]
     with: WithConfig,
-    /// The server's address; the configuration's `http.admin_listen`, or `http.listen`, unless given.
+    /// Server URL; defaults to the configured `http.admin_listen`, or else `http.listen`.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 }
@@ -35,7 +35,7 @@ impl Healthcheck {
             .get(&url)
             .send()
             .await
-            .with_context(|| format!("ask {url}"))?;
+            .with_context(|| format!("request {url}"))?;
         let (status, body) = (response.status(), response.text().await.unwrap_or_default());
         ensure!(status.is_success(), "not ready: {status} {body}");
         say(body);

@@ -24,23 +24,23 @@ pub(super) enum Hook {
 
 #[derive(Debug, Args)]
 pub(super) struct ClaudeCode {
-    /// Where the server is reached (`http.public_url`).
+    /// The server's public URL (`http.public_url`).
     #[arg(long, default_value = "http://127.0.0.1:8080")]
     url: String,
-    /// Who acts: `Agent::"<agent-id>"` in policies.
+    /// The agent that acts: `Agent::"<agent-id>"` in policies.
     #[arg(long, default_value = "claude-code")]
     agent_id: String,
-    /// The environment variable that has the API key when Claude Code runs.
+    /// The environment variable that holds the API key when Claude Code runs.
     #[arg(long, default_value = "WATCHBELL_API_KEY", value_name = "NAME")]
     key_variable: String,
     /// Whether an allowed call skips Claude Code's own prompt.
     #[arg(long, value_enum, default_value_t)]
     on_allow: OnAllow,
-    /// What becomes of a call that could not be decided about.
+    /// What happens to a call for which no decision could be made.
     #[arg(long, value_enum, default_value_t)]
     on_error: OnError,
-    /// How many seconds an escalated call waits for somebody to approve it; 0 asks the person at the terminal, where
-    /// Claude Code would ask them, and denies otherwise.
+    /// How many seconds an escalated call waits for someone to approve it; 0 asks the person at the terminal where Claude
+    /// Code would prompt them, and denies otherwise.
     #[arg(long, default_value_t = WAIT_S_MAX, value_parser = clap::value_parser!(u64).range(..=WAIT_S_MAX), value_name = "SECONDS")]
     wait: u64,
 }
@@ -58,7 +58,7 @@ impl ClaudeCode {
         let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         ensure!(
             !self.key_variable.is_empty() && self.key_variable.chars().all(is_name),
-            "--key-variable is the name of an environment variable, not its value"
+            "--key-variable must be the name of an environment variable, not its value"
         );
         let before = self.address("pre-tool-use", true)?;
         let after = self.address("post-tool-use", false)?;

@@ -11,7 +11,7 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
     store
         .migrate()
         .await
-        .context("migrate the database; is PostgreSQL running, and is postgres.url right?")?;
+        .context("migrate the database; is PostgreSQL running, and is postgres.url correct?")?;
     say(format_args!(
         "The database schema is at version {}.",
         Store::newest_schema_version()

@@ -31,27 +31,27 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Try it: everything in one process, with private engines and a receiver that shows webhooks.
+    /// Try Watchbell: everything in one process, with private engines and a receiver that shows webhooks.
     Dev(dev::Dev),
     /// Run the server.
     Serve(serve::Serve),
     /// Bring the database schema up to date.
     Migrate(WithConfig),
-    /// Check the configuration and every dependency, and say what to do about what is wrong.
+    /// Check the configuration and every dependency, and say how to fix what is wrong.
     Doctor(WithConfig),
     /// Ask a running server whether it is ready; exits 1 if not. For container health checks.
     Healthcheck(healthcheck::Healthcheck),
-    /// Operator's tasks.
+    /// Operator tasks.
     #[command(subcommand)]
     Admin(admin::Admin),
-    /// Print the days that events, deliveries and attempts are kept in.
+    /// List the daily partitions of events, deliveries and attempts.
     Partitions(partitions::Partitions),
-    /// Records that could not be applied to the database: see them, apply them again.
+    /// List records that could not be applied to the database, and apply them again.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
     #[command(flatten)]
     Client(Box<cli::Command>),
-    /// Check policies before they are sent, put them in force, make recorded decisions again.
+    /// Check, save and activate policies; replay recorded decisions.
     #[command(subcommand, alias = "policies")]
     Policy(policy::Policy),
     /// Print settings for other programs that ask for decisions.
@@ -65,7 +65,7 @@ enum Command {
 /// Where the settings come from.
 #[derive(Clone, Debug, Default, Args)]
 struct WithConfig {
-    /// A TOML file; `WATCHBELL__SECTION__KEY` variables are read over it.
+    /// Configuration file (TOML); `WATCHBELL__SECTION__KEY` variables override it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

@@ -11,7 +11,7 @@ use crate::{node, system::days::state, system_clock};
 pub(super) struct Partitions {
     #[command(flatten)]
     with: WithConfig,
-    /// Print JSON, a line for each day.
+    /// Print JSON, one line per day.
     #[arg(long)]
     json: bool,
 }

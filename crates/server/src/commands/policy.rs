@@ -17,8 +17,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::say;
 use crate::{
-    decisions::record::{EVENT_TYPE, result},
-    policies::recorded::{Differs, NotADecision, Recorded},
+    decisions::audit_event::{EVENT_TYPE, result},
+    policies::recorded_decision::{Differs, NotADecision, Recorded},
 };
 
 /// How much of a line is read; what is longer than that is no event, which has 32 KiB.
@@ -31,20 +31,20 @@ const ALLOW_ALL: &str = "allow-all";
 pub(super) enum Policy {
     #[command(flatten)]
     Client(cli::policy::Policy),
-    /// Make the decisions of an export again and compare: every verdict must come out as it is recorded. Exits 1 if
-    /// one does not, or cannot be made again.
+    /// Replay the decisions in an export and compare: every verdict must come out as recorded. Exits 1 if one does not, or
+    /// cannot be replayed.
     Replay(Replay),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Replay {
-    /// Lines of the trail, as `POST /v1/audit/export` gives them (NDJSON); from the standard input unless given.
+    /// Lines of the trail, as `POST /v1/audit/export` returns them (NDJSON); defaults to standard input.
     #[arg(long, value_name = "FILE")]
     decisions: Option<PathBuf>,
-    /// They are a part of an export, which has no last line that proves it whole.
+    /// The lines are only part of an export, without the last line that proves it complete.
     #[arg(long)]
     part: bool,
-    /// Versions of policies, each as `GET /v1/policies/versions/{version}` gives it. The starter is known.
+    /// Policy versions, each as `GET /v1/policies/versions/{version}` returns it. The starter is built in.
     #[arg(value_name = "VERSION_FILE")]
     versions: Vec<PathBuf>,
 }
@@ -98,7 +98,7 @@ impl Versions {
             let set = set.map_err(|faults| told(&faults)).with_context(about)?;
             ensure!(
                 set.digest() == version.digest,
-                "{}: version {} says that its digest is {}, and it is {}: it is not as it was written",
+                "{}: version {} says that its digest is {}, but it is {}: the file was altered",
                 file.display(),
                 version.version,
                 version.digest,
@@ -235,7 +235,7 @@ impl Tally {
                 self.different += 1;
                 let by: Vec<&str> = now.policies.iter().map(|policy| &*policy.id).collect();
                 say(format_args!(
-                    "{id}: recorded is {}{}, and version {} says {}{}",
+                    "{id}: recorded as {}{}, but version {} says {}{}",
                     decision.said.as_str(),
                     names(decision.policies.iter().map(String::as_str)),
                     decision.version,
@@ -248,55 +248,55 @@ impl Tally {
 
     fn leave_out(&mut self, id: &str, reason: NotADecision) {
         self.unreadable += 1;
-        say(format_args!("{id}: cannot be made again: {reason}"));
+        say(format_args!("{id}: cannot be replayed: {reason}"));
     }
 
     fn tell(self, is_part: bool) -> anyhow::Result<()> {
         for (version, digest) in &self.missing_versions {
             say(format_args!(
-                "Version {version} ({digest}) is missing: save GET /v1/policies/versions/{version} in a file and name it."
+                "Version {version} ({digest}) is missing: save GET /v1/policies/versions/{version} to a file and pass it."
             ));
         }
         say(format_args!(
-            "{} the same, {} different, {} cannot be made again, {} of missing versions; {} other events.",
+            "{} the same, {} different, {} cannot be replayed, {} by missing versions; {} other events.",
             self.same, self.different, self.unreadable, self.missing, self.others
         ));
         if self.older > 0 {
             say(format_args!(
-                "{} decisions are from before there were policies of one's own; everything was allowed then.",
+                "{} decisions predate custom policies; everything was allowed then.",
                 self.older
             ));
         }
         if self.of_payloads > 0 {
             say(format_args!(
-                "{} decisions are by policies that look at the payload; it is not on record, so they cannot be checked.",
+                "{} decisions were made by policies that look at the payload, which is not recorded, so they cannot be checked.",
                 self.of_payloads
             ));
         }
         if self.busy > 0 {
             say(format_args!(
-                "{} decisions were denied without asking the policies, because too many others were asked.",
+                "{} decisions were denied without evaluating the policies, because too many others were being evaluated.",
                 self.busy
             ));
         }
         ensure!(
             !self.goes_on,
-            "the file is not as it was exported: it goes on behind the line that proves it whole"
+            "the file was altered: it continues after the line that proves it complete"
         );
         if self.is_whole == Some(true) {
-            say("The file is whole: its last line proves it.");
+            say("The file is complete: its last line proves it.");
         }
         ensure!(
             self.is_whole.is_some() || is_part,
-            "the file does not end with the line that proves an export whole; say --part if it is meant to be a part of one"
+            "the file does not end with the line that proves an export complete; pass --part if it is meant to be only part of one"
         );
         ensure!(
             self.is_whole != Some(false),
-            "the file is not as it was exported: its bytes are not those that its last line names"
+            "the file was altered: its SHA-256 is not the one in its last line"
         );
         ensure!(
             self.different + self.unreadable + self.missing == 0,
-            "not every decision came out as it is recorded"
+            "not every decision came out as recorded"
         );
         Ok(())
     }
@@ -318,5 +318,5 @@ fn text(file: &Path) -> anyhow::Result<String> {
 
 fn told(faults: &[Fault]) -> anyhow::Error {
     let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-    anyhow::anyhow!("these policies cannot be read: {}", faults.join("; "))
+    anyhow::anyhow!("cannot read these policies: {}", faults.join("; "))
 }

@@ -14,7 +14,7 @@ use crate::{
     lifecycle::{Signals, Tasks},
     node::{self, Node},
     roles::{self, Listeners},
-    supervisor, system_clock,
+    service_manager, system_clock,
     telemetry::{logs, metrics},
 };
 
@@ -22,7 +22,7 @@ use crate::{
 pub(super) struct Serve {
     #[command(flatten)]
     with: WithConfig,
-    /// What this process does; all of it unless said otherwise.
+    /// What this process does; defaults to everything.
     #[arg(long = "role", value_enum, value_delimiter = ',', default_values_t = Role::ALL)]
     roles: Vec<Role>,
 }
@@ -33,7 +33,10 @@ impl Serve {
         let _telemetry = logs::start(&config.log)?;
         let outcome = serve(&config, &self.roles).await;
         if let Err(error) = &outcome {
-            tracing::error!(error = chain(error.as_ref()), "the server ended");
+            tracing::error!(
+                error = chain(error.as_ref()),
+                "the server stopped with an error"
+            );
         }
         outcome
     }
@@ -44,11 +47,11 @@ async fn serve(config: &Config, roles: &[Role]) -> anyhow::Result<()> {
     tokio::select! {
         started = start(config, roles, &tasks) => started?,
         () = signals.next() => {
-            tracing::info!("stopped before it had started");
+            tracing::info!("stopped before startup was complete");
             return Ok(());
         }
     }
-    supervisor::ready();
+    service_manager::ready();
     let drain = Duration::from_secs(config.http.drain_s);
     tasks.run_to_the_end(signals, drain).await
 }
@@ -83,13 +86,13 @@ async fn check_schema(store: &Store) -> anyhow::Result<()> {
     match store.schema_version().await {
         Ok(version) => ensure!(
             version.unwrap_or(0) >= newest,
-            "the database schema is at version {} and this binary needs {newest}; run `watchbell migrate` first",
+            "the database schema is at version {}, but this binary needs {newest}; run `watchbell migrate` first",
             version.unwrap_or(0),
         ),
         Err(error @ store::Error::Unavailable(_)) => {
             tracing::warn!(error = chain(&error), "starting without the database");
         }
-        Err(error) => return Err(error).context("ask the database for its schema"),
+        Err(error) => return Err(error).context("read the database's schema version"),
     }
     Ok(())
 }
@@ -98,14 +101,14 @@ async fn check_schema(store: &Store) -> anyhow::Result<()> {
 fn warn_about_people(config: &Config) {
     if config.mail.smtp_url.is_none() {
         tracing::warn!(
-            "no mail is sent: registering makes an account at once, whoever's the address is, and \
-             `watchbell admin reset-link` stands in for the mail; set mail.smtp_url to change that"
+            "no mail is sent: registering creates an account immediately, without checking the address, and \
+             `watchbell admin reset-link` takes the place of password reset mail; set mail.smtp_url to change that"
         );
     }
     let url = &config.http.public_url;
     if !url.is_https() && !url.is_loopback() {
         tracing::warn!(
-            "http.public_url is plain http, so passwords and session cookies can be read on the way; \
+            "http.public_url is plain http, so passwords and session cookies can be read in transit; \
              put TLS in front and set it to https"
         );
     }

@@ -20,8 +20,8 @@ impl Config {
         let header = self.client_ip_header()?;
         anyhow::ensure!(
             header.is_some() || self.http.trusted_proxies.is_empty(),
-            "http.trusted_proxies are of no use without http.client_ip_header; set it to the header \
-             they write, such as x-forwarded-for"
+            "http.trusted_proxies has no effect without http.client_ip_header; set that to the header \
+             the proxies write, such as x-forwarded-for"
         );
         let namespace = &self.journal.namespace;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
@@ -39,7 +39,7 @@ impl Config {
         );
         anyhow::ensure!(
             self.journal.events_bytes_max != Some(0),
-            "journal.events_bytes_max must be at least 1; leave it out for no bound"
+            "journal.events_bytes_max must be at least 1; leave it out for no limit"
         );
         anyhow::ensure!(
             (1..=RULES_PER_ORG_MOST).contains(&self.alerts.rules_per_org_max),
@@ -88,11 +88,11 @@ impl Config {
         self.mail.server()?;
         anyhow::ensure!(
             self.files.url.is_some() || !self.files.archive_days,
-            "files.archive_days needs files.url, where the days are kept"
+            "files.archive_days needs files.url, where archived days are stored"
         );
         anyhow::ensure!(
             self.files.s3_access_key_id.is_some() == self.files.s3_secret_access_key.is_some(),
-            "files.s3_access_key_id and files.s3_secret_access_key are set together or not at all"
+            "files.s3_access_key_id and files.s3_secret_access_key must be set together or not at all"
         );
         if let Some(secret) = &self.delivery.signing_secret {
             anyhow::ensure!(
@@ -105,21 +105,21 @@ impl Config {
             anyhow::ensure!(
                 own.is_some_and(|own| own.expose_secret() != shared.expose_secret())
                     && !shared.expose_secret().is_empty(),
-                "delivery.shared_signing_secret is what all organisations were signed for with; \
-                 delivery.signing_secret is set beside it, to another secret that no organisation knows"
+                "delivery.shared_signing_secret is the secret that signed for all organisations; it must not be \
+                 empty, and delivery.signing_secret must be set too, to a different secret that no organisation knows"
             );
         }
         if let Some(previous) = &self.delivery.previous_signing_secret {
             anyhow::ensure!(
                 self.delivery.signing_secret.is_some() && !previous.expose_secret().is_empty(),
-                "delivery.previous_signing_secret is what delivery.signing_secret was before; it is set \
-                 beside that one, and is not empty"
+                "delivery.previous_signing_secret is the former delivery.signing_secret; it must not be empty, \
+                 and delivery.signing_secret must be set too"
             );
         }
         self.secrets.vault()?;
         anyhow::ensure!(
             self.secrets.key.is_some() || self.secrets.previous_key.is_none(),
-            "secrets.previous_key is what secrets.key was before; it is set beside that one"
+            "secrets.previous_key is the former secrets.key; secrets.key must be set too"
         );
         Ok(())
     }

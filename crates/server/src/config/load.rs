@@ -53,7 +53,7 @@ fn with_files_read(variables: HashMap<String, String>) -> anyhow::Result<HashMap
             None => (name, value),
             Some(setting) => {
                 let text = fs::read_to_string(&value)
-                    .with_context(|| format!("read {value}, which {name} names"))?;
+                    .with_context(|| format!("read {value}, the file that {name} names"))?;
                 (
                     setting.to_owned(),
                     text.trim_end_matches(['\r', '\n']).to_owned(),

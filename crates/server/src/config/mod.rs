@@ -413,9 +413,8 @@ impl Config {
     pub fn client_ip_header(&self) -> anyhow::Result<Option<HeaderName>> {
         let name = self.http.client_ip_header.as_deref();
         name.map(|name| {
-            name.parse().with_context(|| {
-                format!("http.client_ip_header: `{name}` is not the name of a header")
-            })
+            name.parse()
+                .with_context(|| format!("http.client_ip_header: `{name}` is not a header name"))
         })
         .transpose()
     }

@@ -22,7 +22,7 @@ impl PublicUrl {
         );
         ensure!(
             url.query().is_none() && url.fragment().is_none() && url.username().is_empty(),
-            "http.public_url is a scheme, a host, a port and perhaps a path, nothing else"
+            "http.public_url may have a scheme, a host, a port and a path, nothing else"
         );
         let text = url.as_str().trim_end_matches('/').to_owned();
         Ok(Self { url, text })

@@ -24,62 +24,62 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "http.admin_listen",
         "none",
-        "Address and port for `/healthz` and `/metrics`, which `http.listen` then does not serve: probes are answered however busy the other port is, and strangers do not see them.",
+        "Address and port for `/healthz` and `/metrics`, which `http.listen` then no longer serves: probes are answered however busy the other port is, and outsiders cannot see them.",
     ),
     setting(
         "http.connections_per_address_max",
         "1000",
-        "Connections that one client address may have at a time on a process, of 10,000 in all; the next are closed. Trusted proxies may have all.",
+        "Maximum number of simultaneous connections from one client address to one process, out of 10,000 in total; further ones are closed. Trusted proxies may use all of them.",
     ),
     setting(
         "http.public_url",
         "http://127.0.0.1:8080",
-        "Where people reach it. Links in mails start with it; with `https` the session cookie is `Secure`.",
+        "The URL at which people reach the server. Links in mail start with it; with `https` the session cookie is `Secure`.",
     ),
     setting(
         "http.request_timeout_s",
         "30",
-        "Seconds a request may take before it is answered 408, and seconds an answer waits for a client that does not read it before the connection is closed.",
+        "Seconds a request may take before it is answered with 408, and seconds a response waits for a client that does not read it before the connection is closed.",
     ),
     setting(
         "http.drain_s",
         "5",
-        "Seconds between SIGTERM and the end of service: readiness says 503, everything still works. At least the interval of your load balancer's health check.",
+        "Seconds between SIGTERM and the end of service: meanwhile readiness answers 503 and everything still works. Set it to at least the interval of your load balancer's health check.",
     ),
     setting(
         "http.trusted_proxies",
         "none",
-        "The proxies in front, as networks such as `10.0.7.4/32`; in the environment separated by commas. Only they are believed when they say where a request came from, so name the proxies alone: whoever else is in such a network can say any address.",
+        "The proxies in front of the server, as networks such as `10.0.7.4/32`; comma-separated in the environment. Only they are trusted to say where a request came from, so list nothing but the proxies: anyone else in such a network can claim any address.",
     ),
     setting(
         "http.client_ip_header",
         "none",
-        "The header in which they say it: `x-forwarded-for`, `forwarded`, or one of your own. Read from the right; the first address that is not a trusted proxy is the client.",
+        "The header in which the trusted proxies pass on the client address: `x-forwarded-for`, `forwarded`, or one of your own. It is read from the right; the first address that is not a trusted proxy is the client.",
     ),
     setting(
         "postgres.url",
         "postgres://watchbell@127.0.0.1/watchbell",
-        "Where PostgreSQL is. Secret: prefer `WATCHBELL__POSTGRES__URL_FILE`.",
+        "The URL of PostgreSQL. Secret: prefer `WATCHBELL__POSTGRES__URL_FILE`.",
     ),
     setting(
         "postgres.connections_max",
         "20",
-        "Connections per process, the writers' own not counted (one for each partition and log).",
+        "Maximum number of connections per process, not counting those of the writers (one for each partition and log).",
     ),
     setting(
         "journal.url",
         "nats://127.0.0.1:4222",
-        "One or more NATS servers, separated by commas. Server 2.12 or later, JetStream on, `sync_interval: always`. Secret if it carries a password.",
+        "One or more NATS servers, comma-separated. They need version 2.12 or later, JetStream enabled, and `sync_interval: always`. Secret if it contains a password.",
     ),
     setting(
         "journal.namespace",
         "watchbell",
-        "Prefix of every stream and subject, so that deployments can share a server.",
+        "Prefix of every stream and subject, so that several deployments can share a server.",
     ),
     setting(
         "journal.partitions",
         "8",
-        "How many logs events are spread over. Chosen at installation; never changes afterwards.",
+        "How many logs events are spread over. Chosen at installation; cannot be changed afterwards.",
     ),
     setting(
         "journal.replicas",
@@ -89,27 +89,27 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "journal.events_bytes_max",
         "none",
-        "Bytes that the logs of events may hold, all together; each partition has an equal share. Above 90 % of it the organisations that sent most are answered 429; those of a partition that is full 503, until what is older than 7 days is gone. Nothing is dropped. NATS sets as much of its `max_file_store` aside, so this must be less. Once set it can be changed, but not lifted by leaving it out.",
+        "Maximum number of bytes in all event logs together; each partition has an equal share. Above 90% of a share, the organisations that sent most are answered with 429; once a partition is full, its organisations are answered with 503 until events older than 7 days are gone. Nothing is dropped. NATS reserves this much of its `max_file_store`, so it must be less than that. Once set, it can be changed, but leaving it out does not remove it.",
     ),
     setting(
         "journal.monitor_url",
         "none",
-        "The NATS server's monitoring address. With it, the start and `watchbell doctor` say whether an acknowledged event survives a power cut.",
+        "The NATS server's monitoring URL. With it, startup and `watchbell doctor` report whether acknowledged events survive a power cut.",
     ),
     setting(
         "redis.url",
         "none",
-        "Where Redis 7 or Valkey is, which holds the rate-limit windows that nodes share; dedicated, and never evicting (`maxmemory-policy noeviction`). Without it each process counts by itself. Secret if it carries a password.",
+        "The URL of Redis 7 or Valkey, which holds the rate-limit windows that nodes share; it must be dedicated and never evict (`maxmemory-policy noeviction`). Without it each process counts on its own. Secret if it contains a password.",
     ),
     setting(
         "redis.timeout_ms",
         "30",
-        "Milliseconds one check of a limit waits for Redis; then the node decides by what it admitted itself. Longer keeps limits exact on a machine that is very busy, and costs requests that time when Redis hangs.",
+        "Milliseconds that one limit check waits for Redis; after that the node decides from what it has admitted itself. A longer wait keeps limits exact on a very busy machine, and delays requests by that much when Redis hangs.",
     ),
     setting(
         "limits.ingest",
         "600/60s",
-        "Requests to `POST /v1/audit/events` per API key, as COUNT/WINDOW; a batch counts one. The windows roll: in no minute, wherever it begins, are more admitted. This and the next seven are the contract's, and nothing else counts in them.",
+        "Requests to `POST /v1/audit/events` per API key, as COUNT/WINDOW; a batch counts as one. Windows are rolling: no minute, wherever it starts, admits more. This limit and the next seven are part of the contract, and nothing else counts towards them.",
     ),
     setting(
         "limits.list",
@@ -129,12 +129,12 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.rule_writes",
         "20/60s",
-        "Alert rules created and changed, together, per API key or person.",
+        "Alert rules created and changed, combined, per API key or person.",
     ),
     setting(
         "limits.login",
         "10/15m",
-        "Attempts to log in per client address.",
+        "Login attempts per client address.",
     ),
     setting(
         "limits.register",
@@ -144,52 +144,52 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.password_reset",
         "3/1h",
-        "Requests for a password reset per client address.",
+        "Password reset requests per client address.",
     ),
     setting(
         "limits.confirm",
         "30/15m",
-        "Uses of the links in mails (verify, reset, accept) per client address.",
+        "Uses of links in mail (verify, reset, accept) per client address.",
     ),
     setting(
         "limits.key_lookups",
         "6000/60s",
-        "API keys and sessions presented that nobody knows, per client address, on each node by itself: bounds what inventing them costs. Keys and sessions that work count for nothing.",
+        "Unknown API keys and sessions presented per client address, counted on each node separately: this bounds the cost of guessed ones. Valid keys and sessions do not count.",
     ),
     setting(
         "limits.invitations",
         "50/24h",
-        "Invitations made per organisation, those counted too that were revoked or replaced since.",
+        "Invitations created per organisation, including those revoked or replaced since.",
     ),
     setting(
         "limits.refused_logins",
         "20/1h",
-        "Refused logins of one account that its organisation's trail tells of; the next are not told. It refuses nobody.",
+        "Refused logins per account that are recorded in its organisation's trail; further ones are not recorded. It does not block anyone.",
     ),
     setting(
         "limits.login_elsewhere",
         "60/1h",
-        "Logins to one account from all browsers together that nobody was let in with before. One that is known, by a cookie, has as many of its own.",
+        "Logins to one account from unknown browsers, all combined. A browser that has logged in before, recognized by a cookie, has the same limit to itself.",
     ),
     setting(
         "limits.password_changes",
         "10/15m",
-        "Changes of one's own password and requests to delete the organisation, and so tries of the password, together per person.",
+        "Password changes and requests to delete the organisation, combined, per person; this also bounds guesses at the password.",
     ),
     setting(
         "limits.mails",
         "10/24h",
-        "Mails of one kind (registrations, new passwords, invitations, deletions of the organisation, troubles of endpoints) to one address, for all organisations together. Those beyond it are dropped and counted, and whoever asked is answered as ever.",
+        "Mails of one kind (registration, password reset, invitation, organisation deletion, endpoint trouble) to one address, across all organisations. Mails beyond it are dropped and counted, and the request that caused one is answered as usual.",
     ),
     setting(
         "limits.key_writes",
         "60/60s",
-        "API keys made and rotated per person.",
+        "API keys created and rotated, per person.",
     ),
     setting(
         "limits.rule_tries",
         "20/60s",
-        "Alert rules tried (`test`, `suggest`, `backtest` and `trigger`) and endpoints asked for their challenge (`verify`), together, per API key or person.",
+        "Alert rules tried (`test`, `suggest`, `backtest` and `trigger`) and endpoints challenged (`verify`), combined, per API key or person.",
     ),
     setting(
         "limits.rule_previews",
@@ -199,27 +199,27 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.policy_writes",
         "20/60s",
-        "Changes of policies (versions written, activated, rolled back, watched, settings), together, per API key or person.",
+        "Policy changes (versions saved, activated, rolled back or shadowed, and settings), combined, per API key or person.",
     ),
     setting(
         "limits.policy_tries",
         "20/60s",
-        "Policies tried (`validate`, `test`, `diff`, `backtest` and the report of a shadow), together, per API key or person.",
+        "Policies tried (`validate`, `test`, `diff`, `backtest` and the shadow report), combined, per API key or person.",
     ),
     setting(
         "limits.streams",
         "120/60s",
-        "Streams opened, of events and of what waits for approval, together, per API key or person.",
+        "Streams opened, of events and of pending approvals, combined, per API key or person.",
     ),
     setting(
         "limits.stats",
         "120/60s",
-        "Requests to `GET /v1/audit/stats`, `GET /v1/audit/facets` and `GET /v1/overview`, together, per API key or person.",
+        "Requests to `GET /v1/audit/stats`, `GET /v1/audit/facets` and `GET /v1/overview`, combined, per API key or person.",
     ),
     setting(
         "limits.evaluations",
         "5000/60s",
-        "Requests to `POST /access/v1/evaluation` and `/evaluations`, together, per API key; a batch counts one.",
+        "Requests to `POST /access/v1/evaluation` and `/evaluations`, combined, per API key; a batch counts as one.",
     ),
     setting(
         "limits.hook_decisions",
@@ -234,177 +234,177 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.reads",
         "600/60s",
-        "Whatever is read and has no limit of its own, together, per API key or person.",
+        "All reads that have no limit of their own, combined, per API key or person.",
     ),
     setting(
         "limits.writes",
         "120/60s",
-        "Whatever is changed and has no limit of its own, together, per API key or person.",
+        "All changes that have no limit of their own, combined, per API key or person.",
     ),
     setting(
         "limits.public",
         "6000/60s",
-        "What anybody may ask (`/v1/about`, the API document, links to files, logging out), together, per client address and node.",
+        "Requests that need no authentication (`/v1/about`, the API document, links to files, logging out), combined, per client address and node.",
     ),
     setting(
         "events.retention_days",
         "183",
-        "How many days events are kept, by when they occurred. An event that is older is refused; a day that is older is dropped whole.",
+        "How many days events are kept, counted from when they occurred. Older events are refused; older days are dropped as a whole.",
     ),
     setting(
         "events.bytes_per_minute_max",
         "1073741824",
-        "Bytes of events and questions that one organisation may send to one process in a minute, unpacked. Beyond it a request is refused (429) and told when to come again.",
+        "Bytes of events and questions, uncompressed, that one organisation may send to one process per minute. Beyond that, requests are refused (429) with the time to wait.",
     ),
     setting(
         "events.bytes_per_day_max",
         "107374182400",
-        "The same for a day. A process begins anew when it starts.",
+        "The same per day. A process starts counting from zero when it starts.",
     ),
     setting(
         "alerts.rules_per_org_max",
         "500",
-        "How many alert rules an organisation may have, 1 to 10000. Every process that matches holds all of them in memory.",
+        "How many alert rules an organisation may have, 1 to 10000. Every process with the role `match` holds all rules in memory.",
     ),
     setting(
         "policies.versions_per_org_max",
         "1000",
-        "How many versions of its policies an organisation may have, 1 to 100000, the starter counted. None is ever deleted: decisions name the version that made them.",
+        "How many policy versions an organisation may have, 1 to 100000, including the starter. Versions are never deleted: decisions name the version that made them.",
     ),
     setting(
         "delivery.signing_secret",
         "none",
-        "What the initial secret of each organisation is derived from, with which its webhooks are signed until it promotes one that it staged; without it the signature header is absent. Secret: prefer `WATCHBELL__DELIVERY__SIGNING_SECRET_FILE`.",
+        "The secret from which each organisation's initial signing secret is derived. That one signs its webhooks until the organisation promotes a staged secret. Without it the signature header is absent. Secret: prefer `WATCHBELL__DELIVERY__SIGNING_SECRET_FILE`.",
     ),
     setting(
         "delivery.previous_signing_secret",
         "none",
-        "What `delivery.signing_secret` was before. While it is set, webhooks carry its signature too (`X-Service-Signature-Previous`), so that receivers can be changed over one by one. Secret: prefer `WATCHBELL__DELIVERY__PREVIOUS_SIGNING_SECRET_FILE`.",
+        "The former `delivery.signing_secret`. While it is set, webhooks carry its signature too (`X-Service-Signature-Previous`), so that receivers can be switched over one by one. Secret: prefer `WATCHBELL__DELIVERY__PREVIOUS_SIGNING_SECRET_FILE`.",
     ),
     setting(
         "delivery.shared_signing_secret",
         "none",
-        "A secret that signs for all organisations as it is, in place of their initial ones: what `delivery.signing_secret` was before there were initial secrets, while receivers are changed over. Whoever knows it can make what another organisation's receiver verifies. Secret: prefer `WATCHBELL__DELIVERY__SHARED_SIGNING_SECRET_FILE`.",
+        "A secret that signs for all organisations as is, instead of their initial secrets: the `delivery.signing_secret` from before initial secrets existed, for use while receivers are switched over. Anyone who knows it can forge webhooks that another organisation's receiver accepts. Secret: prefer `WATCHBELL__DELIVERY__SHARED_SIGNING_SECRET_FILE`.",
     ),
     setting(
         "delivery.allow_http",
         "false",
-        "Whether endpoints may be plain http.",
+        "Whether endpoints may use plain http.",
     ),
     setting(
         "delivery.allow_cidrs",
         "none",
-        "Networks webhooks may be sent to although they are not public, such as `10.1.0.0/16`; in the environment separated by commas.",
+        "Non-public networks that webhooks may be sent to, such as `10.1.0.0/16`; comma-separated in the environment.",
     ),
     setting(
         "delivery.nameservers",
         "none",
-        "The name servers that endpoints are looked up with, such as `10.0.0.2:53`; in the environment separated by commas. Without them: those of this machine (`/etc/resolv.conf`). Its hosts file and search domains are never used. Public resolvers are best, or others that know no internal names: what becomes of a webhook tells whoever made the rule whether a name exists.",
+        "The name servers used to resolve endpoints, such as `10.0.0.2:53`; comma-separated in the environment. Defaults to those of this machine (`/etc/resolv.conf`). Its hosts file and search domains are never used. Prefer public resolvers, or others that know no internal names: the outcome of a webhook tells the rule's author whether a name exists.",
     ),
     setting(
         "delivery.concurrency",
         "1024",
-        "Sends one process has in flight at most.",
+        "Maximum number of sends in flight per process.",
     ),
     setting(
         "delivery.endpoint_concurrency",
         "8",
-        "Sends one process has in flight to one endpoint at most, 1 to 64. Fewer while the endpoint is slow or asks for a slower pace.",
+        "Maximum number of sends in flight per process to one endpoint, 1 to 64. Fewer while the endpoint is slow or asks for a slower pace.",
     ),
     setting(
         "delivery.concurrency_per_host",
         "64",
-        "Sends of one organisation that one process has in flight to one host (name and port) at most, however many URLs it has there; all organisations together have four times as many. Enough for eight endpoints at their own bound, and what a small web server takes without noticing.",
+        "Maximum number of sends in flight per process from one organisation to one host (name and port), however many URLs it has there; all organisations combined may have four times as many. The default is enough for eight endpoints at their own limit, and no strain for a small web server.",
     ),
     setting(
         "delivery.endpoint_ownership",
         "optional",
-        "`required`: nothing is sent to an endpoint until its receiver has answered a challenge, for each organisation that names it; deliveries wait meanwhile. `optional`: nobody is asked. The same on every node; set `required` when all of them run a version that knows it.",
+        "`required`: nothing is sent to an endpoint until its receiver has answered a challenge, for each organisation that uses it; until then deliveries wait. `optional`: no challenge is needed. Must be the same on every node; set `required` once all of them run a version that supports it.",
     ),
     setting(
         "delivery.retention_days",
         "30",
-        "How many days deliveries and their attempts can be looked at.",
+        "How many days deliveries and their attempts are kept.",
     ),
     setting(
         "secrets.key",
         "none",
-        "Seals the signing secrets of organisations, which are kept in PostgreSQL and the journal: 32 random bytes in base64 (`openssl rand -base64 32`), the same on every node. Without it organisations cannot have secrets of their own. If it is lost, so are they. Secret: prefer `WATCHBELL__SECRETS__KEY_FILE`.",
+        "The key that encrypts organisations' signing secrets in PostgreSQL and the journal: 32 random bytes in base64 (`openssl rand -base64 32`), the same on every node. Without it organisations cannot have their own secrets. If it is lost, so are they. Secret: prefer `WATCHBELL__SECRETS__KEY_FILE`.",
     ),
     setting(
         "secrets.previous_key",
         "none",
-        "What `secrets.key` was before: opens what was sealed by it, and seals nothing. Secret: prefer `WATCHBELL__SECRETS__PREVIOUS_KEY_FILE`.",
+        "The former `secrets.key`: decrypts what was encrypted with it, and encrypts nothing. Secret: prefer `WATCHBELL__SECRETS__PREVIOUS_KEY_FILE`.",
     ),
     setting(
         "accounts.registration",
         "open",
-        "`open`: anybody may register an organisation. `closed`: only `watchbell admin create-org` makes one, and people join by invitation.",
+        "`open`: anyone may register an organisation. `closed`: only `watchbell admin create-org` creates one, and people join by invitation.",
     ),
     setting(
         "accounts.deletion_delay_days",
         "7",
-        "Days between an owner's request to delete the organisation and its deletion, within which any owner can cancel it. 0: at once.",
+        "Days between an owner's request to delete the organisation and its deletion, during which any owner can cancel it. 0: immediately.",
     ),
     setting(
         "accounts.operators",
         "none",
-        "The addresses of people who run this deployment; in the environment separated by commas. They see the system page (`GET /v1/system`), which tells of all organisations. Without a mail server nobody proves that an address is theirs: then nobody can register or be invited under it, and `watchbell admin create-org` makes their account.",
+        "E-mail addresses of the people who run this deployment; comma-separated in the environment. They can see the system page (`GET /v1/system`), which covers all organisations. Without a mail server nobody can prove that they own an address: then nobody can register or be invited with one of these, and `watchbell admin create-org` creates their accounts.",
     ),
     setting(
         "console.enabled",
         "true",
-        "Whether nodes of the role `api` serve the console, on every path that is not the API's.",
+        "Whether nodes with the role `api` serve the console, on every path that is not part of the API.",
     ),
     setting(
         "console.receiver_url",
         "none",
-        "A receiver of webhooks that the console offers for trying out. `watchbell dev` sets its own.",
+        "A webhook receiver that the console offers for trying things out. `watchbell dev` sets its own.",
     ),
     setting(
         "mail.smtp_url",
         "none",
-        "The mail server: `smtps://user:password@host`, `smtp://user:password@host:587?tls=required` (STARTTLS), or `smtp://host:25` in clear. Without it nobody gets mail: registering makes the account at once, and `watchbell admin reset-link` stands in for the mail. Secret: prefer `WATCHBELL__MAIL__SMTP_URL_FILE`.",
+        "The mail server: `smtps://user:password@host`, `smtp://user:password@host:587?tls=required` (STARTTLS), or `smtp://host:25` unencrypted. Without it no mail is sent: registering creates the account immediately, and `watchbell admin reset-link` takes the place of password reset mail. Secret: prefer `WATCHBELL__MAIL__SMTP_URL_FILE`.",
     ),
     setting(
         "mail.from",
         "Watchbell <watchbell@localhost>",
-        "Who mails come from.",
+        "The sender of mail.",
     ),
     setting(
         "files.url",
         "none",
-        "Where files are kept: `file:///folder`, which every node must share, or `s3://bucket/prefix`. Exports asked for with `async` are below `exports/`, days of the trail below `archive/`. Without it there is neither.",
+        "Where files are stored: `file:///folder`, which every node must share, or `s3://bucket/prefix`. Exports requested with `async` are under `exports/`, archived days of the trail under `archive/`. Without it neither is available.",
     ),
     setting(
         "files.s3_endpoint",
         "none",
-        "The address of an S3-compatible server that is not Amazon's, such as `https://minio.internal:9000`.",
+        "The URL of an S3-compatible server other than Amazon's, such as `https://minio.internal:9000`.",
     ),
     setting(
         "files.s3_region",
         "none",
-        "The bucket's region; `us-east-1` unless set.",
+        "The bucket's region; defaults to `us-east-1`.",
     ),
     setting(
         "files.s3_access_key_id",
         "none",
-        "Without it and the next, the machine's own role is used (instance metadata).",
+        "The access key id. Without it and the next setting, the machine's own role is used (instance metadata).",
     ),
     setting(
         "files.s3_secret_access_key",
         "none",
-        "Secret: prefer `WATCHBELL__FILES__S3_SECRET_ACCESS_KEY_FILE`.",
+        "The secret part of the access key. Secret: prefer `WATCHBELL__FILES__S3_SECRET_ACCESS_KEY_FILE`.",
     ),
     setting(
         "files.archive_days",
         "false",
-        "Whether days that are older than `events.retention_days` are written to files, which exports read, before they leave the database.",
+        "Whether days older than `events.retention_days` are written to files, which exports read, before they are dropped from the database.",
     ),
     setting(
         "files.export_events_max",
         "500000",
-        "Events after which a file of an export that is made in the background ends and the next begins; what is lost when a node dies is the file it was writing.",
+        "Number of events after which a background export starts its next file; if a node dies, only the file it was writing is lost.",
     ),
     setting("log.format", "json", "`json` or `text`."),
     setting(
@@ -419,7 +419,7 @@ pub fn page() -> String {
     let mut page = String::from(
         "# Configuration\n\n\
          <!-- Generated by `cargo xtask generate`; do not edit. -->\n\n\
-         `watchbell serve --config FILE` reads a TOML file; the environment is read over it. The setting \
+         `watchbell serve --config FILE` reads a TOML file; the environment overrides it. The setting \
          `section.key` is `key` under `[section]` in the file and `WATCHBELL__SECTION__KEY` in the \
          environment. `WATCHBELL__SECTION__KEY_FILE` names a file that holds the value, so that secrets \
          stay out of the environment. An unknown key is an error.\n\n\

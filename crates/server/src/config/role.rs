@@ -5,10 +5,10 @@ use clap::ValueEnum;
 /// One thing a process does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Role {
-    /// Serves HTTP and announces what the control plane decided.
+    /// Serves HTTP and announces control-plane changes.
     Api,
-    /// Fills PostgreSQL from the journal: events, deliveries, attempts. Makes exports in the background, and deletes
-    /// organisations whose time has come.
+    /// Fills PostgreSQL from the journal: events, deliveries, attempts. Runs background exports, and deletes organisations
+    /// that are due for deletion.
     Index,
     /// Turns events into deliveries.
     Match,

@@ -6,7 +6,7 @@ use axum::{
     response::Response,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use runtime::chance;
+use runtime::random;
 
 use super::files;
 
@@ -56,7 +56,7 @@ impl Page {
     }
 
     fn write(&self, html: &str) -> Response {
-        let nonce = STANDARD.encode(chance::bytes::<NONCE_BYTES>());
+        let nonce = STANDARD.encode(random::bytes::<NONCE_BYTES>());
         let mut response = Response::new(Body::from(html.replace(NONCE, &nonce)));
         let headers = response.headers_mut();
         for (name, value) in FIXED {

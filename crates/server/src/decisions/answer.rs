@@ -10,16 +10,16 @@ use domain::{
     guard::FailMode,
     id::Tail,
 };
-use journal::{frames::Frames, own};
+use journal::{frames::Frames, system_events};
 use policy::{Decided, Verdict};
-use runtime::{chance, error_chain::chain};
+use runtime::{error_chain::chain, random};
 use serde_json::Value;
 use tokio::{task::block_in_place, time::timeout_at};
 
 use super::{
-    ask::{Ask, Asker, Mode},
+    audit_event::Recorded,
     escalate::{self, NotApproved},
-    record::Recorded,
+    request::{Ask, Asker, Mode},
 };
 use crate::{
     edge::Problem,
@@ -42,23 +42,24 @@ const DEAR_PATIENCE: Duration = Duration::from_secs(1);
 const RECORD_BYTES: u64 = 1024;
 
 /// A question that had no turn.
-const TOO_BUSY: &str = "Too many questions wait here whose policies take long, so this one was denied without asking them. \
-                        Shorten the patterns of `like`, or ask again.";
+const TOO_BUSY: &str = "Too many questions with slow policies are waiting on this node, so this one was denied without \
+                        evaluating its policies. Shorten the patterns of `like`, or ask again.";
 
 /// An escalation that could not be recorded, put to people or met by its approval.
 pub(super) const NOBODY_TO_ASK: &str =
-    "This needs a person's approval, and just now nobody can be asked.";
+    "This needs a person's approval, and nobody can be asked right now.";
 
 /// A question in shadow mode, where that is not allowed: whoever asks must not let itself off.
-const NO_SHADOW_MODE: &str = "Your organisation takes no questions in shadow mode, in which everything is allowed. Ask without \
-                              `mode`; or an admin sets `shadow_mode_allowed` (PATCH /v1/policies).";
+const NO_SHADOW_MODE: &str = "Your organisation does not accept questions in shadow mode, in which everything is \
+                              allowed. Ask without `mode`, or have an admin set `shadow_mode_allowed` (PATCH \
+                              /v1/policies).";
 
 /// An answer in shadow mode.
 const NOT_OBEYED: &str = "This was asked in shadow mode, which allows everything; see `shadow`.";
 
 /// What is answered.
 #[derive(Debug)]
-pub struct Answer {
+pub struct DecisionAnswer {
     pub decision_id: DecisionId,
     pub verdict: Verdict,
     /// What the active version says; in shadow mode that is told in `shadow`.
@@ -114,7 +115,11 @@ impl<P: Into<Problem>> From<P> for Unanswered {
 }
 
 /// Answers one question.
-pub async fn answer(plane: &DataPlane, asker: Asker, ask: &Ask) -> Result<Answer, Unanswered> {
+pub async fn answer(
+    plane: &DataPlane,
+    asker: Asker,
+    ask: &Ask,
+) -> Result<DecisionAnswer, Unanswered> {
     let answers = answer_all(plane, asker, std::slice::from_ref(ask), |_| true).await?;
     Ok(answers
         .into_iter()
@@ -128,7 +133,7 @@ pub async fn answer_all(
     asker: Asker,
     asks: &[Ask],
     goes_on: impl Fn(Verdict) -> bool,
-) -> Result<Vec<Answer>, Unanswered> {
+) -> Result<Vec<DecisionAnswer>, Unanswered> {
     answer_each(plane, asker, asks, goes_on, false).await
 }
 
@@ -138,7 +143,7 @@ pub async fn answer_call(
     plane: &DataPlane,
     asker: Asker,
     asks: &[Ask],
-) -> Result<Vec<Answer>, Unanswered> {
+) -> Result<Vec<DecisionAnswer>, Unanswered> {
     let goes_on = |verdict: Verdict| verdict != Verdict::Deny;
     answer_each(plane, asker, asks, goes_on, true).await
 }
@@ -149,7 +154,7 @@ async fn answer_each(
     asks: &[Ask],
     goes_on: impl Fn(Verdict) -> bool,
     is_one_call: bool,
-) -> Result<Vec<Answer>, Unanswered> {
+) -> Result<Vec<DecisionAnswer>, Unanswered> {
     let started = Instant::now();
     let org = asker.org;
     let guarded = plane.guards.of(org).await?;
@@ -168,12 +173,12 @@ async fn answer_each(
         .iter()
         .map(|ask| ask.question_bytes as u64 + RECORD_BYTES);
     plane.budget.spend(org, bytes.sum(), arrival.received_at)?;
-    let turns = Turns {
+    let turns = EvaluationSlots {
         plane,
         org,
         until: tokio::time::Instant::now() + DEAR_PATIENCE,
     };
-    let mut answers: Vec<Answer> = Vec::new();
+    let mut answers: Vec<DecisionAnswer> = Vec::new();
     let mut tails = Vec::new();
     let mut asked = started;
     for ask in asks {
@@ -182,7 +187,7 @@ async fn answer_each(
             tokio::task::yield_now().await;
             asked = Instant::now();
         }
-        let random = chance::bytes();
+        let random = random::bytes();
         let decision_id = DecisionId::new(arrival.received_at, random);
         let mut answer = evaluated(&turns, &guarded, ask, decision_id, false).await;
         patience = patience.after(&answer);
@@ -199,7 +204,7 @@ async fn answer_each(
             break;
         }
     }
-    if is_one_call && answers.iter().any(Answer::is_no) {
+    if is_one_call && answers.iter().any(DecisionAnswer::is_no) {
         let unasked = answers.into_iter();
         let unasked = unasked.map(|answer| escalate::unless_in_vain(plane, asker, answer));
         answers = unasked.collect();
@@ -207,7 +212,8 @@ async fn answer_each(
     let mut frames = Frames::default();
     for ((ask, answer), tail) in asks.iter().zip(&answers).zip(tails) {
         let event = Recorded::new(ask, answer, answer.took);
-        own::write(&mut frames, tail, &arrival, &event).map_err(Unanswered::Unrecordable)?;
+        system_events::write(&mut frames, tail, &arrival, &event)
+            .map_err(Unanswered::Unrecordable)?;
     }
     let recorded = patience.wait_for(plane.append_in_its_share(org, frames));
     let is_recorded = recorded.await?.is_some();
@@ -236,12 +242,12 @@ async fn answer_each(
 /// What the policies say. `is_approved`: a person has approved this very request. What takes long waits for the
 /// organisation's turn, beside the threads that serve everybody.
 pub(super) async fn evaluated(
-    turns: &Turns<'_>,
+    turns: &EvaluationSlots<'_>,
     guarded: &Guarded,
     ask: &Ask,
     decision_id: DecisionId,
     is_approved: bool,
-) -> Answer {
+) -> DecisionAnswer {
     if !is_dear(guarded, ask) {
         return evaluate(guarded, ask, decision_id, is_approved);
     }
@@ -259,17 +265,17 @@ pub(super) async fn evaluated(
                     (Decided::allow(NOT_OBEYED), Some(shadow))
                 }
             };
-            Answer {
+            DecisionAnswer {
                 is_busy: true,
-                ..Answer::new(guarded, decision_id, decided, shadow)
+                ..DecisionAnswer::new(guarded, decision_id, decided, shadow)
             }
         }
     };
-    Answer { waited, ..answer }
+    DecisionAnswer { waited, ..answer }
 }
 
 /// What questions that take long wait for.
-pub(super) struct Turns<'p> {
+pub(super) struct EvaluationSlots<'p> {
     pub plane: &'p DataPlane,
     pub org: OrgId,
     until: tokio::time::Instant,
@@ -287,7 +293,12 @@ fn is_dear(guarded: &Guarded, ask: &Ask) -> bool {
             && is_dear(policies.map(|policies| policies.cost_of(ask.asked())).sum())
 }
 
-fn evaluate(guarded: &Guarded, ask: &Ask, decision_id: DecisionId, is_approved: bool) -> Answer {
+fn evaluate(
+    guarded: &Guarded,
+    ask: &Ask,
+    decision_id: DecisionId,
+    is_approved: bool,
+) -> DecisionAnswer {
     let said_by = |version: &Version| {
         let payload = ask.payload();
         // The time that is on record, by which it can be decided again.
@@ -309,10 +320,10 @@ fn evaluate(guarded: &Guarded, ask: &Ask, decision_id: DecisionId, is_approved: 
             (Decided::allow(NOT_OBEYED), Some(shadow))
         }
     };
-    Answer::new(guarded, decision_id, decided, shadow)
+    DecisionAnswer::new(guarded, decision_id, decided, shadow)
 }
 
-impl Answer {
+impl DecisionAnswer {
     fn new(
         guarded: &Guarded,
         decision_id: DecisionId,
@@ -384,7 +395,7 @@ impl Patience {
     }
 
     /// The same without what was spent on waiting for a turn, which is not the journal's doing.
-    pub fn after(self, answer: &Answer) -> Self {
+    pub fn after(self, answer: &DecisionAnswer) -> Self {
         Self {
             until: self.until + answer.waited,
             ..self
@@ -401,10 +412,10 @@ impl Patience {
             FailMode::Open => match timeout_at(self.until, work).await {
                 Ok(Ok(done)) => return Ok(Some(done)),
                 Ok(Err(error)) => chain(&error),
-                Err(_) => "the journal takes its time".to_owned(),
+                Err(_) => "the journal is slow to answer".to_owned(),
             },
         };
-        tracing::warn!(error, "answered without the journal");
+        tracing::warn!(error, "answered before the journal confirmed the decision");
         Ok(None)
     }
 }

@@ -13,16 +13,16 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{
-    answer::{Answer, Shadow, answer},
-    ask::{Ask, Asker, Mode, Named},
+    answer::{DecisionAnswer, Shadow, answer},
+    request::{Ask, Asker, Mode, Named},
 };
 use crate::{
     edge::{
         Caller, Problem,
         caller::DecisionsWrite,
+        enums::{DecisionWord, PolicyEffect},
         problem::ProblemBody,
         strict_json::StrictJson,
-        words::{DecisionWord, PolicyEffect},
     },
     planes::DataPlane,
 };
@@ -43,20 +43,21 @@ pub struct DecisionRequest {
     /// `type:id`, at most 256 characters; `<type>::"<id>"` in policies.
     #[schema(example = "invoice:4711")]
     resource: Option<String>,
-    /// What policies may look at; it is recorded. The whole question has at most 11 KiB. The members `server` and
-    /// `payload` are taken: policies see there our clock, and the payload.
+    /// Data for policies to look at; it is recorded. The whole question may be at most 11 KiB. The members `server` and
+    /// `payload` are reserved: there, policies see our clock and the payload.
     #[serde(default)]
     #[schema(value_type = Object)]
     context: Map<String, Value>,
     /// What the agent is about to send. Policies see it as `context.payload`, up to 4 KiB of it or what their schema
-    /// declares, and may have it changed (`modified_payload`); an approval is good for this one only. Not recorded but
-    /// for its digest; if a person is asked, it is kept for 15 days and shown to whoever may see approvals.
+    /// declares, and can have it changed (`modified_payload`); an approval is valid for this payload only. Only its
+    /// digest is recorded; if a person is asked, the payload is kept for 15 days and shown to anyone who may see
+    /// approvals.
     #[schema(value_type = Option<Object>)]
     payload: Option<Value>,
     #[serde(default)]
     mode: Mode,
-    /// Of a decision that was escalated and approved: its id. Everything else must be as it was asked then; an
-    /// approval is good for one decision.
+    /// The id of a decision that was escalated and approved. Everything else must be exactly as it was then; an
+    /// approval is valid for one decision.
     #[schema(value_type = Option<String>, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
     approval: Option<DecisionId>,
 }
@@ -72,30 +73,30 @@ pub struct Decision {
     reason: String,
     /// The policies that decided.
     policies: Vec<DecidingPolicy>,
-    /// How many more decided, if there are too many to be told.
+    /// How many more policies decided, if there are too many to list.
     #[serde(skip_serializing_if = "Option::is_none")]
     policies_left_out: Option<usize>,
-    /// Policies that could not be evaluated; the decision is `deny` then.
+    /// Policies that could not be evaluated; in that case the decision is `deny`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<PolicyError>,
-    /// How many more could not.
+    /// How many more could not be evaluated.
     #[serde(skip_serializing_if = "Option::is_none")]
     errors_left_out: Option<usize>,
     #[schema(example = 3)]
     policy_version: u32,
     #[schema(example = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
     policy_digest: String,
-    /// Of `modify`: what to send instead.
+    /// For `modify`: what to send instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     modified_payload: Option<Value>,
-    /// Of `escalate`: what nobody resolves by then is denied.
+    /// For `escalate`: when the request is denied if nobody has resolved it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
-    /// True if the answer was given without being sure of its record (`fail_mode` `open`).
+    /// True if the answer was returned before it was certain to be recorded (`fail_mode` `open`).
     fallback: bool,
-    /// What would have been decided by a version that is not obeyed.
+    /// What a version that is not enforced would have decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     shadow: Option<ShadowDecision>,
     /// How long it took us, in microseconds.
@@ -132,15 +133,15 @@ pub struct ShadowDecision {
 
 /// Asks whether an agent may do something.
 ///
-/// A `deny` is an answer, not an error. The decision is an audit event (`event_type` `decision`), durable
-/// before it is answered, so alert rules can watch for it.
+/// A `deny` is an answer, not an error. The decision is an audit event (`event_type` `decision`) and is durable before
+/// it is returned, so alert rules can watch for it.
 #[utoipa::path(
     post, path = "/v1/runtime/decisions", tag = "decisions", security(("api_key" = ["decisions:write"])),
     request_body = DecisionRequest,
     responses(
         (status = 200, description = "Decided and recorded", body = Decision),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Not sure to be on record, so not answered; ask again", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "The decision may not have been recorded, so it was not returned; ask again", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn decide(
@@ -191,8 +192,8 @@ fn in_request(fault: Fault) -> Fault {
     }
 }
 
-impl From<Answer> for Decision {
-    fn from(answer: Answer) -> Self {
+impl From<DecisionAnswer> for Decision {
+    fn from(answer: DecisionAnswer) -> Self {
         let decided = answer.decided;
         let some = |count: usize| (count > 0).then_some(count);
         Self {

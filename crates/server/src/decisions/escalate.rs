@@ -13,8 +13,8 @@ use policy::Verdict;
 use serde::Serialize;
 
 use super::{
-    answer::{Answer, NOBODY_TO_ASK, Patience, Turns, evaluated},
-    ask::{Ask, Asker},
+    answer::{DecisionAnswer, EvaluationSlots, NOBODY_TO_ASK, Patience, evaluated},
+    request::{Ask, Asker},
 };
 use crate::{
     planes::DataPlane,
@@ -37,13 +37,13 @@ pub struct NotApproved {
 /// What becomes of an answer that says `escalate`: allowed by the approval that was named, denied if that does not
 /// help or nobody more can be asked, or as it was.
 pub async fn settled(
-    turns: &Turns<'_>,
+    turns: &EvaluationSlots<'_>,
     asker: Asker,
     guarded: &Guarded,
     patience: &mut Patience,
     ask: &Ask,
-    escalated: Answer,
-) -> Result<Answer, journal::Error> {
+    escalated: DecisionAnswer,
+) -> Result<DecisionAnswer, journal::Error> {
     let plane = turns.plane;
     let Some(approval) = ask.approval else {
         return Ok(
@@ -68,12 +68,12 @@ pub async fn settled(
     };
     let spent = plane.approvals.spend(asker.org, approval, spending);
     Ok(match patience.wait_for(spent).await? {
-        Some(Ok(_)) => Answer {
+        Some(Ok(_)) => DecisionAnswer {
             approval: Some(approval),
             ..approved
         },
         Some(Err(why)) => denied(escalated, name(why), why.reason(), Some(approval)),
-        None => Answer {
+        None => DecisionAnswer {
             is_fallback: true,
             ..denied(escalated, "journal_away", NOBODY_TO_ASK, Some(approval))
         },
@@ -82,12 +82,12 @@ pub async fn settled(
 
 /// An answer about a call that is denied for another of its answers. If it says `escalate`, nobody is asked: whatever they said,
 /// the call would not be made.
-pub fn unless_in_vain(plane: &DataPlane, asker: Asker, answer: Answer) -> Answer {
+pub fn unless_in_vain(plane: &DataPlane, asker: Asker, answer: DecisionAnswer) -> DecisionAnswer {
     if answer.verdict != Verdict::Escalate {
         return answer;
     }
     plane.approvals.give_back(asker.org, answer.decision_id);
-    let reason = "This needs a person's approval, and nobody is asked: something else that the call works on is denied.";
+    let reason = "This needs a person's approval, but nobody is asked, because something else that the call works on is denied.";
     denied(answer, "call_denied", reason, None)
 }
 
@@ -97,7 +97,7 @@ pub async fn open(
     asker: Asker,
     settings: Settings,
     ask: &Ask,
-    answer: &Answer,
+    answer: &DecisionAnswer,
     asked_at: Timestamp,
 ) -> Result<Timestamp, journal::Error> {
     let expires_at = asked_at.plus(settings.approval_timeout());
@@ -137,29 +137,30 @@ fn may_be_asked(
 ) -> Result<(), (&'static str, &'static str)> {
     let shown = serde_json::to_vec(&(&ask.question, ask.payload()));
     if !shown.is_ok_and(|shown| shown.len() <= SHOWN_BYTES_MAX) {
-        let reason = "This needs a person's approval, and question and payload are too large to be shown to one (256 KiB).";
+        let reason = "This needs a person's approval, but the question and payload are too large to show to anyone (256 KiB).";
         return Err(("too_large", reason));
     }
     // Last, because it promises room.
     let room = plane.approvals.room(asker.org, asker.key, id);
     room.map_err(|too_many| match too_many {
         TooMany::OfAll => {
-            let reason = "This needs a person's approval, and as many wait for one as may wait.";
+            let reason = "This needs a person's approval, but the maximum number of requests is \
+                          already awaiting approval.";
             ("too_many_pending", reason)
         }
         TooMany::OfKey => {
-            let reason = "This needs a person's approval, and as many of this API key wait for one as may wait of one key (100).";
+            let reason = "This needs a person's approval, but this API key already has the maximum number of requests awaiting approval (100).";
             ("too_many_pending_of_key", reason)
         }
     })
 }
 
 fn denied(
-    escalated: Answer,
+    escalated: DecisionAnswer,
     why: &'static str,
     reason: &'static str,
     approval: Option<DecisionId>,
-) -> Answer {
+) -> DecisionAnswer {
     let mut denied = escalated;
     denied.verdict = Verdict::Deny;
     denied.decided.verdict = Verdict::Deny;

@@ -1,14 +1,14 @@
 //! Decisions: may this agent do this? Asked before it acts, recorded before it is answered.
 //!
-//! A question comes through a door ([`decide`], [`authzen`], [`hook`]), becomes an [`ask`] that can be answered, is
-//! evaluated by the organisation's policies from memory and put on [`record`], and then is told ([`answer`]). Nothing
-//! here needs PostgreSQL. [`recorded`] reads what is on record.
+//! A question comes through a door ([`decide`], [`authzen`], [`hook`]), becomes an [`request`] that can be answered, is
+//! evaluated by the organisation's policies from memory and put on [`audit_event`], and then is told ([`answer`]). Nothing
+//! here needs PostgreSQL. [`read_audit_event`] reads what is on record.
 
 pub mod answer;
-pub mod ask;
+pub mod audit_event;
 pub mod authzen;
 pub mod decide;
 mod escalate;
 pub mod hook;
-pub mod record;
-pub mod recorded;
+pub mod read_audit_event;
+pub mod request;

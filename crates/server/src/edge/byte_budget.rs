@@ -166,7 +166,7 @@ impl Window {
 fn refused(most: u64, window: &str, left: Duration) -> Problem {
     let seconds = retry_after_s(left);
     let detail = format!(
-        "Your organisation may send {most} bytes of events and questions a {window} to this server, unpacked. Send the request again in {seconds} s."
+        "Your organisation may send {most} bytes of events and questions per {window} to this server, uncompressed. Send the request again in {seconds} s."
     );
     Problem::new(ErrorCode::RateLimited, detail).retry_after(seconds)
 }
@@ -174,7 +174,7 @@ fn refused(most: u64, window: &str, left: Duration) -> Problem {
 fn had_its_share() -> Problem {
     let seconds = retry_after_s(SHARE_RETRY);
     let detail = format!(
-        "The log that holds your organisation's events and those of others is nearly full, and your organisation sent more than its share of it in the last day. Nothing of this request was recorded. Keep it, send less, and send it again in {seconds} s; room comes back as events get older than 7 days, or when whoever runs the server raises `journal.events_bytes_max`."
+        "The log that your organisation shares with others is nearly full, and your organisation sent more than its share in the last day. Nothing in this request was recorded. Keep it, send less, and send it again in {seconds} s; space is freed as events become older than 7 days, or when the operator raises `journal.events_bytes_max`."
     );
     Problem::new(ErrorCode::RateLimited, detail).retry_after(seconds)
 }

@@ -13,7 +13,7 @@ use domain::{
     error_code::ErrorCode,
     event::Source,
 };
-use store::account_changes::Hand;
+use store::account_outbox::Hand;
 
 use super::{
     Problem,
@@ -105,8 +105,8 @@ impl<P: Permission> Caller<P> {
         }
         let agent: String = agent.chars().take(AGENT_CHARS_SHOWN).collect();
         let detail = format!(
-            "This API key is bound to the agents {agents}, and `{agent}` is none of them. Use that agent's own \
-             key, or one that is bound to it."
+            "This API key is bound to the agents {agents}, and `{agent}` is not one of them. Use that agent's own key, \
+             or one that is bound to it."
         );
         Err(Problem::new(ErrorCode::Forbidden, detail))
     }

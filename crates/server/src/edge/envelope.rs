@@ -9,11 +9,11 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use runtime::chance;
+use runtime::random;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use super::{Problem, rate_limit::Told};
+use super::{Problem, rate_limit::RateLimitHeaders};
 use crate::telemetry::metrics as names;
 
 pub const REQUEST_ID: &str = "x-request-id";
@@ -34,7 +34,7 @@ pub async fn envelope(mut request: Request, next: Next) -> Response {
     let span =
         tracing::info_span!("request", request.id = id, http.method = %method, http.route = route);
 
-    let limit = Told::default();
+    let limit = RateLimitHeaders::default();
     request.extensions_mut().insert(limit.clone());
     let response = next.run(request).instrument(span.clone()).await;
     let mut response = finished(response, &id).await;
@@ -107,7 +107,7 @@ fn request_id(headers: &HeaderMap) -> String {
         .and_then(|value| value.to_str().ok())
         .filter(plain);
     given.map_or_else(
-        || Uuid::from_bytes(chance::bytes()).simple().to_string(),
+        || Uuid::from_bytes(random::bytes()).simple().to_string(),
         str::to_owned,
     )
 }

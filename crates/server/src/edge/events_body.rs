@@ -14,8 +14,8 @@ use tokio::task::block_in_place;
 
 use super::{
     Problem,
-    read::{essence, too_large, whole},
-    unpack::{Encoding, Failure},
+    decompress::{Encoding, Failure},
+    extract::{essence, too_large, whole},
 };
 
 /// To parse more than this takes so long that others should not wait for it.
@@ -58,7 +58,10 @@ impl<S: Send + Sync> FromRequest<S> for EventsBody {
             Err(Failure::TooLarge) => Err(too_large()),
             Err(Failure::Broken(error)) => Err(Problem::new(
                 ErrorCode::InvalidBody,
-                format!("The body could not be unpacked as its `Content-Encoding` says: {error}."),
+                format!(
+                    "The body could not be decompressed according to its `Content-Encoding`: \
+                     {error}."
+                ),
             )),
         }
     }
@@ -76,7 +79,7 @@ fn form(headers: &HeaderMap) -> Result<Form, Problem> {
 
 /// `None`: the body is not packed.
 fn encoding(headers: &HeaderMap) -> Result<Option<Encoding>, Problem> {
-    const READ: &str = "A body is read as it is, or packed once: by gzip or by zstd.";
+    const READ: &str = "Send the body uncompressed, or compressed once, with gzip or zstd.";
     let mut given = headers.get_all(header::CONTENT_ENCODING).iter();
     let name = match (given.next(), given.next()) {
         (None, _) => return Ok(None),

@@ -11,9 +11,7 @@ use domain::{
 };
 use store::sessions::SessionRow;
 
-use super::{
-    Problem, client_address::ProxyTrust, rate_limit::Quotas, session_cookie::SessionCookie,
-};
+use super::{Problem, client_address::ProxyTrust, quotas::Quotas, session_cookie::SessionCookie};
 use crate::snapshots::{
     Keys,
     keys::{Key, Known},
@@ -92,14 +90,14 @@ pub async fn identify<A: Authority>(parts: &mut Parts, authority: &A) -> Result<
         Identity::Key(known_key(parts, door).await?)
     } else if !A::TAKES_SESSIONS {
         let detail =
-            "Send `Authorization: Bearer wb_live_...`; this takes an API key, not a session.";
+            "Send `Authorization: Bearer wb_live_...`; this needs an API key, not a session.";
         return Err(unauthenticated(detail));
     } else if let Some(token) = door.cookie.read(&parts.headers) {
         let client = door.proxies.client_of(&parts.extensions, &parts.headers);
         door.quotas.may_guess(&client)?;
         let Some(session) = authority.session(&token.hash()).await? else {
             door.quotas.note_guess(&client).await;
-            return Err(unauthenticated("This session is over; log in again."));
+            return Err(unauthenticated("This session has ended; log in again."));
         };
         Identity::Session(Arc::new(session))
     } else {
@@ -126,12 +124,13 @@ async fn known_key(parts: &Parts, door: &Door) -> Result<Arc<Key>, Problem> {
             found
         }
     };
-    let unknown = "This API key is not known; it may have been revoked.";
+    let unknown = "This API key is unknown; it may have been revoked.";
     let key = key.ok_or_else(|| unauthenticated(unknown))?;
     let now = door.clock.now();
     if key.expires_at.is_some_and(|expiry| expiry <= now) {
         return Err(unauthenticated(
-            "This API key has expired; make another, or ask an admin of your organisation for one.",
+            "This API key has expired; create another, or ask an admin of your organisation for \
+             one.",
         ));
     }
     door.keys.note_use(&key);
@@ -145,7 +144,9 @@ pub(super) fn presented(headers: &HeaderMap) -> Result<ApiKey, Problem> {
         .and_then(|value| value.split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .map(|(_, token)| token.trim())
-        .ok_or_else(|| unauthenticated("`Authorization` must be `Bearer` and an API key."))?;
+        .ok_or_else(|| {
+            unauthenticated("`Authorization` must be `Bearer` followed by an API key.")
+        })?;
     ApiKey::parse(token).ok_or_else(|| {
         unauthenticated("This is not a Watchbell API key; a character may be missing or mistyped.")
     })

@@ -30,8 +30,8 @@ impl IfMatch {
             return Ok(());
         }
         let detail = format!(
-            "The {what} is at version {version}. Read it again, apply your change to what you find, and \
-             send that with `If-Match: \"{version}\"`."
+            "The {what} is at version {version}. Read it again, reapply your change, and send it with `If-Match: \
+             \"{version}\"`."
         );
         Err(Problem::new(ErrorCode::PreconditionFailed, detail))
     }
@@ -60,7 +60,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
 
 fn malformed() -> Problem {
     let detail =
-        "`If-Match` must be the `ETag` of an answer, with its quotes, such as \"3\"; or *.";
+        "`If-Match` must be the `ETag` of a response, with its quotes, such as \"3\"; or *.";
     Problem::new(ErrorCode::InvalidParameter, detail)
 }
 

@@ -7,7 +7,7 @@
 use std::{fmt, time::Duration};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use runtime::chance;
+use runtime::random;
 use sha2::Sha256;
 
 /// Browsers keep no cookie for longer (RFC 6265bis).
@@ -30,7 +30,7 @@ impl BrowserMark {
     pub fn new(password_hash: &str) -> Self {
         let mut mark = [0; NAME_BYTES + SIGNATURE_BYTES];
         let (name, signature) = mark.split_at_mut(NAME_BYTES);
-        chance::fill(name);
+        random::fill(name);
         signature.copy_from_slice(&signed(name, password_hash).finalize().into_bytes());
         Self(mark)
     }

@@ -3,39 +3,40 @@
 //! [`envelope`] is the outermost layer: it names the request, times it, and writes every error, also
 //! the web framework's own, as a [`problem`]. [`identity`] tells who is there, from an API key or a
 //! [`session_cookie`], and [`known_browser`] whether somebody was let in with the same browser before; [`caller`] makes an argument of it: a handler that takes a `Caller` has one
-//! that was checked, and [`standing`] tells later whether that still holds. [`rate_limit`] counts
-//! requests, by who is there or by [`client_address`].
+//! that was checked, and [`recheck_auth`] tells later whether that still holds. [`rate_limit`] counts
+//! requests against their [`quotas`], by who is there or by [`client_address`].
 //! [`byte_budget`] counts the bytes of events and questions. [`operators`] are those who run the deployment.
 //! [`cross_site`] refuses what a browser sends for another site's page. [`no_store`] keeps answers
-//! out of caches. [`read`] reads bodies, for which there is so much [`room`], and parameters, [`events_body`] those of events, which may be
-//! [packed](unpack), [`strict_json`] those of rules and policies, where nothing may be said twice.
-//! [`sse`] sends answers that go on, and [`slots`] bounds how many long answers there are. [`idempotency_key`] is the name of a request that may be sent again, [`asking`] when it came first, [`if_match`] the
-//! version that a change is meant for. [`words`] tells the API document what texts there are.
+//! out of caches. [`extract`] reads bodies, for which there is so much [`body_memory`], and parameters, [`events_body`] those of events, which may be
+//! [packed](decompress), [`strict_json`] those of rules and policies, where nothing may be said twice.
+//! [`sse`] sends answers that go on, and [`slots`] bounds how many long answers there are. [`idempotency_key`] is the name of a request that may be sent again, [`idempotent_request`] when it came first, [`if_match`] the
+//! version that a change is meant for. [`enums`] tells the API document what texts there are.
 
-pub mod asking;
+mod body_memory;
 pub mod byte_budget;
 pub mod caller;
 pub mod client_address;
 pub mod cross_site;
+mod decompress;
+pub mod enums;
 pub mod envelope;
 pub mod events_body;
+pub mod extract;
 pub mod idempotency_key;
+pub mod idempotent_request;
 pub mod identity;
 pub mod if_match;
 pub mod known_browser;
 pub mod no_store;
 pub mod operators;
 pub mod problem;
+pub mod quotas;
 pub mod rate_limit;
-pub mod read;
-mod room;
+pub mod recheck_auth;
 pub mod session_cookie;
 pub mod slots;
 pub mod sse;
-pub mod standing;
 pub mod strict_json;
-mod unpack;
-pub mod words;
 
 pub use caller::Caller;
 pub use problem::Problem;

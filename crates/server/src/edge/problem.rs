@@ -37,18 +37,18 @@ pub struct Problem {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemBody {
-    /// Identifies the code; docs/errors explains it.
+    /// Identifies the error code; docs/errors explains it.
     r#type: String,
     title: &'static str,
     status: u16,
     /// What went wrong with this request, and what to do next.
     detail: String,
-    /// Stable; one of the documented set.
-    #[schema(value_type = super::words::ErrorCodeWord, example = "VALIDATION_FAILED")]
+    /// Stable; one of the documented codes.
+    #[schema(value_type = super::enums::ErrorCodeWord, example = "VALIDATION_FAILED")]
     code: &'static str,
     /// Also in `X-Request-Id`; quote it when you ask for help.
     request_id: String,
-    /// What is wrong and where: the first wrong field of each event, every wrong field elsewhere.
+    /// What is wrong and where: for events, the first invalid field of each; otherwise, every invalid field.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<FaultBody>)]
     errors: Vec<Fault>,
@@ -73,13 +73,13 @@ impl IntoResponses for Refusals {
     }
 }
 
-/// One field that is wrong.
+/// One invalid field.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Fault)]
 pub struct FaultBody {
     #[schema(example = "FIELD_REQUIRED")]
     code: String,
-    /// RFC 6901 pointer into the body, or `?name` for a parameter.
+    /// An RFC 6901 pointer into the body, or `?name` for a parameter.
     #[schema(example = "/action")]
     pointer: String,
     detail: String,
@@ -250,7 +250,10 @@ impl From<Unknown> for Problem {
             Unknown::Journal(error) => error.into(),
             Unknown::Unreadable { .. } => {
                 let error = chain(&unknown);
-                tracing::error!(error, "nothing is answered by policies that cannot be read");
+                tracing::error!(
+                    error,
+                    "a request failed: its organisation's policies cannot be read"
+                );
                 Self::new(ErrorCode::Internal, ErrorCode::Internal.summary())
             }
         }

@@ -11,63 +11,23 @@ use axum::{
     routing::MethodRouter,
 };
 use domain::limit::{Operation, Quota, retry_after_s};
-use limits::{Answer, Limits};
+use limits::Admission;
 
 use super::{
-    Problem,
-    client_address::ClientAddress,
     identity::{Authority, identify},
+    quotas::refused,
 };
-use crate::config;
 
 /// From the draft `draft-ietf-httpapi-ratelimit-headers`.
 const POLICY: &str = "ratelimit-policy";
 const STATE: &str = "ratelimit";
 
-/// What each operation's limit is, and the count of what was used. Cheap to clone.
-#[derive(Clone)]
-pub struct Quotas {
-    pub used: Limits,
-    pub of: Arc<config::Limits>,
-}
-
-impl Quotas {
-    /// Whether a client may present a key or session that is not known yet: not if it presented too
-    /// many that nobody knows. Who has one that works is counted for nothing.
-    pub fn may_guess(&self, client: &ClientAddress) -> Result<(), Problem> {
-        let operation = Operation::KeyLookup;
-        let quota = self.of.quota(operation);
-        let answer = self.used.look(operation, quota, &client.to_string());
-        if answer.remaining > 0 {
-            return Ok(());
-        }
-        Err(refused(operation, quota, &answer))
-    }
-
-    /// Counts one more by `subject`, or says how long to wait. For what is counted only after the
-    /// request was looked at; elsewhere a layer does it.
-    pub async fn admit(&self, operation: Operation, subject: &str) -> Result<(), Problem> {
-        let quota = self.of.quota(operation);
-        let answer = self.used.check(operation, quota, subject).await;
-        if answer.admitted {
-            return Ok(());
-        }
-        Err(refused(operation, quota, &answer))
-    }
-
-    /// Counts a key or session that nobody knows.
-    pub async fn note_guess(&self, client: &ClientAddress) {
-        // Full or not: `may_guess` says so to the next one.
-        let _ = self.admit(Operation::KeyLookup, &client.to_string()).await;
-    }
-}
-
 /// What a counted request's answer says about its limit. The envelope makes one for each request and
 /// writes it into whatever answer there is in the end, also one that a timeout or a panic made.
 #[derive(Clone, Default)]
-pub struct Told(Arc<OnceLock<[(&'static str, HeaderValue); 2]>>);
+pub struct RateLimitHeaders(Arc<OnceLock<[(&'static str, HeaderValue); 2]>>);
 
-impl Told {
+impl RateLimitHeaders {
     pub(super) fn write(&self, headers: &mut HeaderMap) {
         for (name, value) in self.0.get().into_iter().flatten() {
             headers.insert(*name, value.clone());
@@ -140,7 +100,7 @@ impl<A: Authority> Limited<A> {
         let quotas = &self.plane.door().quotas;
         let quota = quotas.of.quota(self.operation);
         let answer = quotas.used.check(self.operation, quota, subject).await;
-        if let Some(Told(told)) = request.extensions().get() {
+        if let Some(RateLimitHeaders(told)) = request.extensions().get() {
             // A request is counted once.
             let _ = told.set(headers(self.operation, quota, &answer));
         }
@@ -152,15 +112,11 @@ impl<A: Authority> Limited<A> {
     }
 }
 
-fn refused(operation: Operation, quota: Quota, answer: &Answer) -> Problem {
-    Problem::rate_limited(operation, quota, retry_after_s(answer.frees_in))
-}
-
 /// `RateLimit-Policy: "ingest";q=600;w=60` and `RateLimit: "ingest";r=599;t=59`.
 fn headers(
     operation: Operation,
     quota: Quota,
-    answer: &Answer,
+    answer: &Admission,
 ) -> [(&'static str, HeaderValue); 2] {
     let name = operation.as_str();
     let (count, window) = (quota.count, retry_after_s(quota.window));

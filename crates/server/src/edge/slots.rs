@@ -51,12 +51,15 @@ impl Slots {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.get(&org).copied().unwrap_or(0) >= per_org {
             let detail = format!(
-                "Your organisation has {per_org} {what} running here. Wait until one ends{instead}."
+                "Your organisation already has {per_org} {what} running on this node. Wait until \
+                 one ends{instead}."
             );
             return Err(Problem::new(ErrorCode::LimitReached, detail));
         }
         if taken.values().sum::<u32>() >= per_node {
-            let detail = format!("This node is sending {per_node} {what}. Ask again{instead}.");
+            let detail = format!(
+                "This node already has {per_node} {what} running. Try again later{instead}."
+            );
             return Err(Problem::new(ErrorCode::Overloaded, detail));
         }
         *taken.entry(org).or_default() += 1;

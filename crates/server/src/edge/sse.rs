@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     caller::Permission,
-    standing::{ASK_EVERY, Standing},
+    recheck_auth::{ASK_EVERY, AuthRecheck},
 };
 
 /// A quiet stream says that it is alive; proxies close one that says nothing for 30 s or more.
@@ -66,7 +66,7 @@ pub trait Source: Send + 'static {
 /// A stream under way.
 struct Streaming<P: Permission, S> {
     source: S,
-    standing: Standing<P>,
+    standing: AuthRecheck<P>,
     stopping: CancellationToken,
     ask_at: Instant,
     keep_alive_at: Instant,
@@ -76,7 +76,7 @@ struct Streaming<P: Permission, S> {
 /// process stops.
 pub fn streamed<P: Permission + 'static>(
     source: impl Source,
-    standing: Standing<P>,
+    standing: AuthRecheck<P>,
     stopping: CancellationToken,
 ) -> Response {
     let now = Instant::now();

@@ -10,7 +10,7 @@ use domain::{
 };
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess};
 
-use super::{Problem, read::small_json};
+use super::{Problem, extract::small_json};
 
 /// The largest body: a rule (64 KiB) and an event (32 KiB), written with many spaces.
 const BODY_BYTES_MAX: usize = 256 * 1024;

@@ -10,7 +10,7 @@ use archive::{
     days::{self, DayWriter},
 };
 use domain::{Day, OrgId, Timestamp, event::Filter};
-use runtime::chance;
+use runtime::random;
 use store::{
     Store,
     events::{archive::ArchivedFile, export::Position},
@@ -26,15 +26,15 @@ pub enum Error {
     Store(#[from] store::Error),
     #[error(transparent)]
     Archive(#[from] archive::Error),
-    #[error("{file} has {found} events, and {written} were written")]
+    #[error("{file} has {found} events, but {written} were written")]
     NotWhole {
         file: String,
         written: u64,
         found: u64,
     },
-    #[error("{day} had {held} events, and only {found} were found when it was written")]
+    #[error("{day} had {held} events, but only {found} were found when it was written")]
     Shrunk { day: Day, held: u64, found: u64 },
-    #[error("the lengths of events are not those of their text")]
+    #[error("the recorded lengths of events do not match their text")]
     Inconsistent,
 }
 
@@ -72,7 +72,7 @@ pub async fn archive_day(
     }
     let name = format!(
         "{content}{}.parquet",
-        hex::encode(chance::bytes::<ATTEMPT_BYTES>())
+        hex::encode(random::bytes::<ATTEMPT_BYTES>())
     );
     let mut writer = DayWriter::create(files, &name).await?;
     let mut org = None;

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::{
     edge::{Caller, Problem, caller::EventsRead, problem::Refusals},
-    events::wanted::{FilterParams, TailWanted},
+    events::query::{FilterParams, TailQuery},
     planes::ControlPlane,
 };
 
@@ -41,31 +41,31 @@ const INTERVALS_S: [i64; 16] = [
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;
 
-/// What the newest events that pass the filters have.
+/// The values that the newest events matching the filters have.
 #[derive(Serialize, ToSchema)]
 pub struct Facets {
-    /// How many events that are.
+    /// How many events were counted.
     counted: usize,
-    /// False if there are older ones that pass too and were not counted.
+    /// False if older events also match but were not counted.
     complete: bool,
     /// When the oldest of them occurred.
     #[schema(value_type = Option<String>, format = DateTime)]
     from: Option<Timestamp>,
-    /// When the newest did.
+    /// When the newest of them occurred.
     #[schema(value_type = Option<String>, format = DateTime)]
     to: Option<Timestamp>,
     fields: FacetFields,
     histogram: Histogram,
-    /// False if what was accepted last may be missing, because the index is behind.
+    /// False if the newest events may be missing because the index is behind.
     fresh: bool,
 }
 
-/// The values that each field has in them, those with the most events first, at most 20.
+/// The values of each field, those with the most events first, at most 20.
 #[derive(Serialize, ToSchema)]
 pub struct FacetFields {
     event_type: Vec<FacetValue>,
     result: Vec<FacetValue>,
-    /// Of the events that have one.
+    /// For the events that have one.
     severity: Vec<FacetValue>,
     agent_id: Vec<FacetValue>,
     action: Vec<FacetValue>,
@@ -81,9 +81,9 @@ pub struct FacetValue {
 /// How many of them there were over time.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Histogram {
-    /// How long each interval is.
+    /// The length of each interval.
     interval_ms: i64,
-    /// Oldest first, at most 120. Every interval is there, also those without events.
+    /// Oldest first, at most 120. Intervals without events are included.
     buckets: Vec<FacetBucket>,
 }
 
@@ -94,23 +94,23 @@ pub struct FacetBucket {
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
     total: usize,
-    /// By result, of those that are listed in `fields`.
+    /// Counts by result, for the results listed in `fields`.
     counts: BTreeMap<String, usize>,
 }
 
-/// Counts what the newest events that pass filters have.
+/// Counts the values that the newest events matching the filters have.
 ///
-/// For choosing filters: at most 20,000 events are looked at, the newest first, and `complete` says whether these were
-/// all. What holds for all events over time is told by `GET /v1/audit/stats`.
+/// For choosing filters: it looks at no more than the newest 20,000 events, and `complete` says whether those were all.
+/// For counts of all events over time, use `GET /v1/audit/stats`.
 #[utoipa::path(
     get, path = "/v1/audit/facets", tag = "events", security(("api_key" = ["events:read"]), ("session" = [])),
     params(FilterParams),
-    responses((status = 200, description = "What they have", body = Facets), Refusals),
+    responses((status = 200, description = "The counts", body = Facets), Refusals),
 )]
 pub async fn facets(
     State(plane): State<ControlPlane>,
     caller: Caller<EventsRead>,
-    TailWanted(filter): TailWanted,
+    TailQuery(filter): TailQuery,
 ) -> Result<Json<Facets>, Problem> {
     let fresh = plane.wait_until_fresh(caller.org, Log::Events).await?;
     let store = plane.store.clone();

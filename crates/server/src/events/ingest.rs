@@ -15,7 +15,7 @@ use domain::{
     fault::Fault,
     idempotency::{RequestName, fingerprint},
 };
-use journal::once::RequestMark;
+use journal::dedup::RequestMark;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -29,8 +29,8 @@ use crate::{
     },
     events::{
         ingest_params::IngestParams,
-        judge::{Judged, Tails, judge},
         schema::{CloudEvent, EventsOrOne},
+        validate::{Tails, Validated, validate},
     },
     planes::DataPlane,
     telemetry::metrics as names,
@@ -39,14 +39,14 @@ use crate::{
 /// What an accepted event takes in the answer.
 const ANSWER_BYTES_PER_EVENT: usize = 40;
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Serialize, ToSchema)]
 pub struct Ingested {
     /// How many events were accepted; they are durable.
     ingested: usize,
-    /// The accepted events, in the order sent.
+    /// The accepted events, in the order they were sent.
     events: Vec<IngestedEvent>,
-    /// The others, and what is wrong with each.
+    /// The other events, and what is wrong with each.
     rejected: Vec<Rejected>,
 }
 
@@ -58,7 +58,7 @@ pub struct IngestedEvent {
 
 #[derive(Serialize, ToSchema)]
 pub struct Rejected {
-    /// The event's place in the batch, from 0.
+    /// The event's position in the batch, starting at 0.
     index: usize,
     #[serde(flatten)]
     #[schema(value_type = FaultBody)]
@@ -67,15 +67,15 @@ pub struct Rejected {
 
 /// Records audit events.
 ///
-/// One request carries up to 1,000 events and 5 MiB, packed by gzip or zstd or not at all. A bad event
-/// does not sink its batch: the good ones are accepted, the bad ones come back in `rejected`. If
-/// none is good, or with `atomic=true` if one is bad, the answer is 422 and nothing is recorded. A 202
-/// means the accepted events are durable.
+/// One request carries up to 1,000 events and 5 MiB, uncompressed or compressed with gzip or zstd. A bad event does not
+/// sink its batch: the good ones are accepted, and the bad ones are returned in `rejected`. If none is good, or with
+/// `atomic=true` if one is bad, the response is 422 and nothing is recorded. A 202 means the accepted events are
+/// durable.
 #[utoipa::path(
     post, path = "/v1/audit/events", tag = "events", security(("api_key" = ["events:write"])),
     params(
         IngestParams,
-        ("Idempotency-Key" = Option<String>, Header, description = "Names the request, at most 128 printable ASCII characters. Sent again with the same key of the same API key within 24 hours, it gets the same answer and its events are listed and alert once; with another body it is refused (`IDEMPOTENCY_MISMATCH`)"),
+        ("Idempotency-Key" = Option<String>, Header, description = "A unique key for this request: up to 128 printable ASCII characters. If the same API key sends the request again with the same key within 24 hours, it gets the same response, and its events are listed and raise alerts only once; with a different body it is refused (`IDEMPOTENCY_MISMATCH`)"),
         ("Content-Encoding" = Option<String>, Header, description = "`gzip`, `zstd` or `identity`"),
     ),
     request_body(
@@ -85,14 +85,14 @@ pub struct Rejected {
             (CloudEvent = "application/cloudevents+json"),
             (Vec<CloudEvent> = "application/cloudevents-batch+json"),
         ),
-        description = "`{\"events\": [...]}` or one bare event; one event a line (also `application/ndjson` and `application/jsonl`); CloudEvents 1.0 whose `data` is the event",
+        description = "`{\"events\": [...]}` or one bare event; one event per line (also `application/ndjson` and `application/jsonl`); CloudEvents 1.0 whose `data` is the event",
     ),
     responses(
         (status = 202, description = "Accepted and durable", body = Ingested, headers(
-            ("Idempotency-Replayed" = Option<bool>, description = "`true` if the request with this `Idempotency-Key` came before"),
+            ("Idempotency-Replayed" = Option<bool>, description = "`true` if a request with this `Idempotency-Key` was already received"),
         )),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Not promised; send it again", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "The events may not have been recorded; send the request again", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn ingest(
@@ -119,7 +119,7 @@ pub async fn ingest(
     let (judged, is_replayed) = match &name {
         None => {
             let tails = Tails::random(batch.events.len());
-            (body.work(|| judge(&batch, &arrival, &tails)), false)
+            (body.work(|| validate(&batch, &arrival, &tails)), false)
         }
         Some(name) => judge_named(&plane, name, &body, &batch, arrival, params).await?,
     };
@@ -143,13 +143,13 @@ async fn judge_named(
     batch: &Batch<'_>,
     arrival: Arrival,
     params: IngestParams,
-) -> Result<(Judged, bool), Problem> {
+) -> Result<(Validated, bool), Problem> {
     let judge_at = |received_at: Timestamp| {
         let arrival = Arrival {
             received_at,
             ..arrival
         };
-        body.work(|| judge(batch, &arrival, &Tails::Of(name)))
+        body.work(|| validate(batch, &arrival, &Tails::Of(name)))
     };
     let judged = judge_at(arrival.received_at);
     let mark = RequestMark {
@@ -168,7 +168,8 @@ async fn judge_named(
         }
         Some(_) => Err(Problem::new(
             ErrorCode::IdempotencyMismatch,
-            "This `Idempotency-Key` came before with another body, `Content-Type` or `atomic`.",
+            "This `Idempotency-Key` was already used with a different body, `Content-Type` or \
+             `atomic`.",
         )),
     }
 }

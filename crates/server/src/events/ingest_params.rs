@@ -3,21 +3,21 @@
 use axum::{extract::FromRequestParts, http::request::Parts};
 use utoipa::IntoParams;
 
-use super::judge::Judged;
-use crate::edge::{Problem, read};
+use super::validate::Validated;
+use crate::edge::{Problem, extract};
 
 /// How a batch is taken.
 #[derive(Clone, Copy, Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct IngestParams {
-    /// Whether one bad event refuses the whole batch (false).
+    /// Whether one bad event causes the whole batch to be refused (default false).
     #[param(rename = "atomic", required = false)]
     pub is_atomic: bool,
 }
 
 impl IngestParams {
     /// Whether nothing of the batch is to be recorded.
-    pub(super) fn refuses(self, judged: &Judged) -> bool {
+    pub(super) fn refuses(self, judged: &Validated) -> bool {
         judged.accepted.is_empty() || (self.is_atomic && !judged.rejected.is_empty())
     }
 }
@@ -27,7 +27,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IngestParams {
 
     /// `atomic` at most once, and nothing else: a misspelt parameter would silently do nothing.
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let is_atomic = read::flag(parts, state, "atomic").await?;
+        let is_atomic = extract::flag(parts, state, "atomic").await?;
         Ok(Self { is_atomic })
     }
 }

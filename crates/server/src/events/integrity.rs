@@ -15,7 +15,7 @@ use store::{
 };
 
 use crate::{
-    approvals::past::is_approved,
+    approvals::history::is_approved,
     change_outbox::{self, Change},
     planes::ControlPlane,
 };
@@ -50,12 +50,12 @@ impl Change for Finding {
     /// Whoever finds it leaves the telling to the sweep.
     const LEFT_BEHIND_AFTER: Duration = Duration::ZERO;
 
-    async fn untold(
+    async fn unpublished(
         store: &Store,
         made_before: Timestamp,
         limit: u32,
     ) -> Result<Vec<Self>, store::Error> {
-        store.untold_findings(made_before, limit).await
+        store.unpublished_findings(made_before, limit).await
     }
 
     /// A person may have approved. The journal knows first, and for as long as approvals are kept; the trail knows
@@ -73,7 +73,7 @@ impl Change for Finding {
     }
 
     async fn note(&self, store: &Store) -> Result<(), store::Error> {
-        store.finding_told(self).await
+        store.finding_published(self).await
     }
 
     fn whose(&self) -> (OrgId, Timestamp) {

@@ -23,7 +23,9 @@ pub async fn tell(journal: Journal, stopping: CancellationToken) -> anyhow::Resu
                 }
             }
             // Others say loudly that the journal is away.
-            Err(error) => tracing::debug!(error = chain(&error), "the journal's size is not known"),
+            Err(error) => {
+                tracing::debug!(error = chain(&error), "could not read the journal's size");
+            }
         }
         tokio::select! {
             () = sleep(ASK_EVERY) => {}

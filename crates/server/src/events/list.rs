@@ -16,12 +16,12 @@ use crate::{
     edge::{
         Caller, Problem,
         caller::EventsRead,
+        extract::{IdInPath, cursor},
         problem::{ProblemBody, Refusals},
-        read::{IdInPath, cursor},
     },
     events::{
+        query::{EventCursor, FilterParams, ListParams, PageOfEvents},
         schema::Event,
-        wanted::{EventCursor, FilterParams, ListParams, PageOfEvents},
     },
     planes::ControlPlane,
 };
@@ -29,26 +29,24 @@ use crate::{
 /// One page of events.
 #[derive(Serialize, ToSchema)]
 pub struct EventPage {
-    /// The events as they were sent, behind the server's `id`, `received_at`, and `occurred_at` if
-    /// none was sent.
+    /// The events as they were sent, preceded by the server's `id`, `received_at`, and `occurred_at` if none was sent.
     #[schema(value_type = Vec<Event>)]
     data: Vec<Box<RawValue>>,
-    /// Ask for the next page with it; null if there is nothing more.
+    /// Use it to get the next page; null if there are no more.
     next_cursor: Option<String>,
-    /// Only if the page is not full although there may be more: up to here events were looked through.
-    /// Go on with `next_cursor`.
+    /// Present only if the page is not full although there may be more: how far back events were searched. Continue
+    /// with `next_cursor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     searched_to: Option<Timestamp>,
-    /// False if what was accepted last may be missing, because the index is behind.
+    /// False if the newest events may be missing because the index is behind.
     fresh: bool,
 }
 
-/// Lists audit events by filters, newest first unless `order=asc`.
+/// Lists audit events that match the filters, newest first unless `order=asc`.
 ///
-/// Values of one parameter are alternatives; different parameters must all hold. A page costs the same
-/// however many events there are: one that finds little among many may be short or empty, and says so by
-/// `searched_to`.
+/// Values of one parameter are alternatives; different parameters must all match. A page costs the same however many
+/// events there are: a page that finds little among many events may be short or empty, and then has `searched_to`.
 #[utoipa::path(
     get, path = "/v1/audit/events", tag = "events", security(("api_key" = ["events:read"]), ("session" = [])),
     params(FilterParams, ListParams),
@@ -81,7 +79,7 @@ pub async fn list(
     }))
 }
 
-/// Shows one audit event.
+/// Returns one audit event.
 #[utoipa::path(
     get, path = "/v1/audit/events/{id}", tag = "events", security(("api_key" = ["events:read"]), ("session" = [])),
     params(("id" = String, Path, description = "The event's id")),

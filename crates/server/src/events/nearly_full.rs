@@ -36,7 +36,7 @@ impl Watch {
                 }
                 // What was seen last goes on. Others say loudly that the journal is away.
                 Err(error) => {
-                    tracing::debug!(error = chain(&error), "the journal's size is not known");
+                    tracing::debug!(error = chain(&error), "could not read the journal's size");
                 }
             }
             tokio::select! {
@@ -56,13 +56,13 @@ impl Watch {
                 partition,
                 held,
                 most,
-                "a log of events is nearly full: who sent most to it is refused"
+                "an event log is nearly full; refusing the organisations that sent the most to it"
             ),
             None if is_new => tracing::info!(
                 partition,
                 held,
                 most,
-                "a log of events has room for everybody again"
+                "an event log has room for everyone again"
             ),
             _ => {}
         }

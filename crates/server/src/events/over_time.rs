@@ -34,7 +34,7 @@ impl OverTime {
             to.plus(Duration::from_millis(grain.millis().unsigned_abs() - 1)),
         );
         if to > Timestamp::MAX {
-            let detail = "The interval that `to` is in ends after the year 9999.";
+            let detail = "The interval that contains `to` ends after the year 9999.";
             return Err(Problem::parameter("to", detail));
         }
         let buckets = (to.unix_millis() - from.unix_millis()) / grain.millis();
@@ -43,13 +43,13 @@ impl OverTime {
         }
         if buckets > BUCKETS_MAX {
             let detail = format!(
-                "That is {buckets} intervals and at most {BUCKETS_MAX} are shown; ask for less time, or by a longer \
-                 `interval`."
+                "That is {buckets} intervals, and at most {BUCKETS_MAX} can be returned; ask for a shorter time or a \
+                 longer `interval`."
             );
             return Err(Problem::parameter("from", detail));
         }
         if grain == Grain::Minute && now.since(from) > MINUTES_KEPT {
-            let detail = "Events are counted by minute for 7 days; ask for `interval=hour`.";
+            let detail = "Counts by minute are kept for 7 days; ask for `interval=hour`.";
             return Err(Problem::parameter("from", detail));
         }
         Ok(Self { grain, from, to })
@@ -70,7 +70,7 @@ impl OverTime {
 
 /// The problem of counts that are too many to add up.
 pub fn too_many_values() -> Problem {
-    let detail = "There are too many different values to add up over this time; ask for less of it, or by a longer \
+    let detail = "There are too many different values to add up over this time; ask for a shorter time or a longer \
                   interval.";
     Problem::parameter("from", detail)
 }

@@ -37,7 +37,7 @@ impl Retention {
                 Ok(()) => EVERY,
                 Err(error) => {
                     let error = chain(&error);
-                    tracing::warn!(error, "days were not all made or dropped, trying again");
+                    tracing::warn!(error, "could not create or drop all days; will retry");
                     AGAIN_AFTER
                 }
             };
@@ -63,22 +63,28 @@ impl Retention {
         let held = oldest.map_or(Duration::ZERO, |oldest| now.since(oldest.day.start()));
         let kept = self.events_kept.max(held);
         let forgotten = self.store.forget_old_counts(now, kept).await?;
-        tracing::debug!(forgotten, "forgot old counts");
+        tracing::debug!(forgotten, "deleted old counts of events");
         // What a rule was is kept as long as the events that say what became of it.
         let deleted_before = now.minus(self.events_kept);
         let forgotten = self.store.forget_deleted_rules(deleted_before).await?;
-        tracing::debug!(forgotten, "forgot versions of rules deleted long ago");
+        tracing::debug!(
+            forgotten,
+            "deleted the versions of rules that were deleted long ago"
+        );
         let matched_before = now.minus(self.deliveries_kept);
         let forgotten = self.store.forget_rule_counts(matched_before).await?;
-        tracing::debug!(forgotten, "forgot old counts of rules");
+        tracing::debug!(forgotten, "deleted old counts of rules");
         let forgotten = self.store.forget_delivery_counts(matched_before).await?;
-        tracing::debug!(forgotten, "forgot old counts of deliveries");
+        tracing::debug!(forgotten, "deleted old counts of deliveries");
         let forgotten = self.store.forget_redriven_letters(matched_before).await?;
-        tracing::debug!(forgotten, "forgot which dead letters were applied");
+        tracing::debug!(
+            forgotten,
+            "deleted old records of which dead letters were applied"
+        );
         self.store.forget_endpoints(matched_before).await?;
         self.store.forget_recoveries(matched_before).await?;
         let forgotten = self.store.forget_signing_secrets(matched_before).await?;
-        tracing::debug!(forgotten, "forgot signing secrets that ended long ago");
+        tracing::debug!(forgotten, "deleted signing secrets that ended long ago");
         Ok(())
     }
 
@@ -114,7 +120,7 @@ impl Retention {
                     table = day.table,
                     rows = day.rows,
                     bytes = day.bytes,
-                    "a day was older than it is kept and was dropped"
+                    "dropped a day that was past its retention"
                 );
             }
         }

@@ -4,12 +4,13 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::edge::words::Severity;
+use crate::edge::enums::Severity;
 
-/// An audit event to be recorded. Unknown fields are refused; put them under `metadata`.
+/// An audit event to record. Unknown fields are refused; put them under `metadata`.
 #[derive(Serialize, ToSchema)]
 pub struct NewEvent {
-    /// A name of a-z, 0-9 and `_`, at most 64; an open set, but that those of the server's own events are reserved.
+    /// A name of a-z, 0-9 and `_`, at most 64 characters; you can choose any, except the reserved types of the server's
+    /// own events.
     #[schema(example = "tool_call")]
     event_type: String,
     /// 1 to 128 characters.
@@ -18,14 +19,14 @@ pub struct NewEvent {
     /// A dotted name of two or more segments, at most 128 characters.
     #[schema(example = "payments.refund")]
     action: String,
-    /// A name of a-z, 0-9 and `_`, at most 32; an open set.
+    /// A name of a-z, 0-9 and `_`, at most 32 characters; you can choose any.
     #[schema(example = "denied")]
     result: String,
-    /// RFC 3339; when it was received unless given. At most 5 minutes ahead.
+    /// RFC 3339; by default when it was received. At most 5 minutes in the future.
     #[schema(format = DateTime)]
     occurred_at: Option<String>,
-    /// The client's own id for the event; needs `occurred_at`. Sent again by the same API key as it was,
-    /// the event is listed once; sent again within seven days, it also alerts once.
+    /// The client's own id for the event; requires `occurred_at`. If the same API key sends the same event again, it is
+    /// listed only once; if it does so within seven days, the event also raises alerts only once.
     client_event_id: Option<String>,
     /// At most 256 characters.
     resource: Option<String>,
@@ -43,18 +44,18 @@ pub struct NewEvent {
     metadata: Option<Value>,
 }
 
-/// An audit event as it is recorded: what was sent, behind the server's fields.
+/// An audit event as recorded: the server's fields, followed by what was sent.
 #[derive(Serialize, ToSchema)]
 pub struct Event {
     #[schema(example = "evt_01jcq3k5m8e9ratvw2x4y6z8ab")]
     id: String,
-    /// When we took it.
+    /// When the server received it.
     #[schema(format = DateTime)]
     received_at: String,
-    /// Who wrote it: `server`, or the id of an API key. Events that were recorded before events said so have none.
+    /// Who wrote it: `server`, or the id of an API key. Absent from events recorded before this field existed.
     #[schema(example = "key_01jcq3k5m8e9ratvw2x4y6z8ab")]
     source: Option<String>,
-    /// When it occurred; when it was received unless it was sent with a time.
+    /// When it occurred; if it was sent without a time, when it was received.
     #[schema(format = DateTime)]
     occurred_at: String,
     #[serde(flatten)]
@@ -67,7 +68,7 @@ pub struct NewEvents {
     events: Vec<NewEvent>,
 }
 
-/// What a request may carry.
+/// What a request can carry.
 #[derive(Serialize, ToSchema)]
 #[expect(
     dead_code,
@@ -80,7 +81,7 @@ pub enum EventsOrOne {
     One(NewEvent),
 }
 
-/// An event in the envelope of CloudEvents 1.0. Attributes that are not listed here are ignored.
+/// An event in a CloudEvents 1.0 envelope. Attributes that are not listed here are ignored.
 #[derive(Serialize, ToSchema)]
 pub struct CloudEvent {
     #[schema(example = "1.0")]
@@ -88,8 +89,8 @@ pub struct CloudEvent {
     id: String,
     source: String,
     r#type: String,
-    /// RFC 3339; the event's `occurred_at` if `data` has none. An event that has a time and no
-    /// `client_event_id` gets `source`, `#` and `id` as one.
+    /// RFC 3339; used as the event's `occurred_at` if `data` has none. An event that has a time but no
+    /// `client_event_id` gets one made of `source`, `#` and `id`.
     #[schema(format = DateTime)]
     time: Option<String>,
     data: NewEvent,

@@ -10,16 +10,16 @@ use axum::{
 use domain::Timestamp;
 use journal::streams::Log;
 use serde::Serialize;
-use store::events::{CountedBy, Counts, CountsWanted};
+use store::events::{CountedBy, Counts, CountsQuery};
 use utoipa::ToSchema;
 
 use crate::{
     edge::{
         Caller, Problem,
         caller::EventsRead,
+        enums::{EventField, Interval},
+        extract,
         problem::Refusals,
-        read,
-        words::{EventField, Interval},
     },
     events::over_time::{self, OverTime, one_of},
     planes::ControlPlane,
@@ -41,18 +41,18 @@ pub struct StatsParams {
     /// `minute` (kept for 7 days), `hour` (the default) or `day`, in UTC.
     #[param(value_type = Option<Interval>)]
     interval: Option<String>,
-    /// RFC 3339; by default an hour, a day or 30 days before `to`, by the interval.
+    /// RFC 3339; by default an hour, a day or 30 days before `to`, depending on the interval.
     #[param(format = DateTime)]
     from: Option<String>,
-    /// RFC 3339; now unless given.
+    /// RFC 3339; by default now.
     #[param(format = DateTime)]
     to: Option<String>,
-    /// How many values are told apart, those with the most events: 1 to 100 (10). The rest is `other`.
+    /// How many values to list, those with the most events: 1 to 100 (default 10). The rest are counted as `other`.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 100)]
     limit: Option<String>,
 }
 
-/// Counts over time. Every interval is there, also those without events.
+/// Counts over time. Intervals without events are included.
 #[derive(Serialize, ToSchema)]
 pub struct Stats {
     #[schema(value_type = EventField)]
@@ -67,12 +67,12 @@ pub struct Stats {
     to: Timestamp,
     /// Oldest first.
     buckets: Vec<Bucket>,
-    /// How many events each value had in all.
+    /// How many events each value had in total.
     totals: BTreeMap<String, u64>,
-    /// How many there were with other values, if any; they are in each `total`, and in no `counts`.
+    /// How many events had other values, if any; they are included in each `total`, but not in `counts`.
     #[serde(skip_serializing_if = "Option::is_none")]
     other: Option<u64>,
-    /// False if what was accepted last may be missing, because the index is behind.
+    /// False if the newest events may be missing because the index is behind.
     fresh: bool,
 }
 
@@ -83,14 +83,14 @@ pub struct Bucket {
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
     total: u64,
-    /// By value; without those that had no events.
+    /// Counts by value, without values that had no events.
     counts: BTreeMap<String, u64>,
 }
 
 /// Counts audit events over time, for charts.
 ///
-/// Events are counted by the time they occurred, when they are indexed; asking costs the same however many
-/// there are. By `severity`, events without one are not counted.
+/// Events are counted by the time they occurred, at the moment they are indexed; a request costs the same however many
+/// there are. With `by=severity`, events without a severity are not counted.
 #[utoipa::path(
     get, path = "/v1/audit/stats", tag = "events", security(("api_key" = ["events:read"]), ("session" = [])),
     params(StatsParams),
@@ -115,40 +115,44 @@ impl<S: Send + Sync> FromRequestParts<S> for StatsParams {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let mut params = Self::default();
-        for (name, value) in read::pairs(parts, state).await? {
+        for (name, value) in extract::pairs(parts, state).await? {
             let slot = match name.as_str() {
                 "by" => &mut params.by,
                 "interval" => &mut params.interval,
                 "from" => &mut params.from,
                 "to" => &mut params.to,
                 "limit" => &mut params.limit,
-                _ => return Err(read::unknown_parameter(&name, &PARAMETERS)),
+                _ => return Err(extract::unknown_parameter(&name, &PARAMETERS)),
             };
-            read::once(&name, slot, value)?;
+            extract::once(&name, slot, value)?;
         }
         Ok(params)
     }
 }
 
 impl StatsParams {
-    fn checked(&self, now: Timestamp) -> Result<CountsWanted, Problem> {
+    fn checked(&self, now: Timestamp) -> Result<CountsQuery, Problem> {
         let by = one_of("by", self.by.as_deref(), &CountedBy::ALL, |one| {
             one.as_str()
         })?;
         let texts = [&self.interval, &self.from, &self.to].map(Option::as_deref);
         let OverTime { grain, from, to } = OverTime::read(texts, now)?;
-        Ok(CountsWanted {
+        Ok(CountsQuery {
             by: by.unwrap_or(CountedBy::EventType),
             grain,
             from,
             to,
-            values_most: read::read_limit_up_to(VALUES_MAX, VALUES_DEFAULT, self.limit.as_deref())?,
+            values_most: extract::read_limit_up_to(
+                VALUES_MAX,
+                VALUES_DEFAULT,
+                self.limit.as_deref(),
+            )?,
         })
     }
 }
 
 impl Stats {
-    fn new(wanted: &CountsWanted, mut counts: Counts, fresh: bool) -> Self {
+    fn new(wanted: &CountsQuery, mut counts: Counts, fresh: bool) -> Self {
         let shown = OverTime {
             grain: wanted.grain,
             from: wanted.from,

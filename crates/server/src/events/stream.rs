@@ -5,12 +5,14 @@ use std::ops::Deref;
 use axum::{body::Bytes, extract::State, response::Response};
 
 use super::{
+    query::{FilterParams, TailQuery},
     tail::{Tail, Watching},
-    tail_queue::Told,
-    wanted::{FilterParams, TailWanted},
+    tail_queue::TailItem,
 };
 use crate::{
-    edge::{Caller, Problem, caller::EventsRead, problem::Refusals, sse, standing::Standing},
+    edge::{
+        Caller, Problem, caller::EventsRead, problem::Refusals, recheck_auth::AuthRecheck, sse,
+    },
     planes::{ControlPlane, Part},
 };
 
@@ -31,23 +33,23 @@ impl Deref for Live {
     }
 }
 
-/// Streams audit events as they are accepted, by the filters of the list.
+/// Streams audit events as they are accepted, with the same filters as the list.
 ///
-/// Server-sent events: `ready` first (what is accepted after it will be seen), then an `event` for each
-/// audit event, and `skipped` with a number where a client that reads too slowly misses some.
+/// Server-sent events: `ready` first (every event accepted after it is streamed), then an `event` for each audit event,
+/// and `skipped` with a number where a client that reads too slowly misses some.
 #[utoipa::path(
     get, path = "/v1/audit/events/stream", tag = "events", security(("api_key" = ["events:read"]), ("session" = [])),
     params(FilterParams),
     responses(
-        (status = 200, description = "The stream; it ends when the key is revoked or the session is over", content_type = "text/event-stream", body = String),
+        (status = 200, description = "The stream; it ends when the key is revoked or the session ends", content_type = "text/event-stream", body = String),
         Refusals,
     ),
 )]
 pub async fn stream(
     State(live): State<Live>,
     caller: Caller<EventsRead>,
-    standing: Standing<EventsRead>,
-    TailWanted(filter): TailWanted,
+    standing: AuthRecheck<EventsRead>,
+    TailQuery(filter): TailQuery,
 ) -> Result<Response, Problem> {
     let watching = live.tail.watch(caller.org, filter)?;
     let source = Watched {
@@ -71,8 +73,8 @@ impl sse::Source for Watched {
             return Some(Bytes::from_static(sse::READY));
         }
         Some(match self.watching.next().await? {
-            Told::Event(frame) => frame,
-            Told::Skipped(events) => sse::skipped(events),
+            TailItem::Event(frame) => frame,
+            TailItem::Skipped(events) => sse::skipped(events),
         })
     }
 }

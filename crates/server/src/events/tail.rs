@@ -31,7 +31,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::tail_queue::{Queue, Told};
+use super::tail_queue::{Queue, TailItem};
 use crate::{
     edge::{Problem, sse},
     lifecycle::Tasks,
@@ -59,7 +59,7 @@ pub struct Tail {
 struct Lane {
     log: Log,
     clients: Arc<Mutex<Vec<Arc<Client>>>>,
-    /// Told when the first client has come or the last has left.
+    /// TailItem when the first client has come or the last has left.
     changed: Arc<Notify>,
     /// Whether the log is followed, so that whatever comes next is seen.
     followed: watch::Sender<bool>,
@@ -126,8 +126,8 @@ impl Tail {
         let lane = self.lanes[usize::from(partition.index())].clone();
         let mut everywhere = lock(&self.clients);
         if *everywhere >= CLIENTS_MAX {
-            let detail =
-                "As many watch on this node as it serves; try again, or list events instead.";
+            let detail = "This node already serves as many streams as it can; try again, or list events \
+                 instead.";
             return Err(Problem::new(ErrorCode::Overloaded, detail));
         }
         let client = Arc::new(Client {
@@ -140,7 +140,7 @@ impl Tail {
             let mut clients = lock(&lane.clients);
             if clients.iter().filter(|one| one.org == org).count() >= CLIENTS_PER_ORG_MAX {
                 let detail = format!(
-                    "{CLIENTS_PER_ORG_MAX} streams of your organisation are open on this node; close one first."
+                    "Your organisation already has {CLIENTS_PER_ORG_MAX} streams open on this node; close one first."
                 );
                 return Err(Problem::new(ErrorCode::LimitReached, detail));
             }
@@ -166,7 +166,7 @@ impl Watching {
     }
 
     /// What is to be told next; `None` when no more will come. Nothing is lost if the wait is given up.
-    pub async fn next(&self) -> Option<Told> {
+    pub async fn next(&self) -> Option<TailItem> {
         loop {
             {
                 let mut queue = lock(&self.client.queue);

@@ -12,7 +12,7 @@ const QUEUE_BYTES_MAX: usize = 1024 * 1024;
 /// What one client has not been told yet.
 #[derive(Default)]
 pub(super) struct Queue {
-    waiting: VecDeque<Told>,
+    waiting: VecDeque<TailItem>,
     events: usize,
     bytes: usize,
     /// No more will come.
@@ -21,7 +21,7 @@ pub(super) struct Queue {
 
 /// What a client is told.
 #[derive(Debug)]
-pub enum Told {
+pub enum TailItem {
     /// An event, as it goes over the wire.
     Event(Bytes),
     /// So many were left out here.
@@ -35,19 +35,19 @@ impl Queue {
         if self.events < QUEUE_EVENTS_MAX && self.bytes + frame.len() <= QUEUE_BYTES_MAX {
             self.events += 1;
             self.bytes += frame.len();
-            self.waiting.push_back(Told::Event(frame.clone()));
+            self.waiting.push_back(TailItem::Event(frame.clone()));
             return true;
         }
         match self.waiting.back_mut() {
-            Some(Told::Skipped(skipped)) => *skipped += 1,
-            _ => self.waiting.push_back(Told::Skipped(1)),
+            Some(TailItem::Skipped(skipped)) => *skipped += 1,
+            _ => self.waiting.push_back(TailItem::Skipped(1)),
         }
         false
     }
 
-    pub(super) fn take(&mut self) -> Option<Told> {
+    pub(super) fn take(&mut self) -> Option<TailItem> {
         let told = self.waiting.pop_front()?;
-        if let Told::Event(frame) = &told {
+        if let TailItem::Event(frame) = &told {
             self.events -= 1;
             self.bytes -= frame.len();
         }
@@ -76,13 +76,13 @@ mod tests {
             assert!(queue.put(&frame(number)));
         }
         assert!(!queue.put(&frame(7)) && !queue.put(&frame(8)));
-        assert!(matches!(queue.take(), Some(Told::Event(first)) if first == "0"));
+        assert!(matches!(queue.take(), Some(TailItem::Event(first)) if first == "0"));
         assert!(queue.put(&frame(9_999)));
         for _ in 1..QUEUE_EVENTS_MAX {
-            assert!(matches!(queue.take(), Some(Told::Event(_))));
+            assert!(matches!(queue.take(), Some(TailItem::Event(_))));
         }
-        assert!(matches!(queue.take(), Some(Told::Skipped(2))));
-        assert!(matches!(queue.take(), Some(Told::Event(last)) if last == "9999"));
+        assert!(matches!(queue.take(), Some(TailItem::Skipped(2))));
+        assert!(matches!(queue.take(), Some(TailItem::Event(last)) if last == "9999"));
         assert!(queue.take().is_none());
         assert_eq!((queue.events, queue.bytes), (0, 0));
     }

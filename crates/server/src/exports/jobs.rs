@@ -7,25 +7,25 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use domain::{ExportId, Timestamp, error_code::ErrorCode, fault::Fault};
-use runtime::{chance, error_chain::chain};
+use runtime::{error_chain::chain, random};
 use serde::Serialize;
 use serde_json::Value;
 use store::exports::{ExportRow, NewExport};
 use utoipa::ToSchema;
 
 use super::{
-    ask::{note, plan},
+    cleanup,
+    create::{note, plan},
     links,
-    request::Wanted,
-    sweep,
+    request::ExportRequest,
 };
 use crate::{
     edge::{
         Caller, Problem,
         caller::EventsExport,
+        enums::{ExportCompression, ExportFormat, ExportState},
+        extract::{IdInPath, PageParams, PageQuery, cursor},
         problem::Refusals,
-        read::{IdInPath, PageParams, PageWanted, cursor},
-        words::{ExportCompression, ExportFormat, ExportState},
     },
     planes::ControlPlane,
 };
@@ -34,7 +34,7 @@ use crate::{
 /// them, so more would mostly wait.
 const UNFINISHED_MAX: u32 = 10;
 
-/// An export that is made in the background.
+/// A background export.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Export)]
 pub struct ExportBody {
@@ -49,15 +49,15 @@ pub struct ExportBody {
     compression: String,
     #[schema(value_type = Object)]
     filter: Value,
-    /// The key or the person that asked for it.
+    /// The API key or the person that asked for it.
     asked_by: String,
-    /// How much is done, from 0 to 1: of the time in which the events occurred, not of their number.
+    /// How much is done, from 0 to 1, measured by the time in which the events occurred, not by their number.
     progress: f64,
-    /// Events so far.
+    /// How many events so far.
     events: u64,
-    /// The complete files; all of them together are the export. Each is complete in itself.
+    /// The finished files; together they make up the export. Each is complete in itself.
     files: Vec<FileBody>,
-    /// Why it failed, or why it is tried again.
+    /// Why it failed, or why it is being retried.
     error: Option<String>,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
@@ -76,11 +76,11 @@ pub struct FileBody {
     name: String,
     events: u64,
     bytes: u64,
-    /// Of the whole file.
+    /// SHA-256 of the whole file.
     sha256: String,
-    /// Where it is, for whoever has the link; no key is needed.
+    /// Where to download it; anyone with the link can, without a key.
     url: String,
-    /// When the link runs out; ask for the export again to get another.
+    /// When the link expires; request the export again to get a new one.
     #[schema(value_type = String, format = DateTime)]
     url_expires_at: Timestamp,
 }
@@ -96,16 +96,16 @@ pub struct ExportPage {
 pub(super) async fn create(
     plane: &ControlPlane,
     caller: &Caller<EventsExport>,
-    wanted: &Wanted,
+    wanted: &ExportRequest,
 ) -> Result<Response, Problem> {
     if plane.files.is_none() {
-        let detail = "There is nowhere to keep files: whoever runs Watchbell has to set `files.url`. Without \
-                      `async` the export is sent as the answer.";
+        let detail = "There is nowhere to store files: the operator has to set `files.url`. Without `async`, the \
+                      export is sent as the response.";
         return Err(Problem::invalid(vec![Fault::invalid("/async", detail)]));
     }
     let plan = plan(plane, caller.org, wanted).await?;
     let now = plane.clock.now();
-    let id = ExportId::new(now, chance::bytes());
+    let id = ExportId::new(now, random::bytes());
     let export = NewExport {
         org: caller.org,
         id,
@@ -115,11 +115,11 @@ pub(super) async fn create(
         compression: wanted.compression.as_str().to_owned(),
         range: plan.range.map(|range| (range.newest, range.oldest)),
         created_at: now,
-        secret: chance::bytes(),
+        secret: random::bytes(),
     };
     if !plane.store.insert_export(&export, UNFINISHED_MAX).await? {
         let detail = format!(
-            "Your organisation has {UNFINISHED_MAX} exports that are not finished. Wait for one, or cancel one."
+            "Your organisation already has {UNFINISHED_MAX} unfinished exports. Wait for one to finish, or cancel one."
         );
         return Err(Problem::new(ErrorCode::LimitReached, detail));
     }
@@ -141,7 +141,7 @@ pub(super) async fn create(
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], body).into_response())
 }
 
-/// Lists the exports that were made in the background, newest first.
+/// Lists background exports, newest first.
 #[utoipa::path(
     get, path = "/v1/audit/exports", tag = "exports",
     security(("api_key" = ["events:export"]), ("session" = [])),
@@ -151,7 +151,7 @@ pub(super) async fn create(
 pub async fn list(
     State(plane): State<ControlPlane>,
     caller: Caller<EventsExport>,
-    wanted: PageWanted<ExportId>,
+    wanted: PageQuery<ExportId>,
 ) -> Result<Json<ExportPage>, Problem> {
     let page = plane
         .store
@@ -163,7 +163,7 @@ pub async fn list(
     }))
 }
 
-/// Shows one export: how far it is, and links to its files.
+/// Returns one export: its progress, and links to its files.
 #[utoipa::path(
     get, path = "/v1/audit/exports/{id}", tag = "exports",
     security(("api_key" = ["events:export"]), ("session" = [])),
@@ -180,7 +180,7 @@ pub async fn show(
     Ok(Json(body(&plane, row)))
 }
 
-/// Cancels an export, if it is not finished, and deletes its files.
+/// Cancels an export if it is not finished, and deletes its files.
 #[utoipa::path(
     delete, path = "/v1/audit/exports/{id}", tag = "exports",
     security(("api_key" = ["events:export"]), ("session" = [])),
@@ -198,9 +198,10 @@ pub async fn cancel(
     }
     // What cannot be deleted now is deleted by the sweep; nothing links to it any more.
     if let Some(files) = &plane.files
-        && let Err(error) = files.delete_below(&sweep::folder(caller.org, id)).await
+        && let Err(error) = files.delete_below(&cleanup::folder(caller.org, id)).await
     {
-        tracing::warn!(error = chain(&error), export.id = %id, "files of an export are left");
+        tracing::warn!(error = chain(&error), export.id = %id, "could not delete the files of an \
+                                                                export; the cleanup will");
     }
     Ok(StatusCode::NO_CONTENT)
 }

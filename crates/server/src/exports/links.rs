@@ -61,18 +61,18 @@ fn signed(id: ExportId, name: &str, expires: i64, secret: &[u8]) -> Hmac<Sha256>
     hmac.chain_update(format!("{id}\n{name}\n{expires}"))
 }
 
-/// Downloads a file of an export, by a link from the export itself.
+/// Downloads a file of an export, using a link from the export.
 #[utoipa::path(
     get, path = "/v1/audit/exports/{id}/files/{name}", tag = "exports",
     params(
         ("id" = String, Path, description = "`exp_...`"),
         ("name" = String, Path, description = "The file's name"),
-        ("expires" = i64, Query, description = "When the link runs out, in seconds since 1970"),
-        ("signature" = String, Query, description = "Proves that we made it"),
+        ("expires" = i64, Query, description = "When the link expires, in seconds since 1970"),
+        ("signature" = String, Query, description = "Proves that this server issued the link"),
     ),
     responses(
         (status = 200, description = "The file", content_type = "application/octet-stream", body = String),
-        (status = "4XX", description = "The link does not work or has run out", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "4XX", description = "The link does not work or has expired", body = ProblemBody, content_type = "application/problem+json"),
         (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
@@ -98,8 +98,9 @@ pub async fn download(
         .map_err(|error| match error {
             archive::Error::Missing(_) => no_such_link(),
             error => {
-                tracing::warn!(error = chain(&error), export.id = %id, "a file could not be read");
-                let detail = "The file cannot be read at the moment; ask again.";
+                tracing::warn!(error = chain(&error), export.id = %id, "could not read a file of \
+                                                                        an export");
+                let detail = "The file cannot be read right now; try again.";
                 Problem::new(ErrorCode::StoreUnavailable, detail)
             }
         })?;
@@ -148,7 +149,7 @@ fn is_file_name(name: &str) -> bool {
 
 /// The same whatever is wrong with it.
 fn no_such_link() -> Problem {
-    let detail = "This link does not work, or has run out. Ask for the export again \
-                  (GET /v1/audit/exports/{id}): it has new links.";
+    let detail = "This link does not work or has expired. Request the export again (GET \
+                  /v1/audit/exports/{id}) to get new links.";
     Problem::new(ErrorCode::NotFound, detail)
 }

@@ -1,11 +1,11 @@
 //! Exports: the trail, or the part of it that a filter asks for, as a file.
 //!
-//! An export is asked for ([`ask`]), with a body that [`request`] reads. [`plan`] fixes what is in it:
+//! An export is asked for ([`create`]), with a body that [`request`] reads. [`plan`] fixes what is in it:
 //! what was accepted before it was asked for, and never the event that says so. [`source`] reads that,
 //! newest first, from the database and, for days that have left it, from the archive's files. It is
 //! either sent as it is read ([`stream`]), in constant memory and no faster than the client takes it,
-//! within the bounds of [`EXPORTS`]; or made in the background by [`work`], as files in object storage:
-//! [`jobs`] shows how far it is, [`links`] gives the files to whoever has the link, [`sweep`] deletes them.
+//! within the bounds of [`EXPORTS`]; or made in the background by [`worker`], as files in object storage:
+//! [`jobs`] shows how far it is, [`links`] gives the files to whoever has the link, [`cleanup`] deletes them.
 //!
 //! | what | is guaranteed |
 //! |---|---|
@@ -17,15 +17,15 @@
 //! that is being sent ends when its key is revoked or its session ends. One that is made in the background
 //! goes on: it was allowed when it was asked for, and its links are only shown to who may export.
 
-pub mod ask;
+pub mod cleanup;
+pub mod create;
 pub mod jobs;
 pub mod links;
 pub(crate) mod plan;
 mod request;
 pub(crate) mod source;
 mod stream;
-pub mod sweep;
-pub mod work;
+pub mod worker;
 
 use crate::edge::slots::Bounds;
 

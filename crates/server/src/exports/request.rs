@@ -12,14 +12,14 @@ use utoipa::ToSchema;
 use crate::{
     edge::{
         Problem,
-        words::{ExportCompression, ExportFormat},
+        enums::{ExportCompression, ExportFormat},
     },
-    events::wanted::FilterParams,
+    events::query::FilterParams,
 };
 
 /// An export, as it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ExportRequest {
     pub filter: Filter,
     pub format: Format,
     pub compression: Compression,
@@ -27,26 +27,29 @@ pub struct Wanted {
     pub in_background: bool,
 }
 
-/// What is exported, and how. Fields of the filter take a string or a list of strings.
+/// What to export, and how. Filter fields take a string or a list of strings.
 #[derive(ToSchema)]
 #[schema(as = ExportWanted)]
-#[expect(dead_code, reason = "describes the body; `Wanted::read` reads it")]
-pub struct WantedBody {
+#[expect(
+    dead_code,
+    reason = "describes the body; `ExportRequest::read` reads it"
+)]
+pub struct NewExport {
     /// `ndjson` (the default), `json`, `csv` or `parquet`.
     #[schema(value_type = Option<ExportFormat>, example = "csv")]
     format: Option<String>,
-    /// Of the file: `none` (the default), `gzip` or `zstd`. Parquet compresses inside: `zstd` (the
-    /// default) or `none`.
+    /// Compression of the file: `none` (the default), `gzip` or `zstd`. For Parquet, which has its own compression:
+    /// `zstd` (the default) or `none`.
     #[schema(value_type = Option<ExportCompression>, example = "gzip")]
     compression: Option<String>,
-    /// Make it in the background, as files; needs the setting `files.url`.
+    /// Make the export in the background, as files; needs the setting `files.url`.
     #[schema(rename = "async")]
     in_background: Option<bool>,
     #[serde(flatten)]
     filter: FilterParams,
 }
 
-impl Wanted {
+impl ExportRequest {
     /// Reads the body of a request.
     pub fn read(mut body: Map<String, Value>) -> Result<Self, Problem> {
         let format = choice(
@@ -60,8 +63,8 @@ impl Wanted {
         let compression = match (format, compression) {
             (Format::Parquet, None) => Compression::Zstd,
             (Format::Parquet, Some(Compression::Gzip)) => {
-                let detail =
-                    "Parquet compresses inside; `compression` is `zstd` or `none` with it.";
+                let detail = "Parquet has its own compression; with it, `compression` must be `zstd` or \
+                     `none`.";
                 return Err(invalid("compression", detail));
             }
             (_, compression) => compression.unwrap_or_default(),
@@ -69,7 +72,7 @@ impl Wanted {
         let in_background = match body.remove("async") {
             None => false,
             Some(Value::Bool(given)) => given,
-            Some(_) => return Err(unread("`async` is true or false.")),
+            Some(_) => return Err(unread("`async` must be true or false.")),
         };
         Ok(Self {
             filter: filter(&body)?,
@@ -109,7 +112,7 @@ fn choice<T: Copy>(
     match chosen {
         Some((_, value)) => Ok(Some(*value)),
         None => Err(unread(&format!(
-            "`{name}` is one of {}.",
+            "`{name}` must be one of {}.",
             names().join(", ")
         ))),
     }
@@ -125,7 +128,7 @@ fn filter(fields: &Map<String, Value>) -> Result<Filter, Problem> {
     if let (Some(from), Some(to)) = (filter.from, filter.to)
         && from > to
     {
-        return Err(invalid("from", "`from` is after `to`."));
+        return Err(invalid("from", "`from` must not be after `to`."));
     }
     Ok(filter)
 }
@@ -148,11 +151,11 @@ mod tests {
 
     use super::*;
 
-    fn read(body: Value) -> Result<Wanted, Problem> {
+    fn read(body: Value) -> Result<ExportRequest, Problem> {
         let Value::Object(body) = body else {
             panic!("an object")
         };
-        Wanted::read(body)
+        ExportRequest::read(body)
     }
 
     #[test]

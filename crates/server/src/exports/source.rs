@@ -30,7 +30,7 @@ pub enum Error {
     Store(#[from] store::Error),
     #[error(transparent)]
     Archive(#[from] archive::Error),
-    #[error("days of the trail are in files, and files.url is not set")]
+    #[error("some days of the trail are in files, and files.url is not set")]
     NoFiles,
     #[error("read {what}: {problem}")]
     Inconsistent { what: &'static str, problem: String },
@@ -164,7 +164,7 @@ async fn files_of(store: &Store, position: Position) -> Result<Vec<ArchivedFile>
 fn events(text: String, lengths: Vec<u32>) -> Result<Events, Error> {
     Events::from_text(text, lengths).ok_or(Error::Inconsistent {
         what: "events",
-        problem: "their lengths are not those of their text".to_owned(),
+        problem: "their recorded lengths do not match their text".to_owned(),
     })
 }
 

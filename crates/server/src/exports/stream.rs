@@ -18,15 +18,15 @@ use tokio::{task::spawn_blocking, time::Instant};
 
 use super::{
     plan::Plan,
-    request::Wanted,
+    request::ExportRequest,
     source::{self, Ahead, Batch, Source},
 };
 use crate::{
     edge::{
         Problem,
         caller::EventsExport,
+        recheck_auth::{ASK_EVERY, AuthRecheck},
         slots::Slot,
-        standing::{ASK_EVERY, Standing},
     },
     planes::ControlPlane,
     telemetry::metrics as names,
@@ -48,7 +48,7 @@ enum CutOff {
     Source(#[from] source::Error),
     #[error(transparent)]
     Writing(#[from] archive::Error),
-    #[error("who asked may not have it any more")]
+    #[error("the caller is no longer authorized")]
     Revoked,
     #[error("the client read less than {PACE_BYTES} bytes in {PACE_TIME:?}")]
     TooSlow,
@@ -60,14 +60,14 @@ enum CutOff {
 pub(super) fn answer(
     plane: &ControlPlane,
     plan: Plan,
-    wanted: &Wanted,
-    standing: Standing<EventsExport>,
+    wanted: &ExportRequest,
+    standing: AuthRecheck<EventsExport>,
     slot: Slot,
 ) -> Result<Response, Problem> {
     let file = format!("audit-events.{}", wanted.extension());
     let writer = FileWriter::new(wanted.format, wanted.compression).map_err(|error| {
-        tracing::error!(error = chain(&error), "an export could not begin");
-        Problem::new(ErrorCode::Internal, "The file could not be begun.")
+        tracing::error!(error = chain(&error), "could not start an export");
+        Problem::new(ErrorCode::Internal, "The file could not be started.")
     })?;
     let sending = Sending {
         source: Ahead::new(Source::new(plane.store.clone(), plane.files.clone(), plan)),
@@ -81,7 +81,7 @@ pub(super) fn answer(
     let frames = stream::try_unfold(sending, async |sending| {
         sending.frame().await.inspect_err(|error| {
             metrics::counter!(names::EXPORTS, "outcome" => "cut_off").increment(1);
-            tracing::warn!(error = chain(error), "an export was cut off");
+            tracing::warn!(error = chain(error), "an export was cut short");
         })
     });
     let disposition = format!("attachment; filename=\"{file}\"");
@@ -106,7 +106,7 @@ pub(super) fn answer(
 struct Sending {
     source: Ahead,
     state: State,
-    standing: Standing<EventsExport>,
+    standing: AuthRecheck<EventsExport>,
     /// When it was last asked whether the key or the session holds.
     asked_at: Instant,
     /// What was written and has not gone out.

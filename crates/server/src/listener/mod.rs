@@ -1,12 +1,12 @@
 //! Serves HTTP, and lets go of clients that hold a connection without using it.
 //!
 //! What `axum::serve` does, with limits that it has not: how many clients there may be, in all and from one address
-//! ([`seats`]), how long one may take to say what it wants and to read the answer, and how long it may hold up the end of
-//! the process ([`conversation`]). HTTP/1.1 only: the library that could tell HTTP/2 from it does so without a time limit,
+//! ([`connection_limit`]), how long one may take to say what it wants and to read the answer, and how long it may hold up the end of
+//! the process ([`connection`]). HTTP/1.1 only: the library that could tell HTTP/2 from it does so without a time limit,
 //! and TLS ends before us.
 
-mod conversation;
-mod seats;
+mod connection;
+mod connection_limit;
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,8 +14,8 @@ use axum::Router;
 use tokio::{net::TcpListener, time::sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::conversation::Conversation;
-pub(crate) use self::seats::Seats;
+use self::connection::Conversation;
+pub(crate) use self::connection_limit::Seats;
 
 /// Accepting fails when file handles run out; some will be given back.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);

@@ -12,9 +12,9 @@
 //! One address gets so many mails of a kind a day (`limits.mails`), whoever causes them: people must not be
 //! flooded by us, and what strangers can cause must not use up what others need.
 
-mod post;
+mod queue;
 mod retries;
+mod sender;
 mod text;
-mod work;
 
-pub use post::{Letter, Office, Post, Settings};
+pub use queue::{Letter, Office, Post, Settings};

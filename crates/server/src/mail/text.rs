@@ -24,16 +24,17 @@ pub(super) fn verify(
     let link = url.link("verify-email", token.reveal());
     let (token, organisation) = (token.reveal(), called(org_name));
     Text {
-        subject: "Confirm your e-mail address".to_owned(),
+        subject: "Confirm your email address".to_owned(),
         body: format!(
-            "Somebody registered the organisation {organisation} with Watchbell under this address, \
-             at {registered_at}.\n\n\
-             If it was you, open this link within 24 hours and enter the password that you chose \
-             then, to make the account:\n\n{link}\n\n\
+            "Someone registered the organisation {organisation} with Watchbell using this address, at \
+             {registered_at}.\n\n\
+             If this was you, open this link within 24 hours and enter the password you chose then, to create the \
+             account:\n\n\
+             {link}\n\n\
              Or call POST /v1/auth/verify-email with\n\
              {{\"token\": \"{token}\", \"password\": \"...\"}}.\n\n\
-             If it was not you, or not then, ignore this mail and do not open the link: somebody else \
-             knows the password. Without the link there is no account.\n"
+             If this was not you, or not at that time, ignore this email and do not open the link: someone else knows \
+             the password. Unless the link is opened, no account is created.\n"
         ),
     }
 }
@@ -41,11 +42,11 @@ pub(super) fn verify(
 /// To somebody who registered and has an account.
 pub(super) fn has_account() -> Text {
     Text {
-        subject: "You have an account already".to_owned(),
-        body: "Somebody, probably you, registered with Watchbell under this address, which has an \
-               account already. Nothing has changed.\n\n\
+        subject: "You already have an account".to_owned(),
+        body: "Someone, probably you, registered with Watchbell using this address, which already \
+               has an account. Nothing has changed.\n\n\
                Log in with your password, or ask for a new one: POST /v1/auth/password-reset.\n\n\
-               If it was not you, you need not do anything.\n"
+               If this was not you, you do not need to do anything.\n"
             .to_owned(),
     }
 }
@@ -57,12 +58,13 @@ pub(super) fn reset(url: &PublicUrl, token: &SecretToken) -> Text {
     Text {
         subject: "Choose a new password".to_owned(),
         body: format!(
-            "Somebody, probably you, asked for a new password for your Watchbell account.\n\n\
-             Open this link within 30 minutes; it works once:\n\n{link}\n\n\
+            "Someone, probably you, asked for a new password for your Watchbell account.\n\n\
+             Open this link within 30 minutes; it works only once:\n\n\
+             {link}\n\n\
              Or call POST /v1/auth/password-reset/confirm with\n\
              {{\"token\": \"{token}\", \"password\": \"...\"}}.\n\n\
-             A new password logs you out everywhere. If it was not you, do nothing: your password \
-             stays as it is.\n"
+             A new password logs you out everywhere. If this was not you, do nothing: your \
+             password stays the same.\n"
         ),
     }
 }
@@ -72,13 +74,15 @@ pub(super) fn invitation(url: &PublicUrl, org_name: &str, role: Role, token: &Se
     let link = url.link("accept-invitation", token.reveal());
     let (token, organisation) = (token.reveal(), called(org_name));
     Text {
-        subject: "You are invited to Watchbell".to_owned(),
+        subject: "You have been invited to Watchbell".to_owned(),
         body: format!(
-            "You are invited to join the organisation {organisation} on Watchbell as {role}.\n\n\
-             Open this link within 7 days to choose a password:\n\n{link}\n\n\
+            "You have been invited to join the organisation {organisation} on Watchbell as \
+             {role}.\n\n\
+             Open this link within 7 days to choose a password:\n\n\
+             {link}\n\n\
              Or call POST /v1/auth/accept-invitation with\n\
              {{\"token\": \"{token}\", \"password\": \"...\"}}.\n\n\
-             If you do not expect this, do nothing.\n"
+             If you were not expecting this, do nothing.\n"
         ),
     }
 }
@@ -87,12 +91,12 @@ pub(super) fn invitation(url: &PublicUrl, org_name: &str, role: Role, token: &Se
 pub(super) fn invited_with_account(org_name: &str) -> Text {
     let organisation = called(org_name);
     Text {
-        subject: "You are invited to Watchbell".to_owned(),
+        subject: "You have been invited to Watchbell".to_owned(),
         body: format!(
-            "You are invited to join the organisation {organisation} on Watchbell, but this address \
-             has an account already, and an account belongs to one organisation.\n\n\
-             To join, be invited under another address, or first leave the organisation you are in.\n\n\
-             Nobody but you was told that you have an account.\n"
+            "You have been invited to join the organisation {organisation} on Watchbell, but this address already has \
+             an account, and an account belongs to one organisation.\n\n\
+             To join, ask to be invited with another address, or leave your current organisation first.\n\n\
+             Nobody else was told that you have an account.\n"
         ),
     }
 }
@@ -101,15 +105,16 @@ pub(super) fn invited_with_account(org_name: &str) -> Text {
 pub(super) fn deletion(url: &PublicUrl, org_name: &str, by: &str, deletes_at: Timestamp) -> Text {
     let (organisation, console) = (called(org_name), url.to("/members"));
     Text {
-        subject: "Your organisation is to be deleted".to_owned(),
+        subject: "Your organisation is scheduled for deletion".to_owned(),
         body: format!(
             "{by} asked for the organisation {organisation} on Watchbell to be deleted.\n\n\
-             At {deletes_at} all of it is deleted and cannot be brought back: its trail, rules, policies, API \
-             keys and secrets, and the accounts of its members, yours too.\n\n\
-             Until then everything goes on as before, and any owner can cancel the deletion, here:\n\n{console}\n\n\
+             At {deletes_at}, everything in it will be deleted and cannot be restored: its trail, rules, policies, API \
+             keys and secrets, and the accounts of its members, including yours.\n\n\
+             Until then everything continues as before, and any owner can cancel the deletion here:\n\n\
+             {console}\n\n\
              Or call DELETE /v1/org/deletion.\n\n\
-             If you want to keep any of it, export it before then. If this was not {by}, cancel the deletion, and \
-             have {by} choose a new password.\n"
+             If you want to keep anything, export it before then. If this was not {by}, cancel the deletion and have \
+             {by} choose a new password.\n"
         ),
     }
 }
@@ -120,7 +125,7 @@ pub(super) fn no_deletion(org_name: &str, by: &str) -> Text {
     Text {
         subject: "Your organisation will not be deleted".to_owned(),
         body: format!(
-            "{by} canceled the deletion of the organisation {organisation} on Watchbell. Everything goes on as \
+            "{by} canceled the deletion of the organisation {organisation} on Watchbell. Everything continues as \
              before.\n"
         ),
     }
@@ -130,6 +135,6 @@ pub(super) fn no_deletion(org_name: &str, by: &str) -> Text {
 fn called(org_name: &str) -> String {
     match organisation_name::parse(org_name, "/name") {
         Ok(name) => format!("\"{name}\""),
-        Err(_) => "(whose name is not one that we put into mails)".to_owned(),
+        Err(_) => "(whose name we do not include in emails)".to_owned(),
     }
 }

@@ -2,21 +2,21 @@
 
 use axum::{Json as JsonAnswer, extract::State};
 use domain::Timestamp;
-use policy::{Asked, PolicySet};
+use policy::{CedarRequest, PolicySet};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    checks,
+    check_pool,
+    decision_scan::{Look, walk},
     flips::{Compared, FlipsBody},
-    recorded::Recorded,
+    recorded_decision::Recorded,
     versions::{text_of, unreadable},
-    walk::{Look, walk},
 };
 use crate::{
-    alerts::backtest::ask::{RangeBody, bounds},
+    alerts::backtest::request::{RangeBody, bounds},
     edge::{
-        Caller, Problem, caller::PoliciesWrite, problem::Refusals, read::IdInPath,
+        Caller, Problem, caller::PoliciesWrite, extract::IdInPath, problem::Refusals,
         strict_json::PolicyJson,
     },
     planes::ControlPlane,
@@ -30,23 +30,23 @@ pub struct BacktestAnswer {
     digest: String,
     #[serde(flatten)]
     flips: FlipsBody,
-    /// Null if all of the range was looked at. Otherwise time was up, and the decisions of then and later were; ask
-    /// again with this as `to` for those before.
+    /// Null if the whole range was covered. Otherwise time ran out after the decisions made at or after this time; ask
+    /// again with this as `to` for the earlier ones.
     #[schema(value_type = Option<String>, format = DateTime)]
     searched_to: Option<Timestamp>,
 }
 
-/// Tells what a version would have decided.
+/// Backtests a version: reports what it would have decided.
 ///
-/// Decisions that are on record are made again with this version, newest first, and compared with what the
-/// policies said then. Nothing is recorded. Of what an agent wanted to send it is on record only whether there was
-/// something: what `@obligation` changes in it counts as changed, and where a policy looks at it, the decision is skipped.
+/// Recorded decisions are made again with this version, newest first, and compared with what the policies said at the
+/// time. Nothing is recorded. The record shows only whether an agent had a payload, not what it was: a change by
+/// `@obligation` counts as a change, and a decision is skipped if a policy looks at the payload.
 #[utoipa::path(
     post, path = "/v1/policies/versions/{version}/backtest", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
     params(("version" = u32, Path, description = "The version's number")),
     request_body = RangeBody,
-    responses((status = 200, description = "What would be other", body = BacktestAnswer), Refusals),
+    responses((status = 200, description = "What would have been different", body = BacktestAnswer), Refusals),
 )]
 pub async fn backtest(
     State(plane): State<ControlPlane>,
@@ -59,7 +59,7 @@ pub async fn backtest(
     let slot = plane.backtests.take(caller.org)?;
     let digest = text.digest.clone();
     let read = move || PolicySet::read(&text.policies, text.schema.as_deref());
-    let policies = checks::run(&plane, caller.org, read).await?;
+    let policies = check_pool::run(&plane, caller.org, read).await?;
     let policies = policies.map_err(|faults| unreadable(caller.org, &faults))?;
     let look = Anew {
         policies,
@@ -82,7 +82,7 @@ struct Anew {
 
 impl Look for Anew {
     fn look_at(&mut self, decision: &Recorded) {
-        let asked = Asked::new(&decision.question).ok();
+        let asked = CedarRequest::new(&decision.question).ok();
         match asked.and_then(|asked| decision.decide_by(&self.policies, &asked)) {
             Some(decided) => {
                 let reason = Some(decided.reason);

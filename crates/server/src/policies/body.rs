@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use domain::{
     Timestamp,
     guard::Settings,
-    policies::{Placed, STARTER, Standing},
+    policy_state::{Placed, PolicyState, STARTER},
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,51 +13,51 @@ use store::policies::versions::{Summary, Version};
 use utoipa::ToSchema;
 
 use super::{schema::TestBody, starter};
-use crate::edge::words::FailModeWord;
+use crate::edge::enums::FailModeWord;
 
-/// Where an organisation's policies stand.
+/// The current state of an organisation's policies.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Policies)]
-pub struct StandingBody {
+pub struct PoliciesBody {
     /// The version that answers agents.
     active: PlacedBody,
     /// The version that `POST /v1/policies/rollback` activates.
     previous_version: Option<u32>,
-    /// The version that is asked too and not obeyed.
+    /// The version that is evaluated too, but not enforced.
     shadow: Option<PlacedBody>,
     settings: SettingsBody,
     newest_version: u32,
 }
 
-/// A version in a place.
+/// A version and how it is used.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PolicyPlace)]
 pub struct PlacedBody {
     version: u32,
     #[schema(example = "sha256:9f2c...")]
     digest: String,
-    /// Null: from the beginning.
+    /// Null: since the beginning.
     #[schema(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
-    /// The API key or the person that put it there.
+    /// The API key or the person that activated it or started watching it.
     by: Option<String>,
 }
 
-/// What an organisation decided about its guard beside the policies.
+/// An organisation's settings for its guard, besides the policies.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PolicySettings)]
 pub struct SettingsBody {
-    /// What is answered when a decision cannot be recorded: `closed`, nothing (503); `open`, what the policies
-    /// say, marked as a fallback.
+    /// What to answer when a decision cannot be recorded: `closed`, nothing (503); `open`, what the policies say,
+    /// marked as a fallback.
     #[schema(value_type = FailModeWord, example = "closed")]
     fail_mode: &'static str,
-    /// Seconds that a person may take to approve something; after that it is denied.
+    /// How many seconds people have to approve something; after that it is denied.
     approval_timeout_s: u32,
-    /// Seconds that an approval may be used after it was given.
+    /// For how many seconds an approval can be used after it was given.
     approval_valid_s: u32,
-    /// Whether agents may ask with `"mode": "shadow"`, in which everything is allowed; otherwise that is refused (403).
+    /// Whether agents may ask with `"mode": "shadow"`, in which everything is allowed; if not, that is refused (403).
     shadow_mode_allowed: bool,
-    /// Whether the key that asked for something may approve it; otherwise that is refused (403).
+    /// Whether the key that asked for something may approve it; if not, that is refused (403).
     self_approval_allowed: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct VersionBody {
     summary: SummaryBody,
     /// All policies, in Cedar.
     policies: String,
-    /// Their schema, in Cedar's syntax of schemas; null if they have none.
+    /// Their schema, in Cedar's schema syntax; null if they have none.
     schema: Option<String>,
     #[schema(value_type = Vec<TestBody>)]
     tests: Box<RawValue>,
@@ -79,15 +79,15 @@ pub struct VersionBody {
 #[derive(Serialize, ToSchema)]
 #[schema(as = PolicyVersionSummary)]
 pub struct SummaryBody {
-    /// Counted from 1, which is the starter that everybody begins with.
+    /// Numbered from 1, the starter that every organisation begins with.
     version: u32,
-    /// Follows from the texts of policies and schema: versions with the same digest answer alike.
+    /// Derived from the texts of the policies and schema: versions with the same digest give the same answers.
     #[schema(example = "sha256:9f2c...")]
     digest: String,
     note: Option<String>,
     /// How many policies there are.
     size: u32,
-    /// The API key or the person; null of the starter, which nobody wrote.
+    /// The API key or the person; null for the starter, which nobody wrote.
     created_by: Option<String>,
     #[schema(value_type = Option<String>, format = DateTime)]
     created_at: Option<Timestamp>,
@@ -98,13 +98,13 @@ pub struct SummaryBody {
 #[schema(as = PolicyVersionPage)]
 pub struct VersionPage {
     pub data: Vec<SummaryBody>,
-    /// Give it as `cursor` to get the next page; null at the end.
+    /// Send it as `cursor` to get the next page; null at the end.
     pub next_cursor: Option<String>,
 }
 
-impl StandingBody {
+impl PoliciesBody {
     /// `digests`: of the versions in their places.
-    pub fn new(standing: Standing, digests: &HashMap<u32, String>) -> Self {
+    pub fn new(standing: PolicyState, digests: &HashMap<u32, String>) -> Self {
         let placed = |placed: Placed| PlacedBody {
             version: placed.version,
             digest: match placed.version {

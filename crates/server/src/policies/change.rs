@@ -4,9 +4,9 @@ use domain::{
     OrgId,
     error_code::ErrorCode,
     guard::Guard,
-    policies::{Hand, Moved, Refused, Standing},
+    policy_state::{Hand, Moved, PolicyState, Refused},
 };
-use journal::config::Change;
+use journal::kv::Change;
 use store::policies::versions::{Added, Version, Written};
 
 use super::starter;
@@ -43,11 +43,11 @@ impl<'a> Author<'a> {
     /// Takes a step; returns when every node knows of it.
     pub(super) async fn change(
         &self,
-        decide: impl FnOnce(&Standing, Hand<'_>) -> Result<Moved, Refused>,
-    ) -> Result<Standing, Problem> {
+        decide: impl FnOnce(&PolicyState, Hand<'_>) -> Result<Moved, Refused>,
+    ) -> Result<PolicyState, Problem> {
         let (org, hand) = (self.org, self.hand());
         let announcement = |guard: &Guard| announce::entry(Change::guard_saved(org, guard));
-        let decide = |standing: &Standing| decide(standing, hand);
+        let decide = |standing: &PolicyState| decide(standing, hand);
         let store = &self.plane.store;
         let changed = store
             .change_policies(org, hand, starter::text(), decide, announcement)
@@ -61,7 +61,7 @@ impl<'a> Author<'a> {
         // Also if nothing changed: whoever sends a change again because they were told to wait may wait here.
         self.plane.announce(saved).await?;
         for told in &changed.told {
-            change_outbox::tell(self.plane, told).await;
+            change_outbox::publish(self.plane, told).await;
         }
         Ok(changed.standing)
     }
@@ -75,15 +75,15 @@ impl<'a> Author<'a> {
             .await?;
         match added {
             Added::Made(version, told) => {
-                change_outbox::tell(self.plane, &*told).await;
+                change_outbox::publish(self.plane, &*told).await;
                 Ok(Kept::Anew(version))
             }
             Added::Same(version) => Ok(Kept::AlreadyAs(version)),
             Added::Full => {
                 let detail = format!(
-                    "Your organisation has {most} versions of its policies, and there can be no more: none is \
-                     ever deleted, because decisions name the version that made them. Whoever runs Watchbell can \
-                     raise `policies.versions_per_org_max`."
+                    "Your organisation already has {most} versions of its policies and cannot have more: versions are \
+                     never deleted, because decisions name the version that made them. The operator can raise \
+                     `policies.versions_per_org_max`."
                 );
                 Err(Problem::new(ErrorCode::LimitReached, detail))
             }
@@ -100,23 +100,23 @@ impl<'a> Author<'a> {
 
 /// What a client is told of a version that there is not.
 pub(super) fn no_such_version() -> Problem {
-    Problem::not_found("version of policies")
+    Problem::not_found("policy version")
 }
 
 fn refusal(refused: Refused) -> Problem {
     let detail = match refused {
         Refused::NoSuchVersion => return no_such_version(),
         Refused::Overtaken(active) => format!(
-            "Version {active} is active, and not the one that you expect. Look at what it changes (GET \
-             /v1/policies/versions/{active}), then ask again with `\"expect_active\": {active}`."
+            "Version {active} is active, not the one you expect. Look at what it changes (GET \
+             /v1/policies/versions/{active}), then send the request again with `\"expect_active\": {active}`."
         ),
         Refused::NothingBefore => {
-            "There is no version to roll back to: nothing was activated since the last time. Activate the one \
-             you want (POST /v1/policies/versions/{version}/activate)."
+            "There is no version to roll back to: nothing has been activated since the last rollback. Activate the \
+             version you want (POST /v1/policies/versions/{version}/activate)."
                 .to_owned()
         }
         Refused::Active => {
-            "This version is active, so there is nothing to compare it with. Watch another.".to_owned()
+            "This version is active, so there is nothing to compare it with. Watch a different one.".to_owned()
         }
     };
     Problem::new(ErrorCode::StateConflict, detail)

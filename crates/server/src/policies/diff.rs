@@ -10,7 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    checks,
+    check_pool,
     schema::{ChangedBody, WrittenBody},
     versions::{named_or_active, text_of, unreadable},
 };
@@ -18,8 +18,8 @@ use crate::{
     edge::{
         Caller, Problem,
         caller::PoliciesRead,
+        extract::{self, IdInPath},
         problem::Refusals,
-        read::{self, IdInPath},
     },
     planes::ControlPlane,
 };
@@ -28,7 +28,7 @@ use crate::{
 #[derive(Debug, Default, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct DiffParams {
-    /// The number of the other version; the active one unless given.
+    /// The number of the other version; by default the active one.
     #[param(value_type = Option<u32>)]
     against: Option<String>,
 }
@@ -37,7 +37,7 @@ pub struct DiffParams {
 #[derive(Debug)]
 pub struct Against(Option<u32>);
 
-/// What is different, policy by policy.
+/// The differences, policy by policy.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PolicyDiff)]
 pub struct DiffBody {
@@ -49,10 +49,10 @@ pub struct DiffBody {
     /// Policies that only `against` has.
     #[schema(value_type = Vec<WrittenBody>)]
     removed: Vec<Written>,
-    /// Policies that are written otherwise.
+    /// Policies whose text differs.
     #[schema(value_type = Vec<ChangedBody>)]
     changed: Vec<Changed>,
-    /// How many policies are the same to the letter.
+    /// How many policies are identical, character for character.
     unchanged: usize,
     schema_changed: bool,
 }
@@ -62,7 +62,7 @@ pub struct DiffBody {
     get, path = "/v1/policies/versions/{version}/diff", tag = "policies",
     security(("api_key" = ["policies:read"]), ("session" = [])),
     params(("version" = u32, Path, description = "The version's number"), DiffParams),
-    responses((status = 200, description = "What is different", body = DiffBody), Refusals),
+    responses((status = 200, description = "The differences", body = DiffBody), Refusals),
 )]
 pub async fn diff(
     State(plane): State<ControlPlane>,
@@ -73,7 +73,7 @@ pub async fn diff(
     let against = named_or_active(&plane, caller.org, against).await?;
     let before = text_of(&plane, caller.org, against).await?;
     let after = text_of(&plane, caller.org, version).await?;
-    let compared = checks::run(&plane, caller.org, move || {
+    let compared = check_pool::run(&plane, caller.org, move || {
         let before = Texts {
             policies: &before.policies,
             schema: before.schema.as_deref(),
@@ -102,10 +102,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Against {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let mut params = DiffParams::default();
-        for (name, value) in read::pairs(parts, state).await? {
+        for (name, value) in extract::pairs(parts, state).await? {
             match name.as_str() {
-                "against" => read::once(&name, &mut params.against, value)?,
-                _ => return Err(read::unknown_parameter(&name, &["against"])),
+                "against" => extract::once(&name, &mut params.against, value)?,
+                _ => return Err(extract::unknown_parameter(&name, &["against"])),
             }
         }
         let against = params.against.map(|text| {

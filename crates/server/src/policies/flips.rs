@@ -10,7 +10,7 @@ use policy::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::recorded::Recorded;
+use super::recorded_decision::Recorded;
 
 /// Decisions being compared.
 #[derive(Debug, Default)]
@@ -26,14 +26,14 @@ pub struct Compared {
 pub struct FlipsBody {
     /// Decisions that were compared.
     evaluated: u64,
-    /// Those that would have been others.
+    /// Decisions that would have been different.
     changed: u64,
-    /// Those that were not denied and would have been.
+    /// Decisions that were not denied but would have been.
     would_have_denied: u64,
-    /// Events that are no decisions which could be compared, and decisions about a payload that the policies look at:
-    /// it is not on record.
+    /// Events that are not decisions that can be compared, and decisions about a payload that the policies look at,
+    /// because payloads are not recorded.
     skipped: u64,
-    /// How many became what: `allow->deny` and so on.
+    /// How many decisions changed in which way: `allow->deny` and so on.
     #[schema(example = json!({"allow->deny": 12}))]
     by_transition: BTreeMap<String, u64>,
     /// The newest of each transition, at most 5.
@@ -41,7 +41,7 @@ pub struct FlipsBody {
     samples: Vec<Sample<Shown>>,
 }
 
-/// A decision that would have been another: `before` and `after` say what it was and would be.
+/// A decision that would have been different: `before` is what it was, `after` what it would be.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = PolicyFlip)]
 pub struct Shown {
@@ -55,7 +55,7 @@ pub struct Shown {
     action: String,
     #[schema(example = "invoice:4711")]
     resource: String,
-    /// Why it would be; not known of a shadow, which records only what.
+    /// Why it would be; unknown for a shadow, which records only the decision itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }

@@ -2,28 +2,28 @@
 //!
 //! An organisation begins with the [`starter`] and may take its first own version from [`templates`]. Every version is
 //! kept as it was written ([`versions`], [`diff`]) and checked before ([`validate`]; on threads that may be busy, one
-//! of an organisation at a time, [`checks`]). Which one answers the agents is decided by [`standing`] and [`shadow`]; each such
-//! step goes through [`change`] and is told to the trail by [`tell`]. Before a version is trusted it can be tried: on
-//! one question ([`trial`]), on the questions that were asked before ([`backtest`]) or on those that come
-//! ([`shadow`]). The last two read decisions as they are recorded ([`recorded`]) in one [`walk`] and count how many would
+//! of an organisation at a time, [`check_pool`]). Which one answers the agents is decided by [`active_version`] and [`shadow`]; each such
+//! step goes through [`change`] and is told to the trail by [`audit_events`]. Before a version is trusted it can be tried: on
+//! one question ([`test_question`]), on the questions that were asked before ([`backtest`]) or on those that come
+//! ([`shadow`]). The last two read decisions as they are recorded ([`recorded_decision`]) in one [`decision_scan`] and count how many would
 //! be others ([`flips`]). `watchbell policy replay` makes the same decisions again without a server.
 //! [`body`] is what is told over HTTP.
-//! The data plane (`decisions`) hears of all this through the journal; `domain::policies` has the rules.
+//! The data plane (`decisions`) hears of all this through the journal; `domain::policy_state` has the rules.
 
+pub mod active_version;
+mod audit_events;
 pub mod backtest;
 mod body;
 mod change;
-mod checks;
+mod check_pool;
+mod decision_scan;
 pub mod diff;
 pub mod flips;
-pub mod recorded;
+pub mod recorded_decision;
 mod schema;
 pub mod shadow;
-pub mod standing;
 pub mod starter;
-mod tell;
 pub mod templates;
-pub mod trial;
+pub mod test_question;
 pub mod validate;
 pub mod versions;
-mod walk;

@@ -7,9 +7,9 @@
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{decisions::decide::PolicyError, edge::words::DecisionWord};
+use crate::{decisions::decide::PolicyError, edge::enums::DecisionWord};
 
-/// Something that may not be as it was meant.
+/// Something that may not be as intended.
 #[derive(ToSchema)]
 #[schema(as = PolicyWarning)]
 pub struct WarningBody {
@@ -18,36 +18,36 @@ pub struct WarningBody {
     detail: String,
 }
 
-/// A question whose answer is known.
+/// A question with a known answer.
 #[derive(ToSchema)]
 #[schema(as = PolicyTest)]
 pub struct TestBody {
     name: String,
-    /// In short (`agent_id`, `action`, and `resource` as `type:id`) or whole, as it is recorded.
+    /// In short form (`agent_id`, `action`, and `resource` as `type:id`), or in full, as recorded.
     #[schema(value_type = Object)]
     question: Value,
-    /// What policies see as `context.payload`, and `@obligation` changes.
+    /// What policies see as `context.payload`, and what `@obligation` changes.
     #[schema(value_type = Option<Object>)]
     payload: Option<Value>,
-    /// When it is asked, which policies see as `context.server.now`; without it there is no clock.
+    /// When the question is asked, which policies see as `context.server.now`; without it, policies see no clock.
     #[schema(value_type = Option<String>, format = DateTime)]
     now: Option<String>,
-    /// As if a person had approved it.
+    /// Answer as if a person had approved it.
     #[schema(required = false)]
     approved: bool,
     expect: ExpectBody,
 }
 
-/// What should be answered.
+/// The expected answer.
 #[derive(ToSchema)]
 #[schema(as = PolicyTestExpectation)]
 pub struct ExpectBody {
     decision: DecisionWord,
-    /// Exactly the policies that should decide, in any order; whichever they are if left out.
+    /// Exactly the policies that should decide, in any order; if left out, any policies may.
     policies: Option<Vec<String>>,
 }
 
-/// What became of a test.
+/// The result of a test.
 #[derive(ToSchema)]
 #[schema(as = PolicyTestResult)]
 pub struct TestResultBody {
@@ -61,7 +61,7 @@ pub struct TestResultBody {
     errors: Vec<PolicyError>,
 }
 
-/// A policy as it is written, with its annotations.
+/// A policy as written, with its annotations.
 #[derive(ToSchema)]
 #[schema(as = PolicyText)]
 pub struct WrittenBody {
@@ -69,12 +69,12 @@ pub struct WrittenBody {
     text: String,
 }
 
-/// A policy that was written anew.
+/// A policy whose text changed.
 #[derive(ToSchema)]
 #[schema(as = PolicyChange)]
 pub struct ChangedBody {
     id: String,
-    /// In `against`.
+    /// Its text in `against`.
     before: String,
     after: String,
 }

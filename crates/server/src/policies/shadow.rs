@@ -1,62 +1,62 @@
 //! Shadow: a version is asked with the active one and not obeyed; the report says how often it disagreed.
 
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
-use domain::{Timestamp, policies::Placed};
+use domain::{Timestamp, policy_state::Placed};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    body::StandingBody,
+    active_version::described,
+    body::PoliciesBody,
     change::Author,
+    decision_scan::{Look, walk},
     flips::{Compared, FlipsBody},
-    recorded::Recorded,
-    standing::described,
+    recorded_decision::Recorded,
     versions::text_of,
-    walk::{Look, walk},
 };
 use crate::{
     edge::{
         Caller, Problem,
         caller::{PoliciesRead, PoliciesWrite},
+        extract::IdInPath,
         problem::Refusals,
-        read::IdInPath,
     },
     planes::ControlPlane,
 };
 
-/// What a watched version said to the questions that agents asked.
+/// How a watched version answered the questions that agents asked.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PolicyShadowReport)]
 pub struct Report {
     version: u32,
     digest: String,
-    /// Since when it is watched.
+    /// Since when it has been watched.
     #[schema(value_type = String, format = DateTime)]
     since: Timestamp,
     #[serde(flatten)]
     flips: FlipsBody,
-    /// Whether all decisions since then were looked at. If not, `searched_to` says how far back.
+    /// Whether all decisions since then were covered. If not, `searched_to` says how far back.
     complete: bool,
-    /// Null if all were looked at; otherwise the decisions of then and later were.
+    /// Null if all were covered; otherwise only the decisions made at or after this time were.
     #[schema(value_type = Option<String>, format = DateTime)]
     searched_to: Option<Timestamp>,
 }
 
-/// Has a version watched.
+/// Starts watching a version.
 ///
-/// From now on it is asked with the active one, and what it says is told in `shadow` of each decision; the active
-/// one is obeyed. There is one such version at a time: another takes its place.
+/// From now on it is evaluated alongside the active version, and each decision reports its answer in `shadow`; only the
+/// active version is enforced. Only one version is watched at a time: watching another replaces it.
 #[utoipa::path(
     post, path = "/v1/policies/versions/{version}/shadow", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
     params(("version" = u32, Path, description = "The version's number")),
-    responses((status = 200, description = "Watched", body = StandingBody), Refusals),
+    responses((status = 200, description = "Watched", body = PoliciesBody), Refusals),
 )]
 pub async fn start(
     State(plane): State<ControlPlane>,
     caller: Caller<PoliciesWrite>,
     IdInPath(version): IdInPath<u32>,
-) -> Result<JsonAnswer<StandingBody>, Problem> {
+) -> Result<JsonAnswer<PoliciesBody>, Problem> {
     let author = Author::of(&plane, &caller);
     let standing = author
         .change(|standing, hand| standing.start_shadow(version, hand))
@@ -64,11 +64,11 @@ pub async fn start(
     described(&plane, caller.org, standing).await
 }
 
-/// Ends watching a version.
+/// Stops watching a version.
 #[utoipa::path(
     delete, path = "/v1/policies/shadow", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
-    responses((status = 204, description = "No version is watched"), Refusals),
+    responses((status = 204, description = "No version is being watched"), Refusals),
 )]
 pub async fn stop(
     State(plane): State<ControlPlane>,
@@ -81,14 +81,14 @@ pub async fn stop(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Tells what the watched version would have decided.
+/// Reports what the watched version would have decided.
 ///
-/// Of the decisions since it is watched, newest first: how many it would have made otherwise, how many it would have
-/// denied.
+/// Covers the decisions since the version has been watched, newest first: how many it would have decided differently,
+/// and how many it would have denied.
 #[utoipa::path(
     get, path = "/v1/policies/shadow", tag = "policies",
     security(("api_key" = ["policies:read"]), ("session" = [])),
-    responses((status = 200, description = "What it said", body = Report), Refusals),
+    responses((status = 200, description = "The report", body = Report), Refusals),
 )]
 pub async fn report(
     State(plane): State<ControlPlane>,
@@ -97,7 +97,7 @@ pub async fn report(
     let standing = plane.store.policy_standing(caller.org).await?;
     let watched = standing.shadow.as_ref();
     let Some((version, since)) = watched.and_then(when) else {
-        return Err(Problem::not_found("version that is watched"));
+        return Err(Problem::not_found("watched version"));
     };
     let digest = text_of(&plane, caller.org, version).await?.digest;
     let slot = plane.backtests.take(caller.org)?;

@@ -28,7 +28,7 @@ pub fn written() -> Written {
         policies: text.policies.clone(),
         schema: None,
         tests: "[]".to_owned(),
-        note: Some("What everybody begins with: everything is permitted.".to_owned()),
+        note: Some("The starter policies: everything is permitted.".to_owned()),
         size: SIZE,
     }
 }

@@ -18,7 +18,7 @@ pub struct TemplateList {
     data: Vec<TemplateBody>,
 }
 
-/// Policies for one purpose, to be copied beside others and changed.
+/// Policies for one purpose, to copy next to others and adapt.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PolicyTemplate)]
 pub struct TemplateBody {
@@ -26,20 +26,21 @@ pub struct TemplateBody {
     id: &'static str,
     title: &'static str,
     description: &'static str,
-    /// In Cedar. They take something away from what others permit, so they stand beside such as `allow-all`.
+    /// The policies, in Cedar. They restrict what others permit, so they need policies such as `allow-all` next to
+    /// them.
     policies: &'static str,
-    /// Tests that hold beside `allow-all`.
+    /// Tests that pass when `allow-all` is present.
     #[schema(value_type = Vec<TestBody>)]
     tests: Vec<Test>,
 }
 
-/// Lists policies to begin with.
+/// Lists policy templates to start from.
 ///
-/// Each is for one purpose and comes with tests. Copy one beside your own policies and change it.
+/// Each serves one purpose and comes with tests. Copy one next to your own policies and adapt it.
 #[utoipa::path(
     get, path = "/v1/policies/templates", tag = "policies",
     security(("api_key" = ["policies:read"]), ("session" = [])),
-    responses((status = 200, description = "All of them", body = TemplateList), Refusals),
+    responses((status = 200, description = "All templates", body = TemplateList), Refusals),
 )]
 pub async fn list(_: Caller<PoliciesRead>) -> JsonAnswer<TemplateList> {
     JsonAnswer(TemplateList {

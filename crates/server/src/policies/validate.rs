@@ -16,7 +16,7 @@ use store::policies::versions::Written;
 use utoipa::ToSchema;
 
 use super::{
-    checks,
+    check_pool,
     schema::{TestBody, TestResultBody, WarningBody},
 };
 use crate::{
@@ -33,57 +33,58 @@ use crate::{
 /// which has 1 MiB.
 const TOLD_BYTES_MAX: usize = 510 * 1024;
 
-/// Policies as somebody writes them.
+/// New policies to save as a version.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewPolicyVersion)]
 pub struct NewVersion {
-    /// All policies, in Cedar, each with an `@id` of its own; at most 1,000, and 384 KiB with the schema.
+    /// All policies, in Cedar, each with its own `@id`; at most 1,000, and 384 KiB including the schema.
     #[schema(example = "@id(\"allow-all\")\npermit (principal, action, resource);")]
     policies: String,
-    /// Their schema, in Cedar's syntax of schemas. With one, policies and questions are checked against it.
+    /// Their schema, in Cedar's schema syntax. If there is one, policies and questions are checked against it.
     schema: Option<String>,
-    /// Questions whose answers are known, at most 200. A version that answers otherwise is not saved.
+    /// Questions with known answers, at most 200. A version that answers differently is not saved.
     #[serde(default)]
     #[schema(value_type = Vec<TestBody>)]
     tests: Vec<Value>,
-    /// Why there is this version, at most 500 characters.
+    /// Why this version exists, at most 500 characters.
     pub note: Option<String>,
 }
 
-/// What is wrong, and what is doubtful.
+/// What is wrong, and what looks doubtful.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PolicyValidation)]
 pub struct Validation {
     /// Whether it could be saved: there are no errors, and all tests passed.
     valid: bool,
-    /// Follows from the texts.
+    /// Derived from the texts.
     digest: String,
     #[schema(value_type = Vec<FaultBody>)]
     errors: Vec<Fault>,
-    /// What may not be as it was meant.
+    /// What may not be as intended.
     #[schema(value_type = Vec<WarningBody>)]
     warnings: Vec<Warning>,
-    /// What became of each test. None is run if there are errors.
+    /// The result of each test. No test is run if there are errors.
     #[schema(value_type = Vec<TestResultBody>)]
     tests: Vec<TestResult>,
     /// How many policies there are.
     size: usize,
-    /// Policies that name neither an action nor a principal, so that every question meets them. At most 200.
+    /// Policies that name neither an action nor a principal, so that every question has to be checked against them. At
+    /// most 200.
     unsliceable: usize,
-    /// What the dearest question costs the policies that it can meet: the bytes of their `like` patterns, and 4 for whatever else
-    /// looks at values of the question. At most 1,500; 0 if there are errors.
+    /// The cost of the most expensive question, over the policies that can apply to it: the bytes of their `like`
+    /// patterns, plus 4 for anything else that looks at values of the question. At most 1,500; 0 if there are errors.
     cost: usize,
 }
 
 /// Checks policies.
 ///
-/// As they are checked when they are saved, tests too; nothing is saved.
+/// Runs the same checks as saving does, including tests; nothing is saved.
 #[utoipa::path(
     post, path = "/v1/policies/validate", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
     request_body = NewVersion,
-    responses((status = 200, description = "What was found, also if they are not valid", body = Validation), Refusals),
+    responses((status = 200, description = "The findings, whether or not the policies are valid", body = Validation), Refusals),
 )]
 pub async fn validate(
     State(plane): State<ControlPlane>,
@@ -91,7 +92,7 @@ pub async fn validate(
     PolicyJson(new): PolicyJson<NewVersion>,
 ) -> Result<JsonAnswer<Validation>, Problem> {
     let work = move || (new.digest(), new.check().1);
-    let (digest, report) = checks::run(&plane, caller.org, work).await?;
+    let (digest, report) = check_pool::run(&plane, caller.org, work).await?;
     Ok(JsonAnswer(Validation {
         valid: report.is_good(),
         digest,
@@ -110,7 +111,7 @@ pub(super) async fn checked(
     org: OrgId,
     new: NewVersion,
 ) -> Result<Written, Problem> {
-    let checked = checks::run(plane, org, move || {
+    let checked = check_pool::run(plane, org, move || {
         let (tests, report) = new.check();
         if report.is_good() {
             let size = u32::try_from(report.policies).unwrap_or(u32::MAX);
@@ -145,7 +146,7 @@ impl NewVersion {
             match Test::deserialize(test) {
                 Ok(test) => tests.push(test),
                 Err(error) => {
-                    let detail = format!("This is no test: {error}.");
+                    let detail = format!("This is not a test: {error}.");
                     faults.push(Fault::invalid(format!("/tests/{index}"), detail));
                 }
             }
@@ -167,8 +168,8 @@ impl NewVersion {
         let bytes = serde_json::to_string(&told).map_or(usize::MAX, |text| text.len());
         (bytes > TOLD_BYTES_MAX).then(|| {
             let detail = format!(
-                "As JSON, policies and schema are {bytes} bytes and may be {TOLD_BYTES_MAX}. Use fewer line breaks, \
-                 tabs and quotation marks, or take comments out."
+                "As JSON, the policies and schema are {bytes} bytes, and at most {TOLD_BYTES_MAX} are allowed. Use \
+                 fewer line breaks, tabs and quotation marks, or remove comments."
             );
             Fault::new(FaultCode::FieldTooLong, "/policies", detail)
         })

@@ -1,7 +1,9 @@
 //! `/v1/policies/versions`: policies as they were written, by whom, and when.
 
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
-use domain::{OrgId, error_code::ErrorCode, fault::Fault, guard::PolicyText, policies::STARTER};
+use domain::{
+    OrgId, error_code::ErrorCode, fault::Fault, guard::PolicyText, policy_state::STARTER,
+};
 
 use super::{
     body::{SummaryBody, VersionBody, VersionPage},
@@ -13,8 +15,8 @@ use crate::{
     edge::{
         Caller, Problem,
         caller::{PoliciesRead, PoliciesWrite},
+        extract::{IdInPath, PageParams, PageQuery, check_note, cursor},
         problem::Refusals,
-        read::{IdInPath, PageParams, PageWanted, check_note, cursor},
         strict_json::PolicyJson,
     },
     planes::ControlPlane,
@@ -23,17 +25,17 @@ use crate::{
 /// The longest note.
 const NOTE_CHARS_MAX: usize = 500;
 
-/// Writes a version.
+/// Creates a version.
 ///
-/// It is checked strictly and has to pass its tests. It is in force nowhere: watch or activate it. What the newest
-/// version says already makes no other, so a request may be sent again.
+/// It is checked strictly and has to pass its tests. It is not in force yet: watch it or activate it. If the newest
+/// version already has the same content, no other is created, so it is safe to send the request again.
 #[utoipa::path(
     post, path = "/v1/policies/versions", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
     request_body = NewVersion,
     responses(
-        (status = 201, description = "Written", body = VersionBody),
-        (status = 200, description = "The newest version says the same already; it is this one", body = VersionBody),
+        (status = 201, description = "Created", body = VersionBody),
+        (status = 200, description = "The newest version already has this content; it is returned", body = VersionBody),
         Refusals,
     ),
 )]
@@ -56,7 +58,7 @@ pub async fn create(
 
 /// Lists versions, newest first.
 ///
-/// The last is the starter, which everybody begins with.
+/// The last one is the starter, which every organisation begins with.
 #[utoipa::path(
     get, path = "/v1/policies/versions", tag = "policies",
     security(("api_key" = ["policies:read"]), ("session" = [])),
@@ -66,7 +68,7 @@ pub async fn create(
 pub async fn list(
     State(plane): State<ControlPlane>,
     caller: Caller<PoliciesRead>,
-    wanted: PageWanted<u32>,
+    wanted: PageQuery<u32>,
 ) -> Result<JsonAnswer<VersionPage>, Problem> {
     let page = plane
         .store
@@ -89,7 +91,7 @@ pub async fn list(
     }))
 }
 
-/// Shows a version, whole.
+/// Returns one version in full.
 #[utoipa::path(
     get, path = "/v1/policies/versions/{version}", tag = "policies",
     security(("api_key" = ["policies:read"]), ("session" = [])),
@@ -145,6 +147,6 @@ pub(super) async fn named_or_active(
 
 /// What a client is told of a saved version that cannot be read. Each was read before it was saved.
 pub(super) fn unreadable(org: OrgId, faults: &[Fault]) -> Problem {
-    tracing::error!(?faults, org.id = %org, "a saved version cannot be read");
+    tracing::error!(?faults, org.id = %org, "could not read a saved policy version");
     Problem::new(ErrorCode::Internal, ErrorCode::Internal.summary())
 }

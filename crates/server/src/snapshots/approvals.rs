@@ -5,7 +5,7 @@
 //! others arrive with the journal's.
 
 mod known;
-mod promised;
+mod reservations;
 
 use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
@@ -24,7 +24,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{known::Known, promised::Promised};
+use self::{known::Known, reservations::Promised};
 use crate::telemetry::metrics as names;
 use journal::mirror::Mirror;
 
@@ -201,7 +201,7 @@ impl Approvals {
     }
 
     /// Approvals of all organisations as they are opened and as they end, without questions and payloads.
-    pub fn news(&self) -> broadcast::Receiver<Arc<Approval>> {
+    pub fn changes(&self) -> broadcast::Receiver<Arc<Approval>> {
         self.news.subscribe()
     }
 

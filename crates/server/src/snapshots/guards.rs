@@ -160,7 +160,7 @@ impl Guards {
     async fn shadow(&self, org: OrgId, text: PolicyText) -> Option<Version> {
         let read = self.version(text).await;
         let told = |unknown: &Unknown| {
-            tracing::error!(org.id = %org, error = chain(unknown), "policies that are watched are left out");
+            tracing::error!(org.id = %org, error = chain(unknown), "could not read the watched policies; answering without them");
         };
         read.inspect_err(told).ok()
     }
@@ -193,11 +193,11 @@ impl Guards {
     /// Hears of changes, until stopped.
     pub async fn follow(self, stopping: CancellationToken) -> anyhow::Result<()> {
         let mut retries = Retries::new("follow policies", &stopping);
-        while retries.again(self.hear(&stopping).await).await {}
+        while retries.again(self.on_change(&stopping).await).await {}
         Ok(())
     }
 
-    async fn hear(&self, stopping: &CancellationToken) -> Result<(), journal::Error> {
+    async fn on_change(&self, stopping: &CancellationToken) -> Result<(), journal::Error> {
         let mut changes = self.journal.guard_changes().await?;
         // What changed while nobody followed is not known: everything is asked for anew.
         self.beginnings.fetch_add(1, Ordering::Release);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use domain::account::KeyHash;
-use journal::{Journal, config::KeyEntry};
+use journal::{Journal, kv::KeyEntry};
 use moka::{Entry, future::Cache, ops::compute::Op};
 use runtime::retry::Retries;
 use tokio::time::{Instant, timeout};

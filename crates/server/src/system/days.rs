@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::planes::ControlPlane;
 
-/// A day of one table, as `watchbell partitions` shows it.
+/// One day of a table, as `watchbell partitions` shows it.
 #[derive(Serialize, ToSchema)]
 pub struct DayBody {
     #[schema(example = "2026-11-15")]
@@ -17,10 +17,10 @@ pub struct DayBody {
     /// The table that holds it.
     #[schema(example = "audit_events_d20771")]
     table: String,
-    /// As PostgreSQL estimates; `null` before it has looked.
+    /// As estimated by PostgreSQL; `null` until it has an estimate.
     #[schema(required)]
     rows: Option<u64>,
-    /// With its indexes.
+    /// Including indexes.
     bytes: u64,
     archived: bool,
     /// `ahead`, `current`, `kept until ...` or `overdue`.

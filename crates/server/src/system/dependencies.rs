@@ -12,10 +12,10 @@ use utoipa::ToSchema;
 use super::ANSWER_TIMEOUT;
 use crate::planes::ControlPlane;
 
-/// Something that this node depends on.
+/// A service that this node depends on.
 #[derive(Serialize, ToSchema)]
 pub struct DependencyBody {
-    /// `postgres`, `journal`, or, where there is one, `redis`.
+    /// `postgres`, `journal` or, if one is used, `redis`.
     #[schema(example = "journal")]
     name: &'static str,
     up: bool,

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::ANSWER_TIMEOUT;
-use crate::{fresh, planes::ControlPlane};
+use crate::{fresh_reads, planes::ControlPlane};
 
 /// Dead letters that are shown; `watchbell dead-letters list` has all.
 const LETTERS_SHOWN: u64 = 20;
@@ -17,7 +17,7 @@ const LETTERS_SHOWN: u64 = 20;
 /// How many logs are asked about at once: the database has connections for others too.
 const AT_ONCE: usize = 4;
 
-/// A log, and how far it is applied.
+/// A log, and how far it has been applied.
 #[derive(Serialize, ToSchema)]
 pub struct LogBody {
     /// `events` or `outcomes`.
@@ -26,7 +26,7 @@ pub struct LogBody {
     partition: u16,
     last_sequence: u64,
     applied_sequence: u64,
-    /// Messages that are not applied yet. Each holds many records.
+    /// Messages that have not been applied yet. Each holds many records.
     behind: u64,
 }
 
@@ -34,17 +34,17 @@ pub struct LogBody {
 #[derive(Serialize, ToSchema)]
 pub struct DeadLettersBody {
     count: u64,
-    /// Of the last 20 numbers, newest first; one that was applied again leaves a gap.
+    /// Those among the last 20 numbers, newest first; one that was reapplied leaves a gap.
     newest: Vec<DeadLetterBody>,
 }
 
 #[derive(Serialize, ToSchema)]
 pub struct DeadLetterBody {
-    /// What `watchbell dead-letters` calls it.
+    /// Its number in `watchbell dead-letters`.
     number: u64,
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
-    /// The stream of the journal that it stood in.
+    /// The journal stream it came from.
     log: String,
     reason: String,
 }
@@ -60,7 +60,7 @@ pub(super) async fn states(plane: &ControlPlane) -> Vec<LogBody> {
 
 async fn state(plane: &ControlPlane, log: Log) -> Option<LogBody> {
     let state = plane.journal.log_state(log).await.ok()?;
-    let source = fresh::source(&plane.journal, log, state.created);
+    let source = fresh_reads::source(&plane.journal, log, state.created);
     let applied_sequence = plane.store.watermark(&source).await.ok()?;
     let (log, partition) = match log {
         Log::Events(partition) => ("events", partition),
@@ -81,7 +81,7 @@ pub(super) async fn dead_letters(journal: &Journal) -> Option<DeadLettersBody> {
     let (count, letters) = match asked.ok()? {
         Ok(found) => found,
         Err(error) => {
-            tracing::warn!(error = chain(&error), "dead letters were not read");
+            tracing::warn!(error = chain(&error), "could not read dead letters");
             return None;
         }
     };

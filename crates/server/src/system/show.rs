@@ -21,35 +21,36 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// How this deployment is, as the node that was asked sees it.
+/// The state of this deployment, as seen by the node that answered.
 #[derive(Serialize, ToSchema)]
 pub struct SystemBody {
     #[schema(example = "0.1.0")]
     version: &'static str,
-    /// When the node that was asked began.
+    /// When that node started.
     #[schema(value_type = String, format = DateTime)]
     started_at: Timestamp,
-    /// What that node does.
+    /// The roles of that node.
     #[schema(example = json!(["api", "index", "match", "deliver"]))]
     roles: Vec<String>,
     dependencies: Vec<DependencyBody>,
-    /// Those that the journal can tell about now.
+    /// The logs that the journal can report on right now.
     logs: Vec<LogBody>,
     /// `null` while the journal does not answer.
     #[schema(required)]
     dead_letters: Option<DeadLettersBody>,
     days: Vec<DayBody>,
-    /// Changes of the schema that this binary knows and the database does not have yet.
+    /// Schema changes that this binary knows about and the database does not have yet.
     pending_migrations: usize,
 }
 
-/// Shows how this deployment is; for operators.
+/// Returns the state of this deployment; for operators.
 ///
-/// Operators are the people of `accounts.operators`. What does not answer within a second is told as down.
+/// Operators are the people listed in `accounts.operators`. A dependency that does not answer within a second is
+/// reported as down.
 #[utoipa::path(
     get, path = "/v1/system", tag = "system", security(("session" = [])),
     responses(
-        (status = 200, description = "How it is", body = SystemBody),
+        (status = 200, description = "The state of the deployment", body = SystemBody),
         Refusals,
     ),
 )]
@@ -59,7 +60,8 @@ pub async fn show(
 ) -> Result<Json<SystemBody>, Problem> {
     let person = plane.store.member(member.org, member.user).await?;
     if !person.is_some_and(|person| plane.operators.include(&person.email)) {
-        let detail = "This is for those who run this deployment, whom `accounts.operators` names.";
+        let detail = "This is only for operators of this deployment, who are listed in \
+                      `accounts.operators`.";
         return Err(Problem::new(ErrorCode::Forbidden, detail));
     }
     let (dependencies, logs, dead_letters, days, pending_migrations) = tokio::join!(

@@ -14,7 +14,7 @@ async fn somebody_registers_opens_the_link_in_the_mail_logs_in_and_out() {
     let mut ann = town.stranger();
     assert_eq!(ann.register().await.status(), StatusCode::ACCEPTED);
     let mail = town.mail.wait_for(&ann.email, 1, DEADLINE).await;
-    assert_eq!(mail.subject, "Confirm your e-mail address");
+    assert_eq!(mail.subject, "Confirm your email address");
     assert_eq!(mail.from, "Watchbell <bell@example.com>");
     assert_eq!(mail.to, [ann.email.as_str()]);
     assert!(
@@ -200,7 +200,7 @@ async fn a_stranger_cannot_tell_by_an_answer_whether_an_address_has_an_account()
     subjects.sort();
     assert_eq!(
         subjects,
-        ["Choose a new password", "You have an account already"]
+        ["Choose a new password", "You already have an account"]
     );
     assert!(ann.is_logged_in().await);
     assert_eq!(ann.try_log_in(PASSWORD).await.status(), StatusCode::OK);
@@ -221,7 +221,7 @@ async fn a_registration_takes_nobodys_address_and_only_the_opened_one_counts() {
     };
     ann.register().await;
     let anns = town.mail.wait_for(&eve.email, 2, DEADLINE).await;
-    assert_eq!(anns.subject, "Confirm your e-mail address");
+    assert_eq!(anns.subject, "Confirm your email address");
     ann.verify(&anns.token()).await;
 
     problem(ann.try_log_in("eve knows this password").await, 401).await;
@@ -250,7 +250,7 @@ async fn the_link_of_a_registration_that_somebody_else_made_gives_them_no_accoun
     let anns = town.mail.wait_for(&ann.email, 2, DEADLINE).await;
     for (mail, organisation) in [(&eves, "\"Eve's\""), (&anns, "\"Acme\"")] {
         assert!(mail.body.contains(organisation), "{}", mail.body);
-        assert!(mail.body.contains("If it was not you"), "{}", mail.body);
+        assert!(mail.body.contains("If this was not you"), "{}", mail.body);
     }
     let created =
         "SELECT to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')

@@ -86,7 +86,7 @@ async fn one_key_that_asks_without_end_leaves_room_for_the_others() {
     let denied = greedy.decide(&refund()).await;
     assert_eq!(denied["decision"], "deny");
     let reason = denied["reason"].as_str().expect("why");
-    assert!(reason.contains("of this API key"), "{reason}");
+    assert!(reason.contains("this API key already has"), "{reason}");
     let event = recorded(&honest, &denied).await;
     assert_eq!(
         event["metadata"]["refused"]["why"],
@@ -113,7 +113,7 @@ async fn the_thousand_and_first_that_waits_is_denied_until_one_is_resolved() {
     let denied = customer.decide(&refund()).await;
     assert_eq!(denied["decision"], "deny");
     let reason = denied["reason"].as_str().expect("why");
-    assert!(reason.contains("as many wait"), "{reason}");
+    assert!(reason.contains("maximum number of requests"), "{reason}");
 
     // Oldest first, page by page.
     let mut listed = Vec::new();

@@ -89,7 +89,7 @@ async fn a_key_that_is_bound_to_agents_neither_sends_nor_asks_for_another() {
             let refused = problem(customer.post(&path, &body).await, 403).await;
             let detail = refused["detail"].as_str().expect("a text");
             assert!(
-                detail.contains("`billing-*`, `mail`, and `hr` is none"),
+                detail.contains("`billing-*`, `mail`, and `hr` is not one"),
                 "{path}: {detail}"
             );
         }

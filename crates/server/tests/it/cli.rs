@@ -134,8 +134,8 @@ impl Terminal {
     pub(crate) fn settled(&self, arguments: &[&str]) -> Said {
         eventually_blocking(DEADLINE, "the list is fresh", || {
             let said = self.run(arguments);
-            let is_fresh = !said.stderr.contains("not all listed yet")
-                && !said.stdout.contains("\"fresh\":false");
+            let is_fresh =
+                !said.stderr.contains("not listed yet") && !said.stdout.contains("\"fresh\":false");
             is_fresh.then_some(said)
         })
     }

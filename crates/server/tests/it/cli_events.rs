@@ -111,7 +111,7 @@ fn more_events_than_a_request_takes_are_sent_in_batches_that_wait_when_they_are_
         said.stderr
     );
     assert!(
-        said.stderr.contains("429 Too Many Requests; going on in"),
+        said.stderr.contains("429 Too Many Requests; continuing in"),
         "{}",
         said.stderr
     );
@@ -148,7 +148,7 @@ fn nobody_who_reads_on_is_no_failure() {
         let said = terminal.run_into(full(), "", arguments);
         assert_eq!(said.code, Some(1), "{arguments:?}");
         assert!(
-            said.stderr.contains("cannot write the standard output"),
+            said.stderr.contains("cannot write to standard output"),
             "{}",
             said.stderr
         );
@@ -176,7 +176,7 @@ fn a_batch_whose_answer_is_lost_is_sent_again_and_accepted_once() {
     let said = terminal.run_with(&lines(1_001), &send);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert_eq!(said.stdout, "1001 events accepted.\n");
-    let again = "the server says 502 Bad Gateway; asking again in 1 s";
+    let again = "the server answered 502 Bad Gateway; retrying in 1 s";
     assert!(said.stderr.contains(again), "{}", said.stderr);
     let all = terminal.settled(&["events", "list", "--all", "-o", "json"]);
     assert_eq!(all.stdout.lines().count(), 1_001);
@@ -213,7 +213,7 @@ async fn a_tail_shows_what_comes_and_what_came_while_its_server_was_away() {
         line.contains("tool_call files.delete by before: denied")
     });
     drop(first);
-    tail.wait_for_line(DEADLINE, |line| line.contains("coming back in 2 s"));
+    tail.wait_for_line(DEADLINE, |line| line.contains("reconnecting in 2 s"));
     customer.ingest(&event("meanwhile")).await;
     let _second = watched.serve("api");
     tail.wait_for_line(DEADLINE, |line| line.contains("there may be a gap"));

@@ -74,7 +74,9 @@ async fn an_agent_asks_by_the_command_line_and_the_exit_code_answers() {
     // Somebody approves while it waits, then it is asked again with the approval.
     let mut waiting =
         terminal.start(&[&REFUND[..], &["--payload", r#"{"to": "Ann"}"#, "--wait"]].concat());
-    waiting.wait_for_line(DEADLINE, |line| line.contains("waits for a person until"));
+    waiting.wait_for_line(DEADLINE, |line| {
+        line.contains("is waiting for approval until")
+    });
     approve_one_of(customer, 2).await;
     assert_eq!(waiting.wait_until_ended(DEADLINE).code(), Some(0));
     let approved = format!("[after the approval]\n{}\n", waiting.stdout().join("\n"));

@@ -99,7 +99,7 @@ async fn what_is_heard_is_verified_shown_and_its_rule_goes_when_it_ends() {
             r#"{"agent_id": ["heard"]}"#,
         ]);
         listen.wait_for_line(DEADLINE, |line| {
-            line.contains("points here until this ends")
+            line.contains("points here until you stop this command")
         });
         customer.ingest(&event("heard")).await;
         listen.wait_for_line(DEADLINE, |line| line.contains("attempt 1 (match)"));
@@ -196,7 +196,7 @@ async fn what_is_heard_is_passed_on_as_it_came_and_answered_as_it_was_answered_t
         unsigned.stdout
     );
     assert!(
-        unsigned.stderr.contains("not signed"),
+        unsigned.stderr.contains("sending unsigned"),
         "{}",
         unsigned.stderr
     );

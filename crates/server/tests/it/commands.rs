@@ -71,7 +71,7 @@ fn migrate_without_a_database_says_what_to_look_at() {
     let url = format!("postgres://nobody@{}/none", nobody());
     let output = run(&["migrate"], [("WATCHBELL__POSTGRES__URL", url.as_str())]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("is PostgreSQL running, and is postgres.url right?"));
+    assert!(stderr(&output).contains("is PostgreSQL running, and is postgres.url correct?"));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn doctor_names_what_is_wrong_and_what_to_do() {
                 .without("DELIVERY__SIGNING_SECRET")
                 .without("DELIVERY__SHARED_SIGNING_SECRET"),
             "signing",
-            "Set delivery.signing_secret to `whsec_` and 32 random bytes in base64; receivers cannot verify unsigned webhooks.",
+            "Set delivery.signing_secret to `whsec_` followed by 32 random bytes in base64; receivers cannot verify unsigned webhooks.",
         ),
     ];
     for (deployment, check, advice) in cases {

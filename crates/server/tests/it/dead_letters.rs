@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 
-use journal::{Journal, dead::Place, record::DeadLetter};
+use journal::{Journal, dead_letters::Place, record::DeadLetter};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use testkit::{Receiver, eventually, shared};

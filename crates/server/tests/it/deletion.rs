@@ -69,7 +69,7 @@ async fn an_owner_has_it_deleted_later_which_all_owners_and_the_trail_are_told_a
     key.ingest(&event("as before")).await;
     for owner in [&ann, &bob] {
         let mail = town.mail.wait_for(&owner.email, 2, DEADLINE).await;
-        assert_eq!(mail.subject, "Your organisation is to be deleted");
+        assert_eq!(mail.subject, "Your organisation is scheduled for deletion");
         assert!(mail.body.contains(&ann.email), "{}", mail.body);
     }
 

@@ -304,7 +304,7 @@ async fn who_follows_a_process_that_was_killed_half_way_goes_on() {
     );
     doomed.delete().await;
     running.server.wait_for_line(DEADLINE, |line| {
-        line.contains("an organisation is not all deleted yet")
+        line.contains("an organisation is not completely deleted yet")
     });
     problem(doomed.key.get("/v1/audit/events").await, 401).await;
     assert!(!doomed.owner.is_logged_in().await);

@@ -113,7 +113,7 @@ async fn a_delivery_says_why_it_is_where_it_is_and_what_was_decided_on_each_atte
     let delivery = delivered(customer, &rule, "agent-1", "delivered").await;
     assert_eq!(
         delivery["explanation"],
-        "Delivered: the receiver took it on attempt 2."
+        "Delivered: the receiver accepted it on attempt 2."
     );
     let log = delivery["attempt_log"].as_array().expect("attempts");
     assert_eq!(log[0]["decision"]["state"], "scheduled");
@@ -130,7 +130,9 @@ async fn a_delivery_says_why_it_is_where_it_is_and_what_was_decided_on_each_atte
     assert_eq!(failed["reason"], "permanent");
     let words = failed["explanation"].as_str().expect("words");
     assert!(
-        words.starts_with("Failed: 1 attempt was made; of the last: "),
+        words.starts_with(
+            "Failed: the receiver will never accept it. 1 attempt was made; the last error: "
+        ),
         "{words}"
     );
     assert!(
@@ -227,7 +229,7 @@ async fn what_cannot_be_sent_again_says_why() {
     receiver.answer_with(500);
     let waits = delivered(customer, &rule, "agent-1", "scheduled").await;
     let detail = refused(&waits, 409).await;
-    assert!(detail.contains("its next attempt is due at"), "{detail}");
+    assert!(detail.contains("the next attempt is due at"), "{detail}");
 
     receiver.answer_with(200);
     let trigger = format!("/v1/alert-rules/{rule}/trigger");

@@ -278,7 +278,7 @@ async fn two_devs_at_once_do_not_disturb_each_other() {
 fn the_command_that_dev_prints_works_exactly_as_printed() {
     let mut dev = Dev::start(&[]);
     dev.process
-        .wait_for_line(DEADLINE, |line| line.contains("Webhooks show up below"));
+        .wait_for_line(DEADLINE, |line| line.contains("Webhooks appear below"));
     let said = dev.process.stdout();
     let first = said
         .iter()

@@ -389,7 +389,7 @@ async fn nobody_is_asked_about_a_call_that_is_denied_whatever_they_say() {
         .asks_by_hook(HOOK, "mcp__files__write", &large)
         .await;
     let reason = text(&output["permissionDecisionReason"]);
-    assert!(reason.contains("counted for each"), "{reason}");
+    assert!(reason.contains("counted once for each"), "{reason}");
 }
 
 #[tokio::test]

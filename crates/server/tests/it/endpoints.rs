@@ -59,7 +59,7 @@ async fn an_endpoint_that_is_paused_gets_nothing_until_it_is_resumed_and_recover
     let held = customer.delivery_in_state(&held, "held").await;
     let words = held["explanation"].as_str().expect("words");
     assert!(
-        words.starts_with("Held: somebody paused the endpoint."),
+        words.starts_with("Held: someone paused the endpoint."),
         "{words}"
     );
     assert_eq!(receiver.count(), 1);
@@ -127,7 +127,10 @@ async fn owners_are_mailed_of_lasting_trouble_once_and_not_without_end() {
         .mail
         .wait_for(&owner.email, mails_before + 1, DEADLINE)
         .await;
-    assert_eq!(mails.subject, "A webhook endpoint has failed for an hour");
+    assert_eq!(
+        mails.subject,
+        "A webhook endpoint has been failing for an hour"
+    );
     assert!(
         mails.body.contains("https://example.com/0"),
         "{}",

@@ -170,7 +170,7 @@ async fn an_export_becomes_files_behind_links_that_run_out() {
         let problem = problem(answer, 404).await;
         let detail = problem["detail"].as_str().expect("a text");
         assert!(
-            detail.contains("Ask for the export again"),
+            detail.contains("Request the export again"),
             "{wrong}: {detail}"
         );
     }

@@ -102,7 +102,7 @@ async fn whoever_names_the_server_itself_is_told_so_unless_the_operator_allows_a
     let (status, problem) = make(&running.customer, "http://localhost:9000/").await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     let message = problem["errors"][0].to_string();
-    assert!(message.contains("means the server itself"), "{message}");
+    assert!(message.contains("is the server itself"), "{message}");
     assert!(message.contains("delivery.allow_cidrs"), "{message}");
 
     let receiver = Receiver::start().expect("a receiver");

@@ -55,7 +55,7 @@ async fn policies_that_would_take_long_are_not_saved_and_their_author_is_told_wh
     assert_eq!(refused["errors"][0]["pointer"], "/policies");
     let detail = refused["errors"][0]["detail"].as_str().expect("a text");
     assert!(
-        detail.contains("cost 25000 together, and 1500 may be"),
+        detail.contains("cost 25000 in total, and the limit is 1500"),
         "{detail}"
     );
 

@@ -74,7 +74,7 @@ async fn inviting_somebody_with_an_account_answers_as_ever_and_only_they_are_tol
 
     let mail = town.mail.wait_for(&ann.email, 2, DEADLINE).await;
     assert!(
-        mail.body.contains("has an account already"),
+        mail.body.contains("already has an account"),
         "{}",
         mail.body
     );

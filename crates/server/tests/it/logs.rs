@@ -44,7 +44,9 @@ async fn a_log_that_ends_before_what_was_applied_is_applied_from_its_beginning()
     let mut index = deployment.serve("index");
     wait_until_fresh(&customer, "/v1/audit/events").await;
     assert_eq!(agents(&customer).await, ["third", "second", "first"]);
-    index.wait_for_line(DEADLINE, |line| line.contains("the journal lost its end"));
+    index.wait_for_line(DEADLINE, |line| {
+        line.contains("the end of the journal is missing")
+    });
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ async fn while_the_mail_server_is_down_answers_are_the_same_and_mail_comes_when_
     ann.invite(&after.email, "viewer").await;
     assert!(started.elapsed() < QUICK, "{:?}", started.elapsed());
     town.server.wait_for_line(DEADLINE, |line| {
-        line.contains("a mail waits for its next try")
+        line.contains("a mail was not sent; will retry")
     });
 
     town.mail.restart().expect("started again");
@@ -110,7 +110,7 @@ async fn when_too_many_mails_wait_the_next_are_dropped_and_counted_and_nobody_no
     }
     let dropped = metric(&ann, "watchbell_mails_total{outcome=\"dropped\"}").await;
     assert!((1..=84).contains(&dropped), "{dropped}");
-    server.wait_for_line(DEADLINE, |line| line.contains("too many mails wait"));
+    server.wait_for_line(DEADLINE, |line| line.contains("too many mails are waiting"));
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn an_address_that_the_mail_server_refuses_is_given_up_at_once_and_not_nam
     let mut server = deployment.serve("api");
     let ann = Person::at(&server.url(DEADLINE));
     ok(ann.register().await).await;
-    let line = server.wait_for_line(DEADLINE, |line| line.contains("a mail was given up"));
+    let line = server.wait_for_line(DEADLINE, |line| line.contains("gave up on a mail"));
     assert!(
         line.contains("\"tries\":1") && line.contains("550"),
         "{line}"
@@ -173,7 +173,7 @@ async fn letters_that_the_mail_server_puts_off_keep_no_others_back() {
     }
     // All places that there are were taken, and taken again.
     testkit::eventually(DEADLINE, "the busy wait", async || {
-        let third = |line: &String| line.contains("next try") && line.contains("\"tries\":3");
+        let third = |line: &String| line.contains("will retry") && line.contains("\"tries\":3");
         server.lines().iter().filter(|line| third(line)).count() >= 16
     })
     .await;
@@ -185,7 +185,7 @@ async fn letters_that_the_mail_server_puts_off_keep_no_others_back() {
     })
     .await;
     assert!(server.terminate(DEADLINE).success());
-    let given_up = |line: &&String| line.contains("a mail was given up");
+    let given_up = |line: &&String| line.contains("gave up on a mail");
     assert_eq!(
         server.lines().iter().filter(given_up).count(),
         20,

@@ -148,7 +148,7 @@ async fn who_answers_another_value_or_whatever_was_sent_stays_unverified_and_is_
         let ownership = &shown["ownership"];
         assert_eq!(ownership["state"], "unverified", "{shown}");
         let error = ownership["error"].as_str().expect("what was wrong");
-        assert!(error.contains("not with the challenge"), "{error}");
+        assert!(error.contains("did not return the challenge"), "{error}");
     }
 }
 

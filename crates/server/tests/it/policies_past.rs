@@ -348,12 +348,12 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     let (code, said) = replay(&decisions, &versions);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("19 the same, 0 different"), "{said}");
-    assert!(said.contains("The file is whole"), "{said}");
+    assert!(said.contains("The file is complete"), "{said}");
 
     let (code, said) = replay(&decisions, &versions[..1]);
     assert_eq!(code, Some(1));
     assert!(said.contains("Version 3 (sha256:"), "{said}");
-    assert!(said.contains("5 of missing versions"), "{said}");
+    assert!(said.contains("5 by missing versions"), "{said}");
 
     let text = fs::read_to_string(&decisions).expect("readable");
     let allowed = (r#""decision":"deny""#, r#""decision":"allow""#);
@@ -385,20 +385,20 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
         let (code, said) = replay(&file.display().to_string(), &versions);
         assert_eq!(code, Some(1), "{changes:?}: {said}");
         assert!(said.contains(words), "{changes:?}: {said}");
-        assert!(said.contains("not as it was exported"), "{said}");
+        assert!(said.contains("the file was altered"), "{said}");
     }
     let version = fs::read_to_string(&versions[0]).expect("readable");
     let other = folder.path().join("other.json");
     fs::write(&other, version.replace("1000 };", "9000 };")).expect("written");
     let (code, said) = replay(&decisions, &[other.display().to_string()]);
     assert_eq!(code, Some(1));
-    assert!(said.contains("it is not as it was written"), "{said}");
+    assert!(said.contains("the file was altered"), "{said}");
 
     // A line behind the proof, and no proof.
     let first = text.lines().next().expect("a decision");
     let appended = (
         format!("{text}{first}\n"),
-        "it goes on behind the line that proves",
+        "it continues after the line that proves",
     );
     let cut = (
         format!("{first}\n"),
@@ -410,7 +410,7 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
         let (code, said) = replay(&file.display().to_string(), &versions);
         assert_eq!(code, Some(1), "{said}");
         assert!(said.contains(words), "{said}");
-        assert!(!said.contains("The file is whole"), "{said}");
+        assert!(!said.contains("The file is complete"), "{said}");
     }
 
     // As it was recorded before there were policies of one's own.
@@ -440,5 +440,8 @@ async fn decisions_are_made_again_from_an_export_and_a_changed_line_is_noticed()
     assert_eq!(output.status.code(), Some(0));
     let said = stdout(&output);
     assert!(said.contains("3 the same"), "{said}");
-    assert!(said.contains("1 decisions are from before"), "{said}");
+    assert!(
+        said.contains("1 decisions predate custom policies"),
+        "{said}"
+    );
 }

@@ -143,7 +143,7 @@ async fn a_cursor_goes_on_in_its_own_list_and_is_refused_in_another() {
         assert_eq!(problem["code"], "INVALID_PARAMETER");
         assert_eq!(problem["errors"][0]["pointer"], "?cursor");
         let detail = problem["detail"].as_str().expect("a text");
-        assert!(detail.contains("other filters"), "{detail}");
+        assert!(detail.contains("different filters"), "{detail}");
     }
     // The limit is no part of it.
     let path = format!("{LIST}?limit=1&result=success&cursor={cursor}");

@@ -167,7 +167,10 @@ async fn what_was_changed_in_the_database_is_not_proven_and_not_signed() {
         (&one["proven"], &one["body"]),
         (&json!(false), &Value::Null)
     );
-    assert!(notes(one).contains("older than events are kept"), "{one}");
+    assert!(
+        notes(one).contains("older than the retention period"),
+        "{one}"
+    );
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //! once, whichever node takes it and whatever died in between.
 
 use domain::{KeyId, OrgId, Timestamp, batch::Form, idempotency};
-use journal::once::RequestMark;
+use journal::dedup::RequestMark;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use testkit::{Receiver, eventually, own};

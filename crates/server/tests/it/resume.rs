@@ -7,7 +7,7 @@ use domain::{
     DeliveryId, RuleId, Timestamp,
     delivery::{Cause, State},
     partition::Partition,
-    rule::pace::Groups,
+    rule::throttle::Groups,
 };
 use journal::{
     Journal,

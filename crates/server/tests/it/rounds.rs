@@ -8,7 +8,7 @@ use domain::{
 };
 use journal::{
     Journal,
-    record::{self, OutcomeRecord, Stood},
+    record::{self, OutcomeRecord, StateChanged},
     streams::Log,
 };
 use serde_json::{Value, json};
@@ -64,14 +64,17 @@ impl Failed {
     }
 
     /// Appends to the log what a worker would have.
-    fn say(&self, stood: Stood) {
+    fn say(&self, stood: StateChanged) {
         let subject = format!("{}.out.0", namespace(&self.deployment));
-        publish(&subject, &record::message(&OutcomeRecord::Stood(stood)));
+        publish(
+            &subject,
+            &record::message(&OutcomeRecord::StateChanged(stood)),
+        );
     }
 }
 
 /// All that the log says of where deliveries stand.
-async fn said(journal: &Journal) -> Vec<Stood> {
+async fn said(journal: &Journal) -> Vec<StateChanged> {
     let partition = journal.partitions().all().next().expect("one");
     let log = Log::Outcomes(partition);
     let end = journal.log_state(log).await.expect("a state").last_sequence;
@@ -81,7 +84,7 @@ async fn said(journal: &Journal) -> Vec<Stood> {
         for entry in follower.next(100).await.expect("entries") {
             let records = record::outcomes(&entry.payload).expect("readable");
             said.extend(records.into_iter().filter_map(|record| match record {
-                OutcomeRecord::Stood(stood) => Some(stood),
+                OutcomeRecord::StateChanged(stood) => Some(stood),
                 _ => None,
             }));
         }
@@ -112,7 +115,7 @@ async fn a_late_word_of_an_earlier_round_does_not_say_where_a_delivery_stands() 
         (State::Failed, Reason::Expired),
         (State::Canceled, Reason::RuleDeleted),
     ] {
-        failed.say(Stood {
+        failed.say(StateChanged {
             state,
             reason: Some(reason),
             next_at: None,
@@ -158,7 +161,7 @@ async fn what_workers_and_people_say_is_said_of_the_round_that_they_know() {
 
     // Asked for again on a node whose clock is ahead.
     let ahead = begun.round_at.plus(Duration::from_hours(1));
-    failed.say(Stood {
+    failed.say(StateChanged {
         next_at: Some(ahead),
         round_at: ahead,
         ..begun.clone()

@@ -38,7 +38,7 @@ async fn a_node_that_cannot_unseal_a_secret_sends_nothing_rather_than_something_
     let deployment = deployment.with("SECRETS__KEY", OTHER_KEY);
     let mut blind = deployment.serve("deliver");
     blind.wait_for_line(DEADLINE, |line| {
-        line.contains("ERROR") && line.contains("a signing secret cannot be unsealed")
+        line.contains("ERROR") && line.contains("cannot unseal a signing secret")
     });
     let sent = office.customer.ingest(&event("agent-1")).await;
     let error = eventually(DEADLINE, "the attempt is on record", async || {

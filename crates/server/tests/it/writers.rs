@@ -94,7 +94,9 @@ async fn a_writer_that_hangs_in_a_transaction_is_ended_and_nothing_is_lost_or_tw
     let started = Instant::now();
     eventually(DEADLINE, "the other took over", async || {
         let lines = other.lines();
-        lines.iter().any(|line| line.contains("another takes over"))
+        lines
+            .iter()
+            .any(|line| line.contains("another is taking over"))
     })
     .await;
     eventually(DEADLINE, "it is at work", async || {

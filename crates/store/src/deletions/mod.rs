@@ -2,7 +2,7 @@
 //!
 //! While it is only [scheduled](schedule) an organisation goes on as before, and an owner can cancel. When its time has
 //! come it gets a *tombstone*, and nobody can cancel any more. From then on whoever fills tables from the journal leaves
-//! it out (`tombstones`), and one process at a time deletes its rows ([`work`]), those first that let somebody in. The
+//! it out (`tombstones`), and one process at a time deletes its rows ([`purge`]), those first that let somebody in. The
 //! row of the organisation goes last: most tables refer to it, so what a request that was on its way still wrote keeps it
 //! from going, and everything is looked at again.
 //!
@@ -11,6 +11,6 @@
 //! long nobody was there to do it. Nothing of this is in memory: whoever follows a process that died begins at the first
 //! step and finds most of it done.
 
+pub mod purge;
 pub mod schedule;
 pub(crate) mod tombstones;
-pub mod work;

@@ -2,14 +2,14 @@
 
 use domain::{
     OrgId, Timestamp,
-    account::{Role, change::What},
+    account::{Role, security_log::What},
 };
 use serde_json::json;
 use sqlx::{Postgres, Transaction, types::time::OffsetDateTime};
 
 use crate::{
     Error, Store,
-    account_changes::{Hand, note, note_by},
+    account_outbox::{Hand, note, note_by},
     members::{lock_organisation, locked_role},
     times::{from_database, to_database},
 };

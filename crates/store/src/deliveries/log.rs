@@ -6,9 +6,9 @@ use domain::{Day, OrgId};
 use sqlx::Connection;
 
 use super::{
-    Attempt, Delivery, Standing,
+    Attempt, Delivery, StateUpdate,
     balance::{self, Decided},
-    news, stand, write,
+    new_rows, state, write,
 };
 use crate::{
     Error, Store,
@@ -25,7 +25,7 @@ use crate::{
 pub struct Outcomes {
     pub matched: Vec<Delivery>,
     pub attempts: Vec<Attempt>,
-    pub standings: Vec<Standing>,
+    pub standings: Vec<StateUpdate>,
     pub matches: Vec<RuleMatch>,
     pub decided: Vec<Decided>,
     pub notices: Vec<EndpointNotice>,
@@ -153,10 +153,10 @@ impl DeliveryLog {
         .await?;
         let known = write::deliveries(&mut transaction, &outcomes.matched).await?;
         write::attempts(&mut transaction, &outcomes.attempts).await?;
-        stand::update(&mut transaction, &outcomes.standings).await?;
-        let matches = news::matches(&mut transaction, purpose, outcomes, &known).await?;
+        state::update(&mut transaction, &outcomes.standings).await?;
+        let matches = new_rows::matches(&mut transaction, purpose, outcomes, &known).await?;
         rule_counts::add(&mut transaction, &matches).await?;
-        balance::add(&mut transaction, &news::decided(outcomes, &known)).await?;
+        balance::add(&mut transaction, &new_rows::decided(outcomes, &known)).await?;
         endpoints::note(&mut transaction, &outcomes.notices).await?;
         purpose.end(transaction).await?;
         // A rehearsal leaves no day behind either.

@@ -1,24 +1,24 @@
 //! Deliveries and their attempts: written by the recorder, read by people.
 //!
-//! [`log`] applies what the journal says, by the statements of [`write`] and [`stand`], and counts what is [`news`]; [`read`] and [`list`] show
-//! it, and [`over_time`] counts it. [`balance`] holds the rows against what was decided, [`recover`] finds what is to be sent again, and
+//! [`log`] applies what the journal says, by the statements of [`write`] and [`state`], and counts what is [`new_rows`]; [`read`] and [`list`] show
+//! it, and [`overview`] counts it. [`balance`] holds the rows against what was decided, [`recover`] finds what is to be sent again, and
 //! [`overdue`] what should have been.
 
 pub mod balance;
 pub mod list;
 mod log;
-mod news;
-pub mod over_time;
+mod new_rows;
 pub mod overdue;
+pub mod overview;
 mod read;
 pub mod recover;
-mod stand;
+mod state;
 mod write;
 
 use domain::{AttemptId, DeliveryId, EventId, OrgId, RuleId, Timestamp};
 
 pub use log::{DeliveryLog, Outcomes};
-pub use stand::{Standing, Word};
+pub use state::{StateUpdate, UpdateSource};
 
 /// One delivery as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::{EventId, OrgId, event::Filter};
 use sqlx::{Row as _, postgres::PgRow};
 
-use super::{fields::Newest, list::Budget, look::Hit};
+use super::{fields::Newest, index_scan::Hit, list::Budget};
 use crate::{Error, Store};
 
 /// How many decisions are looked at. What a decision took is in its text, which is read for it.

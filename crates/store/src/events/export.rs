@@ -10,7 +10,7 @@ use std::{fmt::Write as _, ops::ControlFlow};
 use domain::{EventId, OrgId, event::Filter};
 use uuid::Uuid;
 
-use super::look::{indexed, split, writers};
+use super::index_scan::{indexed, split, writers};
 use crate::{
     Error, Store,
     copy_out::copy_out,

@@ -6,8 +6,8 @@ use domain::{EventId, OrgId, event::Filter};
 use sqlx::{Row as _, postgres::PgRow};
 
 use super::{
-    list::{Budget, EventsWanted, Order},
-    look::Hit,
+    index_scan::Hit,
+    list::{Budget, EventsQuery, Order},
 };
 use crate::{Error, Store};
 
@@ -56,7 +56,7 @@ impl Store {
         filter: Filter,
         budget: Budget,
     ) -> Result<Newest<H>, Error> {
-        let wanted = EventsWanted {
+        let wanted = EventsQuery {
             filter,
             order: Order::NewestFirst,
             after: None,

@@ -1,6 +1,6 @@
 //! Reads events: one page of those that somebody asks for, or one event.
 //!
-//! What a page costs does not grow with the history, whatever the filter. It is found by a [`walk`]
+//! What a page costs does not grow with the history, whatever the filter. It is found by a [`page_scan`]
 //! through the days, newest or oldest first, which takes one [`look`] after the other; each reads the
 //! events of a stretch of time by one index, in order, and at most so many. Where what is asked for
 //! is rare, [`sparse`] tells from the counts which stretches need no look. A page that is not full
@@ -13,8 +13,8 @@ use sqlx::{Postgres, Row as _, Transaction, postgres::PgRow};
 use uuid::Uuid;
 
 use super::{
-    look::{Hit, Look},
-    walk::{self, Stretch},
+    index_scan::{Hit, Look},
+    page_scan::{self, Stretch},
 };
 use crate::{Error, Store};
 
@@ -68,7 +68,7 @@ pub enum Order {
 
 /// Which page of which events.
 #[derive(Clone, Debug)]
-pub struct EventsWanted {
+pub struct EventsQuery {
     pub filter: Filter,
     pub order: Order,
     /// Where the page before ended.
@@ -120,7 +120,7 @@ impl Store {
     pub async fn list_events(
         &self,
         org: OrgId,
-        wanted: &EventsWanted,
+        wanted: &EventsQuery,
     ) -> Result<EventsFound, Error> {
         self.list_events_within(org, wanted, Budget::default())
             .await
@@ -130,7 +130,7 @@ impl Store {
     pub async fn list_events_within(
         &self,
         org: OrgId,
-        wanted: &EventsWanted,
+        wanted: &EventsQuery,
         budget: Budget,
     ) -> Result<EventsFound, Error> {
         self.walk_events(org, wanted, budget).await
@@ -140,11 +140,11 @@ impl Store {
     pub(super) async fn walk_events<H: Hit>(
         &self,
         org: OrgId,
-        wanted: &EventsWanted,
+        wanted: &EventsQuery,
         budget: Budget,
     ) -> Result<Found<H>, Error> {
         let mut snapshot = self.reading().await?;
-        let found = walk::walk(&mut snapshot, org, wanted, budget).await?;
+        let found = page_scan::walk(&mut snapshot, org, wanted, budget).await?;
         snapshot.rollback().await?;
         Ok(found)
     }
@@ -154,7 +154,7 @@ impl Store {
     pub async fn explain_events(
         &self,
         org: OrgId,
-        wanted: &EventsWanted,
+        wanted: &EventsQuery,
         budget: Budget,
     ) -> Result<String, Error> {
         let mut snapshot = self.reading().await?;

@@ -1,7 +1,7 @@
 //! Exports that are made in the background: asked for and looked at by customers, worked on by nodes.
 
+mod lease;
 mod list;
-mod work;
 
+pub use lease::{Claimed, Seen};
 pub use list::{ExportFile, ExportRow, LinkedFile, NewExport};
-pub use work::{Claimed, Seen};

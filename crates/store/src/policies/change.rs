@@ -3,14 +3,13 @@
 use domain::{
     OrgId,
     guard::{Guard, PolicyText, Settings},
-    policies::{Hand, Moved, Placed, Refused, Standing},
+    policy_state::{Hand, Moved, Placed, PolicyState, Refused},
 };
 use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
 
 use super::{
-    from_number, to_number,
-    told::{self, Told},
-    versions,
+    change_outbox::{self, PolicyChange},
+    from_number, to_number, versions,
 };
 use crate::{
     Error, Store,
@@ -27,7 +26,7 @@ macro_rules! columns {
 }
 
 impl Store {
-    pub async fn policy_standing(&self, org: OrgId) -> Result<Standing, Error> {
+    pub async fn policy_standing(&self, org: OrgId) -> Result<PolicyState, Error> {
         let row: Option<Row> = sqlx::query_as(concat!(
             "SELECT ",
             columns!(),
@@ -36,7 +35,7 @@ impl Store {
         .bind(org.uuid())
         .fetch_optional(&self.pool)
         .await?;
-        row.map_or_else(|| Ok(Standing::default()), |row| row.standing(org))
+        row.map_or_else(|| Ok(PolicyState::default()), |row| row.standing(org))
     }
 
     /// Takes the step that `decide` wants, by where the policies stand; `starter` is what version 1 says. A step
@@ -46,7 +45,7 @@ impl Store {
         org: OrgId,
         hand: Hand<'_>,
         starter: &PolicyText,
-        decide: impl FnOnce(&Standing) -> Result<Moved, Refused>,
+        decide: impl FnOnce(&PolicyState) -> Result<Moved, Refused>,
         announcement: impl FnOnce(&Guard) -> OutboxEntry,
     ) -> Result<Result<Changed, Refused>, Error> {
         let mut transaction = self.pool.begin().await?;
@@ -66,9 +65,9 @@ impl Store {
                 }
                 None => None,
             };
-            told.push(Told::new(org, done, digest, hand));
+            told.push(PolicyChange::new(org, done, digest, hand));
         }
-        told::note(&mut transaction, &told).await?;
+        change_outbox::note(&mut transaction, &told).await?;
         let guard = guard(&mut transaction, org, &moved.standing, starter).await?;
         outbox::enqueue(&mut transaction, &announcement(&guard)).await?;
         transaction.commit().await?;
@@ -82,17 +81,17 @@ impl Store {
 /// What a step led to.
 #[derive(Clone, Debug)]
 pub struct Changed {
-    pub standing: Standing,
+    pub standing: PolicyState,
     /// What the trail is to be told.
-    pub told: Vec<Told>,
+    pub told: Vec<PolicyChange>,
 }
 
 /// Where the policies stand, for whoever changes that: anybody else who wants to waits.
 pub(super) async fn locked(
     transaction: &mut Transaction<'_, Postgres>,
     org: OrgId,
-) -> Result<Standing, Error> {
-    let from_the_beginning = Standing::default();
+) -> Result<PolicyState, Error> {
+    let from_the_beginning = PolicyState::default();
     sqlx::query(
         "INSERT INTO policy_guards (org_id, newest_version, active_version, settings, changes)
          VALUES ($1, $2, $3, $4, $5) ON CONFLICT (org_id) DO NOTHING",
@@ -118,7 +117,7 @@ pub(super) async fn locked(
 pub(super) async fn write(
     transaction: &mut Transaction<'_, Postgres>,
     org: OrgId,
-    standing: &Standing,
+    standing: &PolicyState,
 ) -> Result<(), Error> {
     let shadow = standing.shadow.as_ref();
     let since = |placed: &Placed| placed.since.map(to_database);
@@ -149,7 +148,7 @@ pub(super) async fn write(
 async fn guard(
     transaction: &mut Transaction<'_, Postgres>,
     org: OrgId,
-    standing: &Standing,
+    standing: &PolicyState,
     starter: &PolicyText,
 ) -> Result<Guard, Error> {
     let active = versions::text(transaction, org, standing.active.version, starter).await?;
@@ -191,9 +190,9 @@ struct Row {
 }
 
 impl Row {
-    fn standing(self, org: OrgId) -> Result<Standing, Error> {
+    fn standing(self, org: OrgId) -> Result<PolicyState, Error> {
         let (shadow_since, shadow_by) = (self.shadow_since, self.shadow_by);
-        Ok(Standing {
+        Ok(PolicyState {
             newest_version: from_number(self.newest_version),
             active: Placed {
                 version: from_number(self.active_version),

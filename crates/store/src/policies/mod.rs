@@ -1,10 +1,10 @@
 //! Policies of organisations: their [`versions`], which never change, and where they stand ([`change`]).
 //!
 //! A change is one transaction: the standing, what the data plane must be told of it, and a note that the trail
-//! is to be told too ([`told`]). Changes of an organisation happen one after the other, and so are announced.
+//! is to be told too ([`change_outbox`]). Changes of an organisation happen one after the other, and so are announced.
 
 pub mod change;
-pub mod told;
+pub mod change_outbox;
 pub mod versions;
 
 /// A number as PostgreSQL keeps it.

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use domain::{
     OrgId, Timestamp,
     guard::PolicyText,
-    policies::{Hand, STARTER},
+    policy_state::{Hand, STARTER},
 };
 use sqlx::{FromRow, PgExecutor, Postgres, Transaction, types::time::OffsetDateTime};
 
 use super::{
     change::{locked, write},
+    change_outbox::{self, PolicyChange},
     from_number, to_number,
-    told::{self, Told},
 };
 use crate::{
     Error, Store,
@@ -58,7 +58,7 @@ pub struct Summary {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {
     /// It is this one, and the trail is to be told.
-    Made(Box<Version>, Box<Told>),
+    Made(Box<Version>, Box<PolicyChange>),
     /// The newest version says the same already, and is tested by the same.
     Same(u32),
     /// Nothing was written: the organisation has as many versions as it may have.
@@ -102,8 +102,8 @@ impl Store {
         insert(&mut transaction, org, &version).await?;
         write(&mut transaction, org, &moved.standing).await?;
         let done = moved.done.into_iter().next().expect("a version was made");
-        let told = Told::new(org, done, Some(version.written.digest.clone()), hand);
-        told::note(&mut transaction, std::slice::from_ref(&told)).await?;
+        let told = PolicyChange::new(org, done, Some(version.written.digest.clone()), hand);
+        change_outbox::note(&mut transaction, std::slice::from_ref(&told)).await?;
         transaction.commit().await?;
         Ok(Added::Made(Box::new(version), Box::new(told)))
     }
@@ -175,7 +175,7 @@ pub(super) async fn text(
     let found = find(&mut **transaction, org, version).await?;
     let found = found.ok_or_else(|| Error::Inconsistent {
         what: "a version of policies",
-        problem: format!("{version} of {org} is not there"),
+        problem: format!("{version} of {org} does not exist"),
     })?;
     Ok(PolicyText {
         version,

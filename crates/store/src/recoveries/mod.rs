@@ -1,8 +1,8 @@
 //! Jobs that send a rule's deliveries of the past again: asked for and looked at by customers ([`list`]), worked
-//! on by nodes ([`work`]).
+//! on by nodes ([`lease`]).
 
+mod lease;
 mod list;
-mod work;
 
+pub use lease::{ClaimedRecovery, RecoveryPage};
 pub use list::{NewRecovery, RecoveryRow};
-pub use work::{ClaimedRecovery, RecoveryPage};

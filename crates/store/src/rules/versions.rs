@@ -38,7 +38,7 @@ pub struct Version {
 /// What the trail is told of a version. The definition is not needed for it, so one that cannot be read
 /// holds up nobody.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct RuleChange {
     pub org: OrgId,
     pub rule: RuleId,
     pub version: u32,
@@ -120,7 +120,7 @@ impl Store {
         &self,
         made_before: Timestamp,
         limit: u32,
-    ) -> Result<Vec<Told>, Error> {
+    ) -> Result<Vec<RuleChange>, Error> {
         let rows: Vec<Row> = sqlx::query_as(concat!(
             "SELECT ",
             columns!(),
@@ -131,11 +131,11 @@ impl Store {
         .bind(i64::from(limit))
         .fetch_all(&self.pool)
         .await?;
-        rows.into_iter().map(Told::try_from).collect()
+        rows.into_iter().map(RuleChange::try_from).collect()
     }
 
     /// The trail has the audit event of this version.
-    pub async fn rule_version_recorded(&self, told: &Told) -> Result<(), Error> {
+    pub async fn rule_version_recorded(&self, told: &RuleChange) -> Result<(), Error> {
         sqlx::query(
             "UPDATE alert_rule_versions SET is_recorded = true
              WHERE org_id = $1 AND rule_id = $2 AND version = $3",
@@ -171,8 +171,8 @@ impl Store {
 
 impl Version {
     /// What the trail is told of it.
-    pub fn told(&self, org: OrgId, rule: RuleId) -> Told {
-        Told {
+    pub fn told(&self, org: OrgId, rule: RuleId) -> RuleChange {
+        RuleChange {
             org,
             rule,
             version: self.version,
@@ -224,13 +224,13 @@ impl Row {
             let (org, rule) = self.ids();
             Error::Inconsistent {
                 what: "a version of an alert rule",
-                problem: format!("{rule} of {org}: `{}` does not happen to rules", self.what),
+                problem: format!("{rule} of {org}: `{}` is not a change to rules", self.what),
             }
         })
     }
 }
 
-impl TryFrom<Row> for Told {
+impl TryFrom<Row> for RuleChange {
     type Error = Error;
 
     fn try_from(row: Row) -> Result<Self, Error> {

@@ -1,7 +1,7 @@
 //! What charts are made of.
 
 use domain::{OrgId, Timestamp};
-use store::events::{CountedBy, Counts, CountsWanted, Grain};
+use store::events::{CountedBy, Counts, CountsQuery, Grain};
 use uuid::Uuid;
 
 use crate::store;
@@ -10,8 +10,8 @@ use crate::store;
 const DAY: i64 = 1_794_700_800_000;
 const HOUR: i64 = 3_600_000;
 
-fn wanted(values_most: u32) -> CountsWanted {
-    CountsWanted {
+fn wanted(values_most: u32) -> CountsQuery {
+    CountsQuery {
         by: CountedBy::Result,
         grain: Grain::Hour,
         from: Timestamp::from_unix_millis(DAY),

@@ -5,7 +5,9 @@ use std::time::Duration;
 use domain::{DeliveryId, EventId, OrgId, RuleId, Timestamp};
 use store::{
     Store,
-    deliveries::{Delivery, DeliveryLog, Outcomes, Standing, Word, list::DeliveryFilter},
+    deliveries::{
+        Delivery, DeliveryLog, Outcomes, StateUpdate, UpdateSource, list::DeliveryFilter,
+    },
     watermark::{Source, Span},
 };
 use uuid::Uuid;
@@ -44,8 +46,8 @@ fn after(seconds: u64) -> Timestamp {
     NOW.plus(Duration::from_secs(seconds))
 }
 
-fn said(number: u8, state: &str, by: Word) -> Standing {
-    Standing {
+fn said(number: u8, state: &str, by: UpdateSource) -> StateUpdate {
+    StateUpdate {
         org: org(),
         delivery: id(number),
         state: state.to_owned(),
@@ -55,23 +57,23 @@ fn said(number: u8, state: &str, by: Word) -> Standing {
     }
 }
 
-fn attempted(number: u32, due: u64, state: &str) -> Standing {
+fn attempted(number: u32, due: u64, state: &str) -> StateUpdate {
     let due_at = after(due);
-    said(1, state, Word::Attempt { number, due_at })
+    said(1, state, UpdateSource::Attempt { number, due_at })
 }
 
-fn again(at: u64) -> Standing {
-    said(1, "pending", Word::Again { at: after(at) })
+fn again(at: u64) -> StateUpdate {
+    said(1, "pending", UpdateSource::Again { at: after(at) })
 }
 
 /// Said of the round that began then, or of the last before that.
-fn of_round(round: u64, state: &str) -> Standing {
+fn of_round(round: u64, state: &str) -> StateUpdate {
     let round_at = after(round);
-    said(1, state, Word::Change { round_at })
+    said(1, state, UpdateSource::Change { round_at })
 }
 
 /// Applies these words, all in one span or each in its own: where the first delivery stands then.
-async fn stands(store: &Store, log: &mut DeliveryLog, words: &[&[Standing]]) -> (String, u32) {
+async fn stands(store: &Store, log: &mut DeliveryLog, words: &[&[StateUpdate]]) -> (String, u32) {
     let source = Source {
         stream: String::from("OUTCOMES_0"),
         created: String::from("1"),
@@ -98,7 +100,7 @@ async fn stands(store: &Store, log: &mut DeliveryLog, words: &[&[Standing]]) -> 
 #[tokio::test]
 async fn where_a_delivery_stands_is_the_last_word_of_its_round() {
     let change = |state| of_round(0, state);
-    let cases: [(&str, Vec<Standing>, (&str, u32)); 15] = [
+    let cases: [(&str, Vec<StateUpdate>, (&str, u32)); 15] = [
         (
             "delivered stays delivered",
             vec![attempted(1, 0, "delivered"), attempted(1, 0, "scheduled")],
@@ -230,7 +232,7 @@ async fn where_a_delivery_stands_is_the_last_word_of_its_round() {
         for in_one_span in [true, false] {
             let (store, _database) = store().await;
             let mut log = store.delivery_log().await.expect("a log");
-            let spans: Vec<&[Standing]> = if in_one_span {
+            let spans: Vec<&[StateUpdate]> = if in_one_span {
                 vec![&words]
             } else {
                 words.chunks(1).collect()
@@ -248,7 +250,7 @@ async fn where_a_delivery_stands_is_the_last_word_of_its_round() {
 }
 
 /// All ways to tell these stories at once, each in its own order.
-fn interleaved(stories: &[Vec<Standing>]) -> Vec<Vec<Standing>> {
+fn interleaved(stories: &[Vec<StateUpdate>]) -> Vec<Vec<StateUpdate>> {
     if stories.iter().all(Vec::is_empty) {
         return vec![Vec::new()];
     }
@@ -277,7 +279,7 @@ async fn in_whatever_order_rounds_are_put_on_record_the_last_one_says_where_a_de
         let orders = interleaved(&[first.clone(), second.clone(), third]);
         let numbers = (0_u8..).zip(&orders);
         // Each order happens to a delivery of its own.
-        let of = |number, word: &Standing| Standing {
+        let of = |number, word: &StateUpdate| StateUpdate {
             delivery: id(number),
             ..word.clone()
         };
@@ -286,7 +288,7 @@ async fn in_whatever_order_rounds_are_put_on_record_the_last_one_says_where_a_de
                 .clone()
                 .map(move |(number, order)| of(number, &order[step]))
         };
-        let steps: Vec<Vec<Standing>> = (0..orders[0].len())
+        let steps: Vec<Vec<StateUpdate>> = (0..orders[0].len())
             .map(|step| told(step).collect())
             .collect();
         for spans in [steps.clone(), vec![steps.concat()]] {
@@ -301,7 +303,7 @@ async fn in_whatever_order_rounds_are_put_on_record_the_last_one_says_where_a_de
                 ..Outcomes::default()
             };
             log.redrive("1", &outcomes).await.expect("written");
-            let spans: Vec<&[Standing]> = spans.iter().map(Vec::as_slice).collect();
+            let spans: Vec<&[StateUpdate]> = spans.iter().map(Vec::as_slice).collect();
             stands(&store, &mut log, &spans).await;
             for (number, order) in numbers.clone() {
                 let found = store.delivery(org(), id(number)).await.expect("an answer");

@@ -80,7 +80,10 @@ fn done(number: u8) -> EventId {
 /// All that are to be told of, whenever they were found.
 async fn found(store: &Store) -> Vec<Finding> {
     let later = Timestamp::from_unix_millis(4_000_000_000_000);
-    store.untold_findings(later, 1_000).await.expect("findings")
+    store
+        .unpublished_findings(later, 1_000)
+        .await
+        .expect("findings")
 }
 
 fn pass_the_grace(database: &Database) {
@@ -109,7 +112,7 @@ async fn what_was_denied_and_done_is_found_once_however_often_the_log_is_applied
     assert_eq!(finding.decided, NotAllowed::Denied);
     assert_eq!(finding.received_at, NOW);
     assert_eq!(finding.session_id.as_deref(), Some("session-1"));
-    store.finding_told(finding).await.expect("noted");
+    store.finding_published(finding).await.expect("noted");
     assert_eq!(found(&store).await, []);
     // The stream was made anew, and has what it had.
     log.created = "2";
@@ -193,7 +196,7 @@ async fn of_one_decision_only_so_many_wait_at_a_time_and_those_of_others_have_pl
     let findings = found(&store).await;
     assert_eq!(findings.len(), most + 3);
     for told in &findings[..10] {
-        store.finding_told(told).await.expect("noted");
+        store.finding_published(told).await.expect("noted");
     }
     log.apply(&of(163..183, name.as_str())).await;
     assert_eq!(found(&store).await.len(), most + 3, "ten had left");
@@ -212,10 +215,16 @@ async fn what_waits_for_a_person_is_not_due_at_once() {
     let now = database.query("SELECT (extract(epoch FROM now()) * 1000)::bigint");
     let now: i64 = now.expect("a time").trim().parse().expect("a number");
     let soon = Timestamp::from_unix_millis(now + 1000);
-    let early = store.untold_findings(soon, 100).await.expect("findings");
+    let early = store
+        .unpublished_findings(soon, 100)
+        .await
+        .expect("findings");
     assert_eq!(early, [], "an approval may be on its way");
     pass_the_grace(&database);
-    let late = store.untold_findings(soon, 100).await.expect("findings");
+    let late = store
+        .unpublished_findings(soon, 100)
+        .await
+        .expect("findings");
     let late: Vec<_> = late.iter().map(|finding| finding.decided).collect();
     assert_eq!(late, [NotAllowed::Escalated]);
 }

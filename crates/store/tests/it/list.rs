@@ -10,7 +10,7 @@ use domain::{
 use serde_json::json;
 use store::{
     Store,
-    events::{Budget, EventRow, EventsWanted, Order},
+    events::{Budget, EventRow, EventsQuery, Order},
     watermark::{Source, Span},
 };
 use testkit::{Database, Dice};
@@ -232,7 +232,7 @@ pub(crate) fn filter(dice: &mut Dice, events: &[Event]) -> Filter {
 }
 
 /// What the list shows, page by page.
-async fn listed(store: &Store, mut wanted: EventsWanted, budget: Budget) -> Vec<EventId> {
+async fn listed(store: &Store, mut wanted: EventsQuery, budget: Budget) -> Vec<EventId> {
     let mut ids = Vec::new();
     // Each page looks at one event at least, or at one more stretch of time.
     for _ in 0..EVENTS * 20 {
@@ -274,7 +274,7 @@ async fn compare(store: &Store, events: &[Event], dice: &mut Dice) {
             bytes: usize::from(1 + dice.below(4_000_u16)),
             time: Duration::from_secs(dice.below(4)),
         };
-        let wanted = EventsWanted {
+        let wanted = EventsQuery {
             filter,
             order,
             after: None,
@@ -320,7 +320,7 @@ async fn a_rare_event_far_back_is_on_the_first_page() {
     let oldest = events.iter().find(rare).expect("a rare one").id;
     let mut filter = Filter::default();
     filter.add("event_type", "rare").expect("a filter");
-    let wanted = EventsWanted {
+    let wanted = EventsQuery {
         filter,
         order: Order::NewestFirst,
         after: None,
@@ -344,7 +344,7 @@ async fn a_rare_event_far_back_is_on_the_first_page() {
 async fn a_page_ends_with_the_event_that_fills_its_bytes() {
     let (store, database) = store().await;
     let events = filled(&store, &database, &mut Dice(0xb17e)).await;
-    let wanted = EventsWanted {
+    let wanted = EventsQuery {
         filter: Filter::default(),
         order: Order::OldestFirst,
         after: None,
@@ -400,7 +400,7 @@ async fn what_the_server_wrote_far_back_is_on_the_first_page() {
     index(&store, org(), &events, Span { from: 0, to: 1 }).await;
     let mut filter = Filter::default();
     filter.add("source", "server").expect("a filter");
-    let wanted = EventsWanted {
+    let wanted = EventsQuery {
         filter,
         order: Order::NewestFirst,
         after: None,

@@ -8,7 +8,7 @@ use domain::{
 };
 use sqlx::{Connection as _, PgConnection};
 use store::{
-    Store, account_changes::Hand, invitations::Invitation, members::Refused,
+    Store, account_outbox::Hand, invitations::Invitation, members::Refused,
     registrations::Registration,
 };
 use testkit::eventually;

@@ -9,7 +9,7 @@ use domain::{
 use serde_json::Value;
 use store::{
     Store,
-    events::{Budget, EventRow, EventsWanted, Order},
+    events::{Budget, EventRow, EventsQuery, Order},
     watermark::{Source, Span},
 };
 use testkit::Database;
@@ -160,7 +160,7 @@ async fn every_filter_is_found_by_its_index_and_reads_no_more_than_it_may() {
     ];
     for (pairs, index) in cases {
         for order in [Order::NewestFirst, Order::OldestFirst] {
-            let wanted = EventsWanted {
+            let wanted = EventsQuery {
                 filter: filter(pairs),
                 order,
                 after: None,
@@ -196,7 +196,7 @@ async fn every_filter_is_found_by_its_index_and_reads_no_more_than_it_may() {
 async fn a_stretch_of_time_touches_its_own_days_only() {
     let (store, database) = store().await;
     fill(&store, &database).await;
-    let wanted = EventsWanted {
+    let wanted = EventsQuery {
         filter: filter(&[
             ("from", "2026-11-14T05:00:00Z"),
             ("to", "2026-11-14T06:00:00Z"),

@@ -3,8 +3,8 @@
 use domain::{AttemptId, DeliveryId, EventId, OrgId, RuleId, event::Filter};
 use store::{
     Store,
-    deliveries::{Attempt, Delivery, Outcomes, Phases, Standing, Word},
-    events::{EventRow, EventsWanted, Order},
+    deliveries::{Attempt, Delivery, Outcomes, Phases, StateUpdate, UpdateSource},
+    events::{EventRow, EventsQuery, Order},
     outbox::OutboxEntry,
     watermark::{Applied, Source, Span},
 };
@@ -45,8 +45,8 @@ fn row(id: EventId) -> EventRow<'static> {
     }
 }
 
-fn newest(after: Option<EventId>, limit: u32) -> EventsWanted {
-    EventsWanted {
+fn newest(after: Option<EventId>, limit: u32) -> EventsQuery {
+    EventsQuery {
         filter: Filter::default(),
         order: Order::NewestFirst,
         after,
@@ -273,15 +273,15 @@ fn attempt(number: u32) -> Attempt {
     }
 }
 
-fn standing(attempts: u32, state: &str) -> Standing {
+fn standing(attempts: u32, state: &str) -> StateUpdate {
     let (org, delivery) = (org(), delivery().id);
-    Standing {
+    StateUpdate {
         org,
         delivery,
         state: state.to_owned(),
         reason: None,
         next_at: None,
-        by: Word::Attempt {
+        by: UpdateSource::Attempt {
             number: attempts,
             due_at: NOW,
         },

@@ -134,7 +134,7 @@ mod tests {
         let found = found(&[
             ("crates/server/src/lib.rs", "mod alerts;\nmod edge;\n"),
             (
-                "crates/server/src/edge/read.rs",
+                "crates/server/src/edge/extract.rs",
                 "use crate::{\n    config,\n    planes::{Control, Data},\n};\n",
             ),
             (
@@ -153,7 +153,7 @@ mod tests {
                 "`alerts` needs `edge` needs `planes` needs `alerts`",
             ),
             (
-                "crates/server/src/edge/read.rs:3",
+                "crates/server/src/edge/extract.rs:3",
                 "`edge` needs `planes` needs `alerts` needs `edge`",
             ),
             (

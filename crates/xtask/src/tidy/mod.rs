@@ -12,6 +12,7 @@ mod monitoring;
 mod source;
 mod text;
 mod tree;
+mod words;
 
 use std::path::Path;
 
@@ -32,6 +33,11 @@ const RULES: &[Rule] = &[
         name: "vague-name",
         why: "A bag collects what has no owner; the thing belongs to a noun you have not named yet.",
         check: source::vague_name,
+    },
+    Rule {
+        name: "retired-word",
+        why: "A word that only its author understands, or that means two things, does not come back.",
+        check: words::retired_word,
     },
     Rule {
         name: "unreached-file",

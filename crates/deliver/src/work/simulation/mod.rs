@@ -1,9 +1,9 @@
 //! Walks workers through random schedules, one step of one task at a time: what guarantees.md promises of deliveries holds
 //! after each.
 //!
-//! What decides is the real thing: what is in hand ([`super::hands`]), when a message ends ([`super::parcel::Tally`]), what becomes of a
+//! What decides is the real thing: what is in hand ([`super::message_registry`]), when a message ends ([`super::in_flight::Tally`]), what becomes of a
 //! delivery ([`super::verdict`]), the schedule, endpoints, rounds, and how messages are cut and named. Modelled are the
-//! [`queue`], the record ([`standing`]), and the order in which the tasks of a [`worker`] do one thing after the other
+//! [`queue`], the record ([`state`]), and the order in which the tasks of a [`worker`] do one thing after the other
 //! ([`steps`], [`recording`]). In the [`world`] calls fail and answers get lost, processes and the journal break ([`faults`]), and [`people`]
 //! interfere.
 
@@ -11,7 +11,7 @@ mod faults;
 mod people;
 mod queue;
 mod recording;
-mod standing;
+mod state;
 mod steps;
 mod worker;
 mod world;

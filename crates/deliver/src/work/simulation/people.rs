@@ -4,10 +4,10 @@ use domain::{
     DeliveryId, EndpointId,
     delivery::{State, Trigger},
 };
-use journal::cancels::Voided;
+use journal::cancellations::Voided;
 
 use super::{
-    standing::Word,
+    state::Word,
     worker::Change,
     world::{RULES, TICK, URLS, World, rule, url},
 };

@@ -1,11 +1,11 @@
 //! What workers put on record, and what must be there.
 
 use domain::delivery::{State, Trigger, schedule::Next};
-use journal::{cancels::Void, record::Job};
+use journal::{cancellations::Void, record::Job};
 
 use super::super::verdict::Shut;
 use super::{
-    standing::Word,
+    state::Word,
     worker::{Stage, attempt_of},
     world::{Call, World},
 };

@@ -12,19 +12,19 @@ use domain::{
     },
 };
 use journal::{
-    cancels::Void,
+    cancellations::Void,
     queue::{attempt_id, bundles, moved_from, name},
     record::Job,
 };
 
 use super::super::{
-    hands::Known,
-    parcel::End,
+    in_flight::End,
+    message_registry::Known,
     verdict::{self, Instead, Shut},
 };
 use super::{
     queue::{HandedOut, Place},
-    standing::Word,
+    state::Word,
     worker::{Attempt, Stage, Task, attempt_of},
     world::{Call, World},
 };
@@ -46,7 +46,7 @@ enum From {
 impl World {
     pub(super) fn work(&mut self, number: usize) {
         match self.dice.below(8u64) {
-            0 => self.hear(number),
+            0 => self.on_change(number),
             1 | 2 => self.pull(number),
             3 => self.take_from_lane(number),
             4..=6 => self.go_on(number),
@@ -58,16 +58,16 @@ impl World {
         }
     }
 
-    fn hear(&mut self, number: usize) {
+    fn on_change(&mut self, number: usize) {
         let worker = &mut self.workers[number];
         if let Some(change) = self.changes.get(worker.heard) {
-            worker.hear(change);
+            worker.on_change(change);
         }
     }
 
     fn has_room(&self, number: usize) -> bool {
         let worker = &self.workers[number];
-        !worker.stopping && !self.is_away() && worker.parcels.len() < PARCELS_MAX
+        !worker.stopping && !self.is_away() && worker.messages.len() < PARCELS_MAX
     }
 
     fn pull(&mut self, number: usize) {

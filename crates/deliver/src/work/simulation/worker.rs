@@ -13,13 +13,13 @@ use domain::{
     },
 };
 use journal::{
-    cancels::{Void, Voided},
+    cancellations::{Void, Voided},
     record::Job,
 };
 
 use super::super::{
-    hands::{Hands, Known as InHands, Message},
-    parcel::{End, Tally},
+    in_flight::{End, Tally},
+    message_registry::{Known as InHands, MessageKey, MessageRegistry},
     verdict::{Known, Shut},
 };
 use crate::snapshots::Target;
@@ -35,7 +35,7 @@ pub(super) enum Change {
 /// A task that deals with a delivery, and how far it is.
 #[derive(Clone, Debug)]
 pub(super) enum Stage {
-    /// On the board.
+    /// The scheduler has it.
     Waiting,
     Sending {
         until: Timestamp,
@@ -63,8 +63,8 @@ pub(super) struct Task {
     pub(super) stage: Stage,
 }
 
-pub(super) struct Parcel {
-    message: Message,
+pub(super) struct InFlightMessage {
+    message: MessageKey,
     attempts: Vec<Attempt>,
     tally: Tally<Job>,
 }
@@ -85,8 +85,8 @@ pub(super) struct Snapshots {
 }
 
 pub(super) struct Worker {
-    hands: Hands<()>,
-    pub(super) parcels: HashMap<u64, Parcel>,
+    registry: MessageRegistry<()>,
+    pub(super) messages: HashMap<u64, InFlightMessage>,
     pub(super) tasks: Vec<Task>,
     /// Messages whose last delivery is out of its hands.
     pub(super) closing: Vec<(u64, End)>,
@@ -102,8 +102,8 @@ impl Worker {
     /// Nothing is sent before it is known what must not be.
     pub(super) fn start(changes: &[Change]) -> Self {
         let mut worker = Self {
-            hands: Hands::new(),
-            parcels: HashMap::new(),
+            registry: MessageRegistry::new(),
+            messages: HashMap::new(),
             tasks: Vec::new(),
             closing: Vec::new(),
             known: Snapshots::default(),
@@ -112,18 +112,18 @@ impl Worker {
             stopping: false,
         };
         for change in changes {
-            worker.hear(change);
+            worker.on_change(change);
         }
         worker
     }
 
-    pub(super) fn hear(&mut self, change: &Change) {
+    pub(super) fn on_change(&mut self, change: &Change) {
         self.heard += 1;
         self.known.apply(self.heard, change);
     }
 
     pub(super) fn knows(&self, sequence: u64, first: &Job) -> bool {
-        self.hands.know(Message::of(sequence, first))
+        self.registry.know(MessageKey::of(sequence, first))
     }
 
     /// Takes a message with those of its deliveries that are still wanted, unless it is known.
@@ -132,36 +132,37 @@ impl Worker {
         (sequence, first): (u64, &Job),
         jobs: &[Job],
     ) -> Result<(), InHands> {
-        let message = Message::of(sequence, first);
+        let message = MessageKey::of(sequence, first);
         let deliveries: Vec<DeliveryId> = jobs.iter().map(|job| job.matched.delivery).collect();
-        self.hands.take(message, &deliveries, Weak::new())?;
-        let parcel = Parcel {
+        self.registry.take(message, &deliveries, Weak::new())?;
+        let in_flight = InFlightMessage {
             message,
             attempts: jobs.iter().map(attempt_of).collect(),
             tally: Tally::of(jobs.len()),
         };
-        self.parcels.insert(sequence, parcel);
+        self.messages.insert(sequence, in_flight);
         Ok(())
     }
 
     pub(super) fn touch(&mut self, sequence: u64) {
-        if let Some(parcel) = self.parcels.get_mut(&sequence) {
-            parcel.tally.is_touched = true;
+        if let Some(in_flight) = self.messages.get_mut(&sequence) {
+            in_flight.tally.is_touched = true;
         }
     }
 
     /// A task ends, and drops the guards of its deliveries as `parcel::Item` does.
     pub(super) fn end_task(&mut self, place: usize, is_done: bool) {
         let task = self.tasks.swap_remove(place);
-        let Some(parcel) = self.parcels.get_mut(&task.sequence) else {
+        let Some(in_flight) = self.messages.get_mut(&task.sequence) else {
             return;
         };
         for job in task.jobs {
             if is_done {
-                self.hands.let_go(parcel.message, job.matched.delivery);
+                self.registry
+                    .let_go(in_flight.message, job.matched.delivery);
             }
             let undone = (!is_done).then_some(job);
-            if let Some(end) = parcel.tally.end_one(undone) {
+            if let Some(end) = in_flight.tally.end_one(undone) {
                 self.closing.push((task.sequence, end));
             }
         }
@@ -169,17 +170,17 @@ impl Worker {
 
     /// Everything of a message is dealt with.
     pub(super) fn remember(&mut self, sequence: u64) {
-        if let Some(parcel) = self.parcels.get(&sequence) {
-            self.hands.remember(parcel.message);
+        if let Some(in_flight) = self.messages.get(&sequence) {
+            self.registry.remember(in_flight.message);
         }
     }
 
     /// A message is out of its hands.
     pub(super) fn put_down(&mut self, sequence: u64) {
-        if let Some(parcel) = self.parcels.remove(&sequence) {
+        if let Some(in_flight) = self.messages.remove(&sequence) {
             let deliveries: Vec<DeliveryId> =
-                parcel.attempts.iter().map(|attempt| attempt.0).collect();
-            self.hands.put_down(parcel.message, &deliveries);
+                in_flight.attempts.iter().map(|attempt| attempt.0).collect();
+            self.registry.put_down(in_flight.message, &deliveries);
         }
     }
 
@@ -188,8 +189,8 @@ impl Worker {
         self.stopping = true;
         let waits = |task: &Task| matches!(task.stage, Stage::Waiting);
         for task in self.tasks.iter().filter(|task| waits(task)) {
-            if let Some(parcel) = self.parcels.get_mut(&task.sequence) {
-                parcel.tally.give_back_if_whole();
+            if let Some(in_flight) = self.messages.get_mut(&task.sequence) {
+                in_flight.tally.give_back_if_whole();
             }
         }
         while let Some(place) = self.tasks.iter().position(waits) {
@@ -199,14 +200,14 @@ impl Worker {
 
     /// Everything in its hands, and what only it knows to be dealt with.
     pub(super) fn attempts(&self) -> impl Iterator<Item = Attempt> {
-        let in_hand = self.parcels.values().map(|parcel| &parcel.attempts);
+        let in_hand = self.messages.values().map(|in_flight| &in_flight.attempts);
         in_hand.chain(self.unsettled.values()).flatten().copied()
     }
 
     /// A message was not settled, and comes back.
     pub(super) fn give_up(&mut self, sequence: u64) {
-        if let Some(parcel) = self.parcels.get(&sequence) {
-            self.unsettled.insert(sequence, parcel.attempts.clone());
+        if let Some(in_flight) = self.messages.get(&sequence) {
+            self.unsettled.insert(sequence, in_flight.attempts.clone());
         }
     }
 

@@ -10,7 +10,7 @@ use domain::{
     delivery::{Answer, Cause, Outcome, State, endpoint::Endpoint},
 };
 use journal::{
-    cancels::Voided,
+    cancellations::Voided,
     queue::{bundles, name},
     record::{Job, Matched},
 };
@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::{
     queue::{Place, Queue},
-    standing::Standings,
+    state::DeliveryStates,
     worker::{Attempt, Change, Worker, attempt_of},
 };
 use crate::snapshots::Target;
@@ -60,7 +60,7 @@ pub(super) struct World {
     pub(super) dice: Dice,
     pub(super) now: Timestamp,
     pub(super) queue: Queue,
-    pub(super) standings: Standings,
+    pub(super) standings: DeliveryStates,
     pub(super) changes: Vec<Change>,
     pub(super) workers: Vec<Worker>,
     pub(super) steps: u32,
@@ -117,7 +117,7 @@ impl World {
             dice: Dice(seed),
             now,
             queue: Queue::default(),
-            standings: Standings::default(),
+            standings: DeliveryStates::default(),
             workers: (0..workers).map(|_| Worker::start(&changes)).collect(),
             changes,
             steps: 0,
@@ -309,7 +309,7 @@ impl World {
             return;
         }
         for worker in &self.workers {
-            for sequence in worker.parcels.keys() {
+            for sequence in worker.messages.keys() {
                 self.queue.still_at_it(*sequence, self.now);
             }
         }

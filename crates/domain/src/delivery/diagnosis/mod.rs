@@ -42,38 +42,36 @@ pub fn explain(reply: &Reply<'_>) -> Option<String> {
     let meaning = match status {
         200..=299 => return None,
         300..=399 => redirect(reply.location),
-        400 => "it takes the signed time for stale, or cannot read the body. Compare its clock with a \
-                time server (NTP), and check that it accepts a time up to 300 seconds off and reads the \
-                body as JSON."
+        400 => "it considers the signed time stale, or cannot read the body. Compare its clock with a time server \
+                (NTP), and check that it accepts a time up to 300 seconds off and reads the body as JSON."
             .into(),
         401 => signature(reply.secret),
-        402 | 403 => "it does not let us in. Allow these requests in its firewall, its bot protection \
-                      or whatever checks access in front of it."
+        402 | 403 => "it denied us access. Allow these requests in its firewall, its bot protection or whatever \
+                      controls access to it."
             .into(),
         404 => "there is nothing at this path. Deploy the receiver, or correct the rule's URL.".into(),
-        405 => "it takes no POST at this path. Let it accept POST, or correct the rule's URL.".into(),
-        408 | 425 => "it was not ready for the request. If this lasts, check the time limits of the \
-                      proxy in front of it."
+        405 => "it does not accept POST at this path. Make it accept POST, or correct the rule's URL.".into(),
+        408 | 425 => "it was not ready for the request. If this persists, check the timeouts of the proxy in front of \
+                      it."
             .into(),
         410 => "it says that it is gone for good. If it says so again a minute later, its endpoint is \
                 disabled. Correct or delete the rule; if the receiver is back, resume the endpoint."
             .into(),
-        413 => "the body is too large for it, so trying again cannot help. Raise its limit for the \
-                size of a request, then send this delivery again."
+        413 => "the body is too large for it, so retrying will not help. Raise its request size \
+                limit, then send this delivery again."
             .into(),
         429 => pace(reply.retry_after),
-        415 | 422 => "it does not understand the body. Let it accept JSON with the four fields of a \
-                      delivery, then send this delivery again."
+        415 | 422 => "it does not understand the body. Make it accept JSON with the four fields of a delivery, then \
+                      send this delivery again."
             .into(),
-        502 | 504 => "the proxy in front of it got no answer from it. Check that the receiver runs and \
-                      answers in time."
+        502 | 504 => "the proxy in front of it got no answer from it. Check that the receiver is running and answers \
+                      in time."
             .into(),
         503 => unavailable(reply.retry_after),
-        406..=499 => "it refused the delivery. Look into its log at the time of this attempt.".into(),
-        500..=599 => "it failed while it handled the delivery. Look into its log at the time of this \
-                      attempt."
+        406..=499 => "it refused the delivery. Check its log at the time of this attempt.".into(),
+        500..=599 => "it failed while handling the delivery. Check its log at the time of this attempt."
             .into(),
-        _ => "that is no final answer of HTTP. Check what it is that answers at the rule's URL.".into(),
+        _ => "that is not a final HTTP status. Check what is answering at the rule's URL.".into(),
     };
     let skew = skew(status, reply.clock_skew_s).unwrap_or_default();
     Some(format!("The receiver answered {status}: {meaning}{skew}"))
@@ -85,35 +83,32 @@ fn redirect(location: Option<&str>) -> String {
         .map(|origin| format!(" to {origin}"))
         .unwrap_or_default();
     format!(
-        "it redirects{where_to}, which is never followed, because the request would go to an address \
-         that was not checked. Put the final address into the rule's URL."
+        "it redirects{where_to}. Redirects are never followed, because the request would go to an address that was not \
+         checked. Use the final address as the rule's URL."
     )
 }
 
 fn signature(secret: Option<&str>) -> String {
     match secret {
         Some(secret) => format!(
-            "it takes the signature for wrong. The delivery was signed with the secret {secret}: check \
-             that the receiver uses that one, and that it verifies the bytes of the body as they came, \
-             before it parses them."
+            "it considers the signature wrong. The delivery was signed with the secret {secret}: check that the \
+             receiver uses that one, and that it verifies the raw bytes of the body before parsing them."
         ),
-        None => {
-            "it wants a signature, and the delivery had none because there is no signing secret. \
-                 Set one, and give it to the receiver."
-                .into()
-        }
+        None => "it requires a signature, and the delivery had none because there is no signing \
+                 secret. Set one, and give it to the receiver."
+            .into(),
     }
 }
 
 fn pace(retry_after: Option<Duration>) -> String {
     match retry_after {
         Some(wait) => format!(
-            "it asks for a slower pace, and to be left alone for {}. There is nothing to do; if this \
-             lasts, raise its rate limit.",
+            "it asks for fewer requests, and for none at all for {}. There is nothing to do; if this persists, raise \
+             its rate limit.",
             in_words(wait)
         ),
-        None => "it asks for a slower pace, so fewer are sent to it at a time. If this lasts, raise its \
-                 rate limit, or let it say with Retry-After how long to wait."
+        None => "it asks for fewer requests, so fewer are sent to it at a time. If this persists, raise its rate \
+                 limit, or have it say how long to wait with Retry-After."
             .into(),
     }
 }
@@ -121,11 +116,11 @@ fn pace(retry_after: Option<Duration>) -> String {
 fn unavailable(retry_after: Option<Duration>) -> String {
     match retry_after {
         Some(wait) => format!(
-            "it is out of service, and asks to be left alone for {}. There is nothing to do if that was \
-             planned; else check that it runs.",
+            "it is out of service, and asks for no requests for {}. There is nothing to do if that was planned; \
+             otherwise check that it is running.",
             in_words(wait)
         ),
-        None => "it is out of service. Check that it runs and is not overloaded.".into(),
+        None => "it is out of service. Check that it is running and not overloaded.".into(),
     }
 }
 
@@ -142,10 +137,9 @@ fn skew(status: u16, skew_s: Option<i32>) -> Option<String> {
     };
     explains.then(|| {
         let verdict = if seconds > WINDOW_S {
-            "so it takes every signed time for stale. Set it by a time server (NTP)."
+            "so it considers every signed time stale. Set it from a time server (NTP)."
         } else {
-            "which is part of the 300 seconds that a signed time is good for. Set it by a time server \
-             (NTP)."
+            "which uses up part of the 300 seconds that a signed time is valid for. Set it from a time server (NTP)."
         };
         format!(" Its clock is {seconds} seconds {direction} ours, {verdict}")
     })
@@ -210,18 +204,8 @@ mod tests {
     #[test]
     fn every_other_answer_is_named_and_followed_by_what_to_do() {
         let verbs = [
-            "Check",
-            "Compare",
-            "Look into",
-            "Correct",
-            "Deploy",
-            "Allow",
-            "Let it",
-            "Raise",
-            "raise",
-            "Put",
-            "Set one",
-            "check",
+            "Check", "Compare", "Correct", "Deploy", "Allow", "Make it", "Raise", "raise", "Use",
+            "Set one", "check",
         ];
         for status in (100..200).chain(300..=999) {
             let text = text(of(status));
@@ -239,7 +223,7 @@ mod tests {
                 ..of(400)
             })
         };
-        assert_says(&skewed(0), &["signed time for stale"]);
+        assert_says(&skewed(0), &["signed time stale"]);
         assert!(!skewed(60).contains("Its clock"));
         assert_says(
             &skewed(61),
@@ -278,7 +262,7 @@ mod tests {
         });
         assert_says(
             &signed,
-            &["signature for wrong", "secret sec_7", "bytes of the body"],
+            &["signature wrong", "secret sec_7", "bytes of the body"],
         );
         assert_says(&text(of(401)), &["no signing secret", "Set one"]);
     }
@@ -306,16 +290,16 @@ mod tests {
         for (location, named) in [
             (
                 "https://hooks.example.com/new?token=1",
-                " to https://hooks.example.com,",
+                " to https://hooks.example.com.",
             ),
             (
                 "https://u:p@hooks.example.com:8443",
-                " to https://hooks.example.com:8443,",
+                " to https://hooks.example.com:8443.",
             ),
-            ("/login", "it redirects,"),
-            ("https://", "it redirects,"),
-            ("javascript://x<script>", "it redirects,"),
-            ("https://evil.example\u{202e}", "it redirects,"),
+            ("/login", "it redirects."),
+            ("https://", "it redirects."),
+            ("javascript://x<script>", "it redirects."),
+            ("https://evil.example\u{202e}", "it redirects."),
         ] {
             let text = text(Reply {
                 location: Some(location),

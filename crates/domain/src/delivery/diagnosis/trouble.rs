@@ -13,7 +13,7 @@ pub enum Trouble {
     Forbidden(String),
     #[error("Our name servers gave no answer about {host}. ({detail})")]
     NameServers { host: String, detail: String },
-    #[error("There is no such name as {0}.")]
+    #[error("The name {0} does not exist.")]
     NoSuchName(String),
     #[error("The name {0} has no address.")]
     NoAddress(String),
@@ -34,7 +34,7 @@ pub enum Trouble {
     CertificateExpired,
     #[error("The receiver's certificate is for another name. ({0})")]
     CertificateName(String),
-    #[error("The receiver's certificate was issued by nobody we know.")]
+    #[error("The receiver's certificate was not issued by an authority we trust.")]
     CertificateIssuer,
     #[error("The receiver's certificate is not valid. ({0})")]
     Certificate(String),
@@ -46,7 +46,7 @@ pub enum Trouble {
     Reset,
     #[error("The receiver gave no answer: it closed the connection.")]
     Closed,
-    #[error("The receiver gave no answer that is HTTP. ({0})")]
+    #[error("The receiver gave no valid HTTP answer. ({0})")]
     Malformed(String),
     #[error("The receiver did not answer within 10 s.")]
     NoAnswer,
@@ -108,53 +108,59 @@ impl Trouble {
                  allow it."
             }
             Self::NameServers { .. } => {
-                "This is not held against the receiver. There is nothing to do unless it lasts: then \
-                 the operator should check the name servers that this service asks."
+                "This is not held against the receiver. There is nothing to do unless it persists: then the operator \
+                 should check the name servers that this service uses."
             }
             Self::NoSuchName(_) => "Correct the rule's URL, or create the name in your DNS.",
             Self::NoAddress(_) => "Add an A or AAAA record for it to your DNS.",
-            Self::NameTimeout(_) => "Check that your domain's name servers run and can be reached.",
+            Self::NameTimeout(_) => {
+                "Check that your domain's name servers are running and can be reached."
+            }
             Self::Name { .. } => "Check your domain's name servers and its DNSSEC signatures.",
             Self::Refused(_) => {
-                "Check that the receiver runs and listens on that port, and that the rule's URL names \
-                 the right one."
+                "Check that the receiver is running and listening on that port, and that the rule's URL has the right \
+                 port."
             }
             Self::ConnectTimeout(_) => {
-                "Check that the receiver runs and that no firewall drops our packets."
+                "Check that the receiver is running and that no firewall drops our packets."
             }
             Self::Unreachable { .. } => {
-                "Check that the address in your DNS is right and its network is up."
+                "Check that the address in your DNS is right and that its network is up."
             }
             Self::OurConnection(_) => {
-                "This is not held against the receiver. There is nothing to do unless it lasts: then \
-                 the operator should check the limits of this service."
+                "This is not held against the receiver. There is nothing to do unless it persists: then the operator \
+                 should check the limits of this service."
             }
-            Self::CertificateExpired => "Renew it, and check why that did not happen by itself.",
+            Self::CertificateExpired => {
+                "Renew it, and find out why that did not happen automatically."
+            }
             Self::CertificateName(_) => {
                 "Install a certificate for the host of the rule's URL, or correct the URL."
             }
             Self::CertificateIssuer => {
-                "Use a certificate of a public authority, and let the receiver send the intermediate \
-                 certificates along with it."
+                "Use a certificate from a public authority, and have the receiver send the intermediate certificates \
+                 with it."
             }
-            Self::Certificate(_) => "Replace it; a test of the URL with any TLS checker says more.",
+            Self::Certificate(_) => {
+                "Replace it; testing the URL with any TLS checker tells you more."
+            }
             Self::TlsTimeout => {
                 "Check that the receiver speaks TLS on that port and is not overloaded."
             }
             Self::Tls(_) => "Check that the receiver speaks TLS 1.2 or 1.3 on that port.",
             Self::Reset | Self::Closed => {
-                "Look into its log at the time of this attempt: it may have crashed, or restarted, or a \
-                 proxy in front of it has cut the connection."
+                "Check its log at the time of this attempt: it may have crashed or restarted, or a proxy in front of \
+                 it may have cut the connection."
             }
-            Self::Malformed(_) => "Check that it is a web server that listens on that port.",
+            Self::Malformed(_) => "Check that a web server is listening on that port.",
             Self::NoAnswer => {
-                "Let it answer first, with 200, and do its work afterwards; check that it is not \
+                "Have it answer 200 first and do its work afterwards; check that it is not \
                  overloaded."
             }
             Self::NotSent => {
-                "Check your DNS, the network and the load of the receiver: each is slow."
+                "Check your DNS, the network and the load on the receiver: each is slow."
             }
-            Self::Other(_) => "Look into its log at the time of this attempt.",
+            Self::Other(_) => "Check its log at the time of this attempt.",
         }
     }
 }

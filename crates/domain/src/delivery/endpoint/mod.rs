@@ -6,9 +6,9 @@
 //! [`learn`](Endpoint::learn) what one answer says, and does so again if another was quicker.
 //!
 //! Answers therefore come late and in any order, up to the total time of an attempt after things have
-//! changed. [`learn`](self::learn) says why none of them does harm.
+//! changed. [`learn`](self::on_answer) says why none of them does harm.
 
-mod learn;
+mod on_answer;
 mod probe;
 
 use serde::{Deserialize, Serialize};

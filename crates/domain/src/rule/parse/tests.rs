@@ -46,7 +46,7 @@ fn a_rule_that_costs_too_much_or_is_too_long_says_so_and_no_more() {
     let pattern = json!({"metadata": {"f": texts}});
     let (pointer, detail) = refused(&json!({"match": pattern}));
     assert_eq!(pointer, "/match");
-    assert!(detail.contains("costs 2176"), "{detail}");
+    assert!(detail.contains("cost 2176"), "{detail}");
     let half = json!({"metadata": {"f": texts[..9]}});
     assert_eq!(
         refused(&json!({"match": half, "except": [half]})).0,

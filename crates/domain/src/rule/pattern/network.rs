@@ -15,7 +15,8 @@ impl Network {
         let Some((address, bits)) = text.split_once('/') else {
             return Err(match text.parse::<IpAddr>() {
                 Ok(address) => format!(
-                    "A network has a length: for this one address write \"{address}/{}\".",
+                    "A network needs a prefix length: for this one address, write \
+                     \"{address}/{}\".",
                     width(address)
                 ),
                 Err(_) => "Write a network as \"10.0.0.0/8\" or \"2001:db8::/32\".".to_owned(),
@@ -23,19 +24,21 @@ impl Network {
         };
         let Ok(address) = address.parse::<IpAddr>() else {
             let detail =
-                "What stands before the `/` (character 1 and on) is not an IPv4 or IPv6 address.";
+                "The part before the `/` (from character 1) is not an IPv4 or IPv6 address.";
             return Err(detail.to_owned());
         };
         let place = address_chars(text);
         let length = bits.parse::<u8>().ok().filter(|_| !bits.starts_with('+'));
         let Some(bits) = length.filter(|bits| *bits <= width(address)) else {
             return Err(format!(
-                "What stands behind the `/` (character {place} and on) must be a number from 0 to {}.",
+                "The part after the `/` (from character {place}) must be a number from 0 to {}.",
                 width(address)
             ));
         };
         if address.to_canonical() != address {
-            return Err("Write the network as IPv4; such addresses are read as IPv4.".to_owned());
+            return Err(
+                "Write the network as IPv4; such addresses are treated as IPv4.".to_owned(),
+            );
         }
         let network = Self {
             first: masked(address, bits),
@@ -43,7 +46,8 @@ impl Network {
         };
         if network.first != address {
             return Err(format!(
-                "{address} is inside the network and not its first address: write \"{network}\"."
+                "{address} is inside the network, but is not its first address: write \
+                 \"{network}\"."
             ));
         }
         Ok(network)

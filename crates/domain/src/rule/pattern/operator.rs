@@ -34,23 +34,14 @@ const CALLED_ELSEWHERE: [(&str, &str); 14] = [
     ("startswith", "write {\"prefix\": \"...\"}"),
     ("ends-with", "write {\"suffix\": \"...\"}"),
     ("endswith", "write {\"suffix\": \"...\"}"),
-    (
-        "equals",
-        "a value that must be equal stands in the list by itself",
-    ),
-    (
-        "eq",
-        "a value that must be equal stands in the list by itself",
-    ),
-    (
-        "in",
-        "values of which one is enough stand in the list by themselves",
-    ),
+    ("equals", "for equality, put the plain value in the list"),
+    ("eq", "for equality, put the plain value in the list"),
+    ("in", "for alternatives, put the plain values in the list"),
     ("not", "write {\"anything-but\": [...]}"),
     ("neq", "write {\"anything-but\": [...]}"),
     (
         "regex",
-        "there are no regular expressions; write {\"wildcard\": \"a*b\"}",
+        "regular expressions are not supported; write {\"wildcard\": \"a*b\"}",
     ),
     ("gt", "write {\"numeric\": [\">\", 5]}"),
     ("gte", "write {\"numeric\": [\">=\", 5]}"),
@@ -68,14 +59,14 @@ pub(super) fn read(value: &Value) -> Result<Predicate, Fault> {
                 (None, _) => Err(Fault::invalid("", "Name an operator: {\"prefix\": \"a\"}.")),
                 (Some(_), Some(_)) => Err(Fault::invalid(
                     "",
-                    "One operator an object; of a list one is enough: write \
+                    "Use one operator per object; one match in the list is enough: write \
                      [{\"prefix\": \"a\"}, {\"suffix\": \"b\"}].",
                 )),
             }
         }
         Value::Array(_) => Err(Fault::invalid(
             "",
-            "A list in a list means nothing; leave out the inner brackets.",
+            "A list inside a list has no meaning; leave out the inner brackets.",
         )),
         _ => scalar(value).map(Predicate::Is),
     }
@@ -104,19 +95,19 @@ fn text<'v>(name: &str, operand: &'v Value) -> Result<&'v str, Fault> {
     match operand {
         Value::String(text) if text.is_empty() => Err(Fault::invalid(
             "",
-            format!("`{name}` of nothing; to ask for any value, write {{\"exists\": true}}."),
+            format!("`{name}` needs a value; to match any value, write {{\"exists\": true}}."),
         )),
         Value::String(text) => in_bounds(text).map(|()| text.as_str()),
         Value::Array(_) => Err(Fault::invalid(
             "",
             format!(
-                "`{name}` takes one text; for several write [{{\"{name}\": \"a\"}}, {{\"{name}\": \"b\"}}]."
+                "`{name}` takes one string; for several, write [{{\"{name}\": \"a\"}}, {{\"{name}\": \"b\"}}]."
             ),
         )),
         other => Err(Fault::invalid(
             "",
             format!(
-                "`{name}` takes a text, which has quotes; {} has none.",
+                "`{name}` takes a string in quotes; {} has none.",
                 shown(other)
             ),
         )),
@@ -128,7 +119,7 @@ fn in_bounds(text: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let detail = format!(
-        "A text is at most {STRING_BYTES_MAX} bytes; this one has {}.",
+        "A string can be at most {STRING_BYTES_MAX} bytes; this one has {}.",
         text.len()
     );
     Err(Fault::new(FaultCode::FieldTooLong, "", detail))
@@ -138,7 +129,7 @@ fn scalar(value: &Value) -> Result<Scalar<'static>, Fault> {
     if let Value::String(text) = value {
         in_bounds(text)?;
     }
-    let detail = "A plain value stands here: a text, a number, true, false or null.";
+    let detail = "A plain value is expected here: a string, a number, true, false or null.";
     let scalar = Scalar::of(value).ok_or_else(|| Fault::invalid("", detail))?;
     Ok(scalar.into_owned())
 }
@@ -155,7 +146,8 @@ fn wildcard(text: &str) -> Result<Predicate, Fault> {
         stars += usize::from(is_star);
         if stars > STARS_MAX {
             let detail = format!(
-                "A wildcard has at most {STARS_MAX} `*`; the one at character {place} is too many."
+                "A wildcard can have at most {STARS_MAX} `*`; the one at character {place} is too \
+                 many."
             );
             return Err(Fault::invalid("", detail));
         }
@@ -179,13 +171,13 @@ fn anything_but(operand: &Value) -> Result<Predicate, Fault> {
                 "suffix" => But::Suffix(text()?.into()),
                 _ => {
                     let detail =
-                        "Inside `anything-but` stands `prefix`, `suffix` or a list of values.";
+                        "Inside `anything-but`, use `prefix`, `suffix` or a list of values.";
                     return Err(Fault::invalid(pointer_to(name), detail));
                 }
             }
         }
         Value::Array(values) if values.is_empty() || values.len() > VALUES_MAX => {
-            let detail = format!("List between 1 and {VALUES_MAX} values that are not wanted.");
+            let detail = format!("List between 1 and {VALUES_MAX} values to exclude.");
             return Err(Fault::invalid("", detail));
         }
         Value::Array(values) => {
@@ -205,7 +197,7 @@ fn exists(operand: &Value) -> Result<Predicate, Fault> {
         Value::Bool(wanted) => Ok(Predicate::Exists(*wanted)),
         _ => Err(Fault::invalid(
             "",
-            "`exists` is true or false, without quotes.",
+            "`exists` must be true or false, without quotes.",
         )),
     }
 }

@@ -34,12 +34,13 @@ impl Range {
     /// Pointers of faults start below `numeric`.
     pub(super) fn parse(operand: &Value) -> Result<Self, Fault> {
         let Value::Array(parts) = operand else {
-            let detail = "`numeric` takes a list of signs and numbers: write [\">=\", 500].";
+            let detail = "`numeric` takes a list of comparison signs and numbers: write [\">=\", \
+                          500].";
             return Err(Fault::invalid("", detail));
         };
         if !matches!(parts.len(), 2 | 4) {
-            let detail = "`numeric` takes a sign and a number, once or twice: write [\">=\", 500] \
-                          or [\">=\", 500, \"<\", 1000].";
+            let detail = "`numeric` takes one or two pairs of a comparison sign and a number: \
+                          write [\">=\", 500] or [\">=\", 500, \"<\", 1000].";
             return Err(Fault::invalid("", detail));
         }
         let mut range = Self {
@@ -52,7 +53,7 @@ impl Range {
             range.add(sign, number, place)?;
         }
         if range.is_empty() {
-            let detail = "No number is both; is it the other way round?";
+            let detail = "No number satisfies both; did you mean it the other way around?";
             return Err(Fault::invalid("", detail));
         }
         Ok(range)
@@ -69,7 +70,7 @@ impl Range {
         let bounds_low = sign != "<" && sign != "<=";
         let bounds_high = sign != ">" && sign != ">=";
         if (bounds_low && self.low.is_some()) || (bounds_high && self.high.is_some()) {
-            let detail = "Give one lower and one upper end, or `=` alone.";
+            let detail = "Give one lower and one upper bound, or `=` alone.";
             return Err(Fault::invalid(format!("/{place}"), detail));
         }
         if bounds_low {
@@ -121,19 +122,23 @@ impl Range {
 fn sign(part: &Value, place: usize) -> Result<&str, Fault> {
     let fault = |detail: String| Fault::invalid(format!("/{place}"), detail);
     let Value::String(sign) = part else {
-        let detail = "A sign stands here: one of \"=\", \">\", \">=\", \"<\", \"<=\".".to_owned();
+        let detail = "A comparison sign is expected here: one of \"=\", \">\", \">=\", \"<\", \
+                      \"<=\"."
+            .to_owned();
         return Err(fault(detail));
     };
     match sign.as_str() {
         sign if SIGNS.contains(&sign) => Ok(sign),
         "!=" | "<>" => Err(fault(
-            "Write {\"anything-but\": [5]} for all numbers but 5.".to_owned(),
+            "Write {\"anything-but\": [5]} for all numbers except 5.".to_owned(),
         )),
         "=>" => Err(fault("Write \">=\".".to_owned())),
         "=<" => Err(fault("Write \"<=\".".to_owned())),
         unknown => Err(fault(match nearest(unknown, SIGNS) {
             Some(sign) => format!("Did you mean \"{sign}\"?"),
-            None => "A sign is one of \"=\", \">\", \">=\", \"<\", \"<=\".".to_owned(),
+            None => {
+                "A comparison sign must be one of \"=\", \">\", \">=\", \"<\", \"<=\".".to_owned()
+            }
         })),
     }
 }
@@ -147,10 +152,12 @@ fn number(part: &Value, place: usize) -> Result<f64, Fault> {
             .ok_or_else(|| fault("This number is too large.".to_owned())),
         Value::String(text) => Err(fault(match text.trim().parse::<f64>() {
             Ok(number) if number.is_finite() => {
-                format!("A number has no quotes: write {}.", json_number(number))
+                format!("Write a number without quotes: {}.", json_number(number))
             }
-            _ => "A number stands here, behind its sign.".to_owned(),
+            _ => "A number is expected here, after the comparison sign.".to_owned(),
         })),
-        _ => Err(fault("A number stands here, behind its sign.".to_owned())),
+        _ => Err(fault(
+            "A number is expected here, after the comparison sign.".to_owned(),
+        )),
     }
 }

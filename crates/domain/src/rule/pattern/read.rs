@@ -24,13 +24,13 @@ pub(super) fn conditions(source: &Value) -> Result<Conditions, Fault> {
     // First of all, so that nothing below works on more than that.
     if is_longer_than(source, SOURCE_BYTES_MAX) {
         let detail = format!(
-            "A pattern is at most {SOURCE_BYTES_MAX} bytes; make several rules, or list fewer values."
+            "A pattern can be at most {SOURCE_BYTES_MAX} bytes; create several rules, or list fewer values."
         );
         return Err(Fault::new(FaultCode::FieldTooLong, "", detail));
     }
     let Value::Object(fields) = source else {
-        let detail = "A pattern is an object of fields with what is wanted of each: \
-                      write {\"event_type\": [\"tool_call\"]}.";
+        let detail = "A pattern is an object that lists the wanted values of each field: write \
+                      {\"event_type\": [\"tool_call\"]}.";
         return Err(Fault::invalid("", detail));
     };
     let read = Conditions {
@@ -39,7 +39,7 @@ pub(super) fn conditions(source: &Value) -> Result<Conditions, Fault> {
     };
     if read.tests().count() > FIELDS_MAX {
         let detail =
-            format!("A pattern names at most {FIELDS_MAX} fields, those in `$or` included.");
+            format!("A pattern can name at most {FIELDS_MAX} fields, including those in `$or`.");
         return Err(Fault::invalid("", detail));
     }
     Ok(read)
@@ -61,15 +61,16 @@ fn branches(or: Option<&Value>) -> Result<Vec<Vec<FieldTest>>, Fault> {
         let Value::Object(fields) = pattern else {
             return fault(
                 &pointer,
-                "A pattern stands here: {\"result\": [\"denied\"]}.".to_owned(),
+                "A pattern is expected here, such as {\"result\": [\"denied\"]}.".to_owned(),
             );
         };
         if fields.is_empty() {
-            let detail = format!("This one matches every event; leave out `{OR}`.");
+            let detail = format!("This pattern matches every event; leave out `{OR}`.");
             return fault(&pointer, detail);
         }
         if fields.contains_key(OR) {
-            let detail = format!("`{OR}` stands at the top only; list these patterns up there.");
+            let detail =
+                format!("`{OR}` is allowed only at the top level; list these patterns there.");
             return fault(&format!("{pointer}/{OR}"), detail);
         }
         branches.push(tests(fields).map_err(|fault| fault.under(&format!("/{OR}{pointer}")))?);
@@ -108,9 +109,9 @@ fn field(
             return Err(Fault::invalid(
                 "",
                 if is_operator && !inside.is_empty() {
-                    format!("List what is wanted here: write [{wanted}].")
+                    format!("List the wanted values here: write [{wanted}].")
                 } else {
-                    "Only `metadata` has fields inside; list what is wanted here: write [\"a\", \"b\"].".to_owned()
+                    "Only `metadata` has nested fields; list the wanted values here: write [\"a\", \"b\"].".to_owned()
                 },
             ));
         }
@@ -134,11 +135,11 @@ fn field(
 /// What is wrong with a key inside `metadata` that stands so deep, if anything is.
 fn key_inside(key: &str, depth: usize) -> Result<(), Fault> {
     let detail = if depth > DEPTH_MAX {
-        format!("A field is at most {DEPTH_MAX} levels deep, `metadata` included.")
+        format!("A field can be at most {DEPTH_MAX} levels deep, including `metadata`.")
     } else if key.len() > STRING_BYTES_MAX {
-        format!("A key is at most {STRING_BYTES_MAX} bytes.")
+        format!("A key can be at most {STRING_BYTES_MAX} bytes.")
     } else if key == OR {
-        format!("`{OR}` stands at the top only, beside `metadata`.")
+        format!("`{OR}` is allowed only at the top level, next to `metadata`.")
     } else {
         return Ok(());
     };
@@ -166,7 +167,7 @@ fn not_a_list(key: &str, scalar: &Value) -> Fault {
             shown(scalar)
         )
     } else {
-        format!("List what is wanted here: write [{}].", shown(scalar))
+        format!("List the wanted values here: write [{}].", shown(scalar))
     };
     Fault::invalid("", detail)
 }
@@ -176,17 +177,16 @@ fn unknown_field(name: &str, wanted: &Value) -> Fault {
     let detail = if let Some(inside) = name.strip_prefix("metadata.") {
         let inside = cut(inside);
         format!(
-            "Fields inside are nested: write {{\"metadata\": {{\"{inside}\": {}}}}}.",
+            "Nest the fields inside `metadata`: write {{\"metadata\": {{\"{inside}\": {}}}}}.",
             shown(wanted)
         )
     } else if name.starts_with('$') {
-        format!("`{quoted}` is not known; `{OR}` is all there is of this kind.")
+        format!("`{quoted}` is unknown; `{OR}` is the only one of its kind.")
     } else if let Some(field) = nearest(name, EventView::FIELDS.iter().copied()) {
         format!("`{quoted}` is not a field of an event; did you mean `{field}`?")
     } else {
         format!(
-            "`{quoted}` is not a field of an event; if it is one of your own, put it under `metadata`. \
-             Fields: {}.",
+            "`{quoted}` is not a field of an event; if it is your own field, put it under `metadata`. Fields: {}.",
             EventView::FIELDS.join(", ")
         )
     };

@@ -15,18 +15,18 @@ pub(super) mod random;
 mod shards;
 #[cfg(test)]
 mod tests;
-mod whole;
+mod unindexed;
 
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
-pub use self::whole::Whole;
+pub use self::unindexed::Whole;
 
 use self::{
     facts::Facts,
-    node::{Candidate, Node, Wanted},
+    node::{Candidate, Condition, Node},
     paths::{Paths, Uses},
     shards::Shards,
 };
@@ -110,14 +110,14 @@ impl RuleSet {
     fn change(&mut self, changes: impl IntoIterator<Item = (RuleId, Option<Arc<Rule>>)>) {
         // Of several changes of a rule the last one counts.
         let changes: BTreeMap<RuleId, Option<Arc<Rule>>> = changes.into_iter().collect();
-        let mut wanting: HashMap<Wanted, Vec<Arc<Rule>>> = HashMap::new();
+        let mut wanting: HashMap<Condition, Vec<Arc<Rule>>> = HashMap::new();
         for (id, rule) in changes {
             if let Some(old) = self.rules.remove(&id) {
                 self.unfile(&old);
             }
             if let Some(rule) = rule {
                 if rule.definition.enabled {
-                    let alike = wanting.entry(Wanted::of(&rule)).or_default();
+                    let alike = wanting.entry(Condition::of(&rule)).or_default();
                     alike.push(Arc::clone(&rule));
                 }
                 self.rules.insert(id, rule);
@@ -132,7 +132,7 @@ impl RuleSet {
     }
 
     /// Files rules that want the same, under the keys that fewest events and rules have.
-    fn file(&mut self, wanted: Wanted, rules: Vec<Arc<Rule>>) {
+    fn file(&mut self, wanted: Condition, rules: Vec<Arc<Rule>>) {
         if let Some(node) = self.node(&wanted).map(Arc::clone) {
             let rules = node.rules.iter().map(Arc::clone).chain(rules).collect();
             self.replace(&node, Some(node.with(rules)));
@@ -161,7 +161,7 @@ impl RuleSet {
         if !rule.definition.enabled {
             return;
         }
-        let Some(node) = self.node(&Wanted::of(rule)).map(Arc::clone) else {
+        let Some(node) = self.node(&Condition::of(rule)).map(Arc::clone) else {
             return;
         };
         let others = node.rules.iter().filter(|other| other.id != rule.id);
@@ -170,7 +170,7 @@ impl RuleSet {
         self.replace(&node, left);
     }
 
-    fn node(&self, wanted: &Wanted) -> Option<&Arc<Node>> {
+    fn node(&self, wanted: &Condition) -> Option<&Arc<Node>> {
         let alike = self.nodes.get(&wanted.print())?;
         alike.iter().find(|node| node.wanted == *wanted)
     }

@@ -11,7 +11,7 @@ use crate::rule::{Rule, pattern::Conditions};
 
 /// What rules ask for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Wanted {
+pub(super) struct Condition {
     pub(super) pattern: Arc<Conditions>,
     except: Vec<Arc<Conditions>>,
 }
@@ -19,7 +19,7 @@ pub(super) struct Wanted {
 /// The enabled rules that ask for the same.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    pub(super) wanted: Wanted,
+    pub(super) wanted: Condition,
     /// The fingerprint of what they ask for.
     pub(super) print: u64,
     /// The paths of all tests: of the pattern, then of each exception.
@@ -38,7 +38,7 @@ pub(super) struct Candidate {
     pub(super) node: Arc<Node>,
 }
 
-impl Wanted {
+impl Condition {
     pub(super) fn of(rule: &Rule) -> Self {
         let except = rule.definition.except.iter();
         Self {
@@ -64,7 +64,7 @@ impl Wanted {
 
 impl Node {
     pub(super) fn new(
-        wanted: Wanted,
+        wanted: Condition,
         places: Box<[PathId]>,
         keys: &[RuleKey],
         marks: u128,

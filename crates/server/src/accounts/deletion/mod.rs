@@ -1,4 +1,4 @@
-//! The end of an organisation: an owner [asks](ask) for it, and after a delay everything that it has is [deleted](work).
+//! The end of an organisation: an owner [asks](request) for it, and after a delay everything that it has is [deleted](worker).
 //!
 //! | when | what |
 //! |---|---|
@@ -9,5 +9,5 @@
 //! How that is made to end well whatever dies in between: [`store::deletions`]. What cannot be taken back at once, such as what
 //! the journal keeps for 7 days, is in docs/how-to/accounts.md.
 
-pub mod ask;
-pub(crate) mod work;
+pub mod request;
+pub(crate) mod worker;

@@ -1,14 +1,14 @@
 //! Backtests: what a rule would have done, told while it is found out.
 //!
-//! A backtest is asked for ([`ask`]) for a rule that is saved or one that is not. [`run`] reads the trail as
+//! A backtest is asked for ([`request`]) for a rule that is saved or one that is not. [`run`] reads the trail as
 //! exports do, day by day and oldest day first, puts the rule before each event on a thread that may be
-//! busy, and counts (`domain::rule::backtest`). [`tell`] sends how far it is, every second, and in the end
+//! busy, and counts (`domain::rule::backtest`). [`progress`] sends how far it is, every second, and in the end
 //! what came of it. It holds two pieces of the trail and a day's matches at most, however long the history,
 //! and ends when the client goes away or may not have it any more.
 
-pub mod ask;
+pub mod progress;
+pub mod request;
 mod run;
-pub mod tell;
 
 use crate::edge::slots::Bounds;
 

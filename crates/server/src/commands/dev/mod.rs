@@ -34,13 +34,13 @@ const PREFERRED_PORT: u16 = 8080;
 
 #[derive(Debug, Args)]
 pub(super) struct Dev {
-    /// Keep the data in this folder. Without it, everything is gone when it stops.
+    /// Keep the data in this folder. Without it, all data is deleted when the command stops.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Print one line of JSON when ready, and nothing else on standard output.
     #[arg(long)]
     json: bool,
-    /// Fill the demo organisation with a day of this many events, with decisions, rules and deliveries.
+    /// Fill the demo organisation with a day of sample data: this many events, plus decisions, rules and deliveries.
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(1..=i64::from(demo::EVENTS_MAX)))]
     demo: Option<u32>,
 }
@@ -175,7 +175,7 @@ A demo rule watches for denied tool calls. Paste this into another terminal:
     -H 'Content-Type: application/json' \
     -d '{{"event_type":"tool_call","agent_id":"demo-agent","action":"files.delete","result":"denied"}}'
 
-Or, with these three lines pasted first:
+Or use the command line. Paste these three lines first:
 
   export WATCHBELL_URL={base_url}
   export WATCHBELL_API_KEY={key}
@@ -183,7 +183,7 @@ Or, with these three lines pasted first:
 
   watchbell events send --type tool_call --agent demo-agent --action files.delete --result denied
 
-Webhooks show up below. Ctrl-C stops everything.
+Webhooks appear below. Press Ctrl-C to stop everything.
 "#,
             key = demo.api_key,
             receiver = receiver.url(),

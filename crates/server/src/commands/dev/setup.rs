@@ -12,14 +12,14 @@ use anyhow::{Context as _, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::account::EmailAddress;
 use engines::{Engines, Search, install};
-use runtime::chance;
+use runtime::random;
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::Store;
 
 use crate::{
-    accounts::found,
+    accounts::new_organisation,
     commands::note,
     config::{self, Config},
     node, system_clock,
@@ -36,13 +36,13 @@ impl Folder {
     pub(super) fn open(kept: Option<&Path>) -> anyhow::Result<Self> {
         if let Some(path) = kept {
             fs::create_dir_all(path)
-                .with_context(|| format!("make the folder {}", path.display()))?;
+                .with_context(|| format!("create the folder {}", path.display()))?;
             return Ok(Self::Kept(path.canonicalize()?));
         }
         let folder = tempfile::Builder::new()
             .prefix("watchbell-dev-")
             .tempdir()
-            .context("make a temporary folder")?;
+            .context("create a temporary folder")?;
         // PostgreSQL refuses to run as root; the user it runs as then must get through.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
         Ok(Self::Temporary(folder))
@@ -67,13 +67,13 @@ pub(super) fn start_engines(folder: &Path) -> anyhow::Result<Engines> {
         note(format_args!("watchbell dev: {missing}; installing"));
     })
     .context("get the engines")?;
-    let password = engines::password::of(folder).context("make a password for the engines")?;
+    let password = engines::password::of(folder).context("create a password for the engines")?;
     let options = engines::Options::default().with_password(&password);
     Engines::start_with(folder, &found, &options).context("start the engines")
 }
 
 fn random_base64() -> String {
-    STANDARD.encode(chance::bytes::<32>())
+    STANDARD.encode(random::bytes::<32>())
 }
 
 /// The demo organisation, kept beside the engines' data.
@@ -133,17 +133,20 @@ impl Demo {
             let person = person.context("find the demo organisation")?;
             let secret = deployment
                 .initial(person.organisation.org)
-                .context("the demo signs")?;
+                .context("the demo has no signing secret")?;
             return Ok(secret.expose_secret().to_owned());
         }
         let journal = node::connect_journal(config).await?;
         let clock = system_clock::SYSTEM;
         let founded =
-            found::found(store, &journal, clock, &deployment, "Demo", Self::EMAIL).await?;
+            new_organisation::found(store, &journal, clock, &deployment, "Demo", Self::EMAIL)
+                .await?;
         self.api_key = founded.api_key;
         self.user_email = founded.user_email;
         self.user_password = founded.user_password;
-        founded.signing_secret.context("the demo signs")
+        founded
+            .signing_secret
+            .context("the demo has no signing secret")
     }
 
     /// Through the front door, like anybody.
@@ -164,17 +167,17 @@ impl Demo {
             .bearer_auth(&self.api_key)
             .json(&json!({
                 "name": "Denied tool calls",
-                "description": "Made by watchbell dev",
+                "description": "Created by watchbell dev",
                 "match": {"event_type": ["tool_call"], "result": ["denied"]},
                 "url": receiver_url,
             }))
             .send()
             .await
-            .context("make the demo rule")?;
+            .context("create the demo rule")?;
         let status = response.status();
         ensure!(
             status.is_success(),
-            "make the demo rule: {status} {}",
+            "create the demo rule: {status} {}",
             response.text().await.unwrap_or_default()
         );
         self.rule_made = true;

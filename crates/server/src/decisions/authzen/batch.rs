@@ -15,7 +15,7 @@ use super::{
 use crate::{
     decisions::{
         answer::answer_all,
-        ask::{Ask, Asker},
+        request::{Ask, Asker},
     },
     edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody},
     planes::DataPlane,
@@ -42,8 +42,8 @@ const REQUIRED: [(&str, &[&str]); 3] = [
     ("resource", &["type", "id"]),
 ];
 
-/// Several questions. What is beside `evaluations` is for each that has none of its own; without `evaluations` it
-/// is one question. Other fields are ignored.
+/// Several questions. Fields next to `evaluations` apply to every question that does not set its own; without
+/// `evaluations`, the request is one question. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct EvaluationsRequest {
     /// Up to 100, each with any of `subject`, `action`, `resource`, `context` and `approval`.
@@ -83,7 +83,7 @@ impl Semantic {
     }
 }
 
-/// As many answers as there were questions, in their order; fewer if it was asked to stop.
+/// One answer per question, in the same order; fewer if the request says to stop early.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum Evaluations {
@@ -93,16 +93,16 @@ pub enum Evaluations {
 
 /// Asks several questions at once (AuthZEN 1.0, Access Evaluations).
 ///
-/// A question that is not valid is answered with `false` and an `error`; the others are not affected. Without
-/// `evaluations` the request and the answer are those of `/access/v1/evaluation`.
+/// An invalid question is answered with `false` and an `error`; the others are not affected. Without `evaluations`, the
+/// request and the response are those of `/access/v1/evaluation`.
 #[utoipa::path(
     post, path = "/access/v1/evaluations", tag = "authzen", security(("api_key" = ["decisions:write"])),
     request_body = EvaluationsRequest,
-    params(("X-Request-ID" = Option<String>, Header, description = "Comes back as it was given")),
+    params(("X-Request-ID" = Option<String>, Header, description = "Returned unchanged")),
     responses(
         (status = 200, description = "Decided and recorded", body = Evaluations),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Not sure to be on record, so not answered; ask again", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "The decision may not have been recorded, so it was not returned; ask again", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn evaluate(
@@ -116,7 +116,7 @@ pub async fn evaluate(
         return Ok(Json(Evaluations::One(only)));
     }
     if request.evaluations.len() > EVALUATIONS_MAX {
-        let detail = format!("`evaluations` has at most {EVALUATIONS_MAX} entries.");
+        let detail = format!("`evaluations` can have at most {EVALUATIONS_MAX} entries.");
         return Err(Problem::new(ErrorCode::InvalidBody, detail));
     }
     check_shared(&request.evaluations, &request.shared)?;
@@ -189,7 +189,8 @@ fn check_shared(items: &[Value], shared: &Map<String, Value>) -> Result<(), Prob
         return Ok(());
     }
     let detail = format!(
-        "What the evaluations share is at most {SHARED_BYTES_MAX} bytes, counted for each of them."
+        "What the evaluations share can be at most {SHARED_BYTES_MAX} bytes, counted once per \
+         evaluation."
     );
     Err(Problem::new(ErrorCode::PayloadTooLarge, detail))
 }

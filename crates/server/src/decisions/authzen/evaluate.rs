@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 use super::request::{Body, EvaluationRequest, in_request, malformed};
 use crate::{
     decisions::{
-        answer::{Answer, answer},
-        ask::Asker,
+        answer::{DecisionAnswer, answer},
+        request::Asker,
     },
-    edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, words::DecisionWord},
+    edge::{Caller, Problem, caller::DecisionsWrite, enums::DecisionWord, problem::ProblemBody},
     planes::DataPlane,
 };
 
@@ -22,12 +22,12 @@ const BODY_BYTES_MAX: usize = 64 * 1024;
 /// What was decided.
 #[derive(Serialize, ToSchema)]
 pub struct Evaluation {
-    /// True only if the request may go forward as it is.
+    /// True only if the request may proceed as it is.
     decision: bool,
     context: EvaluationContext,
 }
 
-/// Why. Of one of a batch that could not be asked, `error` alone.
+/// Why. For a question in a batch that could not be asked, `error` alone.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum EvaluationContext {
@@ -39,30 +39,29 @@ pub enum EvaluationContext {
 pub struct Answered {
     #[schema(value_type = String, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
     decision_id: DecisionId,
-    /// `allow`, `deny` or `escalate`. What is allowed with a change only is denied: there is no payload here
-    /// that could be changed, and an enforcement point that knows true and false only would do what it asked
-    /// about.
+    /// `allow`, `deny` or `escalate`. A request that is allowed only with a change is denied: there is no payload here
+    /// to change, and an enforcement point that knows only true and false would do exactly what it asked about.
     #[schema(value_type = DecisionWord, example = "allow")]
     verdict: Verdict,
     reason: String,
     /// The ids of the policies that decided.
     policies: Vec<String>,
-    /// Policies that could not be evaluated; the verdict is `deny` then.
+    /// Policies that could not be evaluated; in that case the verdict is `deny`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<String>,
     #[schema(example = 3)]
     policy_version: u32,
     #[schema(example = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
     policy_digest: String,
-    /// Of an escalation: somebody may approve it.
+    /// For an escalation: someone may approve it.
     #[serde(skip_serializing_if = "Option::is_none")]
     access_request: Option<AccessRequest>,
-    /// True if the answer was given without being sure of its record (`fail_mode` `open`).
+    /// True if the answer was returned before it was certain to be recorded (`fail_mode` `open`).
     fallback: bool,
 }
 
-/// What somebody may approve, and until when. How it stands: `GET /v1/runtime/decisions/{decision_id}`. Once it is
-/// approved, the same question with `approval` is answered by it.
+/// What someone may approve, and until when. `GET /v1/runtime/decisions/{decision_id}` returns its current state. Once
+/// it is approved, ask the same question again with `approval`.
 #[derive(Serialize, ToSchema)]
 pub struct AccessRequest {
     #[schema(value_type = String, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
@@ -80,15 +79,15 @@ pub struct EvaluationError {
 
 /// Asks whether a subject may do something (AuthZEN 1.0, Access Evaluation).
 ///
-/// Fields that are not of the standard are ignored, but for `approval`. A denial is an answer, not an error.
+/// Fields that are not part of the standard are ignored, except `approval`. A denial is an answer, not an error.
 #[utoipa::path(
     post, path = "/access/v1/evaluation", tag = "authzen", security(("api_key" = ["decisions:write"])),
     request_body = EvaluationRequest,
-    params(("X-Request-ID" = Option<String>, Header, description = "Comes back as it was given")),
+    params(("X-Request-ID" = Option<String>, Header, description = "Returned unchanged")),
     responses(
         (status = 200, description = "Decided and recorded", body = Evaluation),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Not sure to be on record, so not answered; ask again", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "The decision may not have been recorded, so it was not returned; ask again", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn evaluate(
@@ -136,8 +135,8 @@ impl Evaluation {
     }
 }
 
-impl From<Answer> for Evaluation {
-    fn from(answer: Answer) -> Self {
+impl From<DecisionAnswer> for Evaluation {
+    fn from(answer: DecisionAnswer) -> Self {
         let access_request = answer.expires_at.map(|expires_at| AccessRequest {
             decision_id: answer.decision_id,
             expires_at,

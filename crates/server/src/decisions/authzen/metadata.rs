@@ -27,10 +27,10 @@ pub struct Configuration {
     access_evaluations_endpoint: String,
 }
 
-/// Where the AuthZEN endpoints are. There is no search.
+/// Lists the AuthZEN endpoints. Search is not supported.
 #[utoipa::path(
     get, path = "/.well-known/authzen-configuration", tag = "authzen",
-    responses((status = 200, description = "The same for everybody", body = Configuration)),
+    responses((status = 200, description = "The same for everyone", body = Configuration)),
 )]
 pub async fn show(State(public_url): State<Arc<PublicUrl>>) -> Response {
     let configuration = Configuration {

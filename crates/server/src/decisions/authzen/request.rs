@@ -4,7 +4,7 @@ use axum::extract::{FromRequest, Request};
 use domain::{
     DecisionId,
     error_code::ErrorCode,
-    event::{NAME_CHARS_MAX, RESOURCE_CHARS_MAX, words},
+    event::{NAME_CHARS_MAX, RESOURCE_CHARS_MAX, sanitize},
     fault::Fault,
 };
 use policy::{Party, Question};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::{
-    decisions::ask::{Ask, Named},
+    decisions::request::{Ask, Named},
     edge::{Problem, strict_json::StrictJson},
 };
 
@@ -28,11 +28,11 @@ pub struct EvaluationRequest {
     subject: Entity,
     action: Action,
     resource: Entity,
-    /// What policies may look at. It is recorded.
+    /// Data for policies to look at. It is recorded.
     #[schema(value_type = Option<Object>)]
     context: Option<Map<String, Value>>,
-    /// Not of the standard. Of a decision that was escalated and approved: its id. Everything else must be as it was
-    /// asked then; an approval is good for one decision.
+    /// Not part of the standard. The id of a decision that was escalated and approved. Everything else must be exactly
+    /// as it was then; an approval is valid for one decision.
     #[schema(value_type = Option<String>, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
     approval: Option<DecisionId>,
 }
@@ -40,7 +40,7 @@ pub struct EvaluationRequest {
 /// Who acts, or what is acted on.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct Entity {
-    /// An identifier of Cedar; `agent` is `Agent` in policies.
+    /// A Cedar identifier; `agent` is `Agent` in policies.
     #[serde(rename = "type")]
     #[schema(example = "agent")]
     kind: String,
@@ -90,14 +90,14 @@ impl EvaluationRequest {
     fn named(&self) -> Named {
         let Entity { kind, id, .. } = &self.subject;
         let agent_id = match kind.as_str() {
-            "agent" | "Agent" => words::text(id, NAME_CHARS_MAX),
-            _ => words::text(&format!("{kind}:{id}"), NAME_CHARS_MAX),
+            "agent" | "Agent" => sanitize::text(id, NAME_CHARS_MAX),
+            _ => sanitize::text(&format!("{kind}:{id}"), NAME_CHARS_MAX),
         };
         let Entity { kind, id, .. } = &self.resource;
         Named {
             agent_id: agent_id.unwrap_or_default(),
-            action: words::action(AREA, &self.action.name),
-            resource: words::text(&format!("{kind}:{id}"), RESOURCE_CHARS_MAX),
+            action: sanitize::action(AREA, &self.action.name),
+            resource: sanitize::text(&format!("{kind}:{id}"), RESOURCE_CHARS_MAX),
             session_id: None,
         }
     }
@@ -111,7 +111,8 @@ fn with_action(
 ) -> Result<Map<String, Value>, Vec<Fault>> {
     if let Some(properties) = properties {
         if context.contains_key(ACTION) {
-            let detail = "Policies see `action.properties` as `context.action`; send one of them.";
+            let detail = "Policies see `action.properties` as `context.action`; send only one of \
+                          them.";
             return Err(vec![Fault::invalid("/context/action", detail)]);
         }
         context.insert(ACTION.to_owned(), Value::Object(properties));

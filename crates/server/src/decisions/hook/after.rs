@@ -4,12 +4,12 @@ use axum::{Json as JsonAnswer, extract::State};
 use domain::{
     OrgId,
     batch::BODY_BYTES_MAX,
-    event::{Source, accept::Arrival, words},
+    event::{Source, accept::Arrival, sanitize},
     id::Tail,
 };
-use journal::{frames::Frames, own};
+use journal::{frames::Frames, system_events};
 use policy::fit::{self, Kept};
-use runtime::chance;
+use runtime::random;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,10 +17,10 @@ use super::{
     answer::{HookAnswer, Permission},
     before::BEFORE,
     call::{HookCall, ToolCall},
-    params::{HookParams, Wanted},
+    params::{HookOptions, HookParams},
 };
 use crate::{
-    decisions::ask::Named,
+    decisions::request::Named,
     edge::{Caller, Problem, caller::EventsWrite, problem::ProblemBody, strict_json::StrictJson},
     planes::DataPlane,
 };
@@ -59,15 +59,15 @@ struct ToolCallMetadata {
 
 /// Records a `PostToolUse` or `PostToolUseFailure` hook of Claude Code as an audit event.
 ///
-/// The event is a `tool_call` with the result `success` or `error`. Of what the tool was called with and answered
-/// the hashes are recorded. Other hook events are answered with `{}` and not recorded.
+/// The event is a `tool_call` with the result `success` or `error`. Only hashes of the tool's input and output are
+/// recorded. Other hook events are answered with `{}` and not recorded.
 #[utoipa::path(
     post, path = "/v1/hooks/claude-code/post-tool-use", tag = "hooks",
     security(("api_key" = ["events:write"])),
     params(HookParams),
     request_body = HookCall,
     responses(
-        (status = 200, description = "Recorded, or nothing to record", body = HookAnswer),
+        (status = 200, description = "Recorded, or there was nothing to record", body = HookAnswer),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
         (status = 503, description = "Not recorded", body = ProblemBody, content_type = "application/problem+json"),
     ),
@@ -75,7 +75,7 @@ struct ToolCallMetadata {
 pub async fn after(
     State(plane): State<DataPlane>,
     caller: Caller<EventsWrite>,
-    wanted: Wanted,
+    wanted: HookOptions,
     StrictJson(hook): StrictJson<HookCall, BODY_BYTES_MAX>,
 ) -> Result<JsonAnswer<HookAnswer>, Problem> {
     let result = match hook.hook_event_name.as_str() {
@@ -109,7 +109,7 @@ pub(super) async fn record(
     };
     let event = ToolCallEvent::of(call, result);
     let mut frames = Frames::default();
-    own::write(&mut frames, Tail::Random(chance::bytes()), &arrival, &event)
+    system_events::write(&mut frames, Tail::Random(random::bytes()), &arrival, &event)
         .map_err(|fault| Problem::invalid(vec![fault]))?;
     let bytes = frames.bytes() as u64;
     let budget = &plane.budget;
@@ -120,7 +120,7 @@ pub(super) async fn record(
 impl ToolCallEvent {
     fn of(call: &ToolCall<'_>, result: &'static str) -> Self {
         let hook = call.hook;
-        let short = |text: &str| words::text(text, TEXT_CHARS_MAX);
+        let short = |text: &str| sanitize::text(text, TEXT_CHARS_MAX);
         let error_code = match (result, hook.is_interrupt) {
             ("error", Some(true)) => Some("interrupted"),
             ("error", _) => Some("tool_error"),

@@ -6,16 +6,17 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::params::OnAllow;
-use crate::decisions::answer::Answer;
+use crate::decisions::answer::DecisionAnswer;
 
 /// The longest reason: Claude Code cuts longer texts, and nobody reads them.
 const REASON_CHARS_MAX: usize = 1000;
 
 /// What is said where a person would have to be asked, and Claude Code might not.
-const NOBODY_ASKED: &str = "In this permission mode Claude Code might ask nobody, so it is denied; \
-                            with `wait` in the hook's address somebody else can approve it.";
+const NOBODY_ASKED: &str = "In this permission mode Claude Code might not ask anyone, so the call \
+                            is denied; add `wait` to the hook's URL so that someone else can approve \
+                            it.";
 
-/// Nothing, or what is to become of the call. Nothing leaves it to Claude Code's own permissions.
+/// Empty, or what to do with the call. If empty, Claude Code's own permissions decide.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HookAnswer {
@@ -29,9 +30,9 @@ struct BeforeTool {
     #[schema(example = "PreToolUse")]
     hook_event_name: &'static str,
     permission_decision: Permission,
-    /// For Claude if it is denied, otherwise for the person.
+    /// For Claude if the call is denied, otherwise for the person.
     permission_decision_reason: String,
-    /// What the tool is to be called with instead.
+    /// The input to call the tool with instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     updated_input: Option<Value>,
@@ -48,7 +49,7 @@ pub enum Permission {
 
 impl HookAnswer {
     /// What was decided. `asks_people`: whether the person at the terminal is asked if we say so.
-    pub fn of(mut answer: Answer, on_allow: OnAllow, asks_people: bool) -> Self {
+    pub fn of(mut answer: DecisionAnswer, on_allow: OnAllow, asks_people: bool) -> Self {
         let reason = reason(&answer);
         let input = answer.take_changed_payload();
         match (answer.verdict, input) {
@@ -96,7 +97,7 @@ impl HookAnswer {
 }
 
 /// The reason, the policies behind it and the decision's id, by which it is found in the trail.
-fn reason(answer: &Answer) -> String {
+fn reason(answer: &DecisionAnswer) -> String {
     let decided = &answer.decided;
     let policies: Vec<&str> = decided.policies.iter().map(|one| &*one.id).collect();
     let policies = match policies.as_slice() {

@@ -10,13 +10,13 @@ use super::{
     after::record,
     answer::{HookAnswer, Permission},
     call::{HookCall, RESOURCES_MAX, ToolCall},
-    params::{HookParams, Wanted},
+    params::{HookOptions, HookParams},
     wait::strictest,
 };
 use crate::{
     decisions::{
         answer::{Unanswered, answer_call},
-        ask::{Ask, Asker},
+        request::{Ask, Asker},
     },
     edge::{
         Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, strict_json::StrictJson,
@@ -27,28 +27,27 @@ use crate::{
 /// The event that is a question.
 pub(super) const BEFORE: &str = "PreToolUse";
 
-/// Answers a `PreToolUse` hook of Claude Code by the organisation's policies.
+/// Answers a `PreToolUse` hook of Claude Code according to the organisation's policies.
 ///
-/// The call is a question like one to `/v1/runtime/decisions`: `deny` stops the tool, `escalate` asks the person
-/// at the terminal or, with `wait`, one of those who may approve, `modify` changes what the tool is called with. A call
-/// that works on several things is a question about each, and the strictest answer counts. What
-/// cannot be decided about for what is in it is denied. Other hook events are answered with `{}`.
-/// `watchbell hook claude-code` prints the settings.
+/// The call is a question like one to `/v1/runtime/decisions`: `deny` stops the tool, `escalate` asks the person at the
+/// terminal or, with `wait`, someone who may approve, and `modify` changes the tool's input. A call that works on
+/// several things is a question about each, and the strictest answer counts. A call whose content does not allow a
+/// decision is denied. Other hook events are answered with `{}`. `watchbell hook claude-code` prints the settings.
 #[utoipa::path(
     post, path = "/v1/hooks/claude-code/pre-tool-use", tag = "hooks",
     security(("api_key" = ["decisions:write"])),
     params(HookParams),
     request_body = HookCall,
     responses(
-        (status = 200, description = "Decided and recorded; with `on_error`, also that it was not", body = HookAnswer),
+        (status = 200, description = "Decided and recorded; with `on_error`, also when it was not", body = HookAnswer),
         (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Not sure to be on record, so not answered", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 503, description = "The decision may not have been recorded, so it was not returned", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn before(
     State(plane): State<DataPlane>,
     caller: Caller<DecisionsWrite>,
-    wanted: Wanted,
+    wanted: HookOptions,
     StrictJson(hook): StrictJson<HookCall, BODY_BYTES_MAX>,
 ) -> Result<JsonAnswer<HookAnswer>, Problem> {
     if hook.hook_event_name != BEFORE {
@@ -64,7 +63,7 @@ pub async fn before(
                 record(&plane, (caller.org, caller.source()), &call, "denied").await
             {
                 let code = problem.code().as_str();
-                tracing::error!(code, "a call that was denied is not in the trail");
+                tracing::error!(code, "could not record a denied hook call in the trail");
             }
             return Ok(JsonAnswer(undecided(&faults)));
         }
@@ -89,11 +88,13 @@ fn asks(call: &ToolCall<'_>) -> Result<Vec<Ask>, Vec<Fault>> {
     let room = BODY_BYTES_MAX / resources.len();
     let is_large = payload.is_some_and(|payload| bytes_up_to(payload, room) == room);
     let detail = if resources.len() > RESOURCES_MAX {
-        format!("A call may work on {RESOURCES_MAX} files and addresses. Make several calls.")
+        format!(
+            "A call can work on at most {RESOURCES_MAX} files and addresses. Make several calls."
+        )
     } else if resources.len() > 1 && is_large {
         format!(
-            "A call that works on several files or addresses may have {BODY_BYTES_MAX} bytes, counted for each of them. \
-             Make several calls."
+            "A call that works on several files or addresses can be at most {BODY_BYTES_MAX} bytes, counted once for \
+             each of them. Make several calls."
         )
     } else {
         let payload = payload.cloned().map(Arc::new);
@@ -112,7 +113,10 @@ fn asks(call: &ToolCall<'_>) -> Result<Vec<Ask>, Vec<Fault>> {
 fn undecided(faults: &[Fault]) -> HookAnswer {
     let why: Vec<String> = faults.iter().map(Fault::to_string).collect();
     let why = why.join(" ");
-    tracing::warn!(why, "a hook is told no: its call cannot be decided about");
-    let reason = format!("Watchbell cannot decide about this call: {why}");
+    tracing::warn!(
+        why,
+        "denied a hook call: its content does not allow a decision"
+    );
+    let reason = format!("Watchbell cannot decide on this call: {why}");
     HookAnswer::says(Permission::Deny, &reason)
 }

@@ -2,14 +2,14 @@
 
 use domain::{
     error_code::ErrorCode,
-    event::{NAME_CHARS_MAX, RESOURCE_CHARS_MAX, words},
+    event::{NAME_CHARS_MAX, RESOURCE_CHARS_MAX, sanitize},
 };
 use policy::{Party, Question, fit};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::{decisions::ask::Named, edge::Problem};
+use crate::{decisions::request::Named, edge::Problem};
 
 /// What a hook posts; other fields are ignored, because they differ between versions.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -19,7 +19,7 @@ pub struct HookCall {
     pub session_id: Option<String>,
     pub cwd: Option<String>,
     pub permission_mode: Option<String>,
-    /// Of a call by a subagent: its type.
+    /// For a call by a subagent: its type.
     pub agent_type: Option<String>,
     #[schema(example = "Bash")]
     pub tool_name: Option<String>,
@@ -29,7 +29,7 @@ pub struct HookCall {
     pub tool_input: Value,
     #[schema(value_type = Option<Object>)]
     pub tool_response: Option<Value>,
-    /// Of a call that failed.
+    /// For a call that failed: the error.
     pub error: Option<String>,
     pub is_interrupt: Option<bool>,
     pub duration_ms: Option<f64>,
@@ -110,8 +110,8 @@ impl ToolCall<'_> {
         Named {
             agent_id: self.agent_id.to_owned(),
             action: self.action(),
-            resource: words::text(&format!("{kind}:{id}"), RESOURCE_CHARS_MAX),
-            session_id: session_id.and_then(|id| words::text(id, NAME_CHARS_MAX)),
+            resource: sanitize::text(&format!("{kind}:{id}"), RESOURCE_CHARS_MAX),
+            session_id: session_id.and_then(|id| sanitize::text(id, NAME_CHARS_MAX)),
         }
     }
 
@@ -119,8 +119,8 @@ impl ToolCall<'_> {
     fn action(&self) -> String {
         let name = self.tool_name.to_lowercase();
         match name.strip_prefix(MCP) {
-            Some(names) => words::in_area("mcp", names.splitn(2, "__")),
-            None => words::in_area(TOOL, [name.as_str()]),
+            Some(names) => sanitize::in_area("mcp", names.splitn(2, "__")),
+            None => sanitize::in_area(TOOL, [name.as_str()]),
         }
     }
 

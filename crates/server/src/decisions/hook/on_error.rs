@@ -31,7 +31,7 @@ pub async fn answered(State(plane): State<DataPlane>, request: Request, next: Ne
     let answering = AssertUnwindSafe(next.run(request)).catch_unwind();
     let response = match timeout(longest_answer(plane.request_timeout), answering).await {
         Ok(Ok(response)) => response,
-        Ok(Err(_)) => return said(permission, "a panic", "This is a bug of ours."),
+        Ok(Err(_)) => return said(permission, "a panic", "This is a bug in Watchbell."),
         Err(_) => return said(permission, "too slow", "It took too long."),
     };
     let status = response.status();
@@ -52,7 +52,7 @@ pub fn longest_answer(request_timeout: Duration) -> Duration {
 }
 
 fn said(permission: Permission, code: &str, detail: &str) -> Response {
-    tracing::warn!(code, "a hook is told no, for want of a decision");
+    tracing::warn!(code, "denied a hook call: no decision was available");
     let reason = format!("Watchbell could not decide ({code}): {detail}");
     Json(HookAnswer::says(permission, &reason)).into_response()
 }

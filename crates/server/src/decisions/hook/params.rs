@@ -14,8 +14,8 @@ use utoipa::IntoParams;
 use super::wait::WAIT_S_MAX;
 use crate::edge::{
     Problem,
-    read::{once, pairs, unknown_parameter},
-    words::{HookOnAllow, HookOnError},
+    enums::{HookOnAllow, HookOnError},
+    extract::{once, pairs, unknown_parameter},
 };
 
 /// Who acts if nobody says.
@@ -26,26 +26,26 @@ const KNOWN: [&str; 4] = ["agent_id", "on_allow", "on_error", "wait"];
 #[derive(Debug, Default, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct HookParams {
-    /// Who acts: `Agent::"<agent_id>"` in policies (`claude-code`).
+    /// Who acts: `Agent::"<agent_id>"` in policies (default `claude-code`).
     agent_id: Option<String>,
-    /// What `allow` is answered with: `pass` (default) says nothing, so that Claude Code's own permissions decide;
-    /// `allow` skips its prompt.
+    /// How to answer when the decision is `allow`: `pass` (default) says nothing, so that Claude Code's own permissions
+    /// decide; `allow` skips its prompt.
     #[param(value_type = Option<HookOnAllow>, inline)]
     on_allow: Option<String>,
-    /// What a refusal of ours is answered with: `deny` (default) and `ask` are answers with 200 that say so; `pass` is
-    /// a status of 4xx or 5xx, after which Claude Code goes on as if there were no hook.
+    /// How to answer when Watchbell refuses the request: `deny` (default) and `ask` answer 200 and say so; `pass`
+    /// answers with a 4xx or 5xx status, after which Claude Code continues as if there were no hook.
     #[param(value_type = Option<HookOnError>, inline)]
     on_error: Option<String>,
-    /// How many seconds an escalated call waits for somebody to approve it, 0 to 20; less if requests may not take as
-    /// long. What is not approved by then is denied. 0 (default): the person at the terminal is asked if
-    /// `permission_mode` is `default`; in other modes nobody might be, and the call is denied.
+    /// How many seconds an escalated call waits for someone to approve it, 0 to 20; less if the server's request
+    /// timeout is shorter. If it is not approved by then, it is denied. 0 (default): the person at the terminal is
+    /// asked if `permission_mode` is `default`; in other modes possibly nobody would be asked, so the call is denied.
     #[param(value_type = Option<u32>, maximum = 20)]
     wait: Option<String>,
 }
 
 /// The same, read.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct HookOptions {
     pub agent_id: String,
     pub on_allow: OnAllow,
     pub wait: Duration,
@@ -68,7 +68,7 @@ pub enum OnError {
     Pass,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Wanted {
+impl<S: Send + Sync> FromRequestParts<S> for HookOptions {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {

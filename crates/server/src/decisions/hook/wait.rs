@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::on_error::longest_answer;
 use crate::{
     decisions::{
-        answer::{Answer, Unanswered, answer_call},
-        ask::{Ask, Asker},
+        answer::{DecisionAnswer, Unanswered, answer_call},
+        request::{Ask, Asker},
     },
     planes::DataPlane,
 };
@@ -29,10 +29,10 @@ pub async fn strictest(
     plane: &DataPlane,
     asker: Asker,
     asks: Vec<Ask>,
-    mut answers: Vec<Answer>,
+    mut answers: Vec<DecisionAnswer>,
     patience: Duration,
-) -> Result<Answer, Unanswered> {
-    let is_over = answers.iter().any(Answer::is_no) || are_at_odds(&answers);
+) -> Result<DecisionAnswer, Unanswered> {
+    let is_over = answers.iter().any(DecisionAnswer::is_no) || are_at_odds(&answers);
     if !patience.is_zero() && !is_over {
         answers = by_people(plane, asker, asks, answers, patience).await?;
     }
@@ -40,15 +40,15 @@ pub async fn strictest(
     let strictest = answers.into_iter().reduce(stricter);
     let strictest = strictest.expect("a call works on one thing at least");
     if are_at_odds && !strictest.is_no() {
-        let reason = "This is permitted with two different changes of its payload.";
+        let reason = "This is permitted only with two conflicting changes to its payload.";
         return Ok(denied(strictest, reason));
     }
     Ok(strictest)
 }
 
 /// Whether two answers ask for different changes of what is sent.
-fn are_at_odds(answers: &[Answer]) -> bool {
-    let mut changed = answers.iter().filter_map(Answer::changed_payload);
+fn are_at_odds(answers: &[DecisionAnswer]) -> bool {
+    let mut changed = answers.iter().filter_map(DecisionAnswer::changed_payload);
     let first = changed.next();
     changed.any(|other| Some(other) != first)
 }
@@ -59,9 +59,9 @@ async fn by_people(
     plane: &DataPlane,
     asker: Asker,
     asks: Vec<Ask>,
-    answers: Vec<Answer>,
+    answers: Vec<DecisionAnswer>,
     patience: Duration,
-) -> Result<Vec<Answer>, Unanswered> {
+) -> Result<Vec<DecisionAnswer>, Unanswered> {
     let until = Instant::now() + patience.min(longest_wait(plane.request_timeout));
     let mut settled = Vec::new();
     let mut approved = Vec::new();
@@ -85,7 +85,7 @@ async fn by_people(
 
 /// The stricter of two answers about one call, of two alike the later, at which it may have ended; with what is to be sent instead.
 /// Whoever approves the one at the terminal must not undo the change that the other asks for.
-fn stricter(mut one: Answer, mut other: Answer) -> Answer {
+fn stricter(mut one: DecisionAnswer, mut other: DecisionAnswer) -> DecisionAnswer {
     let changed = one.take_changed_payload();
     let changed = changed.or_else(|| other.take_changed_payload());
     let mut stricter = if other.verdict >= one.verdict {
@@ -119,8 +119,8 @@ async fn why_not(
         Status::Pending => "Nobody has approved this yet.".to_owned(),
         Status::TimedOut => "Nobody approved this in time.".to_owned(),
         Status::Denied => match approval.resolution().and_then(|said| said.note.as_deref()) {
-            Some(note) => format!("Somebody refused this: {note}"),
-            None => "Somebody refused this.".to_owned(),
+            Some(note) => format!("Someone denied this: {note}"),
+            None => "Someone denied this.".to_owned(),
         },
     };
     Ok(Some(why))
@@ -131,7 +131,7 @@ fn longest_wait(request_timeout: Duration) -> Duration {
 }
 
 /// What is told; on record it is the decision that it was, and what became of its approval.
-fn denied(mut escalated: Answer, reason: &str) -> Answer {
+fn denied(mut escalated: DecisionAnswer, reason: &str) -> DecisionAnswer {
     escalated.verdict = Verdict::Deny;
     reason.clone_into(&mut escalated.decided.reason);
     escalated

@@ -47,7 +47,7 @@ pub async fn sweep(
     post: Post,
     stopping: CancellationToken,
 ) -> anyhow::Result<()> {
-    let mut retries = Retries::new("mail notices of endpoints", &stopping);
+    let mut retries = Retries::new("mail endpoint notices", &stopping);
     loop {
         tokio::select! {
             () = sleep(LOOK_EVERY) => {}
@@ -89,11 +89,11 @@ fn letter(email: EmailAddress, notice: &NoticeToMail) -> Letter {
 
 fn subject(notice: &str) -> &'static str {
     match notice {
-        "failing_15_minutes" => "A webhook endpoint has failed for 15 minutes",
-        "failing_1_hour" => "A webhook endpoint has failed for an hour",
-        "failing_1_day" => "A webhook endpoint has failed for a day",
-        "rejecting" => "A webhook endpoint refuses deliveries",
-        "redirecting" => "A webhook endpoint redirects",
+        "failing_15_minutes" => "A webhook endpoint has been failing for 15 minutes",
+        "failing_1_hour" => "A webhook endpoint has been failing for an hour",
+        "failing_1_day" => "A webhook endpoint has been failing for a day",
+        "rejecting" => "A webhook endpoint is refusing deliveries",
+        "redirecting" => "A webhook endpoint is redirecting",
         _ => "A webhook endpoint was disabled",
     }
 }
@@ -102,33 +102,34 @@ fn body(notice: &NoticeToMail) -> String {
     let (url, at, id) = (&notice.url, notice.at, notice.endpoint);
     let what = match notice.notice.as_str() {
         "failing_15_minutes" => {
-            "It has taken no delivery for 15 minutes. Nothing is lost: each delivery is tried again for up to 72 hours."
+            "It has not accepted a delivery for 15 minutes. Nothing is lost: each delivery is retried for up to 72 hours."
         }
         "failing_1_hour" => {
-            "It has taken no delivery for an hour. Nothing is lost: each delivery is tried again for up to 72 hours."
+            "It has not accepted a delivery for an hour. Nothing is lost: each delivery is retried for up to 72 hours."
         }
         "failing_1_day" => {
-            "It has taken no delivery for a day. After three days it is disabled, and deliveries are then held until \
-             somebody resumes it."
+            "It has not accepted a delivery for a day. After three days it is disabled, and deliveries are then held \
+             until someone resumes it."
         }
         "rejecting" => {
-            "It answered several deliveries in a row with a refusal (a status from 400 to 499). Look at what it says: \
-             400 is often a wrong clock, 401 a wrong signing secret, 404 a wrong path."
+            "It refused several deliveries in a row (with a status from 400 to 499). Look at what it says: 400 often \
+             means a wrong clock, 401 a wrong signing secret, 404 a wrong path."
         }
         "redirecting" => {
-            "It answers with a redirect, which is never followed. Give the rules that name it the new URL."
+            "It answers with a redirect, which is never followed. Set the new URL in the rules that use it."
         }
         _ => {
-            "Nothing is sent to it any more, because it failed for days or said twice that it is gone. Deliveries are \
-             held, none is lost. Once it is well again, resume it and recover what was held."
+            "Nothing is sent to it anymore, because it failed for days or said twice that it is gone. Deliveries are \
+             held; none is lost. Once it works again, resume it and recover what was held."
         }
     };
     let error = notice.error.as_ref();
     let error = error.map_or_else(String::new, |error| format!("The last error: {error}\n\n"));
     format!(
-        "This is about the endpoint {url}, at {at}.\n\n{what}\n\n{error}\
-         See it: GET /v1/endpoints/{id}\n\
+        "This is about the endpoint {url}, at {at}.\n\n\
+         {what}\n\n\
+         {error}View it: GET /v1/endpoints/{id}\n\
          Resume it: POST /v1/endpoints/{id}/resume\n\
-         Send again what was held or failed: POST /v1/alert-rules/{{id}}/recover\n"
+         Resend what was held or failed: POST /v1/alert-rules/{{id}}/recover\n"
     )
 }

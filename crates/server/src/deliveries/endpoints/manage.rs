@@ -26,9 +26,9 @@ use crate::{
     edge::{
         Caller, Problem,
         caller::{DeliveriesRead, RulesWrite},
+        enums::{EndpointDisabledWhy, EndpointNoticeWord, EndpointStatus},
+        extract::{IdInPath, PageParams, PageQuery, cursor},
         problem::Refusals,
-        read::{IdInPath, PageParams, PageWanted, cursor},
-        words::{EndpointDisabledWhy, EndpointNoticeWord, EndpointStatus},
     },
     planes::ControlPlane,
 };
@@ -36,7 +36,7 @@ use crate::{
 /// How often a change is tried against those of workers; each time another one went through.
 const TRIES_MAX: usize = 16;
 
-/// An endpoint and how it does.
+/// An endpoint and its health.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Endpoint)]
 pub struct EndpointBody {
@@ -46,24 +46,24 @@ pub struct EndpointBody {
     /// `active`, `paused` or `disabled`.
     #[schema(value_type = EndpointStatus)]
     status: &'static str,
-    /// Since when it is paused or disabled.
+    /// When it was paused or disabled.
     #[schema(value_type = Option<String>, format = DateTime)]
     status_since: Option<Timestamp>,
-    /// Why it is disabled: `gone`, if it said so, or `failing`.
+    /// Why it is disabled: `gone` if it said so, or `failing`.
     #[schema(value_type = Option<EndpointDisabledWhy>)]
     disabled_why: Option<&'static str>,
-    /// Null: closed, everything is sent.
+    /// Null if the breaker is closed and everything is sent.
     breaker: Option<BreakerBody>,
     /// The receiver asked for a pause until then.
     #[schema(value_type = Option<String>, format = DateTime)]
     quiet_until: Option<Timestamp>,
-    /// Null: the last attempt was fine.
+    /// Null if the last attempt succeeded.
     failing: Option<FailingBody>,
-    /// What went wrong last, in plain words.
+    /// The last thing that went wrong, in plain words.
     last_error: Option<String>,
 }
 
-/// A breaker that is open: nothing is sent but one probe at a time.
+/// An open breaker: nothing is sent except one probe at a time.
 #[derive(Serialize, ToSchema)]
 #[schema(as = EndpointBreaker)]
 pub struct BreakerBody {
@@ -75,7 +75,7 @@ pub struct BreakerBody {
     probe_at: Timestamp,
 }
 
-/// A run of failures without one success.
+/// A run of failures without a single success.
 #[derive(Serialize, ToSchema)]
 #[schema(as = EndpointFailing)]
 pub struct FailingBody {
@@ -84,12 +84,12 @@ pub struct FailingBody {
     attempts: u32,
 }
 
-/// An endpoint and what was told of it, newest first.
+/// An endpoint and its notices, newest first.
 #[derive(Serialize, ToSchema)]
 pub struct EndpointDetail {
     #[serde(flatten)]
     endpoint: EndpointBody,
-    /// Whether it has answered its challenge; null where nobody is asked (`delivery.endpoint_ownership`).
+    /// Whether it has answered its challenge; null where no challenges are sent (`delivery.endpoint_ownership`).
     ownership: Option<OwnershipBody>,
     notices: Vec<NoticeBody>,
 }
@@ -105,7 +105,7 @@ pub struct NoticeBody {
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
     error: Option<String>,
-    /// When owners and admins were mailed of it.
+    /// When owners and admins were mailed about it.
     #[schema(value_type = Option<String>, format = DateTime)]
     mailed_at: Option<Timestamp>,
 }
@@ -119,7 +119,7 @@ pub struct EndpointPage {
     fresh: bool,
 }
 
-/// Lists the endpoints that are or were in trouble, as of the last notice of each.
+/// Lists the endpoints that have or had problems, as of the last notice for each.
 #[utoipa::path(
     get, path = "/v1/endpoints", tag = "endpoints", security(("api_key" = ["deliveries:read"]), ("session" = [])),
     params(PageParams),
@@ -128,7 +128,7 @@ pub struct EndpointPage {
 pub async fn list(
     State(plane): State<ControlPlane>,
     caller: Caller<DeliveriesRead>,
-    wanted: PageWanted<EndpointId>,
+    wanted: PageQuery<EndpointId>,
 ) -> Result<Json<EndpointPage>, Problem> {
     let fresh = plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
     let page = plane
@@ -143,7 +143,7 @@ pub async fn list(
     }))
 }
 
-/// Shows one endpoint as it is now, and its notices.
+/// Returns one endpoint as it is now, with its notices.
 #[utoipa::path(
     get, path = "/v1/endpoints/{id}", tag = "endpoints",
     security(("api_key" = ["deliveries:read"]), ("session" = [])),
@@ -162,8 +162,8 @@ pub async fn show(
 
 /// Pauses an endpoint: nothing is sent to it until it is resumed.
 ///
-/// Deliveries are `held` meanwhile; none is lost. Resuming sends what comes from then on;
-/// `POST /v1/alert-rules/{id}/recover` sends what was held.
+/// Meanwhile, deliveries are `held`; none is lost. After a resume, new deliveries are sent; `POST
+/// /v1/alert-rules/{id}/recover` sends what was held.
 #[utoipa::path(
     post, path = "/v1/endpoints/{id}/pause", tag = "endpoints",
     security(("api_key" = ["rules:write"]), ("session" = [])),
@@ -180,9 +180,10 @@ pub async fn pause(
     detail(&plane, changed.await?).await.map(Json)
 }
 
-/// Resumes an endpoint that is paused, or enables one that is disabled.
+/// Resumes a paused endpoint, or enables a disabled one.
 ///
-/// It is sent to at once, whatever its breaker says. What was held stays held until it is recovered.
+/// Deliveries are sent to it right away, whatever the state of its breaker. What was held stays held until it is
+/// recovered.
 #[utoipa::path(
     post, path = "/v1/endpoints/{id}/resume", tag = "endpoints",
     security(("api_key" = ["rules:write"]), ("session" = [])),
@@ -238,7 +239,7 @@ async fn change(
             return Ok(endpoint);
         }
     }
-    let detail = "The endpoint changes all the time just now; send the request again.";
+    let detail = "The endpoint is changing too quickly right now; send the request again.";
     Err(Problem::new(ErrorCode::Conflict, detail))
 }
 
@@ -261,7 +262,8 @@ async fn tell(
         .await
     {
         let (id, error) = (noticed.endpoint.id, chain(&error));
-        tracing::warn!(error, endpoint.id = %id, "a change of an endpoint is not in the trail");
+        tracing::warn!(error, endpoint.id = %id, "could not record a change of an endpoint in the \
+                                                  trail");
     }
     let record = OutcomeRecord::Endpoint(Box::new(noticed));
     let outcomes = plane.outcomes.of(caller.org);

@@ -14,8 +14,8 @@ use super::manage::{EndpointDetail, detail, found};
 use crate::{
     config::EndpointOwnership,
     edge::{
-        Caller, Problem, caller::RulesWrite, problem::Refusals, read::IdInPath,
-        words::OwnershipState,
+        Caller, Problem, caller::RulesWrite, enums::OwnershipState, extract::IdInPath,
+        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -24,32 +24,32 @@ use crate::{
 #[derive(Serialize, ToSchema)]
 #[schema(as = EndpointOwnership)]
 pub struct OwnershipBody {
-    /// `unverified`: nothing is sent to it but the challenge. `verified`: it gave the challenge back.
+    /// `unverified`: nothing is sent to it except the challenge. `verified`: it returned the challenge.
     #[schema(value_type = OwnershipState)]
     state: &'static str,
     #[schema(value_type = Option<String>, format = DateTime)]
     verified_at: Option<Timestamp>,
-    /// When it was asked last.
+    /// When it was last sent a challenge.
     #[schema(value_type = Option<String>, format = DateTime)]
     asked_at: Option<Timestamp>,
-    /// When it may be asked next; null if it is verified.
+    /// When it may be sent the next challenge; null if it is verified.
     #[schema(value_type = Option<String>, format = DateTime)]
     next_at: Option<Timestamp>,
     /// What was wrong with its last answer, in plain words.
     error: Option<String>,
 }
 
-/// Asks an endpoint for the challenge now.
+/// Sends an endpoint its challenge now.
 ///
-/// Only where the operator wants to know whose endpoints are (`delivery.endpoint_ownership`); elsewhere it is refused
-/// (409). The answer does not wait for the receiver's: `ownership` says what came of it a moment later. An endpoint is
-/// not asked twice within ten seconds; one that is verified is not asked, and one that is paused or disabled not before
-/// it is resumed.
+/// Available only where the operator requires proof of who owns an endpoint (`delivery.endpoint_ownership`); elsewhere
+/// it is refused (409). The response does not wait for the receiver: `ownership` shows the result a moment later. An
+/// endpoint is not challenged twice within ten seconds; a verified one is not challenged, and a paused or disabled one
+/// not until it is resumed.
 #[utoipa::path(
     post, path = "/v1/endpoints/{id}/verify", tag = "endpoints",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     params(("id" = String, Path, description = "`endpoint_id` of a delivery")),
-    responses((status = 200, description = "It is asked", body = EndpointDetail), Refusals),
+    responses((status = 200, description = "The challenge is being sent", body = EndpointDetail), Refusals),
 )]
 pub async fn verify(
     State(plane): State<ControlPlane>,
@@ -58,7 +58,7 @@ pub async fn verify(
 ) -> Result<Json<EndpointDetail>, Problem> {
     let (endpoint, _) = found(&plane, caller.org, id).await?;
     if plane.endpoint_ownership != EndpointOwnership::Required {
-        let detail = "This server asks no endpoint whose it is (delivery.endpoint_ownership); there is nothing to verify.";
+        let detail = "This server does not require proof of who owns an endpoint (delivery.endpoint_ownership); there is nothing to verify.";
         return Err(Problem::new(ErrorCode::StateConflict, detail));
     }
     let now = plane.clock.now();

@@ -21,8 +21,8 @@ use crate::{
     edge::{
         Caller, Problem,
         caller::DeliveriesRead,
+        extract::{self, IdInPath},
         problem::Refusals,
-        read::{self, IdInPath},
     },
     planes::ControlPlane,
 };
@@ -36,15 +36,15 @@ const RANGE_DEFAULT: Duration = Duration::from_hours(24);
 #[derive(Debug, Default, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct BalanceParams {
-    /// From the hour of this time on (RFC 3339); a day ago, unless given.
+    /// Start with the hour that contains this time (RFC 3339); by default a day ago.
     #[param(format = DateTime)]
     from: Option<String>,
-    /// To the end of the hour of this time; now, unless given.
+    /// End with the hour that contains this time (RFC 3339); by default now.
     #[param(format = DateTime)]
     to: Option<String>,
 }
 
-/// What a rule's matches came to, in whole hours of the events' time.
+/// What became of a rule's matches, in whole hours of the events' time.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RuleBalance)]
 pub struct BalanceBody {
@@ -52,9 +52,9 @@ pub struct BalanceBody {
     from: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     to: Timestamp,
-    /// Matches that were to be sent, as the matcher decided: counted apart from the deliveries.
+    /// Matches that were to be sent, as the matcher decided; counted independently of the deliveries.
     matched: u64,
-    /// Where their deliveries stand: together as many as `matched`.
+    /// The states of their deliveries; together they add up to `matched`.
     delivered: u64,
     pending: u64,
     scheduled: u64,
@@ -63,21 +63,21 @@ pub struct BalanceBody {
     canceled: u64,
     /// Matches that the rule did not send, each counted both ways.
     suppressed: PairBody,
-    /// Snoozed, or only watched.
+    /// Snoozed, or in shadow mode.
     withheld: PairBody,
-    /// Deliveries that stand for what was suppressed.
+    /// Deliveries that summarize what was suppressed.
     summaries: PairBody,
-    /// Test deliveries, which are no matches.
+    /// Test deliveries, which are not matches.
     tests: u64,
     /// Whether all of this adds up.
     balanced: bool,
-    /// Deliveries that are missing (or, below 0, that nobody decided on).
+    /// Deliveries that are missing; if negative, deliveries that no decision accounts for.
     difference: i64,
-    /// False if what happened last may be missing, because the record is behind; it adds up all the same.
+    /// False if the latest changes may be missing because the record is behind; the numbers add up all the same.
     fresh: bool,
 }
 
-/// Something that is counted both ways.
+/// A number that is counted both ways.
 #[derive(Serialize, ToSchema)]
 #[schema(as = CountedTwice)]
 pub struct PairBody {
@@ -85,21 +85,21 @@ pub struct PairBody {
     found: u64,
 }
 
-/// Holds what the matcher decided against the deliveries that there are.
+/// Compares what the matcher decided with the deliveries that exist.
 ///
-/// `matched` = `delivered` + `pending` + `scheduled` + `held` + `failed` + `canceled`, always. Should it ever not be
-/// so, `difference` says by how much, and `watchbell_deliveries_unbalanced` raises an alarm.
+/// `matched` = `delivered` + `pending` + `scheduled` + `held` + `failed` + `canceled`, always. If that ever fails to
+/// hold, `difference` says by how much, and `watchbell_deliveries_unbalanced` raises an alarm.
 #[utoipa::path(
     get, path = "/v1/alert-rules/{id}/balance", tag = "deliveries",
     security(("api_key" = ["deliveries:read"]), ("session" = [])),
-    params(("id" = String, Path, description = "The rule's id; also of a rule that was deleted"), BalanceParams),
+    params(("id" = String, Path, description = "The rule's id; the rule may have been deleted"), BalanceParams),
     responses((status = 200, description = "The balance", body = BalanceBody), Refusals),
 )]
 pub async fn balance(
     State(plane): State<ControlPlane>,
     caller: Caller<DeliveriesRead>,
     IdInPath(rule): IdInPath<RuleId>,
-    wanted: BalanceWanted,
+    wanted: BalanceQuery,
 ) -> Result<Json<BalanceBody>, Problem> {
     let fresh = plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
     let (from, to) = wanted.hours(plane.clock.now(), plane.delivery_retention)?;
@@ -175,21 +175,21 @@ fn body(
 
 /// The time that is asked for.
 #[derive(Debug)]
-pub struct BalanceWanted {
+pub struct BalanceQuery {
     from: Option<Timestamp>,
     to: Option<Timestamp>,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for BalanceWanted {
+impl<S: Send + Sync> FromRequestParts<S> for BalanceQuery {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let mut params = BalanceParams::default();
-        for (name, value) in read::pairs(parts, state).await? {
+        for (name, value) in extract::pairs(parts, state).await? {
             match name.as_str() {
-                "from" => read::once(&name, &mut params.from, value)?,
-                "to" => read::once(&name, &mut params.to, value)?,
-                _ => return Err(read::unknown_parameter(&name, &["from", "to"])),
+                "from" => extract::once(&name, &mut params.from, value)?,
+                "to" => extract::once(&name, &mut params.to, value)?,
+                _ => return Err(extract::unknown_parameter(&name, &["from", "to"])),
             }
         }
         Ok(Self {
@@ -199,7 +199,7 @@ impl<S: Send + Sync> FromRequestParts<S> for BalanceWanted {
     }
 }
 
-impl BalanceWanted {
+impl BalanceQuery {
     /// Whole hours, none of which has been dropped in part.
     fn hours(&self, now: Timestamp, kept: Duration) -> Result<(Timestamp, Timestamp), Problem> {
         let kept_from = start_of_hour(now.minus(kept)).plus(HOUR);
@@ -210,12 +210,13 @@ impl BalanceWanted {
             start_of_hour(to).plus(HOUR),
         );
         if from >= to {
-            let detail = "`from` must be before `to`, and not older than deliveries are kept.";
+            let detail = "`from` must be before `to`, and within the time that deliveries are \
+                          kept.";
             return Err(Problem::parameter("from", detail));
         }
         if to.since(from) > RANGE_MAX + HOUR {
             let detail = format!(
-                "At most {} days are added up at once.",
+                "The range can be at most {} days.",
                 RANGE_MAX.as_secs() / 86_400
             );
             return Err(Problem::parameter("from", detail));

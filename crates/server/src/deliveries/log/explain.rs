@@ -13,38 +13,38 @@ pub(super) fn explanation(
     let id = delivery.id;
     match delivery.state.as_str() {
         "pending" if delivery.was_attempted() || delivery.round.is_none() => {
-            "Pending: it is due, and its next attempt is about to be made.".to_owned()
+            "Pending: it is due, and the next attempt is about to be made.".to_owned()
         }
         "pending" => {
-            "Pending: somebody asked for it again, and its next attempt is about to be made.".to_owned()
+            "Pending: someone asked for it to be sent again, and the next attempt is about to be made.".to_owned()
         }
         "scheduled" => format!(
             "Scheduled: {}. The next attempt is due at {}.",
             tried(delivery, attempts),
             delivery.next_at.map_or_else(|| "any time".to_owned(), |at| at.to_string()),
         ),
-        "delivered" => format!("Delivered: the receiver took it on attempt {}.", delivery.attempts),
+        "delivered" => format!("Delivered: the receiver accepted it on attempt {}.", delivery.attempts),
         "held" => held(delivery, attempts, endpoint, now),
         "failed" => format!(
-            "Failed: {}, and {}. Once the receiver is well, POST /v1/deliveries/{id}/resend sends it again.",
-            tried(delivery, attempts),
+            "Failed: {}. {}. Once the receiver works again, POST /v1/deliveries/{id}/resend sends it again.",
             match delivery.reason.as_deref() {
                 Some("expired") => "it is too old for another attempt",
-                Some("permanent") => "the receiver will never take it",
-                _ => "that was the last attempt of its schedule",
+                Some("permanent") => "the receiver will never accept it",
+                _ => "its schedule has no more attempts",
             },
+            tried(delivery, attempts),
         ),
         "canceled" => match delivery.reason.as_deref() {
             Some("rule_deleted") => "Canceled: its rule was deleted.".to_owned(),
-            _ => format!("Canceled: somebody asked for that. POST /v1/deliveries/{id}/resend sends it after all."),
+            _ => format!("Canceled: someone canceled it. POST /v1/deliveries/{id}/resend sends it after all."),
         },
         "suppressed" => {
-            "Suppressed: not sent, because there was an alert of the rule just before; a summary tells how many \
-             there were."
+            "Suppressed: not sent, because the rule had raised an alert just before; a summary says how many there \
+             were."
                 .to_owned()
         }
         "snoozed" => "Snoozed: not sent, because the rule was snoozed when it matched.".to_owned(),
-        "shadow" => "Shadow: not sent, because the rule is only watched.".to_owned(),
+        "shadow" => "Shadow: not sent, because the rule is in shadow mode.".to_owned(),
         other => format!("It is `{other}`."),
     }
 }
@@ -64,8 +64,8 @@ fn held(
                     format!("; the next probe is at {}", breaker.probe_at.max(now))
                 });
             format!(
-                "Held: the endpoint failed again and again, so its breaker is open{probe}. It goes on by itself once \
-                 a probe succeeds."
+                "Held: the endpoint kept failing, so its breaker is open{probe}. It continues on its own once a probe \
+                 succeeds."
             )
         }
         Some("retry_after") => {
@@ -73,25 +73,27 @@ fn held(
                 .and_then(|endpoint| endpoint.quiet_until)
                 .or(delivery.next_at);
             let until = until.map_or_else(String::new, |until| format!(" until {until}"));
-            format!("Held: the receiver asked for a pause{until}. It goes on by itself then.")
+            format!(
+                "Held: the receiver asked for a pause{until}. It continues on its own after that."
+            )
         }
         Some("unverified") => format!(
-            "Held: the endpoint has not answered its challenge, and nothing is sent to it before. It goes on by itself \
-             once it does; POST /v1/endpoints/{endpoint_id}/verify asks it now, and GET /v1/endpoints/{endpoint_id} \
-             says what was wrong."
+            "Held: the endpoint has not answered its challenge, and nothing is sent to it until it does. Then it \
+             continues on its own; POST /v1/endpoints/{endpoint_id}/verify sends the challenge now, and GET \
+             /v1/endpoints/{endpoint_id} says what was wrong."
         ),
         Some("paused") => format!(
-            "Held: somebody paused the endpoint. POST /v1/endpoints/{endpoint_id}/resume ends that; then \
-             POST /v1/alert-rules/{}/recover sends what was held.",
+            "Held: someone paused the endpoint. POST /v1/endpoints/{endpoint_id}/resume ends the pause; then POST \
+             /v1/alert-rules/{}/recover sends what was held.",
             delivery.rule
         ),
         Some("disabled") => format!(
-            "Held: the endpoint is disabled, because it failed for days or said that it is gone. Mend the receiver, \
+            "Held: the endpoint is disabled, because it failed for days or said that it is gone. Fix the receiver, \
              then POST /v1/endpoints/{endpoint_id}/resume and POST /v1/alert-rules/{}/recover.",
             delivery.rule
         ),
         _ => format!(
-            "Held: {}. Give the rule a URL that is allowed, then POST /v1/deliveries/{}/resend.",
+            "Held: {}. Give the rule an allowed URL, then POST /v1/deliveries/{}/resend.",
             attempts
                 .last()
                 .and_then(|attempt| attempt.error.as_deref())
@@ -109,7 +111,7 @@ fn tried(delivery: &Delivery, attempts: &[Attempt]) -> String {
         many => format!("{many} attempts were made"),
     };
     match attempts.last().and_then(|attempt| attempt.error.as_deref()) {
-        Some(error) => format!("{times}; of the last: {}", error.trim_end_matches('.')),
+        Some(error) => format!("{times}; the last error: {}", error.trim_end_matches('.')),
         None => times,
     }
 }

@@ -19,9 +19,9 @@ use crate::{
     edge::{
         Caller, Problem,
         caller::DeliveriesRead,
+        enums::{DeliveryCause, DeliveryReason, DeliveryState},
+        extract::{self, cursor, read_cursor, read_limit},
         problem::Refusals,
-        read::{self, cursor, read_cursor, read_limit},
-        words::{DeliveryCause, DeliveryReason, DeliveryState},
     },
     planes::ControlPlane,
 };
@@ -46,33 +46,33 @@ const KNOWN: [&str; 11] = [
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes parameters that are read one by one")]
 pub struct DeliveryParams {
-    /// Deliveries of events that occurred then or later (RFC 3339).
+    /// Deliveries of events that occurred at or after this time (RFC 3339).
     #[param(format = DateTime)]
     from: Option<String>,
-    /// Deliveries of events that occurred before (RFC 3339).
+    /// Deliveries of events that occurred before this time (RFC 3339).
     #[param(format = DateTime)]
     to: Option<String>,
-    /// Of this rule.
+    /// Deliveries of this rule.
     rule_id: Option<String>,
-    /// Of this event.
+    /// Deliveries of this event.
     event_id: Option<String>,
-    /// In this state; given several times, in one of them.
+    /// Deliveries in this state; repeat the parameter to allow several states.
     #[param(value_type = Option<Vec<DeliveryState>>)]
     state: Option<Vec<String>>,
-    /// Held, failed or canceled for this reason.
+    /// Deliveries held, failed or canceled for this reason.
     #[param(value_type = Option<DeliveryReason>)]
     reason: Option<String>,
-    /// Of events of this type.
+    /// Deliveries of events of this type.
     event_type: Option<String>,
-    /// To this URL, as it was when the event matched.
+    /// Deliveries to this URL, as it was when the event matched.
     url: Option<String>,
     /// `match`, `summary` or `test`.
     #[param(value_type = Option<DeliveryCause>)]
     cause: Option<String>,
-    /// How many to return, 1 to 1,000 (100).
+    /// How many to return, 1 to 1,000 (default 100).
     #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     limit: Option<String>,
-    /// `next_cursor` of the page before, with the filters of that page.
+    /// The `next_cursor` of the previous page; send it with the same filters.
     cursor: Option<String>,
 }
 
@@ -81,14 +81,14 @@ pub struct DeliveryParams {
 pub struct DeliveryPage {
     data: Vec<DeliveryBody>,
     next_cursor: Option<String>,
-    /// False if what happened last may be missing, because the record is behind.
+    /// False if the latest changes may be missing because the record is behind.
     fresh: bool,
 }
 
-/// Lists deliveries by filters, newest event first.
+/// Lists deliveries that match the filters, newest event first.
 ///
-/// `rule_id`, `event_id`, and `state` (but for `delivered`) are found quickly; of the others narrow the search by
-/// `from` and `to`, if it is refused as too expensive.
+/// Filtering by `rule_id`, `event_id` or `state` (except `delivered`) is fast; with the other filters, narrow the
+/// search with `from` and `to` if it is refused as too expensive.
 #[utoipa::path(
     get, path = "/v1/deliveries", tag = "deliveries", security(("api_key" = ["deliveries:read"]), ("session" = [])),
     params(DeliveryParams),
@@ -100,7 +100,7 @@ pub struct DeliveryPage {
 pub async fn list(
     State(plane): State<ControlPlane>,
     caller: Caller<DeliveriesRead>,
-    wanted: DeliveriesWanted,
+    wanted: DeliveriesQuery,
 ) -> Result<Json<DeliveryPage>, Problem> {
     let fresh = plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
     let list = digest(&wanted.filter);
@@ -121,33 +121,33 @@ pub async fn list(
 
 /// The page, already checked.
 #[derive(Debug)]
-pub struct DeliveriesWanted {
+pub struct DeliveriesQuery {
     filter: DeliveryFilter,
     before: Option<DeliveryId>,
     limit: u32,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for DeliveriesWanted {
+impl<S: Send + Sync> FromRequestParts<S> for DeliveriesQuery {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let mut filter = DeliveryFilter::default();
         let (mut from, mut to, mut rule, mut event) = (None, None, None, None);
         let (mut limit, mut cursor) = (None, None);
-        for (name, value) in read::pairs(parts, state).await? {
+        for (name, value) in extract::pairs(parts, state).await? {
             match name.as_str() {
-                "from" => read::once(&name, &mut from, value)?,
-                "to" => read::once(&name, &mut to, value)?,
-                "rule_id" => read::once(&name, &mut rule, value)?,
-                "event_id" => read::once(&name, &mut event, value)?,
-                "reason" => read::once(&name, &mut filter.reason, value)?,
-                "event_type" => read::once(&name, &mut filter.event_type, value)?,
-                "url" => read::once(&name, &mut filter.url, value)?,
-                "cause" => read::once(&name, &mut filter.cause, value)?,
-                "limit" => read::once(&name, &mut limit, value)?,
-                "cursor" => read::once(&name, &mut cursor, value)?,
+                "from" => extract::once(&name, &mut from, value)?,
+                "to" => extract::once(&name, &mut to, value)?,
+                "rule_id" => extract::once(&name, &mut rule, value)?,
+                "event_id" => extract::once(&name, &mut event, value)?,
+                "reason" => extract::once(&name, &mut filter.reason, value)?,
+                "event_type" => extract::once(&name, &mut filter.event_type, value)?,
+                "url" => extract::once(&name, &mut filter.url, value)?,
+                "cause" => extract::once(&name, &mut filter.cause, value)?,
+                "limit" => extract::once(&name, &mut limit, value)?,
+                "cursor" => extract::once(&name, &mut cursor, value)?,
                 "state" => add_state(&mut filter.states, value)?,
-                _ => return Err(read::unknown_parameter(&name, &KNOWN)),
+                _ => return Err(extract::unknown_parameter(&name, &KNOWN)),
             }
         }
         let texts = [
@@ -200,7 +200,7 @@ pub(super) fn time(name: &str, text: Option<String>) -> Result<Option<Timestamp>
 /// An id in a parameter.
 fn id<I: FromStr>(name: &str, text: Option<String>) -> Result<Option<I>, Problem> {
     let read = |text: String| {
-        let detail = format!("`{name}` is not an id of that kind.");
+        let detail = format!("`{name}` is not an id of the right kind.");
         text.parse().map_err(|_| Problem::parameter(name, detail))
     };
     text.map(read).transpose()
@@ -223,8 +223,8 @@ impl DeliveryCursor {
     fn read(text: &str, filter: &DeliveryFilter) -> Result<Self, Problem> {
         let cursor: Self = read_cursor(text)?;
         if cursor.list != digest(filter) {
-            let detail = "This `cursor` belongs to a list with other filters. Send it with those it was made with, \
-                          or leave it out to start a new list.";
+            let detail = "This `cursor` belongs to a list with different filters. Send it with the filters it was \
+                          created with, or leave it out to start a new list.";
             return Err(Problem::parameter("cursor", detail));
         }
         Ok(cursor)

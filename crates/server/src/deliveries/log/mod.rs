@@ -1,6 +1,6 @@
 //! The delivery log: what happened to each delivery, and whether all of them are there.
 //!
-//! [`record`] writes what the journal says to the store. [`list`] and [`show`] show it, in the words of
+//! [`recorder`] writes what the journal says to the store. [`list`] and [`show`] show it, in the words of
 //! [`explain`]; [`rebuild`] makes what an attempt sent again, to the byte, and proves it. [`balance`] and [`reconcile`] see that
 //! none is lost.
 
@@ -9,5 +9,5 @@ mod explain;
 pub mod list;
 pub mod rebuild;
 pub mod reconcile;
-pub mod record;
+pub mod recorder;
 pub mod show;

@@ -11,7 +11,7 @@ use axum::{
     extract::{Path, State},
 };
 use deliver::send::{
-    head::Head,
+    headers::Head,
     signing::{Keys, Message},
 };
 use domain::{AttemptId, DeliveryId, Timestamp, account::Scope, delivery::body::body};
@@ -35,7 +35,7 @@ const DEPLOYMENT: &str = "deployment";
 /// receivers take it, which is for 300 seconds, it would pass under another id too. The rest is for their clocks.
 const SHOWN_AFTER: Duration = Duration::from_secs(600);
 
-/// What an attempt sent, made again from the record.
+/// The request that an attempt sent, rebuilt from the records.
 #[derive(Serialize, ToSchema)]
 pub struct RebuiltRequest {
     #[schema(value_type = String, example = "att_01jcq3k5m8e9ratvw2x4y6z8ab")]
@@ -43,22 +43,21 @@ pub struct RebuiltRequest {
     #[schema(example = "POST")]
     method: &'static str,
     url: String,
-    /// Names and values of the headers that say what it is, and of the signatures that could be made again and are
-    /// older than 10 minutes. What only carries it (`Host`, `User-Agent`, `Content-Length` and the like) is not
-    /// among them.
+    /// Names and values of the headers that describe the delivery, and of the signatures that could be rebuilt and are
+    /// older than 10 minutes. Transport headers (`Host`, `User-Agent`, `Content-Length` and the like) are not included.
     headers: Vec<HeaderBody>,
-    /// The bytes of the body, which are UTF-8; null if the event is not there any more, or if you may not read
-    /// events (`events:read`).
+    /// The bytes of the body, which are UTF-8; null if the event is no longer stored, or if you may not read events
+    /// (`events:read`).
     body: Option<String>,
     /// SHA-256 of that body.
     body_sha256: Option<String>,
-    /// SHA-256 of the body as it was recorded when it was sent.
+    /// SHA-256 of the body, recorded when it was sent.
     recorded_sha256: String,
-    /// Whether the two are the same: then this is what was sent, to the byte.
+    /// Whether the two match: if so, this is exactly what was sent, byte for byte.
     proven: bool,
     /// Which secret made which signature, the main one first; empty if it was sent unsigned.
     signatures: Vec<SignatureBody>,
-    /// What is missing or wrong or to be known, in plain words; empty if nothing is.
+    /// What is missing, wrong or worth knowing, in plain words; empty if there is nothing to say.
     notes: Vec<String>,
 }
 
@@ -69,22 +68,22 @@ pub struct HeaderBody {
     value: String,
 }
 
-/// One signature that the attempt carried.
+/// A signature that the attempt carried.
 #[derive(Serialize, ToSchema)]
 pub struct SignatureBody {
     #[schema(example = "x-service-signature")]
     header: &'static str,
     /// `initial`, or the secret's id.
     secret: String,
-    /// Whether it is among the headers, made again; otherwise `notes` says why not.
+    /// Whether it was rebuilt and is among the headers; if not, `notes` says why.
     rebuilt: bool,
 }
 
-/// Rebuilds what an attempt sent.
+/// Rebuilds the request that an attempt sent.
 ///
-/// The scope `deliveries:read` shows all but the body, which is the event; for that `events:read` is needed too.
-/// Signatures are shown from 10 minutes after they were made: receivers take them for 300 seconds, and until then
-/// whoever sees one could send the same bytes once more.
+/// The scope `deliveries:read` shows everything except the body, which is the event; that needs `events:read` too.
+/// Signatures are shown 10 minutes after they were made: receivers accept them for 300 seconds, and until then anyone
+/// who sees one could replay the same bytes.
 #[utoipa::path(
     get, path = "/v1/deliveries/{id}/attempts/{attempt_id}/request", tag = "deliveries",
     security(("api_key" = ["deliveries:read"]), ("session" = [])),
@@ -124,7 +123,7 @@ pub async fn rebuild(
     let mut rebuilt = rebuilt(&delivery, &attempt, json, keys, now);
     if rebuilt.body.is_some() && !caller.identity.allows(Scope::EventsRead) {
         rebuilt.body = None;
-        let note = "The body is the event, and to see it the scope `events:read` is needed.";
+        let note = "The body is the event, and you need the scope `events:read` to see it.";
         rebuilt.notes.push(note.to_owned());
     }
     Ok(Json(rebuilt))
@@ -205,17 +204,17 @@ fn head<'r>(delivery: &'r Delivery, attempt: &'r Attempt) -> Head<'r> {
 fn what_is_wrong(delivery: &Delivery, event: Option<&str>, proven: bool) -> Option<String> {
     let note = match (event, delivery.cause.as_str()) {
         (None, "test") => {
-            "The event of a test delivery need not be in the trail, and this one is not."
+            "The event of a test delivery is not always in the trail, and this one is not."
         }
-        (None, _) => "The event is not in the trail any more: it is older than events are kept.",
+        (None, _) => "The event is no longer in the trail: it is older than the retention period.",
         (Some(_), _) if !proven && delivery.event.is_derived() => {
-            "The body that follows from the records is not the one that was sent: the event, the delivery or the \
-             attempt was changed in the database; or the event was sent again, alerted then, and the trail has it \
-             as it first came. It is not signed."
+            "The body rebuilt from the records is not the one that was sent: the event, the delivery or the attempt \
+             was changed in the database; or the event was sent again and raised the alert then, and the trail has it \
+             as it first arrived. It is not signed."
         }
         (Some(_), _) if !proven => {
-            "The body that follows from the records is not the one that was sent: the event, the delivery or the \
-             attempt was changed in the database. It is not signed."
+            "The body rebuilt from the records is not the one that was sent: the event, the delivery or the attempt \
+             was changed in the database. It is not signed."
         }
         _ => return None,
     };
@@ -233,13 +232,13 @@ fn what_is_to_be_known(keys: &Keys<Past>, signed_at: Timestamp, now: Timestamp) 
     if !are_shown(signed_at, now) {
         let from = signed_at.plus(SHOWN_AFTER);
         let note = || {
-            format!("Signatures are shown from {from} on: until then a receiver might take them.")
+            format!("Signatures are shown from {from} on: until then a receiver might accept them.")
         };
         return there.next().map(|_| note());
     }
     let by_deployment = there.find(|(_, past)| past.used == SecretUsed::Deployment);
     by_deployment.map(|_| {
-        "The initial secret has no id: its signature was made again with the one that follows from the settings of now."
+        "The initial secret has no id: its signature was rebuilt with the initial secret derived from the current settings."
             .to_owned()
     })
 }

@@ -117,7 +117,7 @@ impl Reconciler {
                 for one in &unbalanced {
                     tracing::error!(
                         org.id = %one.org, rule.id = %one.rule, hour = %hour, decided = one.decided,
-                        found = one.found, "deliveries do not add up"
+                        found = one.found, "deliveries do not add up to what the matcher decided"
                     );
                 }
             }
@@ -154,7 +154,7 @@ impl Reconciler {
             tracing::error!(
                 org.id = %oldest.org, delivery.id = %oldest.example, endpoint.id = %oldest.endpoint,
                 due_at = %oldest.due_at, deliveries = oldest.deliveries,
-                "deliveries are overdue although their endpoint may be sent to"
+                "deliveries are overdue although nothing holds back their endpoint"
             );
         }
         Ok(())

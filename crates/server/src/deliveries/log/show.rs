@@ -15,14 +15,14 @@ use crate::{
     edge::{
         Caller, Problem,
         caller::DeliveriesRead,
+        enums::{AttemptOutcome, AttemptTrigger, DeliveryCause, DeliveryReason, DeliveryState},
+        extract::IdInPath,
         problem::Refusals,
-        read::IdInPath,
-        words::{AttemptOutcome, AttemptTrigger, DeliveryCause, DeliveryReason, DeliveryState},
     },
     planes::ControlPlane,
 };
 
-/// A delivery as it stands.
+/// A delivery in its current state.
 #[derive(Serialize, ToSchema)]
 pub struct DeliveryBody {
     #[schema(value_type = String, example = "dlv_01jcq3k5m8e9ratvw2x4y6z8ab")]
@@ -33,18 +33,18 @@ pub struct DeliveryBody {
     rule_id: RuleId,
     rule_name: String,
     event_type: String,
-    /// Where it was to go when the event matched; its attempts say where they went.
+    /// Where it was to go when the event matched; its attempts say where they actually went.
     url: String,
     /// The endpoint of this URL: `GET /v1/endpoints/{id}`.
     #[schema(value_type = String)]
     endpoint_id: EndpointId,
-    /// `match`; `test`, if somebody tried out the rule; or `summary`, of alerts that were suppressed.
+    /// `match`; `test` if someone tested the rule; or `summary` of suppressed alerts.
     #[schema(value_type = DeliveryCause)]
     cause: String,
-    /// How many alerts a summary stands for.
+    /// How many alerts a summary covers.
     suppressed: u32,
-    /// `pending`, `scheduled`, `delivered`, `held`, `failed` or `canceled`; `suppressed`, `snoozed` or `shadow` if
-    /// the rule does not send it.
+    /// `pending`, `scheduled`, `delivered`, `held`, `failed` or `canceled`; `suppressed`, `snoozed` or `shadow` if the
+    /// rule does not send it.
     #[schema(value_type = DeliveryState)]
     state: String,
     /// Why it is held (`paused`, `disabled`, `breaker`, `retry_after`, `unverified`, `blocked`), failed (`exhausted`,
@@ -65,11 +65,11 @@ pub struct DeliveryBody {
 pub struct DeliveryDetail {
     #[serde(flatten)]
     delivery: DeliveryBody,
-    /// Why it is where it is and what happens next, in plain words.
+    /// Why it is in this state and what happens next, in plain words.
     explanation: String,
     /// The newest 100 attempts, oldest first; `attempts` says how many there were.
     attempt_log: Vec<AttemptBody>,
-    /// False if what happened last may be missing, because the record is behind.
+    /// False if the latest changes may be missing because the record is behind.
     fresh: bool,
 }
 
@@ -78,7 +78,7 @@ pub struct DeliveryDetail {
 pub struct AttemptBody {
     #[schema(value_type = String, example = "att_01jcq3k5m8e9ratvw2x4y6z8ab")]
     id: AttemptId,
-    /// From 1. Two attempts share a number if a worker died between a send and its record.
+    /// Starts at 1. Two attempts share a number if a worker died between sending and recording.
     number: u32,
     /// `match`, `retry`, `test`, `summary`, `resend` or `recover`.
     #[schema(value_type = AttemptTrigger)]
@@ -89,23 +89,23 @@ pub struct AttemptBody {
     started_at: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     finished_at: Timestamp,
-    /// How long after it was due it was started.
+    /// How long after its due time it was started.
     queued_ms: u64,
     timings: TimingsBody,
     /// `X-Service-Timestamp` of this attempt.
     #[schema(value_type = String, format = DateTime)]
     signed_at: Timestamp,
-    /// What it was signed with: `initial`, or the ids of secrets; the first gave the main signature.
+    /// What it was signed with: `initial`, or the ids of secrets; the first made the main signature.
     secrets: Vec<String>,
     url: String,
     /// The address the attempt reached.
     remote_address: Option<String>,
-    /// The version of TLS.
+    /// The TLS version.
     tls: Option<String>,
     /// SHA-256 of the body as sent.
     body_sha256: String,
     body_bytes: u32,
-    /// The receiver's status, if it answered.
+    /// The receiver's HTTP status, if it answered.
     status: Option<u16>,
     /// `delivered`, `transient`, `rejected`, `redirect`, `permanent`, `gone`, `blocked` or `our_fault`.
     #[schema(value_type = AttemptOutcome)]
@@ -113,18 +113,17 @@ pub struct AttemptBody {
     /// What went wrong, in plain words.
     error: Option<String>,
     answer_headers: Vec<HeaderBody>,
-    /// The first 8 KiB of the answer.
+    /// The first 8 KiB of the response.
     answer: String,
-    /// How many seconds the receiver's clock is ahead of ours, by its `Date` header.
+    /// How many seconds the receiver's clock is ahead of ours, according to its `Date` header.
     clock_skew_s: Option<i32>,
     /// How long the receiver asked us to wait.
     retry_after_s: Option<u32>,
-    /// What was decided on it; null for attempts from before this was kept.
+    /// What was decided after it; null for attempts made before this was recorded.
     decision: Option<DecisionBody>,
 }
 
-/// When the phases of an attempt were over, in microseconds from its start. The first three are of a new
-/// connection only.
+/// When the phases of an attempt ended, in microseconds from its start. The first three apply only to a new connection.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AttemptTimings)]
 pub struct TimingsBody {
@@ -132,11 +131,11 @@ pub struct TimingsBody {
     connected_us: Option<u32>,
     secured_us: Option<u32>,
     sent_us: Option<u32>,
-    /// When the headers of the answer were there.
+    /// When the response headers had arrived.
     answered_us: Option<u32>,
 }
 
-/// A header of the receiver's answer.
+/// A header of the receiver's response.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AnswerHeader)]
 pub struct HeaderBody {
@@ -144,7 +143,7 @@ pub struct HeaderBody {
     value: String,
 }
 
-/// Where the delivery stood after an attempt.
+/// The state of the delivery after an attempt.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AttemptDecision)]
 pub struct DecisionBody {
@@ -156,7 +155,7 @@ pub struct DecisionBody {
     next_at: Option<Timestamp>,
 }
 
-/// Shows one delivery with its attempts, of which the newest 100.
+/// Returns one delivery with its newest 100 attempts.
 #[utoipa::path(
     get, path = "/v1/deliveries/{id}", tag = "deliveries", security(("api_key" = ["deliveries:read"]), ("session" = [])),
     params(("id" = String, Path, description = "The delivery's id, as in `X-Service-Delivery-Id`")),

@@ -18,14 +18,15 @@ use crate::{
 /// An organisation's initial secret.
 #[derive(Serialize, ToSchema)]
 pub struct InitialSecret {
-    /// What receivers verify with until the organisation promotes a secret that it staged.
+    /// The secret that receivers verify with until the organisation promotes a secret that it staged.
     #[schema(example = "whsec_...")]
     secret: String,
 }
 
-/// Shows the initial signing secret.
+/// Returns the initial signing secret.
 ///
-/// Webhooks are signed with it until the organisation promotes a secret that it staged. Unlike those it can be shown again.
+/// Webhooks are signed with it until the organisation promotes a secret that it staged. Unlike those, it can be shown
+/// again.
 #[utoipa::path(
     get, path = "/v1/signing-secrets/initial", tag = "signing secrets", security(("session" = [])),
     responses(
@@ -39,8 +40,8 @@ pub async fn show(
 ) -> Result<Json<InitialSecret>, Problem> {
     let initial = plane.deployment_keys.initial(member.org);
     let initial = initial.ok_or_else(|| {
-        let detail = "Webhooks are not signed: whoever runs Watchbell has to set `delivery.signing_secret`. A secret that \
-                      you stage and promote signs all the same.";
+        let detail = "Webhooks are not signed: the operator has to set `delivery.signing_secret`. A secret that you \
+                      stage and promote signs them all the same.";
         Problem::new(ErrorCode::NotConfigured, detail)
     })?;
     Ok(Json(InitialSecret {

@@ -1,6 +1,9 @@
 //! The secrets that an attempt of the past was signed with, as far as they are still there.
 
-use deliver::send::signing::{self, DeploymentKeys, Key, Keys};
+use deliver::{
+    secrets::key::Key,
+    send::signing::{self, DeploymentKeys, Keys},
+};
 use domain::{OrgId, SecretId};
 use journal::record::SecretUsed;
 use store::signing_secrets::SecretRow;
@@ -26,13 +29,14 @@ pub struct Past {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Gone {
     #[error(
-        "The initial signing secret is gone: the deployment's, which it follows from, is not configured any more."
+        "The initial signing secret is gone: the deployment's secret, from which it is derived, is no longer configured."
     )]
     Deployment,
     #[error("The signing secret {0} was dropped.")]
     Dropped(SecretId),
     #[error(
-        "The signing secret {0} cannot be unsealed; whoever runs Watchbell finds why in its log."
+        "The signing secret {0} cannot be unsealed; the operator can find the reason in \
+         Watchbell's log."
     )]
     Unsealable(SecretId),
 }
@@ -68,7 +72,7 @@ impl Keyring<'_> {
         let sealed = sealed.ok_or(Gone::Dropped(id))?;
         let text = self.vault.unseal(self.org, id, sealed);
         let text = text.map_err(|reason| {
-            tracing::warn!(?reason, secret.id = %id, org.id = %self.org, "a signing secret cannot be unsealed");
+            tracing::warn!(?reason, secret.id = %id, org.id = %self.org, "could not unseal a signing secret");
             Gone::Unsealable(id)
         })?;
         Ok(Key::new(&text))

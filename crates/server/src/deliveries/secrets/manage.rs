@@ -12,15 +12,15 @@ use domain::{
     secret::{self, OVERLAP_DEFAULT, OVERLAP_MAX, Refused, Secret, Secrets, What},
 };
 use journal::{
-    config::Change,
+    kv::Change,
     secrets::{SealedSecret, SealedSecrets},
 };
-use runtime::chance;
+use runtime::random;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use store::{
     outbox::OutboxEntry,
-    signing_secrets::{Decided, NotChanged, SecretRow, Told},
+    signing_secrets::{Decided, NotChanged, SecretChange, SecretRow},
 };
 use utoipa::ToSchema;
 
@@ -29,18 +29,18 @@ use crate::{
     edge::{
         Problem,
         caller::{Admin, Anybody, Member},
+        enums::SecretState,
+        extract::{IdInPath, Json},
         problem::Refusals,
-        read::{IdInPath, Json},
-        words::SecretState,
     },
     planes::ControlPlane,
 };
 
-/// How a secret is promoted.
+/// How to promote a secret.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Promotion {
-    /// Seconds that the secret before goes on signing beside it; 0 ends it at once. At most 7 days.
+    /// For how many seconds the previous secret keeps signing alongside it; 0 ends it immediately. At most 7 days.
     #[serde(default = "a_day")]
     #[schema(default = 86_400)]
     overlap_s: u64,
@@ -50,7 +50,7 @@ fn a_day() -> u64 {
     OVERLAP_DEFAULT.as_secs()
 }
 
-/// A signing secret, without its text.
+/// A signing secret, without the secret itself.
 #[derive(Serialize, ToSchema)]
 pub struct SecretBody {
     #[schema(value_type = String, example = "sec_01jcq3k5m8e9ratvw2x4y6z8ab")]
@@ -58,19 +58,19 @@ pub struct SecretBody {
     /// `staged`, `current`, `previous` or `dropped`.
     #[schema(value_type = SecretState)]
     state: &'static str,
-    /// Who made it.
+    /// Who created it.
     #[schema(value_type = Option<String>)]
     created_by: Option<UserId>,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]
     promoted_at: Option<Timestamp>,
-    /// Since when, or from when on, nothing is signed with it.
+    /// When it stops, or stopped, signing.
     #[schema(value_type = Option<String>, format = DateTime)]
     ends_at: Option<Timestamp>,
 }
 
-/// A secret that was just made: the only answer that carries its text.
+/// A secret that was just created: the only response that carries the secret itself.
 #[derive(Serialize, ToSchema)]
 pub struct MadeSecret {
     #[serde(flatten)]
@@ -84,29 +84,29 @@ pub struct MadeSecret {
 #[derive(Serialize, ToSchema)]
 pub struct SecretList {
     data: Vec<SecretBody>,
-    /// What the initial secret does; null if the deployment signs nothing by itself.
+    /// The state of the initial secret; null if the deployment does not sign anything by default.
     initial: Option<InitialBody>,
 }
 
-/// The secret that the organisation has from its first minute; `GET /v1/signing-secrets/initial` shows it.
+/// The secret that the organisation has from the start; `GET /v1/signing-secrets/initial` shows it.
 #[derive(Serialize, ToSchema)]
 pub struct InitialBody {
-    /// `current`; `previous`, beside the first that was promoted; or `dropped`, as another signs.
+    /// `current`; `previous`, alongside the first promoted secret; or `dropped`, once another signs.
     #[schema(value_type = SecretState)]
     state: &'static str,
-    /// Until when it signs beside the first that was promoted.
+    /// Until when it signs alongside the first promoted secret.
     #[schema(value_type = Option<String>, format = DateTime)]
     ends_at: Option<Timestamp>,
 }
 
 /// Stages a signing secret.
 ///
-/// The answer is the only one that carries the secret. Give it to your receivers beside the one they have;
-/// then promote it. Until then deliveries carry its signature as `X-Service-Signature-Next`.
+/// Only this response carries the secret. Give it to your receivers alongside the one they have; then promote it. Until
+/// then, deliveries carry its signature as `X-Service-Signature-Next`.
 #[utoipa::path(
     post, path = "/v1/signing-secrets", tag = "signing secrets", security(("session" = [])),
     responses(
-        (status = 201, description = "Made, and staged", body = MadeSecret),
+        (status = 201, description = "Created and staged", body = MadeSecret),
         Refusals,
     ),
 )]
@@ -115,14 +115,14 @@ pub async fn stage(
     member: Member<Admin>,
 ) -> Result<(StatusCode, JsonAnswer<MadeSecret>), Problem> {
     let now = plane.clock.now();
-    let text = format!("whsec_{}", STANDARD.encode(chance::bytes::<32>()));
+    let text = format!("whsec_{}", STANDARD.encode(random::bytes::<32>()));
     let text = SecretString::from(text);
     let (org, by) = (member.org, member.user);
     if plane.vault.is_empty() {
         return Err(not_configured());
     }
     let decide = |rows: &[SecretRow]| {
-        let secret = lives(rows).stage(now, chance::bytes())?;
+        let secret = lives(rows).stage(now, random::bytes())?;
         let row = SecretRow {
             secret,
             sealed: plane.vault.seal(org, secret.id, &text),
@@ -138,8 +138,8 @@ pub async fn stage(
     let id = row.secret.id;
     let lost = || {
         format!(
-            "The secret {id} was saved, but the journal is away and its text cannot be shown later. Drop it \
-             (DELETE /v1/signing-secrets/{id}) and stage another."
+            "The secret {id} was saved, but the journal is unavailable and the secret itself cannot be shown later. \
+             Drop it (DELETE /v1/signing-secrets/{id}) and stage another."
         )
     };
     plane.announce(lost).await?;
@@ -151,11 +151,11 @@ pub async fn stage(
     Ok((StatusCode::CREATED, JsonAnswer(made)))
 }
 
-/// Lists signing secrets, newest first, dropped ones too.
+/// Lists signing secrets, newest first, including dropped ones.
 #[utoipa::path(
     get, path = "/v1/signing-secrets", tag = "signing secrets", security(("session" = [])),
     responses(
-        (status = 200, description = "All of them", body = SecretList),
+        (status = 200, description = "All signing secrets", body = SecretList),
         Refusals,
     ),
 )]
@@ -184,8 +184,8 @@ pub async fn list(
 
 /// Promotes a staged signing secret.
 ///
-/// From now on it makes `X-Service-Signature`. The one before goes on for `overlap_s` seconds as
-/// `X-Service-Signature-Previous`, the initial one too.
+/// From now on it makes `X-Service-Signature`. The previous secret, even the initial one, keeps signing for `overlap_s`
+/// seconds as `X-Service-Signature-Previous`.
 #[utoipa::path(
     post, path = "/v1/signing-secrets/{id}/promote", tag = "signing secrets", security(("session" = [])),
     params(("id" = String, Path, description = "The secret's id")),
@@ -204,7 +204,7 @@ pub async fn promote(
     let overlap = Duration::from_secs(promotion.overlap_s);
     if overlap > OVERLAP_MAX {
         let most = OVERLAP_MAX.as_secs();
-        let detail = format!("`overlap_s` is at most {most}, which is 7 days.");
+        let detail = format!("`overlap_s` must be at most {most}, which is 7 days.");
         return Err(Problem::invalid(vec![Fault::invalid("/overlap_s", detail)]));
     }
     let now = plane.clock.now();
@@ -239,8 +239,8 @@ pub async fn promote(
 
 /// Drops a signing secret.
 ///
-/// Nothing is signed with it any more, and its text is gone. One that is dropped already stays so. The current
-/// one cannot be dropped: promote another first.
+/// Nothing is signed with it anymore, and the secret itself is erased. Dropping it again changes nothing. The current
+/// secret cannot be dropped: promote another first.
 #[utoipa::path(
     delete, path = "/v1/signing-secrets/{id}", tag = "signing secrets", security(("session" = [])),
     params(("id" = String, Path, description = "The secret's id")),
@@ -271,7 +271,7 @@ pub async fn drop(
     };
     let made = change(&plane, &member, decide).await?;
     let saved =
-        || format!("The secret {id} is dropped, but goes on signing until the journal is back.");
+        || format!("The secret {id} is dropped, but keeps signing until the journal is back.");
     plane.announce(saved).await?;
     tell_of(&plane, made.told).await;
     Ok(StatusCode::NO_CONTENT)
@@ -306,21 +306,21 @@ fn announced(org: OrgId, rows: &[SecretRow], now: Timestamp) -> OutboxEntry {
     announce::entry(Change::secrets_saved(org, &SealedSecrets { secrets }))
 }
 
-async fn tell_of(plane: &ControlPlane, told: Option<Told>) {
+async fn tell_of(plane: &ControlPlane, told: Option<SecretChange>) {
     if let Some(told) = told {
-        change_outbox::tell(plane, &told).await;
+        change_outbox::publish(plane, &told).await;
     }
 }
 
-fn decided(changed: Vec<SecretRow>, told: Told) -> Decided {
+fn decided(changed: Vec<SecretRow>, told: SecretChange) -> Decided {
     Decided {
         changed,
         told: Some(told),
     }
 }
 
-fn told(member: &Member<Admin>, secret: SecretId, what: What, at: Timestamp) -> Told {
-    Told {
+fn told(member: &Member<Admin>, secret: SecretId, what: What, at: Timestamp) -> SecretChange {
+    SecretChange {
         org: member.org,
         secret,
         what,
@@ -349,15 +349,15 @@ fn with_texts(rows: &[SecretRow], secrets: Vec<Secret>) -> Vec<SecretRow> {
 fn not_configured() -> Problem {
     Problem::new(
         ErrorCode::NotConfigured,
-        "Signing secrets are kept sealed, and there is no key to seal them with: whoever runs Watchbell has to \
-         set `secrets.key` on every node.",
+        "Signing secrets are stored sealed, and there is no key to seal them with: the operator has to set \
+         `secrets.key` on every node.",
     )
 }
 
 fn refusal(not_changed: NotChanged) -> Problem {
     let refused = match not_changed {
         NotChanged::NotAllowed => {
-            let detail = "You may not change signing secrets any more.";
+            let detail = "You are no longer allowed to change signing secrets.";
             return Problem::new(ErrorCode::Forbidden, detail);
         }
         NotChanged::Refused(refused) => refused,
@@ -365,7 +365,7 @@ fn refusal(not_changed: NotChanged) -> Problem {
     let detail = match refused {
         Refused::NoSuchSecret => return Problem::not_found("signing secret"),
         Refused::Staged(id) => format!(
-            "{id} is staged already. Promote it (POST /v1/signing-secrets/{id}/promote) or, if its text was \
+            "{id} is already staged. Promote it (POST /v1/signing-secrets/{id}/promote) or, if the secret itself was \
              lost, drop it (DELETE /v1/signing-secrets/{id})."
         ),
         Refused::NotStaged(state) => {
@@ -376,17 +376,17 @@ fn refusal(not_changed: NotChanged) -> Problem {
             id: Some(id),
             until,
         } => format!(
-            "The rotation before this one is not over: {id} goes on signing until {until}. Wait until then; or \
-             drop it (DELETE /v1/signing-secrets/{id}) if no receiver depends on it any more; or promote with \
-             `overlap_s` 0, which ends the current secret at once."
+            "The previous rotation is not over: {id} keeps signing until {until}. Wait until then; or drop it (DELETE \
+             /v1/signing-secrets/{id}) if no receiver depends on it anymore; or promote with `overlap_s` 0, which ends \
+             the current secret immediately."
         ),
         Refused::Overlapping { id: None, until } => format!(
-            "The rotation before this one is not over: the initial secret goes on signing until {until}. \
-             Wait until then, or promote with `overlap_s` 0, which ends the current secret at once."
+            "The previous rotation is not over: the initial secret keeps signing until {until}. Wait until then, or \
+             promote with `overlap_s` 0, which ends the current secret immediately."
         ),
         Refused::Current => {
-            "This secret makes the signatures. Stage and promote another; then this one is \
-                             previous, and can be dropped."
+            "This secret makes the current signatures. Stage and promote another; then this one \
+             becomes the previous secret and can be dropped."
                 .to_owned()
         }
     };

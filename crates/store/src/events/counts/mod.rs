@@ -5,7 +5,7 @@
 mod read;
 mod tally;
 
-pub use read::{Counts, CountsWanted, TypeCounts};
+pub use read::{Counts, CountsQuery, TypeCounts};
 pub use tally::MINUTES_KEPT;
 pub(super) use tally::Tally;
 

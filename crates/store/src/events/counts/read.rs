@@ -17,7 +17,7 @@ const COUNTS_MAX: i64 = 200_000;
 
 /// Which counts: of the buckets that start at `from` or later and before `to`.
 #[derive(Clone, Copy, Debug)]
-pub struct CountsWanted {
+pub struct CountsQuery {
     pub by: CountedBy,
     pub grain: Grain,
     pub from: Timestamp,
@@ -73,7 +73,7 @@ impl Store {
     pub async fn event_counts(
         &self,
         org: OrgId,
-        wanted: &CountsWanted,
+        wanted: &CountsQuery,
     ) -> Result<Option<Counts>, Error> {
         // The value '' is no value: it stands for many that were not counted one by one.
         let rows: Vec<(OffsetDateTime, Option<String>, i64, bool)> = sqlx::query_as(

@@ -76,13 +76,13 @@ fn what_is_wrong_is_said_where_it_stands_with_the_fix() {
         (
             json!({"metadata": {"$or": [1]}}),
             "/metadata/$or",
-            "at the top only",
+            "only at the top level",
         ),
         (json!({"result": [{}]}), "/result/0", "Name an operator"),
         (
             json!({"result": [{"prefix": "a", "suffix": "b"}]}),
             "/result/0",
-            "One operator",
+            "one operator per object",
         ),
         (
             json!({"result": [{"prefx": "a"}]}),
@@ -172,7 +172,7 @@ fn what_is_wrong_is_said_where_it_stands_with_the_fix() {
         (
             json!({"latency_ms": [{"numeric": [">=", "500"]}]}),
             "/latency_ms/0/numeric/1",
-            "write 500",
+            "without quotes: 500",
         ),
         (
             json!({"latency_ms": [{"numeric": [">=", "x"]}]}),
@@ -197,7 +197,7 @@ fn what_is_wrong_is_said_where_it_stands_with_the_fix() {
         (
             json!({"latency_ms": [{"numeric": [5, ">"]}]}),
             "/latency_ms/0/numeric/0",
-            "A sign",
+            "A comparison sign",
         ),
         (
             json!({"latency_ms": [{"numeric": [">", 5, ">=", 6]}]}),
@@ -251,7 +251,7 @@ fn what_is_wrong_is_said_where_it_stands_with_the_fix() {
         (
             json!({"$or": [{"result": ["a"]}, {"$or": []}]}),
             "/$or/1/$or",
-            "at the top only",
+            "only at the top level",
         ),
         (
             json!({"$or": [{"results": ["a"]}]}),
@@ -309,7 +309,7 @@ fn hostile_patterns_are_refused_quickly() {
         (json!({"metadata": deep}), "6 levels"),
         (
             json!({"metadata": {"x".repeat(257): [1]}}),
-            "A key is at most 256",
+            "A key can be at most 256",
         ),
         (
             json!({"$or": vec![json!({"result": [1]}); 200]}),

@@ -10,7 +10,7 @@ pub(super) async fn make_rules(client: &Client, receiver: &str) -> anyhow::Resul
     let rules = [
         json!({
             "name": "Large payments",
-            "description": "Money above 600 EUR that an agent moved by itself.",
+            "description": "More than 600 EUR that an agent moved on its own.",
             "match": {"event_type": ["tool_call"], "metadata": {"amount": [{"numeric": [">=", 60_000]}]}, "result": ["success"]},
             "url": receiver, "severity": "high", "tags": ["billing", "finance"],
             "runbook_url": "https://example.com/runbooks/large-payments",
@@ -23,7 +23,7 @@ pub(super) async fn make_rules(client: &Client, receiver: &str) -> anyhow::Resul
         }),
         json!({
             "name": "An agent that keeps failing",
-            "description": "Three errors of one agent within an hour; told once an hour.",
+            "description": "Three errors from one agent within an hour; alerts at most once an hour.",
             "match": {"result": ["error"]},
             "threshold": {"count": 3, "window_s": 3_600, "group_by": ["agent_id"]},
             "suppress": {"for_s": 3_600, "group_by": ["agent_id"]},
@@ -31,13 +31,13 @@ pub(super) async fn make_rules(client: &Client, receiver: &str) -> anyhow::Resul
         }),
         json!({
             "name": "Secrets that were read",
-            "description": "On trial: put on record and not sent.",
+            "description": "In shadow mode: recorded, not sent.",
             "match": {"action": ["secrets.read"]},
             "url": receiver, "severity": "high", "shadow": true, "tags": ["security"],
         }),
         json!({
             "name": "Deployments on Fridays",
-            "description": "Rests until the next freeze.",
+            "description": "Disabled until the next freeze.",
             "match": {"action": ["deployments.create"]},
             "url": receiver, "enabled": false, "tags": ["platform"],
         }),

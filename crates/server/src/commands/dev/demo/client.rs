@@ -40,7 +40,7 @@ impl Client {
         let cookie = answer.headers().get(header::SET_COOKIE);
         let cookie = cookie.and_then(|cookie| cookie.to_str().ok()?.split(';').next());
         Ok(Self {
-            cookie: cookie.context("a login sets a cookie")?.to_owned(),
+            cookie: cookie.context("the login set no cookie")?.to_owned(),
             api_key: api_key.to_owned(),
             base_url,
             http,

@@ -24,7 +24,9 @@ pub(super) async fn settle(client: &Client) -> anyhow::Result<()> {
         let invited = client.post_as_owner("/v1/invitations", &invitation).await?;
         // A server that sends no mail hands the link over with the answer.
         let link = invited["link"].as_str().unwrap_or_default();
-        let (_, token) = link.split_once("#token=").context("a link with a token")?;
+        let (_, token) = link
+            .split_once("#token=")
+            .context("the invitation link has no token")?;
         let accepted = json!({"token": token, "password": PASSWORD});
         client.post("/v1/auth/accept-invitation", &accepted).await?;
     }

@@ -1,6 +1,0 @@
-//! What people ask for: a delivery [again](resend), those of a time [again](recover), or [no more](cancel).
-
-mod again;
-pub mod cancel;
-pub mod recover;
-pub mod resend;
