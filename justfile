@@ -72,7 +72,7 @@ fmt:
 typos:
     typos
 
-# Who may import whom, licences, sources
+# Who may import whom, licenses, sources
 deny:
     cargo deny --log-level error check bans licenses sources
 

@@ -16,7 +16,7 @@ use crate::{
     trail,
 };
 
-/// The other organisation has a tenth of the events: what takes memory by the event shows.
+/// The other organization has a tenth of the events: what takes memory by the event shows.
 const TENTH: usize = 10;
 /// A little more than the events lie back.
 const DAYS: i64 = 31;
@@ -34,13 +34,13 @@ const GROWTH_MIB_MAX: f64 = 128.0;
 const LONG: usize = 5_000_000;
 const ROUNDS: usize = 3;
 
-/// Two organisations with a trail, the server that reads it, and the bare database beneath.
+/// Two organizations with a trail, the server that reads it, and the bare database beneath.
 struct Trail {
     api: Server,
     tenth: Customer,
     whole: Customer,
     bare: Bare,
-    /// The organisation `whole`.
+    /// The organization `whole`.
     org: String,
     events: usize,
 }

@@ -7,11 +7,11 @@ use bytes::Bytes;
 use futures::TryStreamExt as _;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-/// Every column of an event but the organisation, in the order of the table.
+/// Every column of an event but the organization, in the order of the table.
 const COLUMNS: &str = "id, received_at, event_type, agent_id, action, result, severity, session_id, trace_id, decision_id, body";
 /// Rows of one COPY, each a transaction: what an indexer that is behind writes at once.
 const ROWS_PER_COPY: u64 = 20_000;
-/// The organisation that copied rows belong to.
+/// The organization that copied rows belong to.
 const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
 
 /// A connection of its own to the server's database.
@@ -33,7 +33,7 @@ impl Bare {
         Ok(())
     }
 
-    /// The newest rows of an organisation, as if they were nobody's.
+    /// The newest rows of an organization, as if they were nobody's.
     pub(crate) async fn rows_of(&mut self, org: &str, count: u64) -> anyhow::Result<Rows> {
         let mut copies = Vec::new();
         for copy in 0..count.div_ceil(ROWS_PER_COPY) {
@@ -67,7 +67,7 @@ impl Bare {
         Ok(took)
     }
 
-    /// Reads the bodies of an organisation's events, newest first; how many bytes, and how long it took.
+    /// Reads the bodies of an organization's events, newest first; how many bytes, and how long it took.
     pub(crate) async fn copy_out(&mut self, org: &str) -> anyhow::Result<(u64, Duration)> {
         let sql = format!(
             "COPY (SELECT body FROM audit_events WHERE org_id = '{org}' ORDER BY id DESC) TO STDOUT"
@@ -82,12 +82,12 @@ impl Bare {
         Ok((bytes, started.elapsed()))
     }
 
-    /// An organisation by its name.
+    /// An organization by its name.
     pub(crate) async fn org(&mut self, name: &str) -> anyhow::Result<String> {
         sqlx::query_scalar("SELECT id::text FROM organisations WHERE name = $1")
             .bind(name)
             .fetch_optional(&mut self.0)
             .await?
-            .with_context(|| format!("the organisation {name}"))
+            .with_context(|| format!("the organization {name}"))
     }
 }

@@ -31,7 +31,7 @@ const SIZES: [usize; 3] = [10, 100, 1_000];
 const GENERAL: usize = 5;
 /// A decision at 1,000 policies beside one at 10, at half of what saturates it (issue 7).
 const GROWTH_AIM: f64 = 1.5;
-/// A decision beside a bare echo and a bare acknowledgement (issue 7).
+/// A decision beside a bare echo and a bare acknowledgment (issue 7).
 const WHOLE_AIM: f64 = 1.5;
 /// Beyond these something is broken, however slow the build and the machine.
 const GROWTH_CEILING: f64 = 5.0;
@@ -39,7 +39,7 @@ const WHOLE_CEILING: f64 = 60.0;
 /// About what the record of a decision is.
 const RECORD_BYTES: usize = 900;
 
-/// An organisation and how many policies it has.
+/// An organization and how many policies it has.
 struct Asker {
     policies: usize,
     customer: Customer,
@@ -52,7 +52,7 @@ struct Measured {
     saturated: Vec<f64>,
     p50: Vec<f64>,
     p99: Vec<f64>,
-    /// Beside echo and acknowledgement.
+    /// Beside echo and acknowledgment.
     whole: Rounds,
     cpu_us: Vec<f64>,
 }
@@ -108,13 +108,13 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
         }
     }
     println!(
-        "bare echo p50 {:.2} ms at {:.0}/s, bare acknowledgement p50 {:.2} ms, one at a time",
+        "bare echo p50 {:.2} ms at {:.0}/s, bare acknowledgment p50 {:.2} ms, one at a time",
         median(&echoes),
         median(&rates),
         median(&acknowledged),
     );
     println!(
-        "one decision at a time, 1,000 policies: p50 {:.2} ms, beside echo + acknowledgement {:.2} ms: {}",
+        "one decision at a time, 1,000 policies: p50 {:.2} ms, beside echo + acknowledgment {:.2} ms: {}",
         alone.ours(),
         alone.bare(),
         alone.ratio(),
@@ -163,7 +163,7 @@ fn told(askers: &[Asker], measured: &[Measured], rate: f64) -> Verdict {
     );
     let whole = most.whole.ratio().median;
     verdict.at_most(
-        "p50 beside echo + acknowledgement",
+        "p50 beside echo + acknowledgment",
         whole,
         WHOLE_AIM,
         WHOLE_CEILING,
@@ -200,7 +200,7 @@ impl Bare {
         }
     }
 
-    /// One at a time: what an acknowledgement takes if nobody else wants one.
+    /// One at a time: what an acknowledgment takes if nobody else wants one.
     async fn acknowledged(&self, lasting: Duration) -> anyhow::Result<Figures> {
         let payload = Bytes::from(vec![b'x'; RECORD_BYTES]);
         bare_journal::publish(&self.nats, payload, 1, 1, lasting).await

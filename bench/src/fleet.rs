@@ -217,8 +217,8 @@ pub(crate) fn example() -> String {
     event.to_string()
 }
 
-/// How long after the acknowledgement of its event each delivery arrived first, in milliseconds, sorted.
-/// One that was faster than the acknowledgement took no time.
+/// How long after the acknowledgment of its event each delivery arrived first, in milliseconds, sorted.
+/// One that was faster than the acknowledgment took no time.
 pub(crate) fn lags_ms(acknowledged: &Acknowledged, arrivals: &[Arrival]) -> Vec<f64> {
     let mut first: HashMap<&str, Instant> = HashMap::new();
     for arrival in arrivals {

@@ -52,7 +52,7 @@ struct Arguments {
     /// How many events; for `index` (at most 500,000), `trail` and `backtest`.
     #[arg(long, default_value_t = 10_000_000)]
     events: usize,
-    /// Lists of one kind for each organisation; for `trail`.
+    /// Lists of one kind for each organization; for `trail`.
     #[arg(long, default_value_t = 200)]
     lists: usize,
     /// How many alert rules at most; for `rules`.

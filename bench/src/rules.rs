@@ -1,4 +1,4 @@
-//! What an event costs at 10, 1,000 and 100,000 rules of one organisation, beside trying every rule;
+//! What an event costs at 10, 1,000 and 100,000 rules of one organization, beside trying every rule;
 //! what a rule takes in memory, and how long one change takes.
 
 use std::{

@@ -38,7 +38,7 @@ pub(crate) struct Server {
     client: Client,
 }
 
-/// An organisation and its key to one server.
+/// An organization and its key to one server.
 #[derive(Clone)]
 pub(crate) struct Customer {
     client: Client,
@@ -72,7 +72,7 @@ impl Settings {
         })
     }
 
-    /// Makes an organisation that asks `server`.
+    /// Makes an organization that asks `server`.
     pub(crate) fn customer(&self, name: &str, server: &Server) -> anyhow::Result<Customer> {
         let email = format!("{name}@example.com");
         let mut founding = self.run(&["admin", "create-org", "--name", name, "--email", &email])?;

@@ -1,5 +1,5 @@
 //! The trail at its real size: events through the front door, then lists by every filter and an export,
-//! for a small organisation and a large one in the same database.
+//! for a small organization and a large one in the same database.
 
 use std::{
     sync::Arc,
@@ -21,12 +21,12 @@ use crate::{
 
 /// How far back the events lie.
 const SPAN: Duration = Duration::from_secs(30 * 24 * 3600);
-/// The small organisation has a hundredth of the large one's events.
+/// The small organization has a hundredth of the large one's events.
 const SMALL: usize = 100;
-/// The large organisation's p99 may be so much of the small one's (issue 4).
+/// The large organization's p99 may be so much of the small one's (issue 4).
 const LIST_AIM: f64 = 1.5;
 /// More than this is a cost that grows with history, also on a slow machine and in a small run, where the
-/// small organisation has fewer events than one page may look at.
+/// small organization has fewer events than one page may look at.
 const LIST_CEILING: f64 = 10.0;
 /// What an export should reach of a bare COPY (issue 4).
 const EXPORT_AIM: f64 = 0.6;
@@ -80,7 +80,7 @@ pub(crate) async fn fill(
     Ok(())
 }
 
-/// The same `lists` of both organisations, in turn.
+/// The same `lists` of both organizations, in turn.
 async fn list(
     lists: usize,
     small: &Customer,
@@ -148,7 +148,7 @@ fn at(took: &mut [Duration], share: usize) -> f64 {
         .map_or(0.0, |one| one.as_secs_f64() * 1e3)
 }
 
-/// The whole large organisation as NDJSON, beside a bare COPY of the same bytes.
+/// The whole large organization as NDJSON, beside a bare COPY of the same bytes.
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
 async fn export(
     arguments: &Arguments,

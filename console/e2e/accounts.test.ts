@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import { expectAccessible, expectNoSidewaysScroll, leave, picture, useBrowser, visit } from "./browser";
-import { newOrganisation, register } from "./organisation";
+import { newOrganization, register } from "./organization";
 import { send } from "./trail";
 
 useBrowser();
@@ -29,7 +29,7 @@ test("who is not signed in is asked to, and comes back to where they wanted to g
 });
 
 test("who signs out is out, and who cannot is told so", async () => {
-  const { session } = await newOrganisation("Leaving");
+  const { session } = await newOrganization("Leaving");
   const seen = await visit("/keys", { session });
   const { page } = seen;
   const signOut = page.getByRole("menuitem", { name: "Sign out" });
@@ -47,7 +47,7 @@ test("who signs out is out, and who cannot is told so", async () => {
 });
 
 test("a session that ends while somebody is inside leads to signing in, and back", async () => {
-  const { email, password, session, manage } = await newOrganisation("Ended");
+  const { email, password, session, manage } = await newOrganization("Ended");
   const seen = await visit("/events?last=7d", { session });
   const { page } = seen;
   await page.getByRole("heading", { name: "Events", level: 1 }).waitFor();
@@ -66,7 +66,7 @@ test("a session that ends while somebody is inside leads to signing in, and back
 });
 
 test("the menu goes anywhere, by name or by id, and one can sign out", async () => {
-  const own = await newOrganisation("Finder");
+  const own = await newOrganization("Finder");
   const [id = ""] = await send(own, [{}]);
   const seen = await visit("/", { session: own.session });
   const { page } = seen;
@@ -121,7 +121,7 @@ test("the rules for a password are said before it is refused, and it can be seen
   const seen = await visit("/register", { session: null });
   const { page } = seen;
   await page.getByText("12 to 128 characters").waitFor();
-  await page.getByLabel("Organisation").fill("Short");
+  await page.getByLabel("Organization").fill("Short");
   await page.getByLabel("Email address").fill("short@example.com");
   await password(page).fill("short");
   await page.getByRole("button", { name: "Register" }).click();
@@ -141,7 +141,7 @@ test("an address that has an account is not registered twice, and its owner is t
   const seen = await visit("/register", { session: null });
   const { page } = seen;
   await page.getByText("This server does not send email").waitFor();
-  await page.getByLabel("Organisation").fill("Again");
+  await page.getByLabel("Organization").fill("Again");
   await page.getByLabel("Email address").fill(email);
   await password(page).fill("a guess of somebody else");
   await page.getByRole("button", { name: "Register" }).click();
@@ -158,7 +158,7 @@ test("where registration is closed the way to it is not shown, and its page says
   });
   await page.goto("/sign-in");
   await page.getByRole("link", { name: "Forgot your password?" }).waitFor();
-  await expect.poll(() => page.getByRole("link", { name: "Register an organisation" }).count()).toBe(0);
+  await expect.poll(() => page.getByRole("link", { name: "Register an organization" }).count()).toBe(0);
   await page.goto("/register");
   await page.getByText("watchbell admin create-org").waitFor();
   expect(await page.getByRole("button", { name: "Register" }).count()).toBe(0);
@@ -167,7 +167,7 @@ test("where registration is closed the way to it is not shown, and its page says
 });
 
 test("a link of an invitation works once; its secret leaves the address bar at once", async () => {
-  const { session, manage } = await newOrganisation("Inviting");
+  const { session, manage } = await newOrganization("Inviting");
   const email = `bob-${Date.now()}@example.com`;
   const { link } = await manage<{ link: string }>("POST", "/v1/invitations", { email, role: "viewer" });
   const { pathname, hash } = new URL(link);
@@ -179,7 +179,7 @@ test("a link of an invitation works once; its secret leaves the address bar at o
   await picture(page, "accept-invitation");
   await password(page).fill("a password of his own");
   await page.getByRole("button", { name: "Join" }).click();
-  await page.getByText("You have joined the organisation").waitFor();
+  await page.getByText("You have joined the organization").waitFor();
   await signIn(page, email, "a password of his own");
   await page.getByRole("navigation", { name: "Main" }).waitFor();
 

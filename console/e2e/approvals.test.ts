@@ -1,14 +1,14 @@
 // What waits for a person: it comes by itself, is looked at, and is answered once.
 import { beforeAll, expect, test } from "vitest";
 import { expectAccessible, leave, picture, useBrowser, visit } from "./browser";
-import { activate, ask, newOrganisation, type Organisation, POLICIES } from "./organisation";
+import { activate, ask, newOrganization, type Organization, POLICIES } from "./organization";
 
 useBrowser();
 
-let org: Organisation;
+let org: Organization;
 
 beforeAll(async () => {
-  org = await newOrganisation("Approvals");
+  org = await newOrganization("Approvals");
   await activate(org, POLICIES, "Refunds and deletions");
 });
 

@@ -1,15 +1,15 @@
-// The explorer of decisions, with decisions of an organisation of its own.
+// The explorer of decisions, with decisions of an organization of its own.
 import { beforeAll, expect, test } from "vitest";
 import { expectAccessible, leave, picture, useBrowser, visit } from "./browser";
-import { activate, ask, newOrganisation, type Organisation, POLICIES } from "./organisation";
+import { activate, ask, newOrganization, type Organization, POLICIES } from "./organization";
 
 useBrowser();
 
-let org: Organisation;
+let org: Organization;
 let denied: string;
 
 beforeAll(async () => {
-  org = await newOrganisation("Decisions");
+  org = await newOrganization("Decisions");
   await activate(org, POLICIES, "Refunds and deletions");
   for (let at = 0; at < 40; at += 1) {
     await ask(org, at % 2 ? "billing-agent" : "support-triage", "tickets.close", {

@@ -12,15 +12,15 @@ import {
   useBrowser,
   visit,
 } from "./browser";
-import { newOrganisation, type Organisation } from "./organisation";
+import { newOrganization, type Organization } from "./organization";
 import { until } from "./until";
 
 useBrowser();
 
 /** Where deliveries are made; the demo is only looked at. */
-let org: Organisation;
+let org: Organization;
 
-const call: Organisation["manage"] = (...asked) => org.manage(...asked);
+const call: Organization["manage"] = (...asked) => org.manage(...asked);
 const visitOwn = (path: string, look: Look = {}) => visit(path, { session: org.session, ...look });
 
 interface Found {
@@ -34,7 +34,7 @@ let status = 500;
 const heard: { body: string; signature: string }[] = [];
 
 beforeAll(async () => {
-  org = await newOrganisation("Deliveries");
+  org = await newOrganization("Deliveries");
   receiver = createServer((request, response) => {
     let body = "";
     request.on("data", (chunk) => {
@@ -148,7 +148,7 @@ test("a delivery that fails says why and when it is tried next, and turns green 
   await leave(visited);
 });
 
-test("a delivery is cancelled and sent again, after it was asked", async () => {
+test("a delivery is canceled and sent again, after it was asked", async () => {
   status = 503;
   const { delivery } = await deliver("Cards that were read", url("/down"), "scheduled");
   const visited = await visitOwn(`/deliveries/${delivery.id}`);
@@ -164,7 +164,7 @@ test("a delivery is cancelled and sent again, after it was asked", async () => {
   await leave(visited);
 });
 
-test("what was cancelled is counted, then resent in bulk, and the progress is shown", async () => {
+test("what was canceled is counted, then resent in bulk, and the progress is shown", async () => {
   status = 503;
   const { rule, delivery } = await deliver("Chargebacks", url("/outage"), "scheduled");
   await call("POST", `/v1/deliveries/${delivery.id}/cancel`);

@@ -1,19 +1,19 @@
 // Endpoints and signing secrets through the browser.
 import { beforeAll, expect, inject, test } from "vitest";
 import { expectAccessible, expectNoSidewaysScroll, leave, picture, useBrowser, visit } from "./browser";
-import { newcomer, newOrganisation, type Organisation } from "./organisation";
+import { newcomer, newOrganization, type Organization } from "./organization";
 import { until } from "./until";
 
 useBrowser();
 
 /** Where endpoints are changed; the demo is only looked at. */
-let org: Organisation;
+let org: Organization;
 
 beforeAll(async () => {
-  org = await newOrganisation("Endpoints");
+  org = await newOrganization("Endpoints");
 });
 
-const call: Organisation["manage"] = (...asked) => org.manage(...asked);
+const call: Organization["manage"] = (...asked) => org.manage(...asked);
 
 /** An endpoint that a test delivery was sent to. */
 async function endpoint(path: string): Promise<string> {

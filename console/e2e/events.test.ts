@@ -1,7 +1,7 @@
 // The trail: searched, read, watched live.
 import { beforeAll, expect, test } from "vitest";
 import { expectAccessible, expectNoSidewaysScroll, leave, picture, useBrowser, visit } from "./browser";
-import { newOrganisation, type Organisation } from "./organisation";
+import { newOrganization, type Organization } from "./organization";
 import { refuse, send, unique } from "./trail";
 
 useBrowser();
@@ -10,9 +10,9 @@ const OPTION = "[role=option]";
 const WITHIN = { timeout: 20_000 };
 
 /** What tests send is theirs: the demo stays as it was. */
-let own: Organisation;
+let own: Organization;
 beforeAll(async () => {
-  own = await newOrganisation("Trail");
+  own = await newOrganization("Trail");
 });
 
 test("facets filter the list, and the address holds it all", async () => {

@@ -2,14 +2,14 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { expectAccessible, expectNoSidewaysScroll, leave, picture, useBrowser, visit } from "./browser";
-import { newOrganisation } from "./organisation";
+import { newOrganization } from "./organization";
 import { refuse, send, unique } from "./trail";
 
 useBrowser();
 
 test("a small export is downloaded at once, with what was filtered by", async () => {
   const agent = unique("exported");
-  const own = await newOrganisation("Exports");
+  const own = await newOrganization("Exports");
   await send(
     own,
     Array.from({ length: 12 }, (_, at) => ({ agent_id: agent, resource: `number-${at}` })),

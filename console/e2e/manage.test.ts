@@ -1,7 +1,7 @@
 // Keys, members, sessions and the security log: what admins and owners look after.
 import { expect, inject, test } from "vitest";
 import { expectAccessible, expectNoSidewaysScroll, leave, picture, useBrowser, visit } from "./browser";
-import { newOrganisation, register } from "./organisation";
+import { newOrganization, register } from "./organization";
 import { login } from "./server";
 import { expectEveryState } from "./states";
 
@@ -18,7 +18,7 @@ async function sendWith(key: string): Promise<number> {
 }
 
 test("a key is made, shown once, works, is rotated with an overlap, and is revoked", async () => {
-  const { session } = await newOrganisation("Keys");
+  const { session } = await newOrganization("Keys");
   const seen = await visit("/keys", { session });
   const { page } = seen;
   await page.getByRole("button", { name: "New key" }).click();
@@ -72,7 +72,7 @@ test("a key is made, shown once, works, is rotated with an overlap, and is revok
 });
 
 test("a name that the server refuses is refused at its field", async () => {
-  const { session } = await newOrganisation("Long names");
+  const { session } = await newOrganization("Long names");
   const seen = await visit("/keys?new=key", { session });
   const { page } = seen;
   await page.getByRole("dialog").getByLabel("Name").fill("x".repeat(200));
@@ -81,8 +81,8 @@ test("a name that the server refuses is refused at its field", async () => {
   await leave(seen);
 });
 
-test("somebody is invited by a link, gets another role and is removed; the organisation is renamed", async () => {
-  const { session } = await newOrganisation("Members");
+test("somebody is invited by a link, gets another role and is removed; the organization is renamed", async () => {
+  const { session } = await newOrganization("Members");
   const seen = await visit("/members", { session });
   const { page } = seen;
   const dialog = page.getByRole("dialog");
@@ -171,7 +171,7 @@ test("one changes one's own password, and stays signed in here alone", async () 
   await leave(seen);
 });
 
-test("an owner has the organisation deleted, every screen says when, and it is kept after all", async () => {
+test("an owner has the organization deleted, every screen says when, and it is kept after all", async () => {
   const { password, session } = await register("Ending");
   const seen = await visit("/members", { session });
   const { page } = seen;
@@ -179,7 +179,7 @@ test("an owner has the organisation deleted, every screen says when, and it is k
   const dialog = page.getByRole("dialog", { name: "Delete “Ending”?" });
   await dialog.getByRole("button", { name: "Schedule deletion" }).click();
   await dialog.getByText("Enter “Ending”.").waitFor();
-  await dialog.getByLabel(/^Organisation name/).fill("Ending");
+  await dialog.getByLabel(/^Organization name/).fill("Ending");
   await dialog.getByLabel(/^Your password/).fill("a guess of somebody else");
   await dialog.getByRole("button", { name: "Schedule deletion" }).click();
   await dialog.getByText("is not your current password").waitFor();
@@ -191,11 +191,11 @@ test("an owner has the organisation deleted, every screen says when, and it is k
 
   await page.goto("/keys");
   const banner = page.locator("[data-deletion]");
-  await banner.getByText("This organisation is scheduled for deletion").waitFor();
+  await banner.getByText("This organization is scheduled for deletion").waitFor();
   await expectAccessible(page);
   await page.setViewportSize({ width: 375, height: 800 });
   await expectNoSidewaysScroll(page);
-  await banner.getByRole("button", { name: "Keep the organisation" }).click();
+  await banner.getByRole("button", { name: "Keep the organization" }).click();
   await banner.waitFor({ state: "detached" });
   await page.goto("/members");
   await page.getByRole("button", { name: "Delete…" }).waitFor();
@@ -203,7 +203,7 @@ test("an owner has the organisation deleted, every screen says when, and it is k
 });
 
 test("the security log tells who did what, by kind and person, and opens by keyboard", async () => {
-  const { session, manage } = await newOrganisation("Log");
+  const { session, manage } = await newOrganization("Log");
   const rule = { name: "Watched", match: { result: ["denied"] }, url: inject("demo").receiver_url };
   await manage("POST", "/v1/alert-rules", rule);
   const seen = await visit("/security-log", { session });
@@ -234,7 +234,7 @@ test("the security log tells who did what, by kind and person, and opens by keyb
   await leave(seen);
 });
 
-test("an organisation without keys is told what keys are for", async () => {
+test("an organization without keys is told what keys are for", async () => {
   const seen = await visit("/forgot-password");
   const { page } = seen;
   await page.route("**/v1/api-keys?*", (route) => route.fulfill({ json: { data: [], next_cursor: null } }));

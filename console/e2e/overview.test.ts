@@ -1,7 +1,7 @@
 // The overview: four numbers, and what needs somebody.
 import { expect, test } from "vitest";
 import { expectAccessible, expectNoSidewaysScroll, leave, picture, useBrowser, visit } from "./browser";
-import { newOrganisation } from "./organisation";
+import { newOrganization } from "./organization";
 import { refuse, send } from "./trail";
 
 useBrowser();
@@ -29,14 +29,14 @@ test("four numbers, each judged in words, over time, and linked to its list", as
 });
 
 test("an event that has just arrived is seen in its number", async () => {
-  const own = await newOrganisation("Arriving");
+  const own = await newOrganization("Arriving");
   await send(own, [{ action: "overview.seen" }]);
   const seen = await visit("/", { session: own.session });
   await seen.page.getByRole("region", { name: TILES[0] }).getByText("Arriving").waitFor();
   await leave(seen);
 });
 
-test("a new organisation is shown where to begin", async () => {
+test("a new organization is shown where to begin", async () => {
   const seen = await visit("/exports");
   const { page } = seen;
   await page.route("**/v1/overview?*", async (route) => {

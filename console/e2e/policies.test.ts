@@ -1,14 +1,14 @@
 // From an idea to a version in force: written, checked, tried, watched, activated and rolled back.
 import { beforeAll, expect, test } from "vitest";
 import { expectAccessible, leave, picture, useBrowser, visit } from "./browser";
-import { ask, newOrganisation, type Organisation, POLICIES } from "./organisation";
+import { ask, newOrganization, type Organization, POLICIES } from "./organization";
 
 useBrowser();
 
-let org: Organisation;
+let org: Organization;
 
 beforeAll(async () => {
-  org = await newOrganisation("Policies");
+  org = await newOrganization("Policies");
   for (let at = 0; at < 12; at += 1) {
     await ask(org, "janitor", at % 3 === 0 ? "files.delete" : "files.read", { resource: `file:${at}` });
   }

@@ -10,19 +10,19 @@ import {
   useBrowser,
   visit,
 } from "./browser";
-import { newcomer, newOrganisation, type Organisation } from "./organisation";
+import { newcomer, newOrganization, type Organization } from "./organization";
 import { until } from "./until";
 
 useBrowser();
 
 /** Where rules are changed; the demo is only looked at. */
-let org: Organisation;
+let org: Organization;
 
 beforeAll(async () => {
-  org = await newOrganisation("Rules");
+  org = await newOrganization("Rules");
 });
 
-const call: Organisation["manage"] = (...asked) => org.manage(...asked);
+const call: Organization["manage"] = (...asked) => org.manage(...asked);
 const visitOwn = (path: string, look: Look = {}) => visit(path, { session: org.session, ...look });
 
 interface Rule {

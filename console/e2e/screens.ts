@@ -29,7 +29,7 @@ export const DOORS: Door[] = [
   {
     name: "register",
     path: "/register",
-    fields: { Organisation: "Acme", "Email address": "ann@example.com", Password: PASSWORD },
+    fields: { Organization: "Acme", "Email address": "ann@example.com", Password: PASSWORD },
     button: "Register",
   },
   {
@@ -62,7 +62,7 @@ export const DOORS: Door[] = [
 export const SCREENS: Screen[] = [
   { name: "overview", path: "/" },
   { name: "setup", path: "/setup" },
-  // That an organisation was made is on record too, so there is nothing only before it was.
+  // That an organization was made is on record too, so there is nothing only before it was.
   { name: "events", path: "/events", empty: "/events?from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z" },
   { name: "exports", path: "/exports", empty: "/exports" },
   { name: "rules", path: "/rules", empty: "/rules" },

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import type { Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import { expectAccessible, expectNoSidewaysScroll, leave, picture, useBrowser, visit } from "./browser";
-import { newOrganisation } from "./organisation";
+import { newOrganization } from "./organization";
 import { expectEveryState } from "./states";
 
 useBrowser();
@@ -21,7 +21,7 @@ test("somebody registers and sees their first webhook verified, without leaving 
   const { page } = seen;
   await page.getByText("This server does not send email").waitFor();
   await picture(page, "register");
-  await page.getByLabel("Organisation").fill("Acme");
+  await page.getByLabel("Organization").fill("Acme");
   await page.getByLabel("Email address").fill(`ann-${Date.now()}@example.com`);
   await page.getByRole("textbox", { name: "Password" }).fill("correct horse battery");
   await page.getByRole("button", { name: "Register" }).click();
@@ -55,7 +55,7 @@ test("somebody registers and sees their first webhook verified, without leaving 
 });
 
 test("the code to paste works as it is, in each language, and each event is shown as it arrives", async () => {
-  const { session } = await newOrganisation("Pasted code");
+  const { session } = await newOrganization("Pasted code");
   const seen = await visit("/setup", { session });
   const { page } = seen;
   await makeKey(page);
@@ -77,7 +77,7 @@ test("the code to paste works as it is, in each language, and each event is show
 });
 
 test("a test delivery reaches the receiver too; a reload keeps the rule and forgets the key", async () => {
-  const { session } = await newOrganisation("Test delivery");
+  const { session } = await newOrganization("Test delivery");
   const seen = await visit("/setup", { session });
   const { page } = seen;
   const key = await makeKey(page);
@@ -96,7 +96,7 @@ test("a test delivery reaches the receiver too; a reload keeps the rule and forg
 });
 
 test("what the server refuses is said at the field it is about", async () => {
-  const { session } = await newOrganisation("Refused rule");
+  const { session } = await newOrganization("Refused rule");
   const seen = await visit("/setup", { session });
   const { page } = seen;
   await makeKey(page);
@@ -115,7 +115,7 @@ test("setup waits, fails and heals where one can see it", async () => {
 });
 
 test("setup fits a phone, in the dark too", async () => {
-  const { session } = await newOrganisation("Phone");
+  const { session } = await newOrganization("Phone");
   const seen = await visit("/setup", { session, width: 375, height: 800, scheme: "dark" });
   const { page } = seen;
   await makeKey(page);

@@ -11,7 +11,7 @@ import {
   type Visit,
   visit,
 } from "./browser";
-import { newOrganisation } from "./organisation";
+import { newOrganization } from "./organization";
 import { DOORS, type Door, pathOf, SCREENS } from "./screens";
 
 useBrowser();
@@ -91,7 +91,7 @@ async function expectState(page: Page, state: string, name: string, words = ""):
 }
 
 describe("empty", () => {
-  const page = inOnePage(async () => ({ ...SMALL, session: (await newOrganisation("Fresh")).session }));
+  const page = inOnePage(async () => ({ ...SMALL, session: (await newOrganization("Fresh")).session }));
   test.each(SCREENS.filter(({ empty }) => empty))("$name teaches what would be there", async (screen) => {
     await page().goto(screen.empty ?? screen.path);
     await expectState(page(), "empty", screen.name);
@@ -223,7 +223,7 @@ async function expectSettled(page: Page): Promise<void> {
 }
 
 test("too many keys in a minute are refused by the server itself, and the form says so", async () => {
-  const { session } = await newOrganisation("Limited");
+  const { session } = await newOrganization("Limited");
   const { base_url } = inject("demo");
   const visited = await visit("/setup", { session });
   const { page } = visited;
@@ -232,7 +232,7 @@ test("too many keys in a minute are refused by the server itself, and the form s
   const headers = { "Content-Type": "application/json", Cookie: `${session.name}=${session.value}` };
   const body = JSON.stringify({ name: "one of many", scopes: ["events:write"] });
   let status = 201;
-  // The limit is 60 a minute, and one was made with the organisation.
+  // The limit is 60 a minute, and one was made with the organization.
   for (let made = 1; made <= 60 && status !== 429; made += 1) {
     status = (await fetch(`${base_url}/v1/api-keys`, { method: "POST", headers, body })).status;
   }

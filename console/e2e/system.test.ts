@@ -1,7 +1,7 @@
 // The system page: for operators, and what others see in its place.
 import { expect, test } from "vitest";
 import { expectAccessible, expectNoSidewaysScroll, leave, picture, useBrowser, visit } from "./browser";
-import { newOrganisation } from "./organisation";
+import { newOrganization } from "./organization";
 import { expectEveryState } from "./states";
 
 useBrowser();
@@ -59,7 +59,7 @@ test("what is wrong is told with the command that mends it", async () => {
 });
 
 test("who is no operator is told which setting makes one, and has no such place in the menu", async () => {
-  const { session } = await newOrganisation("No operators");
+  const { session } = await newOrganization("No operators");
   const seen = await visit("/system", { session });
   const { page } = seen;
   await page.getByText("Only operators can view this page").waitFor();

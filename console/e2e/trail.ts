@@ -1,12 +1,12 @@
 // What tests of the trail send, and states of a screen that a healthy server does not give.
 import type { Page } from "playwright-core";
-import type { Organisation } from "./organisation";
+import type { Organization } from "./organization";
 
 /** Fields of an event; what is not given is usual. */
 export type Sent = Record<string, unknown>;
 
-/** Sends events of an organisation of the test's own; answers with their ids. */
-export async function send({ call }: Organisation, events: Sent[]): Promise<string[]> {
+/** Sends events of an organization of the test's own; answers with their ids. */
+export async function send({ call }: Organization, events: Sent[]): Promise<string[]> {
   const usual = { event_type: "tool_call", agent_id: "e2e-agent", action: "mail.send", result: "success" };
   const body = { events: events.map((event) => ({ ...usual, ...event })) };
   const answer = await call<{ events: { id: string }[] }>("POST", "/v1/audit/events", body);

@@ -15,7 +15,7 @@ use async_nats::jetstream::{
 use bytes::Bytes;
 use domain::Timestamp;
 
-/// As the journal recognises a delivery queued again.
+/// As the journal recognizes a delivery queued again.
 const DEDUPE: Duration = Duration::from_secs(120);
 /// As long as a worker has to settle.
 const SETTLE: Duration = Duration::from_secs(16);

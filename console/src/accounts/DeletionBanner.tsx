@@ -1,4 +1,4 @@
-// Shows on every screen that the organisation is scheduled for deletion, and lets an owner cancel.
+// Shows on every screen that the organization is scheduled for deletion, and lets an owner cancel.
 import { Alert, Button, Group, Text } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
@@ -8,12 +8,12 @@ import { Trouble } from "../parts/Answered";
 import { When } from "../parts/When";
 
 export function DeletionBanner() {
-  const { user, organisation } = useMe();
+  const { user, organisation: organization } = useMe();
   const keeping = useMutation({
     mutationFn: () => answer(api.DELETE("/v1/org/deletion")),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["me"] }),
   });
-  if (!organisation.deletes_at) return null;
+  if (!organization.deletes_at) return null;
   return (
     <Alert
       mb="md"
@@ -23,16 +23,16 @@ export function DeletionBanner() {
       data-deletion
       color="red"
       icon={<IconAlertTriangle />}
-      title="This organisation is scheduled for deletion"
+      title="This organization is scheduled for deletion"
     >
       <Group justify="space-between" gap="sm">
         <Text size="sm">
-          Everything in {organisation.name} will be deleted <When at={organisation.deletes_at} /> and cannot
+          Everything in {organization.name} will be deleted <When at={organization.deletes_at} /> and cannot
           be restored. {user.role !== "owner" && "An owner can cancel the deletion."}
         </Text>
         {user.role === "owner" && (
           <Button size="xs" variant="default" loading={keeping.isPending} onClick={() => keeping.mutate()}>
-            Keep the organisation
+            Keep the organization
           </Button>
         )}
       </Group>

@@ -72,7 +72,7 @@ function Remove({ member, close, done }: DialogProps) {
   const params = { path: { id: member.id }, query: { keep_keys: keepsKeys } };
   return (
     <Confirm
-      title={isMyself ? "Leave the organisation?" : `Remove ${member.email}?`}
+      title={isMyself ? "Leave the organization?" : `Remove ${member.email}?`}
       action={isMyself ? "Leave" : "Remove"}
       act={() => answer(api.DELETE("/v1/members/{id}", { params }))}
       done={() => {

@@ -1,4 +1,4 @@
-// The organisation: its name, its members, and its invitations.
+// The organization: its name, its members, and its invitations.
 import { Group, List, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useAddress } from "../address";
@@ -10,7 +10,7 @@ import { Mark } from "../parts/Mark";
 import { Page, Panel } from "../parts/Page";
 import { Stacked } from "../parts/Stacked";
 import { When } from "../parts/When";
-import { DeleteOrganisation } from "./DeleteOrganisation";
+import { DeleteOrganization } from "./DeleteOrganization";
 import { Invitations } from "./Invitations";
 import { MemberDialogs } from "./MemberDialogs";
 import { Rename } from "./Rename";
@@ -22,7 +22,7 @@ export default function Members() {
     queryFn: () => answer(api.GET("/v1/members", { params: { query: { limit: 1000 } } })),
   });
   return (
-    <Page title="Members" lead="Who belongs to the organisation, and what each member may do.">
+    <Page title="Members" lead="Who belongs to the organization, and what each member may do.">
       <Rename />
       <Panel title="Members">
         <Answered query={members}>
@@ -43,7 +43,7 @@ export default function Members() {
         </List>
       </Panel>
       <Invitations />
-      <DeleteOrganisation />
+      <DeleteOrganization />
       <MemberDialogs members={members.data?.data ?? []} />
     </Page>
   );

@@ -1,4 +1,4 @@
-// Registers an organisation and its owner. If the server sends no email, the owner is signed in right away.
+// Registers an organization and its owner. If the server sends no email, the owner is signed in right away.
 import { Alert, Anchor, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQuery } from "@tanstack/react-query";
@@ -33,7 +33,7 @@ export default function Register() {
   if (server.data?.registration === "closed") return <AskForAnInvitation />;
   if (isTaken !== undefined) return <ReadYourMail email={isTaken} />;
   return (
-    <Card title="Register an organisation" links={SIGN_IN}>
+    <Card title="Register an organization" links={SIGN_IN}>
       <Form
         form={form}
         send={(values) => register(values, server.data?.sends_mail ?? true)}
@@ -47,7 +47,7 @@ export default function Register() {
             : "We email you a link to confirm your address."}
         </Text>
         <TextInput
-          label="Organisation"
+          label="Organization"
           description="The name of your company or team, for example. You can change it later."
           autoComplete="organization"
           required
@@ -82,8 +82,8 @@ function AskForAnInvitation() {
   return (
     <Card title="Registration is closed" links={SIGN_IN}>
       <Text size="sm" mb="sm">
-        You can join only by invitation: ask an admin of your organisation for one. The operator of this
-        server creates new organisations:
+        You can join only by invitation: ask an admin of your organization for one. The operator of this
+        server creates new organizations:
       </Text>
       <Snippet code={CREATE_ORG} of="command" />
     </Card>

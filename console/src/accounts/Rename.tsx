@@ -1,4 +1,4 @@
-// The organisation's name.
+// The organization's name.
 import { Group, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { notifications } from "@mantine/notifications";
@@ -9,24 +9,24 @@ import { Form } from "../parts/Form";
 import { Panel } from "../parts/Page";
 
 export function Rename() {
-  const { organisation } = useMe();
+  const { organisation: organization } = useMe();
   const mayManage = useMayManage();
   const form = useForm({
-    initialValues: { name: organisation.name },
+    initialValues: { name: organization.name },
     validate: { name: (name: string) => (name.trim() === "" ? "Enter a name." : null) },
   });
   return (
-    <Panel title="Organisation" actions={<Id id={organisation.id} />}>
+    <Panel title="Organization" actions={<Id id={organization.id} />}>
       <Form
         form={form}
         send={(body) => answer(api.PATCH("/v1/org", { body }))}
         done={({ name }) => {
           form.setValues({ name });
           queries.invalidateQueries({ queryKey: ["me"] });
-          notifications.show({ color: "teal", message: `The organisation is now called “${name}”.` });
+          notifications.show({ color: "teal", message: `The organization is now called “${name}”.` });
         }}
         action="Rename"
-        disabled={!mayManage || form.values.name.trim() === organisation.name}
+        disabled={!mayManage || form.values.name.trim() === organization.name}
       >
         <Group>
           <TextInput

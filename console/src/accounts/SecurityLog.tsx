@@ -1,4 +1,4 @@
-// The security log: who changed what in the organisation. It is part of the trail.
+// The security log: who changed what in the organization. It is part of the trail.
 import { Button, Drawer, Group, NativeSelect, Stack, Text } from "@mantine/core";
 import { IconHistory } from "@tabler/icons-react";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
@@ -20,7 +20,7 @@ import { one } from "../search";
 import { DeedList, Told } from "./DeedList";
 import { isOwn, KINDS, type OwnEvent, placeOf } from "./deeds";
 
-/** Little happens to an organisation, so it looks far back. */
+/** Little happens to an organization, so it looks far back. */
 const USUAL = "30d";
 
 export default function SecurityLog() {

@@ -14,11 +14,11 @@ import { signIn } from "./login";
 /** What brought somebody here. */
 const NOTICES: Record<string, string> = {
   verified: "Your address is confirmed and your account is ready. Sign in to continue.",
-  joined: "You have joined the organisation. Sign in to continue.",
+  joined: "You have joined the organization. Sign in to continue.",
   password: "Your new password is set, and all sessions were signed out. Sign in with the new password.",
 };
 
-const REGISTER = { "Register an organisation": "/register" };
+const REGISTER = { "Register an organization": "/register" };
 const FORGOTTEN = { "Forgot your password?": "/forgot-password" };
 
 export default function SignIn() {

@@ -18,17 +18,17 @@ test("what somebody did is told in a sentence, with names", () => {
   });
 });
 
-test("that the organisation is to be deleted is told with when, and that it is not", () => {
+test("that the organization is to be deleted is told with when, and that it is not", () => {
   expect(deedOf(event("organisation.delete", { deletes_at: "2026-11-22T09:30:00.000Z" }))).toEqual({
-    did: "scheduled the deletion of the organisation",
+    did: "scheduled the deletion of the organization",
     more: "for 2026-11-22T09:30:00.000Z",
   });
-  expect(deedOf(event("organisation.keep")).did).toBe("canceled the deletion of the organisation");
+  expect(deedOf(event("organisation.keep")).did).toBe("canceled the deletion of the organization");
 });
 
 test("who leaves by themselves is not removed", () => {
   const details = { email: "a@example.com", role: "admin" };
-  expect(deedOf(event("member.remove", { ...details, user_id: "usr_1" })).did).toBe("left the organisation");
+  expect(deedOf(event("member.remove", { ...details, user_id: "usr_1" })).did).toBe("left the organization");
   expect(deedOf(event("member.remove", { ...details, user_id: "usr_2" })).did).toBe(
     "removed a@example.com (admin)",
   );

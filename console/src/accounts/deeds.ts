@@ -1,7 +1,7 @@
-// Describes what someone did to the organisation in a sentence. Actions: docs/reference/events.md.
+// Describes what someone did to the organization in a sentence. Actions: docs/reference/events.md.
 import { deviceOf } from "./devices";
 
-/** An event of the organisation's own, as the trail has it. */
+/** An event of the organization's own, as the trail has it. */
 export interface OwnEvent {
   id: string;
   event_type: string;
@@ -16,7 +16,7 @@ export interface OwnEvent {
 export const KINDS: Record<string, string> = {
   login: "Sign-ins and sign-outs",
   key_rotation: "API keys",
-  permission_change: "Members and the organisation",
+  permission_change: "Members and the organization",
   rule_change: "Alert rules",
   policy_change: "Policies",
   signing_secret_change: "Signing secrets",
@@ -59,19 +59,19 @@ const DESCRIBERS: Record<string, Describer> = {
   }),
   "member.remove": (about, event) =>
     about("user_id") === event.agent_id
-      ? { did: "left the organisation", more: keys(about) }
+      ? { did: "left the organization", more: keys(about) }
       : { did: `removed ${about("email")} (${about("role")})`, more: keys(about) },
   "invitation.create": (about) => ({ did: `invited ${about("email")} as ${about("role")}` }),
   "invitation.revoke": (about) => ({ did: `revoked the invitation for ${about("email")}` }),
   "invitation.accept": (about) => ({ did: `joined as ${about("role")}` }),
   "organisation.rename": (about) => ({
-    did: `renamed the organisation from “${about("before")}” to “${about("after")}”`,
+    did: `renamed the organization from “${about("before")}” to “${about("after")}”`,
   }),
   "organisation.delete": (about) => ({
-    did: "scheduled the deletion of the organisation",
+    did: "scheduled the deletion of the organization",
     more: `for ${about("deletes_at")}`,
   }),
-  "organisation.keep": () => ({ did: "canceled the deletion of the organisation" }),
+  "organisation.keep": () => ({ did: "canceled the deletion of the organization" }),
   "alert_rules.create": (about) => ({ did: `created the alert rule “${about("name")}”` }),
   "alert_rules.update": (about) => ({
     did: `changed the alert rule “${about("name")}”`,

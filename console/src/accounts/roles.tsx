@@ -5,7 +5,7 @@ import { useMe } from "../api/queries";
 export const ROLES: Record<string, string> = {
   viewer: "can view everything except the text of keys, and change nothing",
   admin: "can also change rules, policies, keys and members, and decide approvals",
-  owner: "can also add and remove owners and delete the organisation; at least one owner is required",
+  owner: "can also add and remove owners and delete the organization; at least one owner is required",
 };
 
 /** Only an owner makes owners. */

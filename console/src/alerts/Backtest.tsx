@@ -93,10 +93,10 @@ function Outcome({ result, from, span }: { result: Result; from: Date; span: Spa
   const at = useMemo(() => days.map((day) => day.at), [days]);
   const series = useMemo(
     () => [
-      { name: "alerts", colour: INK.plain, values: days.map((day) => day.alerts) },
+      { name: "alerts", color: INK.plain, values: days.map((day) => day.alerts) },
       {
         name: "matches without an alert",
-        colour: INK.other,
+        color: INK.other,
         values: days.map((day) => Math.max(day.matched - day.alerts, 0)),
       },
     ],

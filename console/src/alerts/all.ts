@@ -1,8 +1,8 @@
-// All rules of the organisation, for lists to choose from and names to show.
+// All rules of the organization, for lists to choose from and names to show.
 import { queryOptions } from "@tanstack/react-query";
 import { answer, api } from "../api/client";
 
-/** More than an organisation has by default, so that there is one page. */
+/** More than an organization has by default, so that there is one page. */
 export const RULES_MAX = 1000;
 
 export const allRules = queryOptions({

@@ -7,7 +7,7 @@ export type Draft = Record<string, unknown>;
 
 export interface Editing {
   draft: Draft;
-  /** The same as JSON, or what is being typed towards it. */
+  /** The same as JSON, or what is being typed toward it. */
   text: string;
   /** Why the text is no rule at the moment; the form then shows what it was before. */
   fault: string | undefined;

@@ -178,10 +178,10 @@ function Resolve({ detail }: { detail: Detail }) {
   );
 }
 
-const OUTCOMES: Record<string, { title: string; colour: string }> = {
-  approved: { title: "Approved", colour: "teal" },
-  denied: { title: "Denied", colour: "red" },
-  timed_out: { title: "Auto-denied: no one answered in time", colour: "gray" },
+const OUTCOMES: Record<string, { title: string; color: string }> = {
+  approved: { title: "Approved", color: "teal" },
+  denied: { title: "Denied", color: "red" },
+  timed_out: { title: "Auto-denied: no one answered in time", color: "gray" },
 };
 
 function Outcome({ detail }: { detail: Detail }) {
@@ -194,9 +194,9 @@ function Outcome({ detail }: { detail: Detail }) {
       </Group>
     );
   }
-  const { title, colour } = OUTCOMES[resolution.outcome] ?? { title: resolution.outcome, colour: "gray" };
+  const { title, color } = OUTCOMES[resolution.outcome] ?? { title: resolution.outcome, color: "gray" };
   return (
-    <Alert color={colour} title={title} role="status" data-testid="outcome">
+    <Alert color={color} title={title} role="status" data-testid="outcome">
       <Text size="sm">
         <When at={resolution.at} />
         {resolution.by && (

@@ -17,10 +17,10 @@ export function DenyRate({ facets, onChoose }: DenyRateProps) {
       at: buckets.map((bucket) => Date.parse(bucket.at)),
       stack: RESULTS.map((result) => ({
         name: result,
-        colour: inkOf(result),
+        color: inkOf(result),
         values: buckets.map(({ counts }) => counts[result] ?? 0),
       })),
-      rate: [{ name: "denied (%)", colour: INK.bad, values: denyRates(buckets) }],
+      rate: [{ name: "denied (%)", color: INK.bad, values: denyRates(buckets) }],
     }),
     [buckets],
   );

@@ -54,7 +54,7 @@ export function decision(id: string) {
     queryFn: async () => {
       const path = { id: eventIdOf(id) };
       const event = await answer(api.GET("/v1/audit/events/{id}", { params: { path } }));
-      if (!isDecision(event)) throw new Problem(404, { detail: "Your organisation has no such decision." });
+      if (!isDecision(event)) throw new Problem(404, { detail: "Your organization has no such decision." });
       return decisionOf(event);
     },
     staleTime: Number.POSITIVE_INFINITY,

@@ -39,7 +39,7 @@ export default function Delivery() {
   );
 }
 
-const COLOURS: Record<string, string> = {
+const COLORS: Record<string, string> = {
   delivered: "teal",
   failed: "red",
   held: "orange",
@@ -54,7 +54,7 @@ function Loaded({ delivery }: { delivery: Body<"DeliveryDetail"> }) {
         className="surface"
         p="md"
         data-delivery={state}
-        style={{ borderLeft: `4px solid var(--mantine-color-${COLOURS[state] ?? "gray"}-6)` }}
+        style={{ borderLeft: `4px solid var(--mantine-color-${COLORS[state] ?? "gray"}-6)` }}
       >
         <Group gap="xs" mb={4}>
           <Mark word={state}>{STATE_WORDS[state]}</Mark>

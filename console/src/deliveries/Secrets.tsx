@@ -84,7 +84,7 @@ function List({ list: { data, initial } }: { list: Body<"SecretList"> }) {
       {data.length === 0 && (
         <Text size="sm" className="quiet" mt="sm" data-state="empty">
           {initial
-            ? "Webhooks are signed with your organisation's initial secret. Stage a new one whenever you want to rotate it."
+            ? "Webhooks are signed with your organization's initial secret. Stage a new one whenever you want to rotate it."
             : "Webhooks are not signed at the moment. Stage a secret, then promote it."}
         </Text>
       )}
@@ -103,7 +103,7 @@ function InitialRow({ initial }: { initial: Body<"InitialBody"> }) {
       </Table.Td>
       <StateCell state={initial.state} />
       <Table.Td data-label="Created">
-        <span className="quiet">with the organisation</span>
+        <span className="quiet">with the organization</span>
       </Table.Td>
       <Table.Td data-label="Promoted" />
       <Table.Td data-label="Expires">{initial.ends_at && <When at={initial.ends_at} />}</Table.Td>

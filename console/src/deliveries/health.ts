@@ -4,7 +4,7 @@ import type { Body } from "../api/client";
 type Endpoint = Body<"Endpoint">;
 
 export interface Health {
-  /** A word with a colour. */
+  /** A word with a color. */
   word: string;
   label: string;
   about: string;

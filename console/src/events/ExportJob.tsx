@@ -22,7 +22,7 @@ export function isUnderWay(job: Job): boolean {
   return job.state === "queued" || job.state === "running";
 }
 
-/** What each state is called, and which word gives it its colour. */
+/** What each state is called, and which word gives it its color. */
 const STATES: Record<string, { word: string; like: string }> = {
   queued: { word: "queued", like: "pending" },
   running: { word: "in progress", like: "pending" },

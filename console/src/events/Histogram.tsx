@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import { Chart, inkOf } from "../parts/Chart";
 import type { Counts } from "./facets";
 
-/** So many results have a colour of their own in it; the rest is told together. */
+/** So many results have a color of their own in it; the rest is told together. */
 const RESULTS_MAX = 6;
 
 interface HistogramProps {
@@ -23,12 +23,12 @@ function chartOf({ histogram, fields }: Counts) {
   const results = fields.result.slice(0, RESULTS_MAX).map((one) => one.value);
   const series = results.map((result) => ({
     name: result,
-    colour: inkOf(result),
+    color: inkOf(result),
     values: buckets.map((bucket) => bucket.counts[result] ?? 0),
   }));
   const others = buckets.map(
     (bucket) => bucket.total - results.reduce((sum, result) => sum + (bucket.counts[result] ?? 0), 0),
   );
-  if (others.some((count) => count > 0)) series.push({ name: "other", colour: inkOf(""), values: others });
+  if (others.some((count) => count > 0)) series.push({ name: "other", color: inkOf(""), values: others });
   return { at: buckets.map((bucket) => Date.parse(bucket.at)), series };
 }

@@ -7,15 +7,15 @@ import { counted, number } from "../parts/numbers";
 import type { LiveTail } from "./live-tail";
 import { TAIL_ROWS_MAX } from "./tail";
 
-const STATES: Record<LiveState, { word: string; colour: string }> = {
-  connecting: { word: "Connecting…", colour: "pending" },
-  open: { word: "Live", colour: "up" },
-  lost: { word: "Connection lost, reconnecting", colour: "down" },
+const STATES: Record<LiveState, { word: string; color: string }> = {
+  connecting: { word: "Connecting…", color: "pending" },
+  open: { word: "Live", color: "up" },
+  lost: { word: "Connection lost, reconnecting", color: "down" },
 };
 
 export function TailBar({ tail }: { tail: LiveTail }) {
   const { state, isPaused, waitingCount, oneIn, skipped } = tail;
-  const shown = isPaused && state === "open" ? { word: "Paused", colour: "paused" } : STATES[state];
+  const shown = isPaused && state === "open" ? { word: "Paused", color: "paused" } : STATES[state];
   const notes = [
     oneIn > 1 ? `Events arrive too fast to read: showing 1 in ${oneIn}.` : "",
     skipped > 0 ? `${number(skipped)} were skipped because they arrived too fast.` : "",
@@ -23,7 +23,7 @@ export function TailBar({ tail }: { tail: LiveTail }) {
   ];
   return (
     <Group gap="xs" data-live={state} data-paused={isPaused}>
-      <Mark word={shown.colour}>{shown.word}</Mark>
+      <Mark word={shown.color}>{shown.word}</Mark>
       <Button
         size="compact-xs"
         variant={isPaused ? "filled" : "default"}

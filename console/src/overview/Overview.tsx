@@ -9,7 +9,7 @@ import { duration, useNow } from "../parts/clock";
 import { Page } from "../parts/Page";
 import { intervalOf, type Range, TimeRange, timesOf } from "../parts/TimeRange";
 import { one } from "../search";
-import { decisions, ingest, type Overview as Numbers, success, undelivered } from "./judgement";
+import { decisions, ingest, type Overview as Numbers, success, undelivered } from "./judgment";
 import { Needs } from "./Needs";
 import { Start } from "./Start";
 import { Tile } from "./Tile";
@@ -74,7 +74,7 @@ function Tiles({ numbers, range }: { numbers: Numbers; range: Range }) {
           kind: "bars",
           at: times(events.buckets),
           series: [
-            { name: "events", colour: INK.plain, values: events.buckets.map((bucket) => bucket.total) },
+            { name: "events", color: INK.plain, values: events.buckets.map((bucket) => bucket.total) },
           ],
         }}
       />
@@ -92,10 +92,10 @@ function Tiles({ numbers, range }: { numbers: Numbers; range: Range }) {
           series: [
             {
               name: "delivered",
-              colour: INK.good,
+              color: INK.good,
               values: deliveries.buckets.map((bucket) => bucket.delivered),
             },
-            { name: "failed", colour: INK.bad, values: deliveries.buckets.map((bucket) => bucket.failed) },
+            { name: "failed", color: INK.bad, values: deliveries.buckets.map((bucket) => bucket.failed) },
           ],
         }}
       />
@@ -113,7 +113,7 @@ function Tiles({ numbers, range }: { numbers: Numbers; range: Range }) {
           series: [
             {
               name: "undelivered",
-              colour: INK.warn,
+              color: INK.warn,
               values: deliveries.buckets.map((bucket) => bucket.pending),
             },
           ],
@@ -130,7 +130,7 @@ function Tiles({ numbers, range }: { numbers: Numbers; range: Range }) {
           series: [
             {
               name: "p99",
-              colour: INK.asked,
+              color: INK.asked,
               values: decided.buckets.map((bucket) => milliseconds(bucket.p99_us)),
             },
           ],

@@ -1,4 +1,4 @@
-// What a new organisation sees before its first event.
+// What a new organization sees before its first event.
 import { Button } from "@mantine/core";
 import { IconRocket } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";

@@ -5,14 +5,14 @@ import { Link } from "@tanstack/react-router";
 import { Chart } from "../parts/Chart";
 import type { TimeChartProps } from "../parts/TimeChart";
 import { When } from "../parts/When";
-import type { Grade, Judged } from "./judgement";
+import type { Grade, Judged } from "./judgment";
 import classes from "./Tile.module.css";
 
-const LOOKS: Record<Grade, { colour: string; icon: typeof IconCheck }> = {
-  good: { colour: "teal", icon: IconCheck },
-  warn: { colour: "yellow", icon: IconAlertTriangle },
-  bad: { colour: "red", icon: IconUrgent },
-  none: { colour: "gray", icon: IconMinus },
+const LOOKS: Record<Grade, { color: string; icon: typeof IconCheck }> = {
+  good: { color: "teal", icon: IconCheck },
+  warn: { color: "yellow", icon: IconAlertTriangle },
+  bad: { color: "red", icon: IconUrgent },
+  none: { color: "gray", icon: IconMinus },
 };
 
 interface TileProps {
@@ -40,7 +40,7 @@ export function Tile({ name, judged, last, links, chart }: TileProps) {
           {name}
         </Title>
         <Group gap={6} wrap="nowrap">
-          <ThemeIcon size={20} radius="xl" variant="light" color={look.colour} aria-hidden>
+          <ThemeIcon size={20} radius="xl" variant="light" color={look.color} aria-hidden>
             <look.icon size={13} />
           </ThemeIcon>
           <Text size="sm" fw={600}>

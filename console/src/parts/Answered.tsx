@@ -11,7 +11,7 @@ interface AnsweredProps<T> {
   isEmpty?: (data: T) => boolean;
   /** What to show then: it should teach what would be here, and how. */
   empty?: ReactNode;
-  /** Stands in while the answer is on its way; by default some grey lines. */
+  /** Stands in while the answer is on its way; by default some gray lines. */
   loading?: ReactNode;
   children: (data: T) => ReactNode;
 }
@@ -48,7 +48,7 @@ export function Loading({ lines = 6 }: { lines?: number }) {
   return (
     <Stack gap="sm" p="md" role="status" aria-label="Loading" data-state="loading">
       {Array.from({ length: lines }, (_, line) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: grey lines have nothing else to tell them apart.
+        // biome-ignore lint/suspicious/noArrayIndexKey: gray lines have nothing else to tell them apart.
         <Skeleton key={line} height={18} width={widths[line % widths.length]} />
       ))}
     </Stack>

@@ -5,7 +5,7 @@ import type { TimeChartProps } from "./TimeChart";
 
 const TimeChart = lazy(() => import("./TimeChart"));
 
-/** Colours that can be told apart in both schemes, by what they mean. */
+/** Colors that can be told apart in both schemes, by what they mean. */
 export const INK = {
   good: { light: "#2b9a72", dark: "#3fb68b" },
   fine: { light: "#7a9a12", dark: "#b4d455" },
@@ -17,7 +17,7 @@ export const INK = {
   other: { light: "#9aa3b2", dark: "#6c7484" },
 };
 
-/** The colour of a result or state. */
+/** The color of a result or state. */
 export function inkOf(word: string): (typeof INK)["good"] {
   switch (word) {
     case "success":

@@ -1,7 +1,7 @@
 // Results and states by color and word. Color is never the only sign.
 import classes from "./Mark.module.css";
 
-const COLOURS: Record<string, string> = {
+const COLORS: Record<string, string> = {
   success: "teal",
   allowed: "teal",
   allow: "teal",
@@ -40,14 +40,14 @@ const COLOURS: Record<string, string> = {
   previous: "yellow",
 };
 
-function colourOf(word: string): string {
-  return COLOURS[word] ?? "gray";
+function colorOf(word: string): string {
+  return COLORS[word] ?? "gray";
 }
 
 /** Plain mark-up, because long lists are full of them. */
 export function Mark({ word, children }: { word: string; children?: string }) {
   return (
-    <span className={classes.mark} data-colour={colourOf(word)}>
+    <span className={classes.mark} data-color={colorOf(word)}>
       {children ?? word}
     </span>
   );

@@ -9,8 +9,8 @@ import classes from "./TimeChart.module.css";
 
 export interface Series {
   name: string;
-  /** A CSS colour for each scheme. */
-  colour: { light: string; dark: string };
+  /** A CSS color for each scheme. */
+  color: { light: string; dark: string };
   values: (number | null)[];
 }
 
@@ -78,7 +78,7 @@ export default function TimeChart(props: TimeChartProps) {
         <div className={classes.legend} aria-hidden>
           {series.map((one) => (
             <span key={one.name}>
-              <span className={classes.dot} style={{ background: one.colour[scheme] }} />
+              <span className={classes.dot} style={{ background: one.color[scheme] }} />
               {one.name}
             </span>
           ))}
@@ -112,7 +112,7 @@ interface Look extends TimeChartProps {
   zone: Zone;
 }
 
-/** How long one interval is; a single one has no neighbour to tell. */
+/** How long one interval is; a single one has no neighbor to tell. */
 function stepOf(at: number[]): number {
   const [first, second] = at;
   return first === undefined || second === undefined ? 60_000 : second - first;
@@ -151,11 +151,11 @@ function options(look: Look): uPlot.Options {
       {},
       ...drawn.map((one) => ({
         label: one.name,
-        stroke: one.colour[scheme],
-        fill: kind === "bars" ? one.colour[scheme] : undefined,
+        stroke: one.color[scheme],
+        fill: kind === "bars" ? one.color[scheme] : undefined,
         width: kind === "bars" ? 0 : 2,
         // A measure with nothing at either side of it is a dot.
-        points: { show: kind === "lines", size: 4, fill: one.colour[scheme] },
+        points: { show: kind === "lines", size: 4, fill: one.color[scheme] },
         paths: kind === "bars" ? uPlot.paths.bars?.({ size: [0.8, 40], align: 1 }) : undefined,
       })),
     ],

@@ -91,7 +91,7 @@ interface GutterProps {
   ref: React.Ref<HTMLDivElement>;
 }
 
-/** The numbers beside the lines. A mark has a sign beside its colour; its text is also listed below the field. */
+/** The numbers beside the lines. A mark has a sign beside its color; its text is also listed below the field. */
 function Gutter({ lines, marks, ref }: GutterProps) {
   const byLine = new Map<number, LineMark>();
   for (const mark of marks) if (!byLine.has(mark.line) || isError(mark)) byLine.set(mark.line, mark);

@@ -60,9 +60,9 @@ function FromActive({ active }: { active: number }) {
 
 /** What is written outlives a reload, until it is saved or begun anew. */
 function Writing({ from, start }: { from: number; start: Draft }) {
-  const { organisation } = useMe();
+  const { organisation: organization } = useMe();
   const [draft, setDraft, forget] = useSessionStorage<Draft>({
-    key: `watchbell.policies.${organisation.id}.${from}`,
+    key: `watchbell.policies.${organization.id}.${from}`,
     defaultValue: start,
     getInitialValueInEffect: false,
   });

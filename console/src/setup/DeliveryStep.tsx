@@ -76,7 +76,7 @@ export function DeliveryStep({ rule, event }: DeliveryStepProps) {
             <Anchor component={Link} to="/signing-secrets" size="sm" underline="always">
               Signing secrets
             </Anchor>
-            . Until your organisation has its own, the server's operator has it. Verify the raw body, before
+            . Until your organization has its own, the server's operator has it. Verify the raw body, before
             you parse it.
           </Text>
           <Snippets of="code to verify webhooks" in={VERIFYING} />

@@ -11,7 +11,7 @@ import { useZone } from "../parts/clock";
 
 /** It was asked for before it came, so it opens at once; the focus comes back to its button. */
 export default function PersonMenu() {
-  const { user, organisation } = useMe();
+  const { user, organisation: organization } = useMe();
   const [zone, setZone] = useZone();
   const [isOpen, setOpen] = useState(false);
   const target = useRef<HTMLButtonElement>(null);
@@ -27,13 +27,13 @@ export default function PersonMenu() {
   return (
     <Menu position="bottom-end" withArrow opened={isOpen} onChange={setOpen}>
       <Menu.Target>
-        <ActionIcon ref={target} variant="default" aria-label={`${user.email}, ${organisation.name}`}>
+        <ActionIcon ref={target} variant="default" aria-label={`${user.email}, ${organization.name}`}>
           <IconUser size={16} />
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>
-          {organisation.name}
+          {organization.name}
           <br />
           {user.email} · {user.role}
         </Menu.Label>

@@ -148,12 +148,12 @@ function SchemeSwitch() {
 
 /** Who is logged in. The menu behind it comes when it is first opened. */
 function Person() {
-  const { user, organisation } = useMe();
+  const { user, organisation: organization } = useMe();
   const [isAsked, setAsked] = useState(false);
   const button = (
     <ActionIcon
       variant="default"
-      aria-label={`${user.email}, ${organisation.name}`}
+      aria-label={`${user.email}, ${organization.name}`}
       aria-haspopup="menu"
       onClick={() => setAsked(true)}
     >

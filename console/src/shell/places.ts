@@ -69,12 +69,12 @@ export const PLACES: { group: string; places: Place[] }[] = [
     places: [
       { to: "/setup", name: "Setup", about: "Connect an agent, step by step", icon: IconRocket },
       { to: "/keys", name: "API keys", about: "Credentials for agents and programs", icon: IconKey },
-      { to: "/members", name: "Members", about: "Who belongs to the organisation", icon: IconUsers },
+      { to: "/members", name: "Members", about: "Who belongs to the organization", icon: IconUsers },
       { to: "/sessions", name: "Sessions", about: "Where you are signed in", icon: IconDeviceDesktop },
       {
         to: "/security-log",
         name: "Security log",
-        about: "Who changed what in the organisation",
+        about: "Who changed what in the organization",
         icon: IconHistory,
       },
       {

@@ -1,8 +1,8 @@
-//! Days of the trail as files: every organisation's events of one day, written once, read by one
-//! organisation at a time.
+//! Days of the trail as files: every organization's events of one day, written once, read by one
+//! organization at a time.
 //!
-//! Rows are ordered by organisation and then newest first, which is the order that exports have, so a
-//! reader takes an organisation's row groups one after the other and never sorts.
+//! Rows are ordered by organization and then newest first, which is the order that exports have, so a
+//! reader takes an organization's row groups one after the other and never sorts.
 
 use std::{ops::Range, sync::Arc};
 
@@ -53,7 +53,7 @@ impl DayWriter {
         })
     }
 
-    /// Events of one organisation, newest first; organisations come in ascending order.
+    /// Events of one organization, newest first; organizations come in ascending order.
     pub async fn write(&mut self, org: OrgId, events: Events) -> Result<(), Error> {
         let mut writer = self.writer.take().ok_or(Error::Stopped)?;
         let count = events.len() as u64;
@@ -97,8 +97,8 @@ pub async fn count(bucket: &Bucket, name: &str) -> Result<u64, Error> {
     u64::try_from(rows).map_err(|error| Error::broken(name, &error))
 }
 
-/// One organisation's events in a day's file, newest first, a few at a time. A file that does not have
-/// as many events as were noted, of all organisations, is not read: it is not the one that was noted.
+/// One organization's events in a day's file, newest first, a few at a time. A file that does not have
+/// as many events as were noted, of all organizations, is not read: it is not the one that was noted.
 pub async fn read(
     bucket: &Bucket,
     (name, noted): (&str, u64),
@@ -199,7 +199,7 @@ impl MetadataSuffixFetch for &mut Reader {
     }
 }
 
-/// Whether the row group's statistics leave room for the organisation.
+/// Whether the row group's statistics leave room for the organization.
 fn may_hold(group: &RowGroupMetaData, org: &str) -> bool {
     let column = group
         .columns()
@@ -213,7 +213,7 @@ fn may_hold(group: &RowGroupMetaData, org: &str) -> bool {
         && largest.is_none_or(|largest| org.as_bytes() <= largest)
 }
 
-/// The organisation's rows of a batch, which may hold its neighbours' too.
+/// The organization's rows of a batch, which may hold its neighbors' too.
 fn of_org(batch: &RecordBatch, org: &str, name: &str) -> Result<Events, Error> {
     let column = |column: &str| {
         let found = batch.column_by_name(column);

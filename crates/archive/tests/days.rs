@@ -1,4 +1,4 @@
-//! A day of the trail as a file in a folder: each organisation reads its own events, in order.
+//! A day of the trail as a file in a folder: each organization reads its own events, in order.
 
 use archive::{
     Bucket, Events,
@@ -8,7 +8,7 @@ use archive::{
 use domain::OrgId;
 use futures::TryStreamExt as _;
 
-/// More than a row group of small organisations, so that some are skipped.
+/// More than a row group of small organizations, so that some are skipped.
 const ORGS: u128 = 300;
 const EVENTS_EACH: u32 = 500;
 
@@ -21,7 +21,7 @@ fn event(org: u128, number: u32) -> String {
 }
 
 #[tokio::test]
-async fn each_organisation_reads_its_own_events_and_no_other() {
+async fn each_organization_reads_its_own_events_and_no_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let url = format!("file://{}", folder.path().display());
     let bucket = Bucket::open(&url, &S3Options::default()).expect("a bucket");

@@ -57,7 +57,7 @@ impl Key {
 pub(crate) struct Api {
     http: Client,
     base: Url,
-    /// Whether it has answered yet: one that never did is rather misspelt than away for a moment.
+    /// Whether it has answered yet: one that never did is rather misspelled than away for a moment.
     has_answered: Arc<AtomicBool>,
 }
 

@@ -40,7 +40,7 @@ pub struct Decide {
     /// A decision that a person approved; asks again with that approval.
     #[arg(long, value_name = "DECISION_ID", conflicts_with = "wait")]
     approval: Option<DecisionId>,
-    /// In shadow mode the answer is always allow, with the policies' verdict beside it. Your organisation must permit shadow mode.
+    /// In shadow mode the answer is always allow, with the policies' verdict beside it. Your organization must permit shadow mode.
     #[arg(long, value_enum)]
     mode: Option<Mode>,
     /// If a person has to approve it, wait until someone does, then ask again with the approval, as an agent would.

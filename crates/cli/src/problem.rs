@@ -112,7 +112,7 @@ fn what_to_do(code: &str) -> Option<&'static str> {
         // Its sentence says how long to wait.
         ErrorCode::RateLimited => return None,
         ErrorCode::Unauthenticated => {
-            "Run `watchbell login`, or set WATCHBELL_API_KEY to a key of your organisation."
+            "Run `watchbell login`, or set WATCHBELL_API_KEY to a key of your organization."
         }
         ErrorCode::NotFound => "Check the id against a list, and --url.",
         known => known.what_to_do(),

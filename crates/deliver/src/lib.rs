@@ -1,7 +1,7 @@
 //! Deliveries: a matched event on its way to its rule's endpoint.
 //!
 //! The cast: [`work`] takes deliveries off the queue, sends them in fair order and settles each; [`send`] makes one
-//! attempt, signed with one of the organisation's [`secrets`]; [`endpoints`] tells what happens to endpoints, and asks whose
+//! attempt, signed with one of the organization's [`secrets`]; [`endpoints`] tells what happens to endpoints, and asks whose
 //! they are; [`failure_event`] tells the trail of what is given up. What people decided, and what other workers learned, is held
 //! in memory ([`snapshots`]). The rules are in `domain::delivery`.
 //!

@@ -2,7 +2,7 @@
 //!
 //! An approval is for one request, known by its digest, and for the person's own words: the question is
 //! answered anew when the approval is spent, so it can lift what asks for a person and nothing else, and only by
-//! the policies that the person was told of. The key that asked does not approve it, unless the organisation lets
+//! the policies that the person was told of. The key that asked does not approve it, unless the organization lets
 //! it. Ends are times: what nobody resolved is timed out whatever is down, whoever asks.
 
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub struct Approval {
     /// The key that asked; `None` if an older version put it to people, which did not note it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<KeyId>,
-    /// Whether that key may approve it, as the organisation had it then.
+    /// Whether that key may approve it, as the organization had it then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub self_approval_allowed: bool,
     /// `None`: nobody has resolved it, and nobody has noted that the time is over.
@@ -120,7 +120,7 @@ pub enum Refused {
 /// Why an approval does not help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotSpendable {
-    /// The organisation has none for this decision.
+    /// The organization has none for this decision.
     Unknown,
     /// Nobody has resolved it yet.
     Pending,

@@ -41,18 +41,18 @@ error_codes! {
         "Read `errors[].pointer`: it names the parameter. Correct it and send the request again.";
     TokenInvalid, "TOKEN_INVALID", 400, "The link does not work",
         "The token was not mailed for this purpose, was already used, was replaced by a newer one, or has expired; or its address has an account by now; or, when confirming an address, the password is not the one from the registration.",
-        "When you confirm an address, use the email that names your organisation and the password you chose then. Otherwise ask for a new email and use the link in the newest one.";
+        "When you confirm an address, use the email that names your organization and the password you chose then. Otherwise ask for a new email and use the link in the newest one.";
     Unauthenticated, "UNAUTHENTICATED", 401, "Not authenticated",
         "The request has no API key or session, or one that is unknown, revoked or expired; or a login failed.",
-        "Send `Authorization: Bearer wb_live_...` with a key of your organisation, or log in with `POST /v1/auth/login`. A key is shown only once, when it is created; if you lose it, create another.";
+        "Send `Authorization: Bearer wb_live_...` with a key of your organization, or log in with `POST /v1/auth/login`. A key is shown only once, when it is created; if you lose it, create another.";
     Forbidden, "FORBIDDEN", 403, "Not allowed",
         "The key or the person is known but lacks the scope or role that this endpoint needs, or this server does not allow anyone to do this.",
-        "Read `detail`. Use a key that has the scope it names, or ask an admin of your organisation.";
+        "Read `detail`. Use a key that has the scope it names, or ask an admin of your organization.";
     CrossSite, "CROSS_SITE", 403, "The request came from another site",
         "A browser sent this request on behalf of a page on another site, which is not allowed with a session.",
         "Send it from a page at the address where people reach Watchbell (`http.public_url`), or use an API key.";
     NotFound, "NOT_FOUND", 404, "Not found",
-        "The path does not exist, or refers to something your organisation does not have.",
+        "The path does not exist, or refers to something your organization does not have.",
         "Check the path against the API reference, and the id against the list.";
     MethodNotAllowed, "METHOD_NOT_ALLOWED", 405, "The path does not support this method",
         "The path exists, but does not support this HTTP method.",
@@ -67,11 +67,11 @@ error_codes! {
     StateConflict, "STATE_CONFLICT", 409, "Not possible in its current state",
         "It is in a state that does not allow this; nothing was changed.",
         "Read `detail`: it describes the current state and what you can do.";
-    LastOwner, "LAST_OWNER", 409, "An organisation always needs an owner",
-        "The member is the organisation's only owner, so they can neither leave nor change roles.",
+    LastOwner, "LAST_OWNER", 409, "An organization always needs an owner",
+        "The member is the organization's only owner, so they can neither leave nor change roles.",
         "Make someone else an owner first.";
     LimitReached, "LIMIT_REACHED", 409, "Limit reached",
-        "Your organisation already has as many of these as it is allowed.",
+        "Your organization already has as many of these as it is allowed.",
         "Delete or revoke some that are not needed, then send the request again.";
     Gone, "GONE", 410, "No longer available",
         "The request needs data that was kept for a limited time and is gone.",
@@ -95,7 +95,7 @@ error_codes! {
         "The database stopped the search because it took too long.",
         "Narrow it with `from` and `to` or another filter, and try again.";
     RateLimited, "RATE_LIMITED", 429, "Too many requests",
-        "A request limit is used up: that of this API key, person or organisation for this operation, or that of this client address. Or the log that your organisation shares with others is nearly full and your organisation has used its share; `detail` says which.",
+        "A request limit is used up: that of this API key, person or organization for this operation, or that of this client address. Or the log that your organization shares with others is nearly full and your organization has used its share; `detail` says which.",
         "Wait for the number of seconds in `Retry-After`, then send the request again. A refused request does not count. The `RateLimit` header of earlier responses says how many requests are left.";
     Internal, "INTERNAL", 500, "Something went wrong on our side",
         "The server hit an unexpected error; it is in the server's log under the `request_id`.",

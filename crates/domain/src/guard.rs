@@ -1,10 +1,10 @@
-//! The guard of an organisation: which policies answer its agents, and what is answered when something fails.
+//! The guard of an organization: which policies answer its agents, and what is answered when something fails.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What every node must know to answer an organisation's agents.
+/// What every node must know to answer an organization's agents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guard {
     pub active: PolicyText,
@@ -13,7 +13,7 @@ pub struct Guard {
     pub settings: Settings,
 }
 
-/// A version of an organisation's policies, as it was written. It never changes.
+/// A version of an organization's policies, as it was written. It never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyText {
     /// Counted from 1, which is the starter that nobody wrote.
@@ -24,7 +24,7 @@ pub struct PolicyText {
     pub schema: Option<String>,
 }
 
-/// What an organisation decided about its guard beside the policies.
+/// What an organization decided about its guard beside the policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     pub fail_mode: FailMode,

@@ -90,13 +90,13 @@ macro_rules! ids {
 }
 
 ids! {
-    /// An organisation: the owner of everything else.
+    /// An organization: the owner of everything else.
     OrgId = "org";
     /// A person who logs in.
     UserId = "usr";
     /// A person's login on one device (never the cookie's text).
     SessionId = "ses";
-    /// An invitation to join an organisation.
+    /// An invitation to join an organization.
     InvitationId = "inv";
     /// An API key (never the key's text).
     KeyId = "key";
@@ -112,7 +112,7 @@ ids! {
     AttemptId = "att";
     /// An export that is made in the background.
     ExportId = "exp";
-    /// Where an organisation's webhooks go: one URL, whichever rules name it.
+    /// Where an organization's webhooks go: one URL, whichever rules name it.
     EndpointId = "end";
     /// A signing secret (never the secret's text).
     SecretId = "sec";
@@ -193,7 +193,7 @@ impl DeliveryId {
 }
 
 impl EndpointId {
-    /// Rules of an organisation that name the same URL share its endpoint.
+    /// Rules of an organization that name the same URL share its endpoint.
     pub fn of(org: OrgId, url: &str) -> Self {
         let digest = Sha256::new()
             .chain_update(org.uuid().as_bytes())
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_always_gives_the_same_id_within_its_organisation_and_nothing_else_does() {
+    fn what_is_said_always_gives_the_same_id_within_its_organization_and_nothing_else_does() {
         let at = Timestamp::from_unix_millis(1_700_000_000_000);
         let id = |org, said: &[&str]| {
             EventId::from_client(OrgId::from_uuid(Uuid::from_u128(org)), said, at)

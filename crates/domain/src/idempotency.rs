@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_tells_organisations_senders_and_keys_apart() {
+    fn a_name_tells_organizations_senders_and_keys_apart() {
         let one = name(1, "key_a", "k");
         assert_eq!(one, name(1, "key_a", "k"));
         for other in [

@@ -1,9 +1,9 @@
-//! Which journal partition an organisation's records live in.
+//! Which journal partition an organization's records live in.
 
 use crate::OrgId;
 
 /// How many partitions the journal was installed with; never changes afterwards, because an
-/// organisation's events would then be split over two orders.
+/// organization's events would then be split over two orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partitions(u16);
 
@@ -28,7 +28,7 @@ impl Partitions {
         (0..self.0).map(Partition)
     }
 
-    /// The last eight bytes of an organisation's id are random, so they are the hash.
+    /// The last eight bytes of an organization's id are random, so they are the hash.
     pub fn of(self, org: OrgId) -> Partition {
         let (_, random) = org.uuid().as_u64_pair();
         let index = random % u64::from(self.0);
@@ -50,7 +50,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_organisation_has_one_partition_among_all(id: u128, count in 1u16..=Partitions::MOST) {
+        fn every_organization_has_one_partition_among_all(id: u128, count in 1u16..=Partitions::MOST) {
             let partitions = Partitions::new(count).expect("in range");
             let partition = partitions.of(OrgId::from_uuid(Uuid::from_u128(id)));
             prop_assert!(partitions.all().any(|one| one == partition));

@@ -1,8 +1,8 @@
-//! Where an organisation's policies stand: which version is active, which is only watched, what was before,
+//! Where an organization's policies stand: which version is active, which is only watched, what was before,
 //! and the changes that lead from one standing to the next.
 //!
 //! Versions are numbered without gaps and never change. Version [`STARTER`] is there from the beginning and
-//! is the same for everybody; an organisation's own count from the next.
+//! is the same for everybody; an organization's own count from the next.
 
 use crate::{
     OrgId, Timestamp,
@@ -16,7 +16,7 @@ pub const EVENT_TYPE: &str = "policy_change";
 /// The version that nobody wrote.
 pub const STARTER: u32 = 1;
 
-/// Where an organisation's policies stand.
+/// Where an organization's policies stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyState {
     pub newest_version: u32,
@@ -58,7 +58,7 @@ pub struct Moved {
 /// One thing that was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Counts an organisation's changes from 1.
+    /// Counts an organization's changes from 1.
     pub number: u32,
     pub what: What,
     /// The version that it was done to.
@@ -262,7 +262,7 @@ impl What {
     }
 }
 
-/// What makes the id of the event that says that an organisation's policies were changed for the so manieth
+/// What makes the id of the event that says that an organization's policies were changed for the so manieth
 /// time, beside its time: recorded again it is the same event. No `client_event_id` has a NUL, so none makes the
 /// same.
 pub fn event_tail(org: OrgId, number: u32) -> Tail {

@@ -1,8 +1,8 @@
-//! The life of an organisation's signing secrets: staged, current, previous, dropped.
+//! The life of an organization's signing secrets: staged, current, previous, dropped.
 //!
 //! A secret is staged first, so that the receiver can be given it; then it is promoted, and the one before it
 //! goes on signing beside it for an overlap. At most one secret is in each state, dropped ones aside. While
-//! an organisation has no current secret of its own, the deployment's is used.
+//! an organization has no current secret of its own, the deployment's is used.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub struct Secret {
     pub promoted_at: Option<Timestamp>,
     /// Since when, or from when on, nothing is signed with it.
     pub ends_at: Option<Timestamp>,
-    /// Until when the deployment's secret goes on beside it: of an organisation's first, and of one that
+    /// Until when the deployment's secret goes on beside it: of an organization's first, and of one that
     /// followed it at once.
     pub deployment_ends_at: Option<Timestamp>,
 }
@@ -74,7 +74,7 @@ pub enum What {
     Dropped,
 }
 
-/// The secrets of one organisation.
+/// The secrets of one organization.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Secrets(pub Vec<Secret>);
 

@@ -1,4 +1,4 @@
-//! Group commit: many requests, one message, one acknowledgement.
+//! Group commit: many requests, one message, one acknowledgment.
 //!
 //! A server that syncs every write takes some hundred messages a second on an ordinary disk,
 //! whatever their size. So while one message is in flight, arriving requests gather into the next,

@@ -34,7 +34,7 @@ impl Journal {
         .await
     }
 
-    /// An approval as it is now, asked of the leader; `None` if the organisation has no such one.
+    /// An approval as it is now, asked of the leader; `None` if the organization has no such one.
     pub async fn approval(
         &self,
         org: OrgId,
@@ -46,7 +46,7 @@ impl Journal {
     }
 
     /// Changes an approval, against whatever others make of it meanwhile, unless `change` refuses; the
-    /// approval as it is then, or `None` if the organisation has no such one.
+    /// approval as it is then, or `None` if the organization has no such one.
     pub async fn change_approval<E>(
         &self,
         org: OrgId,

@@ -137,7 +137,7 @@ impl Follower {
             }
         };
         // Acknowledges those before it too. Should this get lost, what was read is sent again and
-        // recognised by its sequence.
+        // recognized by its sequence.
         let _ = last.ack().await;
         self.reading = Some(reading);
         Ok(entries)

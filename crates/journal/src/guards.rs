@@ -1,4 +1,4 @@
-//! Policies as last values: one for each organisation that has any of its own, so that a version comes into
+//! Policies as last values: one for each organization that has any of its own, so that a version comes into
 //! force whole.
 
 use domain::{OrgId, guard::Guard};
@@ -22,7 +22,7 @@ impl Change {
 }
 
 impl Journal {
-    /// An organisation's policies, asked of the leader; `None` if it has none of its own.
+    /// An organization's policies, asked of the leader; `None` if it has none of its own.
     pub async fn guard(&self, org: OrgId) -> Result<Option<Guard>, Error> {
         let doing = "look up policies";
         let key = &org.to_string();
@@ -44,7 +44,7 @@ impl Journal {
     }
 }
 
-/// An organisation's policies as announced; `None` if it has none of its own.
+/// An organization's policies as announced; `None` if it has none of its own.
 pub fn read_guard(json: &[u8]) -> Result<Option<Guard>, Error> {
     from_json("policies", json)
 }

@@ -21,7 +21,7 @@
 //! - [`mirror`]: keeps last values in memory.
 //! - [`secrets`]: signing secrets as last values, sealed.
 //! - [`guards`]: policies as last values; [`approvals`]: what people were asked to approve.
-//! - `forget`: what is left of an organisation that was deleted.
+//! - `forget`: what is left of an organization that was deleted.
 //! - [`dedup`]: marks that only the first writer makes: requests with a name, alerts that went out.
 //!
 //! Every read and write here may happen twice; ids derived from causes make that harmless.

@@ -5,7 +5,7 @@
 //! was overtaken. The chain is a part of the outcome log, under a subject of its own, so that what was
 //! decided is on record where it was decided, and before any attempt.
 //!
-//! Two that judge the same events in the same millisecond may write the same bytes. So a judgement has a nonce of its
+//! Two that judge the same events in the same millisecond may write the same bytes. So a judgment has a nonce of its
 //! writer's beside them, as the id of its message, and not in the record: whoever reads the record needs no other version
 //! of it.
 
@@ -31,14 +31,14 @@ use crate::{
 
 /// One message of the chain.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judgement {
+pub struct Judgment {
     pub sequence: u64,
     pub judged: Judged,
     /// What was decided with it.
     pub facts: Vec<OutcomeRecord>,
 }
 
-impl Judgement {
+impl Judgment {
     /// One message of the log's; `None` if it is not of the chain.
     pub fn read(sequence: u64, payload: &[u8]) -> Result<Option<Self>, Error> {
         let mut records = record::outcomes(payload)?.into_iter();
@@ -55,19 +55,19 @@ impl Judgement {
 
 impl Journal {
     /// The end of a partition's chain; `None` if nothing was judged yet.
-    pub async fn last_judgement(&self, partition: Partition) -> Result<Option<Judgement>, Error> {
+    pub async fn last_judgment(&self, partition: Partition) -> Result<Option<Judgment>, Error> {
         let doing = "read the matcher's position";
         let last = persist(CLIENT_PATIENCE, doing, || {
             self.last_of_chain(partition, doing)
         });
         match last.await? {
-            Some(last) => Judgement::read(last.sequence, &last.payload),
+            Some(last) => Judgment::read(last.sequence, &last.payload),
             None => Ok(None),
         }
     }
 
     /// Reads a partition's chain from just after a sequence.
-    pub fn judgements(&self, partition: Partition, after: u64) -> Follower {
+    pub fn judgments(&self, partition: Partition, after: u64) -> Follower {
         self.follow_subject(
             self.names.log_stream(Log::Outcomes(partition)),
             self.names.judged_subject(partition),
@@ -77,7 +77,7 @@ impl Journal {
 
     /// Appends to a partition's chain, and returns where; `None` if `last` is not its end any more. `nonce` must
     /// never have been used for another message: by it a writer knows its own, should the answer have got lost.
-    pub async fn append_judgement(
+    pub async fn append_judgment(
         &self,
         partition: Partition,
         last: u64,

@@ -1,4 +1,4 @@
-//! Forgets an organisation that was deleted: what it has here by its own name and nothing in PostgreSQL lists.
+//! Forgets an organization that was deleted: what it has here by its own name and nothing in PostgreSQL lists.
 //!
 //! Keys, rules, policies and signing secrets are announced as gone like every change of theirs. Endpoints in trouble, whose
 //! endpoints are, and approvals are changed by whoever learns something of them, so they are found by asking the stream. Each
@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Change {
-    /// The organisation has no policies any more.
+    /// The organization has no policies any more.
     pub fn guard_gone(org: OrgId) -> Self {
         Self {
             bucket: Bucket::Guards,
@@ -29,7 +29,7 @@ impl Change {
         }
     }
 
-    /// The organisation has no signing secrets any more.
+    /// The organization has no signing secrets any more.
     pub fn secrets_gone(org: OrgId) -> Self {
         Self {
             bucket: Bucket::Secrets,
@@ -40,8 +40,8 @@ impl Change {
 }
 
 impl Journal {
-    /// Empties the values of an organisation's endpoints, of whose they are, and of its approvals. Doing it again changes nothing.
-    pub async fn forget_organisation(&self, org: OrgId) -> Result<(), Error> {
+    /// Empties the values of an organization's endpoints, of whose they are, and of its approvals. Doing it again changes nothing.
+    pub async fn forget_organization(&self, org: OrgId) -> Result<(), Error> {
         for bucket in [Bucket::Endpoints, Bucket::Ownership, Bucket::Approvals] {
             let subjects = self.subjects_of(bucket, org).await?;
             let empty = async |subject: String| {
@@ -55,9 +55,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Where values of an organisation are, or were.
+    /// Where values of an organization are, or were.
     async fn subjects_of(&self, bucket: Bucket, org: OrgId) -> Result<Vec<String>, Error> {
-        let doing = "list the values of an organisation";
+        let doing = "list the values of an organization";
         let all = &self.names.bucket_subject(bucket, &format!("{org}.*"));
         persist(CLIENT_PATIENCE, doing, || async move {
             let stream = self

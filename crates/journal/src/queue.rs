@@ -5,7 +5,7 @@
 //! lane it holds no worker's slot and nothing un-acknowledged, however many stand there, and nobody
 //! behind it waits. Workers take from a lane when its endpoint can be sent to.
 //!
-//! A message is a bundle: deliveries of one organisation that came up together, whatever their rules, because every message
+//! A message is a bundle: deliveries of one organization that came up together, whatever their rules, because every message
 //! costs the server one write to its disk. A worker parts them by endpoint; they are apart from then on if they are tried
 //! again.
 //!
@@ -77,7 +77,7 @@ enum Tries {
 }
 
 impl Journal {
-    /// Queues deliveries that are due now: all that were decided on together, or queued again they are not recognised.
+    /// Queues deliveries that are due now: all that were decided on together, or queued again they are not recognized.
     pub async fn deliver_all(&self, jobs: &[Job]) -> Result<(), Error> {
         let subject = |org| self.due_subject_of(org);
         self.queue(bundles(jobs), subject, "", Tries::Any).await
@@ -209,7 +209,7 @@ fn lane_of(subject: &str) -> Option<Lane> {
     Some(Lane { org, endpoint })
 }
 
-/// Deliveries of the same organisation together, in their order. It follows from the deliveries alone, so that whoever has
+/// Deliveries of the same organization together, in their order. It follows from the deliveries alone, so that whoever has
 /// the same ones cuts alike.
 pub fn bundles(jobs: &[Job]) -> Vec<Vec<&Job>> {
     let mut done = Vec::new();
@@ -236,7 +236,7 @@ pub(crate) fn moved(from: &Task) -> Result<String, Error> {
     Ok(moved_from(info.stream_sequence))
 }
 
-/// The begin of the name of what is moved on from one message: moved again, after a crash, it is recognised;
+/// The begin of the name of what is moved on from one message: moved again, after a crash, it is recognized;
 /// but the same deliveries may come the same way again from another message, and are not lost then.
 pub fn moved_from(sequence: u64) -> String {
     format!("{sequence}-")
@@ -337,7 +337,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bundling_loses_nothing_keeps_the_order_of_an_organisation_and_the_bounds(
+        fn bundling_loses_nothing_keeps_the_order_of_an_organization_and_the_bounds(
             given in prop::collection::vec((0u128..4, 0usize..40_000), 0..200),
         ) {
             let jobs: Vec<Job> = given.iter().zip(1..).map(|((org, bytes), number)| job(number, *org, *bytes)).collect();
@@ -354,7 +354,7 @@ mod tests {
             for job in &jobs {
                 wanted.entry(job.matched.org).or_default().push(job.matched.delivery);
             }
-            // Each bundle of an organisation is done before its next is begun.
+            // Each bundle of an organization is done before its next is begun.
             prop_assert_eq!(seen, wanted);
         }
     }

@@ -23,14 +23,14 @@ use crate::{
     streams::DELIVERY_DEDUPE,
 };
 
-/// For so long after its round began a delivery that is queued again is recognised, whichever of our clocks says how
+/// For so long after its round began a delivery that is queued again is recognized, whichever of our clocks says how
 /// long that is. It was queued after its round began, so half of the window is to spare.
-const RECOGNISED_FOR: Duration = Duration::from_secs(60);
-const _: () = assert!(RECOGNISED_FOR.as_secs() * 2 <= DELIVERY_DEDUPE.as_secs());
+const RECOGNIZED_FOR: Duration = Duration::from_secs(60);
+const _: () = assert!(RECOGNIZED_FOR.as_secs() * 2 <= DELIVERY_DEDUPE.as_secs());
 
-/// Whether a delivery whose round began then, queued again now, is recognised.
-pub fn is_recognised(since: Timestamp, now: Timestamp) -> bool {
-    now.since(since) < RECOGNISED_FOR
+/// Whether a delivery whose round began then, queued again now, is recognized.
+pub fn is_recognized(since: Timestamp, now: Timestamp) -> bool {
+    now.since(since) < RECOGNIZED_FOR
 }
 
 /// What is known of deliveries that may have been queued.
@@ -55,7 +55,7 @@ enum Again<'j> {
 impl<'j> Again<'j> {
     fn of(jobs: &'j [Job], on_record: &OnRecord, now: Timestamp) -> Self {
         let is_over = |job: &Job| on_record.deliveries.contains(&job.matched.delivery);
-        if jobs.iter().all(|job| is_recognised(job.since, now)) {
+        if jobs.iter().all(|job| is_recognized(job.since, now)) {
             let mut bundles = bundles(jobs);
             // One that is over in part is made whole, or it would have another name.
             bundles.retain(|bundle| !bundle.iter().all(|job| is_over(job)));
@@ -66,7 +66,7 @@ impl<'j> Again<'j> {
 }
 
 /// Each in a message of its own. Two who begin the same round know different deliveries to be over: they would cut
-/// otherwise, and not be recognised.
+/// otherwise, and not be recognized.
 fn alone(jobs: &[Job]) -> Vec<Vec<&Job>> {
     jobs.iter().map(|job| vec![job]).collect()
 }

@@ -13,7 +13,7 @@ use crate::{
 
 impl Journal {
     /// Queues a delivery for `job.due_at`, of a message that was taken or a new one; the server puts it among
-    /// the due ones then. Queued again (a worker died before settling) it is recognised. What waited for the same round
+    /// the due ones then. Queued again (a worker died before settling) it is recognized. What waited for the same round
     /// of a delivery is replaced, so the name is that of the message it comes from: a name that was used for what
     /// was replaced would be taken for a repetition, and nothing would wait. What waits for another round stays: a send
     /// that was under way when that began must not replace it.

@@ -1,4 +1,4 @@
-//! Signing secrets as last values, sealed: one value for each organisation, so that a promotion is one
+//! Signing secrets as last values, sealed: one value for each organization, so that a promotion is one
 //! change and no node ever sees half of it.
 
 use domain::{OrgId, secret::Secret};
@@ -19,17 +19,17 @@ pub struct SealedSecret {
     pub sealed: String,
 }
 
-/// Everything an organisation signs with, or is going to.
+/// Everything an organization signs with, or is going to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SealedSecrets {
     pub secrets: Vec<SealedSecret>,
 }
 
-/// The secrets of an organisation as they are now.
+/// The secrets of an organization as they are now.
 #[derive(Debug)]
 pub struct SecretsChange {
     pub org: OrgId,
-    /// An error is told and not passed over: a node that cannot read what an organisation signs with must
+    /// An error is told and not passed over: a node that cannot read what an organization signs with must
     /// not sign with something else.
     pub value: Result<Option<SealedSecrets>, Error>,
 }
@@ -45,13 +45,13 @@ impl Change {
 }
 
 impl Journal {
-    /// The secrets of every organisation, then every change.
+    /// The secrets of every organization, then every change.
     pub fn secret_changes(&self) -> Changes<SecretsChange> {
         self.changes(Bucket::Secrets, 0, change)
     }
 }
 
-/// An organisation's secrets as announced; `None` if it has none.
+/// An organization's secrets as announced; `None` if it has none.
 pub fn read_secrets(json: &[u8]) -> Result<Option<SealedSecrets>, Error> {
     from_json("signing secrets", json)
 }

@@ -23,9 +23,9 @@ const REQUESTS_KEEP: Duration = Duration::from_secs(24 * 3600);
 /// is 46 requests with a key in every second of a day, the oldest run out early; those would be taken for
 /// new if they were sent again then.
 const MARKS_MAX: i64 = 4_000_000;
-/// Within this an append sent again is recognised; longer than any append is retried.
+/// Within this an append sent again is recognized; longer than any append is retried.
 const APPEND_DEDUPE: Duration = Duration::from_secs(60);
-/// Within this a delivery queued again is recognised; covers a matcher's crash and restart. Longer
+/// Within this a delivery queued again is recognized; covers a matcher's crash and restart. Longer
 /// costs the server memory for every id; what then is in [`crate::requeue`].
 pub(crate) const DELIVERY_DEDUPE: Duration = Duration::from_secs(2 * 60);
 /// How many lanes of a partition may be taken from; the server's own default is a thousand.
@@ -55,19 +55,19 @@ pub enum Log {
 pub enum Bucket {
     /// API keys by hash. Apart from the rules, so that key traffic never holds up the matcher.
     Keys,
-    /// Alert rules by organisation and id.
+    /// Alert rules by organization and id.
     Rules,
-    /// Endpoints in trouble by organisation and id.
+    /// Endpoints in trouble by organization and id.
     Endpoints,
-    /// Whose endpoints are, by organisation and id.
+    /// Whose endpoints are, by organization and id.
     Ownership,
     /// Rounds of deliveries that nobody wants any more, for as long as one may be on its way.
     Cancels,
-    /// Signing secrets, sealed, by organisation.
+    /// Signing secrets, sealed, by organization.
     Secrets,
-    /// Policies and what belongs to them, by organisation.
+    /// Policies and what belongs to them, by organization.
     Guards,
-    /// What people were asked to approve, by organisation and decision.
+    /// What people were asked to approve, by organization and decision.
     Approvals,
 }
 

@@ -127,7 +127,7 @@ fn outcomes() -> Vec<OutcomeRecord> {
 }
 
 /// What version 2 says beside that.
-fn judgement() -> Vec<OutcomeRecord> {
+fn judgment() -> Vec<OutcomeRecord> {
     let Matched {
         org, event, rule, ..
     } = matched(Cause::Match);
@@ -342,7 +342,7 @@ fn records_written_by_version_1_decode() {
 
 #[test]
 fn records_written_by_version_2_decode() {
-    let outcomes = [outcomes(), judgement()].concat();
+    let outcomes = [outcomes(), judgment()].concat();
     let job = job(Cause::Summary { suppressed: 3 });
     let events = events(EVENT_JSON);
     assert_eq!(record::events(EVENTS_V2).expect("events"), events);
@@ -354,7 +354,7 @@ fn records_written_by_version_2_decode() {
 
 #[test]
 fn what_is_written_today_is_version_4_to_the_byte_and_decodes() {
-    let outcomes = [outcomes(), judgement(), deliveries()].concat();
+    let outcomes = [outcomes(), judgment(), deliveries()].concat();
     let events = events(SOURCED_JSON);
     assert_eq!(message(events.iter().collect()), EVENTS_V4);
     assert_eq!(message(outcomes.iter().collect()), OUTCOMES_V4);
@@ -387,7 +387,7 @@ fn deliveries_of_several_rules_are_of_a_version_that_an_older_process_leaves_alo
 
 #[test]
 fn records_written_by_version_3_decode() {
-    let outcomes = [outcomes(), judgement(), deliveries()].concat();
+    let outcomes = [outcomes(), judgment(), deliveries()].concat();
     let events = events(EVENT_JSON);
     assert_eq!(record::events(EVENTS_V3).expect("events"), events);
     assert_eq!(record::outcomes(OUTCOMES_V3).expect("outcomes"), outcomes);

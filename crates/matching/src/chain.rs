@@ -66,7 +66,7 @@ impl<W: World> Judge<W> {
         let nonce = self.world.nonce();
         let appended = self
             .world
-            .append_judgement(partition, state.last, &nonce, message);
+            .append_judgment(partition, state.last, &nonce, message);
         let sequence = appended.await?.ok_or(Interruption::Overtaken)?;
         state.appended(sequence, &judged);
         self.world.deliver_all(&decided.jobs).await?;

@@ -66,7 +66,7 @@ struct Slice<'e> {
 struct Batch<'e> {
     partition: Partition,
     slice: Slice<'e>,
-    /// The rules of the organisation that was asked for last: events of one come together.
+    /// The rules of the organization that was asked for last: events of one come together.
     rules: Option<(OrgId, Option<Arc<RuleSet>>)>,
     yielded: Instant,
 }

@@ -9,19 +9,19 @@
 //! A matcher of a partition:
 //!
 //! ```text
-//!   no lease ──lease──▶ resuming ──at the end──▶ waiting ──events──▶ judging ──▶ appending ──on record──▶ queueing
+//!   no lease ──lease──▶ resuming ──at the end──▶ waiting ──events──▶ judging ──▶ appending ──on record───▶ queuing
 //!      ▲                    ▲                     │   ▲                             │                       │  │
 //!      │                    └──────overtaken──────│───│─────────────────────────────┘                       │  │
 //!      │                                          │   └──────────────────queued──────────────────────────────┘  │
 //!      │                                          │   ▲                                                         │
-//!      └─────────lease over or lost───────────────┘   └──what the record lacks── requeuing ◀──answer lost──────┘
+//!      └─────────lease over or lost───────────────┘   └──what the record lacks── requeuing ◀──answer lost───────┘
 //! ```
 //!
 //! For each batch of events it waits until the rules are current, judges, appends what was decided to the
-//! chain of judgements ([`journal::match_log`]), and queues the deliveries. How far it is, what it decided and
+//! chain of judgments ([`journal::match_log`]), and queues the deliveries. How far it is, what it decided and
 //! what a threshold has counted are one message, so all of them are on record or none is. After a crash before that
 //! message the events are judged again, as if for the first time; after a crash behind it, what may not be queued yet is
-//! queued again, each judgement's deliveries apart, so that they make the same messages and are recognised.
+//! queued again, each judgment's deliveries apart, so that they make the same messages and are recognized.
 //!
 //! A partition's events are judged in order by whoever holds its lease ([`Journal::match_leases`]). A matcher that
 //! dies loses it after three seconds; one that lives hands it back after a minute or two, so that the

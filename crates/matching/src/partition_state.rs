@@ -22,7 +22,7 @@ use crate::{chain::Whose, judge::Pair};
 /// longer than it must.
 const LANDMARK_EVERY: Duration = Duration::from_secs(60);
 
-/// How much the rules of one organisation remember together: some 20 and 8 MB. A rule that wants more
+/// How much the rules of one organization remember together: some 20 and 8 MB. A rule that wants more
 /// forgets its own oldest.
 const ROOM_OF_ORG: Room = Room {
     groups: 100_000,
@@ -36,7 +36,7 @@ pub(super) struct PartitionState {
     pub(super) created: String,
     /// What is judged.
     pub(super) position: Position,
-    /// The end of the chain of judgements, and what of it needs no look any more.
+    /// The end of the chain of judgments, and what of it needs no look any more.
     pub(super) last: u64,
     pub(super) settled: u64,
     /// Since when we are further than the end of the chain says.
@@ -48,7 +48,7 @@ pub(super) struct PartitionState {
     /// The latest time of an event.
     clock: Timestamp,
     paces: HashMap<RuleId, RulePace>,
-    /// What the rules of an organisation remember together.
+    /// What the rules of an organization remember together.
     sizes: HashMap<OrgId, Size>,
     /// When a period of a rule ends.
     ends: BinaryHeap<Reverse<(Timestamp, RuleId)>>,
@@ -225,7 +225,7 @@ impl PartitionState {
         }
     }
 
-    /// What a rule may remember: what any may, and no more than its organisation has left.
+    /// What a rule may remember: what any may, and no more than its organization has left.
     fn room_for(&self, rule: &Rule) -> Room {
         let of_org = self.sizes.get(&rule.org_id).copied().unwrap_or_default();
         let own = self.paces.get(&rule.id);

@@ -16,17 +16,17 @@ use crate::{
     world::{Reader, World},
 };
 
-/// A judgement of which nobody said that its deliveries are queued.
+/// A judgment of which nobody said that its deliveries are queued.
 pub(super) struct Unsettled {
     /// Where it is in the log.
-    pub(super) judgement: u64,
+    pub(super) judgment: u64,
     /// What it sends, in its order, each with the message that its event is in.
     pub(super) deliveries: Vec<(u64, Matched)>,
 }
 
 impl<W: World> Judge<W> {
-    /// Queues the deliveries of judgements, each judgement's apart, as whoever decided on them did: cut alike they
-    /// are recognised, and those of two judgements in one message would not be.
+    /// Queues the deliveries of judgments, each judgment's apart, as whoever decided on them did: cut alike they
+    /// are recognized, and those of two judgments in one message would not be.
     pub(super) async fn queue_again(
         &self,
         partition: Partition,
@@ -46,7 +46,7 @@ impl<W: World> Judge<W> {
     }
 
     /// Those of their deliveries that were in a worker's hands, or that somebody canceled or asked for again: whatever
-    /// the log says of one after the judgement.
+    /// the log says of one after the judgment.
     async fn on_record(
         &self,
         partition: Partition,
@@ -63,7 +63,7 @@ impl<W: World> Judge<W> {
         let ours: HashSet<DeliveryId> = deliveries.map(|(_, it)| it.delivery).collect();
         let log = Log::Outcomes(partition);
         let end = self.world.log_state(log).await?.last_sequence;
-        let mut follower = self.world.follow(log, first.judgement);
+        let mut follower = self.world.follow(log, first.judgment);
         while follower.position() < end {
             let read = timeout(READ_WITHIN, follower.next(MESSAGES_MAX)).await;
             let late = || journal::Error::behind("the outcomes", end);

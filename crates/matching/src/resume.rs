@@ -13,7 +13,7 @@ use domain::{
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use journal::{
-    match_log::Judgement,
+    match_log::Judgment,
     record::{self, EventRecord, Judged, Matched, OutcomeRecord, Paced, Position},
     streams::Log,
 };
@@ -44,7 +44,7 @@ impl<W: World> Judge<W> {
         // Those that the record was made by, or later ones.
         self.world.catch_up().await?;
         // Asked for before the log's end, which another may judge meanwhile.
-        let end = self.world.last_judgement(partition).await?;
+        let end = self.world.last_judgment(partition).await?;
         let log = self.world.log_state(Log::Events(partition)).await?;
         let Some(end) = end else {
             state.created = log.created;
@@ -76,7 +76,7 @@ impl<W: World> Judge<W> {
         &self,
         partition: Partition,
         state: &mut PartitionState,
-        end: &Judgement,
+        end: &Judgment,
     ) -> Result<(), Interruption> {
         let Judged { settled, since, .. } = end.judged;
         let needed_from = since.min(settled + 1);
@@ -89,33 +89,33 @@ impl<W: World> Judge<W> {
         let mut known = Vec::new();
         let mut chain = self
             .world
-            .judgements(partition, state.last.max(needed_from.saturating_sub(1)));
+            .judgments(partition, state.last.max(needed_from.saturating_sub(1)));
         while chain.position() < end.sequence {
             let read = timeout(READ_WITHIN, chain.next(MESSAGES_MAX)).await;
             let late = || journal::Error::behind("the judgments", end.sequence);
             for entry in read.map_err(|_| late())?? {
-                let judgement = match Judgement::read(entry.sequence, &entry.payload) {
+                let judgment = match Judgment::read(entry.sequence, &entry.payload) {
                     Err(error @ journal::Error::Corrupt { .. }) => {
                         journal::metrics::unreadable("outcomes", "matcher", &error);
                         None
                     }
                     read => read?,
                 };
-                let Some(judgement) = judgement.filter(|it| it.sequence <= end.sequence) else {
+                let Some(judgment) = judgment.filter(|it| it.sequence <= end.sequence) else {
                     continue;
                 };
-                let is_unsettled = judgement.sequence > settled;
+                let is_unsettled = judgment.sequence > settled;
                 let mut deliveries = Vec::new();
-                for fact in judgement.facts {
+                for fact in judgment.facts {
                     self.restore(state, &fact);
                     if is_unsettled {
                         known.extend(pair(&fact));
                         deliveries.extend(to_be_sent(fact));
                     }
                 }
-                state.appended(judgement.sequence, &judgement.judged);
+                state.appended(judgment.sequence, &judgment.judged);
                 unsettled.push(Unsettled {
-                    judgement: judgement.sequence,
+                    judgment: judgment.sequence,
                     deliveries,
                 });
             }

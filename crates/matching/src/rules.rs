@@ -1,4 +1,4 @@
-//! Alert rules: all of them, in memory, by organisation; each organisation's set is replaced whole.
+//! Alert rules: all of them, in memory, by organization; each organization's set is replaced whole.
 
 use std::{
     collections::HashMap,
@@ -32,7 +32,7 @@ impl Rules {
         }
     }
 
-    /// The rules of an organisation.
+    /// The rules of an organization.
     pub fn of(&self, org: OrgId) -> Option<Arc<RuleSet>> {
         self.sets
             .read()
@@ -54,7 +54,7 @@ impl Rules {
         self.mirror.follow(changes, apply, stopping).await
     }
 
-    /// Each organisation's set is made from the one before, and replaced whole.
+    /// Each organization's set is made from the one before, and replaced whole.
     fn apply(&self, changes: Vec<RuleChange>) {
         let mut by_org: HashMap<OrgId, Vec<Change>> = HashMap::new();
         for change in changes {

@@ -10,7 +10,7 @@ use journal::{
     dedup::AlertMark,
     follow::{Entry, Follower},
     log_state::LogState,
-    match_log::Judgement,
+    match_log::Judgment,
     record::Job,
     requeue::OnRecord,
     streams::Log,
@@ -36,11 +36,11 @@ pub(crate) trait World {
 
     fn follow(&self, log: Log, position: u64) -> Self::Reader;
 
-    fn judgements(&self, partition: Partition, after: u64) -> Self::Reader;
+    fn judgments(&self, partition: Partition, after: u64) -> Self::Reader;
 
-    async fn last_judgement(&self, partition: Partition) -> Result<Option<Judgement>, Error>;
+    async fn last_judgment(&self, partition: Partition) -> Result<Option<Judgment>, Error>;
 
-    async fn append_judgement(
+    async fn append_judgment(
         &self,
         partition: Partition,
         last: u64,
@@ -111,15 +111,15 @@ impl World for Node {
         self.journal.follow(log, position)
     }
 
-    fn judgements(&self, partition: Partition, after: u64) -> Follower {
-        self.journal.judgements(partition, after)
+    fn judgments(&self, partition: Partition, after: u64) -> Follower {
+        self.journal.judgments(partition, after)
     }
 
-    async fn last_judgement(&self, partition: Partition) -> Result<Option<Judgement>, Error> {
-        self.journal.last_judgement(partition).await
+    async fn last_judgment(&self, partition: Partition) -> Result<Option<Judgment>, Error> {
+        self.journal.last_judgment(partition).await
     }
 
-    async fn append_judgement(
+    async fn append_judgment(
         &self,
         partition: Partition,
         last: u64,
@@ -128,7 +128,7 @@ impl World for Node {
     ) -> Result<Option<u64>, Error> {
         let journal = &self.journal;
         journal
-            .append_judgement(partition, last, nonce, message)
+            .append_judgment(partition, last, nonce, message)
             .await
     }
 

@@ -1,4 +1,4 @@
-//! A version of an organisation's policies, ready to be asked.
+//! A version of an organization's policies, ready to be asked.
 
 use std::{
     collections::{BTreeMap, HashSet},

@@ -1,4 +1,4 @@
-//! The policies that every organisation begins with, as version 1.
+//! The policies that every organization begins with, as version 1.
 
 /// Permits everything, so that agents are not stopped on the first day. It is the same for everybody
 /// and never changes: what was decided by it must be decided so again.

@@ -303,7 +303,7 @@ const SCHEMA: &str = r#"
 "#;
 
 #[test]
-fn a_schema_finds_what_is_misspelt() {
+fn a_schema_finds_what_is_misspelled() {
     let good = r#"@id("a") permit (principal, action == Action::"pay", resource) when { context.amount < 5 };"#;
     let report = check(good, Some(SCHEMA), &[]);
     assert!(report.is_good() && report.warnings.is_empty(), "{report:?}");

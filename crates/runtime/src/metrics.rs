@@ -7,7 +7,7 @@ use metrics::Unit;
 pub struct Metric {
     pub name: &'static str,
     pub kind: Kind,
-    /// What it is told apart by: bounded, never an organisation, a URL or an id.
+    /// What it is told apart by: bounded, never an organization, a URL or an id.
     pub labels: &'static [&'static str],
     pub meaning: &'static str,
 }

@@ -1,4 +1,4 @@
-//! A semaphore for each organisation, or for whoever else has to wait for itself alone.
+//! A semaphore for each organization, or for whoever else has to wait for itself alone.
 
 use std::{
     collections::HashMap,

@@ -17,7 +17,7 @@ pub struct About {
     /// Whether this server sends email. If not, registering creates the account immediately, and people cannot reset
     /// their own passwords.
     sends_mail: bool,
-    /// `open`: anyone may register an organisation. `closed`: people join by invitation (`accounts.registration`).
+    /// `open`: anyone may register an organization. `closed`: people join by invitation (`accounts.registration`).
     registration: Registration,
     /// A receiver for trying things out (`console.receiver_url`); `null` if there is none.
     #[schema(required)]

@@ -37,7 +37,7 @@ pub trait Change: Sized + Sync {
     /// What is younger is being told by whoever saved it.
     const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(5);
 
-    /// Those that were saved before and are not noted as told, of all organisations.
+    /// Those that were saved before and are not noted as told, of all organizations.
     fn unpublished(
         store: &Store,
         made_before: Timestamp,
@@ -52,7 +52,7 @@ pub trait Change: Sized + Sync {
     /// Notes that it was told.
     fn note(&self, store: &Store) -> impl Future<Output = Result<(), store::Error>> + Send;
 
-    /// The organisation, and when it was.
+    /// The organization, and when it was.
     fn whose(&self) -> (OrgId, Timestamp);
 
     /// What makes the id of its event beside the time.

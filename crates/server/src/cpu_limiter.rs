@@ -1,4 +1,4 @@
-//! Work that keeps a core busy, few at a time and one at a time for each organisation.
+//! Work that keeps a core busy, few at a time and one at a time for each organization.
 
 use std::{sync::Arc, thread};
 
@@ -10,11 +10,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 #[derive(Clone)]
 pub struct CpuLimiter {
     turns: Arc<Semaphore>,
-    /// One turn for each organisation.
+    /// One turn for each organization.
     own: KeyedSemaphores<OrgId>,
 }
 
-/// An organisation's turn, until dropped.
+/// An organization's turn, until dropped.
 pub struct CpuSlot {
     _own: OwnedSemaphorePermit,
     _shared: OwnedSemaphorePermit,
@@ -34,7 +34,7 @@ impl CpuLimiter {
         }
     }
 
-    /// First come, first served; but an organisation waits for its own before it stands in the line of all, so that
+    /// First come, first served; but an organization waits for its own before it stands in the line of all, so that
     /// one that asks a lot takes one place.
     pub async fn take(&self, org: OrgId) -> CpuSlot {
         let never = "nobody closes it";
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_organisation_that_asks_a_lot_does_not_keep_another_waiting() {
+    async fn an_organization_that_asks_a_lot_does_not_keep_another_waiting() {
         let turns = CpuLimiter::at_a_time(2);
         let org = |number| OrgId::from_uuid(Uuid::from_u128(number));
         let (go, wait) = oneshot::channel::<()>();

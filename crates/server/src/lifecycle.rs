@@ -60,7 +60,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Starts a task that runs until [`Tasks::stopping`] is cancelled. Ending earlier is a failure.
+    /// Starts a task that runs until [`Tasks::stopping`] is canceled. Ending earlier is a failure.
     pub fn spawn<T>(&self, name: impl Into<String>, task: T)
     where
         T: Future<Output = anyhow::Result<()>> + Send + 'static,
@@ -86,12 +86,12 @@ impl Tasks {
         })
     }
 
-    /// Cancelled when readiness should say no.
+    /// Canceled when readiness should say no.
     pub fn draining(&self) -> &CancellationToken {
         &self.draining
     }
 
-    /// Cancelled when tasks should finish what they hold and end.
+    /// Canceled when tasks should finish what they hold and end.
     pub fn stopping(&self) -> &CancellationToken {
         &self.stopping
     }

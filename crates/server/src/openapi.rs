@@ -14,7 +14,7 @@ use utoipa::{
 use crate::{
     about,
     accounts::{
-        api_keys, deletion::request as deletion, invitations, login, members, organisation,
+        api_keys, deletion::request as deletion, invitations, login, members, organization,
         own_password, password_reset, register, sessions,
     },
     alerts::{backtest, preview, rules, suggest, test_rule, trigger, versions},
@@ -53,7 +53,7 @@ use crate::{
         versions::list, versions::show,
         register::register, register::verify_email, login::login, login::logout,
         password_reset::request, password_reset::confirm, sessions::list, sessions::end,
-        organisation::me, organisation::show, organisation::rename, own_password::change,
+        organization::me, organization::show, organization::rename, own_password::change,
         deletion::schedule, deletion::cancel,
         members::list, members::change, members::remove,
         invitations::create, invitations::list, invitations::revoke, invitations::accept,

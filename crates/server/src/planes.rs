@@ -94,7 +94,7 @@ pub struct ControlParts {
     pub post: Option<Post>,
     pub public_url: Arc<PublicUrl>,
     pub registration: Registration,
-    /// Between the request to delete an organisation and its deletion.
+    /// Between the request to delete an organization and its deletion.
     pub deletion_delay: Duration,
     pub endpoint_ownership: EndpointOwnership,
     pub operators: Operators,
@@ -166,7 +166,7 @@ impl DataPlane {
         Ok(self.events.append_events(org, frames).await?)
     }
 
-    /// The same, unless the log is nearly full and the organisation has had its share: to it, the log is full then.
+    /// The same, unless the log is nearly full and the organization has had its share: to it, the log is full then.
     pub async fn append_in_its_share(
         &self,
         org: OrgId,
@@ -180,7 +180,7 @@ impl DataPlane {
 }
 
 impl ControlPlane {
-    /// Waits until the organisation's log has been applied to the store; `false` if it is behind.
+    /// Waits until the organization's log has been applied to the store; `false` if it is behind.
     pub async fn wait_until_fresh(
         &self,
         org: OrgId,

@@ -213,7 +213,7 @@ fn fill_the_store(node: &Node, tasks: &Tasks) {
         clock: node.clock,
     };
     let deleting = deleting.run(tasks.stopping().clone());
-    tasks.spawn("delete organisations", deleting);
+    tasks.spawn("delete organizations", deleting);
     see_to_deliveries(node, tasks);
     if let Some(files) = &node.files {
         make_exports(node, files, tasks);

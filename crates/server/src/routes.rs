@@ -22,7 +22,7 @@ use crate::{
     about,
     accounts::{
         Accounts, api_keys, deletion::request as deletion, invitations, login, members,
-        organisation, own_password, password_reset, register, sessions,
+        organization, own_password, password_reset, register, sessions,
     },
     alerts::{
         backtest::request as backtest, preview, rules, suggest, test_rule, trigger, versions,
@@ -395,15 +395,15 @@ fn accounts(accounts: &Accounts) -> Router<Accounts> {
         )
         .route("/v1/about", per_address(Public, get(about::show)))
         .route("/v1/system", per_key(Read, get(system::show)))
-        .route("/v1/me", per_key(Read, get(organisation::me)))
+        .route("/v1/me", per_key(Read, get(organization::me)))
         .route(
             "/v1/me/password",
             per_key(PasswordChange, post(own_password::change)),
         )
         .route(
             "/v1/org",
-            per_key(Read, get(organisation::show))
-                .merge(per_key(Write, patch(organisation::rename))),
+            per_key(Read, get(organization::show))
+                .merge(per_key(Write, patch(organization::rename))),
         )
         .route(
             "/v1/org/deletion",

@@ -1,6 +1,6 @@
-//! How many searches of one organisation the database works on at a time.
+//! How many searches of one organization the database works on at a time.
 //!
-//! The pool has few connections for all organisations; one that asks for much waits for itself.
+//! The pool has few connections for all organizations; one that asks for much waits for itself.
 
 use std::{
     collections::HashMap,
@@ -21,7 +21,7 @@ const AT_A_TIME: usize = 4;
 /// As long as one waits for a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Lets each organisation have so many searches. Cheap to clone; it knows only organisations that search or wait.
+/// Lets each organization have so many searches. Cheap to clone; it knows only organizations that search or wait.
 #[derive(Clone, Default)]
 pub struct SearchLimiter {
     of: Arc<Mutex<HashMap<OrgId, Arc<Semaphore>>>>,
@@ -91,7 +91,7 @@ impl SearchLimiter {
             }
             _ => {
                 let detail = format!(
-                    "Your organisation already has {AT_A_TIME} searches running on this node; try again when one is done."
+                    "Your organization already has {AT_A_TIME} searches running on this node; try again when one is done."
                 );
                 Err(Problem::new(ErrorCode::Overloaded, detail))
             }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_organisation_waits_for_itself_only_and_is_forgotten_when_done() {
+    async fn an_organization_waits_for_itself_only_and_is_forgotten_when_done() {
         let searches = SearchLimiter::default();
         let mut held = Vec::new();
         for _ in 0..AT_A_TIME {

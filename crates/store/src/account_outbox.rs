@@ -34,7 +34,7 @@ pub struct Hand {
 }
 
 impl Store {
-    /// What was done before `made_before` and the trail was not told of, of all organisations, oldest first.
+    /// What was done before `made_before` and the trail was not told of, of all organizations, oldest first.
     pub async fn unpublished_account_changes(
         &self,
         made_before: Timestamp,
@@ -51,7 +51,7 @@ impl Store {
         rows.into_iter().map(AccountChange::try_from).collect()
     }
 
-    /// What was done in an organisation and the trail was not told of.
+    /// What was done in an organization and the trail was not told of.
     pub async fn unpublished_account_changes_of(
         &self,
         org: OrgId,

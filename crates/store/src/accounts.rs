@@ -1,4 +1,4 @@
-//! Founding an organisation: its owner and its first key.
+//! Founding an organization: its owner and its first key.
 
 use domain::{
     OrgId, Timestamp, UserId,
@@ -12,7 +12,7 @@ use crate::{
     registrations::{NewMember, found},
 };
 
-/// A new organisation with its owner and its first key.
+/// A new organization with its owner and its first key.
 pub struct NewAccount {
     pub org: OrgId,
     pub org_name: String,

@@ -11,13 +11,13 @@ use uuid::Uuid;
 use crate::{
     Error, Store,
     account_outbox::{Hand, note, note_all},
-    members::{lock_organisation, locked_role},
+    members::{lock_organization, locked_role},
     outbox::{self, OutboxEntry},
     page::Page,
     times::{from_database, to_database},
 };
 
-/// How many keys that work an organisation may have: each agent its own, and room.
+/// How many keys that work an organization may have: each agent its own, and room.
 pub const KEYS_MAX: i64 = 10_000;
 
 /// A key to be made.
@@ -55,7 +55,7 @@ impl NewKey {
     }
 }
 
-/// A key as its organisation sees it.
+/// A key as its organization sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRow {
     pub org: OrgId,
@@ -79,7 +79,7 @@ pub enum KeyChange {
     Done,
     /// There is no such key, or it is over already.
     NoSuchKey,
-    /// The organisation has [`KEYS_MAX`] keys.
+    /// The organization has [`KEYS_MAX`] keys.
     TooMany,
     /// Who asks may not make keys any more: they were removed, or are an admin no longer.
     NotAllowed,
@@ -139,8 +139,8 @@ impl Store {
         announcements: impl FnOnce(Timestamp) -> [OutboxEntry; 2],
     ) -> Result<KeyChange, Error> {
         let mut transaction = self.pool.begin().await?;
-        // The organisation before its key, as when a member is removed: in the other order the two would wait for each other.
-        lock_organisation(&mut transaction, successor.org).await?;
+        // The organization before its key, as when a member is removed: in the other order the two would wait for each other.
+        lock_organization(&mut transaction, successor.org).await?;
         let ends_at: Option<OffsetDateTime> = sqlx::query_scalar(
             "UPDATE api_keys SET expires_at = least(expires_at, $3), replaced_by = $5
              WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL AND replaced_by IS NULL
@@ -223,7 +223,7 @@ impl Store {
         Ok(row.map(KeyRow::from))
     }
 
-    /// An organisation's keys, newest first, from below `before` on; revoked ones too.
+    /// An organization's keys, newest first, from below `before` on; revoked ones too.
     pub async fn list_keys(
         &self,
         org: OrgId,
@@ -347,7 +347,7 @@ pub(crate) async fn revoke_keys_of(
     Ok(keys.len())
 }
 
-/// Whether the organisation may have one more key. Who makes keys holds its lock, so that of two that ask
+/// Whether the organization may have one more key. Who makes keys holds its lock, so that of two that ask
 /// at once the second counts the first.
 async fn has_room(
     transaction: &mut Transaction<'_, Postgres>,

@@ -77,7 +77,7 @@ impl Store {
         row.map(EndpointRow::try_from).transpose()
     }
 
-    /// An organisation's endpoints that are or were in trouble, from below `before` on.
+    /// An organization's endpoints that are or were in trouble, from below `before` on.
     pub async fn list_endpoints(
         &self,
         org: OrgId,
@@ -130,7 +130,7 @@ impl Store {
         Ok(rows.into_iter().map(notice).collect())
     }
 
-    /// The URLs that an organisation's rules name, each once.
+    /// The URLs that an organization's rules name, each once.
     pub async fn rule_urls(&self, org: OrgId) -> Result<Vec<String>, Error> {
         Ok(sqlx::query_scalar(
             "SELECT DISTINCT definition::json ->> 'url' FROM alert_rules WHERE org_id = $1",
@@ -141,7 +141,7 @@ impl Store {
     }
 
     /// Takes notices that people are to be mailed of; nobody takes them again. Of those that came while an
-    /// organisation had `per_org_max` mails within the last `window`, and of those that waited for longer than
+    /// organization had `per_org_max` mails within the last `window`, and of those that waited for longer than
     /// that, none is taken.
     pub async fn take_notices_to_mail(
         &self,

@@ -3,7 +3,7 @@
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// PostgreSQL cannot be reached, is starting or stopping, or gave this transaction up in favour
+    /// PostgreSQL cannot be reached, is starting or stopping, or gave this transaction up in favor
     /// of another. Trying again may help.
     #[error("database unavailable")]
     Unavailable(#[source] sqlx::Error),

@@ -1,4 +1,4 @@
-//! Invitations to join an organisation, until they are accepted, revoked or run out.
+//! Invitations to join an organization, until they are accepted, revoked or run out.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::{
 
 /// How long an invitation waits.
 pub const LIFETIME: Duration = Duration::from_hours(7 * 24);
-/// How many invitations of one organisation may wait: more than join at a time. How much mail they
+/// How many invitations of one organization may wait: more than join at a time. How much mail they
 /// cause is bounded by a limit of its own.
 pub const OPEN_MAX: u32 = 100;
 
@@ -58,7 +58,7 @@ struct Row {
 }
 
 impl Store {
-    /// Saves an invitation, in place of an earlier one of the organisation for the same address. Who
+    /// Saves an invitation, in place of an earlier one of the organization for the same address. Who
     /// invites is asked for their role under the lock, because it may have changed since they asked.
     pub async fn save_invitation(
         &self,
@@ -112,7 +112,7 @@ impl Store {
         Ok(Ok(()))
     }
 
-    /// An organisation's invitations that wait, newest first, from below `before` on.
+    /// An organization's invitations that wait, newest first, from below `before` on.
     pub async fn list_invitations(
         &self,
         org: OrgId,
@@ -180,7 +180,7 @@ impl Store {
         email.as_deref().map(address).transpose()
     }
 
-    /// Uses the link: makes the member, of which organisation is returned. `None` if it does not work any
+    /// Uses the link: makes the member, of which organization is returned. `None` if it does not work any
     /// more, or if the address has an account by now.
     pub async fn accept_invitation(
         &self,

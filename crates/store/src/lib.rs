@@ -1,7 +1,7 @@
 //! The store: the control plane's truth and the queryable copy of the journal; the only crate that
 //! speaks to PostgreSQL and the only place with SQL.
 //!
-//! Every query names the organisation, but for those that find out which one it is: by an address at
+//! Every query names the organization, but for those that find out which one it is: by an address at
 //! login, by the secret of a session or a link. What is derived from the journal is written together with
 //! the position it was derived from ([`watermark`]), so applying twice is impossible, not unlikely.
 

@@ -1,6 +1,6 @@
-//! The people of an organisation.
+//! The people of an organization.
 //!
-//! Every change of who plays which part locks the organisation's row, so that of two owners who
+//! Every change of who plays which part locks the organization's row, so that of two owners who
 //! demote each other at the same moment one stays.
 
 use domain::{
@@ -21,7 +21,7 @@ use crate::{
     times::{from_database, to_database},
 };
 
-/// Somebody who belongs to an organisation.
+/// Somebody who belongs to an organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     pub user: UserId,
@@ -32,15 +32,15 @@ pub struct Member {
 
 /// What a login is checked against, and what it answers with.
 pub struct Credentials {
-    pub organisation: Organisation,
+    pub organization: Organization,
     pub member: Member,
     /// argon2id, in PHC form.
     pub password_hash: String,
 }
 
-/// An organisation as its members see it.
+/// An organization as its members see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Organisation {
+pub struct Organization {
     pub org: OrgId,
     pub name: String,
     pub created_at: Timestamp,
@@ -66,11 +66,11 @@ pub enum TheirKeys {
 /// Why a change of the members was not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The organisation has no such member.
+    /// The organization has no such member.
     NotFound,
     /// Who asks may not give or take this role.
     NotAllowed,
-    /// An organisation always has an owner.
+    /// An organization always has an owner.
     LastOwner,
 }
 
@@ -100,7 +100,7 @@ struct CredentialsRow {
     member: MemberRow,
 }
 
-/// The most people of an organisation that are told of something: more than need to be.
+/// The most people of an organization that are told of something: more than need to be.
 pub const MANAGERS_MAX: u32 = 20;
 
 impl Store {
@@ -117,7 +117,7 @@ impl Store {
         .await?;
         let credentials = |row: CredentialsRow| {
             Ok(Credentials {
-                organisation: Organisation {
+                organization: Organization {
                     org: OrgId::from_uuid(row.org_id),
                     name: row.org_name,
                     created_at: from_database(row.org_created_at),
@@ -130,8 +130,8 @@ impl Store {
         row.map(credentials).transpose()
     }
 
-    /// All organisations, up to a thousand: for `watchbell dev`, whose receiver verifies the webhooks of each.
-    pub async fn organisation_ids(&self) -> Result<Vec<OrgId>, Error> {
+    /// All organizations, up to a thousand: for `watchbell dev`, whose receiver verifies the webhooks of each.
+    pub async fn organization_ids(&self) -> Result<Vec<OrgId>, Error> {
         let ids: Vec<Uuid> =
             sqlx::query_scalar("SELECT id FROM organisations ORDER BY id LIMIT 1000")
                 .fetch_all(&self.pool)
@@ -139,13 +139,13 @@ impl Store {
         Ok(ids.into_iter().map(OrgId::from_uuid).collect())
     }
 
-    pub async fn organisation(&self, org: OrgId) -> Result<Option<Organisation>, Error> {
+    pub async fn organization(&self, org: OrgId) -> Result<Option<Organization>, Error> {
         let row: Option<(String, OffsetDateTime, Option<OffsetDateTime>)> =
             sqlx::query_as("SELECT name, created_at, deletes_at FROM organisations WHERE id = $1")
                 .bind(org.uuid())
                 .fetch_optional(&self.pool)
                 .await?;
-        Ok(row.map(|(name, created_at, deletes_at)| Organisation {
+        Ok(row.map(|(name, created_at, deletes_at)| Organization {
             org,
             name,
             created_at: from_database(created_at),
@@ -153,8 +153,8 @@ impl Store {
         }))
     }
 
-    /// Renames an organisation.
-    pub async fn rename_organisation(
+    /// Renames an organization.
+    pub async fn rename_organization(
         &self,
         hand: Hand,
         name: &str,
@@ -192,7 +192,7 @@ impl Store {
         row.map(Member::try_from).transpose()
     }
 
-    /// The addresses of an organisation's owners and admins, who can do something about its troubles.
+    /// The addresses of an organization's owners and admins, who can do something about its troubles.
     pub async fn managers(&self, org: OrgId) -> Result<Vec<String>, Error> {
         Ok(sqlx::query_scalar(
             "SELECT email FROM users WHERE org_id = $1 AND role IN ('owner', 'admin') ORDER BY id LIMIT $2",
@@ -203,7 +203,7 @@ impl Store {
         .await?)
     }
 
-    /// An organisation's members, newest first, from below `before` on.
+    /// An organization's members, newest first, from below `before` on.
     pub async fn list_members(
         &self,
         org: OrgId,
@@ -211,7 +211,7 @@ impl Store {
         limit: u32,
         now: Timestamp,
     ) -> Result<Page<ListedMember, UserId>, Error> {
-        // The keys are looked at once for all members: an organisation has 10,000 that work at most.
+        // The keys are looked at once for all members: an organization has 10,000 that work at most.
         let rows: Vec<ListedRow> = sqlx::query_as(
             "SELECT u.id, u.email, u.role, u.created_at, coalesce(made.api_keys, 0) AS api_keys
              FROM users u LEFT JOIN (
@@ -319,7 +319,7 @@ impl Store {
     }
 }
 
-/// Takes the organisation's lock and reads who asks and who is meant, as they are now. Somebody who
+/// Takes the organization's lock and reads who asks and who is meant, as they are now. Somebody who
 /// was removed meanwhile may do nothing any more.
 async fn locked(
     transaction: &mut Transaction<'_, Postgres>,
@@ -327,7 +327,7 @@ async fn locked(
     member: UserId,
 ) -> Result<Result<(Member, Member), Refused>, Error> {
     let by = hand.user;
-    lock_organisation(transaction, hand.org).await?;
+    lock_organization(transaction, hand.org).await?;
     let rows: Vec<MemberRow> = sqlx::query_as(
         "SELECT id, email, role, created_at FROM users WHERE org_id = $1 AND id IN ($2, $3)",
     )
@@ -348,14 +348,14 @@ async fn locked(
     })
 }
 
-/// Takes the organisation's lock and reads the role of who asks, as it is now: it may have changed
+/// Takes the organization's lock and reads the role of who asks, as it is now: it may have changed
 /// since the request came in. `None` if they were removed meanwhile.
 pub(crate) async fn locked_role(
     transaction: &mut Transaction<'_, Postgres>,
     org: OrgId,
     by: UserId,
 ) -> Result<Option<Role>, Error> {
-    lock_organisation(transaction, org).await?;
+    lock_organization(transaction, org).await?;
     let found: Option<String> =
         sqlx::query_scalar("SELECT role FROM users WHERE org_id = $1 AND id = $2")
             .bind(org.uuid())
@@ -365,8 +365,8 @@ pub(crate) async fn locked_role(
     found.as_deref().map(role).transpose()
 }
 
-/// Lets one change of an organisation's people and keys happen after the other; rules go on.
-pub(crate) async fn lock_organisation(
+/// Lets one change of an organization's people and keys happen after the other; rules go on.
+pub(crate) async fn lock_organization(
     transaction: &mut Transaction<'_, Postgres>,
     org: OrgId,
 ) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use sqlx::{Postgres, Transaction};
 
 use crate::{Error, Store};
 
-/// Serialises announcers between nodes ("wboutb" in ASCII).
+/// Serializes announcers between nodes ("wboutb" in ASCII).
 const LOCK: i64 = 0x7762_6f75_7462;
 /// How many announcements one round makes; the rest is for the next.
 const ROUND_MAX: i64 = 500;

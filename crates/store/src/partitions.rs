@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::{Error, Store};
 
-/// Serialises the making of partitions between nodes ("wbpart" in ASCII).
+/// Serializes the making of partitions between nodes ("wbpart" in ASCII).
 const MAKING: i64 = 0x7762_7061_7274;
 /// Held by the node that drops days ("wbdrop" in ASCII). Another lock than for making: a writer that
 /// needs a day does not wait for one that is being dropped.
@@ -115,7 +115,7 @@ impl Store {
     pub async fn days(&self, table: Table) -> Result<Vec<DayTable>, Error> {
         let rows: Vec<DayDbRow> = sqlx::query_as(
             "SELECT relname::text AS name, reltuples::bigint AS rows,
-                    -- NULL for a table that was dropped since the catalogue was read.
+                    -- NULL for a table that was dropped since the catalog was read.
                     COALESCE(pg_total_relation_size(pg_class.oid), 0) AS bytes,
                     $1 = 'audit_events' AND EXISTS (SELECT 1 FROM archived_days
                         WHERE day = DATE '1970-01-01' + substring(relname from '[0-9]+$')::int) AS is_archived

@@ -60,7 +60,7 @@ impl Store {
         email.as_deref().map(address).transpose()
     }
 
-    /// Uses the link: sets the password and ends every session of the person, whose organisation is
+    /// Uses the link: sets the password and ends every session of the person, whose organization is
     /// returned. `None` if it does not work any more; of two who use it at the same moment, one gets that.
     pub async fn use_password_reset(
         &self,

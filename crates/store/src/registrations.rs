@@ -18,7 +18,7 @@ pub const LIFETIME: Duration = Duration::from_hours(24);
 /// about to open.
 const PER_ADDRESS_MAX: i64 = 5;
 
-/// An organisation and its owner, to be.
+/// An organization and its owner, to be.
 #[derive(Clone)]
 pub struct Registration {
     pub org_name: String,
@@ -26,7 +26,7 @@ pub struct Registration {
     pub password_hash: String,
 }
 
-/// A person to be added to an organisation.
+/// A person to be added to an organization.
 pub(crate) struct NewMember<'a> {
     pub(crate) org: OrgId,
     pub(crate) user: UserId,
@@ -181,7 +181,7 @@ impl Store {
     }
 }
 
-/// Makes an organisation and its owner.
+/// Makes an organization and its owner.
 pub(crate) async fn found(
     transaction: &mut Transaction<'_, Postgres>,
     org_name: &str,

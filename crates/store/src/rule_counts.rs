@@ -32,7 +32,7 @@ pub struct RuleMatch {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchFate {
-    /// It counts towards a threshold.
+    /// It counts toward a threshold.
     Counted,
     /// To be sent.
     Alert,

@@ -85,7 +85,7 @@ struct Listed {
 
 impl Store {
     /// The session with this token, unless it has ended. The one query that starts from a secret
-    /// and not from an organisation: it is what tells the organisation.
+    /// and not from an organization: it is what tells the organization.
     pub async fn session(
         &self,
         token_hash: &TokenHash,
@@ -230,7 +230,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Ends the session with this token, and says whose organisation it was of; nothing happens if there is none.
+    /// Ends the session with this token, and says whose organization it was of; nothing happens if there is none.
     pub async fn end_session_by_token(
         &self,
         token_hash: &TokenHash,

@@ -1,4 +1,4 @@
-//! Signing secrets of organisations: each change with its announcement and what the trail is told of it, in
+//! Signing secrets of organizations: each change with its announcement and what the trail is told of it, in
 //! one transaction. Texts are sealed; nothing here can read them.
 
 use domain::{
@@ -16,7 +16,7 @@ use crate::{
     times::{from_database, to_database},
 };
 
-/// How many secrets of an organisation are kept after they ended: years of rotations, and few enough to be read
+/// How many secrets of an organization are kept after they ended: years of rotations, and few enough to be read
 /// at once. Those that have not ended are not counted; the rules of rotation allow three.
 const ENDED_KEPT_MAX: i64 = 100;
 
@@ -65,7 +65,7 @@ macro_rules! columns {
 }
 
 impl Store {
-    /// An organisation's secrets as of `now`, newest first, dropped ones too.
+    /// An organization's secrets as of `now`, newest first, dropped ones too.
     pub async fn signing_secrets(
         &self,
         org: OrgId,
@@ -75,7 +75,7 @@ impl Store {
         read(&mut transaction, org, now).await
     }
 
-    /// Changes an organisation's secrets as `decide` says, by what they are. One change happens after the
+    /// Changes an organization's secrets as `decide` says, by what they are. One change happens after the
     /// other, and so do their announcements.
     pub async fn change_signing_secrets(
         &self,

@@ -42,7 +42,7 @@ impl Store {
     }
 
     /// Has `source` applied from its beginning again, if it still stands at `position`: the journal was
-    /// put back to an earlier state. What is applied a second time is recognised by its keys, and what has
+    /// put back to an earlier state. What is applied a second time is recognized by its keys, and what has
     /// none by its time ([`count_up_to`]).
     pub async fn start_over(&self, source: &Source, position: u64) -> Result<(), Error> {
         sqlx::query(
@@ -76,7 +76,7 @@ pub(crate) async fn claim(
     span: Span,
 ) -> Result<Applied, Error> {
     // A stream that was lost and made again starts over: its row is replaced, and what is applied
-    // a second time is recognised as above.
+    // a second time is recognized as above.
     sqlx::query(
         "INSERT INTO journal_watermark (stream, stream_created, applied_sequence) VALUES ($1, $2, 0)
          ON CONFLICT (stream) DO UPDATE SET stream_created = $2, applied_sequence = 0,
@@ -101,7 +101,7 @@ pub(crate) async fn claim(
     Ok(Applied::MovedTo(position(transaction, source).await?))
 }
 
-/// Notes that what a span says up to `at` is counted, where there is no row to recognise it by; up to when it was
+/// Notes that what a span says up to `at` is counted, where there is no row to recognize it by; up to when it was
 /// counted before the stream started over, if it did.
 ///
 /// Whatever came after that is later: times are those of events as they were received, and of one rule they never go

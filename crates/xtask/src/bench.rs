@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: builds what is measured and what measures, optimised, and runs a profile.
+//! `cargo xtask bench`: builds what is measured and what measures, optimized, and runs a profile.
 
 use std::{path::Path, process::Command};
 

@@ -55,5 +55,5 @@ pub const NEXT_SIGNATURE_HEADER: &str = "x-service-signature-next";
 /// The type of the matched event, so that a receiver can route before it parses.
 pub const EVENT_HEADER: &str = "x-service-event";
 
-/// The same for every attempt of a delivery, so that a receiver can recognise a repetition.
+/// The same for every attempt of a delivery, so that a receiver can recognize a repetition.
 pub const DELIVERY_ID_HEADER: &str = "x-service-delivery-id";

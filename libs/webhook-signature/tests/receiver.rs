@@ -89,9 +89,9 @@ async fn a_wrong_or_missing_signature_is_answered_with_401() {
     assert_eq!(send(address, &[at, signed(&forged)], BODY).await, 401);
 
     let signature = sign(SECRET.as_bytes(), NOON, BODY);
-    let reserialised = br#"{"rule_id": "rul_1"}"#;
+    let reserialized = br#"{"rule_id": "rul_1"}"#;
     assert_eq!(
-        send(address, &[at, signed(&signature)], reserialised).await,
+        send(address, &[at, signed(&signature)], reserialized).await,
         401
     );
 

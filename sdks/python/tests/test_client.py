@@ -28,16 +28,16 @@ async def test_one_event_is_sent_and_found_asynchronously(async_client: AsyncWat
 
 
 def test_a_bad_event_comes_back_and_the_others_are_taken(client: Watchbell, agent: str) -> None:
-    sent = client.events.send([event(agent), event(agent, colour="red"), event(agent)])
+    sent = client.events.send([event(agent), event(agent, color="red"), event(agent)])
     assert len(sent.ids) == 2
-    assert [(one.index, one.code, one.pointer) for one in sent.rejected] == [(1, "FIELD_UNKNOWN", "/colour")]
+    assert [(one.index, one.code, one.pointer) for one in sent.rejected] == [(1, "FIELD_UNKNOWN", "/color")]
 
 
 def test_atomic_refuses_all_and_says_where(client: Watchbell, agent: str) -> None:
     with pytest.raises(ApiError) as refused:
-        client.events.send([event(agent), event(agent, colour="red")], atomic=True)
+        client.events.send([event(agent), event(agent, color="red")], atomic=True)
     assert (refused.value.status, refused.value.code) == (422, "VALIDATION_FAILED")
-    assert refused.value.errors[0]["pointer"] == "/events/1/colour"
+    assert refused.value.errors[0]["pointer"] == "/events/1/color"
     assert refused.value.request_id in str(refused.value)
     assert list(client.events.list(agent_id=agent)) == []
 

@@ -81,7 +81,7 @@ def test_what_cannot_be_called_as_changed_is_denied(client: Watchbell, recorder:
     def paint(wall: str) -> None:
         raise AssertionError("not called")
 
-    with pytest.raises(Denied, match="arguments that there are not: colour"):
+    with pytest.raises(Denied, match="arguments that there are not: color"):
         paint("north")
 
 

@@ -96,7 +96,7 @@ def test_answers_that_are_lost_make_nothing_appear_twice(client: Watchbell, agen
 
 
 ID = {"id": "evt_1"}
-WRONG = {"code": "FIELD_UNKNOWN", "pointer": "/colour", "detail": "?"}
+WRONG = {"code": "FIELD_UNKNOWN", "pointer": "/color", "detail": "?"}
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_nothing_is_raised_into_the_agent(client: Watchbell, agent: str) -> None
 
     recorder = Recorder(on_lost=fails)
     recorder.record(event(agent, 0, metadata={"n": object()}))
-    recorder.record(event(agent, 1, colour="red"))
+    recorder.record(event(agent, 1, color="red"))
     recorder.record(event(agent, 2))
     recorder.close(20)
     recorder.record(event(agent, 3))
@@ -213,7 +213,7 @@ def test_nothing_is_raised_into_the_agent(client: Watchbell, agent: str) -> None
     assert recorder.counts.sent == 1
     reasons = " | ".join(one.reason for one in lost)
     assert "object cannot be written as JSON" in reasons
-    assert "FIELD_UNKNOWN /colour" in reasons
+    assert "FIELD_UNKNOWN /color" in reasons
     assert "the recorder is closed" in reasons
     assert numbers(client, agent) == [2]
 

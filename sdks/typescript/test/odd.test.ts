@@ -90,7 +90,7 @@ describe("while a person is waited for", () => {
 });
 
 describe("whoever aborts a decision", () => {
-  const reason = new Error("the user cancelled");
+  const reason = new Error("the user canceled");
   it.each<[string, () => AbortSignal, unknown]>([
     ["with a reason", () => AbortSignal.abort(reason), reason],
     ["without one", () => AbortSignal.abort(), { name: "AbortError" }],

@@ -1,6 +1,6 @@
 //! Parquet: a column for each field, and the event as it is stored, so that nothing is lost.
 //!
-//! A row group is as much as a writer keeps in memory. An organisation's column, which only days of
+//! A row group is as much as a writer keeps in memory. An organization's column, which only days of
 //! the trail have, has statistics, so that a reader skips the row groups of others.
 
 use std::sync::Arc;
@@ -25,13 +25,13 @@ use crate::{
 /// Encoded bytes after which a row group ends: what a writer keeps in memory. Readers gain little
 /// from larger ones.
 const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Rows after which it ends, however small they are: a reader that wants few organisations' rows
+/// Rows after which it ends, however small they are: a reader that wants few organizations' rows
 /// skips whole groups.
 const GROUP_ROWS_MAX: usize = 50_000;
 
 /// The column with the event as it is stored.
 pub(crate) const EVENT: &str = "event";
-/// The column with the organisation, in days of the trail.
+/// The column with the organization, in days of the trail.
 pub(crate) const ORG: &str = "org_id";
 
 /// A Parquet file in the making.
@@ -46,7 +46,7 @@ impl Writer {
         Self::with_columns(compression, false)
     }
 
-    /// With the organisation in front of the other columns.
+    /// With the organization in front of the other columns.
     pub(crate) fn with_org() -> Result<Self, Error> {
         Self::with_columns(Compression::Zstd, true)
     }
@@ -87,7 +87,7 @@ impl Writer {
         self.write_batch(None, events)
     }
 
-    /// Events of one organisation.
+    /// Events of one organization.
     pub(crate) fn write_of(&mut self, org: OrgId, events: &Events) -> Result<Vec<u8>, Error> {
         self.write_batch(Some(org), events)
     }

@@ -1,4 +1,4 @@
-//! `watchbell policy save`: a file of policies becomes a version of the organisation's.
+//! `watchbell policy save`: a file of policies becomes a version of the organization's.
 
 use std::{process::ExitCode, time::Duration};
 

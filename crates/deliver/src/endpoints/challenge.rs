@@ -35,7 +35,7 @@ use crate::{
 
 /// How often it is looked for challenges that are due.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Challenges that a process has in flight: in all, of an organisation, and to a host, which may be nobody's who asked.
+/// Challenges that a process has in flight: in all, of an organization, and to a host, which may be nobody's who asked.
 /// The others are looked at again a second later.
 const IN_FLIGHT_MAX: usize = 64;
 const PER_ORG_MAX: usize = 8;
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_has_two_at_a_time_an_organisation_eight_and_a_process_sixty_four() {
+    fn a_host_has_two_at_a_time_an_organization_eight_and_a_process_sixty_four() {
         let at = |org: u128, host: u32| asked(org, &format!("https://{host}.example.com/"));
         let of_many = (1..=9).map(|org| at(org, 0));
         assert_eq!(chosen(due(of_many), &[]).len(), PER_HOST_MAX);

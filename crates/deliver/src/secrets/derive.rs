@@ -1,4 +1,4 @@
-//! The secret that an organisation has from its first minute: derived from the deployment's, so that it needs no place to be
+//! The secret that an organization has from its first minute: derived from the deployment's, so that it needs no place to be
 //! kept, and nobody who has one of them can make another's.
 
 use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign};
@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 /// What is derived, so that nothing else that is ever derived is the same.
 const PURPOSE: &str = "watchbell signing secret 1\n";
 
-/// The organisation's secret, of the form that Standard Webhooks libraries take.
+/// The organization's secret, of the form that Standard Webhooks libraries take.
 pub fn derived(deployment: &SecretString, org: OrgId) -> SecretString {
     let key = Key::new(HMAC_SHA256, deployment.expose_secret().as_bytes());
     let secret = STANDARD.encode(sign(&key, format!("{PURPOSE}{org}").as_bytes()));
@@ -24,7 +24,7 @@ mod tests {
 
     /// Receivers keep these: if this changes, every one of them refuses what is sent.
     #[test]
-    fn an_organisation_has_the_same_secret_for_ever_and_no_other_has_it() {
+    fn an_organization_has_the_same_secret_for_ever_and_no_other_has_it() {
         let org = |number| OrgId::from_uuid(Uuid::from_u128(number));
         let text = |deployment: &str, number| {
             let deployment = SecretString::from(deployment);

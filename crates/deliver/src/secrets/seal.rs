@@ -1,7 +1,7 @@
 //! Seals the text of a signing secret with a key of the configuration, so that neither the database nor the
 //! journal can tell it.
 //!
-//! AES-256-GCM with a random nonce. The organisation and the secret are bound in, so that what was sealed for
+//! AES-256-GCM with a random nonce. The organization and the secret are bound in, so that what was sealed for
 //! one cannot be put in the place of another. A sealed text says by which key: `v1.<key>.<base64>`.
 
 use anyhow::Context as _;
@@ -38,7 +38,7 @@ pub enum Unsealable {
     NoKey,
     #[error("it was sealed with a key that is not configured")]
     OtherKey(String),
-    #[error("it is not what was sealed for this organisation and secret")]
+    #[error("it is not what was sealed for this organization and secret")]
     Damaged,
 }
 

@@ -1,6 +1,6 @@
 //! Signs a delivery: the contract's header, those of a rotation, and the Standard Webhooks ones beside them.
 //!
-//! The secret that an organisation promoted comes first; without one its initial secret is used. What cannot be
+//! The secret that an organization promoted comes first; without one its initial secret is used. What cannot be
 //! signed as it should be is not sent: never with another secret, and never unsigned.
 
 use std::{
@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// Organisations whose initial secrets are kept ready for use; beyond it all are made anew.
+/// Organizations whose initial secrets are kept ready for use; beyond it all are made anew.
 const INITIAL_KEPT_MAX: usize = 10_000;
 
 /// What this node signs with. Cheap to clone.
@@ -36,19 +36,19 @@ pub struct Signing {
     own: Secrets,
 }
 
-/// The keys that an organisation has without having made any.
+/// The keys that an organization has without having made any.
 #[derive(Clone)]
 struct InitialKeys {
     signs: Option<Key>,
     signed_before: Option<Key>,
 }
 
-/// The secrets of the configuration, from which each organisation has its initial one.
+/// The secrets of the configuration, from which each organization has its initial one.
 #[derive(Debug)]
 pub struct DeploymentKeys {
     pub current: Option<SecretString>,
     pub previous: Option<SecretString>,
-    /// Signs for all organisations in place of their initial secrets, while receivers are changed over.
+    /// Signs for all organizations in place of their initial secrets, while receivers are changed over.
     pub shared: Option<SecretString>,
 }
 
@@ -215,7 +215,7 @@ impl Keys<(SecretUsed, Key)> {
 }
 
 /// Which header each of the secrets of an attempt signed for, the main one first. Of two secrets of an
-/// organisation the one with the greater id is the newer, and the initial one is older than all of them.
+/// organization the one with the greater id is the newer, and the initial one is older than all of them.
 pub fn roles(used: &[SecretUsed]) -> Keys<SecretUsed> {
     let mut keys = Keys {
         main: used.first().copied(),
@@ -239,17 +239,17 @@ pub fn roles(used: &[SecretUsed]) -> Keys<SecretUsed> {
 }
 
 impl DeploymentKeys {
-    /// Whether organisations have an initial secret.
+    /// Whether organizations have an initial secret.
     pub fn is_there(&self) -> bool {
         self.current.is_some()
     }
 
-    /// The secret that an organisation has from its first minute.
+    /// The secret that an organization has from its first minute.
     pub fn initial(&self, org: OrgId) -> Option<SecretString> {
         self.current.as_ref().map(|secret| derived(secret, org))
     }
 
-    /// What signs for an organisation that promoted none.
+    /// What signs for an organization that promoted none.
     pub fn signs_for(&self, org: OrgId) -> Option<SecretString> {
         self.shared.clone().or_else(|| self.initial(org))
     }

@@ -1,4 +1,4 @@
-//! Signing secrets of organisations: all of them, in memory, ready to sign with.
+//! Signing secrets of organizations: all of them, in memory, ready to sign with.
 
 use std::{
     collections::HashMap,
@@ -36,22 +36,22 @@ pub struct Secrets {
     is_loaded: Arc<AtomicBool>,
 }
 
-/// What is known of an organisation's secrets; `None` if this version cannot read it.
+/// What is known of an organization's secrets; `None` if this version cannot read it.
 type Held = Option<Arc<OwnSecrets>>;
 
-/// The secrets of one organisation.
+/// The secrets of one organization.
 #[derive(Debug)]
 pub struct OwnSecrets {
     lives: secret::Secrets,
     keys: HashMap<SecretId, Result<Key, Unsealable>>,
 }
 
-/// Why it is not known what an organisation signs with.
+/// Why it is not known what an organization signs with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unknown {
     #[error("the signing secrets have not been loaded yet")]
     NotLoaded,
-    #[error("this version cannot read the organisation's signing secrets")]
+    #[error("this version cannot read the organization's signing secrets")]
     Unreadable,
 }
 
@@ -66,7 +66,7 @@ impl Secrets {
         }
     }
 
-    /// The secrets of an organisation; `None` if it has none of its own.
+    /// The secrets of an organization; `None` if it has none of its own.
     pub fn of(&self, org: OrgId) -> Result<Option<Arc<OwnSecrets>>, Unknown> {
         if !self.is_loaded.load(Ordering::Acquire) {
             return Err(Unknown::NotLoaded);
@@ -111,7 +111,7 @@ impl Secrets {
             Ok(secrets) => Some(Arc::new(self.opened(org, secrets.unwrap_or_default()))),
             Err(error) => {
                 let error = chain(&error);
-                tracing::error!(org.id = %org, error, "cannot read an organisation's signing secrets; nothing is sent for it");
+                tracing::error!(org.id = %org, error, "cannot read an organization's signing secrets; nothing is sent for it");
                 None
             }
         };
@@ -146,7 +146,7 @@ impl OwnSecrets {
         Some((id, self.keys.get(&id)?))
     }
 
-    /// Whether the deployment's secret still signs beside the organisation's own.
+    /// Whether the deployment's secret still signs beside the organization's own.
     pub fn replaces_deployment(&self, now: Timestamp) -> bool {
         self.lives.deployment_until(now).is_some()
     }

@@ -1,6 +1,6 @@
 //! A message of the queue in a worker's hands, what of it goes to each endpoint, and each of its deliveries.
 //!
-//! A message asks for deliveries of one organisation, whatever their endpoints. Those for one endpoint are a [`Share`]: together
+//! A message asks for deliveries of one organization, whatever their endpoints. Those for one endpoint are a [`Share`]: together
 //! they are admitted to the scheduler or parked, and they count as one there until the last of them is answered.
 //!
 //! An [`Item`] is the guard of one delivery: it owns the slot, the delivery's place among those in hand, its part of the
@@ -48,7 +48,7 @@ pub(super) struct Share {
     room: RoomAtHost,
 }
 
-/// Room for one message among those of its organisation that go to the same host, given back with the last of its
+/// Room for one message among those of its organization that go to the same host, given back with the last of its
 /// deliveries that goes there. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RoomAtHost(Arc<OnceLock<OwnedSemaphorePermit>>);

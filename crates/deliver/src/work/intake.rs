@@ -25,7 +25,7 @@ use super::{
 use crate::{send::target, snapshots::Target};
 
 /// Messages of what is due in a partition that a worker has at a time. A slow endpoint may have something of sixteen of them,
-/// and an organisation of 128 for a host, so 64 endpoints at eight hosts that answer slowly and never fail fit beside each
+/// and an organization of 128 for a host, so 64 endpoints at eight hosts that answer slowly and never fail fit beside each
 /// other before anybody waits.
 const MESSAGES_MAX: usize = 1_024;
 /// Messages asked for at a time, and for how long.

@@ -2,7 +2,7 @@
 //! there a short while ago.
 //!
 //! The queue hands out a message again if it heard nothing of it for a while, or if it could not be settled: it is
-//! recognised here, and nothing of it is done twice. A delivery may also come with another message, because it is
+//! recognized here, and nothing of it is done twice. A delivery may also come with another message, because it is
 //! tried again or somebody asked for it again: while we deal with it, that one waits.
 
 use std::{

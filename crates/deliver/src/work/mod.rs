@@ -12,12 +12,12 @@
 //!   queue ──open──▶ waiting ──slot──▶ sending ──answer──▶ recording ──▶ done
 //!              │       │                                      │
 //!              │       ├─ endpoint shut or full ──▶ parking ──┤ (its lane)
-//!              │       ├─ rule goes elsewhere ──▶ queueing ───┤ (the queue, anew)
+//!              │       ├─ rule goes elsewhere ──▶ queuing ────┤ (the queue, anew)
 //!              └───────┴─ canceled, expired ────▶ ending ─────┘
 //! ```
 //!
 //! With the last delivery that is done its message is settled. What is not done when its task ends, because the
-//! worker stops or the task panics, is queued again by itself. What the queue hands out again is recognised
+//! worker stops or the task panics, is queued again by itself. What the queue hands out again is recognized
 //! ([`message_registry`]), and what somebody else had of it and delivered is found on record ([`redelivery`]).
 //!
 //! Record, then settle: what happened is in the journal before the queue forgets the delivery, so a
@@ -105,7 +105,7 @@ pub struct Bounds {
     /// In all.
     pub slots: usize,
     pub per_endpoint: u32,
-    /// To one host, of one organisation.
+    /// To one host, of one organization.
     pub per_host: u32,
 }
 

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::metrics as names;
 
-/// Messages for all endpoints that an organisation has at one host that a worker has at a time, for each send that it may have
+/// Messages for all endpoints that an organization has at one host that a worker has at a time, for each send that it may have
 /// there: one in flight, and the next. With the 64 sends of the default that is an eighth of what a worker takes of
 /// a partition, and no less with fewer. The rest stands in lanes, however many URLs the host has.
 const MESSAGES_PER_PLACE: usize = 2;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// A leaked key can be recognised by its first characters, in a log or by a scanner that is told of them.
+/// A leaked key can be recognized by its first characters, in a log or by a scanner that is told of them.
 pub const PREFIX: &str = "wb_live_";
 /// 160 bits: nobody guesses one, so a plain hash at rest is enough.
 pub const RANDOM_BYTES: usize = 20;

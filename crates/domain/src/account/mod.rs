@@ -3,7 +3,7 @@
 pub mod agents;
 pub mod api_key;
 pub mod email;
-pub mod organisation_name;
+pub mod organization_name;
 pub mod password;
 pub mod role;
 pub mod scope;

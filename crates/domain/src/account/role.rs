@@ -1,4 +1,4 @@
-//! What a person may do in their organisation.
+//! What a person may do in their organization.
 
 use std::{fmt, str::FromStr};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Scope;
 
-/// The part a person plays in their organisation, from most to least.
+/// The part a person plays in their organization, from most to least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -43,7 +43,7 @@ impl Role {
         }
     }
 
-    /// Whether this role manages members, invitations, keys and the organisation itself.
+    /// Whether this role manages members, invitations, keys and the organization itself.
     pub fn may_manage(self) -> bool {
         matches!(self, Self::Owner | Self::Admin)
     }

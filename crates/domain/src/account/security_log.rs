@@ -1,4 +1,4 @@
-//! What happens to accounts, as the organisation's trail tells it: the security log.
+//! What happens to accounts, as the organization's trail tells it: the security log.
 
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ pub enum What {
     InvitationRevoked,
     InvitationAccepted,
     Renamed,
-    /// The organisation is to be deleted.
+    /// The organization is to be deleted.
     DeletionScheduled,
     /// It is not, after all.
     DeletionCanceled,

@@ -104,7 +104,7 @@ fn only_the_first_to_resolve_it_is_heard_and_only_in_time() {
 }
 
 #[test]
-fn nobody_approves_what_they_asked_for_unless_the_organisation_lets_them() {
+fn nobody_approves_what_they_asked_for_unless_the_organization_lets_them() {
     let by_key = |number, approved| Resolution {
         by: Resolver::Key(key(number)),
         ..resolution(approved, 1, 10)

@@ -2,7 +2,7 @@
 
 use crate::{RuleId, Timestamp};
 
-/// The body for one attempt. The event is copied as stored, never re-serialised; the timestamp is
+/// The body for one attempt. The event is copied as stored, never re-serialized; the timestamp is
 /// the moment of signing, so the bytes differ from attempt to attempt.
 pub fn body(rule_id: RuleId, rule_name: &str, event: &str, signed_at: Timestamp) -> String {
     let name = serde_json::Value::from(rule_name);

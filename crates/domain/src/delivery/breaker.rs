@@ -18,7 +18,7 @@ const FAILED_SHARE: u32 = 2;
 const BUCKETS: usize = 12;
 const BUCKET_SECONDS: u64 = 5;
 
-/// What counts towards opening a breaker.
+/// What counts toward opening a breaker.
 #[derive(Clone, Debug, Default)]
 pub struct FailureTally {
     in_a_row: u32,

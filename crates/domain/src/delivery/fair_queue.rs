@@ -1,9 +1,9 @@
 //! A rota: whose turn it is among all that could be sent now.
 //!
-//! Round robin over the organisations, then over the hosts that each one sends to, then over its endpoints
+//! Round robin over the organizations, then over the hosts that each one sends to, then over its endpoints
 //! there, then what was never tried before what is tried again: nobody gets more by having more endpoints
 //! or more waiting. Who has waited longest for a turn is next; who comes, or comes back, stands at the end.
-//! Who is blocked, an endpoint or all of an organisation's at one host, stands nowhere, so that finding the
+//! Who is blocked, an endpoint or all of an organization's at one host, stands nowhere, so that finding the
 //! next costs the same however many are blocked.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -18,7 +18,7 @@ pub struct FairQueue<T> {
     queues: HashMap<EndpointId, Queue<T>>,
     /// The endpoints at each host that are not blocked and for which something waits.
     crowds: HashMap<(OrgId, Host), Waiting<EndpointId>>,
-    /// Organisations that have such a host, and those of their hosts that are not blocked.
+    /// Organizations that have such a host, and those of their hosts that are not blocked.
     orgs: HashMap<OrgId, Waiting<Host>>,
     line: Line<OrgId>,
     blocked: HashSet<EndpointId>,
@@ -127,7 +127,7 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// Nothing of this organisation's endpoints at this host is handed out until they are unblocked.
+    /// Nothing of this organization's endpoints at this host is handed out until they are unblocked.
     pub fn block_host(&mut self, org: OrgId, host: Host) {
         if self.blocked_hosts.insert((org, host)) {
             self.leave_host((org, host));

@@ -1,9 +1,9 @@
-//! Places at hosts: how many sends one organisation, and all of them together, have in flight to a host.
+//! Places at hosts: how many sends one organization, and all of them together, have in flight to a host.
 //!
 //! An endpoint is one URL, and a host can have any number of URLs: bounded by endpoint alone, five hundred
-//! rules would be five hundred times as much for the same machine, and the rules of many organisations can
+//! rules would be five hundred times as much for the same machine, and the rules of many organizations can
 //! name a machine that belongs to none of them. Who finds no place is [called](Hosts::call) when there is one:
-//! first come, first served, and an organisation stands in the line of a host once however much it has to send.
+//! first come, first served, and an organization stands in the line of a host once however much it has to send.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::OrgId;
 
-/// All organisations together have so many times the places of one at a host: many customers may use the
+/// All organizations together have so many times the places of one at a host: many customers may use the
 /// same service, and should not wait for each other before it is a crowd.
 const ORGS_AT_THEIR_BOUND: u32 = 4;
 
@@ -40,14 +40,14 @@ pub struct Hosts {
 struct Busy {
     in_flight: u32,
     of: HashMap<OrgId, u32>,
-    /// Those who asked for more than one organisation may have: called when one of theirs ends.
+    /// Those who asked for more than one organization may have: called when one of theirs ends.
     at_their_bound: HashSet<OrgId>,
     /// Those who wait for anybody's send to end.
     line: VecDeque<OrgId>,
 }
 
 impl Hosts {
-    /// With so many places for one organisation at a host.
+    /// With so many places for one organization at a host.
     pub fn new(per_org: u32) -> Self {
         Self {
             per_org: per_org.max(1),
@@ -55,7 +55,7 @@ impl Hosts {
         }
     }
 
-    /// Takes a place for one send, if there is one. If there is none, the organisation waits to be called,
+    /// Takes a place for one send, if there is one. If there is none, the organization waits to be called,
     /// and must not ask again before it is.
     pub fn take(&mut self, org: OrgId, host: Host) -> bool {
         let (per_org, in_all) = (self.per_org, self.in_all());
@@ -97,7 +97,7 @@ impl Hosts {
         self.in_all().saturating_sub(in_flight)
     }
 
-    /// The organisation that has waited longest for a place, which may ask again now.
+    /// The organization that has waited longest for a place, which may ask again now.
     pub fn call(&mut self, host: Host) -> Option<OrgId> {
         let called = self.busy.get_mut(&host)?.line.pop_front();
         self.forget_if_idle(host);
@@ -127,11 +127,11 @@ mod tests {
     }
 
     #[test]
-    fn an_organisation_has_its_places_and_another_has_its_own() {
+    fn an_organization_has_its_places_and_another_has_its_own() {
         let (mut hosts, host) = (Hosts::new(2), Host::named("example.com:443"));
         assert!(hosts.take(org(1), host) && hosts.take(org(1), host));
         assert!(!hosts.take(org(1), host), "two at a time");
-        assert!(hosts.take(org(2), host), "another organisation");
+        assert!(hosts.take(org(2), host), "another organization");
         assert!(hosts.take(org(1), Host::named("example.com:8443")));
         assert_eq!(hosts.call(host), None, "nothing has ended");
         hosts.give_back(org(2), host);

@@ -8,8 +8,8 @@
 //!                           +------+  another answer, or none: asked again later
 //! ```
 //!
-//! Each organisation has an endpoint of its own for a URL, and so is asked for by itself. Verified is for good: a
-//! receiver that is another's later fails or refuses, and its rule is the organisation's to change.
+//! Each organization has an endpoint of its own for a URL, and so is asked for by itself. Verified is for good: a
+//! receiver that is another's later fails or refuses, and its rule is the organization's to change.
 
 use std::time::Duration;
 

@@ -32,7 +32,7 @@ pub struct Sent<'a> {
 pub struct Envelope<'a> {
     /// When the event occurred: a JSON string that holds a date-time.
     pub time: Option<&'a RawValue>,
-    /// What tells the event from all others of the organisation.
+    /// What tells the event from all others of the organization.
     pub name: String,
 }
 

@@ -376,7 +376,7 @@ mod tests {
             );
         }
         assert!(matches!(
-            filter(&[("colour", "red")]),
+            filter(&[("color", "red")]),
             Err(NotAFilter::UnknownField(_))
         ));
         assert!(filter(&[("q", "a"), ("q", "b")]).is_err());

@@ -2,7 +2,7 @@
 //!
 //! The bytes a client sends are kept verbatim. What the server adds ([`OF_THE_SERVER`], and
 //! `occurred_at` when the client gave none) is written in front of the client's first field, so
-//! that nothing is re-serialised: the list, the export and the webhook all carry the same bytes.
+//! that nothing is re-serialized: the list, the export and the webhook all carry the same bytes.
 //! [`view::EventView`] reads such bytes without copying them; [`accept::accept`] is the door;
 //! [`filter::Filter`] is what people ask for.
 

@@ -1,6 +1,6 @@
 //! Whose events a log that is nearly full still takes.
 //!
-//! Organisations share a log, and one that is full takes nothing from anybody. So the last tenth is kept for those who
+//! Organizations share a log, and one that is full takes nothing from anybody. So the last tenth is kept for those who
 //! send little: above the mark whoever sent more in a day than an equal share of what all sent is refused, until
 //! others have sent as much or there is room again.
 //!
@@ -8,7 +8,7 @@
 //! for it. So a share is never less than what, sent by each of them every day, fits into that tenth for as long as the log keeps
 //! it; and a lone sender leaves room for another that is yet to come.
 //!
-//! Not kept out: somebody who has several organisations in the log has as many shares.
+//! Not kept out: somebody who has several organizations in the log has as many shares.
 
 /// A log holds more than this part of what it may: it is nearly full.
 const MARK: Part = Part { of: 10, part: 9 };
@@ -20,7 +20,7 @@ struct Part {
     of: u64,
 }
 
-/// What one organisation may have sent in a day to a log that holds `held` of `most` bytes. Who has sent more is refused.
+/// What one organization may have sent in a day to a log that holds `held` of `most` bytes. Who has sent more is refused.
 /// `sent`: what each of those has sent that sent anything. `None`: the log has room for everybody.
 pub fn share(held: u64, most: u64, sent: &[u64]) -> Option<u64> {
     let mark = most / MARK.of * MARK.part;

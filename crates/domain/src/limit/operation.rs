@@ -27,7 +27,7 @@ pub enum Operation {
     Confirm,
     /// Presenting API keys or sessions that nobody knows, per client address and node.
     KeyLookup,
-    /// Inviting people, per organisation.
+    /// Inviting people, per organization.
     Invite,
     /// Being told in the trail of refused logins, per account.
     RefusedLogin,
@@ -156,7 +156,7 @@ impl Operation {
             Self::PasswordReset => "resetting passwords from this address",
             Self::Confirm => "using links from this address",
             Self::KeyLookup => "presenting unknown API keys and sessions from this address",
-            Self::Invite => "inviting people to this organisation",
+            Self::Invite => "inviting people to this organization",
             Self::RefusedLogin => "recording refused logins for this account",
             Self::LoginElsewhere => "logging in with this email address",
             Self::PasswordChange => "confirming your password",

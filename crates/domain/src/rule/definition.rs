@@ -181,7 +181,7 @@ impl Definition {
         patterns.map(|pattern| pattern.conditions().cost()).sum()
     }
 
-    /// Whether an organisation may have only few such rules: every event is tested by it, or it costs much.
+    /// Whether an organization may have only few such rules: every event is tested by it, or it costs much.
     pub fn is_dear(&self) -> bool {
         !self.pattern.is_indexed() || self.cost() > CHEAP_COST_MAX
     }

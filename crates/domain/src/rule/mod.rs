@@ -1,9 +1,9 @@
 //! An alert rule: which events it wants, how many of them make an alert, and where the alerts go.
 //!
 //! A rule is parsed once, when it is saved, and travels parsed. [`pattern`] is the language of
-//! `match`, [`set::RuleSet`] holds the rules of one organisation so that the cost of an event does not
+//! `match`, [`set::RuleSet`] holds the rules of one organization so that the cost of an event does not
 //! grow with the number of rules, and [`throttle`] decides what becomes of a match: an alert, one more
-//! towards a threshold, or one that is kept back because there was an alert just now.
+//! toward a threshold, or one that is kept back because there was an alert just now.
 
 pub mod backtest;
 pub mod change;
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{OrgId, RuleId, Timestamp};
 
-/// One alert rule of one organisation.
+/// One alert rule of one organization.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
     pub id: RuleId,

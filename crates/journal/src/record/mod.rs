@@ -26,7 +26,7 @@ use crate::Error;
 
 /// The version written today. Version 1 knew neither thresholds nor what the matcher has judged; version 2
 /// knew no endpoints, no reasons, and less of an attempt. Version 3 is written alike, but who read it knew no
-/// `source` in the text of an event, and would take such an event for none; nor may it go on from a judgement
+/// `source` in the text of an event, and would take such an event for none; nor may it go on from a judgment
 /// whose events it cannot read.
 pub const VERSION: u8 = 4;
 
@@ -104,7 +104,7 @@ pub struct Alerted {
     pub paced: Paced,
 }
 
-/// A match that counts towards a threshold.
+/// A match that counts toward a threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
     pub org: OrgId,
@@ -209,7 +209,7 @@ pub struct Attempted {
 pub enum SecretUsed {
     /// The one of the configuration.
     Deployment,
-    /// One of the organisation's own.
+    /// One of the organization's own.
     Own(SecretId),
 }
 
@@ -360,7 +360,7 @@ pub fn readable_outcomes(message: &[u8]) -> Result<Vec<OutcomeRecord>, Error> {
     }
 }
 
-/// The deliveries of a message, all of one organisation.
+/// The deliveries of a message, all of one organization.
 pub fn jobs(message: &[u8]) -> Result<Vec<Job>, Error> {
     let what = "delivery job";
     match body_up_to(JOBS_OF_RULES_VERSION, what, message)? {

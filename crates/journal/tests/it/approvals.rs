@@ -112,5 +112,5 @@ async fn of_many_who_resolve_and_spend_an_approval_one_is_the_first_and_the_othe
     assert_eq!(seen, again.expect("spent"));
     let other = OrgId::from_uuid(Uuid::from_u128(3));
     let theirs = journal.approval(other, id).await.expect("an answer");
-    assert_eq!(theirs, None, "another organisation has none");
+    assert_eq!(theirs, None, "another organization has none");
 }

@@ -50,13 +50,10 @@ async fn a_turn_is_one_matchers_until_it_is_handed_back_or_not_heard_of() {
 }
 
 #[tokio::test]
-async fn a_judgement_goes_behind_the_last_one_or_its_writer_was_overtaken() {
+async fn a_judgment_goes_behind_the_last_one_or_its_writer_was_overtaken() {
     let journal = journal().await;
     let partition = journal.partitions().all().next().expect("a partition");
-    assert_eq!(
-        journal.last_judgement(partition).await.expect("asked"),
-        None
-    );
+    assert_eq!(journal.last_judgment(partition).await.expect("asked"), None);
     let judged = |records| Judged {
         created: String::from("1"),
         position: Position {
@@ -70,7 +67,7 @@ async fn a_judgement_goes_behind_the_last_one_or_its_writer_was_overtaken() {
     };
     let message = |records| record::message(&OutcomeRecord::Judged(judged(records)));
     let append = async |last, nonce, records| {
-        let appended = journal.append_judgement(partition, last, nonce, message(records));
+        let appended = journal.append_judgment(partition, last, nonce, message(records));
         appended.await.expect("asked")
     };
     let first = append(0, "a", 1).await.expect("appended");
@@ -89,10 +86,10 @@ async fn a_judgement_goes_behind_the_last_one_or_its_writer_was_overtaken() {
         drop(appender);
     };
     tokio::join!(appends, task);
-    let end = journal.last_judgement(partition).await.expect("asked");
+    let end = journal.last_judgment(partition).await.expect("asked");
     let end = end.expect("one");
     assert_eq!((end.sequence, end.judged), (second, judged(2)));
-    let mut chain = journal.judgements(partition, first - 1);
+    let mut chain = journal.judgments(partition, first - 1);
     let read = chain.next(10).await.expect("read");
     assert_eq!(
         read.iter().map(|entry| entry.sequence).collect::<Vec<_>>(),

@@ -109,7 +109,7 @@ async fn concurrent_appends_share_messages_and_none_is_lost() {
     let (mut numbers, messages) = stored(&journal, 1_000).await;
     numbers.sort_unstable();
     assert_eq!(numbers, (0..APPENDS).collect::<Vec<_>>());
-    println!("{APPENDS} concurrent appends travelled in {messages} messages");
+    println!("{APPENDS} concurrent appends traveled in {messages} messages");
     assert!(messages < 100, "{messages} messages");
 }
 

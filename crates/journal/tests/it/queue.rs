@@ -87,7 +87,7 @@ async fn a_delivery_queued_twice_is_handed_out_once_and_comes_back_until_settled
 }
 
 #[tokio::test]
-async fn deliveries_of_an_organisation_travel_together_whatever_their_rules() {
+async fn deliveries_of_an_organization_travel_together_whatever_their_rules() {
     let journal = journal().await;
     let mut all: Vec<Job> = (10..20).map(|number| job(number, now())).collect();
     for (number, job) in (0..).zip(&mut all) {
@@ -102,7 +102,7 @@ async fn deliveries_of_an_organisation_travel_together_whatever_their_rules() {
 }
 
 #[tokio::test]
-async fn what_is_queued_again_is_recognised_also_if_some_of_it_is_over() {
+async fn what_is_queued_again_is_recognized_also_if_some_of_it_is_over() {
     let journal = journal().await;
     let all: Vec<Job> = (10..20).map(|number| job(number, now())).collect();
     journal.deliver_all(&all).await.expect("queued");
@@ -123,7 +123,7 @@ async fn what_is_queued_again_is_recognised_also_if_some_of_it_is_over() {
 }
 
 #[tokio::test]
-async fn what_is_queued_again_too_late_to_be_recognised_begins_another_round() {
+async fn what_is_queued_again_too_late_to_be_recognized_begins_another_round() {
     let journal = journal().await;
     let [began, now] = [now().minus(Duration::from_mins(2)), now()];
     let all = vec![job(10, began), job(11, began)];

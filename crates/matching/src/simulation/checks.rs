@@ -19,7 +19,7 @@ use domain::{
     },
 };
 use journal::{
-    match_log::Judgement,
+    match_log::Judgment,
     record::{Ended, Job, Matched, OutcomeRecord, Paced, Position},
 };
 
@@ -43,7 +43,7 @@ pub(super) struct Checks {
     periods: HashMap<(Counting, Group), Period>,
     /// The deliveries that are to be sent, by the record.
     decided: HashSet<DeliveryId>,
-    /// Those that are not queued, by their judgements.
+    /// Those that are not queued, by their judgments.
     unqueued: BTreeMap<u64, HashSet<DeliveryId>>,
     /// What is in a message of the queue, by its name.
     names: HashMap<String, Vec<Attempt>>,
@@ -83,13 +83,13 @@ pub(super) fn looks_at_outcomes(journal: &mut Journal, who: usize) {
     journal.checks.looks.insert(who, look);
 }
 
-/// A judgement is on record.
-pub(super) fn judgement(journal: &mut Journal, by: &JudgedBy, sequence: u64) {
+/// A judgment is on record.
+pub(super) fn judgment(journal: &mut Journal, by: &JudgedBy, sequence: u64) {
     let payload = &journal.outcome(sequence).payload;
-    let judgement = Judgement::read(sequence, payload).expect("readable");
-    let judgement = judgement.expect("a judgement");
+    let judgment = Judgment::read(sequence, payload).expect("readable");
+    let judgment = judgment.expect("a judgment");
     let mut checks = mem::take(&mut journal.checks);
-    checks.judgement(journal, by, &judgement);
+    checks.judgment(journal, by, &judgment);
     journal.checks = checks;
 }
 
@@ -150,14 +150,14 @@ impl Checks {
         assert_eq!(lost, None, "decided on, and never sent");
     }
 
-    fn judgement(&mut self, journal: &Journal, by: &JudgedBy, judgement: &Judgement) {
-        let judged = &judgement.judged;
+    fn judgment(&mut self, journal: &Journal, by: &JudgedBy, judgment: &Judgment) {
+        let judged = &judgment.judged;
         assert!(
             judged.position >= self.position,
             "what is judged is judged again"
         );
         let mut ended: Vec<&Ended> = Vec::new();
-        for fact in &judgement.facts {
+        for fact in &judgment.facts {
             let (pair, paced, state) = match fact {
                 OutcomeRecord::Ended(it) => {
                     ended.push(it);
@@ -186,13 +186,13 @@ impl Checks {
                 .ended(&ended.group);
         }
         self.passed(journal, by, judged.position);
-        let to_be_sent = judgement.facts.iter().filter_map(to_be_sent);
+        let to_be_sent = judgment.facts.iter().filter_map(to_be_sent);
         for delivery in to_be_sent.map(|matched| matched.delivery) {
             assert!(
                 self.decided.insert(delivery),
                 "{delivery} is decided on twice"
             );
-            let unqueued = self.unqueued.entry(judgement.sequence).or_default();
+            let unqueued = self.unqueued.entry(judgment.sequence).or_default();
             unqueued.insert(delivery);
         }
         let forgotten = self.unqueued.range(..=judged.settled).next();

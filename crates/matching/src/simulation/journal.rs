@@ -23,8 +23,8 @@ use super::{
     trace::Trace,
 };
 
-/// For how long a queue, and a log, recognise a message by its name.
-const RECOGNISED_FOR: Duration = Duration::from_secs(2 * 60);
+/// For how long a queue, and a log, recognize a message by its name.
+const RECOGNIZED_FOR: Duration = Duration::from_secs(2 * 60);
 
 pub(super) struct Journal {
     pub(super) now: Timestamp,
@@ -36,7 +36,7 @@ pub(super) struct Journal {
     pub(super) events: Vec<Rc<EventMessage>>,
     /// The outcome log; the first has sequence 1.
     pub(super) outcomes: Vec<OutcomeMessage>,
-    /// Where in it the judgements are.
+    /// Where in it the judgments are.
     pub(super) chain: Vec<u64>,
     pub(super) queue: Vec<Queued>,
     /// How often a worker moved what was in the queue.
@@ -49,8 +49,8 @@ pub(super) struct Journal {
     pub(super) rules: Vec<Rules>,
     /// How often the server was started anew.
     pub(super) restarts: u64,
-    /// Whether the log recognises a judgement that is appended again. If not, its writer does.
-    pub(super) recognises_judgements: bool,
+    /// Whether the log recognizes a judgment that is appended again. If not, its writer does.
+    pub(super) recognizes_judgments: bool,
     /// Who has the turn.
     pub(super) turn: usize,
     /// Who gets no answers for a while.
@@ -73,7 +73,7 @@ pub(super) struct EventMessage {
 
 pub(super) struct OutcomeMessage {
     pub(super) payload: Bytes,
-    /// Of a judgement: its writer's.
+    /// Of a judgment: its writer's.
     pub(super) nonce: Option<String>,
 }
 
@@ -102,7 +102,7 @@ impl Journal {
             voided: HashMap::new(),
             rules: vec![stories::first_rules(&mut dice)],
             restarts: 0,
-            recognises_judgements: dice.one_in(2),
+            recognizes_judgments: dice.one_in(2),
             turn: 0,
             stalled: None,
             interrupted: HashSet::new(),
@@ -128,7 +128,7 @@ impl Journal {
         &self.events[place(sequence)]
     }
 
-    /// Appends a judgement if `last` is the end of the chain; where it is then.
+    /// Appends a judgment if `last` is the end of the chain; where it is then.
     pub(super) fn append(
         &mut self,
         by: &JudgedBy,
@@ -136,7 +136,7 @@ impl Journal {
         nonce: &str,
         payload: &[u8],
     ) -> Option<u64> {
-        if self.recognises_judgements {
+        if self.recognizes_judgments {
             let is_it = |sequence: &&u64| self.outcome(**sequence).nonce.as_deref() == Some(nonce);
             if let Some(sequence) = self.chain.iter().rev().take(8).find(is_it) {
                 return Some(*sequence);
@@ -147,7 +147,7 @@ impl Journal {
         }
         let sequence = self.append_outcome(payload.to_vec(), Some(nonce.to_owned()));
         self.chain.push(sequence);
-        checks::judgement(self, by, sequence);
+        checks::judgment(self, by, sequence);
         Some(sequence)
     }
 
@@ -160,7 +160,7 @@ impl Journal {
     /// Queues a message, unless there is one of the name.
     pub(super) fn queue(&mut self, look: Look, name: &str, jobs: &[Job]) {
         let known = self.names.get(name);
-        let is_known = known.is_some_and(|since| self.now.since(*since) < RECOGNISED_FOR);
+        let is_known = known.is_some_and(|since| self.now.since(*since) < RECOGNIZED_FOR);
         checks::queued(self, look, name, jobs, is_known);
         if !is_known {
             self.names.insert(name.to_owned(), self.now);

@@ -17,7 +17,7 @@ use journal::{
     dedup::AlertMark,
     follow::Entry,
     log_state::LogState,
-    match_log::{Judgement, own_end},
+    match_log::{Judgment, own_end},
     queue::{bundles, name},
     record::Job,
     requeue::{OnRecord, Rounds},
@@ -205,19 +205,19 @@ impl World for Node {
         self.read(of, position)
     }
 
-    fn judgements(&self, _: Partition, after: u64) -> Reading {
+    fn judgments(&self, _: Partition, after: u64) -> Reading {
         self.read(Of::Chain, after)
     }
 
-    async fn last_judgement(&self, _: Partition) -> Result<Option<Judgement>, Error> {
+    async fn last_judgment(&self, _: Partition) -> Result<Option<Judgment>, Error> {
         let look = |journal: &mut Journal| {
             let sequence = *journal.chain.last()?;
-            Judgement::read(sequence, &journal.outcome(sequence).payload).expect("readable")
+            Judgment::read(sequence, &journal.outcome(sequence).payload).expect("readable")
         };
-        self.ask("last judgement", Kind::Read, look).await
+        self.ask("last judgment", Kind::Read, look).await
     }
 
-    async fn append_judgement(
+    async fn append_judgment(
         &self,
         _: Partition,
         last: u64,
@@ -323,7 +323,7 @@ impl Node {
             let end = end.map(|end| (*end, journal.outcome(*end).nonce.as_deref()));
             own_end(end, &nonce)
         };
-        self.once("last judgement", Kind::Read, look).await
+        self.once("last judgment", Kind::Read, look).await
     }
 
     fn read(&self, of: Of, position: u64) -> Reading {

@@ -384,7 +384,7 @@ fn done(change: KeyChange) -> Result<(), Problem> {
         )),
         KeyChange::TooMany => Err(Problem::new(
             ErrorCode::LimitReached,
-            "Your organisation already has 10,000 working keys; revoke some first.",
+            "Your organization already has 10,000 working keys; revoke some first.",
         )),
     }
 }

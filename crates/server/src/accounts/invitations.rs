@@ -1,4 +1,4 @@
-//! `/v1/invitations`: how people join an organisation.
+//! `/v1/invitations`: how people join an organization.
 
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{
@@ -75,7 +75,7 @@ pub struct InvitationPage {
 /// Invites someone by email, replacing any earlier invitation to them; for admins and owners.
 ///
 /// The response is the same whether or not the address has an account. Someone who already has one is told so by email:
-/// an account belongs to one organisation. An organisation can make 50 invitations a day, including those revoked or
+/// an account belongs to one organization. An organization can make 50 invitations a day, including those revoked or
 /// replaced since.
 #[utoipa::path(
     post, path = "/v1/invitations", tag = "accounts", security(("session" = [])),
@@ -93,13 +93,13 @@ pub async fn create(
     let email =
         EmailAddress::parse_field(&new.email).map_err(|fault| Problem::invalid(vec![fault]))?;
     refuse_unproven_operator(&plane, &email)?;
-    let organisation = plane
+    let organization = plane
         .store
-        .organisation(by.org)
+        .organization(by.org)
         .await?
-        .ok_or_else(|| Problem::not_found("organisation"))?;
+        .ok_or_else(|| Problem::not_found("organization"))?;
     // Here and not in a layer: what is refused before this, such as a viewer's, must not use up what
-    // the organisation may do.
+    // the organization may do.
     let quotas = &plane.door.quotas;
     quotas.admit(Invite, &by.org.to_string()).await?;
     let now = plane.clock.now();
@@ -122,7 +122,7 @@ pub async fn create(
     match &plane.post {
         Some(post) => post.hand_in(Letter::Invitation {
             email: invitation.email,
-            org_name: organisation.name,
+            org_name: organization.name,
             role: invitation.role,
             token,
         }),

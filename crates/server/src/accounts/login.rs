@@ -88,7 +88,7 @@ pub async fn login(
         Some(known) if is_right => known,
         Some(known) => {
             plane.refusals.note(Refusal {
-                org: known.organisation.org,
+                org: known.organization.org,
                 user: known.member.user,
                 at: now,
                 client_address: client.to_string(),
@@ -102,7 +102,7 @@ pub async fn login(
     let token = SecretToken::new(TokenKind::Session, random::bytes());
     let session = NewSession {
         session: SessionId::new(now, random::bytes()),
-        org: known.organisation.org,
+        org: known.organization.org,
         user: known.member.user,
         token_hash: token.hash(),
         password_hash: known.password_hash,
@@ -113,9 +113,9 @@ pub async fn login(
     if !plane.store.create_session(&session).await? {
         return Err(refused());
     }
-    tell(&plane, known.organisation.org).await;
+    tell(&plane, known.organization.org).await;
     metrics::counter!(names::LOGINS, "outcome" => "succeeded").increment(1);
-    let who = WhoBody::new(known.member, known.organisation, &plane.operators);
+    let who = WhoBody::new(known.member, known.organization, &plane.operators);
     Ok((cookies(&plane, &token, &mark), JsonAnswer(who)))
 }
 

@@ -1,4 +1,4 @@
-//! `/v1/members`: the people of an organisation, and what part each plays.
+//! `/v1/members`: the people of an organization, and what part each plays.
 
 use axum::{
     Json as JsonAnswer,
@@ -28,7 +28,7 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// A member of the organisation.
+/// A member of the organization.
 #[derive(Serialize, ToSchema)]
 pub struct MemberBody {
     #[schema(value_type = String, example = "usr_01jcq3k5m8e9ratvw2x4y6z8ab")]
@@ -173,7 +173,7 @@ pub async fn remove(
 impl<S: Send + Sync> FromRequestParts<S> for RemovalParams {
     type Rejection = Problem;
 
-    /// `keep_keys` at most once, and nothing else: a misspelt parameter would silently revoke.
+    /// `keep_keys` at most once, and nothing else: a misspelled parameter would silently revoke.
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let keeps_keys = extract::flag(parts, state, "keep_keys").await?;
         Ok(Self { keeps_keys })

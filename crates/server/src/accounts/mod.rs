@@ -1,4 +1,4 @@
-//! Accounts: organisations, their people, their keys, and how people come in.
+//! Accounts: organizations, their people, their keys, and how people come in.
 //!
 //! What a stranger may ask (register, log in, choose a new password) never tells whether an address
 //! has an account: the answer is the same, byte for byte, and takes as long. A login checks a hash
@@ -8,7 +8,7 @@
 //! Secrets that are handed out (the session's cookie, the links in mails) are random and kept only
 //! as hashes; a link works once. [`passwords`] are hashed by argon2id.
 //!
-//! What is done here is told to the organisation's trail ([`security_log`]), which is its security log.
+//! What is done here is told to the organization's trail ([`security_log`]), which is its security log.
 
 pub mod api_keys;
 pub mod deletion;
@@ -17,8 +17,8 @@ pub mod invitations;
 pub mod key_uses;
 pub mod login;
 pub mod members;
-pub mod new_organisation;
-pub mod organisation;
+pub mod new_organization;
+pub mod organization;
 pub mod own_password;
 pub mod password_reset;
 pub mod passwords;

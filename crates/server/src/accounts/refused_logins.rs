@@ -1,4 +1,4 @@
-//! Logins that were refused: noted for the account's organisation, after the answer.
+//! Logins that were refused: noted for the account's organization, after the answer.
 //!
 //! How long a refusal takes must not tell whether there is such an account, so nothing of this happens before it is
 //! answered. What does not fit the queue is dropped and logged: it is a record of attempts, not of what was done.

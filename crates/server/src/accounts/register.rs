@@ -1,9 +1,9 @@
-//! `POST /v1/auth/register` and `/v1/auth/verify-email`: how an organisation comes to be.
+//! `POST /v1/auth/register` and `/v1/auth/verify-email`: how an organization comes to be.
 
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{
     OrgId, UserId,
-    account::{EmailAddress, Password, SecretToken, TokenKind, organisation_name, password},
+    account::{EmailAddress, Password, SecretToken, TokenKind, organization_name, password},
     error_code::ErrorCode,
 };
 use runtime::random;
@@ -23,12 +23,13 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// An organisation and its owner.
+/// An organization and its owner.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRegistration {
-    /// The organisation's name: 1 to 100 characters, and no web address, because the name appears in emails.
-    organisation: String,
+    /// The organization's name: 1 to 100 characters, and no web address, because the name appears in emails.
+    #[serde(rename = "organisation")]
+    organization: String,
     #[schema(example = "ann@example.com")]
     email: String,
     /// 12 to 128 characters; not the email address, and not one of the passwords that attackers try first.
@@ -45,7 +46,7 @@ pub struct Confirmation {
     password: String,
 }
 
-/// Registers an organisation and its owner, unless `accounts.registration` is `closed`.
+/// Registers an organization and its owner, unless `accounts.registration` is `closed`.
 ///
 /// The response is the same whether or not the address is free; the email says what to do next.
 #[utoipa::path(
@@ -116,7 +117,7 @@ pub async fn verify_email(
     State(plane): State<Accounts>,
     FormJson(given): FormJson<Confirmation>,
 ) -> Result<(StatusCode, SetCookie), Problem> {
-    // A link that was mailed while it was open makes no organisation either.
+    // A link that was mailed while it was open makes no organization either.
     refuse_if_closed(&plane)?;
     let token = link_token(&given.token)?.hash();
     // No registration has such a password.
@@ -168,7 +169,7 @@ fn refuse_if_closed(plane: &ControlPlane) -> Result<(), Problem> {
         config::Registration::Open => Ok(()),
         config::Registration::Closed => Err(Problem::new(
             ErrorCode::Forbidden,
-            "Registration is closed on this server (`accounts.registration`). Ask a member of an organisation to \
+            "Registration is closed on this server (`accounts.registration`). Ask a member of an organization to \
              invite you, or ask the operator to create one (`watchbell admin create-org`).",
         )),
     }
@@ -176,7 +177,7 @@ fn refuse_if_closed(plane: &ControlPlane) -> Result<(), Problem> {
 
 /// Everything that is wrong with a registration, or its parts.
 fn checked(new: NewRegistration) -> Result<(String, EmailAddress, Password), Problem> {
-    let org_name = organisation_name::parse(&new.organisation, "/organisation");
+    let org_name = organization_name::parse(&new.organization, "/organisation");
     let email = EmailAddress::parse_field(&new.email);
     let password = match &email {
         Ok(email) => Password::parse(new.password, email),

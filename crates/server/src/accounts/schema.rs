@@ -7,17 +7,18 @@ use domain::{
     error_code::ErrorCode,
 };
 use serde::Serialize;
-use store::members::{Member, Organisation};
+use store::members::{Member, Organization};
 use utoipa::ToSchema;
 
 use crate::edge::operators::Operators;
 use crate::edge::{Problem, enums::MemberRole};
 
-/// Who is logged in, and their organisation.
+/// Who is logged in, and their organization.
 #[derive(Serialize, ToSchema)]
 pub struct WhoBody {
     user: UserBody,
-    organisation: OrganisationBody,
+    #[serde(rename = "organisation")]
+    organization: OrganizationBody,
 }
 
 /// A person.
@@ -33,9 +34,9 @@ pub struct UserBody {
     operator: bool,
 }
 
-/// An organisation.
+/// An organization.
 #[derive(Serialize, ToSchema)]
-pub struct OrganisationBody {
+pub struct OrganizationBody {
     #[schema(value_type = String, example = "org_01jcq3k5m8e9ratvw2x4y6z8ab")]
     id: OrgId,
     name: String,
@@ -53,7 +54,7 @@ pub struct AcceptedBody {
 }
 
 impl WhoBody {
-    pub fn new(member: Member, organisation: Organisation, operators: &Operators) -> Self {
+    pub fn new(member: Member, organization: Organization, operators: &Operators) -> Self {
         Self {
             user: UserBody {
                 id: member.user,
@@ -61,17 +62,17 @@ impl WhoBody {
                 email: member.email,
                 role: member.role,
             },
-            organisation: OrganisationBody::from(organisation),
+            organization: OrganizationBody::from(organization),
         }
     }
 }
 
-impl From<Organisation> for OrganisationBody {
-    fn from(organisation: Organisation) -> Self {
+impl From<Organization> for OrganizationBody {
+    fn from(organization: Organization) -> Self {
         Self {
-            id: organisation.org,
-            name: organisation.name,
-            deletes_at: organisation.deletes_at,
+            id: organization.org,
+            name: organization.name,
+            deletes_at: organization.deletes_at,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// How many changes of an organisation are told at once; what one request makes, and what others make in the same
+/// How many changes of an organization are told at once; what one request makes, and what others make in the same
 /// moment. The sweep sees to the rest.
 const AT_ONCE_MAX: u32 = 10;
 
@@ -37,7 +37,7 @@ struct ChangeMetadata<'a> {
     details: &'a Map<String, Value>,
 }
 
-/// Tells the trail what was just done in an organisation, and by whoever else has not told it yet: an event that is
+/// Tells the trail what was just done in an organization, and by whoever else has not told it yet: an event that is
 /// told twice is listed once.
 pub async fn tell(plane: &ControlPlane, org: OrgId) {
     // One wait for all of them: one for each would keep a login waiting until its request runs out.

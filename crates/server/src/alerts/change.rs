@@ -224,7 +224,7 @@ impl<'a> Author<'a> {
     fn refusal(&self, outcome: Outcome) -> Problem {
         let detail = match outcome {
             Outcome::TooManyDear => format!(
-                "Your organisation already has {DEAR_MAX} expensive rules, and cannot have more. A rule is expensive \
+                "Your organization already has {DEAR_MAX} expensive rules, and cannot have more. A rule is expensive \
                  if no value of an event leads to it, so that every event has to be tested against it, or if it lists \
                  a lot to look for. In `match`, ask for exact values, a prefix or a suffix of at least one field, such \
                  as `\"event_type\": [\"tool_call\"]`, and do so in every pattern of `$or`; and use `contains`, \
@@ -232,7 +232,7 @@ impl<'a> Author<'a> {
             ),
             _ => {
                 let most = self.plane.rules_per_org_max;
-                format!("Your organisation already has {most} rules; delete some first.")
+                format!("Your organization already has {most} rules; delete some first.")
             }
         };
         Problem::new(ErrorCode::LimitReached, detail)

@@ -33,7 +33,7 @@ pub(super) async fn rule(
     }
 }
 
-/// The organisation's rule of this id.
+/// The organization's rule of this id.
 pub(crate) async fn saved(plane: &ControlPlane, org: OrgId, id: RuleId) -> Result<Rule, Problem> {
     Ok(change::found(plane, org, id).await?.rule)
 }
@@ -57,7 +57,7 @@ pub(super) fn unsaved(
     Ok(Rule::new(id, org, definition, now))
 }
 
-/// The stored bytes of the organisation's event of this id.
+/// The stored bytes of the organization's event of this id.
 pub(super) async fn stored(
     plane: &ControlPlane,
     org: OrgId,

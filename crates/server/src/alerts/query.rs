@@ -1,4 +1,4 @@
-//! Which page of an organisation's rules is wanted.
+//! Which page of an organization's rules is wanted.
 
 use axum::{extract::FromRequestParts, http::request::Parts};
 use domain::{RuleId, rule::definition::TAG_MAX};

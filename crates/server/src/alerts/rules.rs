@@ -1,4 +1,4 @@
-//! `/v1/alert-rules`: what an organisation watches for, and where the alerts go.
+//! `/v1/alert-rules`: what an organization watches for, and where the alerts go.
 
 use axum::{
     Json as JsonAnswer,

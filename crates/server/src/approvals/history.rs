@@ -32,7 +32,7 @@ struct ApprovalMetadata {
     expires_at: Option<Timestamp>,
 }
 
-/// A decision of the organisation; the event that it is has the same id but for the prefix.
+/// A decision of the organization; the event that it is has the same id but for the prefix.
 pub async fn decision(
     plane: &ControlPlane,
     org: OrgId,

@@ -1,4 +1,4 @@
-//! Approvals as they are asked for and as they end: all of an organisation for people, one for the agent that asked.
+//! Approvals as they are asked for and as they end: all of an organization for people, one for the agent that asked.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 

@@ -11,17 +11,17 @@ use domain::{
 use runtime::random;
 
 use super::{WithConfig, say};
-use crate::{accounts::new_organisation::found, events::archive::archive_day, node, system_clock};
+use crate::{accounts::new_organization::found, events::archive::archive_day, node, system_clock};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Admin {
-    /// Create an organisation with its first user and an API key; prints them once, with the secret that signs its webhooks, as
+    /// Create an organization with its first user and an API key; prints them once, with the secret that signs its webhooks, as
     /// JSON.
     CreateOrg(CreateOrg),
     /// Print a link for choosing a new password, valid once and for 30 minutes; for when mail
     /// cannot reach the person.
     ResetLink(ResetLink),
-    /// Schedule the deletion of an organisation with everything in it; prints when, as JSON. The server deletes it then; until then an
+    /// Schedule the deletion of an organization with everything in it; prints when, as JSON. The server deletes it then; until then an
     /// owner can cancel.
     DeleteOrg(DeleteOrg),
     /// Write a day of the trail to a file under `files.url`, where exports read it; prints which, as
@@ -33,7 +33,7 @@ pub(super) enum Admin {
 pub(super) struct CreateOrg {
     #[command(flatten)]
     with: WithConfig,
-    /// The organisation's name.
+    /// The organization's name.
     #[arg(long)]
     name: String,
     /// The first user's e-mail address.
@@ -54,7 +54,7 @@ pub(super) struct ResetLink {
 pub(super) struct DeleteOrg {
     #[command(flatten)]
     with: WithConfig,
-    /// The organisation's id, `org_...`.
+    /// The organization's id, `org_...`.
     #[arg(long)]
     org: String,
     /// Days until the deletion, 0 for immediately; defaults to `accounts.deletion_delay_days`.
@@ -120,7 +120,7 @@ impl DeleteOrg {
         let org: OrgId = self
             .org
             .parse()
-            .with_context(|| format!("`{}` is not an organisation id", self.org))?;
+            .with_context(|| format!("`{}` is not an organization id", self.org))?;
         let days = self
             .after_days
             .unwrap_or(config.accounts.deletion_delay_days);
@@ -130,7 +130,7 @@ impl DeleteOrg {
             .schedule_deletion_by_operator(org, deletes_at, now)
             .await?
             .with_context(|| {
-                format!("there is no organisation {org}, or it is already being deleted")
+                format!("there is no organization {org}, or it is already being deleted")
             })?;
         say(serde_json::json!({"org_id": org, "name": name, "deletes_at": deletes_at}));
         Ok(())

@@ -183,12 +183,12 @@ fn signing(config: &Config) -> anyhow::Result<String> {
         .context("webhooks are sent unsigned")?;
     ensure!(
         secret.expose_secret().len() >= SECRET_BYTES_MIN,
-        "delivery.signing_secret is so short that anyone who has one organisation's secret can guess it"
+        "delivery.signing_secret is so short that anyone who has one organization's secret can guess it"
     );
     let said = match config.delivery.shared_signing_secret {
-        None => "webhooks are signed, each organisation's with its own secret",
+        None => "webhooks are signed, each organization's with its own secret",
         Some(_) => {
-            "webhooks are signed with delivery.shared_signing_secret, which all organisations share"
+            "webhooks are signed with delivery.shared_signing_secret, which all organizations share"
         }
     };
     Ok(said.to_owned())

@@ -24,7 +24,7 @@ use crate::{
 /// How much of a line is read; what is longer than that is no event, which has 32 KiB.
 const LINE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// The one policy that there was before organisations had policies of their own.
+/// The one policy that there was before organizations had policies of their own.
 const ALLOW_ALL: &str = "allow-all";
 
 #[derive(Debug, Subcommand)]

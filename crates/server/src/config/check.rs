@@ -105,8 +105,8 @@ impl Config {
             anyhow::ensure!(
                 own.is_some_and(|own| own.expose_secret() != shared.expose_secret())
                     && !shared.expose_secret().is_empty(),
-                "delivery.shared_signing_secret is the secret that signed for all organisations; it must not be \
-                 empty, and delivery.signing_secret must be set too, to a different secret that no organisation knows"
+                "delivery.shared_signing_secret is the secret that signed for all organizations; it must not be \
+                 empty, and delivery.signing_secret must be set too, to a different secret that no organization knows"
             );
         }
         if let Some(previous) = &self.delivery.previous_signing_secret {

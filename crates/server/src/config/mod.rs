@@ -187,7 +187,7 @@ impl Accounts {
     }
 }
 
-/// Whether strangers may make organisations.
+/// Whether strangers may make organizations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Registration {

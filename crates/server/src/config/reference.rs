@@ -89,7 +89,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "journal.events_bytes_max",
         "none",
-        "Maximum number of bytes in all event logs together; each partition has an equal share. Above 90% of a share, the organisations that sent most are answered with 429; once a partition is full, its organisations are answered with 503 until events older than 7 days are gone. Nothing is dropped. NATS reserves this much of its `max_file_store`, so it must be less than that. Once set, it can be changed, but leaving it out does not remove it.",
+        "Maximum number of bytes in all event logs together; each partition has an equal share. Above 90% of a share, the organizations that sent most are answered with 429; once a partition is full, its organizations are answered with 503 until events older than 7 days are gone. Nothing is dropped. NATS reserves this much of its `max_file_store`, so it must be less than that. Once set, it can be changed, but leaving it out does not remove it.",
     ),
     setting(
         "journal.monitor_url",
@@ -109,7 +109,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.ingest",
         "600/60s",
-        "Requests to `POST /v1/audit/events` per API key, as COUNT/WINDOW; a batch counts as one. Windows are rolling: no minute, wherever it starts, admits more. This limit and the next seven are part of the contract, and nothing else counts towards them.",
+        "Requests to `POST /v1/audit/events` per API key, as COUNT/WINDOW; a batch counts as one. Windows are rolling: no minute, wherever it starts, admits more. This limit and the next seven are part of the contract, and nothing else counts toward them.",
     ),
     setting(
         "limits.list",
@@ -159,12 +159,12 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.invitations",
         "50/24h",
-        "Invitations created per organisation, including those revoked or replaced since.",
+        "Invitations created per organization, including those revoked or replaced since.",
     ),
     setting(
         "limits.refused_logins",
         "20/1h",
-        "Refused logins per account that are recorded in its organisation's trail; further ones are not recorded. It does not block anyone.",
+        "Refused logins per account that are recorded in its organization's trail; further ones are not recorded. It does not block anyone.",
     ),
     setting(
         "limits.login_elsewhere",
@@ -174,12 +174,12 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.password_changes",
         "10/15m",
-        "Password changes and requests to delete the organisation, combined, per person; this also bounds guesses at the password.",
+        "Password changes and requests to delete the organization, combined, per person; this also bounds guesses at the password.",
     ),
     setting(
         "limits.mails",
         "10/24h",
-        "Mails of one kind (registration, password reset, invitation, organisation deletion, endpoint trouble) to one address, across all organisations. Mails beyond it are dropped and counted, and the request that caused one is answered as usual.",
+        "Mails of one kind (registration, password reset, invitation, organization deletion, endpoint trouble) to one address, across all organizations. Mails beyond it are dropped and counted, and the request that caused one is answered as usual.",
     ),
     setting(
         "limits.key_writes",
@@ -254,7 +254,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "events.bytes_per_minute_max",
         "1073741824",
-        "Bytes of events and questions, uncompressed, that one organisation may send to one process per minute. Beyond that, requests are refused (429) with the time to wait.",
+        "Bytes of events and questions, uncompressed, that one organization may send to one process per minute. Beyond that, requests are refused (429) with the time to wait.",
     ),
     setting(
         "events.bytes_per_day_max",
@@ -264,17 +264,17 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "alerts.rules_per_org_max",
         "500",
-        "How many alert rules an organisation may have, 1 to 10000. Every process with the role `match` holds all rules in memory.",
+        "How many alert rules an organization may have, 1 to 10000. Every process with the role `match` holds all rules in memory.",
     ),
     setting(
         "policies.versions_per_org_max",
         "1000",
-        "How many policy versions an organisation may have, 1 to 100000, including the starter. Versions are never deleted: decisions name the version that made them.",
+        "How many policy versions an organization may have, 1 to 100000, including the starter. Versions are never deleted: decisions name the version that made them.",
     ),
     setting(
         "delivery.signing_secret",
         "none",
-        "The secret from which each organisation's initial signing secret is derived. That one signs its webhooks until the organisation promotes a staged secret. Without it the signature header is absent. Secret: prefer `WATCHBELL__DELIVERY__SIGNING_SECRET_FILE`.",
+        "The secret from which each organization's initial signing secret is derived. That one signs its webhooks until the organization promotes a staged secret. Without it the signature header is absent. Secret: prefer `WATCHBELL__DELIVERY__SIGNING_SECRET_FILE`.",
     ),
     setting(
         "delivery.previous_signing_secret",
@@ -284,7 +284,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "delivery.shared_signing_secret",
         "none",
-        "A secret that signs for all organisations as is, instead of their initial secrets: the `delivery.signing_secret` from before initial secrets existed, for use while receivers are switched over. Anyone who knows it can forge webhooks that another organisation's receiver accepts. Secret: prefer `WATCHBELL__DELIVERY__SHARED_SIGNING_SECRET_FILE`.",
+        "A secret that signs for all organizations as is, instead of their initial secrets: the `delivery.signing_secret` from before initial secrets existed, for use while receivers are switched over. Anyone who knows it can forge webhooks that another organization's receiver accepts. Secret: prefer `WATCHBELL__DELIVERY__SHARED_SIGNING_SECRET_FILE`.",
     ),
     setting(
         "delivery.allow_http",
@@ -314,12 +314,12 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "delivery.concurrency_per_host",
         "64",
-        "Maximum number of sends in flight per process from one organisation to one host (name and port), however many URLs it has there; all organisations combined may have four times as many. The default is enough for eight endpoints at their own limit, and no strain for a small web server.",
+        "Maximum number of sends in flight per process from one organization to one host (name and port), however many URLs it has there; all organizations combined may have four times as many. The default is enough for eight endpoints at their own limit, and no strain for a small web server.",
     ),
     setting(
         "delivery.endpoint_ownership",
         "optional",
-        "`required`: nothing is sent to an endpoint until its receiver has answered a challenge, for each organisation that uses it; until then deliveries wait. `optional`: no challenge is needed. Must be the same on every node; set `required` once all of them run a version that supports it.",
+        "`required`: nothing is sent to an endpoint until its receiver has answered a challenge, for each organization that uses it; until then deliveries wait. `optional`: no challenge is needed. Must be the same on every node; set `required` once all of them run a version that supports it.",
     ),
     setting(
         "delivery.retention_days",
@@ -329,7 +329,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "secrets.key",
         "none",
-        "The key that encrypts organisations' signing secrets in PostgreSQL and the journal: 32 random bytes in base64 (`openssl rand -base64 32`), the same on every node. Without it organisations cannot have their own secrets. If it is lost, so are they. Secret: prefer `WATCHBELL__SECRETS__KEY_FILE`.",
+        "The key that encrypts organizations' signing secrets in PostgreSQL and the journal: 32 random bytes in base64 (`openssl rand -base64 32`), the same on every node. Without it organizations cannot have their own secrets. If it is lost, so are they. Secret: prefer `WATCHBELL__SECRETS__KEY_FILE`.",
     ),
     setting(
         "secrets.previous_key",
@@ -339,17 +339,17 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "accounts.registration",
         "open",
-        "`open`: anyone may register an organisation. `closed`: only `watchbell admin create-org` creates one, and people join by invitation.",
+        "`open`: anyone may register an organization. `closed`: only `watchbell admin create-org` creates one, and people join by invitation.",
     ),
     setting(
         "accounts.deletion_delay_days",
         "7",
-        "Days between an owner's request to delete the organisation and its deletion, during which any owner can cancel it. 0: immediately.",
+        "Days between an owner's request to delete the organization and its deletion, during which any owner can cancel it. 0: immediately.",
     ),
     setting(
         "accounts.operators",
         "none",
-        "E-mail addresses of the people who run this deployment; comma-separated in the environment. They can see the system page (`GET /v1/system`), which covers all organisations. Without a mail server nobody can prove that they own an address: then nobody can register or be invited with one of these, and `watchbell admin create-org` creates their accounts.",
+        "E-mail addresses of the people who run this deployment; comma-separated in the environment. They can see the system page (`GET /v1/system`), which covers all organizations. Without a mail server nobody can prove that they own an address: then nobody can register or be invited with one of these, and `watchbell admin create-org` creates their accounts.",
     ),
     setting(
         "console.enabled",

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 pub enum Role {
     /// Serves HTTP and announces control-plane changes.
     Api,
-    /// Fills PostgreSQL from the journal: events, deliveries, attempts. Runs background exports, and deletes organisations
+    /// Fills PostgreSQL from the journal: events, deliveries, attempts. Runs background exports, and deletes organizations
     /// that are due for deletion.
     Index,
     /// Turns events into deliveries.

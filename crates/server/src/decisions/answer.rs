@@ -28,7 +28,7 @@ use crate::{
     telemetry::metrics as names,
 };
 
-/// How long an organisation that would rather be answered than recorded waits for the journal. The record is not
+/// How long an organization that would rather be answered than recorded waits for the journal. The record is not
 /// given up with it.
 const OPEN_PATIENCE: Duration = Duration::from_millis(250);
 
@@ -50,7 +50,7 @@ pub(super) const NOBODY_TO_ASK: &str =
     "This needs a person's approval, and nobody can be asked right now.";
 
 /// A question in shadow mode, where that is not allowed: whoever asks must not let itself off.
-const NO_SHADOW_MODE: &str = "Your organisation does not accept questions in shadow mode, in which everything is \
+const NO_SHADOW_MODE: &str = "Your organization does not accept questions in shadow mode, in which everything is \
                               allowed. Ask without `mode`, or have an admin set `shadow_mode_allowed` (PATCH \
                               /v1/policies).";
 
@@ -240,7 +240,7 @@ async fn answer_each(
 }
 
 /// What the policies say. `is_approved`: a person has approved this very request. What takes long waits for the
-/// organisation's turn, beside the threads that serve everybody.
+/// organization's turn, beside the threads that serve everybody.
 pub(super) async fn evaluated(
     turns: &EvaluationSlots<'_>,
     guarded: &Guarded,

@@ -1,7 +1,7 @@
 //! Decisions: may this agent do this? Asked before it acts, recorded before it is answered.
 //!
 //! A question comes through a door ([`decide`], [`authzen`], [`hook`]), becomes an [`request`] that can be answered, is
-//! evaluated by the organisation's policies from memory and put on [`audit_event`], and then is told ([`answer`]). Nothing
+//! evaluated by the organization's policies from memory and put on [`audit_event`], and then is told ([`answer`]). Nothing
 //! here needs PostgreSQL. [`read_audit_event`] reads what is on record.
 
 pub mod answer;

@@ -80,7 +80,7 @@ pub struct Named {
 pub enum Mode {
     #[default]
     Enforce,
-    /// The answer is `allow`, and `shadow` says what it would be. Only where the organisation allows that
+    /// The answer is `allow`, and `shadow` says what it would be. Only where the organization allows that
     /// (`shadow_mode_allowed`).
     Shadow,
 }

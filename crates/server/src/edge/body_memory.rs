@@ -1,4 +1,4 @@
-//! How much memory bodies may take while they arrive, for each organisation: whoever sends many large ones slowly waits for
+//! How much memory bodies may take while they arrive, for each organization: whoever sends many large ones slowly waits for
 //! itself.
 
 use std::{
@@ -20,7 +20,7 @@ use tokio::{
 
 use super::{Problem, identity::Identity};
 
-/// Of one organisation on one node: six of the largest bodies (5 MiB).
+/// Of one organization on one node: six of the largest bodies (5 MiB).
 const LARGE_BYTES_PER_ORG_MAX: usize = 32 * 1024 * 1024;
 /// A body up to this has a room apart, so that who sends large ones slowly keeps no agent from asking.
 const SMALL_BYTES_MAX: usize = 256 * 1024;

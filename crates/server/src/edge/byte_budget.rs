@@ -1,4 +1,4 @@
-//! How many bytes of events and questions an organisation may send in a minute and in a day, unpacked, as they are stored. Requests are counted by
+//! How many bytes of events and questions an organization may send in a minute and in a day, unpacked, as they are stored. Requests are counted by
 //! their number and over all nodes; this keeps a disk from being filled, and each process counts by itself. While a log is nearly full, which
 //! `nearly_full` looks for, what was sent in a day also says who has had their share of it.
 
@@ -29,7 +29,7 @@ const FORGET_EVERY: Duration = MINUTE;
 const SHARE_RETRY: Duration = MINUTE;
 const NO_SHARE: u64 = u64::MAX;
 
-/// What each organisation has left. Cheap to clone.
+/// What each organization has left. Cheap to clone.
 #[derive(Clone)]
 pub struct ByteBudget {
     per_minute: u64,
@@ -78,7 +78,7 @@ impl ByteBudget {
         self.spend(org, bytes, now)
     }
 
-    /// Whether the organisation's log is nearly full, and the organisation among those who filled it.
+    /// Whether the organization's log is nearly full, and the organization among those who filled it.
     pub fn has_had_its_share(&self, org: OrgId, now: Timestamp) -> bool {
         let share = self.share_of(self.partitions.of(org));
         let share = share.load(Ordering::Relaxed);
@@ -89,7 +89,7 @@ impl ByteBudget {
         }
     }
 
-    /// What each organisation of a partition that sent anything has sent in its day.
+    /// What each organization of a partition that sent anything has sent in its day.
     pub fn sent_to(&self, partition: Partition, now: Timestamp) -> Vec<u64> {
         let known = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let of_partition = known
@@ -112,7 +112,7 @@ impl ByteBudget {
     }
 
     /// Counts bytes that are about to be stored, or says how long to wait. For questions: they are answered though their record
-    /// finds no room, if their organisation wants that.
+    /// finds no room, if their organization wants that.
     pub fn spend(&self, org: OrgId, bytes: u64, now: Timestamp) -> Result<(), Problem> {
         let mut known = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let forgot_at = *known.forgot_at.get_or_insert(now);
@@ -166,7 +166,7 @@ impl Window {
 fn refused(most: u64, window: &str, left: Duration) -> Problem {
     let seconds = retry_after_s(left);
     let detail = format!(
-        "Your organisation may send {most} bytes of events and questions per {window} to this server, uncompressed. Send the request again in {seconds} s."
+        "Your organization may send {most} bytes of events and questions per {window} to this server, uncompressed. Send the request again in {seconds} s."
     );
     Problem::new(ErrorCode::RateLimited, detail).retry_after(seconds)
 }
@@ -174,7 +174,7 @@ fn refused(most: u64, window: &str, left: Duration) -> Problem {
 fn had_its_share() -> Problem {
     let seconds = retry_after_s(SHARE_RETRY);
     let detail = format!(
-        "The log that your organisation shares with others is nearly full, and your organisation sent more than its share in the last day. Nothing in this request was recorded. Keep it, send less, and send it again in {seconds} s; space is freed as events become older than 7 days, or when the operator raises `journal.events_bytes_max`."
+        "The log that your organization shares with others is nearly full, and your organization sent more than its share in the last day. Nothing in this request was recorded. Keep it, send less, and send it again in {seconds} s; space is freed as events become older than 7 days, or when the operator raises `journal.events_bytes_max`."
     );
     Problem::new(ErrorCode::RateLimited, detail).retry_after(seconds)
 }

@@ -118,7 +118,7 @@ pub trait AtLeast: Send + Sync {
     const NEEDED: &'static str;
 }
 
-/// Anybody who belongs to the organisation.
+/// Anybody who belongs to the organization.
 #[derive(Debug)]
 pub struct Anybody;
 

@@ -96,7 +96,7 @@ words! {
     HookOnError = ["deny", "ask", "pass"];
     /// What a version changed about its rule.
     RuleChange = What::ALL.map(What::as_str);
-    /// A person's role in the organisation.
+    /// A person's role in the organization.
     MemberRole = Role::ALL.map(Role::as_str);
     /// What an API key may do.
     KeyScope = Scope::ALL.map(Scope::as_str);

@@ -219,7 +219,7 @@ pub async fn flag<S: Send + Sync>(
     }
 }
 
-/// A misspelt parameter would silently do nothing.
+/// A misspelled parameter would silently do nothing.
 pub fn unknown_parameter(name: &str, known: &[&str]) -> Problem {
     let known: Vec<String> = known.iter().map(|one| format!("`{one}`")).collect();
     let there_are = match known.split_last() {

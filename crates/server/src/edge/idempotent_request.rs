@@ -10,7 +10,7 @@ use domain::{
     error_code::ErrorCode,
     idempotency::{RequestName, fingerprint},
 };
-use journal::{Journal, dedup::RequestMark, requeue::is_recognised};
+use journal::{Journal, dedup::RequestMark, requeue::is_recognized};
 
 use super::Problem;
 
@@ -74,7 +74,7 @@ impl Asking {
     /// Refuses a request that came before, so long ago that only the record tells what became of it, while the record is
     /// behind.
     pub fn check_record(&self, is_fresh: bool, now: Timestamp) -> Result<(), Problem> {
-        if self.came_before && !is_fresh && !is_recognised(self.at(), now) {
+        if self.came_before && !is_fresh && !is_recognized(self.at(), now) {
             let detail = "This request was already received, but its result is not known yet, because the delivery log \
                           is behind the journal. Try again.";
             return Err(Problem::new(ErrorCode::StoreUnavailable, detail));

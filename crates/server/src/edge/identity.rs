@@ -129,7 +129,7 @@ async fn known_key(parts: &Parts, door: &Door) -> Result<Arc<Key>, Problem> {
     let now = door.clock.now();
     if key.expires_at.is_some_and(|expiry| expiry <= now) {
         return Err(unauthenticated(
-            "This API key has expired; create another, or ask an admin of your organisation for \
+            "This API key has expired; create another, or ask an admin of your organization for \
              one.",
         ));
     }

@@ -1,4 +1,4 @@
-//! Who runs this deployment: people who may see how it is, whatever their organisation.
+//! Who runs this deployment: people who may see how it is, whatever their organization.
 
 use std::sync::Arc;
 

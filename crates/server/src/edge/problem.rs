@@ -153,7 +153,7 @@ impl Problem {
     pub fn not_found(what: &str) -> Self {
         Self::new(
             ErrorCode::NotFound,
-            format!("Your organisation has no such {what}."),
+            format!("Your organization has no such {what}."),
         )
     }
 
@@ -252,7 +252,7 @@ impl From<Unknown> for Problem {
                 let error = chain(&unknown);
                 tracing::error!(
                     error,
-                    "a request failed: its organisation's policies cannot be read"
+                    "a request failed: its organization's policies cannot be read"
                 );
                 Self::new(ErrorCode::Internal, ErrorCode::Internal.summary())
             }

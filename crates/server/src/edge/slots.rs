@@ -14,7 +14,7 @@ use super::Problem;
 pub struct Bounds {
     pub per_org: u32,
     pub per_node: u32,
-    /// What they are, in a sentence: "your organisation has 2 ... running here".
+    /// What they are, in a sentence: "your organization has 2 ... running here".
     pub what: &'static str,
     /// What else one can do than wait.
     pub instead: &'static str,
@@ -51,7 +51,7 @@ impl Slots {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.get(&org).copied().unwrap_or(0) >= per_org {
             let detail = format!(
-                "Your organisation already has {per_org} {what} running on this node. Wait until \
+                "Your organization already has {per_org} {what} running on this node. Wait until \
                  one ends{instead}."
             );
             return Err(Problem::new(ErrorCode::LimitReached, detail));
@@ -97,7 +97,7 @@ mod tests {
     };
 
     #[test]
-    fn an_organisation_and_a_node_have_so_many_and_no_more() {
+    fn an_organization_and_a_node_have_so_many_and_no_more() {
         let slots = Slots::new(BOUNDS);
         let org = |number| OrgId::from_uuid(Uuid::from_u128(number));
         let code = |taken: Result<Slot, Problem>| taken.err().map(|problem| problem.code());

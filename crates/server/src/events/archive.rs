@@ -47,7 +47,7 @@ pub struct Archived {
     pub file: ArchivedFile,
 }
 
-/// Writes what the database holds of a day, of all organisations, into a file; `None` if it holds nothing.
+/// Writes what the database holds of a day, of all organizations, into a file; `None` if it holds nothing.
 /// Doing it again changes nothing.
 pub async fn archive_day(
     store: &Store,
@@ -90,7 +90,7 @@ pub async fn archive_day(
             found,
         });
     }
-    // Somebody dropped the day meanwhile: what it had is in that one's file, and not all of it here. Or an organisation
+    // Somebody dropped the day meanwhile: what it had is in that one's file, and not all of it here. Or an organization
     // was deleted, which the next try does not find any more.
     if finished.events < held.events {
         return Err(Error::Shrunk {

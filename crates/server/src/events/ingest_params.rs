@@ -25,7 +25,7 @@ impl IngestParams {
 impl<S: Send + Sync> FromRequestParts<S> for IngestParams {
     type Rejection = Problem;
 
-    /// `atomic` at most once, and nothing else: a misspelt parameter would silently do nothing.
+    /// `atomic` at most once, and nothing else: a misspelled parameter would silently do nothing.
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let is_atomic = extract::flag(parts, state, "atomic").await?;
         Ok(Self { is_atomic })

@@ -1,5 +1,5 @@
-//! Keeps the last of the room in a log of events for organisations that send little: looks how full each log is, and tells the
-//! budget of bytes what one organisation may have sent to one that is nearly full (`domain/limit/fair_share.rs`).
+//! Keeps the last of the room in a log of events for organizations that send little: looks how full each log is, and tells the
+//! budget of bytes what one organization may have sent to one that is nearly full (`domain/limit/fair_share.rs`).
 //!
 //! No request waits for a look. What is sent between two goes by the first of them, so a log fills up all the same if a few
 //! seconds of what it is sent are more than the room that was left.
@@ -56,7 +56,7 @@ impl Watch {
                 partition,
                 held,
                 most,
-                "an event log is nearly full; refusing the organisations that sent the most to it"
+                "an event log is nearly full; refusing the organizations that sent the most to it"
             ),
             None if is_new => tracing::info!(
                 partition,

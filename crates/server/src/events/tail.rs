@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// How many may watch at a time. Each costs the node its queue and a look at each of its
-/// organisation's events.
+/// organization's events.
 const CLIENTS_PER_ORG_MAX: usize = 20;
 const CLIENTS_MAX: usize = 500;
 /// How many messages are read at once; a message has at most 512 KiB.
@@ -140,7 +140,7 @@ impl Tail {
             let mut clients = lock(&lane.clients);
             if clients.iter().filter(|one| one.org == org).count() >= CLIENTS_PER_ORG_MAX {
                 let detail = format!(
-                    "Your organisation already has {CLIENTS_PER_ORG_MAX} streams open on this node; close one first."
+                    "Your organization already has {CLIENTS_PER_ORG_MAX} streams open on this node; close one first."
                 );
                 return Err(Problem::new(ErrorCode::LimitReached, detail));
             }
@@ -299,7 +299,7 @@ impl Lane {
         };
         let clients = lock(&self.clients).clone();
         for record in &records {
-            // Other organisations' events are not even parsed.
+            // Other organizations' events are not even parsed.
             let mut theirs = clients
                 .iter()
                 .filter(|client| client.org == record.org)

@@ -19,7 +19,7 @@ pub(super) fn folder(org: OrgId, id: ExportId) -> String {
     format!("{}/{id}", folder_of(org))
 }
 
-/// The folder of all files of an organisation's exports.
+/// The folder of all files of an organization's exports.
 pub(crate) fn folder_of(org: OrgId) -> String {
     format!("exports/{org}")
 }

@@ -30,7 +30,7 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// Exports of one organisation that are not finished. A node makes few at a time, whoever asked for
+/// Exports of one organization that are not finished. A node makes few at a time, whoever asked for
 /// them, so more would mostly wait.
 const UNFINISHED_MAX: u32 = 10;
 
@@ -119,7 +119,7 @@ pub(super) async fn create(
     };
     if !plane.store.insert_export(&export, UNFINISHED_MAX).await? {
         let detail = format!(
-            "Your organisation already has {UNFINISHED_MAX} unfinished exports. Wait for one to finish, or cancel one."
+            "Your organization already has {UNFINISHED_MAX} unfinished exports. Wait for one to finish, or cancel one."
         );
         return Err(Problem::new(ErrorCode::LimitReached, detail));
     }

@@ -29,7 +29,7 @@ pub mod worker;
 
 use crate::edge::slots::Bounds;
 
-/// For an organisation, one that runs and one that was begun again because the first seemed lost. Each
+/// For an organization, one that runs and one that was begun again because the first seemed lost. Each
 /// holds some 10 MB, or 35 where events suddenly grow, and may keep a core busy compressing.
 pub const EXPORTS: Bounds = Bounds {
     per_org: 2,

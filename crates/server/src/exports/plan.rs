@@ -7,7 +7,7 @@ use uuid::Uuid;
 const FIRST: EventId = EventId::from_uuid(Uuid::nil());
 const LAST: EventId = EventId::from_uuid(Uuid::max());
 
-/// What an export has: an organisation's events that the filter asks for, from `newest` down to
+/// What an export has: an organization's events that the filter asks for, from `newest` down to
 /// `oldest`.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -36,7 +36,7 @@ impl Plan {
         let mut range = live.map(|(newest, oldest)| Range { newest, oldest });
         let days = (Day::of(from.time()), Day::of(before(below).time()));
         for file in store.archived_files(days.0, days.1).await? {
-            // Which of its events are the organisation's is only known once the file is read.
+            // Which of its events are the organization's is only known once the file is read.
             let newest = before(file.day.next().first_id().min(below));
             let oldest = file.day.first_id().max(from);
             range = Some(range.map_or(Range { newest, oldest }, |range| Range {

@@ -179,7 +179,7 @@ mod tests {
         for body in [
             json!({"format": "xml"}),
             json!({"compression": 7}),
-            json!({"colour": "red"}),
+            json!({"color": "red"}),
             json!({"async": "yes"}),
             json!({"agent_id": {"is": "a"}}),
         ] {

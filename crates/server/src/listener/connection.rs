@@ -52,7 +52,7 @@ impl Conversation {
             mut wanted,
             stopping,
         } = self;
-        // Without it small answers wait for an acknowledgement. A socket that refuses is only slower.
+        // Without it small answers wait for an acknowledgment. A socket that refuses is only slower.
         let _ = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(patience));

@@ -1,4 +1,4 @@
-//! Mail to people: verify an address, choose a new password, accept an invitation, see to an endpoint, keep an organisation.
+//! Mail to people: verify an address, choose a new password, accept an invitation, see to an endpoint, keep an organization.
 //!
 //! A handler hands a [`Letter`] to the [`Post`] and answers; it never waits for the mail server, and
 //! what it answers does not depend on whether a mail goes out. Who the letter is for, and therefore

@@ -50,7 +50,7 @@ pub enum Letter {
         role: Role,
         token: SecretToken,
     },
-    /// An organisation is to be deleted, or (`deletes_at: None`) is not after all.
+    /// An organization is to be deleted, or (`deletes_at: None`) is not after all.
     Deletion {
         email: EmailAddress,
         org_name: String,

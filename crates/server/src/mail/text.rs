@@ -3,7 +3,7 @@
 
 use domain::{
     Timestamp,
-    account::{Role, SecretToken, organisation_name},
+    account::{Role, SecretToken, organization_name},
 };
 
 use crate::config::PublicUrl;
@@ -22,11 +22,11 @@ pub(super) fn verify(
     token: &SecretToken,
 ) -> Text {
     let link = url.link("verify-email", token.reveal());
-    let (token, organisation) = (token.reveal(), called(org_name));
+    let (token, organization) = (token.reveal(), called(org_name));
     Text {
         subject: "Confirm your email address".to_owned(),
         body: format!(
-            "Someone registered the organisation {organisation} with Watchbell using this address, at \
+            "Someone registered the organization {organization} with Watchbell using this address, at \
              {registered_at}.\n\n\
              If this was you, open this link within 24 hours and enter the password you chose then, to create the \
              account:\n\n\
@@ -72,11 +72,11 @@ pub(super) fn reset(url: &PublicUrl, token: &SecretToken) -> Text {
 /// To somebody who was invited and has no account yet.
 pub(super) fn invitation(url: &PublicUrl, org_name: &str, role: Role, token: &SecretToken) -> Text {
     let link = url.link("accept-invitation", token.reveal());
-    let (token, organisation) = (token.reveal(), called(org_name));
+    let (token, organization) = (token.reveal(), called(org_name));
     Text {
         subject: "You have been invited to Watchbell".to_owned(),
         body: format!(
-            "You have been invited to join the organisation {organisation} on Watchbell as \
+            "You have been invited to join the organization {organization} on Watchbell as \
              {role}.\n\n\
              Open this link within 7 days to choose a password:\n\n\
              {link}\n\n\
@@ -89,25 +89,25 @@ pub(super) fn invitation(url: &PublicUrl, org_name: &str, role: Role, token: &Se
 
 /// To somebody who was invited and has an account.
 pub(super) fn invited_with_account(org_name: &str) -> Text {
-    let organisation = called(org_name);
+    let organization = called(org_name);
     Text {
         subject: "You have been invited to Watchbell".to_owned(),
         body: format!(
-            "You have been invited to join the organisation {organisation} on Watchbell, but this address already has \
-             an account, and an account belongs to one organisation.\n\n\
-             To join, ask to be invited with another address, or leave your current organisation first.\n\n\
+            "You have been invited to join the organization {organization} on Watchbell, but this address already has \
+             an account, and an account belongs to one organization.\n\n\
+             To join, ask to be invited with another address, or leave your current organization first.\n\n\
              Nobody else was told that you have an account.\n"
         ),
     }
 }
 
-/// To the owners of an organisation, when one of them asked for it to be deleted.
+/// To the owners of an organization, when one of them asked for it to be deleted.
 pub(super) fn deletion(url: &PublicUrl, org_name: &str, by: &str, deletes_at: Timestamp) -> Text {
-    let (organisation, console) = (called(org_name), url.to("/members"));
+    let (organization, console) = (called(org_name), url.to("/members"));
     Text {
-        subject: "Your organisation is scheduled for deletion".to_owned(),
+        subject: "Your organization is scheduled for deletion".to_owned(),
         body: format!(
-            "{by} asked for the organisation {organisation} on Watchbell to be deleted.\n\n\
+            "{by} asked for the organization {organization} on Watchbell to be deleted.\n\n\
              At {deletes_at}, everything in it will be deleted and cannot be restored: its trail, rules, policies, API \
              keys and secrets, and the accounts of its members, including yours.\n\n\
              Until then everything continues as before, and any owner can cancel the deletion here:\n\n\
@@ -121,19 +121,19 @@ pub(super) fn deletion(url: &PublicUrl, org_name: &str, by: &str, deletes_at: Ti
 
 /// To the same, when it is not to be deleted after all.
 pub(super) fn no_deletion(org_name: &str, by: &str) -> Text {
-    let organisation = called(org_name);
+    let organization = called(org_name);
     Text {
-        subject: "Your organisation will not be deleted".to_owned(),
+        subject: "Your organization will not be deleted".to_owned(),
         body: format!(
-            "{by} canceled the deletion of the organisation {organisation} on Watchbell. Everything continues as \
+            "{by} canceled the deletion of the organization {organization} on Watchbell. Everything continues as \
              before.\n"
         ),
     }
 }
 
-/// The name of an organisation. One that is not taken any more, such as a web address, is left out.
+/// The name of an organization. One that is not taken any more, such as a web address, is left out.
 fn called(org_name: &str) -> String {
-    match organisation_name::parse(org_name, "/name") {
+    match organization_name::parse(org_name, "/name") {
         Ok(name) => format!("\"{name}\""),
         Err(_) => "(whose name we do not include in emails)".to_owned(),
     }

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use super::{schema::TestBody, starter};
 use crate::edge::enums::FailModeWord;
 
-/// The current state of an organisation's policies.
+/// The current state of an organization's policies.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Policies)]
 pub struct PoliciesBody {
@@ -43,7 +43,7 @@ pub struct PlacedBody {
     by: Option<String>,
 }
 
-/// An organisation's settings for its guard, besides the policies.
+/// An organization's settings for its guard, besides the policies.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PolicySettings)]
 pub struct SettingsBody {
@@ -79,7 +79,7 @@ pub struct VersionBody {
 #[derive(Serialize, ToSchema)]
 #[schema(as = PolicyVersionSummary)]
 pub struct SummaryBody {
-    /// Numbered from 1, the starter that every organisation begins with.
+    /// Numbered from 1, the starter that every organization begins with.
     version: u32,
     /// Derived from the texts of the policies and schema: versions with the same digest give the same answers.
     #[schema(example = "sha256:9f2c...")]

@@ -81,7 +81,7 @@ impl<'a> Author<'a> {
             Added::Same(version) => Ok(Kept::AlreadyAs(version)),
             Added::Full => {
                 let detail = format!(
-                    "Your organisation already has {most} versions of its policies and cannot have more: versions are \
+                    "Your organization already has {most} versions of its policies and cannot have more: versions are \
                      never deleted, because decisions name the version that made them. The operator can raise \
                      `policies.versions_per_org_max`."
                 );

@@ -11,7 +11,7 @@ use crate::{edge::Problem, planes::ControlPlane};
 /// How long one waits for its turn, which leaves a request time for the work itself and for the database.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Does what takes its time when it is the organisation's turn. The turn is held by the thread and not by the
+/// Does what takes its time when it is the organization's turn. The turn is held by the thread and not by the
 /// request: a client that goes away does not end what was begun.
 pub async fn run<T: Send + 'static>(
     plane: &ControlPlane,

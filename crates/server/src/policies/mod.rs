@@ -1,8 +1,8 @@
-//! `/v1/policies`: an organisation's policies are written, tried, watched, put in force and taken back.
+//! `/v1/policies`: an organization's policies are written, tried, watched, put in force and taken back.
 //!
-//! An organisation begins with the [`starter`] and may take its first own version from [`templates`]. Every version is
+//! An organization begins with the [`starter`] and may take its first own version from [`templates`]. Every version is
 //! kept as it was written ([`versions`], [`diff`]) and checked before ([`validate`]; on threads that may be busy, one
-//! of an organisation at a time, [`check_pool`]). Which one answers the agents is decided by [`active_version`] and [`shadow`]; each such
+//! of an organization at a time, [`check_pool`]). Which one answers the agents is decided by [`active_version`] and [`shadow`]; each such
 //! step goes through [`change`] and is told to the trail by [`audit_events`]. Before a version is trusted it can be tried: on
 //! one question ([`test_question`]), on the questions that were asked before ([`backtest`]) or on those that come
 //! ([`shadow`]). The last two read decisions as they are recorded ([`recorded_decision`]) in one [`decision_scan`] and count how many would

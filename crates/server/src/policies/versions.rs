@@ -58,7 +58,7 @@ pub async fn create(
 
 /// Lists versions, newest first.
 ///
-/// The last one is the starter, which every organisation begins with.
+/// The last one is the starter, which every organization begins with.
 #[utoipa::path(
     get, path = "/v1/policies/versions", tag = "policies",
     security(("api_key" = ["policies:read"]), ("session" = [])),

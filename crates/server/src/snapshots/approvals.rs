@@ -28,12 +28,12 @@ use self::{known::Known, reservations::Promised};
 use crate::telemetry::metrics as names;
 use journal::mirror::Mirror;
 
-/// How many of an organisation may be pending: more than people can look at. Beyond it what would be escalated
+/// How many of an organization may be pending: more than people can look at. Beyond it what would be escalated
 /// is denied, and says so. Counted by each node as far as it has heard, so a burst on several may pass it by a few.
 pub const PENDING_PER_ORG_MAX: usize = 1_000;
 /// How many of one API key may be pending: a tenth, so that no key takes the place of the others.
 pub const PENDING_PER_KEY_MAX: usize = 100;
-/// How many are held, of all organisations: some 100 MB. The same happens beyond it.
+/// How many are held, of all organizations: some 100 MB. The same happens beyond it.
 const HELD_MAX: usize = 100_000;
 /// How many changes a stream may be behind; then it ends, and its client begins anew.
 const NEWS_MAX: usize = 1_024;
@@ -119,7 +119,7 @@ impl Approvals {
         Ok(spent.unwrap_or(Err(NotSpendable::Unknown)))
     }
 
-    /// Ends an approval; `None` if the organisation has no such one.
+    /// Ends an approval; `None` if the organization has no such one.
     pub async fn resolve(
         &self,
         org: OrgId,
@@ -151,7 +151,7 @@ impl Approvals {
         })
     }
 
-    /// An approval as it is now, whole; `None` if the organisation has no such one.
+    /// An approval as it is now, whole; `None` if the organization has no such one.
     pub async fn find(
         &self,
         org: OrgId,
@@ -200,7 +200,7 @@ impl Approvals {
             .collect()
     }
 
-    /// Approvals of all organisations as they are opened and as they end, without questions and payloads.
+    /// Approvals of all organizations as they are opened and as they end, without questions and payloads.
     pub fn changes(&self) -> broadcast::Receiver<Arc<Approval>> {
         self.news.subscribe()
     }

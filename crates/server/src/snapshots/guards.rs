@@ -1,6 +1,6 @@
 //! Policies: read on first use, kept within a bound, replaced the moment they change.
 //!
-//! What a node has heard of an organisation is part of the name under which its guard is held. So a change
+//! What a node has heard of an organization is part of the name under which its guard is held. So a change
 //! makes what was held before it unfindable, and an answer that was on its way when the change came is held
 //! under a name that nobody asks for any more.
 
@@ -27,7 +27,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How many policies are held, of all organisations, by the memory that they take; an organisation that has only the
+/// How many policies are held, of all organizations, by the memory that they take; an organization that has only the
 /// starter counts as one.
 const POLICIES_HELD_MAX: u64 = 100_000;
 /// How long texts are kept ready for others that may have the same; whoever is answered by them keeps them anyway.
@@ -35,7 +35,7 @@ const SHARED_FOR: Duration = Duration::from_secs(600);
 /// While a new version is being read, the one before it answers, but not for longer than this.
 const OUTDATED_MAX: Duration = Duration::from_millis(500);
 
-/// The guards of organisations as far as this node has heard. Cheap to clone.
+/// The guards of organizations as far as this node has heard. Cheap to clone.
 #[derive(Clone)]
 pub struct Guards {
     journal: Journal,
@@ -45,7 +45,7 @@ pub struct Guards {
     starter: Arc<Guarded>,
     /// How often following began anew.
     beginnings: Arc<AtomicU64>,
-    /// Organisations whose policies have changed since following began.
+    /// Organizations whose policies have changed since following began.
     changed: Arc<RwLock<HashMap<OrgId, Changed>>>,
 }
 
@@ -62,7 +62,7 @@ struct Changed {
     last: Instant,
 }
 
-/// What answers an organisation's agents, ready to be asked.
+/// What answers an organization's agents, ready to be asked.
 #[derive(Debug)]
 pub struct Guarded {
     pub active: Version,
@@ -106,7 +106,7 @@ impl Guards {
         }
     }
 
-    /// What answers an organisation's agents.
+    /// What answers an organization's agents.
     pub async fn of(&self, org: OrgId) -> Result<Arc<Guarded>, Unknown> {
         let (heard, changed) = self.heard(org);
         if let Some(held) = self.held.get(&(org, heard)).await {
@@ -239,7 +239,7 @@ impl Guards {
 }
 
 impl Guarded {
-    /// What answers for an organisation that has not written anything.
+    /// What answers for an organization that has not written anything.
     fn starter() -> Self {
         let policies = PolicySet::read(starter::POLICIES, None).expect("the starter can be read");
         Self {

@@ -1,4 +1,4 @@
-//! Who sees what: nobody anything without a key, and no organisation anything of another.
+//! Who sees what: nobody anything without a key, and no organization anything of another.
 
 use domain::account::ApiKey;
 use reqwest::{Method, StatusCode, header};
@@ -8,7 +8,7 @@ use testkit::Receiver;
 use crate::deployment::{DEADLINE, Deployment, Running, event, http};
 
 #[tokio::test]
-async fn organisations_never_see_each_others_events_rules_or_deliveries() {
+async fn organizations_never_see_each_others_events_rules_or_deliveries() {
     let mut running = Running::start(Deployment::new());
     let other = running.deployment.customer(&mut running.server);
     let mut seen = Vec::new();

@@ -248,8 +248,8 @@ async fn the_link_of_a_registration_that_somebody_else_made_gives_them_no_accoun
     let mut ann = eve.clone();
     ann.register().await;
     let anns = town.mail.wait_for(&ann.email, 2, DEADLINE).await;
-    for (mail, organisation) in [(&eves, "\"Eve's\""), (&anns, "\"Acme\"")] {
-        assert!(mail.body.contains(organisation), "{}", mail.body);
+    for (mail, organization) in [(&eves, "\"Eve's\""), (&anns, "\"Acme\"")] {
+        assert!(mail.body.contains(organization), "{}", mail.body);
         assert!(mail.body.contains("If this was not you"), "{}", mail.body);
     }
     let created =

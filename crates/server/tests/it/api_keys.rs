@@ -322,8 +322,8 @@ async fn who_is_removed_leaves_no_key_behind_unless_it_is_asked_for() {
     })
     .await;
 
-    let misspelt = "/v1/members/usr_01jcq3k5m8e9ratvw2x4y6z8ab?keep_key=true";
-    problem(ann.delete(misspelt).await, 400).await;
+    let misspelled = "/v1/members/usr_01jcq3k5m8e9ratvw2x4y6z8ab?keep_key=true";
+    problem(ann.delete(misspelled).await, 400).await;
     let unclear = "/v1/members/usr_01jcq3k5m8e9ratvw2x4y6z8ab?keep_keys=yes";
     problem(ann.delete(unclear).await, 400).await;
 }

@@ -18,7 +18,7 @@ const PER_KEY: usize = 100;
 const MOST: usize = 1_000;
 const AT_A_TIME: usize = 20;
 
-/// A key that may do everything, as the first of an organisation may.
+/// A key that may do everything, as the first of an organization may.
 async fn whole_key(person: &Person) -> Customer {
     let all = Scope::ALL.map(Scope::as_str);
     person.key(&all).await
@@ -33,7 +33,7 @@ async fn fill(key: &Customer, count: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn nobody_approves_what_they_asked_for_unless_the_organisation_says_so() {
+async fn nobody_approves_what_they_asked_for_unless_the_organization_says_so() {
     let running = Running::start(Deployment::new());
     let person = Person::founder(&running.customer.base_url).await;
     let (agent, other) = (whole_key(&person).await, whole_key(&person).await);

@@ -1,4 +1,4 @@
-//! Days that left the database are still exported, each organisation its own, without gaps or doubles.
+//! Days that left the database are still exported, each organization its own, without gaps or doubles.
 
 use serde_json::{Value, json};
 use testkit::{eventually, folder::TestFolder};

@@ -1,4 +1,4 @@
-//! Alerts of one organisation that come up together are one message of the queue, whatever their rules; each endpoint gets
+//! Alerts of one organization that come up together are one message of the queue, whatever their rules; each endpoint gets
 //! its own, and none waits for another.
 
 use std::collections::{BTreeMap, BTreeSet};

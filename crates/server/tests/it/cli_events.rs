@@ -44,7 +44,7 @@ fn events_are_sent_and_listed() {
         "event.json",
         &serde_json::to_string_pretty(&event("pretty-agent")).expect("JSON"),
     );
-    let bad = json!({"event_type": "tool_call", "agent_id": "a", "action": "files.read", "result": "success", "colour": "red"});
+    let bad = json!({"event_type": "tool_call", "agent_id": "a", "action": "files.read", "result": "success", "color": "red"});
     let some = json!({"events": [event("first"), bad, {"event_type": "tool_call"}]}).to_string();
     let more = [
         &ONE[..],

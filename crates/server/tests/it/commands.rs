@@ -205,11 +205,11 @@ fn healthcheck_is_0_for_a_ready_server_and_1_for_none() {
 #[test]
 fn a_setting_that_does_not_exist_is_an_error_that_names_it() {
     for command in [["serve"].as_slice(), &["migrate"], &["healthcheck"]] {
-        let deployment = Deployment::new().with("HTTP__COLOUR", "blue");
+        let deployment = Deployment::new().with("HTTP__COLOR", "blue");
         let output = run(command, deployment.variables());
         assert_eq!(output.status.code(), Some(1), "{command:?}");
         let said = stderr(&output);
-        assert!(said.contains("colour"), "{command:?}: {said}");
+        assert!(said.contains("color"), "{command:?}: {said}");
     }
 }
 

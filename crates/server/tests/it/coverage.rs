@@ -229,7 +229,7 @@ fn not_kept(answer: &reqwest::Response) -> &str {
     value.map_or("", |value| value.to_str().expect("plain"))
 }
 
-/// A key of the person's organisation with these scopes.
+/// A key of the person's organization with these scopes.
 async fn key(person: &Person, scopes: &[&str]) -> Customer {
     let wanted = json!({"name": "Test", "scopes": scopes});
     let made = ok(person.post("/v1/api-keys", &wanted).await).await;
@@ -275,7 +275,7 @@ async fn a_key_may_do_what_its_scopes_say_and_nothing_else_and_is_no_person() {
 }
 
 #[tokio::test]
-async fn the_ids_of_another_organisation_are_not_found_on_any_route() {
+async fn the_ids_of_another_organization_are_not_found_on_any_route() {
     let folder = TestFolder::create().expect("a folder");
     let url = format!("file://{}", folder.path().display());
     let deployment = Deployment::new().with("FILES__URL", &url);

@@ -101,7 +101,7 @@ async fn each_verdict_is_told_with_the_policies_that_decided_and_is_on_record() 
 }
 
 #[tokio::test]
-async fn an_organisation_without_policies_of_its_own_is_answered_by_the_starter() {
+async fn an_organization_without_policies_of_its_own_is_answered_by_the_starter() {
     let running = Running::start(Deployment::new());
     let question = json!({"agent_id": "a", "action": "files.delete", "resource": "no colon"});
     let decision = running.customer.decide(&question).await;
@@ -311,7 +311,7 @@ async fn nobody_lets_itself_off_by_asking_in_shadow_mode() {
 }
 
 #[tokio::test]
-async fn an_organisation_with_a_thousand_policies_is_answered_by_the_one_that_applies() {
+async fn an_organization_with_a_thousand_policies_is_answered_by_the_one_that_applies() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
     let policies: Vec<String> = (0..1_000)
@@ -327,7 +327,7 @@ async fn an_organisation_with_a_thousand_policies_is_answered_by_the_one_that_ap
 }
 
 #[tokio::test]
-async fn a_decision_of_another_organisation_uses_its_own_policies() {
+async fn a_decision_of_another_organization_uses_its_own_policies() {
     let running = Running::start(Deployment::new());
     let mut server = running.deployment.serve("api");
     let other = running.deployment.customer(&mut server);

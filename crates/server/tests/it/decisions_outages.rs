@@ -64,7 +64,7 @@ async fn without_redis_decisions_go_on() {
 }
 
 #[tokio::test]
-async fn without_the_journal_nothing_is_answered_unless_the_organisation_fails_open() {
+async fn without_the_journal_nothing_is_answered_unless_the_organization_fails_open() {
     let mut nats = own::nats().expect("NATS");
     let deployment = Deployment::on_journal(&nats.url());
     let mut server = deployment.serve_all();

@@ -1,4 +1,4 @@
-//! The end of an organisation, asked for by an owner or an operator and put off for a while.
+//! The end of an organization, asked for by an owner or an operator and put off for a while.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::people::{PASSWORD, Person, Town};
 const DELETION: &str = "/v1/org/deletion";
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// An organisation that is going to be deleted.
+/// An organization that is going to be deleted.
 pub struct Doomed {
     pub owner: Person,
     pub key: Customer,
@@ -69,7 +69,7 @@ async fn an_owner_has_it_deleted_later_which_all_owners_and_the_trail_are_told_a
     key.ingest(&event("as before")).await;
     for owner in [&ann, &bob] {
         let mail = town.mail.wait_for(&owner.email, 2, DEADLINE).await;
-        assert_eq!(mail.subject, "Your organisation is scheduled for deletion");
+        assert_eq!(mail.subject, "Your organization is scheduled for deletion");
         assert!(mail.body.contains(&ann.email), "{}", mail.body);
     }
 
@@ -79,7 +79,7 @@ async fn an_owner_has_it_deleted_later_which_all_owners_and_the_trail_are_told_a
     problem(bob.delete(DELETION).await, 404).await;
     for owner in [&ann, &bob] {
         let mail = town.mail.wait_for(&owner.email, 3, DEADLINE).await;
-        assert_eq!(mail.subject, "Your organisation will not be deleted");
+        assert_eq!(mail.subject, "Your organization will not be deleted");
     }
     let mails = town.mail.mails_to(&carol.email);
     assert_eq!(mails.len(), 1, "an admin is told in the console");
@@ -149,7 +149,7 @@ async fn who_found_a_session_open_cannot_guess_the_password_here_either() {
 }
 
 #[tokio::test]
-async fn an_operator_has_an_organisation_deleted_and_its_owner_sees_when() {
+async fn an_operator_has_an_organization_deleted_and_its_owner_sees_when() {
     let running = Running::start(Deployment::new());
     let doomed = Doomed::found(&running.customer.base_url).await;
     let org = doomed.org.to_string();

@@ -1,4 +1,4 @@
-//! The end of an organisation, when it is due: nothing of it is left or comes back.
+//! The end of an organization, when it is due: nothing of it is left or comes back.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::deployment::{DEADLINE, Deployment, Running, event, ok};
 use crate::errors::problem;
 use crate::people::PASSWORD;
 use crate::secrets::SEALING_KEY;
-/// What has rows of an organisation that has used everything.
+/// What has rows of an organization that has used everything.
 const USED: [&str; 19] = [
     "alert_rule_versions",
     "alert_rules",
@@ -79,7 +79,7 @@ fn at_once() -> Deployment {
     Deployment::new().with("ACCOUNTS__DELETION_DELAY_DAYS", "0")
 }
 
-/// The tables that have rows of an organisation, by their number. The list of tables is the database's own: one that comes
+/// The tables that have rows of an organization, by their number. The list of tables is the database's own: one that comes
 /// later is not forgotten.
 fn rows_of(deployment: &Deployment, org: OrgId) -> BTreeMap<String, u64> {
     let tables = deployment.sql(
@@ -107,8 +107,8 @@ pub async fn wait_until_gone(deployment: &Deployment, org: OrgId) {
             "SELECT count(*) FROM organisations WHERE id = '{}'",
             org.uuid()
         );
-        let organisations = deployment.sql(&of_org);
-        if rows == tombstone && organisations.trim() == "0" {
+        let organizations = deployment.sql(&of_org);
+        if rows == tombstone && organizations.trim() == "0" {
             Ok(())
         } else {
             Err(rows)
@@ -155,7 +155,7 @@ fn files_below(folder: &Path) -> usize {
 }
 
 #[tokio::test]
-async fn when_it_is_due_nothing_is_left_of_it_and_another_organisation_goes_on() {
+async fn when_it_is_due_nothing_is_left_of_it_and_another_organization_goes_on() {
     let folder = TestFolder::create().expect("a folder");
     let url = format!("file://{}", folder.path().join("files").display());
     let deployment = at_once()
@@ -304,7 +304,7 @@ async fn who_follows_a_process_that_was_killed_half_way_goes_on() {
     );
     doomed.delete().await;
     running.server.wait_for_line(DEADLINE, |line| {
-        line.contains("an organisation is not completely deleted yet")
+        line.contains("an organization is not completely deleted yet")
     });
     problem(doomed.key.get("/v1/audit/events").await, 401).await;
     assert!(!doomed.owner.is_logged_in().await);
@@ -352,7 +352,7 @@ async fn what_was_written_while_it_went_is_gone_after_the_last_look() {
     doomed.delete().await;
     wait_until_gone(deployment, doomed.org).await;
     let org = doomed.org.uuid();
-    // None of these tables refers to the organisation, so nothing kept it from going. The trail is told what is in most of
+    // None of these tables refers to the organization, so nothing kept it from going. The trail is told what is in most of
     // them, which then goes by itself; not before tomorrow.
     deployment.sql(&format!(
         "INSERT INTO delivery_counts (org_id, rule_id, bucket, alerts, suppressed, withheld, summaries)

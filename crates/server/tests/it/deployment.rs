@@ -12,7 +12,7 @@ use testkit::{Database, Own, Watchbell, eventually, namespace, own, shared};
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_watchbell");
 pub(crate) const SECRET: &str = "whsec_dGhpcyBpcyBhIHNlY3JldCBmb3IgdGVzdHMgb25seSE=";
-/// What organisations' own secrets are derived from.
+/// What organizations' own secrets are derived from.
 pub(crate) const ROOT_SECRET: &str = "whsec_YSByb290IGZvciB0ZXN0cywga25vd24gdG8gbm9ib2R5ISE=";
 /// Long enough for a loaded machine; a test that waits this long has failed.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
@@ -54,7 +54,7 @@ pub(crate) struct Deployment {
     database: Option<Database>,
 }
 
-/// A customer of a deployment: an organisation's key and the address to call.
+/// A customer of a deployment: an organization's key and the address to call.
 #[derive(Clone)]
 pub(crate) struct Customer {
     pub(crate) http: Client,
@@ -99,7 +99,7 @@ impl Deployment {
             // Enough to show that partitions work; each costs streams and tasks.
             ("JOURNAL__PARTITIONS", "2"),
             ("DELIVERY__SIGNING_SECRET", ROOT_SECRET),
-            // A test knows the secret before it has an organisation. What `watchbell dev` shows has one for each.
+            // A test knows the secret before it has an organization. What `watchbell dev` shows has one for each.
             ("DELIVERY__SHARED_SIGNING_SECRET", SECRET),
             ("DELIVERY__ALLOW_HTTP", "true"),
             ("DELIVERY__ALLOW_CIDRS", "127.0.0.0/8"),
@@ -215,7 +215,7 @@ impl Deployment {
         self.serve("api,index,match,deliver")
     }
 
-    /// Founds an organisation that calls `api`.
+    /// Founds an organization that calls `api`.
     pub(crate) fn customer(&self, api: &mut Watchbell) -> Customer {
         let email = format!("{}@example.com", namespace());
         let mut command =
@@ -340,7 +340,7 @@ impl Customer {
         request.header("Idempotency-Key", name).json(body)
     }
 
-    /// Every event of the organisation, newest first, page by page, but for those that say that a rule was
+    /// Every event of the organization, newest first, page by page, but for those that say that a rule was
     /// changed: they are ours.
     pub(crate) async fn all_events(&self) -> Vec<Value> {
         let mut events = self.all("/v1/audit/events").await;
@@ -348,7 +348,7 @@ impl Customer {
         events
     }
 
-    /// The ids of every event of the organisation, sorted.
+    /// The ids of every event of the organization, sorted.
     pub(crate) async fn listed_ids(&self) -> Vec<String> {
         let events = self.all_events().await;
         let ids = events.iter().map(|event| event["id"].as_str());
@@ -357,7 +357,7 @@ impl Customer {
         ids
     }
 
-    /// Every delivery of the organisation, newest event first, page by page.
+    /// Every delivery of the organization, newest event first, page by page.
     pub(crate) async fn all_deliveries(&self) -> Vec<Value> {
         self.all("/v1/deliveries").await
     }

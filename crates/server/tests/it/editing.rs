@@ -52,7 +52,7 @@ pub(crate) struct Notes {
 
 /// Every change of a rule, in order: they are made one after the other.
 pub(crate) struct RuleNotes {
-    /// The place of its organisation among the customers.
+    /// The place of its organization among the customers.
     pub(crate) org: usize,
     pub(crate) id: String,
     pub(crate) changes: Vec<Change>,

@@ -127,7 +127,7 @@ async fn a_body_that_cannot_be_taken_is_refused_with_the_reason() {
     for body in [
         "{}",
         r#"{"name":1}"#,
-        r#"{"name":"a","match":{},"url":"b","colour":1}"#,
+        r#"{"name":"a","match":{},"url":"b","color":1}"#,
     ] {
         refused(post_text(customer, rules, body), 422, "VALIDATION_FAILED").await;
     }
@@ -212,7 +212,7 @@ async fn a_bad_event_does_not_sink_its_batch() {
     let batch = json!({"events": [
         event("good-1"),
         without_action,
-        with("colour", json!("red")),
+        with("color", json!("red")),
         event("good-2"),
         with("event_type", json!("Tool Call")),
         with("id", json!("evt_1")),
@@ -251,7 +251,7 @@ async fn a_bad_event_does_not_sink_its_batch() {
         seen,
         [
             (1, "/action", "FIELD_REQUIRED"),
-            (2, "/colour", "FIELD_UNKNOWN"),
+            (2, "/color", "FIELD_UNKNOWN"),
             (4, "/event_type", "FIELD_INVALID"),
             (5, "/id", "FIELD_UNKNOWN"),
             (6, "/occurred_at", "FIELD_INVALID"),
@@ -272,7 +272,7 @@ async fn a_bad_event_does_not_sink_its_batch() {
 #[tokio::test]
 async fn a_batch_without_a_good_event_is_refused_and_points_at_each() {
     let running = Running::start(Deployment::new());
-    let batch = json!({"events": [{}, {"colour": 1}, []]});
+    let batch = json!({"events": [{}, {"color": 1}, []]});
     let request = running
         .customer
         .request(Method::POST, "/v1/audit/events")
@@ -280,7 +280,7 @@ async fn a_batch_without_a_good_event_is_refused_and_points_at_each() {
     let problem = refused(request, 422, "VALIDATION_FAILED").await;
     assert_eq!(
         pointers(&problem),
-        ["/events/0/event_type", "/events/1/colour", "/events/2"]
+        ["/events/0/event_type", "/events/1/color", "/events/2"]
     );
     assert!(running.customer.all_events().await.is_empty());
 }
@@ -291,9 +291,9 @@ async fn a_bare_event_that_is_refused_points_into_the_body_that_was_sent() {
     let request = running
         .customer
         .request(Method::POST, "/v1/audit/events")
-        .json(&json!({"colour": 1}));
+        .json(&json!({"color": 1}));
     let problem = refused(request, 422, "VALIDATION_FAILED").await;
-    assert_eq!(pointers(&problem), ["/colour"]);
+    assert_eq!(pointers(&problem), ["/color"]);
 }
 
 #[tokio::test]
@@ -303,7 +303,7 @@ async fn everything_wrong_with_a_rule_is_said_at_once() {
     let rule = json!({
         "name": " ",
         "description": "x".repeat(10_000),
-        "match": {"colour": ["red"]},
+        "match": {"color": ["red"]},
         "url": "ftp://example.com/",
     });
     let request = customer
@@ -312,7 +312,7 @@ async fn everything_wrong_with_a_rule_is_said_at_once() {
     let problem = refused(request, 422, "VALIDATION_FAILED").await;
     assert_eq!(
         pointers(&problem),
-        ["/name", "/match/colour", "/description", "/url"]
+        ["/name", "/match/color", "/description", "/url"]
     );
 
     let rule =
@@ -370,11 +370,11 @@ async fn a_parameter_that_is_not_understood_is_named() {
                 "{list}?{query}"
             );
         }
-        for query in ["colour=red", "limit=1&colour=red", "limit=1&limit=2"] {
+        for query in ["color=red", "limit=1&color=red", "limit=1&limit=2"] {
             let request = customer.request(Method::GET, &format!("{list}?{query}"));
             let problem = refused(request, 400, "INVALID_PARAMETER").await;
-            let word = if query.contains("colour") {
-                "colour"
+            let word = if query.contains("color") {
+                "color"
             } else {
                 "limit"
             };

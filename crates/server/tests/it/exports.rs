@@ -134,7 +134,7 @@ async fn an_export_of_an_empty_trail_is_its_last_line_and_nonsense_is_refused() 
         .await;
     problem(refused, 400).await;
     let refused = customer
-        .post("/v1/audit/export", &json!({"colour": "red"}))
+        .post("/v1/audit/export", &json!({"color": "red"}))
         .await;
     problem(refused, 400).await;
     let refused = customer

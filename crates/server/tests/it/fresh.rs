@@ -55,7 +55,7 @@ async fn an_event_posted_the_instant_its_rule_exists_always_matches_a_thousand_t
     let mut api = deployment.serve("api");
     let _match = deployment.serve("match");
     let _deliver = deployment.serve("deliver");
-    // Two organisations, so that several partitions may be at work.
+    // Two organizations, so that several partitions may be at work.
     let customers = [deployment.customer(&mut api), deployment.customer(&mut api)];
     let receiver = Receiver::start().expect("a receiver");
 

@@ -207,7 +207,7 @@ fn bodies(number: usize) -> Vec<(&'static str, &'static str, Vec<u8>)> {
         (
             "a thousand bad events",
             json,
-            json!({"events": vec![json!({"colour": number}); 1_000]})
+            json!({"events": vec![json!({"color": number}); 1_000]})
                 .to_string()
                 .into_bytes(),
         ),

@@ -216,7 +216,7 @@ async fn one_address_has_its_share_of_the_connections_and_probes_have_a_port_of_
 }
 
 #[tokio::test]
-async fn large_bodies_that_arrive_slowly_keep_only_their_own_organisation_waiting() {
+async fn large_bodies_that_arrive_slowly_keep_only_their_own_organization_waiting() {
     let mut running = Running::start(Deployment::new());
     let other = running.deployment.customer(&mut running.server);
     let (address, key) = (running.server.address(DEADLINE), &running.customer.api_key);

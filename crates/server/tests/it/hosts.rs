@@ -47,7 +47,7 @@ async fn two_hundred_urls_of_a_slow_host_share_its_places_and_delay_nobody_else(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn organisations_that_name_the_same_host_share_four_times_the_places_of_one() {
+async fn organizations_that_name_the_same_host_share_four_times_the_places_of_one() {
     const PLACES: usize = 2;
     const ORGS: usize = 6;
     const URLS: usize = 8;
@@ -76,7 +76,7 @@ async fn organisations_that_name_the_same_host_share_four_times_the_places_of_on
     assert!(most <= 4 * PLACES, "{most} at a time");
     for org in 0..ORGS {
         let most = most_at_a_time(&arrivals(&victim, &format!("/{org}/")));
-        assert!(most <= PLACES, "{most} at a time of one organisation");
+        assert!(most <= PLACES, "{most} at a time of one organization");
     }
 }
 

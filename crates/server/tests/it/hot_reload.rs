@@ -90,7 +90,7 @@ async fn matchers_that_are_killed_while_rules_change_judge_each_event_once() {
     assert!(tally.decided() >= 0.5, "{tally:?}");
 }
 
-/// Organisations whose rules are about to change.
+/// Organizations whose rules are about to change.
 struct Town {
     customers: Vec<Customer>,
     /// The rule of each that wants every event.
@@ -168,7 +168,7 @@ impl Town {
         tally
     }
 
-    /// The delivery log of an organisation, once each event is judged and each delivery sent, or canceled
+    /// The delivery log of an organization, once each event is judged and each delivery sent, or canceled
     /// because its rule was deleted meanwhile.
     async fn read_log(&self, org: usize, notes: &Notes, log: &mut Log) {
         let (customer, witness) = (&self.customers[org], self.witnesses[org].as_str());

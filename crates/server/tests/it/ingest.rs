@@ -160,10 +160,10 @@ async fn an_atomic_batch_is_accepted_whole_or_not_at_all() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
     let atomic = "/v1/audit/events?atomic=true";
-    let bad = json!({"events": [event("a"), {"colour": 1}, event("b"), 7]});
+    let bad = json!({"events": [event("a"), {"color": 1}, event("b"), 7]});
     let request = customer.request(Method::POST, atomic).json(&bad);
     let problem = refused(request, 422, "VALIDATION_FAILED").await;
-    assert_eq!(pointers(&problem), ["/events/1/colour", "/events/3"]);
+    assert_eq!(pointers(&problem), ["/events/1/color", "/events/3"]);
     let lines = format!("{}\nnonsense", event("a"));
     let request = send(customer, atomic, "application/x-ndjson", lines);
     let problem = refused(request, 422, "VALIDATION_FAILED").await;

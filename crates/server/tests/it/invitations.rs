@@ -13,7 +13,7 @@ async fn accept(person: &Person, token: &str) -> reqwest::Response {
 }
 
 #[tokio::test]
-async fn somebody_is_invited_accepts_once_and_belongs_to_the_organisation() {
+async fn somebody_is_invited_accepts_once_and_belongs_to_the_organization() {
     let town = Town::start();
     let ann = town.owner().await;
     ann.patch("/v1/org", &json!({"name": "Ærø"})).await;
@@ -154,7 +154,7 @@ async fn no_more_than_a_hundred_invitations_wait_at_a_time() {
 }
 
 #[tokio::test]
-async fn an_organisation_invites_only_so_often_whatever_it_takes_back() {
+async fn an_organization_invites_only_so_often_whatever_it_takes_back() {
     let town = Town::with(Deployment::new().with("LIMITS__INVITATIONS", "4/1h"));
     let (ann, eve) = (town.owner().await, town.owner().await);
     let bob = town.invited(&ann, "viewer").await;

@@ -276,7 +276,7 @@ async fn a_member_who_is_removed_is_out_at_once_and_may_come_back_when_invited_a
 }
 
 #[tokio::test]
-async fn organisations_never_see_each_others_members_invitations_or_sessions() {
+async fn organizations_never_see_each_others_members_invitations_or_sessions() {
     let town = Town::start();
     let (ann, eve) = (town.owner().await, town.owner().await);
     let (ann_id, ann_org) = ann.ids().await;
@@ -323,7 +323,7 @@ async fn organisations_never_see_each_others_members_invitations_or_sessions() {
 }
 
 #[tokio::test]
-async fn an_organisation_is_renamed_by_admins() {
+async fn an_organization_is_renamed_by_admins() {
     let town = Town::start();
     let ann = town.owner().await;
     let admin = town.invited(&ann, "admin").await;

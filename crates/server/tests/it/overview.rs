@@ -10,7 +10,7 @@ use crate::people::Person;
 
 const OVERVIEW: &str = "/v1/overview";
 
-/// A key of the person's organisation that may do anything.
+/// A key of the person's organization that may do anything.
 async fn agent(person: &Person) -> Customer {
     let scopes: Vec<&str> = domain::account::Scope::ALL
         .iter()

@@ -153,7 +153,7 @@ async fn who_answers_another_value_or_whatever_was_sent_stays_unverified_and_is_
 }
 
 #[tokio::test]
-async fn who_is_verified_stays_so_after_a_restart_and_another_organisation_is_asked_by_itself() {
+async fn who_is_verified_stays_so_after_a_restart_and_another_organization_is_asked_by_itself() {
     let mut running = Running::start(required());
     let receiver = Receiver::start().expect("a receiver");
     answer_challenges(&receiver);
@@ -174,7 +174,7 @@ async fn who_is_verified_stays_so_after_a_restart_and_another_organisation_is_as
     rule_for(&other, "agent-2", &receiver.url()).await;
     other.ingest(&event("agent-2")).await;
     arrived(&receiver, 3).await;
-    assert_eq!(challenges(&receiver).len(), 2, "one for each organisation");
+    assert_eq!(challenges(&receiver).len(), 2, "one for each organization");
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
 //! Alerts at a pace: events posted one by one or in a crowd, and how long each alert took from the
-//! acknowledgement of its event to its arrival.
+//! acknowledgment of its event to its arrival.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

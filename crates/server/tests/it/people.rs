@@ -54,7 +54,7 @@ impl Town {
         Person::at(&self.base_url)
     }
 
-    /// Somebody who registered an organisation, opened the link and logged in: its owner.
+    /// Somebody who registered an organization, opened the link and logged in: its owner.
     pub(crate) async fn owner(&self) -> Person {
         let mut person = self.stranger();
         assert_eq!(person.register().await.status(), StatusCode::ACCEPTED);
@@ -96,7 +96,7 @@ impl Person {
         person
     }
 
-    /// Somebody whose organisation was made by whoever runs the server, logged in.
+    /// Somebody whose organization was made by whoever runs the server, logged in.
     pub(crate) async fn made_by_command(
         deployment: &Deployment,
         base_url: &str,
@@ -183,14 +183,14 @@ impl Person {
         self.mark = mark(answer);
     }
 
-    /// Their id, and their organisation's.
+    /// Their id, and their organization's.
     pub(crate) async fn ids(&self) -> (String, String) {
         let me = self.get_json("/v1/me").await;
         let text = |value: &Value| value.as_str().expect("an id").to_owned();
         (text(&me["user"]["id"]), text(&me["organisation"]["id"]))
     }
 
-    /// A key of their organisation with these scopes.
+    /// A key of their organization with these scopes.
     pub(crate) async fn key(&self, scopes: &[&str]) -> Customer {
         let wanted = json!({"name": "Test", "scopes": scopes});
         let made = ok(self.post("/v1/api-keys", &wanted).await).await;

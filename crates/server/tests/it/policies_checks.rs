@@ -259,7 +259,7 @@ async fn every_template_can_be_saved_beside_the_starter_with_its_tests() {
 }
 
 #[tokio::test]
-async fn an_organisation_has_so_many_versions_and_is_told_what_to_do() {
+async fn an_organization_has_so_many_versions_and_is_told_what_to_do() {
     let deployment = Deployment::new().with("POLICIES__VERSIONS_PER_ORG_MAX", "3");
     let running = Running::start(deployment);
     let customer = &running.customer;

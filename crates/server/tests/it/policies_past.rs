@@ -245,7 +245,7 @@ async fn a_thousand_policies_that_are_activated_decide_on_every_node_soon() {
     for node in [&customer, &elsewhere] {
         node.decide(&asks("payments.refund")).await;
     }
-    // Each is read for the first time, which unoptimised and beside other tests takes longer than the second
+    // Each is read for the first time, which unoptimized and beside other tests takes longer than the second
     // that it may take (`cargo xtask bench decide`).
     let mut took = Vec::new();
     for (version, of) in [(2, "one"), (3, "two"), (4, "three")] {

@@ -155,7 +155,7 @@ async fn parameters_that_no_list_has_or_no_event_can_hold_are_refused_by_name() 
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
     for (query, pointer) in [
-        ("colour=red", "?colour"),
+        ("color=red", "?color"),
         ("order=up", "?order"),
         ("order=asc&order=asc", "?order"),
         ("limit=0", "?limit"),
@@ -172,7 +172,7 @@ async fn parameters_that_no_list_has_or_no_event_can_hold_are_refused_by_name() 
         let problem = problem(answer, 400).await;
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{query}");
     }
-    let answer = customer.get(&format!("{LIST}?colour=red")).await;
+    let answer = customer.get(&format!("{LIST}?color=red")).await;
     let detail = problem(answer, 400).await["detail"].to_string();
     for known in ["`decision_id`", "`q`", "`order`", "`limit` and `cursor`"] {
         assert!(detail.contains(known), "{detail}");
@@ -222,7 +222,7 @@ async fn a_chart_has_every_interval_and_says_what_it_shows() {
 
     let long_ago = today.ago(100, 0);
     for (query, pointer) in [
-        ("by=colour".to_owned(), "?by"),
+        ("by=color".to_owned(), "?by"),
         ("interval=week".to_owned(), "?interval"),
         ("limit=101".to_owned(), "?limit"),
         ("q=x".to_owned(), "?q"),

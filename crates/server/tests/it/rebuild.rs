@@ -98,7 +98,7 @@ async fn every_attempt_over_a_rotation_is_rebuilt_to_the_byte_as_long_as_its_sec
         assert_eq!(rebuilt["url"], office.receiver.url());
     }
 
-    // Both of an organisation's own; then one is dropped.
+    // Both of an organization's own; then one is dropped.
     let (second, second_text) = office.stage().await;
     let with_next = [
         Some(first_text.as_str()),
@@ -174,7 +174,7 @@ async fn what_was_changed_in_the_database_is_not_proven_and_not_signed() {
 }
 
 #[tokio::test]
-async fn an_attempt_of_another_delivery_or_organisation_is_not_found() {
+async fn an_attempt_of_another_delivery_or_organization_is_not_found() {
     let deployment = Deployment::new();
     let mut server = deployment.serve_all();
     let base_url = server.url(DEADLINE);

@@ -208,7 +208,7 @@ async fn kill_9_of_the_worker_in_the_middle_of_a_recovery_leaves_nothing_behind(
     );
 }
 
-/// As whoever dies between queueing a page and noting that it is done leaves it.
+/// As whoever dies between queuing a page and noting that it is done leaves it.
 #[tokio::test]
 async fn a_page_that_was_queued_and_is_done_again_sends_nothing_twice() {
     const DELIVERIES: usize = 40;

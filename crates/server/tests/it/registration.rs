@@ -1,4 +1,4 @@
-//! Who may make an organisation, and under which names and addresses.
+//! Who may make an organization, and under which names and addresses.
 
 use reqwest::StatusCode;
 use serde_json::json;
@@ -57,7 +57,7 @@ async fn a_word_that_is_neither_open_nor_closed_stops_the_start() {
 }
 
 #[tokio::test]
-async fn no_web_address_stands_in_the_name_of_an_organisation_nor_in_a_mail_because_of_one() {
+async fn no_web_address_stands_in_the_name_of_an_organization_nor_in_a_mail_because_of_one() {
     let town = Town::start();
     let eve = town.stranger();
     let link = "Your account is locked: https://evil.example/login";

@@ -21,7 +21,7 @@ async fn a_named_request_gets_the_same_answer_on_another_node_and_after_a_restar
     let mut one = deployment.serve("api,index");
     let mut other = deployment.serve("api");
     let customer = deployment.customer(&mut one);
-    let batch = json!({"events": [event("a"), {"colour": 1}, event("b"), event("b")]});
+    let batch = json!({"events": [event("a"), {"color": 1}, event("b"), event("b")]});
     let (first, is_replayed) = answered(customer.named(INGEST, "retry 1", &batch)).await;
     assert!(!is_replayed);
     assert_eq!(first["ingested"], 3);
@@ -58,7 +58,7 @@ async fn a_named_request_gets_the_same_answer_on_another_node_and_after_a_restar
 async fn a_name_that_came_with_another_body_is_refused_and_a_mended_request_is_not() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
-    let batch = json!({"events": [event("a"), {"colour": 1}]});
+    let batch = json!({"events": [event("a"), {"color": 1}]});
     answered(customer.named(INGEST, "k", &batch)).await;
     let code = "IDEMPOTENCY_MISMATCH";
     let other = json!({"events": [event("b")]});

@@ -99,7 +99,7 @@ async fn what_a_dead_matcher_decided_is_sent_and_what_it_did_not_is_judged_each_
     let half = rules[..2].iter();
     let facts = half.map(|rule| alerted(event, sequence, *rule, &receiver.url()));
     let records: Vec<OutcomeRecord> = std::iter::once(judged).chain(facts).collect();
-    let appended = journal.append_judgement(partition, 0, "dead", record::message_of(&records));
+    let appended = journal.append_judgment(partition, 0, "dead", record::message_of(&records));
     appended.await.expect("asked").expect("appended");
 
     let mut matcher = deployment.serve("match");
@@ -186,7 +186,7 @@ impl Dead {
             }
             let message = record::message_of(&records);
             let nonce = format!("dead-{last}");
-            let appended = journal.append_judgement(partition, last, &nonce, message);
+            let appended = journal.append_judgment(partition, last, &nonce, message);
             last = appended.await.expect("asked").expect("appended");
             journal.deliver_all(&jobs).await.expect("queued");
         }
@@ -200,7 +200,7 @@ impl Dead {
     /// Waits until another matcher has gone on: what it found it has queued by then.
     async fn is_followed(&self) {
         eventually(DEADLINE, "another has gone on", async || {
-            let end = self.journal.last_judgement(self.partition).await.ok()??;
+            let end = self.journal.last_judgment(self.partition).await.ok()??;
             (end.judged.position.sequence >= self.sequence).then_some(())
         })
         .await;
@@ -221,7 +221,7 @@ async fn what_a_dead_matcher_had_queued_in_parts_is_sent_once() {
     assert_eq!(
         deployment.queue(&shared().nats_monitor_url).await,
         (2, 2),
-        "the parts are recognised"
+        "the parts are recognized"
     );
     let _workers = [deployment.serve("deliver"), deployment.serve("deliver")];
     receiver.wait_for(4, DEADLINE).await;

@@ -128,7 +128,7 @@ async fn what_would_follow_is_said_in_words() {
 }
 
 #[tokio::test]
-async fn what_is_missing_wrong_or_of_another_organisation_is_refused_where_it_stands() {
+async fn what_is_missing_wrong_or_of_another_organization_is_refused_where_it_stands() {
     let mut running = Running::start(Deployment::new());
     let other = running.deployment.customer(&mut running.server);
     let customer = &running.customer;
@@ -143,12 +143,12 @@ async fn what_is_missing_wrong_or_of_another_organisation_is_refused_where_it_st
         ),
         (json!({ "rule": rule }), "/event"),
         (
-            json!({"rule": {"match": {"resul": ["x"]}}, "event": event("a")}), // misspelt on purpose
+            json!({"rule": {"match": {"resul": ["x"]}}, "event": event("a")}), // misspelled on purpose
             "/rule/match/resul",
         ),
         (
-            json!({"rule": rule, "event": {"colour": "red"}}),
-            "/event/colour",
+            json!({"rule": rule, "event": {"color": "red"}}),
+            "/event/color",
         ),
     ] {
         let refused = problem(customer.post("/v1/alert-rules/test", &body).await, 422).await;

@@ -72,10 +72,10 @@ async fn a_change_that_is_not_valid_changes_nothing() {
     let refused = [
         (json!({"name": ""}), 422),
         (json!({"url": "ftp://example.com"}), 422),
-        (json!({"match": {"colour": ["red"]}}), 422),
+        (json!({"match": {"color": ["red"]}}), 422),
         (json!({"name": null}), 422),
         (json!({"version": 9}), 422),
-        (json!({"colour": null}), 422),
+        (json!({"color": null}), 422),
         (json!([]), 400),
     ];
     for (fields, status) in refused {

@@ -30,17 +30,17 @@ fn pointers(problem: &Value) -> Vec<&str> {
 async fn everything_that_is_wrong_with_a_rule_is_said_at_once_and_where() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
-    let wrong = json!({"match": {"colour": ["red"]}, "url": "ftp://example.com", "serverity": "high", // misspelt on purpose
+    let wrong = json!({"match": {"color": ["red"]}, "url": "ftp://example.com", "serverity": "high", // misspelled on purpose
         "threshold": {"count": 1, "window_s": 0, "group_by": ["agent"]}, "tags": "x",
-        "tests": [{"event": {"colour": 1}, "matches": true}]});
+        "tests": [{"event": {"color": 1}, "matches": true}]});
     let refused = problem(customer.post(RULES, &wrong).await, 422).await;
     assert_eq!(refused["code"], "VALIDATION_FAILED");
     let expected = [
-        "/match/colour",
+        "/match/color",
         "/name",
-        "/serverity", // misspelt on purpose
+        "/serverity", // misspelled on purpose
         "/tags",
-        "/tests/0/event/colour",
+        "/tests/0/event/color",
         "/threshold/count",
         "/threshold/group_by/0",
         "/threshold/window_s",
@@ -90,7 +90,7 @@ async fn all_that_is_written_is_read_back_and_an_exception_keeps_its_test() {
 }
 
 #[tokio::test]
-async fn an_organisation_never_has_more_rules_than_it_may_however_many_ask_at_once() {
+async fn an_organization_never_has_more_rules_than_it_may_however_many_ask_at_once() {
     let deployment = Deployment::new().with("ALERTS__RULES_PER_ORG_MAX", "5");
     let mut running = Running::start(deployment);
     let other = running.deployment.customer(&mut running.server);
@@ -189,7 +189,7 @@ async fn rules_are_listed_by_whether_they_are_enabled_and_by_tag() {
         "?enabled=yes",
         "?tag=",
         "?tag=%00",
-        "?colour=red",
+        "?color=red",
         "?tag=a&tag=b",
     ] {
         problem(customer.get(&format!("{RULES}{query}")).await, 400).await;

@@ -1,4 +1,4 @@
-//! Signing secrets of an organisation's own: staged, promoted and dropped by people, and shown once.
+//! Signing secrets of an organization's own: staged, promoted and dropped by people, and shown once.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +21,7 @@ pub(crate) const HEADERS: [&str; 3] = [
     "x-service-signature-next",
 ];
 
-/// An organisation with a person who rotates, a key that ingests, and a receiver.
+/// An organization with a person who rotates, a key that ingests, and a receiver.
 pub(crate) struct Office {
     pub(crate) person: Person,
     pub(crate) customer: Customer,
@@ -275,7 +275,7 @@ async fn what_signs_goes_on_however_many_secrets_are_staged_and_dropped_after_it
 }
 
 #[tokio::test]
-async fn an_api_key_and_a_stranger_to_the_organisation_can_do_nothing_with_secrets() {
+async fn an_api_key_and_a_stranger_to_the_organization_can_do_nothing_with_secrets() {
     let deployment = with_key();
     let mut server = deployment.serve("api,index");
     let base_url = server.url(DEADLINE);
@@ -323,7 +323,7 @@ async fn without_a_key_to_seal_with_the_answer_says_what_to_set() {
 }
 
 #[tokio::test]
-async fn one_organisations_secret_signs_nothing_of_another() {
+async fn one_organizations_secret_signs_nothing_of_another() {
     let deployment = with_key();
     let mut server = deployment.serve_all();
     let base_url = server.url(DEADLINE);

@@ -1,4 +1,4 @@
-//! The secret that an organisation has from its first minute, and no other has.
+//! The secret that an organization has from its first minute, and no other has.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::deployment::{Customer, DEADLINE, Deployment, ROOT_SECRET, SECRET, eve
 use crate::people::Person;
 use crate::secrets::{HEADERS, Office, is_signed, verified, with_key};
 
-/// What verifies a delivery at an organisation's receivers from its first minute.
+/// What verifies a delivery at an organization's receivers from its first minute.
 async fn initial(person: &Person) -> String {
     let shown = ok(person.get("/v1/signing-secrets/initial").await).await;
     shown["secret"].as_str().expect("a secret").to_owned()
 }
 
 #[tokio::test]
-async fn no_organisation_can_sign_what_the_receiver_of_another_verifies() {
+async fn no_organization_can_sign_what_the_receiver_of_another_verifies() {
     let deployment = with_key().without("DELIVERY__SHARED_SIGNING_SECRET");
     let mut server = deployment.serve_all();
     let base_url = server.url(DEADLINE);
@@ -74,7 +74,7 @@ async fn an_initial_secret_is_shown_to_who_manages_secrets_and_overlaps_with_the
 }
 
 #[tokio::test]
-async fn whoever_makes_an_organisation_by_hand_is_told_its_secret() {
+async fn whoever_makes_an_organization_by_hand_is_told_its_secret() {
     let deployment = Deployment::new().without("DELIVERY__SHARED_SIGNING_SECRET");
     let mut server = deployment.serve_all();
     let arguments = [

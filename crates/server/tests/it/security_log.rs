@@ -1,4 +1,4 @@
-//! The security log: what happens to accounts is in the organisation's trail.
+//! The security log: what happens to accounts is in the organization's trail.
 
 use std::time::Duration;
 
@@ -210,7 +210,7 @@ async fn refused_logins_of_an_account_are_told_up_to_a_bound() {
         assert_eq!(event["metadata"]["client_address"], "127.0.0.1");
     }
     let listed = running.customer.all_events().await;
-    assert!(listed.is_empty(), "another organisation is told nothing");
+    assert!(listed.is_empty(), "another organization is told nothing");
 }
 
 #[tokio::test]

@@ -380,7 +380,7 @@ async fn section_6_each_matching_rule_gets_one_post_and_other_rules_none() {
     );
 
     let first = customer.ingest(&event("agent-1")).await;
-    // Of the same organisation, so it is judged after the first; and only one rule wants it.
+    // Of the same organization, so it is judged after the first; and only one rule wants it.
     let mut other = event("agent-2");
     other["result"] = json!("allowed");
     let second = customer.ingest(&other).await;

@@ -136,7 +136,7 @@ async fn say_secrets_everywhere(customer: &Customer, marker: &str) {
     event["metadata"] = json!({"note": marker});
     customer.ingest(&event).await;
     receiver.wait_for(2, DEADLINE).await;
-    event["colour"] = json!(marker);
+    event["color"] = json!(marker);
     let refused = customer.post("/v1/audit/events", &event).await;
     assert_eq!(refused.status(), StatusCode::UNPROCESSABLE_ENTITY);
     let half = customer

@@ -1,4 +1,4 @@
-//! Deletes what there is of an organisation, a slice at a time: no statement takes long or locks much.
+//! Deletes what there is of an organization, a slice at a time: no statement takes long or locks much.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::{
     times::to_database,
 };
 
-/// Held by the process that deletes organisations ("wbgone" in ASCII).
+/// Held by the process that deletes organizations ("wbgone" in ASCII).
 const DELETING: i64 = 0x7762_676f_6e65;
 /// How many rows one statement deletes.
 const SLICE_ROWS_MAX: i64 = 5_000;
-/// How many slices an organisation has deleted before it is the others' turn: a million rows, in about a minute.
+/// How many slices an organization has deleted before it is the others' turn: a million rows, in about a minute.
 const TURN_SLICES_MAX: u32 = 200;
-/// How many organisations one round takes on; the rest is for the next.
+/// How many organizations one round takes on; the rest is for the next.
 const ROUND_MAX: i64 = 100;
-/// How long after the organisation's row went everything is looked at for the last time. A node that the journal does
+/// How long after the organization's row went everything is looked at for the last time. A node that the journal does
 /// not reach trusts an API key for 15 minutes more, and a request, a transaction that fills tables, or a file of an export
 /// that was on its way takes some after that.
 const LATE: Duration = Duration::from_mins(20);
@@ -47,7 +47,7 @@ const TABLES: [&str; 14] = [
     "exports",
 ];
 
-/// An organisation that is being deleted.
+/// An organization that is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     pub org: OrgId,
@@ -55,7 +55,7 @@ pub struct Unfinished {
     pub is_last_look: bool,
 }
 
-/// What became of an organisation's rows in one turn.
+/// What became of an organization's rows in one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emptied {
     /// How many were deleted.
@@ -89,7 +89,7 @@ impl Slices {
     }
 }
 
-/// The right to delete organisations, which one process has at a time; given back when this goes. All of it happens on
+/// The right to delete organizations, which one process has at a time; given back when this goes. All of it happens on
 /// one connection: whoever loses that has lost the right and stops.
 #[derive(Debug)]
 pub struct Deleter {
@@ -127,7 +127,7 @@ impl Store {
 }
 
 impl Deleter {
-    /// Gives those whose time has come a tombstone. Whoever cancels holds the row of the organisation and is not waited
+    /// Gives those whose time has come a tombstone. Whoever cancels holds the row of the organization and is not waited
     /// for: it is looked again.
     pub async fn begin(&mut self, now: Timestamp) -> Result<(), Error> {
         sqlx::query(
@@ -162,7 +162,7 @@ impl Deleter {
         Ok(rows.into_iter().map(unfinished).collect())
     }
 
-    /// Deletes the organisation's people, with their sessions and whatever link would let somebody in.
+    /// Deletes the organization's people, with their sessions and whatever link would let somebody in.
     pub async fn delete_people(&mut self, org: OrgId) -> Result<u64, Error> {
         // However many they are: nobody may stay until the next turn.
         let mut turn = Slices::of(u32::MAX);
@@ -251,8 +251,8 @@ impl Deleter {
         })
     }
 
-    /// Deletes the organisation itself, and notes when; `false` if something that refers to it was made meanwhile.
-    pub async fn delete_organisation(&mut self, org: OrgId, now: Timestamp) -> Result<bool, Error> {
+    /// Deletes the organization itself, and notes when; `false` if something that refers to it was made meanwhile.
+    pub async fn delete_organization(&mut self, org: OrgId, now: Timestamp) -> Result<bool, Error> {
         let mut transaction = self.connection.begin().await?;
         let deleted = sqlx::query("DELETE FROM organisations WHERE id = $1")
             .bind(org.uuid())
@@ -301,7 +301,7 @@ impl Deleter {
         Ok(())
     }
 
-    /// Deletes the rows of a table that has an index which begins with the organisation.
+    /// Deletes the rows of a table that has an index which begins with the organization.
     async fn delete_from(
         &mut self,
         table: &'static str,

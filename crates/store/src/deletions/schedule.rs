@@ -1,4 +1,4 @@
-//! Has an organisation deleted when its time comes, or not after all.
+//! Has an organization deleted when its time comes, or not after all.
 
 use domain::{
     OrgId, Timestamp,
@@ -10,14 +10,14 @@ use sqlx::{Postgres, Transaction, types::time::OffsetDateTime};
 use crate::{
     Error, Store,
     account_outbox::{Hand, note, note_by},
-    members::{lock_organisation, locked_role},
+    members::{lock_organization, locked_role},
     times::{from_database, to_database},
 };
 
 /// The most owners that are told of it.
 pub const OWNERS_TOLD_MAX: u32 = 100;
 
-/// An organisation that is to be deleted.
+/// An organization that is to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheduled {
     pub deletes_at: Timestamp,
@@ -36,7 +36,7 @@ pub enum NotCanceled {
 }
 
 impl Store {
-    /// Has an organisation deleted then, unless it is to be deleted already, which then stays as it is: asking again
+    /// Has an organization deleted then, unless it is to be deleted already, which then stays as it is: asking again
     /// neither puts it off nor hurries it. `None` if who asks is no owner any more.
     pub async fn schedule_deletion(
         &self,
@@ -65,7 +65,7 @@ impl Store {
     }
 
     /// The same for whoever runs the server, who may also choose another time; its name, or `None` if there is no such
-    /// organisation, or it is being deleted already.
+    /// organization, or it is being deleted already.
     pub async fn schedule_deletion_by_operator(
         &self,
         org: OrgId,
@@ -73,7 +73,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<String>, Error> {
         let mut transaction = self.pool.begin().await?;
-        lock_organisation(&mut transaction, org).await?;
+        lock_organization(&mut transaction, org).await?;
         let name: Option<String> =
             sqlx::query_scalar("SELECT name FROM organisations WHERE id = $1")
                 .bind(org.uuid())
@@ -90,7 +90,7 @@ impl Store {
         Ok(name)
     }
 
-    /// Has an organisation not deleted after all.
+    /// Has an organization not deleted after all.
     pub async fn cancel_deletion(&self, hand: Hand) -> Result<Result<(), NotCanceled>, Error> {
         let mut transaction = self.pool.begin().await?;
         let asking = locked_role(&mut transaction, hand.org, hand.user).await?;
@@ -110,7 +110,7 @@ impl Store {
         Ok(Ok(()))
     }
 
-    /// The addresses of an organisation's owners.
+    /// The addresses of an organization's owners.
     pub async fn owners(&self, org: OrgId) -> Result<Vec<String>, Error> {
         Ok(sqlx::query_scalar(
             "SELECT email FROM users WHERE org_id = $1 AND role = 'owner' ORDER BY id LIMIT $2",
@@ -134,7 +134,7 @@ async fn scheduled(
     Ok(deletes_at.map(from_database))
 }
 
-/// Asked under the organisation's lock, without which nobody begins: what is answered holds until the transaction ends.
+/// Asked under the organization's lock, without which nobody begins: what is answered holds until the transaction ends.
 async fn has_begun(transaction: &mut Transaction<'_, Postgres>, org: OrgId) -> Result<bool, Error> {
     Ok(
         sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM tombstones WHERE org_id = $1)")

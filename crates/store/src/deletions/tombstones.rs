@@ -1,4 +1,4 @@
-//! Which organisations are deleted, or are being: nothing that the journal says of them is written any more.
+//! Which organizations are deleted, or are being: nothing that the journal says of them is written any more.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::Error;
 
-/// Those of these organisations that have a tombstone. One look-up by key for all rows of a transaction, which are of few
-/// organisations.
+/// Those of these organizations that have a tombstone. One look-up by key for all rows of a transaction, which are of few
+/// organizations.
 pub(crate) async fn among(
     connection: &mut PgConnection,
     orgs: impl Iterator<Item = OrgId>,

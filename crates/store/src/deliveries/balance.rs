@@ -18,7 +18,7 @@ use crate::{
 
 /// The span of a bucket.
 pub const HOUR: Duration = Duration::from_hours(1);
-/// How long the look at an hour of all organisations may take: one with tens of millions of deliveries.
+/// How long the look at an hour of all organizations may take: one with tens of millions of deliveries.
 const LOOK_PATIENCE: &str = "SET statement_timeout = '60s'";
 /// Held by the process that reconciles ("wbrecon" in ASCII).
 const RECONCILING: i64 = 0x0077_6272_6563_6f6e;
@@ -159,7 +159,7 @@ impl Reconciling {
         &mut self.connection
     }
 
-    /// The rules of all organisations whose deliveries of an hour do not add up, at most `limit`. Whoever
+    /// The rules of all organizations whose deliveries of an hour do not add up, at most `limit`. Whoever
     /// counted nothing is not looked at, nor who is being deleted.
     pub async fn unbalanced(
         &mut self,

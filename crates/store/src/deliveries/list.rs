@@ -26,7 +26,7 @@ pub struct DeliveryFilter {
 }
 
 impl Store {
-    /// An organisation's deliveries, newest event first, from below `before` on. Rules, events and states but
+    /// An organization's deliveries, newest event first, from below `before` on. Rules, events and states but
     /// `delivered` have an index; what else is asked for is looked for among those, as long as a statement may
     /// take.
     pub async fn list_deliveries(

@@ -43,7 +43,7 @@ impl Outcomes {
             .chain(self.notices.iter().map(|one| one.endpoint.org_id))
     }
 
-    /// What they say of other organisations than these.
+    /// What they say of other organizations than these.
     fn without(&self, deleted: &HashSet<OrgId>) -> Self {
         let mut left = self.clone();
         left.matched.retain(|one| !deleted.contains(&one.org));

@@ -1,8 +1,8 @@
 //! What of a span is new and so is counted: a span may say again what was said before.
 //!
 //! The log is applied from its beginning again after the journal was put back to an earlier state, and a stream that was
-//! lost is filled anew. A match that made a delivery is recognised by it. One that only counts towards a threshold has no
-//! row to be recognised by: of those the ones up to a time are known to be counted ([`watermark::count_up_to`]).
+//! lost is filled anew. A match that made a delivery is recognized by it. One that only counts toward a threshold has no
+//! row to be recognized by: of those the ones up to a time are known to be counted ([`watermark::count_up_to`]).
 
 use std::collections::HashSet;
 

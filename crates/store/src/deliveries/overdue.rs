@@ -1,4 +1,4 @@
-//! What is under way, of all organisations, and what should have been sent by now.
+//! What is under way, of all organizations, and what should have been sent by now.
 
 use domain::{DeliveryId, EndpointId, OrgId, Timestamp};
 use sqlx::types::time::OffsetDateTime;
@@ -44,7 +44,7 @@ impl Reconciling {
         Ok(counts)
     }
 
-    /// What was due before then and has not been attempted, by endpoint. Of an organisation that is being deleted nothing
+    /// What was due before then and has not been attempted, by endpoint. Of an organization that is being deleted nothing
     /// will be.
     pub async fn overdue(&mut self, before: Timestamp) -> Result<Vec<Overdue>, Error> {
         type Row = (Uuid, String, i64, Uuid, OffsetDateTime);

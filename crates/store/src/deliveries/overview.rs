@@ -28,7 +28,7 @@ pub struct DeliveriesOverTime {
 }
 
 impl Store {
-    /// Counts an organisation's deliveries in the intervals that begin at `starts`, in order, the last of which ends
+    /// Counts an organization's deliveries in the intervals that begin at `starts`, in order, the last of which ends
     /// at `to`. A delivery is of the time in its id, which is that of its event, or of the test or summary it is.
     pub async fn deliveries_over_time(
         &self,
@@ -65,7 +65,7 @@ impl Store {
         })
     }
 
-    /// An organisation's delivery that is under way for longest, and when its event matched.
+    /// An organization's delivery that is under way for longest, and when its event matched.
     pub async fn oldest_undelivered(
         &self,
         org: OrgId,

@@ -19,7 +19,7 @@ pub struct ArchivedFile {
     pub sha256: String,
 }
 
-/// What the database holds of a day, of all organisations.
+/// What the database holds of a day, of all organizations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayHeld {
     pub events: u64,
@@ -51,7 +51,7 @@ impl Store {
         }))
     }
 
-    /// The organisation after `after` that the database holds events of on this day.
+    /// The organization after `after` that the database holds events of on this day.
     pub async fn next_org_of_day(
         &self,
         day: Day,

@@ -27,7 +27,7 @@ pub struct DecisionMade {
 }
 
 impl Store {
-    /// The newest of an organisation's events that pass a filter, which should ask for decisions by their
+    /// The newest of an organization's events that pass a filter, which should ask for decisions by their
     /// results: those have an index.
     pub async fn newest_decisions(
         &self,

@@ -43,7 +43,7 @@ pub struct Position {
     rows: u32,
 }
 
-/// Some of an organisation's events.
+/// Some of an organization's events.
 #[derive(Debug)]
 pub struct Piece {
     /// Their stored JSON, newest first, each followed by a line end.
@@ -127,7 +127,7 @@ impl Store {
         })
     }
 
-    /// The newest and the oldest event of an organisation with an id from `from` on and below `below`.
+    /// The newest and the oldest event of an organization with an id from `from` on and below `below`.
     pub async fn event_bounds(
         &self,
         org: OrgId,

@@ -40,7 +40,7 @@ pub struct Newest<E> {
 }
 
 impl Store {
-    /// The fields of an organisation's newest events that pass a filter, as many as one request may cost.
+    /// The fields of an organization's newest events that pass a filter, as many as one request may cost.
     pub async fn newest_event_fields(
         &self,
         org: OrgId,

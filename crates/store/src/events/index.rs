@@ -115,7 +115,7 @@ impl EventIndex {
 }
 
 /// Writes rows, counts them and notes decisions that they say were not obeyed; returns the days it has seen or made, which are there for others once
-/// the transaction is. Events of organisations that were deleted are left out.
+/// the transaction is. Events of organizations that were deleted are left out.
 async fn save(
     transaction: &mut Transaction<'_, Postgres>,
     rows: &[EventRow<'_>],

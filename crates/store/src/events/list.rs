@@ -116,7 +116,7 @@ pub struct Found<H> {
 pub type EventsFound = Found<StoredEvent>;
 
 impl Store {
-    /// A page of an organisation's events.
+    /// A page of an organization's events.
     pub async fn list_events(
         &self,
         org: OrgId,

@@ -57,7 +57,7 @@ struct Row {
 }
 
 impl Store {
-    /// Takes a job that nobody works on: of the organisation that has the fewest being worked on, and of
+    /// Takes a job that nobody works on: of the organization that has the fewest being worked on, and of
     /// those the one that has waited longest. It counts as tried from now on, because one that takes its
     /// worker down with it tells nobody that it failed.
     pub async fn claim_export(
@@ -239,7 +239,7 @@ impl Store {
         Ok(())
     }
 
-    /// Exports whose files nobody may have any more, of all organisations; a few at a time.
+    /// Exports whose files nobody may have any more, of all organizations; a few at a time.
     pub async fn exports_to_sweep(
         &self,
         now: Timestamp,

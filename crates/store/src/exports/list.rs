@@ -103,14 +103,14 @@ macro_rules! columns {
 
 impl Store {
     /// Makes a place for an export, which nobody works on until it is queued ([`Store::queue_export`]);
-    /// `false` if the organisation has `unfinished_max` already that are not finished.
+    /// `false` if the organization has `unfinished_max` already that are not finished.
     pub async fn insert_export(
         &self,
         export: &NewExport,
         unfinished_max: u32,
     ) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
-        // One at a time for each organisation, or two could both find room for one.
+        // One at a time for each organization, or two could both find room for one.
         sqlx::query("SELECT id FROM organisations WHERE id = $1 FOR NO KEY UPDATE")
             .bind(export.org.uuid())
             .execute(&mut *transaction)
@@ -199,7 +199,7 @@ impl Store {
         Ok(rows.into_iter().next())
     }
 
-    /// An organisation's exports, newest first, from below `before` on.
+    /// An organization's exports, newest first, from below `before` on.
     pub async fn list_exports(
         &self,
         org: OrgId,
@@ -248,7 +248,7 @@ impl Store {
         Ok(canceled.rows_affected() > 0)
     }
 
-    /// The file that a link names, of whichever organisation: the signature says whether it is given.
+    /// The file that a link names, of whichever organization: the signature says whether it is given.
     pub async fn linked_file(
         &self,
         id: ExportId,

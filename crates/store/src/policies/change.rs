@@ -1,4 +1,4 @@
-//! Where an organisation's policies stand, and each step from there in one transaction.
+//! Where an organization's policies stand, and each step from there in one transaction.
 
 use domain::{
     OrgId,

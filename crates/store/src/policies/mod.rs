@@ -1,7 +1,7 @@
-//! Policies of organisations: their [`versions`], which never change, and where they stand ([`change`]).
+//! Policies of organizations: their [`versions`], which never change, and where they stand ([`change`]).
 //!
 //! A change is one transaction: the standing, what the data plane must be told of it, and a note that the trail
-//! is to be told too ([`change_outbox`]). Changes of an organisation happen one after the other, and so are announced.
+//! is to be told too ([`change_outbox`]). Changes of an organization happen one after the other, and so are announced.
 
 pub mod change;
 pub mod change_outbox;

@@ -1,4 +1,4 @@
-//! Every version of an organisation's policies, as it was written.
+//! Every version of an organization's policies, as it was written.
 
 use std::collections::HashMap;
 
@@ -61,7 +61,7 @@ pub enum Added {
     Made(Box<Version>, Box<PolicyChange>),
     /// The newest version says the same already, and is tested by the same.
     Same(u32),
-    /// Nothing was written: the organisation has as many versions as it may have.
+    /// Nothing was written: the organization has as many versions as it may have.
     Full,
 }
 
@@ -112,7 +112,7 @@ impl Store {
         find(&self.pool, org, version).await
     }
 
-    /// The digests of some of an organisation's own versions, by their numbers.
+    /// The digests of some of an organization's own versions, by their numbers.
     pub async fn policy_digests(
         &self,
         org: OrgId,
@@ -132,7 +132,7 @@ impl Store {
             .collect())
     }
 
-    /// An organisation's own versions, newest first, from below `before` on.
+    /// An organization's own versions, newest first, from below `before` on.
     pub async fn list_policy_versions(
         &self,
         org: OrgId,

@@ -61,14 +61,14 @@ macro_rules! columns {
 }
 
 impl Store {
-    /// Makes a recovery, unless it was made before; `false` if the organisation has `running_max` already.
+    /// Makes a recovery, unless it was made before; `false` if the organization has `running_max` already.
     pub async fn insert_recovery(
         &self,
         recovery: &NewRecovery,
         running_max: u32,
     ) -> Result<bool, Error> {
         let mut transaction = self.pool.begin().await?;
-        // One at a time for each organisation, or two could both find room for one.
+        // One at a time for each organization, or two could both find room for one.
         sqlx::query("SELECT id FROM organisations WHERE id = $1 FOR NO KEY UPDATE")
             .bind(recovery.org.uuid())
             .execute(&mut *transaction)
@@ -122,7 +122,7 @@ impl Store {
         Ok(row.map(RecoveryRow::from))
     }
 
-    /// An organisation's recoveries, newest first, from below `before` on.
+    /// An organization's recoveries, newest first, from below `before` on.
     pub async fn list_recoveries(
         &self,
         org: OrgId,

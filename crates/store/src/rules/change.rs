@@ -13,7 +13,7 @@ use crate::{
     times::to_database,
 };
 
-/// How many rules of an organisation may be dear ([`domain::rule::Definition::is_dear`]): no value of an event
+/// How many rules of an organization may be dear ([`domain::rule::Definition::is_dear`]): no value of an event
 /// leads to them, so that every event is tested by them, or a test takes long. `is_indexed` is false of them.
 pub const DEAR_MAX: u32 = 50;
 
@@ -33,14 +33,14 @@ pub enum Outcome {
     /// Nothing was written: a rule to be made was made before; one to be changed was changed meanwhile, or
     /// is gone.
     Outdated,
-    /// Nothing was written: the organisation has as many rules as it may have.
+    /// Nothing was written: the organization has as many rules as it may have.
     Full,
     /// Nothing was written: it has [`DEAR_MAX`] rules that are dear.
     TooManyDear,
 }
 
 impl Store {
-    /// Saves a new rule, unless the organisation has `rules_max` already. Whoever asks at the same time
+    /// Saves a new rule, unless the organization has `rules_max` already. Whoever asks at the same time
     /// waits, so there is never one more. A rule that was made before is not made again, even if it
     /// was deleted since.
     pub async fn create_rule(
@@ -137,8 +137,8 @@ impl Store {
     }
 }
 
-/// One who counts an organisation's rules to change their number at a time. What only refers to the
-/// organisation does not wait for it.
+/// One who counts an organization's rules to change their number at a time. What only refers to the
+/// organization does not wait for it.
 async fn wait_for_turn(
     transaction: &mut Transaction<'_, Postgres>,
     org: OrgId,
@@ -175,7 +175,7 @@ async fn is_dear(transaction: &mut Transaction<'_, Postgres>, rule: &Rule) -> Re
     Ok(is_indexed == Some(false))
 }
 
-/// How many rules the organisation has beside one.
+/// How many rules the organization has beside one.
 struct Held {
     all: i64,
     dear: i64,

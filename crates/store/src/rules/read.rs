@@ -57,7 +57,7 @@ impl Store {
         row.map(StoredRule::try_from).transpose()
     }
 
-    /// An organisation's rules, newest first, from below `before` on. A filter looks at every rule
+    /// An organization's rules, newest first, from below `before` on. A filter looks at every rule
     /// below, which are few (`alerts.rules_per_org_max`) and not read for it.
     pub async fn list_rules(
         &self,

@@ -1,4 +1,4 @@
-//! Who gets which job: organisations share the workers, and a job counts as tried when it is taken.
+//! Who gets which job: organizations share the workers, and a job counts as tried when it is taken.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ async fn claim(store: &Store, worker: u128) -> Claimed {
 }
 
 #[tokio::test]
-async fn one_organisation_with_many_jobs_does_not_have_all_workers() {
+async fn one_organization_with_many_jobs_does_not_have_all_workers() {
     let (store, _database) = store().await;
     for number in 0..5 {
         ask(&store, org(1), number).await;

@@ -208,7 +208,7 @@ async fn minutes_are_counted_only_while_they_are_kept() {
 }
 
 #[tokio::test]
-async fn what_postgresql_will_never_take_is_recognised_and_the_writer_goes_on() {
+async fn what_postgresql_will_never_take_is_recognized_and_the_writer_goes_on() {
     let (store, database) = store().await;
     let mut index = store.event_index().await.expect("an index");
     let good: Vec<_> = (0..MANY)

@@ -163,7 +163,7 @@ fn now(database: &Database) -> Timestamp {
     Timestamp::from_unix_millis(now)
 }
 
-/// Events of two organisations, the first one's oldest first.
+/// Events of two organizations, the first one's oldest first.
 pub(crate) async fn filled(store: &Store, database: &Database, dice: &mut Dice) -> Vec<Event> {
     let now = now(database);
     let mut mine: Vec<Event> = (0..EVENTS).map(|_| event(dice, now)).collect();

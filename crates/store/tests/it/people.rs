@@ -21,7 +21,7 @@ fn address(text: &str) -> EmailAddress {
     EmailAddress::parse(text).expect("an address")
 }
 
-/// An organisation and its owner.
+/// An organization and its owner.
 async fn founded(store: &Store, email: &str) -> (OrgId, UserId) {
     let (org, user) = (OrgId::new(NOW, [1; 10]), UserId::new(NOW, [2; 10]));
     let registration = Registration {
@@ -69,7 +69,7 @@ async fn a_reset_and_the_removal_of_its_person_follow_each_other() {
 }
 
 #[tokio::test]
-async fn only_who_manages_now_renames_the_organisation_and_revokes_invitations() {
+async fn only_who_manages_now_renames_the_organization_and_revokes_invitations() {
     let (store, database) = store().await;
     let (org, ann) = founded(&store, "ann@example.com").await;
     let invitation = Invitation {
@@ -87,7 +87,7 @@ async fn only_who_manages_now_renames_the_organisation_and_revokes_invitations()
     let removed = UserId::new(NOW, [9; 10]);
     let hand = |user| Hand { org, user, at: NOW };
     let renamed = async |by| {
-        let answer = store.rename_organisation(hand(by), "New").await;
+        let answer = store.rename_organization(hand(by), "New").await;
         answer.expect("one")
     };
     let revoked = async |by| {

@@ -35,7 +35,7 @@ fn org() -> OrgId {
 }
 
 /// Every agent, session, trace and decision has few of a day's events; so has one action, and another
-/// has nearly all. Every second event is another organisation's.
+/// has nearly all. Every second event is another organization's.
 async fn fill(store: &Store, database: &Database) {
     let mut index = store.event_index().await.expect("an index");
     let first = |day: i64| {
@@ -79,7 +79,7 @@ async fn fill(store: &Store, database: &Database) {
          FROM generate_series(0, {DAYS} - 1) AS day, generate_series(1::bigint, {EVENTS_PER_DAY} - 1) AS n"
     );
     database.query(&events).expect("inserted");
-    database.query("ANALYZE audit_events").expect("analysed");
+    database.query("ANALYZE audit_events").expect("analyzed");
 }
 
 /// The nodes of a plan that read tables.

@@ -92,7 +92,7 @@ fn outcomes() -> Outcomes {
     }
 }
 
-/// Matches that count towards a threshold, at these times.
+/// Matches that count toward a threshold, at these times.
 fn counting(at: &[Timestamp]) -> Outcomes {
     let one = |at: &Timestamp| matched(MatchFate::Counted, *at);
     Outcomes {

@@ -188,7 +188,7 @@ async fn events_of_any_day_find_their_partition_and_are_listed_in_event_time() {
 }
 
 #[tokio::test]
-async fn pages_follow_each_other_without_gap_or_overlap_and_stay_in_the_organisation() {
+async fn pages_follow_each_other_without_gap_or_overlap_and_stay_in_the_organization() {
     let (store, _database) = store().await;
     let mut index = store.event_index().await.expect("an index");
     let mut rows: Vec<_> = (0..25).map(|number| row(event_id(number))).collect();

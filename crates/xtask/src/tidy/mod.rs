@@ -56,7 +56,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "sql-outside-store",
-        why: "Only `store` contains SQL, so that every query is seen to name the organisation.",
+        why: "Only `store` contains SQL, so that every query is seen to name the organization.",
         check: source::sql_outside_store,
     },
     Rule {

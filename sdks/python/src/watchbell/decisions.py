@@ -70,7 +70,7 @@ class Decision:
     expires_at: str | None
     """Of `escalate`: what nobody approves by then is denied."""
     fallback: bool
-    """It was decided by a fail mode: ours if `error` says why, otherwise the organisation's."""
+    """It was decided by a fail mode: ours if `error` says why, otherwise the organization's."""
     policies: list[dict[str, Any]]
     question: Question = field(repr=False)
     error: WatchbellError | None = None

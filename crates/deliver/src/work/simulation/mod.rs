@@ -2,7 +2,7 @@
 //! after each.
 //!
 //! What decides is the real thing: what is in hand ([`super::message_registry`]), when a message ends ([`super::in_flight::Tally`]), what becomes of a
-//! delivery ([`super::verdict`]), the schedule, endpoints, rounds, and how messages are cut and named. Modelled are the
+//! delivery ([`super::verdict`]), the schedule, endpoints, rounds, and how messages are cut and named. Modeled are the
 //! [`queue`], the record ([`state`]), and the order in which the tasks of a [`worker`] do one thing after the other
 //! ([`steps`], [`recording`]). In the [`world`] calls fail and answers get lost, processes and the journal break ([`faults`]), and [`people`]
 //! interfere.

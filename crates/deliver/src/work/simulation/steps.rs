@@ -276,7 +276,7 @@ impl World {
                     self.workers[number].end_task(place, true);
                 }
             }
-            Stage::QueueingAnew => self.publish(number, place, Place::Due, (sequence, &jobs)),
+            Stage::QueuingAnew => self.publish(number, place, Place::Due, (sequence, &jobs)),
         }
     }
 
@@ -320,7 +320,7 @@ impl World {
         match instead {
             Instead::Forget => self.workers[number].end_task(place, true),
             Instead::End(state, _) => task.stage = Stage::Ending(state),
-            Instead::Move => task.stage = Stage::QueueingAnew,
+            Instead::Move => task.stage = Stage::QueuingAnew,
             Instead::Clear(shut) => self.clear(number, endpoint_of(&job), shut),
         }
     }

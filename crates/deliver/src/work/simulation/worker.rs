@@ -51,7 +51,7 @@ pub(super) enum Stage {
     },
     Ending(State),
     /// Its rule goes elsewhere.
-    QueueingAnew,
+    QueuingAnew,
 }
 
 /// Deliveries of one message that a task deals with.

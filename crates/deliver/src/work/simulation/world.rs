@@ -32,7 +32,7 @@ pub(super) const URLS: u64 = 3;
 const DELIVERIES_MOST: u128 = 60;
 /// How often workers say which messages they have.
 pub(super) const BEAT_EVERY: Duration = Duration::from_secs(4);
-/// A queue that is queued again is recognised for two minutes; who does that does it within one.
+/// A queue that is queued again is recognized for two minutes; who does that does it within one.
 const QUEUED_AGAIN_WITHIN: Duration = Duration::from_mins(1);
 pub(super) const TICK: Duration = Duration::from_millis(1);
 /// Lines that are kept of a story, unless somebody asked for its seed.

@@ -19,7 +19,7 @@ use crate::{
     id::{Tail, derived},
 };
 
-/// One URL of an organisation, and how it does.
+/// One URL of an organization, and how it does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
     pub id: EndpointId,

@@ -9,7 +9,7 @@ fn org(number: u8) -> OrgId {
     OrgId::from_uuid(Uuid::from_u128(number.into()))
 }
 
-/// Each organisation has its own.
+/// Each organization has its own.
 fn endpoint(org: u8, number: u8) -> EndpointId {
     EndpointId::from_uuid(Uuid::from_u128(u128::from(org) << 8 | u128::from(number)))
 }
@@ -24,7 +24,7 @@ fn push(queue: &mut FairQueue<u32>, (of, number): (u8, u8), kind: Kind, item: u3
 }
 
 #[test]
-fn an_organisation_with_one_endpoint_gets_every_other_turn_beside_one_with_a_hundred() {
+fn an_organization_with_one_endpoint_gets_every_other_turn_beside_one_with_a_hundred() {
     let mut queue = FairQueue::new();
     for number in 0..100 {
         push(&mut queue, (1, number), Kind::First, 0);

@@ -61,7 +61,7 @@ fn each_bad_field_is_pointed_at() {
             "/event_type",
             FaultCode::FieldRequired,
         ),
-        (&with(r#","colour":1"#), "/colour", FaultCode::FieldUnknown),
+        (&with(r#","color":1"#), "/color", FaultCode::FieldUnknown),
         (&with(r#","id":"evt_1""#), "/id", FaultCode::FieldUnknown),
         (
             &with(r#","source":"server""#),

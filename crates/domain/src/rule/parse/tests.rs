@@ -61,8 +61,8 @@ fn a_rule_that_costs_too_much_or_is_too_long_says_so_and_no_more() {
 
 #[test]
 fn everything_that_is_wrong_is_said_at_once() {
-    let source = json!({"nam": "r", "match": [], "enabled": 1, "threshold": {"count": 1}, // misspelt on purpose
-        "except": [{}, {"colour": [1]}], "tests": [{"event": {"colour": 1}, "match": true}],
+    let source = json!({"nam": "r", "match": [], "enabled": 1, "threshold": {"count": 1}, // misspelled on purpose
+        "except": [{}, {"color": [1]}], "tests": [{"event": {"color": 1}, "match": true}],
         "version": 3, "suppress": [], "tags": ["", 7]});
     let faults = Definition::parse(source).expect_err("not valid");
     let mut found: Vec<_> = faults
@@ -74,14 +74,14 @@ fn everything_that_is_wrong_is_said_at_once() {
         found,
         [
             ("/enabled", FaultCode::FieldInvalid),
-            ("/except/1/colour", FaultCode::FieldUnknown),
+            ("/except/1/color", FaultCode::FieldUnknown),
             ("/match", FaultCode::FieldInvalid),
-            ("/nam", FaultCode::FieldUnknown), // misspelt on purpose
+            ("/nam", FaultCode::FieldUnknown), // misspelled on purpose
             ("/name", FaultCode::FieldRequired),
             ("/suppress", FaultCode::FieldInvalid),
             ("/tags/0", FaultCode::FieldInvalid),
             ("/tags/1", FaultCode::FieldInvalid),
-            ("/tests/0/event/colour", FaultCode::FieldUnknown),
+            ("/tests/0/event/color", FaultCode::FieldUnknown),
             ("/tests/0/match", FaultCode::FieldUnknown),
             ("/tests/0/matches", FaultCode::FieldRequired),
             ("/threshold/count", FaultCode::FieldInvalid),
@@ -94,7 +94,7 @@ fn everything_that_is_wrong_is_said_at_once() {
         let fault = faults.iter().find(|fault| fault.pointer == pointer);
         fault.expect("a fault").detail.as_str()
     };
-    assert!(detail("/nam").contains("did you mean `name`?")); // misspelt on purpose
+    assert!(detail("/nam").contains("did you mean `name`?")); // misspelled on purpose
     assert!(detail("/version").contains("set by the server"));
     assert!(detail("/threshold/count").contains("leave `threshold` out"));
 }

@@ -59,7 +59,7 @@ mod tests {
             ("agent", Some("agent_id")),
             ("Action", Some("action")),
             ("acton", Some("action")),
-            ("colour", None),
+            ("color", None),
             ("", None),
         ];
         for (given, expected) in cases {

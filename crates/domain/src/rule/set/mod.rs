@@ -1,4 +1,4 @@
-//! The rules of one organisation, indexed: the cost of an event does not grow with the rules.
+//! The rules of one organization, indexed: the cost of an event does not grow with the rules.
 //!
 //! An event has keys: its values, how they start and end. A rule that can only want events with
 //! certain keys is filed under them ([`key`]), once for all that ask for the same; the others are in a
@@ -40,7 +40,7 @@ use crate::{RuleId, event::EventView};
 /// when the set was last made from nothing.
 const STALE_PATHS_MAX: usize = 1_024;
 
-/// The rules of one organisation. Never changed in place: a new one replaces it whole.
+/// The rules of one organization. Never changed in place: a new one replaces it whole.
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     /// All of them, also those that are disabled.

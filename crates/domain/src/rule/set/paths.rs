@@ -1,4 +1,4 @@
-//! The fields that the rules of an organisation name, each with a number, and what for.
+//! The fields that the rules of an organization name, each with a number, and what for.
 
 use super::{key::print, shards::Shards};
 use crate::event::EventView;

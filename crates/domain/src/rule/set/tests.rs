@@ -225,8 +225,8 @@ fn names_that_nobody_uses_any_more_are_forgotten() {
     );
 }
 
-/// How long an event may take with 500 rules that are as dear as they may be. Optimised it was at most 89 ms
-/// while both processors compiled; unoptimised it is much longer.
+/// How long an event may take with 500 rules that are as dear as they may be. Optimized it was at most 89 ms
+/// while both processors compiled; unoptimized it is much longer.
 const WORST_MAX: Duration = if cfg!(debug_assertions) {
     Duration::from_secs(20)
 } else {
@@ -247,7 +247,7 @@ fn dear(id: u128, tests: &[Value], is_in_except: bool) -> Arc<Rule> {
     rule(id, source, Vec::new())
 }
 
-/// The most expensive rules that an organisation may have, found by a key that every event has, and events
+/// The most expensive rules that an organization may have, found by a key that every event has, and events
 /// made for them: long lists, or one long text, and no test passes.
 #[test]
 fn the_worst_rules_cost_a_bounded_time() {

@@ -1,4 +1,4 @@
-//! What becomes of a match: an alert, one more towards a threshold, or kept back.
+//! What becomes of a match: an alert, one more toward a threshold, or kept back.
 //!
 //! A rule without threshold and suppression needs none of this: each match is an alert. Otherwise:
 //!
@@ -70,7 +70,7 @@ pub struct Match {
 /// What becomes of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It counts towards the threshold.
+    /// It counts toward the threshold.
     Counted,
     Alert,
     /// There was an alert just now.

@@ -1,21 +1,21 @@
-//! `/v1/org/deletion`: an owner has the organisation deleted, or thinks better of it.
+//! `/v1/org/deletion`: an owner has the organization deleted, or thinks better of it.
 //!
-//! Asked for by POST of a thing of its own, not by DELETE of the organisation: that takes a password, and proxies may drop
+//! Asked for by POST of a thing of its own, not by DELETE of the organization: that takes a password, and proxies may drop
 //! the body of a DELETE.
 
 use axum::{Json as JsonAnswer, extract::State, http::HeaderMap};
 use domain::{OrgId, Timestamp, account::EmailAddress, error_code::ErrorCode, fault::Fault};
 use runtime::error_chain::chain;
 use serde::Deserialize;
-use store::{deletions::schedule::NotCanceled, members::Organisation};
+use store::{deletions::schedule::NotCanceled, members::Organization};
 use utoipa::ToSchema;
 
 use crate::{
     accounts::{
         Accounts,
-        organisation::found,
+        organization::found,
         own_password::{own_password, prove},
-        schema::OrganisationBody,
+        schema::OrganizationBody,
         security_log::tell,
     },
     edge::{
@@ -29,17 +29,17 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// An owner's request to delete the organisation.
+/// An owner's request to delete the organization.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeletionRequest {
-    /// The organisation's name, so that nobody deletes the wrong one.
+    /// The organization's name, so that nobody deletes the wrong one.
     name: String,
     /// Your current password: someone who found an open session does not know it.
     current_password: String,
 }
 
-/// Schedules your organisation to be deleted after a delay, with everything in it; for owners.
+/// Schedules your organization to be deleted after a delay, with everything in it; for owners.
 ///
 /// Nothing changes until then (`deletes_at`, 7 days from now unless `accounts.deletion_delay_days` says otherwise), and
 /// any owner can cancel it. After that, it cannot be restored. Asking again changes nothing. Every owner is notified by
@@ -48,7 +48,7 @@ pub struct DeletionRequest {
     post, path = "/v1/org/deletion", tag = "accounts", security(("session" = [])),
     request_body = DeletionRequest,
     responses(
-        (status = 200, description = "The organisation, with the time of its deletion", body = OrganisationBody),
+        (status = 200, description = "The organization, with the time of its deletion", body = OrganizationBody),
         Refusals,
     ),
 )]
@@ -58,10 +58,10 @@ pub async fn schedule(
     client: ClientAddress,
     headers: HeaderMap,
     FormJson(request): FormJson<DeletionRequest>,
-) -> Result<JsonAnswer<OrganisationBody>, Problem> {
-    let organisation = found(&plane, &member).await?;
-    if request.name.trim() != organisation.name {
-        let detail = "`name` is not the name of your organisation.";
+) -> Result<JsonAnswer<OrganizationBody>, Problem> {
+    let organization = found(&plane, &member).await?;
+    if request.name.trim() != organization.name {
+        let detail = "`name` is not the name of your organization.";
         return Err(Problem::invalid(vec![Fault::invalid("/name", detail)]));
     }
     let own = own_password(&plane, &member).await?;
@@ -78,26 +78,26 @@ pub async fn schedule(
     let deletes_at = Some(scheduled.deletes_at);
     if scheduled.is_new {
         let by = own.email.as_str();
-        tell_owners(&plane, member.org, &organisation.name, by, deletes_at).await;
+        tell_owners(&plane, member.org, &organization.name, by, deletes_at).await;
     }
-    Ok(JsonAnswer(OrganisationBody::from(Organisation {
+    Ok(JsonAnswer(OrganizationBody::from(Organization {
         deletes_at,
-        ..organisation
+        ..organization
     })))
 }
 
-/// Cancels the deletion of your organisation; for owners.
+/// Cancels the deletion of your organization; for owners.
 #[utoipa::path(
     delete, path = "/v1/org/deletion", tag = "accounts", security(("session" = [])),
     responses(
-        (status = 200, description = "The organisation, no longer scheduled for deletion", body = OrganisationBody),
+        (status = 200, description = "The organization, no longer scheduled for deletion", body = OrganizationBody),
         Refusals,
     ),
 )]
 pub async fn cancel(
     State(plane): State<ControlPlane>,
     member: Member<Owner>,
-) -> Result<JsonAnswer<OrganisationBody>, Problem> {
+) -> Result<JsonAnswer<OrganizationBody>, Problem> {
     let own = own_password(&plane, &member).await?;
     plane
         .store
@@ -105,10 +105,10 @@ pub async fn cancel(
         .await?
         .map_err(not_canceled)?;
     tell(&plane, member.org).await;
-    let organisation = found(&plane, &member).await?;
+    let organization = found(&plane, &member).await?;
     let by = own.email.as_str();
-    tell_owners(&plane, member.org, &organisation.name, by, None).await;
-    Ok(JsonAnswer(OrganisationBody::from(organisation)))
+    tell_owners(&plane, member.org, &organization.name, by, None).await;
+    Ok(JsonAnswer(OrganizationBody::from(organization)))
 }
 
 /// Mails every owner, if there is a mail server. What was decided stands either way, and the trail has it.
@@ -157,11 +157,11 @@ fn not_canceled(refused: NotCanceled) -> Problem {
     match refused {
         NotCanceled::NotAllowed => no_owner(),
         NotCanceled::NotScheduled => {
-            let detail = "Your organisation is not scheduled for deletion.";
+            let detail = "Your organization is not scheduled for deletion.";
             Problem::new(ErrorCode::NotFound, detail)
         }
         NotCanceled::HasBegun => {
-            let detail = "Your organisation is being deleted; it is too late to cancel.";
+            let detail = "Your organization is being deleted; it is too late to cancel.";
             Problem::new(ErrorCode::StateConflict, detail)
         }
     }

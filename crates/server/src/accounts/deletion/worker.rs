@@ -1,4 +1,4 @@
-//! Deletes organisations whose time has come. Every process with the role `index` looks for them; one at a time deletes.
+//! Deletes organizations whose time has come. Every process with the role `index` looks for them; one at a time deletes.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::{
 /// How often it is looked for them: how late one may begin.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// What deleting an organisation takes.
+/// What deleting an organization takes.
 pub(crate) struct Deleting {
     pub(crate) store: Store,
     pub(crate) journal: Journal,
@@ -32,7 +32,7 @@ pub(crate) struct Deleting {
     pub(crate) clock: Clock,
 }
 
-/// Why an organisation was not deleted by this try.
+/// Why an organization was not deleted by this try.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -48,7 +48,7 @@ pub enum Error {
 impl Deleting {
     /// Deletes until stopped. What is given up half-way is taken up again by whoever is next.
     pub(crate) async fn run(self, stopping: CancellationToken) -> anyhow::Result<()> {
-        let mut retries = Retries::new("delete organisations", &stopping);
+        let mut retries = Retries::new("delete organizations", &stopping);
         loop {
             let turn = async {
                 sleep(LOOK_EVERY).await;
@@ -101,12 +101,12 @@ impl Deleting {
         deleter.delete_secrets(org, &secrets_gone).await?;
         self.announcer.announce().await?;
         if people > 0 {
-            tracing::info!(org.id = %org, people, "closed an organisation that is being deleted");
+            tracing::info!(org.id = %org, people, "closed an organization that is being deleted");
         }
         Ok(())
     }
 
-    /// Deletes what was recorded, as far as one turn goes, and the organisation last. Each step may have been taken before.
+    /// Deletes what was recorded, as far as one turn goes, and the organization last. Each step may have been taken before.
     async fn empty(
         &self,
         deleter: &mut Deleter,
@@ -114,23 +114,23 @@ impl Deleting {
     ) -> Result<(), Error> {
         let Emptied { rows, is_all } = deleter.delete_rows(org).await?;
         if !is_all {
-            tracing::info!(org.id = %org, rows, "deleted part of an organisation");
+            tracing::info!(org.id = %org, rows, "deleted part of an organization");
             return Ok(());
         }
-        self.journal.forget_organisation(org).await?;
+        self.journal.forget_organization(org).await?;
         if let Some(files) = &self.files {
             files.delete_below(&cleanup::folder_of(org)).await?;
         }
         // Not the time at which the round began: much may have been deleted since.
         let now = self.now().await?;
-        if !deleter.delete_organisation(org, now).await? {
-            tracing::info!(org.id = %org, "something was created while an organisation was being deleted; checking again");
+        if !deleter.delete_organization(org, now).await? {
+            tracing::info!(org.id = %org, "something was created while an organization was being deleted; checking again");
             return Ok(());
         }
         if is_last_look {
             deleter.finish(org, now).await?;
         }
-        tracing::info!(org.id = %org, rows, is_last_look, "deleted an organisation");
+        tracing::info!(org.id = %org, rows, is_last_look, "deleted an organization");
         Ok(())
     }
 
@@ -143,5 +143,5 @@ impl Deleting {
 /// One that cannot be deleted now holds up no other, and is tried again by the next round.
 fn put_off(org: OrgId, error: &Error) {
     let error = chain(error);
-    tracing::warn!(org.id = %org, error, "an organisation is not completely deleted yet");
+    tracing::warn!(org.id = %org, error, "an organization is not completely deleted yet");
 }

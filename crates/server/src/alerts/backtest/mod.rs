@@ -12,7 +12,7 @@ mod run;
 
 use crate::edge::slots::Bounds;
 
-/// For an organisation, one that runs and one for somebody else. Each keeps a core busy, and another of
+/// For an organization, one that runs and one for somebody else. Each keeps a core busy, and another of
 /// PostgreSQL's.
 pub const BACKTESTS: Bounds = Bounds {
     per_org: 2,

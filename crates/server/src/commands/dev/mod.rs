@@ -1,8 +1,8 @@
 //! `watchbell dev`: from nothing to a verified webhook in one command.
 //!
 //! Starts private engines in a folder, the server in all roles, and a receiver that verifies what it
-//! gets; makes a demo organisation with a key and a rule that points at the receiver; then says what
-//! to paste next and shows each webhook as it arrives. With `--demo` the organisation has a past.
+//! gets; makes a demo organization with a key and a rule that points at the receiver; then says what
+//! to paste next and shows each webhook as it arrives. With `--demo` the organization has a past.
 
 mod demo;
 mod receiver;
@@ -40,7 +40,7 @@ pub(super) struct Dev {
     /// Print one line of JSON when ready, and nothing else on standard output.
     #[arg(long)]
     json: bool,
-    /// Fill the demo organisation with a day of sample data: this many events, plus decisions, rules and deliveries.
+    /// Fill the demo organization with a day of sample data: this many events, plus decisions, rules and deliveries.
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(1..=i64::from(demo::EVENTS_MAX)))]
     demo: Option<u32>,
 }
@@ -130,7 +130,7 @@ impl Dev {
         filling.past(&client).await.context("fill the trail")?;
         demo.make_rule(address, &receiver.url()).await?;
         let made = filling.present(&client, &receiver.url()).await;
-        made.context("fill the demo organisation")?;
+        made.context("fill the demo organization")?;
         receiver.forget_what_arrived();
         Ok(())
     }

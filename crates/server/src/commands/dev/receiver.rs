@@ -32,20 +32,20 @@ pub(super) struct Receiver {
     pub arrivals: mpsc::Receiver<Arrival>,
 }
 
-/// A receiver that knows the initial secret of every organisation of this server, those too that are made while it runs.
-struct OfAllOrganisations {
+/// A receiver that knows the initial secret of every organization of this server, those too that are made while it runs.
+struct OfAllOrganizations {
     receiver: Arc<cli::receiver::Receiver>,
     store: Store,
     deployment: DeploymentKeys,
 }
 
-impl OfAllOrganisations {
+impl OfAllOrganizations {
     async fn learn(&self) {
         // Without PostgreSQL it knows those that it knew.
-        let Ok(organisations) = self.store.organisation_ids().await else {
+        let Ok(organizations) = self.store.organization_ids().await else {
             return;
         };
-        let secrets = organisations.into_iter();
+        let secrets = organizations.into_iter();
         let secrets = secrets.filter_map(|org| self.deployment.initial(org));
         let secrets: Vec<String> = secrets
             .map(|secret| secret.expose_secret().to_owned())
@@ -55,7 +55,7 @@ impl OfAllOrganisations {
 }
 
 async fn receive_from_any(
-    State(all): State<Arc<OfAllOrganisations>>,
+    State(all): State<Arc<OfAllOrganizations>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
@@ -79,7 +79,7 @@ impl Receiver {
             .with_context(|| format!("listen on {address} for the built-in receiver"))?;
         let address = listener.local_addr()?;
         let (receiver, arrivals) = cli::receiver::Receiver::new(Vec::<String>::new());
-        let all = OfAllOrganisations {
+        let all = OfAllOrganizations {
             receiver: Arc::new(receiver),
             store: store.clone(),
             deployment,

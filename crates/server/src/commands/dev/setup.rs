@@ -1,4 +1,4 @@
-//! What `watchbell dev` needs before it can show anything: a folder, engines, a demo organisation.
+//! What `watchbell dev` needs before it can show anything: a folder, engines, a demo organization.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use serde_json::json;
 use store::Store;
 
 use crate::{
-    accounts::new_organisation,
+    accounts::new_organization,
     commands::note,
     config::{self, Config},
     node, system_clock,
@@ -76,12 +76,12 @@ fn random_base64() -> String {
     STANDARD.encode(random::bytes::<32>())
 }
 
-/// The demo organisation, kept beside the engines' data.
+/// The demo organization, kept beside the engines' data.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Demo {
-    /// The deployment's, from which the organisation's is derived.
+    /// The deployment's, from which the organization's is derived.
     pub signing_secret: String,
-    /// Seals the signing secrets of organisations. Folders from before there were any have none yet.
+    /// Seals the signing secrets of organizations. Folders from before there were any have none yet.
     #[serde(default = "random_base64")]
     pub secrets_key: String,
     pub receiver_port: Option<u16>,
@@ -124,22 +124,22 @@ impl Demo {
         engines::password::write_private(&path, &serde_json::to_string_pretty(self)?)
     }
 
-    /// Founds the organisation, unless it is there. Returns the secret that its webhooks are signed with.
+    /// Founds the organization, unless it is there. Returns the secret that its webhooks are signed with.
     pub(super) async fn found(&mut self, store: &Store, config: &Config) -> anyhow::Result<String> {
         let deployment = config.delivery.deployment_keys();
         if !self.api_key.is_empty() {
             let email = EmailAddress::parse(&self.user_email).context("read the demo's address")?;
             let person = store.credentials(&email).await?;
-            let person = person.context("find the demo organisation")?;
+            let person = person.context("find the demo organization")?;
             let secret = deployment
-                .initial(person.organisation.org)
+                .initial(person.organization.org)
                 .context("the demo has no signing secret")?;
             return Ok(secret.expose_secret().to_owned());
         }
         let journal = node::connect_journal(config).await?;
         let clock = system_clock::SYSTEM;
         let founded =
-            new_organisation::found(store, &journal, clock, &deployment, "Demo", Self::EMAIL)
+            new_organization::found(store, &journal, clock, &deployment, "Demo", Self::EMAIL)
                 .await?;
         self.api_key = founded.api_key;
         self.user_email = founded.user_email;

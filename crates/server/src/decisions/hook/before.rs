@@ -27,7 +27,7 @@ use crate::{
 /// The event that is a question.
 pub(super) const BEFORE: &str = "PreToolUse";
 
-/// Answers a `PreToolUse` hook of Claude Code according to the organisation's policies.
+/// Answers a `PreToolUse` hook of Claude Code according to the organization's policies.
 ///
 /// The call is a question like one to `/v1/runtime/decisions`: `deny` stops the tool, `escalate` asks the person at the
 /// terminal or, with `wait`, someone who may approve, and `modify` changes the tool's input. A call that works on

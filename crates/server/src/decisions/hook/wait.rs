@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The longest wait, in seconds: with what comes before and after it, it is over before the request is given up
-/// (`http.request_timeout_s`, 30). How many wait is bounded by how many decisions of an organisation may be pending.
+/// (`http.request_timeout_s`, 30). How many wait is bounded by how many decisions of an organization may be pending.
 pub const WAIT_S_MAX: u64 = 20;
 
 /// What is left for the rest of the answer: the decisions that approvals are spent for are recorded, too.

@@ -15,7 +15,7 @@ use crate::{
 
 /// How often it is looked for notices that wait.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// The notices of an organisation that are mailed in the time below, each to all its managers: an organisation whose network is down hears of some
+/// The notices of an organization that are mailed in the time below, each to all its managers: an organization whose network is down hears of some
 /// of its endpoints, and looks at the list for the rest.
 const PER_ORG_MAX: u32 = 10;
 /// That time. What has waited for so long is no news any more and is not mailed.
@@ -58,7 +58,7 @@ pub async fn sweep(
 }
 
 /// Taken before it is handed in: a crash in between loses a mail, and repeats none. No more are taken than half of
-/// the mail queue has room for, as each may be for all managers of an organisation; the others wait.
+/// the mail queue has room for, as each may be for all managers of an organization; the others wait.
 async fn mail_all(plane: &ControlPlane, post: &Post) -> Result<(), store::Error> {
     let now = plane.clock.now();
     let room = u32::try_from(post.room_for_notices()).unwrap_or(u32::MAX) / MANAGERS_MAX;

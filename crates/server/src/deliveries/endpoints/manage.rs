@@ -1,6 +1,6 @@
 //! `/v1/endpoints`: the receivers that are or were in trouble, and a switch for each.
 //!
-//! An endpoint is one URL of the organisation, whichever rules name it; its id follows from the URL, and every
+//! An endpoint is one URL of the organization, whichever rules name it; its id follows from the URL, and every
 //! delivery shows it. One that was never in trouble is not listed, but shown and paused like any other as long as
 //! a rule names its URL.
 

@@ -8,7 +8,7 @@ use domain::{
     delivery::{self, Reason, Trigger},
     error_code::ErrorCode,
 };
-use journal::{frames::Frames, requeue::is_recognised, streams::Log};
+use journal::{frames::Frames, requeue::is_recognized, streams::Log};
 use serde::Serialize;
 use store::deliveries::Delivery;
 use utoipa::ToSchema;
@@ -82,9 +82,9 @@ pub async fn resend(
     let event = plane.event(caller.org, delivery.event).await?;
     let json = event.ok_or_else(event_gone)?.json;
     asking.mark(&plane.journal).await?;
-    // The same round, or one that makes it void: queued again after a while it would not be recognised.
+    // The same round, or one that makes it void: queued again after a while it would not be recognized.
     let at = begun.unwrap_or_else(|| asking.at());
-    let at = if is_recognised(at, now) { at } else { now };
+    let at = if is_recognized(at, now) { at } else { now };
     let mut job = round::job(delivery, &rule, json, Trigger::Resend, at);
     // The workers first: whatever is still in the queue of it is not sent beside the new round.
     job.since = plane.journal.want_again(id, job.since).await?;

@@ -1,4 +1,4 @@
-//! `GET /v1/signing-secrets/initial`: the secret that an organisation has from its first minute.
+//! `GET /v1/signing-secrets/initial`: the secret that an organization has from its first minute.
 
 use axum::{Json, extract::State};
 use domain::error_code::ErrorCode;
@@ -15,17 +15,17 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// An organisation's initial secret.
+/// An organization's initial secret.
 #[derive(Serialize, ToSchema)]
 pub struct InitialSecret {
-    /// The secret that receivers verify with until the organisation promotes a secret that it staged.
+    /// The secret that receivers verify with until the organization promotes a secret that it staged.
     #[schema(example = "whsec_...")]
     secret: String,
 }
 
 /// Returns the initial signing secret.
 ///
-/// Webhooks are signed with it until the organisation promotes a secret that it staged. Unlike those, it can be shown
+/// Webhooks are signed with it until the organization promotes a secret that it staged. Unlike those, it can be shown
 /// again.
 #[utoipa::path(
     get, path = "/v1/signing-secrets/initial", tag = "signing secrets", security(("session" = [])),

@@ -10,7 +10,7 @@ use store::signing_secrets::SecretRow;
 
 use deliver::secrets::seal::Vault;
 
-/// All secrets that are known of an organisation.
+/// All secrets that are known of an organization.
 pub struct Keyring<'k> {
     pub deployment: &'k DeploymentKeys,
     pub vault: &'k Vault,

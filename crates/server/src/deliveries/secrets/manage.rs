@@ -1,4 +1,4 @@
-//! `/v1/signing-secrets`: an organisation's secrets are staged, promoted and dropped by people; a secret's
+//! `/v1/signing-secrets`: an organization's secrets are staged, promoted and dropped by people; a secret's
 //! text is shown once.
 
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub struct MadeSecret {
     secret: String,
 }
 
-/// All secrets of an organisation, newest first.
+/// All secrets of an organization, newest first.
 #[derive(Serialize, ToSchema)]
 pub struct SecretList {
     data: Vec<SecretBody>,
@@ -88,7 +88,7 @@ pub struct SecretList {
     initial: Option<InitialBody>,
 }
 
-/// The secret that the organisation has from the start; `GET /v1/signing-secrets/initial` shows it.
+/// The secret that the organization has from the start; `GET /v1/signing-secrets/initial` shows it.
 #[derive(Serialize, ToSchema)]
 pub struct InitialBody {
     /// `current`; `previous`, alongside the first promoted secret; or `dropped`, once another signs.

@@ -26,7 +26,7 @@ struct Promise {
 }
 
 impl Promised {
-    /// How many of an organisation will be opened yet.
+    /// How many of an organization will be opened yet.
     pub(super) fn to(&mut self, org: OrgId, now: Timestamp) -> usize {
         while let Some(Promise { at, id, .. }) =
             self.of.get(&org).and_then(VecDeque::front).copied()

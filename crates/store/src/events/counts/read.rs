@@ -34,7 +34,7 @@ pub type Counts = BTreeMap<Timestamp, BTreeMap<Option<String>, u64>>;
 pub type TypeCounts = BTreeMap<Timestamp, (u64, u64)>;
 
 impl Store {
-    /// How many events an organisation had in the buckets that start at `from` or later and before `to`, and how
+    /// How many events an organization had in the buckets that start at `from` or later and before `to`, and how
     /// many of them were of a type; `None` if there are too many counts to add up.
     pub async fn event_counts_with(
         &self,
@@ -69,7 +69,7 @@ impl Store {
         Ok(Some(rows.into_iter().map(bucket).collect()))
     }
 
-    /// An organisation's counts; `None` if there are too many to add up.
+    /// An organization's counts; `None` if there are too many to add up.
     pub async fn event_counts(
         &self,
         org: OrgId,

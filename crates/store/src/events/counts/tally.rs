@@ -17,7 +17,7 @@ use crate::{Error, Store, events::EventRow, times::to_database};
 /// How long minutes are kept; hours and days are kept as long as events. A week of minutes is what a
 /// chart shows at that grain, and all of them would be most of the table.
 pub const MINUTES_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How many values of a field one batch counts by name for each organisation, over all its minutes:
+/// How many values of a field one batch counts by name for each organization, over all its minutes:
 /// beyond it nobody reads the chart any more, and a client that invents values, each at a time of its
 /// own, must not make rows for each event.
 const VALUES_MAX: usize = 1_000;
@@ -27,7 +27,7 @@ const OTHER: &str = "";
 /// How many counts one statement adds; bounds its parameters, each of some 100 bytes.
 const COUNTS_PER_STATEMENT: usize = 10_000;
 
-/// One field of one organisation's events in one minute.
+/// One field of one organization's events in one minute.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Minute {
     org: OrgId,

@@ -21,11 +21,7 @@ fn what_is_wrong_is_said_where_it_stands_with_the_fix() {
             "/agent",
             "did you mean `agent_id`?",
         ),
-        (
-            json!({"colour": ["x"]}),
-            "/colour",
-            "put it under `metadata`",
-        ),
+        (json!({"color": ["x"]}), "/color", "put it under `metadata`"),
         (
             json!({"metadata.region": ["x"]}),
             "/metadata.region",
@@ -274,7 +270,7 @@ fn what_is_wrong_is_said_where_it_stands_with_the_fix() {
 
 #[test]
 fn hostile_patterns_are_refused_quickly() {
-    // Unoptimised and on a busy machine.
+    // Unoptimized and on a busy machine.
     const TIME_MAX: Duration = Duration::from_secs(5);
     let many: Vec<String> = (0..10_000).map(|number| number.to_string()).collect();
     let fields: serde_json::Map<String, Value> = (0..17)

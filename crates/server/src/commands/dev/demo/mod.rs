@@ -1,4 +1,4 @@
-//! `watchbell dev --demo N`: fills the demo organisation as if its agents had been at work for a day.
+//! `watchbell dev --demo N`: fills the demo organization as if its agents had been at work for a day.
 //!
 //! Everything goes through the HTTP API, like anybody's: [`people`] and keys, [`guard`] with decisions, [`alerts`], and
 //! the [`trail`] of what the [`cast`] did. The same number makes the same story; only its times are of now. Rules
@@ -31,7 +31,7 @@ pub(super) const EVENTS_MAX: u32 = 500_000;
 /// Events that are sent when the rules are there. A few in a hundred of them match.
 const RECENT: u32 = 4_000;
 
-/// What to fill the organisation with.
+/// What to fill the organization with.
 pub(super) struct Filling {
     trail: Trail,
     events: u32,

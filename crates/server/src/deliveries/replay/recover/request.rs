@@ -33,7 +33,7 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// Recoveries of one organisation at a time; each sends again all that there is, so more would not be faster.
+/// Recoveries of one organization at a time; each sends again all that there is, so more would not be faster.
 const RUNNING_MAX: u32 = 5;
 /// Among so many of the newest those that are running are looked for; older ones are hardly ever.
 const NEWEST: u32 = 100;
@@ -254,7 +254,7 @@ async fn refuse_if_full(plane: &ControlPlane, org: OrgId) -> Result<(), Problem>
 
 fn full() -> Problem {
     let detail = format!(
-        "Your organisation already has {RUNNING_MAX} recoveries running. Wait for one to finish, or cancel one."
+        "Your organization already has {RUNNING_MAX} recoveries running. Wait for one to finish, or cancel one."
     );
     Problem::new(ErrorCode::LimitReached, detail)
 }

@@ -1,4 +1,4 @@
-//! The name of an organisation. It stands in mails to people who know neither it nor us, so it must not be a link.
+//! The name of an organization. It stands in mails to people who know neither it nor us, so it must not be a link.
 
 use crate::fault::Fault;
 
@@ -13,12 +13,12 @@ pub fn parse(text: &str, pointer: &str) -> Result<String, Fault> {
     let chars = name.chars().count();
     if !(1..=CHARS_MAX).contains(&chars) || name.chars().any(is_control) {
         let detail = format!(
-            "The organisation's name must be 1 to {CHARS_MAX} characters, none of them control characters."
+            "The organization's name must be 1 to {CHARS_MAX} characters, none of them control characters."
         );
         return Err(Fault::invalid(pointer, detail));
     }
     if is_link(name) {
-        let detail = "The organisation's name must not contain a web address, because it appears in emails. If it is \
+        let detail = "The organization's name must not contain a web address, because it appears in emails. If it is \
                       not one, put a space after the dot.";
         return Err(Fault::invalid(pointer, detail));
     }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_organisations_are_taken() {
+    fn names_of_organizations_are_taken() {
         for name in [
             "A",
             "Acme Inc.",

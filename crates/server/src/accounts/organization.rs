@@ -1,14 +1,14 @@
 //! `GET /v1/me` and `/v1/org`: who one is, and where one belongs.
 
 use axum::{Json as JsonAnswer, extract::State};
-use domain::account::organisation_name;
+use domain::account::organization_name;
 use serde::Deserialize;
-use store::members::Organisation;
+use store::members::Organization;
 use utoipa::ToSchema;
 
 use super::{
     members::refusal,
-    schema::{OrganisationBody, WhoBody},
+    schema::{OrganizationBody, WhoBody},
     security_log::tell,
 };
 use crate::{
@@ -21,10 +21,10 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// A change to an organisation.
+/// A change to an organization.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct OrganisationChange {
+pub struct OrganizationChange {
     /// 1 to 100 characters, and no web address, because the name appears in emails.
     name: String,
 }
@@ -46,58 +46,58 @@ pub async fn me(
         .member(member.org, member.user)
         .await?
         .ok_or_else(|| Problem::not_found("member"))?;
-    let organisation = found(&plane, &member).await?;
-    let who = WhoBody::new(person, organisation, &plane.operators);
+    let organization = found(&plane, &member).await?;
+    let who = WhoBody::new(person, organization, &plane.operators);
     Ok(JsonAnswer(who))
 }
 
-/// Returns your organisation.
+/// Returns your organization.
 #[utoipa::path(
     get, path = "/v1/org", tag = "accounts", security(("session" = [])),
     responses(
-        (status = 200, description = "The organisation", body = OrganisationBody),
+        (status = 200, description = "The organization", body = OrganizationBody),
         Refusals,
     ),
 )]
 pub async fn show(
     State(plane): State<ControlPlane>,
     member: Member<Anybody>,
-) -> Result<JsonAnswer<OrganisationBody>, Problem> {
-    let organisation = found(&plane, &member).await?;
-    Ok(JsonAnswer(OrganisationBody::from(organisation)))
+) -> Result<JsonAnswer<OrganizationBody>, Problem> {
+    let organization = found(&plane, &member).await?;
+    Ok(JsonAnswer(OrganizationBody::from(organization)))
 }
 
-/// Renames your organisation; for admins and owners.
+/// Renames your organization; for admins and owners.
 #[utoipa::path(
     patch, path = "/v1/org", tag = "accounts", security(("session" = [])),
-    request_body = OrganisationChange,
+    request_body = OrganizationChange,
     responses(
-        (status = 200, description = "The organisation after the change", body = OrganisationBody),
+        (status = 200, description = "The organization after the change", body = OrganizationBody),
         Refusals,
     ),
 )]
 pub async fn rename(
     State(plane): State<ControlPlane>,
     member: Member<Admin>,
-    Json(change): Json<OrganisationChange>,
-) -> Result<JsonAnswer<OrganisationBody>, Problem> {
-    let name = organisation_name::parse(&change.name, "/name")
+    Json(change): Json<OrganizationChange>,
+) -> Result<JsonAnswer<OrganizationBody>, Problem> {
+    let name = organization_name::parse(&change.name, "/name")
         .map_err(|fault| Problem::invalid(vec![fault]))?;
     plane
         .store
-        .rename_organisation(member.hand(plane.clock.now()), &name)
+        .rename_organization(member.hand(plane.clock.now()), &name)
         .await?
-        .map_err(|refused| refusal(refused, "organisation"))?;
+        .map_err(|refused| refusal(refused, "organization"))?;
     tell(&plane, member.org).await;
-    let organisation = found(&plane, &member).await?;
-    Ok(JsonAnswer(OrganisationBody::from(organisation)))
+    let organization = found(&plane, &member).await?;
+    Ok(JsonAnswer(OrganizationBody::from(organization)))
 }
 
-/// The organisation of who asks.
+/// The organization of who asks.
 pub(super) async fn found<R: AtLeast>(
     plane: &ControlPlane,
     member: &Member<R>,
-) -> Result<Organisation, Problem> {
-    let organisation = plane.store.organisation(member.org).await?;
-    organisation.ok_or_else(|| Problem::not_found("organisation"))
+) -> Result<Organization, Problem> {
+    let organization = plane.store.organization(member.org).await?;
+    organization.ok_or_else(|| Problem::not_found("organization"))
 }

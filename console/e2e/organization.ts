@@ -1,12 +1,12 @@
-// An organisation of a test's own: somebody who is logged in, and a key for its agents.
+// An organization of a test's own: somebody who is logged in, and a key for its agents.
 import { inject } from "vitest";
 import { login } from "./server";
 
-export interface Organisation extends Person {
+export interface Organization extends Person {
   /** Calls the API with the key; answers what the server does, and fails if it refuses. */
   call: <T = Record<string, unknown>>(method: string, path: string, body?: unknown) => Promise<T>;
   /** The same as the owner, who may also do what no key may. */
-  manage: Organisation["call"];
+  manage: Organization["call"];
 }
 
 const SCOPES = [
@@ -29,7 +29,7 @@ export interface Person {
 const JSON_BODY = { "Content-Type": "application/json" };
 let made = 0;
 
-/** Somebody who has just registered an organisation, which has nothing yet. */
+/** Somebody who has just registered an organization, which has nothing yet. */
 export async function register(name: string): Promise<Person> {
   const { base_url } = inject("demo");
   made += 1;
@@ -44,12 +44,12 @@ export async function register(name: string): Promise<Person> {
   return { email, password, session: await login(base_url, email, password) };
 }
 
-/** A session of somebody whose organisation has nothing yet. */
+/** A session of somebody whose organization has nothing yet. */
 export async function newcomer(): Promise<Person["session"]> {
   return (await register("Newcomer")).session;
 }
 
-export async function newOrganisation(name: string): Promise<Organisation> {
+export async function newOrganization(name: string): Promise<Organization> {
   const { base_url } = inject("demo");
   const owner = await register(name);
   const { session } = owner;
@@ -61,7 +61,7 @@ export async function newOrganisation(name: string): Promise<Organisation> {
   if (!key.ok) throw new Error(`make a key: ${key.status} ${await key.text()}`);
   const { api_key } = await key.json();
   const calling =
-    (who: Record<string, string>): Organisation["call"] =>
+    (who: Record<string, string>): Organization["call"] =>
     async (method, path, body) => {
       const response = await fetch(`${base_url}${path}`, {
         method,
@@ -91,7 +91,7 @@ unless { context has amount && context.amount <= 100 };
 `;
 
 /** Puts policies in force; returns their version. */
-export async function activate({ call }: Organisation, policies: string, note: string): Promise<number> {
+export async function activate({ call }: Organization, policies: string, note: string): Promise<number> {
   const { version } = await call<{ version: number }>("POST", "/v1/policies/versions", { policies, note });
   await call("POST", `/v1/policies/versions/${version}/activate`, {});
   return version;
@@ -99,7 +99,7 @@ export async function activate({ call }: Organisation, policies: string, note: s
 
 /** Asks as an agent would; returns the decision's id. */
 export async function ask(
-  { call }: Organisation,
+  { call }: Organization,
   agent_id: string,
   action: string,
   more: Record<string, unknown> = {},

@@ -1,10 +1,10 @@
-//! Founds an organisation: its owner, a password, and an API key that is shown once.
+//! Founds an organization: its owner, a password, and an API key that is shown once.
 
 use anyhow::Context as _;
 use deliver::send::signing::DeploymentKeys;
 use domain::{
     OrgId, UserId,
-    account::{Agents, EmailAddress, Password, Scope, organisation_name},
+    account::{Agents, EmailAddress, Password, Scope, organization_name},
     clock::Clock,
 };
 use journal::Journal;
@@ -30,7 +30,7 @@ pub struct Founded {
     pub signing_secret: Option<String>,
 }
 
-/// Makes an organisation with one user and one key that has every scope. Returns when every node
+/// Makes an organization with one user and one key that has every scope. Returns when every node
 /// can know the key.
 pub async fn found(
     store: &Store,
@@ -56,7 +56,7 @@ pub async fn found(
     let announcement = announced(&key.hash, &entry(&key));
     let account = NewAccount {
         org,
-        org_name: organisation_name::parse(org_name, "")
+        org_name: organization_name::parse(org_name, "")
             .map_err(|fault| anyhow::anyhow!(fault.detail))?,
         user: UserId::new(now, random::bytes()),
         email: EmailAddress::parse(email)

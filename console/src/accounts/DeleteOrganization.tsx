@@ -1,4 +1,4 @@
-// Deletes the organisation: an owner schedules it, and any owner can cancel until then.
+// Deletes the organization: an owner schedules it, and any owner can cancel until then.
 import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useAddress } from "../address";
@@ -9,29 +9,29 @@ import { Panel } from "../parts/Page";
 import { one } from "../search";
 import { PasswordField, passwordFault } from "./fields";
 
-export function DeleteOrganisation() {
-  const { user, organisation } = useMe();
+export function DeleteOrganization() {
+  const { user, organisation: organization } = useMe();
   const [address, change] = useAddress();
-  const mayAsk = user.role === "owner" && !organisation.deletes_at;
+  const mayAsk = user.role === "owner" && !organization.deletes_at;
   return (
-    <Panel title="Delete organisation">
+    <Panel title="Delete organization">
       <Group justify="space-between" gap="sm">
         <Text size="sm" maw={720}>
-          After a few days, everything in the organisation is deleted: its trail, rules, policies, keys and
+          After a few days, everything in the organization is deleted: its trail, rules, policies, keys and
           secrets, and the accounts of its members. Until then nothing changes, and any owner can cancel.
         </Text>
         {mayAsk ? (
-          <Button color="red.9" onClick={() => change({ delete: "organisation" })}>
+          <Button color="red.9" onClick={() => change({ delete: "organization" })}>
             Delete…
           </Button>
         ) : (
           <Text size="sm" className="quiet">
-            {organisation.deletes_at ? "Deletion is already scheduled." : "Only an owner can do this."}
+            {organization.deletes_at ? "Deletion is already scheduled." : "Only an owner can do this."}
           </Text>
         )}
       </Group>
-      {mayAsk && one(address.delete) === "organisation" && (
-        <Ask name={organisation.name} close={() => change({ delete: undefined })} />
+      {mayAsk && one(address.delete) === "organization" && (
+        <Ask name={organization.name} close={() => change({ delete: undefined })} />
       )}
     </Panel>
   );
@@ -64,11 +64,11 @@ function Ask({ name, close }: { name: string; close: () => void }) {
       >
         <Stack gap="sm">
           <Text size="sm">
-            A deleted organisation cannot be restored, so export what you want to keep before then. Every
+            A deleted organization cannot be restored, so export what you want to keep before then. Every
             owner is notified by email, if this server sends email, and the security log records it.
           </Text>
           <TextInput
-            label="Organisation name"
+            label="Organization name"
             description="To confirm that this is the right one."
             autoComplete="off"
             required

@@ -1,6 +1,6 @@
 // How the four numbers are judged, at their limits.
 import { expect, test } from "vitest";
-import { decisions, ingest, type Overview, perSecond, success, undelivered } from "./judgement";
+import { decisions, ingest, type Overview, perSecond, success, undelivered } from "./judgment";
 
 const now = new Date("2026-11-15T12:00:00Z");
 
