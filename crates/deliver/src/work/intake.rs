@@ -189,8 +189,7 @@ impl Worker {
             }
         };
         let key = MessageKey::of(task.sequence(), &jobs[0]);
-        if task.is_handed_out_again()
-            && !self.0.registry.know(key)
+        if !self.0.registry.know(key)
             && let Err(error) = self.leave_out_delivered(&task, &mut jobs).await
         {
             tracing::warn!(

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::{Answer, Receiver, eventually};
+use testkit::{Answer, Receiver, Watchbell, eventually};
 
 use crate::deployment::{Customer, DEADLINE, Deployment, event, ok};
-use crate::in_hand::until_nothing_is_queued;
+use crate::in_hand::{forget_who_has_what, until_nothing_is_queued};
 
 /// What a killed worker had in hand is handed out again after 16 s.
 const HANDED_OUT_AGAIN: Duration = Duration::from_secs(60);
@@ -72,10 +72,18 @@ async fn alerts_of_several_rules_travel_in_one_message_and_each_arrives_where_it
     assert_eq!(receiver.count(), RULES, "each once");
 }
 
-#[tokio::test]
-async fn an_endpoint_that_hangs_holds_up_nothing_that_came_with_it_and_a_kill_repeats_nothing_delivered()
- {
-    const REQUESTS: usize = 30;
+/// One organisation's alerts, some of them to a receiver that does not answer yet.
+struct HalfDelivered {
+    deployment: Deployment,
+    _server: Watchbell,
+    hanging: Receiver,
+    healthy: Receiver,
+}
+
+const REQUESTS: usize = 30;
+
+/// Messages of which one half is on record as delivered, and a worker that was killed with the other in flight.
+async fn a_worker_died_with_half_of_each_message_delivered() -> HalfDelivered {
     let deployment = Deployment::new();
     let mut server = deployment.serve("api,index,match");
     let customer = deployment.customer(&mut server);
@@ -100,18 +108,45 @@ async fn an_endpoint_that_hangs_holds_up_nothing_that_came_with_it_and_a_kill_re
     })
     .await;
     worker.kill();
+    HalfDelivered {
+        deployment,
+        _server: server,
+        hanging,
+        healthy,
+    }
+}
 
-    hanging.answer_always(Answer::status(200));
-    let _another = deployment.serve("deliver");
-    let different = || {
-        let received = hanging.received();
-        let ids: BTreeSet<_> = received.iter().map(|one| one.delivery_id()).collect();
-        ids.len()
-    };
-    eventually(HANDED_OUT_AGAIN, "all arrived", async || {
-        (different() == REQUESTS).then_some(())
-    })
-    .await;
-    until_nothing_is_queued(&deployment).await;
-    assert_eq!(healthy.count(), REQUESTS, "each once");
+impl HalfDelivered {
+    /// Another worker delivers the other half, and nothing of the first again.
+    async fn assert_the_rest_arrives_and_nothing_twice(self) {
+        self.hanging.answer_always(Answer::status(200));
+        let _another = self.deployment.serve("deliver");
+        let different = || {
+            let received = self.hanging.received();
+            let ids: BTreeSet<_> = received.iter().map(|one| one.delivery_id()).collect();
+            ids.len()
+        };
+        eventually(HANDED_OUT_AGAIN, "all arrived", async || {
+            (different() == REQUESTS).then_some(())
+        })
+        .await;
+        until_nothing_is_queued(&self.deployment).await;
+        assert_eq!(self.healthy.count(), REQUESTS, "each once");
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_that_hangs_holds_up_nothing_that_came_with_it_and_a_kill_repeats_nothing_delivered()
+ {
+    let half = a_worker_died_with_half_of_each_message_delivered().await;
+    half.assert_the_rest_arrives_and_nothing_twice().await;
+}
+
+/// A server that is killed forgets whom it handed what from lanes, and of the rest what it handed out last: the next worker
+/// gets it as if nobody had had it.
+#[tokio::test]
+async fn nothing_delivered_is_repeated_though_the_queue_forgot_that_a_killed_worker_had_it() {
+    let half = a_worker_died_with_half_of_each_message_delivered().await;
+    forget_who_has_what(&half.deployment);
+    half.assert_the_rest_arrives_and_nothing_twice().await;
 }

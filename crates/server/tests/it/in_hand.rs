@@ -153,6 +153,17 @@ pub(crate) fn handed_out_again(deployment: &Deployment) -> u64 {
     Queue::of(deployment).handed_out_again()
 }
 
+/// Has the queue forget whom it handed what.
+pub(crate) fn forget_who_has_what(deployment: &Deployment) {
+    let mut queue = Queue::of(deployment);
+    for name in queue.names.clone() {
+        for consumer in queue.consumers(&name) {
+            let consumer = consumer["name"].as_str().expect("a name");
+            queue.ask(&format!("CONSUMER.DELETE.{name}.{consumer}"), &json!({}));
+        }
+    }
+}
+
 /// Has the record take nothing more, or everything again.
 pub(crate) fn seal_record(deployment: &Deployment, is_sealed: bool) {
     let mut queue = Queue::of(deployment);
