@@ -17,8 +17,8 @@ import { type Range, TimeRange, timesOf } from "../parts/TimeRange";
 import { To } from "../parts/To";
 import { When } from "../parts/When";
 import { one } from "../search";
-import { DeedList, Told } from "./DeedList";
-import { isOwn, KINDS, type OwnEvent, placeOf } from "./deeds";
+import { SecurityEventList, Told } from "./SecurityEventList";
+import { isOwn, KINDS, type OwnEvent, placeOf } from "./securityEvents";
 
 /** Little happens to an organization, so it looks far back. */
 const USUAL = "30d";
@@ -57,7 +57,7 @@ export default function SecurityLog() {
         }
       >
         {() => (
-          <DeedList
+          <SecurityEventList
             events={log.events}
             selected={open}
             onOpen={(event) => change({ event: event.id }, { replace: open !== undefined })}
@@ -136,7 +136,7 @@ function options(of: Record<string, string>) {
 /** The whole event; one that is not in the list is asked for: a link may lead to anything. */
 function Detail({ id, known }: { id: string; known: OwnEvent | undefined }) {
   const asked = useQuery({
-    queryKey: ["deed", id],
+    queryKey: ["security event", id],
     queryFn: async () => {
       const event = await answer(api.GET("/v1/audit/events/{id}", { params: { path: { id } } }));
       if (!isOwn(event)) throw new Problem(404, { detail: "This event is not in the security log." });

@@ -29,6 +29,7 @@ use crate::{
     Connection, Error, Journal,
     append::APPEND_DEADLINE,
     record::{self, Job},
+    redelivery::REDELIVERED_AFTER,
     work_queue::Task,
 };
 
@@ -36,9 +37,6 @@ use crate::{
 /// that dies repeats those of a bundle that it had sent.
 const BUNDLE_JOBS_MAX: usize = 32;
 const BUNDLE_BYTES_MAX: usize = 128 * 1024;
-/// A worker says every few seconds which messages it still has ([`Task::still_at_it`]); those of one that
-/// is silent for this long are handed to another.
-const SETTLE: Duration = Duration::from_secs(16);
 /// Messages that all workers together may have open, of what is due in a partition, and of one lane.
 const DUE_OPEN_MAX: i64 = 16 * 1024;
 const LANE_OPEN_MAX: i64 = 256;
@@ -148,7 +146,7 @@ impl Journal {
             durable_name: Some("deliver".to_owned()),
             filter_subject: self.names.due_subject(partition),
             ack_policy: AckPolicy::Explicit,
-            ack_wait: SETTLE,
+            ack_wait: REDELIVERED_AFTER,
             max_ack_pending: DUE_OPEN_MAX,
             ..pull::Config::default()
         };
@@ -161,7 +159,7 @@ impl Journal {
             durable_name: Some(format!("lane_{}", lane.endpoint)),
             filter_subject: self.names.lane_subject(lane.org, lane.endpoint),
             ack_policy: AckPolicy::Explicit,
-            ack_wait: SETTLE,
+            ack_wait: REDELIVERED_AFTER,
             max_ack_pending: LANE_OPEN_MAX,
             inactive_threshold: LANE_FORGOTTEN_AFTER,
             memory_storage: true,

@@ -1,4 +1,4 @@
-//! What is on record as delivered: for a worker that gets a message which another had in hand when it died.
+//! When a message of a worker that died is handed to another, and what of it is on record as delivered.
 //!
 //! The log of outcomes is read from a time on, once for all messages that come back together.
 
@@ -15,6 +15,9 @@ use crate::{
     work_queue::Task,
 };
 
+/// A worker says every few seconds which messages it still has ([`Task::still_at_it`]); those of one that
+/// is silent for this long are handed to another.
+pub(crate) const REDELIVERED_AFTER: Duration = Duration::from_secs(16);
 /// A message is queued after what was decided is on record, so there is something to read since then.
 const SPARE: Duration = Duration::from_secs(10);
 /// The record is read no further back: what another delivered before that is delivered again.

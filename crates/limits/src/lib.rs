@@ -57,7 +57,7 @@ pub mod metrics;
 mod node_count;
 mod reconnect;
 mod redis;
-mod sync_batch;
+mod restore_batch;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -19,7 +19,7 @@ use crate::{
     link::{Link, Live, say_shared},
     node_count::Census,
     redis::{Connection, Failure},
-    sync_batch::{SyncBatch, batches},
+    restore_batch::{RestoreBatch, batches},
     table::{SHARDS, Table},
     unique_name,
 };
@@ -222,7 +222,7 @@ impl<'a> Keeper<'a> {
         &self,
         connection: &mut Connection,
         shard: usize,
-        batch: Vec<SyncBatch>,
+        batch: Vec<RestoreBatch>,
     ) -> Result<usize, Failure> {
         let now_ms = self.clock.now_us() / 1_000;
         let telling = self.link.server.restore(connection, &batch, now_ms);

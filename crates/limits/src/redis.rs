@@ -17,7 +17,7 @@ use domain::limit::{Operation, Quota, Verdict};
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::time::timeout;
 
-use crate::{Error, sync_batch::SyncBatch};
+use crate::{Error, restore_batch::RestoreBatch};
 
 /// A node that was not heard of for so long is gone: it misses five beats.
 pub(crate) const NODE_GONE_AFTER: Duration = Duration::from_secs(5);
@@ -208,7 +208,7 @@ impl Server {
     pub(crate) async fn restore(
         &self,
         connection: &mut Connection,
-        parcels: &[SyncBatch],
+        parcels: &[RestoreBatch],
         now_ms: u64,
     ) -> Result<Vec<Result<(), Failure>>, Failure> {
         let mut calls = pipe();

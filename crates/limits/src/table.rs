@@ -11,7 +11,7 @@ use std::{
 
 use domain::limit::{Operation, Quota};
 
-use crate::{sync_batch::SyncBatch, window::Window};
+use crate::{restore_batch::RestoreBatch, window::Window};
 
 pub(crate) const SHARDS: usize = 64;
 
@@ -180,12 +180,12 @@ impl Table {
     }
 
     /// What Redis has to be told of one shard.
-    pub(crate) fn take_unsent(&self, shard: usize, now_us: u64) -> Vec<SyncBatch> {
+    pub(crate) fn take_unsent(&self, shard: usize, now_us: u64) -> Vec<RestoreBatch> {
         let mut parcels = Vec::new();
         for operation in Operation::ALL {
             for (subject, window) in &mut self.lock(shard).own[operation as usize] {
                 if let Some(admitted_at) = window.take_unsent(now_us) {
-                    parcels.push(SyncBatch {
+                    parcels.push(RestoreBatch {
                         operation,
                         subject: subject.clone(),
                         quota: window.quota(),
@@ -198,7 +198,7 @@ impl Table {
     }
 
     /// Telling failed.
-    pub(crate) fn put_back(&self, shard: usize, parcels: impl IntoIterator<Item = SyncBatch>) {
+    pub(crate) fn put_back(&self, shard: usize, parcels: impl IntoIterator<Item = RestoreBatch>) {
         let maps = &mut self.lock(shard).own;
         for parcel in parcels {
             // A window that was swept meanwhile held nothing that still counts.
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(noted, [shard]);
         assert!(!table.take_note(shard));
         let parcels = table.take_unsent(shard, 6_000);
-        let expected = SyncBatch {
+        let expected = RestoreBatch {
             operation,
             subject: "a".into(),
             quota: quota(),

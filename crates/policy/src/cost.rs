@@ -8,7 +8,7 @@
 //! It is told from the text and not from what Cedar read, because Cedar shows that by recursion, which a deep policy
 //! takes beyond the stack.
 
-use crate::bounds::{end_of_line, end_of_string, end_of_word, is_word};
+use crate::text_limits::{end_of_line, end_of_string, end_of_word, is_word};
 
 /// What the policies may cost together that one question can meet. A question has 11 KiB at the most, and what
 /// policies see of its payload (`payload.rs`) and of its commands (`command.rs`) 4 KiB each.

@@ -6,7 +6,6 @@
 //! that can apply to it and not all of them (`slice.rs`).
 
 mod annotations;
-mod bounds;
 mod cedar_request;
 pub mod check;
 mod command;
@@ -25,6 +24,7 @@ mod slice;
 pub mod starter;
 pub mod templates;
 pub mod test;
+mod text_limits;
 mod unrecorded_inputs;
 mod value;
 pub mod verdict;

@@ -11,8 +11,9 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     annotations::Annotations,
-    bounds, cost,
+    cost,
     slice::{ACTIONS_MAX, Slices, actions_named, is_unsliceable},
+    text_limits,
     unrecorded_inputs::Looks,
     vocabulary::{self, Declaration, Vocabulary},
 };
@@ -145,7 +146,7 @@ impl PolicySet {
 impl Parsed {
     pub fn read(policies: &str, schema: Option<&str>, age: Age) -> Result<Self, Vec<Fault>> {
         if age == Age::New {
-            let faults = bounds::faults(policies, schema);
+            let faults = text_limits::faults(policies, schema);
             if !faults.is_empty() {
                 return Err(faults);
             }
@@ -215,7 +216,7 @@ fn named(
             .find(&source)
             .map_or(from, |offset| from + offset);
         from = at + source.len();
-        let place = || bounds::line_and_column(text, at);
+        let place = || text_limits::line_and_column(text, at);
         match Annotations::read(policy, number, age, &place) {
             Err(fault) => faults.push(fault),
             Ok(terms) if !seen.insert(terms.id().to_owned()) => {
@@ -281,7 +282,8 @@ pub(crate) fn faults_of(error: &DetailedError, pointer: &str, text: &str) -> Vec
 /// What Cedar says, where in the text, and what it advises.
 pub(crate) fn told(error: &DetailedError, text: &str) -> String {
     let place = error.source_locations.first();
-    let place = place.map(|label| format!(" ({})", bounds::line_and_column(text, label.loc.start)));
+    let place =
+        place.map(|label| format!(" ({})", text_limits::line_and_column(text, label.loc.start)));
     let help = error.help.as_ref().map(|help| format!(" {help}."));
     let told = format!(
         "{}{}.{}",

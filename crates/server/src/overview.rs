@@ -36,7 +36,7 @@ use crate::{
         extract,
         problem::Refusals,
     },
-    events::over_time::{self, OverTime},
+    events::stats_range::{self, StatsRange},
     planes::ControlPlane,
 };
 
@@ -186,7 +186,7 @@ pub async fn overview(
     params: OverviewParams,
 ) -> Result<Json<Overview>, Problem> {
     let texts = [&params.interval, &params.from, &params.to].map(Option::as_deref);
-    let shown = OverTime::read(texts, plane.clock.now())?;
+    let shown = StatsRange::read(texts, plane.clock.now())?;
     let (indexed, recorded) = tokio::join!(
         plane.wait_until_fresh(member.org, Log::Events),
         plane.wait_until_fresh(member.org, Log::Outcomes),
@@ -216,7 +216,7 @@ impl<S: Send + Sync> FromRequestParts<S> for OverviewParams {
     }
 }
 
-async fn look(store: &Store, org: OrgId, shown: OverTime) -> Result<Seen, store::Error> {
+async fn look(store: &Store, org: OrgId, shown: StatsRange) -> Result<Seen, store::Error> {
     let range = (shown.from, shown.to);
     let starts: Vec<Timestamp> = shown.starts().collect();
     let newest = EventsQuery {
@@ -258,8 +258,8 @@ fn is_of_accounts(event: &StoredEvent) -> bool {
 }
 
 impl Overview {
-    fn new(shown: OverTime, seen: Seen, fresh: bool) -> Result<Self, Problem> {
-        let counts = seen.events.ok_or_else(over_time::too_many_values)?;
+    fn new(shown: StatsRange, seen: Seen, fresh: bool) -> Result<Self, Problem> {
+        let counts = seen.events.ok_or_else(stats_range::too_many_values)?;
         let decisions_in_all = counts.values().map(|(_, of_type)| of_type).sum();
         Ok(Self {
             from: shown.from,
@@ -274,7 +274,7 @@ impl Overview {
 }
 
 impl EventsOverview {
-    fn new(shown: OverTime, counts: &TypeCounts, last_at: Option<Timestamp>) -> Self {
+    fn new(shown: StatsRange, counts: &TypeCounts, last_at: Option<Timestamp>) -> Self {
         let bucket = |at| EventsBucket {
             at,
             total: counts.get(&at).map_or(0, |(all, _)| *all),
@@ -289,7 +289,7 @@ impl EventsOverview {
 
 impl DeliveriesOverview {
     fn new(
-        shown: OverTime,
+        shown: StatsRange,
         found: DeliveriesOverTime,
         oldest: Option<(DeliveryId, Timestamp)>,
     ) -> Self {
@@ -332,7 +332,7 @@ impl DeliveriesOverview {
 }
 
 impl DecisionsOverview {
-    fn new(shown: OverTime, total: u64, found: &Newest<DecisionMade>) -> Self {
+    fn new(shown: StatsRange, total: u64, found: &Newest<DecisionMade>) -> Self {
         let mut by_start: BTreeMap<Timestamp, Vec<&DecisionMade>> = BTreeMap::new();
         for one in &found.events {
             let start = shown.start_of(one.id.time());

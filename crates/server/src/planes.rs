@@ -13,17 +13,16 @@ use deliver::{
     send::{signing::DeploymentKeys, target::TargetPolicy},
 };
 use domain::{
-    EventId, OrgId, Timestamp, account::TokenHash, clock::Clock, error_code::ErrorCode,
+    EventId, OrgId, Timestamp,
+    account::{TokenHash, session_lifetime::SEEN_EVERY},
+    clock::Clock,
+    error_code::ErrorCode,
     partition::Partition,
 };
 use journal::{Journal, appenders::Appenders, frames::Frames, streams::Log};
 use runtime::error_chain::chain;
 use secrecy::SecretString;
-use store::{
-    Store,
-    events::StoredEvent,
-    sessions::{SEEN_EVERY, SessionRow},
-};
+use store::{Store, events::StoredEvent, sessions::SessionRow};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 

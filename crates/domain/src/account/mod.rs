@@ -8,6 +8,7 @@ pub mod password;
 pub mod role;
 pub mod scope;
 pub mod security_log;
+pub mod session_lifetime;
 pub mod token;
 
 pub use agents::Agents;

@@ -10,6 +10,7 @@
 //!   and has its twin as a script in Redis.
 //! - [`fair_share`]: bytes and not requests: whose events a log still takes that is nearly full.
 
+mod defaults;
 pub mod fair_share;
 mod operation;
 mod quota;

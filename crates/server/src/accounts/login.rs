@@ -8,13 +8,13 @@ use axum::{
 };
 use domain::{
     SessionId,
-    account::{EmailAddress, SecretToken, TokenKind, password},
+    account::{EmailAddress, SecretToken, TokenKind, password, session_lifetime::AGE_MAX},
     error_code::ErrorCode,
     limit::Operation::LoginElsewhere,
 };
 use runtime::random;
 use serde::Deserialize;
-use store::sessions::{AGE_MAX, NewSession};
+use store::sessions::NewSession;
 use utoipa::ToSchema;
 
 use super::{Accounts, refused_logins::Refusal, schema::WhoBody, security_log::tell};

@@ -21,7 +21,7 @@ use crate::{
         extract,
         problem::Refusals,
     },
-    events::over_time::{self, OverTime, one_of},
+    events::stats_range::{self, StatsRange, one_of},
     planes::ControlPlane,
 };
 
@@ -106,7 +106,7 @@ pub async fn stats(
     let store = plane.store.clone();
     let query = async move { store.event_counts(caller.org, &wanted).await };
     let counts = plane.searches.run(caller.org, query).await?;
-    let counts = counts.ok_or_else(over_time::too_many_values)?;
+    let counts = counts.ok_or_else(stats_range::too_many_values)?;
     Ok(Json(Stats::new(&wanted, counts, fresh)))
 }
 
@@ -136,7 +136,7 @@ impl StatsParams {
             one.as_str()
         })?;
         let texts = [&self.interval, &self.from, &self.to].map(Option::as_deref);
-        let OverTime { grain, from, to } = OverTime::read(texts, now)?;
+        let StatsRange { grain, from, to } = StatsRange::read(texts, now)?;
         Ok(CountsQuery {
             by: by.unwrap_or(CountedBy::EventType),
             grain,
@@ -153,7 +153,7 @@ impl StatsParams {
 
 impl Stats {
     fn new(wanted: &CountsQuery, mut counts: Counts, fresh: bool) -> Self {
-        let shown = OverTime {
+        let shown = StatsRange {
             grain: wanted.grain,
             from: wanted.from,
             to: wanted.to,

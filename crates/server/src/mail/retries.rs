@@ -1,12 +1,24 @@
-//! What waits for its next try, the soonest first, and no more than so much of it.
+//! How often a letter is tried and when; what waits for its next try, the soonest first, and no more than so much of it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
+/// Tries of one letter. With the pauses below the last is some six minutes after the first: a mail
+/// server that restarts is back, and the link in the letter still works.
+pub(super) const TRIES_MAX: u32 = 12;
+const PAUSE_MIN: Duration = Duration::from_millis(500);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// How many may wait. As many as may wait for their first try: a mail server that takes nothing for a
 /// few minutes, and about two megabytes of mails.
 const WAITING_MAX: usize = 1_000;
+
+/// How long to wait after this many tries: twice as long each time.
+pub(super) fn pause_after(tries: u32) -> Duration {
+    let doublings = tries.saturating_sub(1);
+    let pause = PAUSE_MIN.saturating_mul(2_u32.saturating_pow(doublings));
+    pause.min(PAUSE_MAX)
+}
 
 /// Things to be tried again, by when.
 pub(super) struct Retries<T> {
@@ -56,8 +68,6 @@ impl<T> Retries<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[tokio::test]

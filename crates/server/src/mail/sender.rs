@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     queue::{Letter, Office},
-    retries::Retries,
+    retries::{Retries, TRIES_MAX, pause_after},
     text::{self, Text},
 };
 use crate::telemetry::metrics as names;
@@ -30,11 +30,6 @@ use crate::telemetry::metrics as names;
 pub(super) const IN_FLIGHT_MAX: u32 = 16;
 /// How long one command to the mail server may take.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
-/// Tries of one letter. With the pauses below the last is some six minutes after the first: a mail
-/// server that restarts is back, and the link in the letter still works.
-const TRIES_MAX: u32 = 12;
-const PAUSE_MIN: Duration = Duration::from_millis(500);
-const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// How long letters may go on once the process stops: one more try for each that is on its way or
 /// waits for its next, within the time that stopping may take.
 const LAST_CALL: Duration = Duration::from_secs(14);
@@ -258,19 +253,12 @@ impl Envelope {
             tries: 0,
         }
     }
-
-    /// How long to wait after this many tries: twice as long each time.
-    fn pause(&self) -> Duration {
-        let doublings = self.tries.saturating_sub(1);
-        let pause = PAUSE_MIN.saturating_mul(2_u32.saturating_pow(doublings));
-        pause.min(PAUSE_MAX)
-    }
 }
 
 /// Puts a letter where those wait that are to be tried again. The newest is dropped when they are too
 /// many: the others have waited longer.
 fn retry_later(retries: &mut Retries<Envelope>, parcel: Envelope) {
-    let due = Instant::now() + parcel.pause();
+    let due = Instant::now() + pause_after(parcel.tries);
     if !retries.push(due, parcel) {
         count("dropped", 1);
         tracing::warn!(

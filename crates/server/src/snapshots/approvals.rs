@@ -24,17 +24,13 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{known::Known, reservations::Promised};
+use self::{
+    known::Known,
+    reservations::{HELD_MAX, PENDING_PER_KEY_MAX, PENDING_PER_ORG_MAX, Promised},
+};
 use crate::telemetry::metrics as names;
 use journal::mirror::Mirror;
 
-/// How many of an organization may be pending: more than people can look at. Beyond it what would be escalated
-/// is denied, and says so. Counted by each node as far as it has heard, so a burst on several may pass it by a few.
-pub const PENDING_PER_ORG_MAX: usize = 1_000;
-/// How many of one API key may be pending: a tenth, so that no key takes the place of the others.
-pub const PENDING_PER_KEY_MAX: usize = 100;
-/// How many are held, of all organizations: some 100 MB. The same happens beyond it.
-const HELD_MAX: usize = 100_000;
 /// How many changes a stream may be behind; then it ends, and its client begins anew.
 const NEWS_MAX: usize = 1_024;
 

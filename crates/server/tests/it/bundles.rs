@@ -72,7 +72,7 @@ async fn alerts_of_several_rules_travel_in_one_message_and_each_arrives_where_it
     assert_eq!(receiver.count(), RULES, "each once");
 }
 
-/// One organisation's alerts, some of them to a receiver that does not answer yet.
+/// One organization's alerts, some of them to a receiver that does not answer yet.
 struct HalfDelivered {
     deployment: Deployment,
     _server: Watchbell,

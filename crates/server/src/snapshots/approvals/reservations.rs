@@ -1,4 +1,5 @@
-//! Room that was promised to decisions which are being recorded: they count before they are opened.
+//! How many may wait for people, and room that was promised to decisions which are being recorded: they count before
+//! they are opened.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -7,6 +8,13 @@ use std::{
 
 use domain::{DecisionId, KeyId, OrgId, Timestamp};
 
+/// How many of an organization may be pending: more than people can look at. Beyond it what would be escalated
+/// is denied, and says so. Counted by each node as far as it has heard, so a burst on several may pass it by a few.
+pub(super) const PENDING_PER_ORG_MAX: usize = 1_000;
+/// How many of one API key may be pending: a tenth, so that no key takes the place of the others.
+pub(super) const PENDING_PER_KEY_MAX: usize = 100;
+/// How many are held, of all organizations: some 100 MB. The same happens beyond it.
+pub(super) const HELD_MAX: usize = 100_000;
 /// What was not opened by then will not be: its request has run out, or its decision could not be recorded.
 const KEPT: Duration = Duration::from_secs(30);
 

@@ -5,9 +5,14 @@
 mod read;
 mod tally;
 
+use std::time::Duration;
+
 pub use read::{Counts, CountsQuery, TypeCounts};
-pub use tally::MINUTES_KEPT;
 pub(super) use tally::Tally;
+
+/// How long minutes are kept; hours and days are kept as long as events. A week of minutes is what a
+/// chart shows at that grain, and all of them would be most of the table.
+pub const MINUTES_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// What events are counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

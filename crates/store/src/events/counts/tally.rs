@@ -11,12 +11,9 @@ use std::{
 use domain::{OrgId, Timestamp};
 use sqlx::PgConnection;
 
-use super::{CountedBy, Grain};
+use super::{CountedBy, Grain, MINUTES_KEPT};
 use crate::{Error, Store, events::EventRow, times::to_database};
 
-/// How long minutes are kept; hours and days are kept as long as events. A week of minutes is what a
-/// chart shows at that grain, and all of them would be most of the table.
-pub const MINUTES_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How many values of a field one batch counts by name for each organization, over all its minutes:
 /// beyond it nobody reads the chart any more, and a client that invents values, each at a time of its
 /// own, must not make rows for each event.

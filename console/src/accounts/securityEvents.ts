@@ -28,7 +28,7 @@ export function isOwn({ event_type, source }: { event_type: string; source?: str
   return Object.hasOwn(KINDS, event_type) && (source ?? "server") === "server";
 }
 
-interface Deed {
+interface Description {
   /** What was done, with its name: follows who did it. */
   did: string;
   /** The id of the person it was done to, if it was one. */
@@ -37,7 +37,7 @@ interface Deed {
   more?: string;
 }
 
-type Describer = (about: (field: string) => string, event: OwnEvent) => Deed;
+type Describer = (about: (field: string) => string, event: OwnEvent) => Description;
 
 const DESCRIBERS: Record<string, Describer> = {
   "session.start": (_, { result }) => ({
@@ -93,7 +93,7 @@ const DESCRIBERS: Record<string, Describer> = {
 };
 
 /** What is not known by its action is told by it. */
-export function deedOf(event: OwnEvent): Deed {
+export function describe(event: OwnEvent): Description {
   const about = (field: string) => textOf(event.metadata?.[field]);
   return DESCRIBERS[event.action]?.(about, event) ?? { did: event.action };
 }

@@ -12,7 +12,7 @@ const BUCKETS_MAX: i64 = 2_000;
 
 /// Intervals, one after the other.
 #[derive(Clone, Copy, Debug)]
-pub struct OverTime {
+pub struct StatsRange {
     pub grain: Grain,
     /// The start of the first one.
     pub from: Timestamp,
@@ -20,7 +20,7 @@ pub struct OverTime {
     pub to: Timestamp,
 }
 
-impl OverTime {
+impl StatsRange {
     /// Reads the parameters `interval`, `from` and `to`.
     pub fn read([interval, from, to]: [Option<&str>; 3], now: Timestamp) -> Result<Self, Problem> {
         let grain = one_of("interval", interval, &Grain::ALL, Grain::as_str)?;

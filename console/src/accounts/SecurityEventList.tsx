@@ -4,12 +4,12 @@ import { Mark } from "../parts/Mark";
 import { Rows } from "../parts/Rows";
 import { When } from "../parts/When";
 import { Who } from "../parts/Who";
-import { deedOf, type OwnEvent, placeOf } from "./deeds";
+import { describe, type OwnEvent, placeOf } from "./securityEvents";
 
 /** Two lines of text. */
 const ROW_HEIGHT = 56;
 
-interface DeedListProps {
+interface SecurityEventListProps {
   events: OwnEvent[];
   selected: string | undefined;
   onOpen: (event: OwnEvent) => void;
@@ -18,7 +18,14 @@ interface DeedListProps {
   isMore: boolean;
 }
 
-export function DeedList({ events, selected, onOpen, onClose, onEnd, isMore }: DeedListProps) {
+export function SecurityEventList({
+  events,
+  selected,
+  onOpen,
+  onClose,
+  onEnd,
+  isMore,
+}: SecurityEventListProps) {
   return (
     <Box className="surface">
       <Rows
@@ -50,7 +57,7 @@ export function DeedList({ events, selected, onOpen, onClose, onEnd, isMore }: D
 
 /** The whole sentence. */
 export function Told({ event }: { event: OwnEvent }) {
-  const { did, whom, more } = deedOf(event);
+  const { did, whom, more } = describe(event);
   return (
     <>
       <strong>

@@ -1,17 +1,17 @@
 // What somebody did, told in a sentence.
 import { expect, test } from "vitest";
-import { deedOf, isOwn, type OwnEvent, placeOf } from "./deeds";
+import { describe, isOwn, type OwnEvent, placeOf } from "./securityEvents";
 
 function event(action: string, metadata: Record<string, unknown> = {}, result = "success"): OwnEvent {
   return { id: "evt_1", event_type: "x", agent_id: "usr_1", occurred_at: "", action, result, metadata };
 }
 
 test("what somebody did is told in a sentence, with names", () => {
-  expect(deedOf(event("api_key.create", { name: "billing", scopes: ["events:write"] }))).toEqual({
+  expect(describe(event("api_key.create", { name: "billing", scopes: ["events:write"] }))).toEqual({
     did: "created the API key “billing”",
     more: "(events:write)",
   });
-  expect(deedOf(event("member.change", { user_id: "usr_2", before: "viewer", after: "admin" }))).toEqual({
+  expect(describe(event("member.change", { user_id: "usr_2", before: "viewer", after: "admin" }))).toEqual({
     did: "changed the role of",
     whom: "usr_2",
     more: "from viewer to admin",
@@ -19,28 +19,30 @@ test("what somebody did is told in a sentence, with names", () => {
 });
 
 test("that the organization is to be deleted is told with when, and that it is not", () => {
-  expect(deedOf(event("organisation.delete", { deletes_at: "2026-11-22T09:30:00.000Z" }))).toEqual({
+  expect(describe(event("organisation.delete", { deletes_at: "2026-11-22T09:30:00.000Z" }))).toEqual({
     did: "scheduled the deletion of the organization",
     more: "for 2026-11-22T09:30:00.000Z",
   });
-  expect(deedOf(event("organisation.keep")).did).toBe("canceled the deletion of the organization");
+  expect(describe(event("organisation.keep")).did).toBe("canceled the deletion of the organization");
 });
 
 test("who leaves by themselves is not removed", () => {
   const details = { email: "a@example.com", role: "admin" };
-  expect(deedOf(event("member.remove", { ...details, user_id: "usr_1" })).did).toBe("left the organization");
-  expect(deedOf(event("member.remove", { ...details, user_id: "usr_2" })).did).toBe(
+  expect(describe(event("member.remove", { ...details, user_id: "usr_1" })).did).toBe(
+    "left the organization",
+  );
+  expect(describe(event("member.remove", { ...details, user_id: "usr_2" })).did).toBe(
     "removed a@example.com (admin)",
   );
 });
 
 test("a refused login is told as one", () => {
-  expect(deedOf(event("session.start")).did).toBe("signed in");
-  expect(deedOf(event("session.start", {}, "denied")).did).toContain("failed to sign in");
+  expect(describe(event("session.start")).did).toBe("signed in");
+  expect(describe(event("session.start", {}, "denied")).did).toContain("failed to sign in");
 });
 
 test("what is not known is told by its action", () => {
-  expect(deedOf(event("something.new"))).toEqual({ did: "something.new" });
+  expect(describe(event("something.new"))).toEqual({ did: "something.new" });
 });
 
 test("where it was done from is told as far as it is known", () => {

@@ -9,7 +9,7 @@ const RESTORED_ADMISSIONS_MAX: usize = 1_000;
 
 /// Admissions of one window on their way to Redis.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct SyncBatch {
+pub(crate) struct RestoreBatch {
     pub(crate) operation: Operation,
     pub(crate) subject: Box<str>,
     pub(crate) quota: Quota,
@@ -17,8 +17,8 @@ pub(crate) struct SyncBatch {
 }
 
 /// Cuts parcels into pipelines of a bounded size.
-pub(crate) fn batches(parcels: &[SyncBatch]) -> Vec<Vec<SyncBatch>> {
-    let mut batches: Vec<Vec<SyncBatch>> = Vec::new();
+pub(crate) fn batches(parcels: &[RestoreBatch]) -> Vec<Vec<RestoreBatch>> {
+    let mut batches: Vec<Vec<RestoreBatch>> = Vec::new();
     let mut admissions = 0;
     for parcel in parcels.iter().flat_map(cut) {
         let has_room = admissions + parcel.admitted_at.len() <= RESTORED_ADMISSIONS_MAX;
@@ -37,8 +37,8 @@ pub(crate) fn batches(parcels: &[SyncBatch]) -> Vec<Vec<SyncBatch>> {
 }
 
 /// Cuts a parcel that is too large for one call, the oldest admissions first.
-fn cut(parcel: &SyncBatch) -> Vec<SyncBatch> {
-    let part = |admitted_at: &[u64]| SyncBatch {
+fn cut(parcel: &RestoreBatch) -> Vec<RestoreBatch> {
+    let part = |admitted_at: &[u64]| RestoreBatch {
         operation: parcel.operation,
         subject: parcel.subject.clone(),
         quota: parcel.quota,
@@ -63,7 +63,7 @@ mod tests {
         for at_ms in 0..2_500 {
             window.add_unsynced(1, at_ms);
         }
-        let parcel = SyncBatch {
+        let parcel = RestoreBatch {
             operation: Operation::Decide,
             subject: "a".into(),
             quota,
