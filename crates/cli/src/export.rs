@@ -209,7 +209,11 @@ impl Destination {
 
 /// Without the names of what only we know of.
 fn unwritable(place: &Path, error: &io::Error) -> anyhow::Error {
-    anyhow!("cannot write to {}: {}", place.display(), error.kind())
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+        kind => kind.to_string(),
+    };
+    anyhow!("cannot write to {}: {reason}", place.display())
 }
 
 /// What a whole file has.

@@ -25,7 +25,7 @@ pub struct NewAccount {
 }
 
 impl Store {
-    /// Makes all three or none; [`Error::Conflict`] if the e-mail address is taken.
+    /// Makes all three or none; [`Error::Conflict`] if the email address is taken.
     pub async fn create_account(
         &self,
         account: &NewAccount,

@@ -7,7 +7,7 @@ pub enum Error {
     /// of another. Trying again may help.
     #[error("database unavailable")]
     Unavailable(#[source] sqlx::Error),
-    /// The value is taken (an e-mail address, say).
+    /// The value is taken (an email address, say).
     #[error("already exists")]
     Conflict,
     #[error("{0}")]

@@ -118,6 +118,6 @@ impl Store {
 pub(crate) fn address(text: &str) -> Result<EmailAddress, Error> {
     EmailAddress::parse(text).ok_or_else(|| Error::Inconsistent {
         what: "a person's address",
-        problem: "it is not an e-mail address".to_owned(),
+        problem: "it is not an email address".to_owned(),
     })
 }

@@ -1,4 +1,4 @@
-//! An e-mail address: how we compare people, and where their mail goes.
+//! An email address: how we compare people, and where their mail goes.
 
 use std::fmt;
 

@@ -36,7 +36,7 @@ pub(super) struct CreateOrg {
     /// The organization's name.
     #[arg(long)]
     name: String,
-    /// The first user's e-mail address.
+    /// The first user's email address.
     #[arg(long)]
     email: String,
 }
@@ -45,7 +45,7 @@ pub(super) struct CreateOrg {
 pub(super) struct ResetLink {
     #[command(flatten)]
     with: WithConfig,
-    /// The person's e-mail address.
+    /// The person's email address.
     #[arg(long)]
     email: String,
 }
@@ -99,7 +99,7 @@ impl ResetLink {
     async fn run(self) -> anyhow::Result<()> {
         let config = self.with.load()?;
         let email = EmailAddress::parse(&self.email)
-            .with_context(|| format!("`{}` is not an e-mail address", self.email))?;
+            .with_context(|| format!("`{}` is not an email address", self.email))?;
         let token = SecretToken::new(TokenKind::Link, random::bytes());
         let saved = node::open_store_for_command(&config)?
             .save_password_reset(&email, &token.hash(), system_clock::SYSTEM.now())

@@ -181,7 +181,7 @@ impl Accounts {
     pub fn operators(&self) -> anyhow::Result<Vec<EmailAddress>> {
         let address = |text: &String| {
             EmailAddress::parse(text)
-                .with_context(|| format!("accounts.operators: `{text}` is not an e-mail address"))
+                .with_context(|| format!("accounts.operators: `{text}` is not an email address"))
         };
         self.operators.iter().map(address).collect()
     }

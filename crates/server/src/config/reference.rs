@@ -349,7 +349,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "accounts.operators",
         "none",
-        "E-mail addresses of the people who run this deployment; comma-separated in the environment. They can see the system page (`GET /v1/system`), which covers all organizations. Without a mail server nobody can prove that they own an address: then nobody can register or be invited with one of these, and `watchbell admin create-org` creates their accounts.",
+        "Email addresses of the people who run this deployment; comma-separated in the environment. They can see the system page (`GET /v1/system`), which covers all organizations. Without a mail server nobody can prove that they own an address: then nobody can register or be invited with one of these, and `watchbell admin create-org` creates their accounts.",
     ),
     setting(
         "console.enabled",
