@@ -30,7 +30,6 @@ pub mod append;
 pub mod appenders;
 pub mod approvals;
 pub mod cancellations;
-mod credentials;
 pub mod dead_letters;
 pub mod dedup;
 pub mod endpoints;
@@ -44,6 +43,7 @@ pub mod log_state;
 pub mod match_log;
 pub mod metrics;
 pub mod mirror;
+mod nats_auth;
 pub mod ownership;
 mod purge;
 pub mod queue;
@@ -112,7 +112,7 @@ impl Journal {
             .map(|one| one.trim().parse())
             .collect::<Result<_, _>>()
             .map_err(|source| Error::unavailable("connect to NATS", source))?;
-        let client = credentials::options(&servers)
+        let client = nats_auth::options(&servers)
             .name("watchbell")
             .connection_timeout(REQUEST_TIMEOUT)
             .ping_interval(PING_EVERY)

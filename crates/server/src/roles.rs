@@ -16,8 +16,9 @@ use journal::streams::Log;
 use matching::{Matcher, Rules};
 use metrics_exporter_prometheus::PrometheusHandle;
 use store::{
-    account_outbox::AccountChange, integrity::Finding, policies::change_outbox::PolicyChange,
-    rules::versions::RuleChange, signing_secrets::SecretChange,
+    account_outbox::AccountChange, disobeyed_decisions::Finding,
+    policies::change_outbox::PolicyChange, rules::versions::RuleChange,
+    signing_secrets::SecretChange,
 };
 use tokio::net::TcpListener;
 

@@ -80,7 +80,7 @@ const CHAPTERS: [(&str, &[&str]); 15] = [
             "decisions_outages",
             "doors",
             "hook",
-            "integrity",
+            "disobeyed_decisions",
         ],
     ),
     (

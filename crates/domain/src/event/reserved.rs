@@ -3,7 +3,7 @@
 use crate::{
     approval,
     delivery::{endpoint, failure_event},
-    integrity, policy_state, rule, secret,
+    disobeyed_decision, policy_state, rule, secret,
 };
 
 /// The `event_type` of a decision.
@@ -15,7 +15,7 @@ pub const EXPORT: &str = "export";
 pub const RESERVED: [&str; 12] = [
     DECISION,
     approval::EVENT_TYPE,
-    integrity::EVENT_TYPE,
+    disobeyed_decision::EVENT_TYPE,
     "login",
     "key_rotation",
     "permission_change",

@@ -1,9 +1,9 @@
 //! The journal on a real NATS server.
 
 mod approvals;
-mod credentials;
 mod endpoints;
 mod judged;
+mod nats_auth;
 mod queue;
 mod wake;
 

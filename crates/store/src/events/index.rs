@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Error, Store,
     deletions::tombstones,
-    integrity,
+    disobeyed_decisions,
     partitions::{self, Table},
     watermark::{Applied, Source, Span},
     writer::{Purpose, Writer},
@@ -137,7 +137,7 @@ async fn save(
     let keys = rows.iter().map(|row| row.id.uuid());
     let seen = partitions::ensure(transaction, Table::AuditEvents, keys, known).await?;
     let written = write::write(transaction, rows, way).await?;
-    integrity::note(transaction, &written).await?;
+    disobeyed_decisions::note(transaction, &written).await?;
     Tally::of(written.into_iter()).save(transaction).await?;
     Ok(seen)
 }

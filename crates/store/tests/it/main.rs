@@ -2,10 +2,10 @@
 
 mod counts;
 mod deliveries;
+mod disobeyed_decisions;
 mod export;
 mod export_jobs;
 mod index;
-mod integrity;
 mod list;
 mod people;
 mod plans;

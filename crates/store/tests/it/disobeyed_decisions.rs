@@ -5,8 +5,8 @@ use std::time::Duration;
 use domain::{DecisionId, EventId, OrgId, Timestamp, approval};
 use store::{
     Store,
+    disobeyed_decisions::{APPROVAL_GRACE, Finding, NotAllowed, WAITING_PER_DECISION_MAX},
     events::{EventIndex, EventRow},
-    integrity::{APPROVAL_GRACE, Finding, NotAllowed, WAITING_PER_DECISION_MAX},
     watermark::{Source, Span},
 };
 use testkit::Database;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use domain::{
     DecisionId, EventId, OrgId, Timestamp,
     approval::Status,
+    disobeyed_decision::{DISOBEYED, EVENT_TYPE, VIOLATION, event_tail},
     id::Tail,
-    integrity::{DISOBEYED, EVENT_TYPE, VIOLATION, event_tail},
 };
 use serde::Serialize;
 use store::{
     Store,
-    integrity::{Finding, NotAllowed},
+    disobeyed_decisions::{Finding, NotAllowed},
 };
 
 use crate::{
