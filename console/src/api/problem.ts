@@ -5,7 +5,8 @@ type Body = components["schemas"]["Problem"];
 
 export class Problem extends Error {
   readonly status: number;
-  readonly code: string;
+  /** `UNKNOWN` if something in between answered. */
+  readonly code: Body["code"] | "UNKNOWN";
   /** What is wrong with which field, by JSON pointer. */
   readonly faults: Body["errors"];
   readonly requestId: string | undefined;

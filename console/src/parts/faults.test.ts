@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { Problem } from "../api/problem";
 import { faultsByField } from "./faults";
 
-const fault = (pointer: string, detail: string) => ({ code: "FIELD_INVALID", pointer, detail });
+const fault = (pointer: string, detail: string) => ({ code: "FIELD_INVALID" as const, pointer, detail });
 const refusal = (...errors: ReturnType<typeof fault>[]) =>
   new Problem(422, { code: "VALIDATION_FAILED", detail: "No.", errors });
 

@@ -55,7 +55,7 @@ function DaysOfTable({ name, days, bytes: total, rows }: DayTable<Day>) {
                 aria-label={`Size of ${day.day} compared with the largest day`}
               />
             </Table.Td>
-            <Table.Td data-label="State">{day.state}</Table.Td>
+            <Table.Td data-label="State">{state(day)}</Table.Td>
           </Table.Tr>
         ))}
       </Stacked>
@@ -71,4 +71,9 @@ function DaysOfTable({ name, days, bytes: total, rows }: DayTable<Day>) {
       )}
     </Panel>
   );
+}
+
+function state(day: Day) {
+  const words = day.kept_until ? `kept until ${day.kept_until}` : day.state;
+  return day.archived ? `${words}, archived` : words;
 }

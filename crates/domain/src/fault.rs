@@ -26,6 +26,18 @@ pub enum FaultCode {
     NotAnObject,
 }
 
+impl FaultCode {
+    pub const ALL: [Self; 7] = [
+        Self::FieldRequired,
+        Self::FieldInvalid,
+        Self::FieldUnknown,
+        Self::FieldDuplicated,
+        Self::FieldTooLong,
+        Self::EventTooLarge,
+        Self::NotAnObject,
+    ];
+}
+
 impl Fault {
     pub fn new(code: FaultCode, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         Self {

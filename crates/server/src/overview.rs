@@ -34,7 +34,6 @@ use crate::{
         caller::{Anybody, Member},
         enums::Interval,
         extract,
-        problem::Refusals,
     },
     events::stats_range::{self, StatsRange},
     planes::ControlPlane,
@@ -178,7 +177,7 @@ struct Seen {
 #[utoipa::path(
     get, path = "/v1/overview", tag = "overview", security(("session" = [])),
     params(OverviewParams),
-    responses((status = 200, description = "What happened", body = Overview), Refusals),
+    responses((status = 200, description = "What happened", body = Overview)),
 )]
 pub async fn overview(
     State(plane): State<ControlPlane>,

@@ -441,11 +441,15 @@ pub fn finished(app: Router, console: Option<Console>, request_timeout: Duration
         let answer = console.and_then(|console| console.answer(&method, &uri, &headers));
         answer.ok_or_else(|| Problem::new(ErrorCode::NotFound, "There is no such path."))
     };
-    app.fallback(otherwise)
+    let app = app
+        .fallback(otherwise)
         .layer(TimeoutLayer::with_status_code(
             StatusCode::REQUEST_TIMEOUT,
             request_timeout,
         ))
         .layer(CatchPanicLayer::new())
-        .layer(middleware::from_fn(envelope))
+        .layer(middleware::from_fn(envelope));
+    #[cfg(debug_assertions)]
+    let app = app.layer(middleware::from_fn(openapi::check::check));
+    app
 }

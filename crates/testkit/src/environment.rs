@@ -72,10 +72,13 @@ pub fn path(name: &str) -> Option<PathBuf> {
     env::var_os(name).map(PathBuf::from)
 }
 
+/// Where a Watchbell notes the error codes that it answers, for `cargo xtask errors-seen`.
+const ERRORS_SEEN: &str = "WATCHBELL_TEST_ERRORS_SEEN";
+
 /// The names of all variables that would configure a Watchbell started from here.
 pub(crate) fn watchbell_names() -> Vec<OsString> {
     env::vars_os()
         .map(|(name, _)| name)
-        .filter(|name| name.to_string_lossy().starts_with("WATCHBELL_"))
+        .filter(|name| name.to_string_lossy().starts_with("WATCHBELL_") && name != ERRORS_SEEN)
         .collect()
 }

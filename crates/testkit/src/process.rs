@@ -58,7 +58,7 @@ enum Pipe {
 }
 
 impl Watchbell {
-    /// Starts it. Of our own environment it gets everything but the variables `WATCHBELL_…`.
+    /// Starts it. Of our own environment it gets everything but the variables `WATCHBELL_…` that configure it.
     pub fn spawn<'a>(
         binary: &Path,
         arguments: &[&str],

@@ -5,6 +5,7 @@
 mod bench;
 mod book;
 mod changelog;
+mod errors_seen;
 mod generate;
 mod markdown;
 mod quick;
@@ -46,6 +47,12 @@ enum Task {
         #[arg(default_value = "HEAD")]
         since: String,
     },
+    /// List the error codes that the API document has and no test provoked: run the tests with
+    /// `WATCHBELL_TEST_ERRORS_SEEN` set to a folder, then name that folder here.
+    ErrorsSeen {
+        /// The folder.
+        seen: PathBuf,
+    },
     /// Measure Watchbell beside the bare engines, or run a scenario at full length (bench/README.md).
     Bench {
         /// The profile and its options.
@@ -86,6 +93,10 @@ fn main() -> anyhow::Result<ExitCode> {
             true
         }
         Task::Quick { since } => quick::run(root, &since)?,
+        Task::ErrorsSeen { seen } => {
+            errors_seen::list(root, &seen)?;
+            true
+        }
         Task::Bench { arguments } => bench::run(root, &arguments)?,
         Task::Changelog { version, date } => {
             changelog::fold(root, &version, &date)?;

@@ -121,6 +121,7 @@ const CHAPTERS: [(&str, &[&str]); 15] = [
             "hostile_tenants",
             "limits",
             "limits_apart",
+            "missing_fields",
             "nearly_full",
             "openapi",
             "repeats",

@@ -26,7 +26,6 @@ use crate::{
         caller::{Admin, Anybody, Member},
         enums::KeyScope,
         extract::{IdInPath, Json, PageParams, PageQuery, cursor},
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -126,7 +125,6 @@ pub struct KeyPage {
     request_body = NewKeyBody,
     responses(
         (status = 201, description = "Created and in effect", body = MadeKey),
-        Refusals,
     ),
 )]
 pub async fn create(
@@ -159,7 +157,6 @@ pub async fn create(
     params(PageParams),
     responses(
         (status = 200, description = "One page", body = KeyPage),
-        Refusals,
     ),
 )]
 pub async fn list(
@@ -183,7 +180,6 @@ pub async fn list(
     params(("id" = String, Path, description = "The key's id")),
     responses(
         (status = 200, description = "The key", body = KeyBody),
-        Refusals,
     ),
 )]
 pub async fn show(
@@ -206,7 +202,6 @@ pub async fn show(
     request_body = Rotation,
     responses(
         (status = 201, description = "The new key, in effect", body = MadeKey),
-        Refusals,
     ),
 )]
 pub async fn rotate(
@@ -273,7 +268,6 @@ pub async fn rotate(
     params(("id" = String, Path, description = "The key's id")),
     responses(
         (status = 204, description = "Revoked"),
-        Refusals,
     ),
 )]
 pub async fn revoke(

@@ -27,7 +27,6 @@ use crate::{
         caller::{Admin, Anybody, Member},
         enums::MemberRole,
         extract::{IdInPath, Json, PageParams, PageQuery, cursor},
-        problem::{ProblemBody, Refusals},
         strict_json::FormJson,
     },
     mail::Letter,
@@ -82,7 +81,6 @@ pub struct InvitationPage {
     request_body = NewInvitation,
     responses(
         (status = 201, description = "Invited", body = InvitationBody),
-        Refusals,
     ),
 )]
 pub async fn create(
@@ -136,7 +134,6 @@ pub async fn create(
     get, path = "/v1/invitations", tag = "accounts", security(("session" = [])), params(PageParams),
     responses(
         (status = 200, description = "One page", body = InvitationPage),
-        Refusals,
     ),
 )]
 pub async fn list(
@@ -160,7 +157,6 @@ pub async fn list(
     params(("id" = String, Path, description = "The invitation's id")),
     responses(
         (status = 204, description = "Revoked"),
-        Refusals,
     ),
 )]
 pub async fn revoke(
@@ -182,8 +178,6 @@ pub async fn revoke(
     post, path = "/v1/auth/accept-invitation", tag = "accounts", request_body = PasswordChosen,
     responses(
         (status = 204, description = "The account was created; log in", headers(("Set-Cookie" = String, description = "The cookie that identifies this browser"))),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "The server is busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn accept(

@@ -20,11 +20,7 @@ use utoipa::ToSchema;
 use super::{Accounts, refused_logins::Refusal, schema::WhoBody, security_log::tell};
 use crate::{
     edge::{
-        Problem,
-        client_address::ClientAddress,
-        known_browser::BrowserMark,
-        problem::{ProblemBody, Refusals},
-        strict_json::FormJson,
+        Problem, client_address::ClientAddress, known_browser::BrowserMark, strict_json::FormJson,
     },
     planes::ControlPlane,
     telemetry::metrics as names,
@@ -55,8 +51,6 @@ pub struct Login {
     post, path = "/v1/auth/login", tag = "accounts", request_body = Login,
     responses(
         (status = 200, description = "Logged in", body = WhoBody, headers(("Set-Cookie" = String, description = "The session cookie, and a separate cookie that identifies this browser"))),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "The server is busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn login(
@@ -126,7 +120,6 @@ pub async fn login(
     post, path = "/v1/auth/logout", tag = "accounts",
     responses(
         (status = 204, description = "Logged out"),
-        Refusals,
     ),
 )]
 pub async fn logout(

@@ -23,7 +23,6 @@ use crate::{
         caller::{Admin, Anybody, Member},
         enums::MemberRole,
         extract::{self, IdInPath, Json, PageParams, PageQuery, cursor},
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -74,7 +73,6 @@ pub struct RemovalParams {
     get, path = "/v1/members", tag = "accounts", security(("session" = [])), params(PageParams),
     responses(
         (status = 200, description = "One page", body = MemberPage),
-        Refusals,
     ),
 )]
 pub async fn list(
@@ -101,7 +99,6 @@ pub async fn list(
     request_body = MemberChange,
     responses(
         (status = 200, description = "The member after the change", body = MemberBody),
-        Refusals,
     ),
 )]
 pub async fn change(
@@ -130,7 +127,6 @@ pub async fn change(
     params(("id" = String, Path, description = "The member's id"), RemovalParams),
     responses(
         (status = 204, description = "Removed"),
-        Refusals,
     ),
 )]
 pub async fn remove(

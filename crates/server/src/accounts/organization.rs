@@ -16,7 +16,6 @@ use crate::{
         Problem,
         caller::{Admin, Anybody, AtLeast, Member},
         extract::Json,
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -34,7 +33,6 @@ pub struct OrganizationChange {
     get, path = "/v1/me", tag = "accounts", security(("session" = [])),
     responses(
         (status = 200, description = "You", body = WhoBody),
-        Refusals,
     ),
 )]
 pub async fn me(
@@ -56,7 +54,6 @@ pub async fn me(
     get, path = "/v1/org", tag = "accounts", security(("session" = [])),
     responses(
         (status = 200, description = "The organization", body = OrganizationBody),
-        Refusals,
     ),
 )]
 pub async fn show(
@@ -73,7 +70,6 @@ pub async fn show(
     request_body = OrganizationChange,
     responses(
         (status = 200, description = "The organization after the change", body = OrganizationBody),
-        Refusals,
     ),
 )]
 pub async fn rename(

@@ -26,7 +26,6 @@ use crate::{
         caller::{Anybody, AtLeast, Member},
         client_address::ClientAddress,
         known_browser::BrowserMark,
-        problem::Refusals,
         strict_json::FormJson,
     },
     planes::ControlPlane,
@@ -51,7 +50,6 @@ pub struct PasswordChange {
     request_body = PasswordChange,
     responses(
         (status = 204, description = "Changed", headers(("Set-Cookie" = String, description = "The session cookie, and a separate cookie that identifies this browser"))),
-        Refusals,
     ),
 )]
 pub async fn change(

@@ -16,7 +16,7 @@ use super::{
     security_log::tell,
 };
 use crate::{
-    edge::{Problem, problem::ProblemBody, strict_json::FormJson},
+    edge::{Problem, strict_json::FormJson},
     mail::Letter,
     planes::ControlPlane,
 };
@@ -46,7 +46,6 @@ pub struct PasswordChosen {
     post, path = "/v1/auth/password-reset", tag = "accounts", request_body = PasswordResetRequest,
     responses(
         (status = 202, description = "Accepted; check your email", body = AcceptedBody),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn request(
@@ -74,8 +73,6 @@ pub async fn request(
     post, path = "/v1/auth/password-reset/confirm", tag = "accounts", request_body = PasswordChosen,
     responses(
         (status = 204, description = "The password was set; log in", headers(("Set-Cookie" = String, description = "The cookie that identifies this browser"))),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "The server is busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn confirm(

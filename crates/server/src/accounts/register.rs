@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     config,
-    edge::{Problem, problem::ProblemBody, strict_json::FormJson},
+    edge::{Problem, strict_json::FormJson},
     mail::Letter,
     planes::ControlPlane,
 };
@@ -53,8 +53,6 @@ pub struct Confirmation {
     post, path = "/v1/auth/register", tag = "accounts", request_body = NewRegistration,
     responses(
         (status = 202, description = "Accepted; check your email", body = AcceptedBody),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "The server is busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn register(
@@ -109,8 +107,6 @@ pub async fn register(
     post, path = "/v1/auth/verify-email", tag = "accounts", request_body = Confirmation,
     responses(
         (status = 204, description = "The account was created; log in", headers(("Set-Cookie" = String, description = "The cookie that identifies this browser"))),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "The server is busy, or a dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn verify_email(

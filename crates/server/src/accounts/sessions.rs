@@ -12,7 +12,6 @@ use crate::{
         Problem,
         caller::{Anybody, Member},
         extract::IdInPath,
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -47,7 +46,6 @@ pub struct SessionList {
     get, path = "/v1/auth/sessions", tag = "accounts", security(("session" = [])),
     responses(
         (status = 200, description = "All your sessions", body = SessionList),
-        Refusals,
     ),
 )]
 pub async fn list(
@@ -77,7 +75,6 @@ pub async fn list(
     params(("id" = String, Path, description = "The session's id")),
     responses(
         (status = 204, description = "Ended"),
-        Refusals,
     ),
 )]
 pub async fn end(

@@ -16,7 +16,7 @@ use store::{
 };
 use utoipa::ToSchema;
 
-use crate::edge::enums::{RuleChange, Severity};
+use crate::edge::enums::{RuleChange, RuleField, Severity};
 
 /// A rule to create. A field that is null gets its default.
 #[derive(Serialize, ToSchema)]
@@ -171,6 +171,7 @@ pub struct VersionBody {
     #[schema(value_type = RuleChange)]
     what: &'static str,
     /// The fields in which it differs from the previous version.
+    #[schema(value_type = Vec<RuleField>)]
     changed: Vec<String>,
     /// The API key or the person.
     made_by: Option<String>,

@@ -17,7 +17,7 @@ use super::{
     test_rule::{ExceptionBody, LeafBody},
 };
 use crate::{
-    edge::{Caller, Problem, caller::RulesWrite, problem::Refusals, strict_json::RuleJson},
+    edge::{Caller, Problem, caller::RulesWrite, strict_json::RuleJson},
     events::schema::Event,
     planes::ControlPlane,
 };
@@ -84,7 +84,7 @@ pub struct PreviewedEventBody {
     post, path = "/v1/alert-rules/preview", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     request_body = PreviewBody,
-    responses((status = 200, description = "How the rule evaluates them", body = PreviewAnswer), Refusals),
+    responses((status = 200, description = "How the rule evaluates them", body = PreviewAnswer)),
 )]
 pub async fn preview(
     State(plane): State<ControlPlane>,

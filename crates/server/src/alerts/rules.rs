@@ -8,7 +8,7 @@ use axum::{
 };
 use domain::{OrgId, RuleId, error_code::ErrorCode, rule::Rule};
 use runtime::random;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use store::{rule_counts::RuleStats, rules::read::StoredRule};
 
 use super::{
@@ -20,11 +20,10 @@ use crate::{
     edge::{
         Caller, Problem,
         caller::{RulesRead, RulesWrite},
-        extract::{IdInPath, cursor},
+        extract::{Fields, IdInPath, cursor},
         idempotency_key::{IdempotencyKey, REPLAYED},
         idempotent_request::Asking,
         if_match::{IfMatch, etag},
-        problem::Refusals,
         strict_json::RuleJson,
     },
     planes::ControlPlane,
@@ -47,14 +46,13 @@ type RuleAnswer = ([(HeaderName, String); 1], JsonAnswer<RuleBody>);
             ("ETag" = String, description = "The version, for `If-Match`"),
             ("Idempotency-Replayed" = Option<bool>, description = "`true` if a request with this `Idempotency-Key` was already received; the rule is returned as it is now"),
         )),
-        Refusals,
     ),
 )]
 pub async fn create(
     State(plane): State<ControlPlane>,
     caller: Caller<RulesWrite>,
     key: IdempotencyKey,
-    RuleJson(fields): RuleJson<Map<String, Value>>,
+    RuleJson(Fields(fields)): RuleJson<Fields>,
 ) -> Result<Response, Problem> {
     let name = key.name(&caller)?;
     let source = Value::Object(fields);
@@ -99,7 +97,6 @@ pub async fn create(
         (status = 200, description = "Replaced and in effect", body = RuleBody, headers(
             ("ETag" = String, description = "The version, for `If-Match`"),
         )),
-        Refusals,
     ),
 )]
 pub async fn replace(
@@ -107,7 +104,7 @@ pub async fn replace(
     caller: Caller<RulesWrite>,
     IdInPath(id): IdInPath<RuleId>,
     condition: IfMatch,
-    RuleJson(fields): RuleJson<Map<String, Value>>,
+    RuleJson(Fields(fields)): RuleJson<Fields>,
 ) -> Result<RuleAnswer, Problem> {
     let current = found(&plane, caller.org, id).await?;
     condition.check("alert rule", current.rule.version)?;
@@ -134,7 +131,6 @@ pub async fn replace(
         (status = 200, description = "Changed and in effect", body = RuleBody, headers(
             ("ETag" = String, description = "The version, for `If-Match`"),
         )),
-        Refusals,
     ),
 )]
 pub async fn update(
@@ -142,7 +138,7 @@ pub async fn update(
     caller: Caller<RulesWrite>,
     IdInPath(id): IdInPath<RuleId>,
     condition: IfMatch,
-    RuleJson(fields): RuleJson<Map<String, Value>>,
+    RuleJson(Fields(fields)): RuleJson<Fields>,
 ) -> Result<RuleAnswer, Problem> {
     let current = found(&plane, caller.org, id).await?;
     condition.check("alert rule", current.rule.version)?;
@@ -172,7 +168,6 @@ pub async fn update(
     ),
     responses(
         (status = 204, description = "Deleted"),
-        Refusals,
     ),
 )]
 pub async fn delete(
@@ -193,7 +188,6 @@ pub async fn delete(
     params(RuleParams),
     responses(
         (status = 200, description = "One page", body = RulePage),
-        Refusals,
     ),
 )]
 pub async fn list(
@@ -226,7 +220,6 @@ pub async fn list(
         (status = 200, description = "The rule", body = RuleBody, headers(
             ("ETag" = String, description = "The version, for `If-Match`"),
         )),
-        Refusals,
     ),
 )]
 pub async fn show(

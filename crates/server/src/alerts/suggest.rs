@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::load_inputs;
 use crate::{
-    edge::{Caller, Problem, caller::RulesWrite, problem::Refusals, strict_json::RuleJson},
+    edge::{Caller, Problem, caller::RulesWrite, strict_json::RuleJson},
     planes::ControlPlane,
 };
 
@@ -44,7 +44,7 @@ pub struct SuggestAnswer {
     post, path = "/v1/alert-rules/suggest", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     request_body = SuggestBody,
-    responses((status = 200, description = "A draft of a rule", body = SuggestAnswer), Refusals),
+    responses((status = 200, description = "A draft of a rule", body = SuggestAnswer)),
 )]
 pub async fn suggest(
     State(plane): State<ControlPlane>,

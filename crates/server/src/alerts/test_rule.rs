@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 
 use super::load_inputs;
 use crate::{
-    edge::{Caller, Problem, caller::RulesWrite, problem::Refusals, strict_json::RuleJson},
+    edge::{Caller, Problem, caller::RulesWrite, enums::RuleOperator, strict_json::RuleJson},
     planes::ControlPlane,
 };
 
@@ -74,7 +74,7 @@ pub struct LeafBody {
     /// Which pattern of `$or` it belongs to. Conditions with the same number must all pass together; one of the numbers
     /// is enough.
     or: Option<usize>,
-    #[schema(example = "prefix")]
+    #[schema(value_type = RuleOperator, example = "prefix")]
     op: String,
     /// Any JSON value.
     wanted: Value,
@@ -101,7 +101,7 @@ pub struct ExceptionBody {
     post, path = "/v1/alert-rules/test", tag = "alert rules",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     request_body = TrialBody,
-    responses((status = 200, description = "How the rule evaluates it", body = TrialAnswerBody), Refusals),
+    responses((status = 200, description = "How the rule evaluates it", body = TrialAnswerBody)),
 )]
 pub async fn test(
     State(plane): State<ControlPlane>,

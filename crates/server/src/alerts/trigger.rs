@@ -26,7 +26,7 @@ use super::load_inputs;
 use crate::{
     edge::{
         Caller, Problem, caller::RulesWrite, extract::IdInPath, idempotency_key::IdempotencyKey,
-        idempotent_request::Asking, problem::Refusals, strict_json::RuleJson,
+        idempotent_request::Asking, strict_json::RuleJson,
     },
     planes::ControlPlane,
 };
@@ -68,7 +68,7 @@ pub struct TriggerAnswer {
         ("Idempotency-Key" = Option<String>, Header, description = "A unique key for this request, as when creating a rule: sending it again with the same key within 24 hours sends no second delivery"),
     ),
     request_body = TriggerBody,
-    responses((status = 202, description = "Queued", body = TriggerAnswer), Refusals),
+    responses((status = 202, description = "Queued", body = TriggerAnswer)),
 )]
 pub async fn trigger(
     State(plane): State<ControlPlane>,

@@ -12,7 +12,6 @@ use crate::{
         Caller, Problem,
         caller::RulesRead,
         extract::{IdInPath, PageParams, PageQuery, cursor},
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -26,7 +25,6 @@ use crate::{
     params(("id" = String, Path, description = "The rule's id"), PageParams),
     responses(
         (status = 200, description = "One page", body = VersionPage),
-        Refusals,
     ),
 )]
 pub async fn list(
@@ -60,7 +58,6 @@ pub async fn list(
     ),
     responses(
         (status = 200, description = "The version", body = VersionBody),
-        Refusals,
     ),
 )]
 pub async fn show(

@@ -12,7 +12,7 @@ use super::{
     query::{ApprovalsQuery, QueueParams},
 };
 use crate::{
-    edge::{Caller, Problem, caller::ApprovalsRead, extract::cursor, problem::Refusals},
+    edge::{Caller, Problem, caller::ApprovalsRead, extract::cursor},
     planes::ControlPlane,
 };
 
@@ -33,7 +33,7 @@ pub struct ApprovalPage {
     get, path = "/v1/runtime/approvals", tag = "approvals",
     security(("api_key" = ["approvals:read"]), ("session" = [])),
     params(QueueParams),
-    responses((status = 200, description = "One page", body = ApprovalPage), Refusals),
+    responses((status = 200, description = "One page", body = ApprovalPage)),
 )]
 pub async fn list(
     State(plane): State<ControlPlane>,

@@ -16,7 +16,6 @@ use crate::{
         caller::ApprovalsWrite,
         extract::{IdInPath, Json, check_note},
         identity::Identity,
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -47,7 +46,7 @@ pub struct ResolveBody {
     security(("api_key" = ["approvals:write"]), ("session" = [])),
     params(("id" = String, Path, description = "The decision's id")),
     request_body = ResolveBody,
-    responses((status = 200, description = "Resolved", body = DecisionDetail), Refusals),
+    responses((status = 200, description = "Resolved", body = DecisionDetail)),
 )]
 pub async fn resolve(
     State(plane): State<ControlPlane>,

@@ -23,7 +23,6 @@ use crate::{
         Caller, Problem,
         caller::{ApprovalsRead, DecisionsWrite},
         extract::IdInPath,
-        problem::Refusals,
         slots::Slot,
     },
     planes::ControlPlane,
@@ -38,7 +37,7 @@ use crate::{
     get, path = "/v1/runtime/decisions/{id}", tag = "decisions",
     security(("api_key" = ["decisions:write"]), ("session" = [])),
     params(("id" = String, Path, description = "The decision's id"), WaitParams),
-    responses((status = 200, description = "The decision", body = DecisionDetail), Refusals),
+    responses((status = 200, description = "The decision", body = DecisionDetail)),
 )]
 pub async fn show(
     State(plane): State<ControlPlane>,
@@ -65,7 +64,7 @@ pub async fn show(
     get, path = "/v1/runtime/approvals/{id}", tag = "approvals",
     security(("api_key" = ["approvals:read"]), ("session" = [])),
     params(("id" = String, Path, description = "The decision's id")),
-    responses((status = 200, description = "The decision", body = DecisionDetail), Refusals),
+    responses((status = 200, description = "The decision", body = DecisionDetail)),
 )]
 pub async fn show_to_people(
     State(plane): State<ControlPlane>,

@@ -16,7 +16,6 @@ use crate::{
         Caller, Problem,
         caller::{ApprovalsRead, DecisionsWrite},
         extract::IdInPath,
-        problem::Refusals,
         recheck_auth::AuthRecheck,
         slots::Slot,
         sse,
@@ -33,7 +32,6 @@ use crate::{
     security(("api_key" = ["approvals:read"]), ("session" = [])),
     responses(
         (status = 200, description = "The stream; it ends when the key is revoked or the session ends", content_type = "text/event-stream", body = String),
-        Refusals,
     ),
 )]
 pub async fn all(
@@ -71,7 +69,6 @@ pub async fn all(
     params(("id" = String, Path, description = "The decision's id")),
     responses(
         (status = 200, description = "The stream", content_type = "text/event-stream", body = String),
-        Refusals,
     ),
 )]
 pub async fn one(

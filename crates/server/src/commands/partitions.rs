@@ -5,7 +5,7 @@ use serde_json::json;
 use store::partitions::{DayTable, Table};
 
 use super::{WithConfig, say};
-use crate::{node, system::days::state, system_clock};
+use crate::{node, system::days::DayState, system_clock};
 
 #[derive(Debug, Args)]
 pub(super) struct Partitions {
@@ -35,7 +35,7 @@ impl Partitions {
                 Table::Deliveries | Table::DeliveryAttempts => config.delivery_retention(),
             };
             for day in store.days(table).await? {
-                let state = state(&day, kept, now);
+                let state = DayState::of(&day, kept, now).in_words(day.is_archived);
                 say(if self.json {
                     as_json(&day, &state)
                 } else {

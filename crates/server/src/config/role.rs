@@ -18,4 +18,14 @@ pub enum Role {
 
 impl Role {
     pub const ALL: [Self; 4] = [Self::Api, Self::Index, Self::Match, Self::Deliver];
+
+    /// As the command line has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::Index => "index",
+            Self::Match => "match",
+            Self::Deliver => "deliver",
+        }
+    }
 }

@@ -21,7 +21,6 @@ use crate::{
         Caller, Problem,
         caller::DecisionsWrite,
         enums::{DecisionWord, PolicyEffect},
-        problem::ProblemBody,
         strict_json::StrictJson,
     },
     planes::DataPlane,
@@ -140,8 +139,6 @@ pub struct ShadowDecision {
     request_body = DecisionRequest,
     responses(
         (status = 200, description = "Decided and recorded", body = Decision),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "The decision may not have been recorded, so it was not returned; ask again", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn decide(

@@ -7,8 +7,9 @@ use domain::{
     approval::Status,
     delivery::{Cause, Outcome, Reason, State, Trigger, endpoint::Notice},
     error_code::ErrorCode,
+    fault::FaultCode,
     guard::FailMode,
-    rule::change::What,
+    rule::{Definition, change::What, pattern::predicate::Predicate},
 };
 use policy::Verdict;
 use store::events::{CountedBy, Grain};
@@ -16,6 +17,9 @@ use utoipa::{
     PartialSchema, ToSchema,
     openapi::{ObjectBuilder, RefOr, Schema, Type},
 };
+use webhook_signature::{NEXT_SIGNATURE_HEADER, PREVIOUS_SIGNATURE_HEADER, SIGNATURE_HEADER};
+
+use crate::config;
 
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident = $all:expr;)*) => {$(
@@ -100,6 +104,36 @@ words! {
     MemberRole = Role::ALL.map(Role::as_str);
     /// What an API key may do.
     KeyScope = Scope::ALL.map(Scope::as_str);
+    /// What changed about a rule.
+    RuleField = Definition::FIELDS;
+    /// An operator of a rule's pattern; `equals` for a plain value.
+    RuleOperator = Predicate::OPERATORS;
+    /// What is wrong with a field.
+    FaultWord = FaultCode::ALL.map(|code| serde_json::to_value(code).expect("a word always encodes"));
+    /// Something that Watchbell depends on.
+    DependencyName = ["postgres", "journal", "redis"];
+    /// A log of the journal that is applied to PostgreSQL.
+    LogName = ["events", "outcomes"];
+    /// A role of a node.
+    NodeRole = config::Role::ALL.map(config::Role::name);
+    /// What a day of the trail is waiting for.
+    DayStateWord = ["ahead", "current", "kept", "overdue"];
+    /// The header of a signature.
+    SignatureHeader = [SIGNATURE_HEADER, PREVIOUS_SIGNATURE_HEADER, NEXT_SIGNATURE_HEADER];
+    /// The method of a delivery.
+    DeliveryMethod = ["POST"];
+    /// Why a delivery is sent: on the first attempt why it exists, later why it is sent again.
+    DeliveryTrigger = ["match", "summary", "test", "retry", "resend", "recover"];
+    /// What a challenge says it is.
+    ChallengeType = ["endpoint.verification"];
+    /// Why a challenge is sent.
+    ChallengeTrigger = ["verification"];
+    /// The version of CloudEvents.
+    CloudEventsVersion = ["1.0"];
+    /// How a body is compressed.
+    BodyEncoding = ["gzip", "zstd", "identity"];
+    /// The hook that is answered.
+    HookEventAnswered = ["PreToolUse"];
     /// An error code; each has a page in docs/errors.
     ErrorCodeWord = ErrorCode::ALL.iter().map(|code| code.as_str());
 }

@@ -10,12 +10,16 @@ use axum::{
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use domain::{batch::BODY_BYTES_MAX, error_code::ErrorCode, fault::Fault};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
 use store::page::{LIMIT_DEFAULT, LIMIT_MAX};
 use tokio::time::timeout;
-use utoipa::IntoParams;
+use utoipa::{
+    IntoParams, PartialSchema, ToSchema,
+    openapi::{ObjectBuilder, RefOr, Schema, Type},
+};
 
-use super::{Problem, body_memory::room_for};
+use super::{Problem, body_memory::room_for, missing_fields::unreadable};
 
 /// How much of a body that is too large is read beyond the limit.
 const DISCARDED_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -85,21 +89,29 @@ async fn discard(mut body: Body) {
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+impl<S: Send + Sync, T: DeserializeOwned + ToSchema> FromRequest<S> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let JsonBytes(bytes) = in_time(JsonBytes::from_request(request, state)).await?;
-        parsed(&bytes).map(Self)
+        serde_json::from_slice(&bytes)
+            .map(Self)
+            .map_err(|error| unreadable::<T>(&bytes, &error))
     }
 }
 
-fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        let detail = format!("The body could not be read: {error}.");
-        Problem::new(ErrorCode::InvalidBody, detail)
-    })
+/// An object whose fields the handler reads one by one.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Fields(pub Map<String, Value>);
+
+impl PartialSchema for Fields {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::Object).into()
+    }
 }
+
+impl ToSchema for Fields {}
 
 /// A body that says it is JSON and has no more bytes than these, not yet parsed.
 pub(super) async fn small_json(request: Request, bytes_max: usize) -> Result<Bytes, Problem> {

@@ -8,7 +8,7 @@
 //! [`byte_budget`] counts the bytes of events and questions. [`operators`] are those who run the deployment.
 //! [`cross_site`] refuses what a browser sends for another site's page. [`no_store`] keeps answers
 //! out of caches. [`extract`] reads bodies, for which there is so much [`body_memory`], and parameters, [`events_body`] those of events, which may be
-//! [packed](decompress), [`strict_json`] those of rules and policies, where nothing may be said twice.
+//! [packed](decompress), [`strict_json`] those of rules and policies, where nothing may be said twice, and [`missing_fields`] says what a body lacks.
 //! [`sse`] sends answers that go on, and [`slots`] bounds how many long answers there are. [`idempotency_key`] is the name of a request that may be sent again, [`idempotent_request`] when it came first, [`if_match`] the
 //! version that a change is meant for. [`enums`] tells the API document what texts there are.
 
@@ -27,6 +27,7 @@ pub mod idempotent_request;
 pub mod identity;
 pub mod if_match;
 pub mod known_browser;
+mod missing_fields;
 pub mod no_store;
 pub mod operators;
 pub mod problem;

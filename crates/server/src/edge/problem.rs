@@ -1,7 +1,5 @@
 //! An error as a client sees it: RFC 9457, with a stable code and what to do next.
 
-use std::collections::BTreeMap;
-
 use axum::{
     body::Body,
     http::{HeaderValue, StatusCode, header},
@@ -14,10 +12,7 @@ use domain::{
 };
 use runtime::error_chain::chain;
 use serde::Serialize;
-use utoipa::{
-    IntoResponses, ToSchema,
-    openapi::{ContentBuilder, Ref, RefOr, Response as Described, ResponseBuilder},
-};
+use utoipa::ToSchema;
 
 use crate::snapshots::guards::Unknown;
 
@@ -54,30 +49,11 @@ pub struct ProblemBody {
     errors: Vec<Fault>,
 }
 
-/// The refusals that nearly every operation of the document has.
-pub struct Refusals;
-
-impl IntoResponses for Refusals {
-    fn responses() -> BTreeMap<String, RefOr<Described>> {
-        let refusal = |description: &str| {
-            let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem")));
-            let response = ResponseBuilder::new()
-                .description(description)
-                .content("application/problem+json", problem.build());
-            RefOr::T(response.build())
-        };
-        BTreeMap::from([
-            ("4XX".to_owned(), refusal("Refused")),
-            ("503".to_owned(), refusal("A dependency is down")),
-        ])
-    }
-}
-
 /// One invalid field.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Fault)]
 pub struct FaultBody {
-    #[schema(example = "FIELD_REQUIRED")]
+    #[schema(value_type = super::enums::FaultWord, example = "FIELD_REQUIRED")]
     code: String,
     /// An RFC 6901 pointer into the body, or `?name` for a parameter.
     #[schema(example = "/action")]
@@ -141,6 +117,11 @@ impl Problem {
         self.code
     }
 
+    #[cfg(test)]
+    pub(super) fn errors(&self) -> &[Fault] {
+        &self.errors
+    }
+
     pub fn detail(&self) -> &str {
         &self.detail
     }
@@ -177,7 +158,7 @@ impl Problem {
         Self::new(code, detail)
     }
 
-    /// Writes it into the response that carried it, whose other headers stay.
+    /// Writes it into the response that carried it, whose other headers stay. Layers further out find its code there.
     pub(super) fn write(self, request_id: &str, response: &mut Response) {
         let body = ProblemBody {
             r#type: format!("https://watchbell.dev/errors/{}", self.code.as_str()),
@@ -191,6 +172,7 @@ impl Problem {
         let text = serde_json::to_string(&body).expect("a problem always encodes");
         *response.status_mut() = status_of(self.code);
         *response.body_mut() = Body::from(text);
+        response.extensions_mut().insert(self.code);
         let headers = response.headers_mut();
         headers.remove(header::CONTENT_LENGTH);
         headers.insert(

@@ -4,13 +4,11 @@
 use std::{collections::HashSet, fmt};
 
 use axum::extract::{FromRequest, Request};
-use domain::{
-    error_code::ErrorCode,
-    fault::{Fault, FaultCode, pointer_to},
-};
+use domain::fault::{Fault, FaultCode, pointer_to};
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess};
+use utoipa::ToSchema;
 
-use super::{Problem, extract::small_json};
+use super::{Problem, extract::small_json, missing_fields::unreadable};
 
 /// The largest body: a rule (64 KiB) and an event (32 KiB), written with many spaces.
 const BODY_BYTES_MAX: usize = 256 * 1024;
@@ -18,15 +16,13 @@ const BODY_BYTES_MAX: usize = 256 * 1024;
 const POLICY_BODY_BYTES_MAX: usize = 1536 * 1024;
 /// The same of a form: an address, a name and a password.
 const FORM_BYTES_MAX: usize = 16 * 1024;
-/// How much of a parser's complaint is passed on: it may quote all that it complains about.
-const REASON_CHARS_MAX: usize = 200;
 
 /// A JSON body of a known shape. Of a field that is given twice a parser would take one and drop the other,
 /// and the rule would not be what its owner wrote.
 #[derive(Debug)]
 pub struct RuleJson<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for RuleJson<T> {
+impl<S: Send + Sync, T: DeserializeOwned + ToSchema> FromRequest<S> for RuleJson<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
@@ -38,7 +34,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for RuleJson<T> {
 #[derive(Debug)]
 pub struct PolicyJson<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for PolicyJson<T> {
+impl<S: Send + Sync, T: DeserializeOwned + ToSchema> FromRequest<S> for PolicyJson<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
@@ -50,7 +46,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for PolicyJson<T> {
 #[derive(Debug)]
 pub struct FormJson<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for FormJson<T> {
+impl<S: Send + Sync, T: DeserializeOwned + ToSchema> FromRequest<S> for FormJson<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
@@ -63,7 +59,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for FormJson<T> {
 #[derive(Debug)]
 pub struct StrictJson<T, const BYTES_MAX: usize>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<S>
+impl<S: Send + Sync, T: DeserializeOwned + ToSchema, const BYTES_MAX: usize> FromRequest<S>
     for StrictJson<T, BYTES_MAX>
 {
     type Rejection = Problem;
@@ -73,18 +69,17 @@ impl<S: Send + Sync, T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<S>
     }
 }
 
-async fn read<T: DeserializeOwned>(request: Request, bytes_max: usize) -> Result<T, Problem> {
+async fn read<T: DeserializeOwned + ToSchema>(
+    request: Request,
+    bytes_max: usize,
+) -> Result<T, Problem> {
     let bytes = small_json(request, bytes_max).await?;
     if let Some(pointer) = repeated(&bytes) {
         let detail = "This field is given twice; leave one of them out.";
         let fault = Fault::new(FaultCode::FieldDuplicated, pointer, detail);
         return Err(Problem::invalid(vec![fault]));
     }
-    serde_json::from_slice(&bytes).map_err(|error| {
-        let reason: String = error.to_string().chars().take(REASON_CHARS_MAX).collect();
-        let detail = format!("The body could not be read: {reason}.");
-        Problem::new(ErrorCode::InvalidBody, detail)
-    })
+    serde_json::from_slice(&bytes).map_err(|error| unreadable::<T>(&bytes, &error))
 }
 
 /// Where a key stands that its object has already, if there is one. What is not JSON is left to others.

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::histogram::Histogram;
 use crate::{
-    edge::{Caller, Problem, caller::EventsRead, problem::Refusals},
+    edge::{Caller, Problem, caller::EventsRead},
     events::query::{FilterParams, TailQuery},
     planes::ControlPlane,
 };
@@ -62,7 +62,7 @@ pub struct FacetValue {
 #[utoipa::path(
     get, path = "/v1/audit/facets", tag = "events", security(("api_key" = ["events:read"]), ("session" = [])),
     params(FilterParams),
-    responses((status = 200, description = "The counts", body = Facets), Refusals),
+    responses((status = 200, description = "The counts", body = Facets)),
 )]
 pub async fn facets(
     State(plane): State<ControlPlane>,

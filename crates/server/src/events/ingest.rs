@@ -23,9 +23,10 @@ use crate::{
     edge::{
         Caller, Problem,
         caller::EventsWrite,
+        enums::BodyEncoding,
         events_body::EventsBody,
         idempotency_key::{IdempotencyKey, REPLAYED},
-        problem::{FaultBody, ProblemBody},
+        problem::FaultBody,
     },
     events::{
         ingest_params::IngestParams,
@@ -76,7 +77,7 @@ pub struct Rejected {
     params(
         IngestParams,
         ("Idempotency-Key" = Option<String>, Header, description = "A unique key for this request: up to 128 printable ASCII characters. If the same API key sends the request again with the same key within 24 hours, it gets the same response, and its events are listed and raise alerts only once; with a different body it is refused (`IDEMPOTENCY_MISMATCH`)"),
-        ("Content-Encoding" = Option<String>, Header, description = "`gzip`, `zstd` or `identity`"),
+        ("Content-Encoding" = Option<BodyEncoding>, Header, description = "`gzip`, `zstd` or `identity`"),
     ),
     request_body(
         content(
@@ -91,8 +92,6 @@ pub struct Rejected {
         (status = 202, description = "Accepted and durable", body = Ingested, headers(
             ("Idempotency-Replayed" = Option<bool>, description = "`true` if a request with this `Idempotency-Key` was already received"),
         )),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "The events may not have been recorded; send the request again", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn ingest(

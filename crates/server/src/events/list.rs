@@ -17,7 +17,6 @@ use crate::{
         Caller, Problem,
         caller::EventsRead,
         extract::{IdInPath, cursor},
-        problem::{ProblemBody, Refusals},
     },
     events::{
         query::{EventCursor, FilterParams, ListParams, PageOfEvents},
@@ -52,8 +51,6 @@ pub struct EventPage {
     params(FilterParams, ListParams),
     responses(
         (status = 200, description = "One page", body = EventPage),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "The database is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn list(
@@ -85,7 +82,6 @@ pub async fn list(
     params(("id" = String, Path, description = "The event's id")),
     responses(
         (status = 200, description = "The event", body = Event),
-        Refusals,
     ),
 )]
 pub async fn show(

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::edge::enums::Severity;
+use crate::edge::enums::{CloudEventsVersion, Severity};
 
 /// An audit event to record. Unknown fields are refused; put them under `metadata`.
 #[derive(Serialize, ToSchema)]
@@ -84,7 +84,7 @@ pub enum EventsOrOne {
 /// An event in a CloudEvents 1.0 envelope. Attributes that are not listed here are ignored.
 #[derive(Serialize, ToSchema)]
 pub struct CloudEvent {
-    #[schema(example = "1.0")]
+    #[schema(value_type = CloudEventsVersion, example = "1.0")]
     specversion: String,
     id: String,
     source: String,

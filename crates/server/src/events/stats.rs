@@ -19,7 +19,6 @@ use crate::{
         caller::EventsRead,
         enums::{EventField, Interval},
         extract,
-        problem::Refusals,
     },
     events::stats_range::{self, StatsRange, one_of},
     planes::ControlPlane,
@@ -94,7 +93,7 @@ pub struct Bucket {
 #[utoipa::path(
     get, path = "/v1/audit/stats", tag = "events", security(("api_key" = ["events:read"]), ("session" = [])),
     params(StatsParams),
-    responses((status = 200, description = "The counts", body = Stats), Refusals),
+    responses((status = 200, description = "The counts", body = Stats)),
 )]
 pub async fn stats(
     State(plane): State<ControlPlane>,

@@ -10,9 +10,7 @@ use super::{
     tail_queue::TailItem,
 };
 use crate::{
-    edge::{
-        Caller, Problem, caller::EventsRead, problem::Refusals, recheck_auth::AuthRecheck, sse,
-    },
+    edge::{Caller, Problem, caller::EventsRead, recheck_auth::AuthRecheck, sse},
     planes::{ControlPlane, Part},
 };
 
@@ -42,7 +40,6 @@ impl Deref for Live {
     params(FilterParams),
     responses(
         (status = 200, description = "The stream; it ends when the key is revoked or the session ends", content_type = "text/event-stream", body = String),
-        Refusals,
     ),
 )]
 pub async fn stream(

@@ -11,7 +11,6 @@ use journal::{
     system_events::{Unrecorded, record},
 };
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::{
     jobs::{self, ExportBody},
@@ -21,7 +20,9 @@ use super::{
 };
 use crate::{
     edge::{
-        Caller, Problem, caller::EventsExport, extract::Json, problem::ProblemBody,
+        Caller, Problem,
+        caller::EventsExport,
+        extract::{Fields, Json},
         recheck_auth::AuthRecheck,
     },
     planes::ControlPlane,
@@ -66,15 +67,13 @@ struct ExportMetadata<'a> {
             (String = "application/vnd.apache.parquet"), (String = "application/gzip"), (String = "application/zstd"),
         )),
         (status = 202, description = "The export is being made in the background (`async`); `Location` says where to look", body = ExportBody),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "The database is down or behind, or this node is already sending too many exports", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn export(
     State(plane): State<ControlPlane>,
     caller: Caller<EventsExport>,
     standing: AuthRecheck<EventsExport>,
-    Json(body): Json<Map<String, Value>>,
+    Json(Fields(body)): Json<Fields>,
 ) -> Result<Response, Problem> {
     let wanted = ExportRequest::read(body)?;
     if wanted.in_background {

@@ -25,7 +25,6 @@ use crate::{
         caller::EventsExport,
         enums::{ExportCompression, ExportFormat, ExportState},
         extract::{IdInPath, PageParams, PageQuery, cursor},
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -146,7 +145,7 @@ pub(super) async fn create(
     get, path = "/v1/audit/exports", tag = "exports",
     security(("api_key" = ["events:export"]), ("session" = [])),
     params(PageParams),
-    responses((status = 200, description = "One page", body = ExportPage), Refusals),
+    responses((status = 200, description = "One page", body = ExportPage)),
 )]
 pub async fn list(
     State(plane): State<ControlPlane>,
@@ -168,7 +167,7 @@ pub async fn list(
     get, path = "/v1/audit/exports/{id}", tag = "exports",
     security(("api_key" = ["events:export"]), ("session" = [])),
     params(("id" = String, Path, description = "`exp_...`")),
-    responses((status = 200, description = "The export", body = ExportBody), Refusals),
+    responses((status = 200, description = "The export", body = ExportBody)),
 )]
 pub async fn show(
     State(plane): State<ControlPlane>,
@@ -185,7 +184,7 @@ pub async fn show(
     delete, path = "/v1/audit/exports/{id}", tag = "exports",
     security(("api_key" = ["events:export"]), ("session" = [])),
     params(("id" = String, Path, description = "`exp_...`")),
-    responses((status = 204, description = "Canceled"), Refusals),
+    responses((status = 204, description = "Canceled")),
 )]
 pub async fn cancel(
     State(plane): State<ControlPlane>,

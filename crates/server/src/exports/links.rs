@@ -20,7 +20,7 @@ use store::exports::LinkedFile;
 
 use crate::{
     config::PublicUrl,
-    edge::{Problem, client_address::ClientAddress, problem::ProblemBody},
+    edge::{Problem, client_address::ClientAddress},
     planes::ControlPlane,
 };
 
@@ -72,8 +72,6 @@ fn signed(id: ExportId, name: &str, expires: i64, secret: &[u8]) -> Hmac<Sha256>
     ),
     responses(
         (status = 200, description = "The file", content_type = "application/octet-stream", body = String),
-        (status = "4XX", description = "The link does not work or has expired", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "A dependency is down", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn download(

@@ -17,7 +17,6 @@ use crate::{
         caller::{PoliciesRead, PoliciesWrite},
         enums::FailModeWord,
         extract::IdInPath,
-        problem::Refusals,
         strict_json::PolicyJson,
     },
     planes::ControlPlane,
@@ -53,7 +52,7 @@ pub struct Expectation {
 /// Returns the current state of the policies.
 #[utoipa::path(
     get, path = "/v1/policies", tag = "policies", security(("api_key" = ["policies:read"]), ("session" = [])),
-    responses((status = 200, description = "The current state", body = PoliciesBody), Refusals),
+    responses((status = 200, description = "The current state", body = PoliciesBody)),
 )]
 pub async fn show(
     State(plane): State<ControlPlane>,
@@ -69,7 +68,7 @@ pub async fn show(
 #[utoipa::path(
     patch, path = "/v1/policies", tag = "policies", security(("api_key" = ["policies:write"]), ("session" = [])),
     request_body = SettingsChange,
-    responses((status = 200, description = "Changed and in effect", body = PoliciesBody), Refusals),
+    responses((status = 200, description = "Changed and in effect", body = PoliciesBody)),
 )]
 pub async fn update(
     State(plane): State<ControlPlane>,
@@ -93,7 +92,7 @@ pub async fn update(
     security(("api_key" = ["policies:write"]), ("session" = [])),
     params(("version" = u32, Path, description = "The version's number")),
     request_body = Expectation,
-    responses((status = 200, description = "Active", body = PoliciesBody), Refusals),
+    responses((status = 200, description = "Active", body = PoliciesBody)),
 )]
 pub async fn activate(
     State(plane): State<ControlPlane>,
@@ -115,7 +114,7 @@ pub async fn activate(
     post, path = "/v1/policies/rollback", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
     request_body = Expectation,
-    responses((status = 200, description = "Rolled back", body = PoliciesBody), Refusals),
+    responses((status = 200, description = "Rolled back", body = PoliciesBody)),
 )]
 pub async fn roll_back(
     State(plane): State<ControlPlane>,

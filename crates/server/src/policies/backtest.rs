@@ -15,10 +15,7 @@ use super::{
 };
 use crate::{
     alerts::backtest::request::{RangeBody, bounds},
-    edge::{
-        Caller, Problem, caller::PoliciesWrite, extract::IdInPath, problem::Refusals,
-        strict_json::PolicyJson,
-    },
+    edge::{Caller, Problem, caller::PoliciesWrite, extract::IdInPath, strict_json::PolicyJson},
     planes::ControlPlane,
 };
 
@@ -46,7 +43,7 @@ pub struct BacktestAnswer {
     security(("api_key" = ["policies:write"]), ("session" = [])),
     params(("version" = u32, Path, description = "The version's number")),
     request_body = RangeBody,
-    responses((status = 200, description = "What would have been different", body = BacktestAnswer), Refusals),
+    responses((status = 200, description = "What would have been different", body = BacktestAnswer)),
 )]
 pub async fn backtest(
     State(plane): State<ControlPlane>,

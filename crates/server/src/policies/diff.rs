@@ -19,7 +19,6 @@ use crate::{
         Caller, Problem,
         caller::PoliciesRead,
         extract::{self, IdInPath},
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -62,7 +61,7 @@ pub struct DiffBody {
     get, path = "/v1/policies/versions/{version}/diff", tag = "policies",
     security(("api_key" = ["policies:read"]), ("session" = [])),
     params(("version" = u32, Path, description = "The version's number"), DiffParams),
-    responses((status = 200, description = "The differences", body = DiffBody), Refusals),
+    responses((status = 200, description = "The differences", body = DiffBody)),
 )]
 pub async fn diff(
     State(plane): State<ControlPlane>,

@@ -19,7 +19,6 @@ use crate::{
         Caller, Problem,
         caller::{PoliciesRead, PoliciesWrite},
         extract::IdInPath,
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -50,7 +49,7 @@ pub struct Report {
     post, path = "/v1/policies/versions/{version}/shadow", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
     params(("version" = u32, Path, description = "The version's number")),
-    responses((status = 200, description = "Watched", body = PoliciesBody), Refusals),
+    responses((status = 200, description = "Watched", body = PoliciesBody)),
 )]
 pub async fn start(
     State(plane): State<ControlPlane>,
@@ -68,7 +67,7 @@ pub async fn start(
 #[utoipa::path(
     delete, path = "/v1/policies/shadow", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
-    responses((status = 204, description = "No version is being watched"), Refusals),
+    responses((status = 204, description = "No version is being watched")),
 )]
 pub async fn stop(
     State(plane): State<ControlPlane>,
@@ -88,7 +87,7 @@ pub async fn stop(
 #[utoipa::path(
     get, path = "/v1/policies/shadow", tag = "policies",
     security(("api_key" = ["policies:read"]), ("session" = [])),
-    responses((status = 200, description = "The report", body = Report), Refusals),
+    responses((status = 200, description = "The report", body = Report)),
 )]
 pub async fn report(
     State(plane): State<ControlPlane>,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::schema::TestBody;
-use crate::edge::{Caller, caller::PoliciesRead, problem::Refusals};
+use crate::edge::{Caller, caller::PoliciesRead};
 
 /// All templates.
 #[derive(Serialize, ToSchema)]
@@ -40,7 +40,7 @@ pub struct TemplateBody {
 #[utoipa::path(
     get, path = "/v1/policies/templates", tag = "policies",
     security(("api_key" = ["policies:read"]), ("session" = [])),
-    responses((status = 200, description = "All templates", body = TemplateList), Refusals),
+    responses((status = 200, description = "All templates", body = TemplateList)),
 )]
 pub async fn list(_: Caller<PoliciesRead>) -> JsonAnswer<TemplateList> {
     JsonAnswer(TemplateList {

@@ -14,10 +14,7 @@ use super::{
 use crate::{
     alerts::load_inputs::{either, invalid_in},
     decisions::decide::{DecidingPolicy, PolicyError, told},
-    edge::{
-        Caller, Problem, caller::PoliciesWrite, enums::DecisionWord, problem::Refusals,
-        strict_json::PolicyJson,
-    },
+    edge::{Caller, Problem, caller::PoliciesWrite, enums::DecisionWord, strict_json::PolicyJson},
     planes::ControlPlane,
 };
 
@@ -74,7 +71,7 @@ pub struct TrialAnswer {
     post, path = "/v1/policies/test", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
     request_body = TrialBody,
-    responses((status = 200, description = "The answer of the policies", body = TrialAnswer), Refusals),
+    responses((status = 200, description = "The answer of the policies", body = TrialAnswer)),
 )]
 pub async fn test(
     State(plane): State<ControlPlane>,

@@ -20,12 +20,7 @@ use super::{
     schema::{TestBody, TestResultBody, WarningBody},
 };
 use crate::{
-    edge::{
-        Caller, Problem,
-        caller::PoliciesWrite,
-        problem::{FaultBody, Refusals},
-        strict_json::PolicyJson,
-    },
+    edge::{Caller, Problem, caller::PoliciesWrite, problem::FaultBody, strict_json::PolicyJson},
     planes::ControlPlane,
 };
 
@@ -84,7 +79,7 @@ pub struct Validation {
     post, path = "/v1/policies/validate", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
     request_body = NewVersion,
-    responses((status = 200, description = "The findings, whether or not the policies are valid", body = Validation), Refusals),
+    responses((status = 200, description = "The findings, whether or not the policies are valid", body = Validation)),
 )]
 pub async fn validate(
     State(plane): State<ControlPlane>,

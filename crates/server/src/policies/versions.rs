@@ -16,7 +16,6 @@ use crate::{
         Caller, Problem,
         caller::{PoliciesRead, PoliciesWrite},
         extract::{IdInPath, PageParams, PageQuery, check_note, cursor},
-        problem::Refusals,
         strict_json::PolicyJson,
     },
     planes::ControlPlane,
@@ -36,7 +35,6 @@ const NOTE_CHARS_MAX: usize = 500;
     responses(
         (status = 201, description = "Created", body = VersionBody),
         (status = 200, description = "The newest version already has this content; it is returned", body = VersionBody),
-        Refusals,
     ),
 )]
 pub async fn create(
@@ -63,7 +61,7 @@ pub async fn create(
     get, path = "/v1/policies/versions", tag = "policies",
     security(("api_key" = ["policies:read"]), ("session" = [])),
     params(PageParams),
-    responses((status = 200, description = "One page", body = VersionPage), Refusals),
+    responses((status = 200, description = "One page", body = VersionPage)),
 )]
 pub async fn list(
     State(plane): State<ControlPlane>,
@@ -96,7 +94,7 @@ pub async fn list(
     get, path = "/v1/policies/versions/{version}", tag = "policies",
     security(("api_key" = ["policies:read"]), ("session" = [])),
     params(("version" = u32, Path, description = "The version's number")),
-    responses((status = 200, description = "The version", body = VersionBody), Refusals),
+    responses((status = 200, description = "The version", body = VersionBody)),
 )]
 pub async fn show(
     State(plane): State<ControlPlane>,

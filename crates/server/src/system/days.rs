@@ -7,7 +7,7 @@ use serde::Serialize;
 use store::partitions::{DayTable, Table};
 use utoipa::ToSchema;
 
-use crate::planes::ControlPlane;
+use crate::{edge::enums::DayStateWord, planes::ControlPlane};
 
 /// One day of a table, as `watchbell partitions` shows it.
 #[derive(Serialize, ToSchema)]
@@ -23,9 +23,13 @@ pub struct DayBody {
     /// Including indexes.
     bytes: u64,
     archived: bool,
-    /// `ahead`, `current`, `kept until ...` or `overdue`.
-    #[schema(example = "kept until 2027-05-17")]
-    state: String,
+    /// `ahead`: it has not begun. `kept`: it is over, and is dropped on `kept_until`. `overdue`: it should be gone.
+    #[schema(value_type = DayStateWord, example = "kept")]
+    state: &'static str,
+    /// Absent unless the state is `kept`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "2027-05-17")]
+    kept_until: Option<String>,
 }
 
 pub(super) async fn of(plane: &ControlPlane) -> Result<Vec<DayBody>, store::Error> {
@@ -36,36 +40,68 @@ pub(super) async fn of(plane: &ControlPlane) -> Result<Vec<DayBody>, store::Erro
             Table::AuditEvents => plane.retention,
             Table::Deliveries | Table::DeliveryAttempts => plane.delivery_retention,
         };
-        days.extend(
-            plane
-                .store
-                .days(table)
-                .await?
-                .into_iter()
-                .map(|day| DayBody {
-                    day: day.day.to_string(),
-                    state: state(&day, kept, now),
-                    table: day.table,
-                    rows: day.rows,
-                    bytes: day.bytes,
-                    archived: day.is_archived,
-                }),
-        );
+        days.extend(plane.store.days(table).await?.into_iter().map(|day| {
+            let state = DayState::of(&day, kept, now);
+            DayBody {
+                day: day.day.to_string(),
+                state: state.as_str(),
+                kept_until: state.kept_until(),
+                table: day.table,
+                rows: day.rows,
+                bytes: day.bytes,
+                archived: day.is_archived,
+            }
+        }));
     }
     Ok(days)
 }
 
 /// What a day is waiting for.
-pub fn state(table: &DayTable, kept: Duration, now: Timestamp) -> String {
-    let archived = if table.is_archived { ", archived" } else { "" };
-    let ends = table.day.next().start();
-    if table.day.start() > now {
-        "ahead".to_owned()
-    } else if ends > now {
-        "current".to_owned()
-    } else if table.is_overdue(kept, now) {
-        format!("overdue{archived}")
-    } else {
-        format!("kept until {}{archived}", Day::of(ends.plus(kept)))
+#[derive(Clone, Copy, Debug)]
+pub enum DayState {
+    Ahead,
+    Current,
+    KeptUntil(Day),
+    Overdue,
+}
+
+impl DayState {
+    pub fn of(table: &DayTable, kept: Duration, now: Timestamp) -> Self {
+        let ends = table.day.next().start();
+        if table.day.start() > now {
+            Self::Ahead
+        } else if ends > now {
+            Self::Current
+        } else if table.is_overdue(kept, now) {
+            Self::Overdue
+        } else {
+            Self::KeptUntil(Day::of(ends.plus(kept)))
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ahead => "ahead",
+            Self::Current => "current",
+            Self::KeptUntil(_) => "kept",
+            Self::Overdue => "overdue",
+        }
+    }
+
+    fn kept_until(self) -> Option<String> {
+        match self {
+            Self::KeptUntil(day) => Some(day.to_string()),
+            _ => None,
+        }
+    }
+
+    /// As people read it.
+    pub fn in_words(self, is_archived: bool) -> String {
+        let archived = if is_archived { ", archived" } else { "" };
+        match self {
+            Self::Ahead | Self::Current => self.as_str().to_owned(),
+            Self::KeptUntil(day) => format!("kept until {day}{archived}"),
+            Self::Overdue => format!("overdue{archived}"),
+        }
     }
 }

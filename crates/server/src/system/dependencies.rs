@@ -10,13 +10,13 @@ use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::ANSWER_TIMEOUT;
-use crate::planes::ControlPlane;
+use crate::{edge::enums::DependencyName, planes::ControlPlane};
 
 /// A service that this node depends on.
 #[derive(Serialize, ToSchema)]
 pub struct DependencyBody {
     /// `postgres`, `journal` or, if one is used, `redis`.
-    #[schema(example = "journal")]
+    #[schema(value_type = DependencyName, example = "journal")]
     name: &'static str,
     up: bool,
     /// How long it took to answer; `null` if it did not.

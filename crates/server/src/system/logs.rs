@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::ANSWER_TIMEOUT;
-use crate::{fresh_reads, planes::ControlPlane};
+use crate::{edge::enums::LogName, fresh_reads, planes::ControlPlane};
 
 /// Dead letters that are shown; `watchbell dead-letters list` has all.
 const LETTERS_SHOWN: u64 = 20;
@@ -21,7 +21,7 @@ const AT_ONCE: usize = 4;
 #[derive(Serialize, ToSchema)]
 pub struct LogBody {
     /// `events` or `outcomes`.
-    #[schema(example = "events")]
+    #[schema(value_type = LogName, example = "events")]
     log: &'static str,
     partition: u16,
     last_sequence: u64,

@@ -1,7 +1,6 @@
 //! `GET /v1/system`.
 
 use axum::{Json, extract::State};
-use clap::ValueEnum as _;
 use domain::{Timestamp, error_code::ErrorCode};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,11 +11,10 @@ use super::{
     logs::{self, DeadLettersBody, LogBody},
 };
 use crate::{
-    config::Role,
     edge::{
         Problem,
         caller::{Anybody, Member},
-        problem::Refusals,
+        enums::NodeRole,
     },
     planes::ControlPlane,
 };
@@ -30,8 +28,8 @@ pub struct SystemBody {
     #[schema(value_type = String, format = DateTime)]
     started_at: Timestamp,
     /// The roles of that node.
-    #[schema(example = json!(["api", "index", "match", "deliver"]))]
-    roles: Vec<String>,
+    #[schema(value_type = Vec<NodeRole>, example = json!(["api", "index", "match", "deliver"]))]
+    roles: Vec<&'static str>,
     dependencies: Vec<DependencyBody>,
     /// The logs that the journal can report on right now.
     logs: Vec<LogBody>,
@@ -51,7 +49,6 @@ pub struct SystemBody {
     get, path = "/v1/system", tag = "system", security(("session" = [])),
     responses(
         (status = 200, description = "The state of the deployment", body = SystemBody),
-        Refusals,
     ),
 )]
 pub async fn show(
@@ -74,17 +71,11 @@ pub async fn show(
     Ok(Json(SystemBody {
         version: env!("CARGO_PKG_VERSION"),
         started_at: plane.process.started_at,
-        roles: plane.process.roles.iter().copied().map(name).collect(),
+        roles: plane.process.roles.iter().map(|role| role.name()).collect(),
         dependencies,
         logs,
         dead_letters,
         days: days?,
         pending_migrations: pending_migrations?,
     }))
-}
-
-/// As the command line has it.
-fn name(role: Role) -> String {
-    let value = role.to_possible_value();
-    value.map_or_else(String::new, |value| value.get_name().to_owned())
 }

@@ -71,6 +71,7 @@ mod logs;
 mod mails;
 mod mass;
 mod members;
+mod missing_fields;
 mod monitoring;
 mod nearly_full;
 mod openapi;

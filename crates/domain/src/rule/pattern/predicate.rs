@@ -70,6 +70,20 @@ impl Predicate {
     }
 
     /// The operator, as it is written; `equals` for a plain value.
+    /// What [`Self::operator`] can return.
+    pub const OPERATORS: [&str; 10] = [
+        "equals",
+        "prefix",
+        "suffix",
+        "contains",
+        "wildcard",
+        "equals-ignore-case",
+        "anything-but",
+        "numeric",
+        "exists",
+        "cidr",
+    ];
+
     pub fn operator(&self) -> &'static str {
         match self {
             Self::Is(_) => "equals",

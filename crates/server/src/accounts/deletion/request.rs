@@ -22,7 +22,6 @@ use crate::{
         Problem,
         caller::{Member, Owner},
         client_address::ClientAddress,
-        problem::Refusals,
         strict_json::FormJson,
     },
     mail::{Letter, Post},
@@ -49,7 +48,6 @@ pub struct DeletionRequest {
     request_body = DeletionRequest,
     responses(
         (status = 200, description = "The organization, with the time of its deletion", body = OrganizationBody),
-        Refusals,
     ),
 )]
 pub async fn schedule(
@@ -91,7 +89,6 @@ pub async fn schedule(
     delete, path = "/v1/org/deletion", tag = "accounts", security(("session" = [])),
     responses(
         (status = 200, description = "The organization, no longer scheduled for deletion", body = OrganizationBody),
-        Refusals,
     ),
 )]
 pub async fn cancel(

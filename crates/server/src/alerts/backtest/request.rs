@@ -21,8 +21,8 @@ use super::{
 };
 use crate::{
     edge::{
-        Caller, Problem, caller::RulesWrite, extract::IdInPath, problem::Refusals,
-        recheck_auth::AuthRecheck, strict_json::RuleJson,
+        Caller, Problem, caller::RulesWrite, extract::IdInPath, recheck_auth::AuthRecheck,
+        strict_json::RuleJson,
     },
     exports::plan::Plan,
     planes::ControlPlane,
@@ -70,7 +70,6 @@ pub struct UnsavedBody {
     request_body = RangeBody,
     responses(
         (status = 200, description = "The last line; every other line is a `BacktestProgress`", body = LastLine, content_type = "application/x-ndjson"),
-        Refusals,
     ),
 )]
 pub async fn saved(
@@ -93,7 +92,6 @@ pub async fn saved(
     request_body = UnsavedBody,
     responses(
         (status = 200, description = "The last line; every other line is a `BacktestProgress`", body = LastLine, content_type = "application/x-ndjson"),
-        Refusals,
     ),
 )]
 pub async fn unsaved(

@@ -17,7 +17,7 @@ use crate::{
         answer::answer_all,
         request::{Ask, Asker},
     },
-    edge::{Caller, Problem, caller::DecisionsWrite, problem::ProblemBody},
+    edge::{Caller, Problem, caller::DecisionsWrite},
     planes::DataPlane,
 };
 
@@ -101,8 +101,6 @@ pub enum Evaluations {
     params(("X-Request-ID" = Option<String>, Header, description = "Returned unchanged")),
     responses(
         (status = 200, description = "Decided and recorded", body = Evaluations),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "The decision may not have been recorded, so it was not returned; ask again", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn evaluate(

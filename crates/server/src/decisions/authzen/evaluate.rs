@@ -12,7 +12,7 @@ use crate::{
         answer::{DecisionAnswer, answer},
         request::Asker,
     },
-    edge::{Caller, Problem, caller::DecisionsWrite, enums::DecisionWord, problem::ProblemBody},
+    edge::{Caller, Problem, caller::DecisionsWrite, enums::DecisionWord},
     planes::DataPlane,
 };
 
@@ -86,8 +86,6 @@ pub struct EvaluationError {
     params(("X-Request-ID" = Option<String>, Header, description = "Returned unchanged")),
     responses(
         (status = 200, description = "Decided and recorded", body = Evaluation),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "The decision may not have been recorded, so it was not returned; ask again", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn evaluate(

@@ -144,7 +144,7 @@ pub fn in_request(fault: Fault) -> Fault {
 #[derive(Debug)]
 pub struct Body<T, const BYTES_MAX: usize>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned, const BYTES_MAX: usize> FromRequest<S>
+impl<S: Send + Sync, T: DeserializeOwned + ToSchema, const BYTES_MAX: usize> FromRequest<S>
     for Body<T, BYTES_MAX>
 {
     type Rejection = Problem;

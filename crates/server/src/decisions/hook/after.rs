@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     decisions::request::Named,
-    edge::{Caller, Problem, caller::EventsWrite, problem::ProblemBody, strict_json::StrictJson},
+    edge::{Caller, Problem, caller::EventsWrite, strict_json::StrictJson},
     planes::DataPlane,
 };
 
@@ -68,8 +68,6 @@ struct ToolCallMetadata {
     request_body = HookCall,
     responses(
         (status = 200, description = "Recorded, or there was nothing to record", body = HookAnswer),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Not recorded", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn after(

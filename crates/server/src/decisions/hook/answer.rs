@@ -6,7 +6,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::params::OnAllow;
-use crate::decisions::answer::DecisionAnswer;
+use crate::{decisions::answer::DecisionAnswer, edge::enums::HookEventAnswered};
 
 /// The longest reason: Claude Code cuts longer texts, and nobody reads them.
 const REASON_CHARS_MAX: usize = 1000;
@@ -27,7 +27,7 @@ pub struct HookAnswer {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct BeforeTool {
-    #[schema(example = "PreToolUse")]
+    #[schema(value_type = HookEventAnswered, example = "PreToolUse")]
     hook_event_name: &'static str,
     permission_decision: Permission,
     /// For Claude if the call is denied, otherwise for the person.

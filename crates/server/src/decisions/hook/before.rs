@@ -18,9 +18,7 @@ use crate::{
         answer::{Unanswered, answer_call},
         request::{Ask, Asker},
     },
-    edge::{
-        Caller, Problem, caller::DecisionsWrite, problem::ProblemBody, strict_json::StrictJson,
-    },
+    edge::{Caller, Problem, caller::DecisionsWrite, strict_json::StrictJson},
     planes::DataPlane,
 };
 
@@ -40,8 +38,6 @@ pub(super) const BEFORE: &str = "PreToolUse";
     request_body = HookCall,
     responses(
         (status = 200, description = "Decided and recorded; with `on_error`, also when it was not", body = HookAnswer),
-        (status = "4XX", description = "Refused", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "The decision may not have been recorded, so it was not returned", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub async fn before(

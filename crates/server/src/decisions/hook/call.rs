@@ -1,8 +1,8 @@
 //! What a hook knows of a tool call, and what that is in our words.
 
 use domain::{
-    error_code::ErrorCode,
     event::{NAME_CHARS_MAX, RESOURCE_CHARS_MAX, sanitize},
+    fault::Fault,
 };
 use policy::{Party, Question, fit};
 use serde::Deserialize;
@@ -68,8 +68,7 @@ pub struct ToolCall<'a> {
 impl HookCall {
     pub fn of<'a>(&'a self, agent_id: &'a str) -> Result<ToolCall<'a>, Problem> {
         let Some(tool_name) = self.tool_name.as_deref() else {
-            let detail = "The body has no `tool_name`.";
-            return Err(Problem::new(ErrorCode::InvalidBody, detail));
+            return Err(Problem::invalid(vec![Fault::required("tool_name")]));
         };
         Ok(ToolCall {
             agent_id,

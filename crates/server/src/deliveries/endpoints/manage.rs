@@ -28,7 +28,6 @@ use crate::{
         caller::{DeliveriesRead, RulesWrite},
         enums::{EndpointDisabledWhy, EndpointNoticeWord, EndpointStatus},
         extract::{IdInPath, PageParams, PageQuery, cursor},
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -123,7 +122,7 @@ pub struct EndpointPage {
 #[utoipa::path(
     get, path = "/v1/endpoints", tag = "endpoints", security(("api_key" = ["deliveries:read"]), ("session" = [])),
     params(PageParams),
-    responses((status = 200, description = "One page", body = EndpointPage), Refusals),
+    responses((status = 200, description = "One page", body = EndpointPage)),
 )]
 pub async fn list(
     State(plane): State<ControlPlane>,
@@ -148,7 +147,7 @@ pub async fn list(
     get, path = "/v1/endpoints/{id}", tag = "endpoints",
     security(("api_key" = ["deliveries:read"]), ("session" = [])),
     params(("id" = String, Path, description = "`endpoint_id` of a delivery")),
-    responses((status = 200, description = "The endpoint", body = EndpointDetail), Refusals),
+    responses((status = 200, description = "The endpoint", body = EndpointDetail)),
 )]
 pub async fn show(
     State(plane): State<ControlPlane>,
@@ -168,7 +167,7 @@ pub async fn show(
     post, path = "/v1/endpoints/{id}/pause", tag = "endpoints",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     params(("id" = String, Path, description = "`endpoint_id` of a delivery")),
-    responses((status = 200, description = "Paused", body = EndpointDetail), Refusals),
+    responses((status = 200, description = "Paused", body = EndpointDetail)),
 )]
 pub async fn pause(
     State(plane): State<ControlPlane>,
@@ -188,7 +187,7 @@ pub async fn pause(
     post, path = "/v1/endpoints/{id}/resume", tag = "endpoints",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     params(("id" = String, Path, description = "`endpoint_id` of a delivery")),
-    responses((status = 200, description = "Resumed", body = EndpointDetail), Refusals),
+    responses((status = 200, description = "Resumed", body = EndpointDetail)),
 )]
 pub async fn resume(
     State(plane): State<ControlPlane>,

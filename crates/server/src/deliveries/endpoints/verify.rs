@@ -13,10 +13,7 @@ use utoipa::ToSchema;
 use super::manage::{EndpointDetail, detail, found};
 use crate::{
     config::EndpointOwnership,
-    edge::{
-        Caller, Problem, caller::RulesWrite, enums::OwnershipState, extract::IdInPath,
-        problem::Refusals,
-    },
+    edge::{Caller, Problem, caller::RulesWrite, enums::OwnershipState, extract::IdInPath},
     planes::ControlPlane,
 };
 
@@ -49,7 +46,7 @@ pub struct OwnershipBody {
     post, path = "/v1/endpoints/{id}/verify", tag = "endpoints",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     params(("id" = String, Path, description = "`endpoint_id` of a delivery")),
-    responses((status = 200, description = "The challenge is being sent", body = EndpointDetail), Refusals),
+    responses((status = 200, description = "The challenge is being sent", body = EndpointDetail)),
 )]
 pub async fn verify(
     State(plane): State<ControlPlane>,

@@ -22,7 +22,6 @@ use crate::{
         Caller, Problem,
         caller::DeliveriesRead,
         extract::{self, IdInPath},
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -93,7 +92,7 @@ pub struct PairBody {
     get, path = "/v1/alert-rules/{id}/balance", tag = "deliveries",
     security(("api_key" = ["deliveries:read"]), ("session" = [])),
     params(("id" = String, Path, description = "The rule's id; the rule may have been deleted"), BalanceParams),
-    responses((status = 200, description = "The balance", body = BalanceBody), Refusals),
+    responses((status = 200, description = "The balance", body = BalanceBody)),
 )]
 pub async fn balance(
     State(plane): State<ControlPlane>,

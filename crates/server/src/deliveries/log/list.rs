@@ -21,7 +21,6 @@ use crate::{
         caller::DeliveriesRead,
         enums::{DeliveryCause, DeliveryReason, DeliveryState},
         extract::{self, cursor, read_cursor, read_limit},
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -94,7 +93,6 @@ pub struct DeliveryPage {
     params(DeliveryParams),
     responses(
         (status = 200, description = "One page", body = DeliveryPage),
-        Refusals,
     ),
 )]
 pub async fn list(

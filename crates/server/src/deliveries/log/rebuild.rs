@@ -25,7 +25,11 @@ use webhook_signature::standard;
 
 use crate::{
     deliveries::secrets::keyring::{Keyring, Past},
-    edge::{Caller, Problem, caller::DeliveriesRead, problem::Refusals},
+    edge::{
+        Caller, Problem,
+        caller::DeliveriesRead,
+        enums::{DeliveryMethod, SignatureHeader},
+    },
     planes::ControlPlane,
 };
 
@@ -40,7 +44,7 @@ const SHOWN_AFTER: Duration = Duration::from_secs(600);
 pub struct RebuiltRequest {
     #[schema(value_type = String, example = "att_01jcq3k5m8e9ratvw2x4y6z8ab")]
     attempt_id: AttemptId,
-    #[schema(example = "POST")]
+    #[schema(value_type = DeliveryMethod, example = "POST")]
     method: &'static str,
     url: String,
     /// Names and values of the headers that describe the delivery, and of the signatures that could be rebuilt and are
@@ -71,7 +75,7 @@ pub struct HeaderBody {
 /// A signature that the attempt carried.
 #[derive(Serialize, ToSchema)]
 pub struct SignatureBody {
-    #[schema(example = "x-service-signature")]
+    #[schema(value_type = SignatureHeader, example = "x-service-signature")]
     header: &'static str,
     /// `initial`, or the secret's id.
     secret: String,
@@ -93,7 +97,6 @@ pub struct SignatureBody {
     ),
     responses(
         (status = 200, description = "The request", body = RebuiltRequest),
-        Refusals,
     ),
 )]
 pub async fn rebuild(

@@ -17,7 +17,6 @@ use crate::{
         caller::DeliveriesRead,
         enums::{AttemptOutcome, AttemptTrigger, DeliveryCause, DeliveryReason, DeliveryState},
         extract::IdInPath,
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -161,7 +160,6 @@ pub struct DecisionBody {
     params(("id" = String, Path, description = "The delivery's id, as in `X-Service-Delivery-Id`")),
     responses(
         (status = 200, description = "The delivery", body = DeliveryDetail),
-        Refusals,
     ),
 )]
 pub async fn show(

@@ -15,10 +15,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    edge::{
-        Caller, Problem, caller::RulesWrite, enums::DeliveryState, extract::IdInPath,
-        problem::Refusals,
-    },
+    edge::{Caller, Problem, caller::RulesWrite, enums::DeliveryState, extract::IdInPath},
     planes::ControlPlane,
 };
 
@@ -41,7 +38,7 @@ pub struct CancelAnswer {
     post, path = "/v1/deliveries/{id}/cancel", tag = "deliveries",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     params(("id" = String, Path, description = "The delivery's id")),
-    responses((status = 200, description = "Canceled", body = CancelAnswer), Refusals),
+    responses((status = 200, description = "Canceled", body = CancelAnswer)),
 )]
 pub async fn cancel(
     State(plane): State<ControlPlane>,

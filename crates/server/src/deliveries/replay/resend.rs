@@ -17,7 +17,7 @@ use super::round;
 use crate::{
     edge::{
         Caller, Problem, caller::RulesWrite, extract::IdInPath, idempotency_key::IdempotencyKey,
-        idempotent_request::Asking, problem::Refusals,
+        idempotent_request::Asking,
     },
     planes::ControlPlane,
 };
@@ -50,7 +50,7 @@ pub struct ResendAnswer {
         ("id" = String, Path, description = "The delivery's id"),
         ("Idempotency-Key" = Option<String>, Header, description = "A unique key for this request: sending it again with the same key within 24 hours resends nothing"),
     ),
-    responses((status = 202, description = "Queued", body = ResendAnswer), Refusals),
+    responses((status = 202, description = "Queued", body = ResendAnswer)),
 )]
 pub async fn resend(
     State(plane): State<ControlPlane>,

@@ -10,7 +10,6 @@ use crate::{
     edge::{
         Problem,
         caller::{Admin, Member},
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -31,7 +30,6 @@ pub struct InitialSecret {
     get, path = "/v1/signing-secrets/initial", tag = "signing secrets", security(("session" = [])),
     responses(
         (status = 200, description = "The secret", body = InitialSecret),
-        Refusals,
     ),
 )]
 pub async fn show(

@@ -31,7 +31,6 @@ use crate::{
         caller::{Admin, Anybody, Member},
         enums::SecretState,
         extract::{IdInPath, Json},
-        problem::Refusals,
     },
     planes::ControlPlane,
 };
@@ -107,7 +106,6 @@ pub struct InitialBody {
     post, path = "/v1/signing-secrets", tag = "signing secrets", security(("session" = [])),
     responses(
         (status = 201, description = "Created and staged", body = MadeSecret),
-        Refusals,
     ),
 )]
 pub async fn stage(
@@ -156,7 +154,6 @@ pub async fn stage(
     get, path = "/v1/signing-secrets", tag = "signing secrets", security(("session" = [])),
     responses(
         (status = 200, description = "All signing secrets", body = SecretList),
-        Refusals,
     ),
 )]
 pub async fn list(
@@ -192,7 +189,6 @@ pub async fn list(
     request_body = Promotion,
     responses(
         (status = 200, description = "The secret that signs now", body = SecretBody),
-        Refusals,
     ),
 )]
 pub async fn promote(
@@ -246,7 +242,6 @@ pub async fn promote(
     params(("id" = String, Path, description = "The secret's id")),
     responses(
         (status = 204, description = "Dropped"),
-        Refusals,
     ),
 )]
 pub async fn drop(

@@ -27,7 +27,6 @@ use crate::{
         extract::{IdInPath, PageParams, PageQuery, cursor},
         idempotency_key::IdempotencyKey,
         idempotent_request::Asking,
-        problem::Refusals,
         strict_json::RuleJson,
     },
     planes::ControlPlane,
@@ -126,7 +125,6 @@ pub struct RecoveryPage {
     responses(
         (status = 200, description = "A dry run: how many deliveries there are", body = RecoverCount),
         (status = 202, description = "Begun", body = RecoveryBody),
-        Refusals,
     ),
 )]
 pub async fn recover(
@@ -190,7 +188,7 @@ pub async fn recover(
     get, path = "/v1/recoveries", tag = "deliveries",
     security(("api_key" = ["deliveries:read"]), ("session" = [])),
     params(PageParams),
-    responses((status = 200, description = "One page", body = RecoveryPage), Refusals),
+    responses((status = 200, description = "One page", body = RecoveryPage)),
 )]
 pub async fn list(
     State(plane): State<ControlPlane>,
@@ -212,7 +210,7 @@ pub async fn list(
     get, path = "/v1/recoveries/{id}", tag = "deliveries",
     security(("api_key" = ["deliveries:read"]), ("session" = [])),
     params(("id" = String, Path, description = "`rcv_...`")),
-    responses((status = 200, description = "The recovery", body = RecoveryBody), Refusals),
+    responses((status = 200, description = "The recovery", body = RecoveryBody)),
 )]
 pub async fn show(
     State(plane): State<ControlPlane>,
@@ -228,7 +226,7 @@ pub async fn show(
     post, path = "/v1/recoveries/{id}/cancel", tag = "deliveries",
     security(("api_key" = ["rules:write"]), ("session" = [])),
     params(("id" = String, Path, description = "`rcv_...`")),
-    responses((status = 200, description = "Canceled, or already over", body = RecoveryBody), Refusals),
+    responses((status = 200, description = "Canceled, or already over", body = RecoveryBody)),
 )]
 pub async fn cancel(
     State(plane): State<ControlPlane>,
