@@ -73,27 +73,10 @@ impl FailureTally {
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_answers::{no_answer, status};
     use super::*;
 
     const START: Timestamp = Timestamp::from_unix_millis(1_763_200_000_000);
-
-    fn status(status: u16) -> Answer {
-        Answer {
-            outcome: Outcome::of_status(status),
-            status: Some(status),
-            retry_after: None,
-            timed_out: false,
-        }
-    }
-
-    fn no_answer(outcome: Outcome, timed_out: bool) -> Answer {
-        Answer {
-            outcome,
-            status: None,
-            retry_after: None,
-            timed_out,
-        }
-    }
 
     fn after_seconds(seconds: u64) -> Timestamp {
         START.plus(std::time::Duration::from_secs(seconds))

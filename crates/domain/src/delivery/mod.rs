@@ -20,6 +20,8 @@ pub mod ownership;
 mod reason;
 pub mod schedule;
 pub mod send_window;
+#[cfg(test)]
+mod test_answers;
 
 use serde::{Deserialize, Serialize};
 

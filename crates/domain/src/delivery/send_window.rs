@@ -71,25 +71,8 @@ impl SendWindow {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::test_answers::{no_answer, status};
     use super::*;
-
-    fn status(status: u16) -> Answer {
-        Answer {
-            outcome: Outcome::of_status(status),
-            status: Some(status),
-            retry_after: None,
-            timed_out: false,
-        }
-    }
-
-    fn no_answer(outcome: Outcome, timed_out: bool) -> Answer {
-        Answer {
-            outcome,
-            status: None,
-            retry_after: None,
-            timed_out,
-        }
-    }
 
     #[test]
     fn the_window_halves_on_overload_and_nothing_else() {

@@ -156,7 +156,10 @@ mod tests {
     use super::*;
     use crate::{
         OrgId,
-        delivery::{Gate, Reason},
+        delivery::{
+            Gate, Reason,
+            test_answers::{self, status},
+        },
     };
 
     const START: Timestamp = Timestamp::from_unix_millis(1_763_200_000_000);
@@ -172,15 +175,6 @@ mod tests {
         START.plus(Duration::from_secs(seconds))
     }
 
-    fn status(status: u16) -> Answer {
-        Answer {
-            outcome: Outcome::of_status(status),
-            status: Some(status),
-            retry_after: None,
-            timed_out: false,
-        }
-    }
-
     fn asking(code: u16, seconds: u64) -> Answer {
         Answer {
             retry_after: Some(Duration::from_secs(seconds)),
@@ -189,12 +183,7 @@ mod tests {
     }
 
     fn no_answer(outcome: Outcome) -> Answer {
-        Answer {
-            outcome,
-            status: None,
-            retry_after: None,
-            timed_out: false,
-        }
+        test_answers::no_answer(outcome, false)
     }
 
     const TRIPS: bool = true;
