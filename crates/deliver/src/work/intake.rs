@@ -194,7 +194,7 @@ impl Worker {
         {
             tracing::warn!(
                 error = chain(&error),
-                "cannot tell which deliveries of a redelivered message are done; handed back for later"
+                "cannot tell which deliveries of a message are done; handed back for later"
             );
             let _ = task.hand_back_later().await;
             return None;
