@@ -10,6 +10,7 @@ mod bare_postgres;
 mod decide;
 mod deliver;
 mod events;
+mod facets;
 mod fairness;
 mod fleet;
 mod index;

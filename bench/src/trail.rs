@@ -1,4 +1,4 @@
-//! The trail at its real size: events through the front door, then lists by every filter and an export,
+//! The trail at its real size: events through the front door, then lists by every filter, counts and an export,
 //! for a small organization and a large one in the same database.
 
 use std::{
@@ -14,7 +14,7 @@ use crate::{
     Arguments, Verdict,
     bare_postgres::Bare,
     events::{self, History},
-    load, process,
+    facets, load, process,
     rounds::Rounds,
     server::{Customer, Server, Settings},
 };
@@ -47,6 +47,7 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
     bare.vacuum().await?;
     let mut verdict = Verdict::default();
     list(arguments.lists, &small, &large, &mut verdict).await?;
+    facets::count(arguments.lists, &large, &mut verdict).await?;
     export(arguments, &mut bare, &api, &large, &mut verdict).await?;
     Ok(verdict)
 }
@@ -136,13 +137,13 @@ async fn list(
     Ok(())
 }
 
-async fn time(customer: &Customer, path: &str) -> anyhow::Result<Duration> {
+pub(crate) async fn time(customer: &Customer, path: &str) -> anyhow::Result<Duration> {
     let began = Instant::now();
     customer.get(path).await?;
     Ok(began.elapsed())
 }
 
-fn at(took: &mut [Duration], share: usize) -> f64 {
+pub(crate) fn at(took: &mut [Duration], share: usize) -> f64 {
     took.sort_unstable();
     took.get(took.len() * share / 100)
         .map_or(0.0, |one| one.as_secs_f64() * 1e3)

@@ -22,11 +22,13 @@ test("facets filter the list, and the address holds it all", async () => {
   await page.getByRole("img", { name: /Events over time by result/ }).waitFor();
   await picture(page, "events");
   await expectAccessible(page);
-  await page
-    .getByRole("region", { name: "Result" })
-    .getByRole("checkbox", { name: /^denied/ })
-    .click();
+  const results = page.getByRole("region", { name: "Result" });
+  const label = await results.locator("label", { hasText: /^denied/ }).innerText();
+  const count = label.replace("denied", "").trim();
+  await results.getByRole("checkbox", { name: /^denied/ }).click();
   await page.waitForURL(/result=denied/);
+  // The number beside a value is how many events there are when it is chosen.
+  await expect.poll(() => page.locator("[data-count]").innerText(), WITHIN).toContain(`${count} events`);
   await page.locator(`${OPTION}:has-text("denied")`).first().waitFor();
   await expect.poll(() => page.locator(`${OPTION}:has-text("success")`).count(), WITHIN).toBe(0);
   // Other values of the same field can still be chosen.

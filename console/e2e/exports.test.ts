@@ -36,7 +36,7 @@ test("a small export is downloaded at once, with what was filtered by", async ()
 test("a large export is made in the background, and its files are there when it is done", async () => {
   const seen = await visit("/events?last=30d");
   const { page } = seen;
-  await page.getByText(/there may be more/).waitFor();
+  await page.locator("[data-count]", { hasText: /\d events/ }).waitFor();
   await page.getByRole("button", { name: "Export", exact: true }).click();
   const dialog = page.getByRole("dialog", { name: "Export events" });
   await dialog.getByText("gzip", { exact: true }).click();

@@ -12,6 +12,8 @@ interface DenyRateProps {
 
 export function DenyRate({ facets, onChoose }: DenyRateProps) {
   const { buckets } = facets.histogram;
+  const { complete, counted_from: since } = facets;
+  const uncountedBefore = complete || !since ? undefined : Date.parse(since);
   const { at, stack, rate } = useMemo(
     () => ({
       at: buckets.map((bucket) => Date.parse(bucket.at)),
@@ -49,6 +51,7 @@ export function DenyRate({ facets, onChoose }: DenyRateProps) {
             kind="bars"
             at={at}
             series={stack}
+            uncountedBefore={uncountedBefore}
             height={130}
             onChoose={onChoose}
           />
@@ -59,6 +62,7 @@ export function DenyRate({ facets, onChoose }: DenyRateProps) {
             kind="lines"
             at={at}
             series={rate}
+            uncountedBefore={uncountedBefore}
             height={130}
             format={percent}
             onChoose={onChoose}

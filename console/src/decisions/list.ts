@@ -3,15 +3,19 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { answer, api } from "../api/client";
 import { Problem } from "../api/problem";
 import { type Range, timesOf } from "../parts/TimeRange";
-import { eventIdOf, type Filters } from "./model";
+import { eventIdOf, type Filters, RESULTS } from "./model";
 import { decisionOf, isDecision } from "./record";
 
 /** What one page has: some screens full. */
 const PAGE = 200;
 
-/** Only what the server wrote is a decision. */
+/**
+ * Only what the server wrote is a decision. It always has one of these results, and by them decisions are found without
+ * reading other events.
+ */
 function wanted(times: { from: string; to?: string }, { q, ...filters }: Filters) {
-  return { ...times, ...filters, event_type: ["decision"], source: ["server"], ...(q ? { q } : {}) };
+  const result = filters.result.length > 0 ? filters.result : RESULTS;
+  return { ...times, ...filters, result, event_type: ["decision"], source: ["server"], ...(q ? { q } : {}) };
 }
 
 /** Where the next page begins. Its times are those of the first one, however long somebody reads. */

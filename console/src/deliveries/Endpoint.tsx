@@ -9,6 +9,7 @@ import { queries } from "../api/queries";
 import { Answered } from "../parts/Answered";
 import { Confirm } from "../parts/Confirm";
 import { Id } from "../parts/Copy";
+import { useNow } from "../parts/clock";
 import { Facts } from "../parts/Facts";
 import { ManageButton } from "../parts/ManageButton";
 import { Mark } from "../parts/Mark";
@@ -62,7 +63,7 @@ export default function Endpoint() {
 }
 
 function HealthPanel({ endpoint }: { endpoint: Detail }) {
-  const { word, label, about } = healthOf(endpoint);
+  const { word, label, about } = healthOf(endpoint, useNow());
   const { breaker, failing } = endpoint;
   return (
     <Panel title="Health">
@@ -149,7 +150,7 @@ function Lately({ url }: { url: string }) {
                   <>
                     <b>{rate} delivered</b>{" "}
                     <Text span size="sm" className="quiet">
-                      of the newest {tally.delivered + tally.failed} that finished
+                      of the newest {tally.delivered + tally.failed + tally.held} that finished or are held
                     </Text>
                   </>
                 )}
@@ -157,10 +158,12 @@ function Lately({ url }: { url: string }) {
               <Progress.Root size="lg" aria-hidden>
                 <Progress.Section value={share(tally.delivered)} color="teal.7" />
                 <Progress.Section value={share(tally.failed)} color="red.7" />
+                <Progress.Section value={share(tally.held)} color="orange.7" />
                 <Progress.Section value={share(tally.waiting)} color="yellow.6" />
               </Progress.Root>
               <Text size="sm">
-                {tally.delivered} delivered, {tally.failed} failed, {tally.waiting} waiting
+                {tally.delivered} delivered, {tally.failed} failed, {tally.held} held, {tally.waiting} in
+                progress
               </Text>
               <Text size="sm">
                 <To path="/deliveries" with={{ url }}>

@@ -11,7 +11,7 @@ import { Stacked } from "../parts/Stacked";
 import { To } from "../parts/To";
 import { When } from "../parts/When";
 import { one } from "../search";
-import { healthOf } from "./health";
+import { type Health, healthByAttempts, healthOf } from "./health";
 
 /** The newest deliveries in which receivers are looked for that never were in trouble. */
 const LOOKED_AT = 500;
@@ -27,7 +27,9 @@ export default function Endpoints() {
         answer(api.GET("/v1/endpoints", { params: { query: { limit: 200 } } })),
         answer(api.GET("/v1/deliveries", { params: { query: { limit: LOOKED_AT } } })),
       ]);
-      return [...troubled.data, ...others(lately.data, troubled.data)] as Listed[];
+      const now = new Date();
+      const known = troubled.data.map((endpoint) => ({ ...endpoint, health: healthOf(endpoint, now) }));
+      return [...known, ...others(lately.data, troubled.data)];
     },
     refetchInterval: 15_000,
   });
@@ -76,24 +78,25 @@ function NoneFits({ status }: { status: string }) {
   );
 }
 
-/** `isUntried`: nothing was sent to it yet, so that nobody knows how it does. */
-type Listed = Body<"Endpoint"> & { isUntried?: boolean };
+type Listed = Pick<Body<"Endpoint">, "id" | "url" | "status" | "failing" | "last_error"> & {
+  health: Pick<Health, "word" | "label">;
+};
 
-/** The API lists those that are or were in trouble. Others are known by their deliveries; what was tried is well. */
+/** The API lists those that are or were in trouble. Others are known by their deliveries. */
 function others(deliveries: Body<"DeliveryBody">[], known: Body<"Endpoint">[]): Listed[] {
-  const tried = new Set(deliveries.filter(({ attempts }) => attempts > 0).map((one) => one.endpoint_id));
-  const found = new Map(
-    deliveries.map(({ endpoint_id: id, url }) => [
-      id,
-      { id, url, status: "active" as const, isUntried: !tried.has(id) },
-    ]),
-  );
+  const found = new Map<string, Listed>();
+  const mostAttempts = new Map<string, number>();
+  for (const { endpoint_id: id, url, attempts } of deliveries) {
+    const most = Math.max(mostAttempts.get(id) ?? 0, attempts);
+    mostAttempts.set(id, most);
+    found.set(id, { id, url, status: "active", health: healthByAttempts(most) });
+  }
   for (const { id } of known) found.delete(id);
   return [...found.values()];
 }
 
 function Row({ endpoint }: { endpoint: Listed }) {
-  const { word, label } = endpoint.isUntried ? { word: "info", label: "not tried yet" } : healthOf(endpoint);
+  const { word, label } = endpoint.health;
   return (
     <Table.Tr>
       <Table.Td data-label="Endpoint">

@@ -1,5 +1,7 @@
 // Describes the health of an endpoint in words.
 import type { Body } from "../api/client";
+import { relative } from "../parts/clock";
+import { counted } from "../parts/numbers";
 
 type Endpoint = Body<"Endpoint">;
 
@@ -10,7 +12,7 @@ export interface Health {
   about: string;
 }
 
-export function healthOf(endpoint: Endpoint): Health {
+export function healthOf(endpoint: Endpoint, now: Date): Health {
   if (endpoint.status === "disabled") {
     return {
       word: "down",
@@ -47,10 +49,31 @@ export function healthOf(endpoint: Endpoint): Health {
     return {
       word: "error",
       label: "failing",
-      about: "The last attempts failed. Each delivery is retried.",
+      about: `The last attempts failed. Each delivery is retried. ${failuresInWords(endpoint, now)}`,
     };
   }
-  return { word: "ok", label: "healthy", about: "No recent failures." };
+  const isUnstable = endpoint.recent_failures.last_hour > 0;
+  return {
+    word: isUnstable ? "medium" : "ok",
+    label: isUnstable ? "unstable" : "healthy",
+    about: failuresInWords(endpoint, now),
+  };
+}
+
+/** Of an endpoint that was never in trouble, by the most attempts that one of its newest deliveries took. */
+export function healthByAttempts(most: number): Pick<Health, "word" | "label"> {
+  if (most === 0) return { word: "info", label: "not tried yet" };
+  return most === 1 ? { word: "ok", label: "healthy" } : { word: "medium", label: "retried lately" };
+}
+
+/** Such as `3 attempts failed in the last hour, the last one 1 min. ago.` */
+function failuresInWords({ recent_failures: failures }: Endpoint, now: Date): string {
+  const { last_hour: hour, last_day: day, last_at: lastAt, complete } = failures;
+  if (day === 0 || !lastAt) return "No attempts failed in the last 24 hours.";
+  const [failed, time] = hour > 0 ? [hour, "hour"] : [day, "24 hours"];
+  const many = complete || hour > 0 ? "" : "At least ";
+  const last = failed === 1 ? "" : ", the last one";
+  return `${many}${counted(failed, "attempt")} failed in the last ${time}${last} ${relative(new Date(lastAt), now)}.`;
 }
 
 export const NOTICES: Record<string, string> = {
@@ -71,23 +94,26 @@ export const NOTICES: Record<string, string> = {
 export interface Tally {
   delivered: number;
   failed: number;
+  held: number;
   waiting: number;
 }
 
-/** How deliveries ended. What was never sent says nothing about the endpoint. */
+/** Where deliveries stand. What a rule does not send says nothing about the endpoint. */
 export function tallyOf(deliveries: Body<"DeliveryBody">[]): Tally {
   const count = (...states: string[]) => deliveries.filter(({ state }) => states.includes(state)).length;
   return {
     delivered: count("delivered"),
     failed: count("failed"),
-    waiting: count("pending", "scheduled", "held"),
+    held: count("held"),
+    waiting: count("pending", "scheduled"),
   };
 }
 
-/** Such as `97.5%`, of those that ended; nothing if none did. */
-export function rateOf({ delivered, failed }: Tally): string | undefined {
-  const ended = delivered + failed;
-  return ended === 0 ? undefined : `${((delivered / ended) * 100).toFixed(1).replace(/\.0$/, "")}%`;
+/** Such as `97.5%`, of those that ended or are held; nothing if there are none. Never rounded up to all. */
+export function rateOf({ delivered, failed, held }: Tally): string | undefined {
+  const judged = delivered + failed + held;
+  if (judged === 0) return undefined;
+  return `${(Math.floor((delivered / judged) * 1_000) / 10).toFixed(1).replace(/\.0$/, "")}%`;
 }
 
 /** What was told several times in a row is told once, as of the newest, with how often. */

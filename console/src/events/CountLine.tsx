@@ -1,7 +1,9 @@
-// How many events there are, and whether the count is complete.
+// How many events match, and whether that is exact.
 import { Text } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
+import { absolute, useZone } from "../parts/clock";
 import { number, counted as said } from "../parts/numbers";
+import { shown } from "./estimate";
 import type { Counts } from "./facets";
 import type { useEvents } from "./list";
 
@@ -11,17 +13,22 @@ interface CountLineProps {
 }
 
 export function CountLine({ facets, events }: CountLineProps) {
+  const [zone] = useZone();
   const { data } = facets;
   const isBehind = data?.fresh === false || events.query.data?.pages[0]?.fresh === false;
+  const since = data?.complete === false && data.counted_from;
   return (
     <Text size="sm" data-count>
       {data !== undefined ? counted(data) : facets.isError ? "Count unavailable" : "Counting…"}
+      {since && (
+        <span className="quiet"> · counted since {absolute(new Date(since), zone).slice(0, 16)}</span>
+      )}
       {events.rows.length > 0 && <span className="quiet"> · {number(events.rows.length)} loaded</span>}
       {isBehind && <span className="quiet"> · the newest events may not be indexed yet</span>}
     </Text>
   );
 }
 
-function counted({ counted, complete }: Counts): string {
-  return complete ? said(counted, "event") : `Newest ${said(counted, "event")}; there may be more`;
+function counted(counts: Counts): string {
+  return counts.complete ? said(counts.counted, "event") : `${shown(counts.counted, counts)} events`;
 }

@@ -139,7 +139,7 @@ function Scope({ filter, counts }: { filter: Filter; counts: Counts | undefined 
   const [zone] = useZone();
   const moment = (at: string) => absolute(new Date(at), zone);
   const size =
-    counts === undefined ? "" : `${counts.complete ? "" : "More than "}${counted(counts.counted, "event")}`;
+    counts === undefined ? "" : `${counts.complete ? "" : "About "}${counted(counts.estimate, "event")}`;
   return (
     <div>
       <Text size="sm" fw={600}>

@@ -2,21 +2,20 @@
 import { Checkbox, Skeleton, Stack, Text } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { Trouble } from "../parts/Answered";
-import { number } from "../parts/numbers";
+import { absolute, useZone } from "../parts/clock";
 import type { Search } from "../search";
 import { all } from "../search";
 import classes from "./Events.module.css";
+import { inOrder, shown } from "./estimate";
 import { COUNTED, type Counted, type Counts } from "./facets";
 import { NAMES } from "./filter";
 
 interface FacetListProps {
   query: UseQueryResult<Counts>;
-  fieldOf: (field: Counted) => { value: string; count: number }[];
+  fieldOf: (field: Counted) => { counts: Counts | undefined; values: { value: string; count: number }[] };
   search: Search;
   onToggle: (field: Counted, value: string) => void;
 }
-
-const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
 export function FacetList({ query, fieldOf, search, onToggle }: FacetListProps) {
   if (query.isError)
@@ -25,10 +24,9 @@ export function FacetList({ query, fieldOf, search, onToggle }: FacetListProps) 
   return (
     <Stack gap="md">
       {COUNTED.map((field) => {
-        const counted = fieldOf(field);
+        const { counts, values: counted } = fieldOf(field);
         const chosen = all(search[field]);
-        const missing = chosen.filter((value) => counted.every((one) => one.value !== value));
-        const values = [...missing.map((value) => ({ value, count: 0 })), ...counted];
+        const values = inOrder(field, counted);
         return (
           <section key={field} aria-label={NAMES[field]}>
             <Text size="xs" fw={650} className="quiet" mb={4}>
@@ -55,7 +53,7 @@ export function FacetList({ query, fieldOf, search, onToggle }: FacetListProps) 
                     <span className="truncate" title={value}>
                       {value}
                     </span>
-                    <span className="quiet">{short.format(count)}</span>
+                    <span className="quiet">{counts && shown(count, counts)}</span>
                   </span>
                 }
               />
@@ -63,12 +61,26 @@ export function FacetList({ query, fieldOf, search, onToggle }: FacetListProps) 
           </section>
         );
       })}
-      {!query.data.complete && (
-        <Text size="xs" className="quiet">
-          Counts cover only the newest {number(query.data.counted)} events in this range. Narrow the range for
-          exact counts.
-        </Text>
-      )}
+      <Inexact counts={query.data} />
     </Stack>
+  );
+}
+
+/** Why some counts are not exact, and what makes them so. */
+function Inexact({ counts: { complete, exact, counted_from: since } }: { counts: Counts }) {
+  const [zone] = useZone();
+  if (exact) return null;
+  return (
+    <Text size="xs" className="quiet">
+      {complete ? (
+        "There are too many different values to count each of them. Some counts may be too low."
+      ) : (
+        <>
+          Counts with ≈ are estimates: only events since{" "}
+          {since && absolute(new Date(since), zone).slice(0, 16)} were counted. Choose less time or another
+          filter for exact counts.
+        </>
+      )}
+    </Text>
   );
 }

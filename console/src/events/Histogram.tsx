@@ -1,4 +1,4 @@
-// Events over time by result. Dragging selects a time range.
+// Events by result over the whole time range. Dragging selects a part of it.
 import { Skeleton } from "@mantine/core";
 import { useMemo } from "react";
 import { Chart, inkOf } from "../parts/Chart";
@@ -18,9 +18,10 @@ export function Histogram({ counts, onChoose }: HistogramProps) {
   return <Chart label="Events over time by result" kind="bars" height={110} {...chart} onChoose={onChoose} />;
 }
 
-function chartOf({ histogram, fields }: Counts) {
+function chartOf({ histogram, fields, complete, counted_from }: Counts) {
   const { buckets } = histogram;
-  const results = fields.result.slice(0, RESULTS_MAX).map((one) => one.value);
+  const found = fields.result.filter((one) => one.count > 0);
+  const results = found.slice(0, RESULTS_MAX).map((one) => one.value);
   const series = results.map((result) => ({
     name: result,
     color: inkOf(result),
@@ -30,5 +31,6 @@ function chartOf({ histogram, fields }: Counts) {
     (bucket) => bucket.total - results.reduce((sum, result) => sum + (bucket.counts[result] ?? 0), 0),
   );
   if (others.some((count) => count > 0)) series.push({ name: "other", color: inkOf(""), values: others });
-  return { at: buckets.map((bucket) => Date.parse(bucket.at)), series };
+  const at = buckets.map((bucket) => Date.parse(bucket.at));
+  return { at, series, uncountedBefore: complete || !counted_from ? undefined : Date.parse(counted_from) };
 }

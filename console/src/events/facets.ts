@@ -1,6 +1,7 @@
 // Event counts for each value, within the other filters.
 import { keepPreviousData, queryOptions, useQueries, useQuery } from "@tanstack/react-query";
 import { answer, api, type Body } from "../api/client";
+import { all } from "../search";
 import { type Field, type Filter, without } from "./filter";
 
 export type Counts = Body<"Facets">;
@@ -20,7 +21,7 @@ function facetsOf(filter: Filter, every: number | false) {
 
 /**
  * The counts of a filter. A field that is itself filtered by is counted as if it were not, so that its other values
- * can be chosen too.
+ * can be chosen too. A chosen value that is not among the most frequent comes first, with its own count.
  */
 export function useFacets(filter: Filter, every: number | false) {
   const query = useQuery(facetsOf(filter, every));
@@ -28,7 +29,13 @@ export function useFacets(filter: Filter, every: number | false) {
   const others = useQueries({ queries: chosen.map((field) => facetsOf(without(filter, field), every)) });
   const fieldOf = (field: Counted) => {
     const place = chosen.indexOf(field);
-    return (place < 0 ? query.data : others[place]?.data)?.fields[field] ?? [];
+    const counts = place < 0 ? query.data : others[place]?.data;
+    const values = counts?.fields[field] ?? [];
+    const isRare = (value: string) => values.every((one) => one.value !== value);
+    const rare = all(filter[field]).filter(isRare);
+    const own = query.data?.fields[field] ?? [];
+    const countOf = (value: string) => own.find((one) => one.value === value)?.count ?? 0;
+    return { counts, values: [...rare.map((value) => ({ value, count: countOf(value) })), ...values] };
   };
   return { query, fieldOf };
 }

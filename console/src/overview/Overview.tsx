@@ -1,4 +1,4 @@
-// The four key numbers over time, each linked to its list, and what needs a person.
+// What needs a person, and the four key numbers over time, each linked to its list.
 import { SimpleGrid } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useAddress } from "../address";
@@ -46,8 +46,8 @@ export default function Overview() {
       <Answered query={query} isEmpty={({ events }) => !events.last_at} empty={<Start />}>
         {(numbers) => (
           <>
-            <Tiles numbers={numbers} range={range} />
             <Needs />
+            <Tiles numbers={numbers} range={range} />
           </>
         )}
       </Answered>
@@ -82,6 +82,9 @@ function Tiles({ numbers, range }: { numbers: Numbers; range: Range }) {
         name="Delivery success"
         judged={success(numbers)}
         links={[
+          ...(deliveries.held > 0
+            ? [{ name: "Held deliveries", to: "/deliveries", search: { ...same, state: "held" } }]
+            : []),
           { name: "Failed deliveries", to: "/deliveries", search: { ...same, state: "failed" } },
           { name: "All", to: "/deliveries", search: same },
         ]}
@@ -96,6 +99,11 @@ function Tiles({ numbers, range }: { numbers: Numbers; range: Range }) {
               values: deliveries.buckets.map((bucket) => bucket.delivered),
             },
             { name: "failed", color: INK.bad, values: deliveries.buckets.map((bucket) => bucket.failed) },
+            {
+              name: "held or overdue",
+              color: INK.warn,
+              values: deliveries.buckets.map((bucket) => bucket.held + bucket.overdue),
+            },
           ],
         }}
       />

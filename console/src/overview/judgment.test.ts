@@ -14,6 +14,8 @@ function overview(change: {
     failed: 0,
     canceled: 0,
     pending: 0,
+    held: 0,
+    overdue: 0,
     complete: true,
     oldest_undelivered: null,
   };
@@ -56,12 +58,27 @@ test("one failure in a thousand is not rounded away", () => {
   expect(success(overview({})).grade).toBe("none");
 });
 
+test("what is held or overdue counts against success", () => {
+  const stuck = success(overview({ deliveries: { delivered: 187, pending: 81, held: 81 } }));
+  expect(stuck).toMatchObject({ value: "69.7%", grade: "bad", note: "187 delivered, 0 failed, 81 held." });
+  const young = success(overview({ deliveries: { delivered: 187, pending: 81 } }));
+  expect(young).toMatchObject({ value: "100%", grade: "good" });
+  expect(young.note).toBe("187 delivered, 0 failed, 81 in progress.");
+  const one = success(overview({ deliveries: { delivered: 9_999, pending: 3, overdue: 1 } }));
+  expect(one).toMatchObject({ value: "99.9%", grade: "warn", verdict: "At risk" });
+  expect(one.note).toContain("1 overdue, 2 in progress");
+});
+
 test("what waits is judged by its age", () => {
   const waiting = (matched_at: string) =>
     overview({ deliveries: { oldest_undelivered: { id: "dlv_1", matched_at } } });
   expect(undelivered(overview({}), now)).toMatchObject({ grade: "good", verdict: "All delivered" });
   expect(undelivered(waiting("2026-11-15T11:59:50Z"), now)).toMatchObject({ value: "10.0 s", grade: "good" });
   expect(undelivered(waiting("2026-11-15T11:50:00Z"), now).grade).toBe("warn");
+  const held = overview({
+    deliveries: { held: 2, oldest_undelivered: { id: "dlv_1", matched_at: "2026-11-15T11:59:50Z" } },
+  });
+  expect(undelivered(held, now)).toMatchObject({ grade: "warn", verdict: "Held" });
   expect(undelivered(waiting("2026-11-15T09:00:00Z"), now).grade).toBe("bad");
 });
 

@@ -43,11 +43,15 @@ export function ingest(overview: Overview, rate: number | undefined, now: Date):
   return { value, grade: "good", verdict: "Arriving", note };
 }
 
+/** Of deliveries that should have arrived by now: what is held or overdue has not, however long it is retried. */
 export function success({ deliveries }: Overview): Judged {
-  const { delivered, failed, pending, canceled, complete } = deliveries;
-  const over = delivered + failed;
+  const { delivered, failed, pending, held, overdue, canceled, complete } = deliveries;
+  const over = delivered + failed + held + overdue;
+  const onTheirWay = pending - held - overdue;
   const parts = [`${count(delivered)} delivered`, `${count(failed)} failed`];
-  if (pending > 0) parts.push(`${count(pending)} in progress`);
+  if (held > 0) parts.push(`${count(held)} held`);
+  if (overdue > 0) parts.push(`${count(overdue)} overdue`);
+  if (onTheirWay > 0) parts.push(`${count(onTheirWay)} in progress`);
   if (canceled > 0) parts.push(`${count(canceled)} canceled`);
   const note = `${parts.join(", ")}${complete ? "" : " (newest deliveries only)"}.`;
   if (over === 0) return { value: "–", grade: "none", verdict: "Nothing delivered yet", note };
@@ -55,6 +59,7 @@ export function success({ deliveries }: Overview): Judged {
   const value = `${percent === 100 ? "100" : (Math.floor(percent * 10) / 10).toFixed(1)}%`;
   if (percent < MANY_FAIL) return { value, grade: "bad", verdict: "Failing", note };
   if (percent < SOME_FAIL) return { value, grade: "warn", verdict: "Degraded", note };
+  if (held + overdue > 0) return { value, grade: "warn", verdict: "At risk", note };
   return { value, grade: "good", verdict: "Healthy", note };
 }
 
@@ -66,6 +71,9 @@ export function undelivered({ deliveries }: Overview, now: Date): Judged {
   const note = "Time since its event matched a rule. Watchbell retries for up to 3 days.";
   if (age > STUCK_MS) return { value, grade: "bad", verdict: "Stuck", note };
   if (age > LATE_MS) return { value, grade: "warn", verdict: "Late", note };
+  if (deliveries.held > 0) {
+    return { value, grade: "warn", verdict: "Held", note: `${count(deliveries.held)} held. ${note}` };
+  }
   return { value, grade: "good", verdict: "In progress", note };
 }
 

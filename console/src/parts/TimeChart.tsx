@@ -24,6 +24,8 @@ export interface TimeChartProps {
   kind: "bars" | "lines";
   height?: number;
   format?: (value: number) => string;
+  /** What is before this moment, in milliseconds, was not counted, and is gray. */
+  uncountedBefore?: number;
   /** Called with the part that was chosen. */
   onChoose?: (from: Date, to: Date) => void;
 }
@@ -35,7 +37,7 @@ export default function TimeChart(props: TimeChartProps) {
   const { ref: frame, width } = useElementSize();
   const place = useRef<HTMLDivElement>(null);
   // The chart is made anew for other data, and not because somebody drew the same once more.
-  const data = JSON.stringify([at, series, kind]);
+  const data = JSON.stringify([at, series, kind, props.uncountedBefore]);
   const latest = useRef(props);
   latest.current = props;
 
@@ -68,7 +70,9 @@ export default function TimeChart(props: TimeChartProps) {
     );
   }
   const totals = series.map((one) => `${one.name} ${sum(one.values)}`);
-  const description = kind === "bars" ? `${label}: ${totals.join(", ")}` : label;
+  const counted = kind === "bars" ? `${label}: ${totals.join(", ")}` : label;
+  const description =
+    props.uncountedBefore === undefined ? counted : `${counted}; the oldest part was not counted`;
   return (
     <>
       <Box ref={frame} role="img" aria-label={description} className={classes.frame} mih={height}>
@@ -161,6 +165,7 @@ function options(look: Look): uPlot.Options {
     ],
     plugins: [tip(look, format)],
     hooks: {
+      drawClear: [(chart) => shade(chart, look)],
       setSelect: [
         (chart) => {
           const { left, width: wide } = chart.select;
@@ -171,6 +176,17 @@ function options(look: Look): uPlot.Options {
       ],
     },
   };
+}
+
+/** Grays out what was not counted. */
+function shade(chart: uPlot, { uncountedBefore, scheme }: Look): void {
+  if (uncountedBefore === undefined) return;
+  const { left, top, width, height } = chart.bbox;
+  const end = chart.valToPos(uncountedBefore / 1_000, "x", true);
+  chart.ctx.save();
+  chart.ctx.fillStyle = scheme === "dark" ? "rgb(255 255 255 / 8%)" : "rgb(0 0 0 / 7%)";
+  chart.ctx.fillRect(left, top, Math.min(Math.max(end - left, 0), width), height);
+  chart.ctx.restore();
 }
 
 /** How far ticks are apart at least: a time to the second, and some air. */
@@ -200,7 +216,9 @@ function tip(look: Look, format: (value: number) => string): uPlot.Plugin {
       .filter((one) => one.values[place] !== null && one.values[place] !== undefined)
       .filter((one) => look.series.length < 4 || one.values[place] !== 0)
       .map((one) => `${one.name} ${format(one.values[place] ?? 0)}`);
-    const texts = [start.slice(0, 19), ...(lines.length === 0 ? ["no data"] : lines)];
+    const isCounted = look.uncountedBefore === undefined || (look.at[place] ?? 0) >= look.uncountedBefore;
+    const numbers = lines.length === 0 ? ["no data"] : lines;
+    const texts = [start.slice(0, 19), ...(isCounted ? numbers : ["not counted"])];
     box.replaceChildren(
       ...texts.map((text) => {
         const line = document.createElement("div");

@@ -4,7 +4,7 @@
 //! Nothing here costs more because there is more of it: events are counted as they are indexed, and of deliveries
 //! and decisions the newest are read, as many as `store` bounds.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use axum::{
     Json,
@@ -41,6 +41,9 @@ use crate::{
 
 /// Among how many the newest that is not about accounts is looked for: people log in less often than agents act.
 const LOOKED_AT: u32 = 50;
+
+/// A delivery that is under way for longer was tried several times: retries begin after seconds.
+const OVERDUE_AFTER: Duration = Duration::from_mins(5);
 
 const PARAMETERS: [&str; 3] = ["interval", "from", "to"];
 
@@ -104,6 +107,10 @@ pub struct DeliveriesOverview {
     canceled: u64,
     /// In progress: `pending`, `scheduled` or `held`.
     pending: u64,
+    /// Those of `pending` that are `held`: nothing is sent to their endpoints now.
+    held: u64,
+    /// Those of `pending` that are not held and have been in progress for more than 5 minutes.
+    overdue: u64,
     /// False if there are so many that only the newest 100,000 were counted.
     complete: bool,
     /// The delivery in progress with the oldest event, regardless of the time range.
@@ -126,6 +133,10 @@ pub struct DeliveriesBucket {
     delivered: u64,
     failed: u64,
     pending: u64,
+    /// Those of `pending` that are `held`.
+    held: u64,
+    /// Those of `pending` that are not held and have been in progress for more than 5 minutes.
+    overdue: u64,
     #[serde(skip)]
     canceled: u64,
 }
@@ -185,14 +196,15 @@ pub async fn overview(
     params: OverviewParams,
 ) -> Result<Json<Overview>, Problem> {
     let texts = [&params.interval, &params.from, &params.to].map(Option::as_deref);
-    let shown = StatsRange::read(texts, plane.clock.now())?;
+    let now = plane.clock.now();
+    let shown = StatsRange::read(texts, now)?;
     let (indexed, recorded) = tokio::join!(
         plane.wait_until_fresh(member.org, Log::Events),
         plane.wait_until_fresh(member.org, Log::Outcomes),
     );
     let fresh = indexed? && recorded?;
     let store = plane.store.clone();
-    let query = async move { look(&store, member.org, shown).await };
+    let query = async move { look(&store, member.org, shown, now).await };
     let seen = plane.searches.run(member.org, query).await?;
     Overview::new(shown, seen, fresh).map(Json)
 }
@@ -215,7 +227,12 @@ impl<S: Send + Sync> FromRequestParts<S> for OverviewParams {
     }
 }
 
-async fn look(store: &Store, org: OrgId, shown: StatsRange) -> Result<Seen, store::Error> {
+async fn look(
+    store: &Store,
+    org: OrgId,
+    shown: StatsRange,
+    now: Timestamp,
+) -> Result<Seen, store::Error> {
     let range = (shown.from, shown.to);
     let starts: Vec<Timestamp> = shown.starts().collect();
     let newest = EventsQuery {
@@ -244,7 +261,9 @@ async fn look(store: &Store, org: OrgId, shown: StatsRange) -> Result<Seen, stor
             .event_counts_with(org, shown.grain, range, audit_event::EVENT_TYPE)
             .await?,
         last_at: newest.map(|event| event.id.time()),
-        deliveries: store.deliveries_over_time(org, &starts, shown.to).await?,
+        deliveries: store
+            .deliveries_over_time(org, &starts, shown.to, now.minus(OVERDUE_AFTER))
+            .await?,
         oldest_undelivered: store.oldest_undelivered(org).await?,
         decisions: store.newest_decisions(org, decisions).await?,
     })
@@ -304,6 +323,13 @@ impl DeliveriesOverview {
             let (Some(bucket), Some(state)) = (buckets.get_mut(one.interval), state) else {
                 continue;
             };
+            match state {
+                delivery::State::Held => bucket.held += one.deliveries,
+                delivery::State::Pending | delivery::State::Scheduled if one.is_old => {
+                    bucket.overdue += one.deliveries;
+                }
+                _ => {}
+            }
             let count = match state {
                 delivery::State::Delivered => &mut bucket.delivered,
                 delivery::State::Failed => &mut bucket.failed,
@@ -323,6 +349,8 @@ impl DeliveriesOverview {
             failed: sum(|bucket| bucket.failed),
             canceled: sum(|bucket| bucket.canceled),
             pending: sum(|bucket| bucket.pending),
+            held: sum(|bucket| bucket.held),
+            overdue: sum(|bucket| bucket.overdue),
             complete: found.is_complete,
             oldest_undelivered: oldest.map(|(id, matched_at)| OldestUndelivered { id, matched_at }),
             buckets,

@@ -1,12 +1,12 @@
-//! `GET /v1/audit/facets`: what the newest events have in common, so that people see what to filter by.
+//! `GET /v1/audit/facets`: how many events match, by value and over time, so that people see what to filter by.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use axum::{Json, extract::State};
 use domain::Timestamp;
 use journal::streams::Log;
 use serde::Serialize;
-use store::events::{EventFields, Newest};
+use store::events::{CountedBy, EventFacets};
 use utoipa::ToSchema;
 
 use super::histogram::Histogram;
@@ -16,21 +16,28 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// How many values of a field are told: what one looks through without searching.
-const VALUES_MAX: usize = 20;
-/// The values that the newest events matching the filters have.
+/// How many events match the filters, by value and over time.
 #[derive(Serialize, ToSchema)]
 pub struct Facets {
-    /// How many events were counted.
-    counted: usize,
-    /// False if older events also match but were not counted.
+    /// How many events were counted: all that match, unless `complete` is false.
+    counted: u64,
+    /// False if there are so many events to look through that only the newest were counted, those since `counted_from`.
     complete: bool,
-    /// When the oldest of them occurred.
+    /// False if a number may be too low: because `complete` is false, or because a field has too many different values
+    /// to count each.
+    exact: bool,
+    /// About how many events match from `from` to `to`. The same as `counted` if `complete` is true.
+    estimate: u64,
+    /// The start of the time that the counts are about: `from` of the request, or when the oldest event of all occurred;
+    /// null if there is none.
     #[schema(value_type = Option<String>, format = DateTime)]
     from: Option<Timestamp>,
-    /// When the newest of them occurred.
+    /// Its end: `to` of the request, or now.
+    #[schema(value_type = String, format = DateTime)]
+    to: Timestamp,
+    /// Since when every event was counted: `from`, unless `complete` is false.
     #[schema(value_type = Option<String>, format = DateTime)]
-    to: Option<Timestamp>,
+    counted_from: Option<Timestamp>,
     fields: FacetFields,
     histogram: Histogram,
     /// False if the newest events may be missing because the index is behind.
@@ -41,24 +48,26 @@ pub struct Facets {
 #[derive(Serialize, ToSchema)]
 pub struct FacetFields {
     event_type: Vec<FacetValue>,
+    /// `success`, `denied` and `error` are always included.
     result: Vec<FacetValue>,
-    /// For the events that have one.
+    /// For the events that have one. Every severity is included.
     severity: Vec<FacetValue>,
     agent_id: Vec<FacetValue>,
     action: Vec<FacetValue>,
 }
 
-/// A value, and how many events have it.
+/// A value, and how many of the counted events have it.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FacetValue {
-    pub(super) value: String,
-    pub(super) count: usize,
+    value: String,
+    count: u64,
 }
 
-/// Counts the values that the newest events matching the filters have.
+/// Counts the events that match the filters, by value and over time.
 ///
-/// For choosing filters: it looks at no more than the newest 20,000 events, and `complete` says whether those were all.
-/// For counts of all events over time, use `GET /v1/audit/stats`.
+/// The counts are of the whole time: each is the number of events that `GET /v1/audit/events` lists with the same filters
+/// and that value. Where that would take too long, only the newest events are counted; `exact` is false then, and
+/// `estimate` says about how many there are.
 #[utoipa::path(
     get, path = "/v1/audit/facets", tag = "events", security(("api_key" = ["events:read"]), ("session" = [])),
     params(FilterParams),
@@ -70,50 +79,38 @@ pub async fn facets(
     TailQuery(filter): TailQuery,
 ) -> Result<Json<Facets>, Problem> {
     let fresh = plane.wait_until_fresh(caller.org, Log::Events).await?;
-    let store = plane.store.clone();
-    let query = async move { store.newest_event_fields(caller.org, filter).await };
-    let newest = plane.searches.run(caller.org, query).await?;
-    Ok(Json(Facets::new(&newest, fresh)))
+    let (store, now) = (plane.store.clone(), plane.clock.now());
+    let query = async move { store.event_facets(caller.org, &filter, now).await };
+    let counted = plane.searches.run(caller.org, query).await?;
+    Ok(Json(Facets::new(counted, fresh)))
 }
 
 impl Facets {
-    fn new(newest: &Newest<EventFields>, fresh: bool) -> Self {
-        let events = newest.events.as_slice();
-        let fields = FacetFields {
-            event_type: values(events, |event| Some(&event.event_type)),
-            result: values(events, |event| Some(&event.result)),
-            severity: values(events, |event| event.severity.as_deref()),
-            agent_id: values(events, |event| Some(&event.agent_id)),
-            action: values(events, |event| Some(&event.action)),
-        };
-        let results: Vec<&str> = fields.result.iter().map(|one| one.value.as_str()).collect();
+    fn new(counted: EventFacets, fresh: bool) -> Self {
+        let mut values = counted.values;
         Self {
-            counted: events.len(),
-            complete: newest.is_complete,
-            from: events.last().map(|event| event.id.time()),
-            to: events.first().map(|event| event.id.time()),
-            histogram: Histogram::new(events, &results),
-            fields,
+            counted: counted.counted,
+            complete: counted.is_complete,
+            exact: counted.is_exact,
+            estimate: counted.estimate,
+            from: counted.from,
+            to: counted.to,
+            counted_from: counted.counted_from,
+            fields: FacetFields {
+                event_type: take(&mut values, CountedBy::EventType),
+                result: take(&mut values, CountedBy::Result),
+                severity: take(&mut values, CountedBy::Severity),
+                agent_id: take(&mut values, CountedBy::AgentId),
+                action: take(&mut values, CountedBy::Action),
+            },
+            histogram: Histogram::new(counted.interval_ms, counted.bars),
             fresh,
         }
     }
 }
 
-/// The values of a field by how many events have them; of as many, by name.
-fn values<'e>(
-    events: &'e [EventFields],
-    field: impl Fn(&'e EventFields) -> Option<&'e str>,
-) -> Vec<FacetValue> {
-    let mut counts = HashMap::<&str, usize>::new();
-    for value in events.iter().filter_map(field) {
-        *counts.entry(value).or_default() += 1;
-    }
-    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
-    counts.sort_unstable_by(|(a, in_a), (b, in_b)| in_b.cmp(in_a).then(a.cmp(b)));
-    counts.truncate(VALUES_MAX);
-    let value = |(value, count): (&str, usize)| FacetValue {
-        value: value.to_owned(),
-        count,
-    };
-    counts.into_iter().map(value).collect()
+fn take(values: &mut BTreeMap<CountedBy, Vec<(String, u64)>>, field: CountedBy) -> Vec<FacetValue> {
+    let values = values.remove(&field).unwrap_or_default().into_iter();
+    let value = |(value, count)| FacetValue { value, count };
+    values.map(value).collect()
 }

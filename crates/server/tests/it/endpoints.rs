@@ -18,6 +18,32 @@ use crate::errors::problem;
 use crate::people::Town;
 
 #[tokio::test]
+async fn an_endpoint_says_how_many_attempts_failed_lately() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let receiver = Receiver::start().expect("a receiver");
+    receiver.answer_with(500);
+    customer
+        .rule(json!({"event_type": ["tool_call"]}), &receiver.url())
+        .await;
+    customer.ingest(&event("agent-1")).await;
+    let received = receiver.wait_for(1, DEADLINE).await;
+    receiver.answer_with(200);
+    let delivery = received[0].delivery_id().expect("an id");
+    let delivered = customer.delivery_in_state(delivery, "delivered").await;
+    let endpoint = delivered["endpoint_id"].as_str().expect("an id");
+    let shown = customer
+        .get_json(&format!("/v1/endpoints/{endpoint}"))
+        .await;
+    let attempts = delivered["attempts"].as_u64().expect("a number");
+    let failures = &shown["recent_failures"];
+    assert!(attempts > 1, "{delivered}");
+    assert_eq!(failures["last_hour"], attempts - 1, "{shown}");
+    assert_eq!(failures["last_day"], attempts - 1, "{shown}");
+    assert!(failures["last_at"].is_string());
+}
+
+#[tokio::test]
 async fn an_endpoint_that_is_paused_gets_nothing_until_it_is_resumed_and_recovered() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
@@ -37,6 +63,10 @@ async fn an_endpoint_that_is_paused_gets_nothing_until_it_is_resumed_and_recover
     assert_eq!(
         (&well["status"], &well["url"]),
         (&json!("active"), &json!(receiver.url()))
+    );
+    assert_eq!(
+        well["recent_failures"],
+        json!({"last_hour": 0, "last_day": 0, "last_at": null, "complete": true})
     );
     assert_eq!(customer.get_json("/v1/endpoints").await["data"], json!([]));
 

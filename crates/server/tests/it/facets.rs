@@ -1,4 +1,4 @@
-//! What the newest events have is counted, for choosing filters.
+//! Events are counted over the whole time that is asked for, for choosing filters.
 
 use serde_json::{Value, json};
 
@@ -33,12 +33,17 @@ async fn values_are_counted_the_most_frequent_first_and_events_stand_in_a_histog
     ]});
     ok(customer.post("/v1/audit/events", &sent).await).await;
 
-    let facets = customer.get_json(FACETS).await;
+    let (from, to) = (at("09:59:50.000"), at("10:01:20.000"));
+    let range = format!("from={from}&to={to}");
+    let facets = customer.get_json(&format!("{FACETS}?{range}")).await;
     assert_eq!(facets["counted"], 4, "{facets}");
+    assert_eq!(facets["estimate"], 4);
     assert_eq!(facets["complete"], true);
+    assert_eq!(facets["exact"], true);
     assert_eq!(facets["fresh"], true);
-    assert_eq!(facets["from"], at("10:00:00.000"));
-    assert_eq!(facets["to"], at("10:01:11.000"));
+    assert_eq!(facets["from"], from);
+    assert_eq!(facets["counted_from"], from);
+    assert_eq!(facets["to"], to);
     let fields = &facets["fields"];
     assert_eq!(
         fields["agent_id"],
@@ -46,9 +51,13 @@ async fn values_are_counted_the_most_frequent_first_and_events_stand_in_a_histog
     );
     assert_eq!(
         fields["result"],
-        json!([{"value": "success", "count": 3}, {"value": "denied", "count": 1}])
+        json!([
+            {"value": "success", "count": 3}, {"value": "denied", "count": 1}, {"value": "error", "count": 0}
+        ])
     );
-    assert_eq!(fields["severity"], json!([{"value": "high", "count": 1}]));
+    let severities = fields["severity"].as_array().expect("values");
+    assert_eq!(severities[0], json!({"value": "high", "count": 1}));
+    assert_eq!(severities.len(), 5, "those that no event has are there too");
     assert_eq!(
         fields["event_type"],
         json!([{"value": "tool_call", "count": 4}])
@@ -56,12 +65,13 @@ async fn values_are_counted_the_most_frequent_first_and_events_stand_in_a_histog
     let histogram = &facets["histogram"];
     assert_eq!(histogram["interval_ms"], 1000);
     let buckets = histogram["buckets"].as_array().expect("buckets");
-    assert_eq!(buckets.len(), 72, "every second is there");
+    assert_eq!(buckets.len(), 90, "every second of the time is there");
+    assert_eq!(buckets[0]["at"], from);
     assert_eq!(
-        buckets[30],
+        buckets[40],
         json!({"at": at("10:00:30.000"), "total": 1, "counts": {"denied": 1}})
     );
-    assert_eq!(buckets[31]["total"], 0);
+    assert_eq!(buckets[41]["total"], 0);
 
     let to = at("10:01:00.000");
     let some = format!("{FACETS}?agent_id=ag-2&result=denied&result=success&q=FILES&to={to}");
@@ -70,7 +80,20 @@ async fn values_are_counted_the_most_frequent_first_and_events_stand_in_a_histog
     let none = customer
         .get_json(&format!("{FACETS}?agent_id=nobody"))
         .await;
-    assert_eq!(none["counted"], 0);
+    assert_eq!(
+        (&none["counted"], &none["exact"]),
+        (&json!(0), &json!(true))
+    );
+    assert_eq!(none["from"], at("10:00:00.000"), "the oldest event of all");
+    let buckets = none["histogram"]["buckets"].as_array().expect("buckets");
+    assert!(buckets.len() > 20, "the axis is there: {none}");
+}
+
+#[tokio::test]
+async fn a_trail_without_events_has_no_time() {
+    let running = Running::start(Deployment::new());
+    let none = running.customer.get_json(FACETS).await;
+    assert_eq!(none["counted"], 0, "{none}");
     assert_eq!(none["from"], Value::Null);
     assert_eq!(none["histogram"]["buckets"], json!([]));
 }

@@ -73,6 +73,10 @@ async fn what_came_in_was_delivered_and_was_decided_is_counted() {
     let deliveries = &after["deliveries"];
     assert_eq!(deliveries["delivered"], 1, "{deliveries}");
     assert_eq!(deliveries["pending"], 0);
+    assert_eq!(
+        (&deliveries["held"], &deliveries["overdue"]),
+        (&json!(0), &json!(0))
+    );
     assert_eq!(deliveries["complete"], true);
     assert_eq!(sum(&deliveries["buckets"], "delivered"), 1);
     let events = &after["events"];
@@ -105,6 +109,25 @@ async fn what_could_not_be_delivered_yet_is_told_with_the_oldest_first() {
     let oldest = &shown["deliveries"]["oldest_undelivered"];
     assert_eq!(oldest["id"], listed["data"][0]["id"], "{shown}");
     assert_eq!(oldest["matched_at"], listed["data"][0]["matched_at"]);
+    assert_eq!(shown["deliveries"]["overdue"], 0, "it is young");
+    let aged = "UPDATE deliveries SET matched_at = matched_at - interval '10 minutes'";
+    running.deployment.sql(aged);
+    let shown = person.get_json(OVERVIEW).await;
+    assert_eq!(shown["deliveries"]["overdue"], 1, "{shown}");
+    let endpoint = listed["data"][0]["endpoint_id"].as_str().expect("an id");
+    let pause = format!("/v1/endpoints/{endpoint}/pause");
+    ok(agent.post(&pause, &json!({})).await).await;
+    let shown = eventually(DEADLINE, "it is held when it is due", async || {
+        let shown = person.get_json(OVERVIEW).await;
+        (shown["deliveries"]["held"] == 1).then_some(shown)
+    })
+    .await;
+    let deliveries = &shown["deliveries"];
+    assert_eq!(
+        (&deliveries["held"], &deliveries["overdue"]),
+        (&json!(1), &json!(0))
+    );
+    assert_eq!(sum(&deliveries["buckets"], "held"), 1);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Deliveries and their attempts: written by the recorder, read by people.
 //!
 //! [`log`] applies what the journal says, by the statements of [`write`] and [`state`], and counts what is [`new_rows`]; [`read`] and [`list`] show
-//! it, and [`overview`] counts it. [`balance`] holds the rows against what was decided, [`recover`] finds what is to be sent again, and
+//! it, and [`overview`] and [`recent_failures`] count it. [`balance`] holds the rows against what was decided, [`recover`] finds what is to be sent again, and
 //! [`overdue`] what should have been.
 
 pub mod balance;
@@ -11,6 +11,7 @@ mod new_rows;
 pub mod overdue;
 pub mod overview;
 mod read;
+pub mod recent_failures;
 pub mod recover;
 mod state;
 mod write;

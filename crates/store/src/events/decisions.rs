@@ -5,7 +5,10 @@ use std::time::Duration;
 use domain::{EventId, OrgId, event::Filter};
 use sqlx::{Row as _, postgres::PgRow};
 
-use super::{fields::Newest, index_scan::Hit, list::Budget};
+use super::{
+    index_scan::Hit,
+    list::{Budget, EventsQuery, Order},
+};
 use crate::{Error, Store};
 
 /// How many decisions are looked at. What a decision took is in its text, which is read for it.
@@ -26,6 +29,14 @@ pub struct DecisionMade {
     pub took_us: Option<u32>,
 }
 
+/// The newest events that were asked for, newest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Newest<E> {
+    pub events: Vec<E>,
+    /// Whether there are no others.
+    pub is_complete: bool,
+}
+
 impl Store {
     /// The newest of an organization's events that pass a filter, which should ask for decisions by their
     /// results: those have an index.
@@ -34,7 +45,17 @@ impl Store {
         org: OrgId,
         filter: Filter,
     ) -> Result<Newest<DecisionMade>, Error> {
-        self.newest_events(org, filter, BUDGET).await
+        let query = EventsQuery {
+            filter,
+            order: Order::NewestFirst,
+            after: None,
+            limit: BUDGET.events,
+        };
+        let found = self.walk_events(org, &query, BUDGET).await?;
+        Ok(Newest {
+            events: found.rows,
+            is_complete: found.next.is_none(),
+        })
     }
 }
 

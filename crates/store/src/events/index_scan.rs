@@ -171,7 +171,7 @@ impl<H: Hit> Look<'_, H> {
             "SELECT id, hit, CASE WHEN hit THEN {} END AS shown, is_last, number FROM (SELECT {COLUMNS}, (",
             H::SHOWN
         ));
-        self.push_conditions(&mut sql);
+        push_conditions(&mut sql, self.filter, &Driver::of(self.filter));
         sql.push(format_args!(
             ") IS TRUE AS hit, lead(id) OVER walked IS NULL AS is_last, row_number() OVER walked AS number
              FROM ("
@@ -216,41 +216,47 @@ impl<H: Hit> Look<'_, H> {
         sql.push(" AND id < ");
         sql.push_bind(Uuid::from_u128(self.within.high));
     }
+}
 
-    /// What the index has not decided. Means the same as [`Filter::matches`].
-    fn push_conditions(&self, sql: &mut QueryBuilder<Postgres>) {
-        let driver = Driver::of(self.filter);
-        sql.push("true");
-        for (column, values) in self.filter.texts() {
-            if values.is_empty() || driver.is(column) {
-                continue;
-            }
-            sql.push(format_args!(" AND {column} = ANY("));
-            sql.push_bind(values.to_vec());
-            sql.push(")");
+/// What the index has not decided. Means the same as [`Filter::matches`].
+pub(super) fn push_conditions(
+    sql: &mut QueryBuilder<Postgres>,
+    filter: &Filter,
+    driver: &Driver<'_>,
+) {
+    sql.push("true");
+    for (column, values) in filter.texts() {
+        if values.is_empty() || driver.is(column) {
+            continue;
         }
-        if !self.filter.action.is_empty() && !driver.is("action") {
-            let (whole, starts) = split(&self.filter.action);
-            sql.push(" AND (action = ANY(");
-            sql.push_bind(whole);
+        sql.push(format_args!(" AND {column} = ANY("));
+        sql.push_bind(values.to_vec());
+        sql.push(")");
+    }
+    if !filter.action.is_empty() && !driver.is("action") {
+        let (whole, starts) = split(&filter.action);
+        sql.push(" AND (action = ANY(");
+        sql.push_bind(whole);
+        // An alternative that no index serves, even an empty one, would keep PostgreSQL from using that of actions.
+        if !starts.is_empty() {
             sql.push(") OR action ^@ ANY(");
             sql.push_bind(starts);
-            sql.push("))");
         }
-        if !self.filter.source.is_empty() {
-            let (whole, starts) = writers(&self.filter.source);
-            sql.push(" AND (source = ANY(");
-            sql.push_bind(whole);
-            sql.push(") OR source ^@ ANY(");
-            sql.push_bind(starts);
-            sql.push("))");
-        }
-        if let Some(text) = &self.filter.q {
-            // In the collation "C" only ASCII letters have a lower case.
-            sql.push(" AND position(");
-            sql.push_bind(text.clone());
-            sql.push(" IN lower(body COLLATE \"C\")) > 0");
-        }
+        sql.push("))");
+    }
+    if !filter.source.is_empty() {
+        let (whole, starts) = writers(&filter.source);
+        sql.push(" AND (source = ANY(");
+        sql.push_bind(whole);
+        sql.push(") OR source ^@ ANY(");
+        sql.push_bind(starts);
+        sql.push("))");
+    }
+    if let Some(text) = &filter.q {
+        // In the collation "C" only ASCII letters have a lower case.
+        sql.push(" AND position(");
+        sql.push_bind(text.clone());
+        sql.push(" IN lower(body COLLATE \"C\")) > 0");
     }
 }
 

@@ -1,12 +1,12 @@
-//! Audit events: written and counted by the indexer ([`index`], [`write`], [`counts`]), listed ([`list`]), read in
-//! part for people to see what there is ([`fields`], [`decisions`]), exported ([`export`]) and archived
-//! ([`archive`]).
+//! Audit events: written and counted by the indexer ([`index`], [`write`], [`counts`]), listed ([`list`]), counted by
+//! any filter ([`facets`]), read in part for people to see what was decided ([`decisions`]), exported ([`export`]) and
+//! archived ([`archive`]).
 
 pub mod archive;
 mod counts;
 mod decisions;
 pub mod export;
-mod fields;
+mod facets;
 mod index;
 mod index_scan;
 mod list;
@@ -15,7 +15,7 @@ mod skip_scan;
 mod write;
 
 pub use counts::{CountedBy, Counts, CountsQuery, Grain, MINUTES_KEPT, TypeCounts};
-pub use decisions::DecisionMade;
-pub use fields::{EventFields, Newest};
+pub use decisions::{DecisionMade, Newest};
+pub use facets::{Bar, EventFacets};
 pub use index::{EventIndex, EventRow};
 pub use list::{Budget, EventsFound, EventsQuery, Order, StoredEvent};

@@ -211,7 +211,7 @@ fn conditions(filter: &Filter) -> Vec<Condition> {
 }
 
 /// Whether anything was ever counted. Asks about no organization's data.
-async fn counts_are_kept(connection: &mut PgConnection) -> Result<bool, Error> {
+pub(super) async fn counts_are_kept(connection: &mut PgConnection) -> Result<bool, Error> {
     let kept = "SELECT EXISTS (SELECT 1 FROM event_counts WHERE grain = 'day')";
     Ok(sqlx::query_scalar(kept).fetch_one(connection).await?)
 }

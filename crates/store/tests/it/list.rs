@@ -157,7 +157,7 @@ pub(crate) async fn index(store: &Store, org: OrgId, events: &[Event], span: Spa
     index.apply(&source, span, &rows).await.expect("applied");
 }
 
-fn now(database: &Database) -> Timestamp {
+pub(crate) fn now(database: &Database) -> Timestamp {
     let now = database.query("SELECT floor(extract(epoch FROM now()) * 1000)::bigint");
     let now = now.expect("a time").trim().parse().expect("a number");
     Timestamp::from_unix_millis(now)
@@ -232,7 +232,7 @@ pub(crate) fn filter(dice: &mut Dice, events: &[Event]) -> Filter {
 }
 
 /// What the list shows, page by page.
-async fn listed(store: &Store, mut wanted: EventsQuery, budget: Budget) -> Vec<EventId> {
+pub(crate) async fn listed(store: &Store, mut wanted: EventsQuery, budget: Budget) -> Vec<EventId> {
     let mut ids = Vec::new();
     // Each page looks at one event at least, or at one more stretch of time.
     for _ in 0..EVENTS * 20 {

@@ -5,6 +5,7 @@ mod deliveries;
 mod disobeyed_decisions;
 mod export;
 mod export_jobs;
+mod facets;
 mod index;
 mod list;
 mod people;

@@ -220,23 +220,3 @@ async fn a_stretch_of_time_touches_its_own_days_only() {
         "{rows} rows: {plan}"
     );
 }
-
-#[tokio::test]
-async fn the_fields_of_the_newest_events_are_read_up_to_a_bound() {
-    let (store, database) = store().await;
-    fill(&store, &database).await;
-    let read = async |filter| {
-        store
-            .newest_event_fields(org(), filter)
-            .await
-            .expect("read")
-    };
-    let newest = read(Filter::default()).await;
-    assert_eq!(newest.events.len(), 20_000);
-    assert!(!newest.is_complete);
-    assert!(newest.events.is_sorted_by(|one, next| one.id > next.id));
-    let errors = read(filter(&[("result", "error")])).await;
-    assert_eq!(errors.events.len(), 27);
-    assert!(errors.is_complete);
-    assert!(errors.events.iter().all(|event| event.result == "error"));
-}

@@ -4,6 +4,8 @@
 //! delivery shows it. One that was never in trouble is not listed, but shown and paused like any other as long as
 //! a rule names its URL.
 
+use std::slice;
+
 use axum::{Json, extract::State};
 use deliver::endpoints::notice::Notices;
 use domain::{
@@ -18,7 +20,10 @@ use journal::{
 };
 use runtime::error_chain::chain;
 use serde::Serialize;
-use store::endpoints::NoticeRow;
+use store::{
+    deliveries::recent_failures::RecentFailures,
+    endpoints::{EndpointRow, NoticeRow},
+};
 use utoipa::ToSchema;
 
 use super::verify::{self, OwnershipBody};
@@ -58,6 +63,7 @@ pub struct EndpointBody {
     quiet_until: Option<Timestamp>,
     /// Null if the last attempt succeeded.
     failing: Option<FailingBody>,
+    recent_failures: FailuresBody,
     /// The last thing that went wrong, in plain words.
     last_error: Option<String>,
 }
@@ -81,6 +87,20 @@ pub struct FailingBody {
     #[schema(value_type = String, format = DateTime)]
     since: Timestamp,
     attempts: u32,
+}
+
+/// How many attempts failed lately. Attempts that never left Watchbell are not counted.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EndpointFailures)]
+pub struct FailuresBody {
+    last_hour: u64,
+    /// In the last 24 hours.
+    last_day: u64,
+    /// When the last one failed; null if none did in the last 24 hours.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_at: Option<Timestamp>,
+    /// False if only the newest 1,000 were counted.
+    complete: bool,
 }
 
 /// An endpoint and its notices, newest first.
@@ -134,10 +154,20 @@ pub async fn list(
         .store
         .list_endpoints(caller.org, wanted.before, wanted.limit)
         .await?;
-    let rows = page.rows.into_iter();
+    let urls: Vec<String> = page
+        .rows
+        .iter()
+        .map(|row| row.endpoint.url.clone())
+        .collect();
+    let now = plane.clock.now();
+    let mut failures = plane.store.recent_failures(caller.org, &urls, now).await?;
+    let listed = |row: EndpointRow| {
+        let failures = failures.remove(&row.endpoint.url).unwrap_or_default();
+        body(row.endpoint, failures, row.error)
+    };
     Ok(Json(EndpointPage {
         next_cursor: page.next.as_ref().map(cursor),
-        data: rows.map(|row| body(row.endpoint, row.error)).collect(),
+        data: page.rows.into_iter().map(listed).collect(),
         fresh,
     }))
 }
@@ -278,6 +308,9 @@ pub(super) async fn detail(
     let (org, id) = (endpoint.org_id, endpoint.id);
     let error = plane.store.endpoint(org, id).await?;
     let notices = plane.store.endpoint_notices(org, id).await?;
+    let urls = slice::from_ref(&endpoint.url);
+    let failures = plane.store.recent_failures(org, urls, plane.clock.now());
+    let failures = failures.await?.remove(&endpoint.url).unwrap_or_default();
     let ownership = verify::shown(plane, org, id).await?;
     let notice = |row: NoticeRow| NoticeBody {
         notice: row.notice,
@@ -286,13 +319,24 @@ pub(super) async fn detail(
         mailed_at: row.mailed_at,
     };
     Ok(EndpointDetail {
-        endpoint: body(endpoint, error.and_then(|row| row.error)),
+        endpoint: body(endpoint, failures, error.and_then(|row| row.error)),
         ownership,
         notices: notices.into_iter().map(notice).collect(),
     })
 }
 
-fn body(endpoint: Endpoint, last_error: Option<String>) -> EndpointBody {
+impl From<RecentFailures> for FailuresBody {
+    fn from(counted: RecentFailures) -> Self {
+        Self {
+            last_hour: counted.last_hour,
+            last_day: counted.last_day,
+            last_at: counted.last_at,
+            complete: !counted.is_cut,
+        }
+    }
+}
+
+fn body(endpoint: Endpoint, failures: RecentFailures, last_error: Option<String>) -> EndpointBody {
     let (status, status_since, disabled_why) = match endpoint.status {
         Status::Active => ("active", None, None),
         Status::Paused { since } => ("paused", Some(since), None),
@@ -320,6 +364,7 @@ fn body(endpoint: Endpoint, last_error: Option<String>) -> EndpointBody {
             since: failing.since,
             attempts: failing.attempts,
         }),
+        recent_failures: FailuresBody::from(failures),
         last_error,
     }
 }
