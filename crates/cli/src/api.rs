@@ -23,7 +23,7 @@ use serde_json::Value;
 use tokio::time::sleep;
 use url::Url;
 
-use crate::{output::note, problem::Problem, server::shown};
+use crate::{exit::not_allowed, output::note, problem::Problem, server::shown};
 
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// For an answer that comes at once. The server gives up after 30 s itself.
@@ -44,9 +44,9 @@ pub(crate) struct Key(HeaderValue);
 impl Key {
     pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
         let header = HeaderValue::from_str(&format!("Bearer {}", text.trim()));
-        let mut header = header
-            .ok()
-            .context("the API key contains characters that are not allowed in one")?;
+        let mut header = header.ok().context(not_allowed(
+            "the API key contains characters that are not allowed in one",
+        ))?;
         header.set_sensitive(true);
         Ok(Self(header))
     }
@@ -88,7 +88,7 @@ impl Api {
         self.call(Method::DELETE, path)
     }
 
-    fn call(&self, method: Method, path: &str) -> Call {
+    pub(crate) fn call(&self, method: Method, path: &str) -> Call {
         let url = format!("{}{path}", self.base.as_str().trim_end_matches('/'));
         Call {
             request: self.http.request(method, url).timeout(ANSWER_MAX),
@@ -143,22 +143,20 @@ impl Call {
         self
     }
 
-    pub(crate) fn body(mut self, media_type: &'static str, body: impl Into<reqwest::Body>) -> Self {
-        let request = self
-            .request
-            .header(reqwest::header::CONTENT_TYPE, media_type);
-        self.request = request.body(body);
+    pub(crate) fn body(mut self, body: impl Into<reqwest::Body>) -> Self {
+        self.request = self.request.body(body);
         self
     }
 
-    pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Self {
+    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.request = self.request.header(name, value);
         self
     }
 
     /// Names the request, so that it may be sent again.
-    pub(crate) fn named(self, name: &str) -> Self {
-        self.header(HeaderName::from_static("idempotency-key"), name)
+    pub(crate) fn named(mut self, name: &str) -> Self {
+        self.request = self.request.header("idempotency-key", name);
+        self
     }
 
     /// A part of a long job: it waits when it is told to.
@@ -335,7 +333,15 @@ impl Unreachable {
 }
 
 impl Unreachable {
-    /// Without advice, for what is no server of ours.
+    /// For what is no server of ours.
+    pub(crate) fn without_advice(self) -> Self {
+        Self {
+            is_refused: false,
+            ..self
+        }
+    }
+
+    /// On one line.
     pub(crate) fn in_short(&self) -> String {
         format!("cannot reach {}: {}", self.server, self.cause)
     }

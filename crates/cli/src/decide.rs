@@ -4,13 +4,12 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use console::style;
 use domain::{DecisionId, Timestamp};
 use serde_json::{Value, json};
 
 use crate::{
     api::{Api, read},
-    exit, input,
+    color, exit, input,
     machine::CLOCK,
     output::{Form, Unsaid, note, say},
     server::Server,
@@ -140,12 +139,11 @@ async fn resolved(api: &Api, asked: &Value) -> anyhow::Result<String> {
 
 fn print(answer: &Value) -> Result<(), Unsaid> {
     let verdict = cell(answer, "decision");
-    let verdict = match verdict.as_str() {
-        "allow" => style(verdict).green(),
-        "deny" => style(verdict).red(),
-        _ => style(verdict).yellow(),
-    };
-    say(format_args!("{verdict}: {}", cell(answer, "reason")))?;
+    say(format_args!(
+        "{}: {}",
+        color::word(&verdict),
+        cell(answer, "reason")
+    ))?;
     let policies = answer["policies"].as_array().into_iter().flatten();
     let policies: Vec<String> = policies.map(policy).collect();
     let errors = answer["errors"].as_array().into_iter().flatten();

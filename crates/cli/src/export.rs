@@ -1,7 +1,10 @@
 //! `watchbell export`: the trail as a file that is proven whole before it gets its name.
 //!
 //! The proof is in the trailers of the answer, which say for every format how many events there are and the SHA-256 of
-//! the file as it was sent. A proxy may take trailers away; uncompressed NDJSON says the same in its last line.
+//! the file as it was sent. A proxy may take trailers away; uncompressed NDJSON says in its last line how many there are
+//! and the SHA-256 of everything before it.
+
+mod format;
 
 use std::{
     fs::{self, OpenOptions},
@@ -12,18 +15,19 @@ use std::{
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use bytes::Bytes;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use http_body_util::BodyExt as _;
 use indicatif::HumanBytes;
 use reqwest::{
     Body, Response,
-    header::{CONTENT_DISPOSITION, HeaderMap, TE},
+    header::{CONTENT_DISPOSITION, HeaderMap, HeaderValue, TE},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
+use self::format::{Compression, Encoding, Format};
 use crate::{
     events::Filter,
     exit,
@@ -40,14 +44,14 @@ const LAST_LINE_BYTES_MAX: usize = 512;
 
 #[derive(Debug, Args)]
 pub struct Export {
-    /// File format.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
-    /// Compression. Parquet files are compressed internally.
+    /// File format. Defaults to what the file's name says, else ndjson.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Compression. Defaults to what the file's name says, else none; Parquet files are compressed internally.
     #[arg(long, value_enum)]
     compression: Option<Compression>,
-    /// Where to write the export; `-` is standard output. If omitted, the server chooses the file name, and an existing file
-    /// is not replaced.
+    /// Where to write the export, such as trail.csv.gz; `-` is standard output. If omitted, the server chooses the file name,
+    /// and an existing file is not replaced.
     #[arg(long, short, value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -56,29 +60,14 @@ pub struct Export {
     filter: Filter,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Format {
-    #[default]
-    Ndjson,
-    Json,
-    Csv,
-    Parquet,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Compression {
-    None,
-    Gzip,
-    Zstd,
-}
-
 impl Export {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
+        let encoding = Encoding::choose(self.file.as_deref(), self.format, self.compression)?;
         let api = self.server.api()?;
         let call = api
             .post("/v1/audit/export")
-            .header(TE, "trailers")
-            .json(&self.wanted());
+            .header(TE, HeaderValue::from_static("trailers"))
+            .json(&self.request(encoding));
         let response = call.without_end().waiting().send().await?;
         let name = match self.file.clone() {
             Some(file) => file,
@@ -91,8 +80,8 @@ impl Export {
             Some(stream) => stream,
             None => Destination::file(&name)?,
         };
-        let has_last_line = self.format == Format::Ndjson
-            && matches!(self.compression, None | Some(Compression::None));
+        let has_last_line = encoding.format == Format::Ndjson
+            && matches!(encoding.compression, None | Some(Compression::None));
         let mut download = Download::new(has_last_line);
         let done = tokio::select! {
             done = download.run(response, &mut file) => done.context("the download was cut off"),
@@ -109,14 +98,13 @@ impl Export {
         tell(&name, &download, &proof, self.server.output)
     }
 
-    fn wanted(&self) -> Map<String, Value> {
-        let name = |value: &dyn std::fmt::Debug| Value::from(format!("{value:?}").to_lowercase());
-        let mut wanted = self.filter.body();
-        wanted.insert("format".to_owned(), name(&self.format));
-        if let Some(compression) = &self.compression {
-            wanted.insert("compression".to_owned(), name(compression));
+    fn request(&self, encoding: Encoding) -> Map<String, Value> {
+        let mut request = self.filter.body();
+        request.insert("format".to_owned(), encoding.format.name().into());
+        if let Some(compression) = encoding.compression {
+            request.insert("compression".to_owned(), compression.name().into());
         }
-        wanted
+        request
     }
 }
 
@@ -287,25 +275,28 @@ impl Download {
         }
     }
 
-    /// What the server says of the file, if that is so of what arrived.
+    /// How many events the whole file has, and its SHA-256, if what the server says is so of what arrived.
     fn proof(&mut self) -> anyhow::Result<Proof> {
         let last = self.last_line.take().unwrap_or_default();
         let before_last = hex::encode(self.digest.clone().finalize());
         let whole = hex::encode(self.digest.clone().chain_update(&last).finalize());
         let by_last_line = serde_json::from_slice::<LastLine>(&last).ok();
         let (proof, found) = match (self.trailers.as_ref().and_then(trailed), by_last_line) {
-            (Some(proof), _) => (proof, whole),
-            (None, Some(line)) => (line.export, before_last),
+            (Some(proof), _) => (proof, &whole),
+            (None, Some(line)) => (line.export, &before_last),
             (None, None) => bail!(
                 "there is no proof that it is complete\n  \
                  What to do: Try again. If a proxy strips the trailers of responses, use --format ndjson without compression."
             ),
         };
         ensure!(
-            proof.sha256 == found,
+            proof.sha256 == *found,
             "it was altered on the way: its SHA-256 differs"
         );
-        Ok(proof)
+        Ok(Proof {
+            events: proof.events,
+            sha256: whole,
+        })
     }
 }
 
@@ -324,7 +315,7 @@ fn tell(to: &Path, download: &Download, proof: &Proof, form: Form) -> anyhow::Re
             &json!({"file": to, "events": events, "bytes": download.bytes, "sha256": sha256}),
         )?,
         Form::Table => say(format_args!(
-            "{}: {}, {}; complete (SHA-256 {sha256})",
+            "{}: {}, {}; complete (SHA-256 of the file: {sha256})",
             to.display(),
             counted(*events, "event"),
             HumanBytes(download.bytes)

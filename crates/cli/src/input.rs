@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context as _;
 use serde_json::Value;
 
-use crate::output::note;
+use crate::{exit::invalid, output::note};
 
 /// The most that is read whole: a request's body is at most 5 MiB.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -24,7 +24,8 @@ pub(crate) fn open(file: Option<&Path>) -> anyhow::Result<Box<dyn BufRead>> {
             Ok(Box::new(io::stdin().lock()))
         }
         Some(file) => {
-            let opened = File::open(file).with_context(|| format!("open {}", file.display()))?;
+            let opened =
+                File::open(file).with_context(|| invalid(format!("open {}", file.display())))?;
             Ok(Box::new(BufReader::new(opened)))
         }
     }
@@ -35,23 +36,24 @@ pub(crate) fn bytes(file: Option<&Path>) -> anyhow::Result<Vec<u8>> {
     let name = file.unwrap_or(Path::new("-")).display();
     let mut bytes = Vec::new();
     let read = open(file)?.take(BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.with_context(|| format!("read {name}"))?;
+    read.with_context(|| invalid(format!("read {name}")))?;
     anyhow::ensure!(
         bytes.len() as u64 <= BYTES_MAX,
-        "{name} is larger than 16 MiB"
+        invalid(format!("{name} is larger than 16 MiB"))
     );
     Ok(bytes)
 }
 
 /// The text of a file.
 pub(crate) fn text(file: &Path) -> anyhow::Result<String> {
-    fs::read_to_string(file).with_context(|| format!("read {}", file.display()))
+    fs::read_to_string(file).with_context(|| invalid(format!("read {}", file.display())))
 }
 
 /// The JSON in a file.
 pub(crate) fn json(file: &Path) -> anyhow::Result<Value> {
     let bytes = bytes(Some(file))?;
-    serde_json::from_slice(&bytes).with_context(|| format!("{} is not valid JSON", file.display()))
+    serde_json::from_slice(&bytes)
+        .with_context(|| invalid(format!("{} is not valid JSON", file.display())))
 }
 
 /// JSON in an argument, or `@FILE` with it; for clap.

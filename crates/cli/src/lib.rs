@@ -6,30 +6,38 @@
 //! |---|---|
 //! | `server`, `login` | which server, as whom |
 //! | `api`, `problem` | calls, and why one was refused |
-//! | `events/`, `rules/`, `deliveries/`, `decide`, `export` | a folder or file for each noun of the API |
+//! | `request` | `watchbell api`: any call |
+//! | `events/`, `rules/`, `deliveries/`, `endpoints/`, `decide`, `decisions/`, `approvals/`, `export` | a folder or file for each noun of the API |
 //! | `listen/`, `receiver`, `trigger`, `verify`, `secret` | webhooks, seen from the receiver |
-//! | `policy` | policies without a server |
-//! | `output`, `table`, `progress`, `exit` | what people and programs read |
+//! | `policy/` | policies, without a server and on one |
+//! | `output`, `table`, `page`, `color`, `progress`, `exit`, `failed` | what people and programs read |
 //! | `input`, `moment`, `machine`, `stop` | what a command is given |
 //! | `reference` | the page that documents it all |
 
 mod api;
+mod approvals;
+mod color;
 mod decide;
+mod decisions;
 mod deliveries;
+mod endpoints;
 mod events;
 mod exit;
 mod export;
+mod failed;
 mod input;
 mod listen;
 mod login;
 mod machine;
 mod moment;
 mod output;
+mod page;
 pub mod policy;
 mod problem;
 mod progress;
 pub mod receiver;
 pub mod reference;
+mod request;
 mod rules;
 mod secret;
 mod server;
@@ -43,22 +51,35 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use clap_complete::Shell;
 
+pub use failed::failed;
+
 /// The commands of a client.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Save the server URL and an API key, which is prompted for without echo or read from standard input.
     Login(login::Login),
-    /// Send, list and watch audit events.
+    /// Send any request to the API and print the response, for what has no command of its own.
+    Api(request::Request),
+    /// Send, list, show and watch audit events.
     #[command(subcommand)]
     Events(events::Events),
-    /// List, create and test alert rules.
+    /// List, create, change and test alert rules.
     #[command(subcommand)]
     Rules(rules::Rules),
     /// Inspect deliveries and resend them.
     #[command(subcommand)]
     Deliveries(deliveries::Deliveries),
+    /// See which endpoints have problems; pause, resume and verify them.
+    #[command(subcommand)]
+    Endpoints(endpoints::Endpoints),
     /// Ask whether an agent may do something. Exits 0 for allow and modify, 3 for deny, 4 for escalate.
     Decide(decide::Decide),
+    /// List and show what agents asked and what they were answered.
+    #[command(subcommand)]
+    Decisions(decisions::Decisions),
+    /// List, approve and deny what waits for a person's approval.
+    #[command(subcommand)]
+    Approvals(approvals::Approvals),
     /// Export the trail, or part of it, to a file, and verify that the file is complete.
     Export(export::Export),
     /// Receive webhooks on this machine: verify, show and forward them.
@@ -81,10 +102,14 @@ impl Command {
     pub async fn run(self, root: fn() -> clap::Command) -> anyhow::Result<ExitCode> {
         let outcome = match self {
             Self::Login(command) => command.run().await,
+            Self::Api(command) => command.run().await,
             Self::Events(command) => command.run().await,
             Self::Rules(command) => command.run().await,
             Self::Deliveries(command) => command.run().await,
+            Self::Endpoints(command) => command.run().await,
             Self::Decide(command) => command.run().await,
+            Self::Decisions(command) => command.run().await,
+            Self::Approvals(command) => command.run().await,
             Self::Export(command) => Box::pin(command.run()).await,
             Self::Listen(command) => Box::pin(command.run()).await,
             Self::Trigger(command) => Box::pin(command.run()).await,
@@ -96,10 +121,9 @@ impl Command {
     }
 }
 
-/// The last words of a program that failed, and how it exits.
-pub fn failed(program: &str, error: &anyhow::Error) -> ExitCode {
-    output::note(format_args!("{program}: {error:#}"));
-    exit::FAILED
+/// What exit codes mean, in short: for the end of a help text.
+pub fn exit_codes() -> String {
+    exit::in_short()
 }
 
 fn completions(shell: Shell, mut root: clap::Command) -> anyhow::Result<ExitCode> {

@@ -27,7 +27,7 @@ pub struct Login {
 
 impl Login {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
-        let url = match self.server.url {
+        let url = match self.server.address.url {
             Some(url) => url,
             None => ask_url()?,
         };
@@ -35,7 +35,7 @@ impl Login {
         let api_key = ask_key()?;
         ensure!(
             !api_key.is_empty(),
-            "no API key given: type it, or pipe it into standard input"
+            exit::not_allowed("no API key given: type it, or pipe it into standard input")
         );
         let api = Api::new(url.clone(), &Key::parse(&api_key)?)?;
         is_known(&api).await?;

@@ -7,7 +7,7 @@ use cli::{Command, policy::Policy};
 
 /// The audit trail, the guard and the alarm bell for AI agents: client commands.
 #[derive(Parser)]
-#[command(name = "watchbell-cli", version, arg_required_else_help = true)]
+#[command(name = "watchbell-cli", version, arg_required_else_help = true, after_help = cli::exit_codes())]
 struct Cli {
     #[command(subcommand)]
     command: Commands,
@@ -17,7 +17,7 @@ struct Cli {
 enum Commands {
     #[command(flatten)]
     Client(Box<Command>),
-    /// Check, save and activate policies.
+    /// Check, save, activate and watch policies.
     #[command(subcommand)]
     Policy(Policy),
 }
@@ -28,7 +28,7 @@ async fn main() -> ExitCode {
         Commands::Client(command) => command.run(Cli::command).await,
         Commands::Policy(command) => command.run().await,
     };
-    outcome.unwrap_or_else(|error| cli::failed("watchbell-cli", &error))
+    outcome.unwrap_or_else(|error| cli::failed("watchbell-cli", &error, &format!("{error:#}")))
 }
 
 #[cfg(test)]

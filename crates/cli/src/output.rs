@@ -41,6 +41,13 @@ pub(crate) fn say(line: impl Display) -> Result<(), Unsaid> {
     Ok(writeln!(io::stdout(), "{line}")?)
 }
 
+/// Writes what was answered as it is, at once: more may be long in coming.
+pub(crate) fn write(bytes: &[u8]) -> Result<(), Unsaid> {
+    let mut output = io::stdout();
+    output.write_all(bytes)?;
+    Ok(output.flush()?)
+}
+
 /// Writes JSON of our own, where no answer of the API is passed on.
 pub(crate) fn say_json(value: &impl Serialize) -> Result<(), Unsaid> {
     say(serde_json::to_string(value).map_err(io::Error::from)?)

@@ -1,6 +1,11 @@
 //! `watchbell policy`: policies and their tests without a server, for CI; and from a file into force.
 
+mod activate;
+mod list;
 mod save;
+mod shadow;
+mod show;
+mod state;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -23,6 +28,17 @@ pub enum Policy {
     Test(Check),
     /// Save policies as a new version, and activate it with --activate.
     Save(save::Save),
+    /// List the versions of the policies, newest first.
+    List(list::List),
+    /// Print the policies of a version, in Cedar.
+    #[command(alias = "get")]
+    Show(show::Show),
+    /// Activate a version; every node uses it once this command has returned.
+    Activate(activate::Activate),
+    /// Activate the version that was active before; every node uses it once this command has returned.
+    Rollback(activate::Rollback),
+    /// Watch a version: evaluate it beside the active one, enforce nothing, and report what it would have changed.
+    Shadow(shadow::Shadow),
 }
 
 /// Policies as files.
@@ -53,7 +69,7 @@ impl Written {
             return Ok(Vec::new());
         };
         serde_json::from_str(&text(file)?)
-            .with_context(|| format!("read the tests in {}", file.display()))
+            .with_context(|| exit::invalid(format!("read the tests in {}", file.display())))
     }
 }
 
@@ -71,6 +87,11 @@ impl Policy {
         exit::unless_closed(match self {
             Self::Test(command) => command.run(),
             Self::Save(command) => command.run().await,
+            Self::List(command) => command.run().await,
+            Self::Show(command) => command.run().await,
+            Self::Activate(command) => command.run().await,
+            Self::Rollback(command) => command.run().await,
+            Self::Shadow(command) => command.run().await,
         })
     }
 }

@@ -109,8 +109,14 @@ impl Problem {
 fn what_to_do(code: &str) -> Option<&'static str> {
     let known = ErrorCode::ALL.iter().find(|known| known.as_str() == code)?;
     Some(match known {
-        // Its sentence says how long to wait.
-        ErrorCode::RateLimited => return None,
+        // Their sentence says it: how long to wait, what is possible now, what is gone.
+        ErrorCode::RateLimited | ErrorCode::StateConflict | ErrorCode::Gone => return None,
+        ErrorCode::Forbidden => {
+            "Use a key that has the scope it names. What only people may do, do in the console."
+        }
+        ErrorCode::PreconditionFailed => {
+            "Look at it as it is now; if your change is still right, repeat it for that version."
+        }
         ErrorCode::Unauthenticated => {
             "Run `watchbell login`, or set WATCHBELL_API_KEY to a key of your organization."
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, ensure};
 use clap::Args;
 
-use crate::{input, machine::variable};
+use crate::{exit, input, machine::variable};
 
 pub(crate) const VARIABLE: &str = "WATCHBELL_SIGNING_SECRET";
 
@@ -22,7 +22,7 @@ impl Secret {
     /// The secrets, at least one.
     pub(crate) fn read(&self) -> anyhow::Result<Vec<String>> {
         self.find()?.with_context(|| {
-            format!("there is no signing secret\n  What to do: Set {VARIABLE}, or name a file with --secret-file.")
+            exit::not_allowed(format!("there is no signing secret\n  What to do: Set {VARIABLE}, or name a file with --secret-file."))
         })
     }
 
@@ -34,7 +34,10 @@ impl Secret {
         let text = input::text(file)?;
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let secrets: Vec<String> = lines.map(str::to_owned).collect();
-        ensure!(!secrets.is_empty(), "{} is empty", file.display());
+        ensure!(
+            !secrets.is_empty(),
+            exit::not_allowed(format!("{} is empty", file.display()))
+        );
         Ok(Some(secrets))
     }
 }

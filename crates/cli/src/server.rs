@@ -14,6 +14,7 @@ use url::Url;
 
 use crate::{
     api::{Api, Key},
+    exit,
     machine::variable,
     output::Form,
 };
@@ -22,12 +23,19 @@ use crate::{
 pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 const KEY_VARIABLE: &str = "WATCHBELL_API_KEY";
 
-/// What every command that talks to a server takes.
+/// Where the server is.
 #[derive(Debug, Args)]
-pub(crate) struct Server {
+pub(crate) struct Address {
     /// Server URL. Defaults to the one saved by `login`, else http://127.0.0.1:8080.
     #[arg(long, env = "WATCHBELL_URL", hide_env_values = true)]
     pub(crate) url: Option<String>,
+}
+
+/// What almost every command that talks to a server takes.
+#[derive(Debug, Args)]
+pub(crate) struct Server {
+    #[command(flatten)]
+    pub(crate) address: Address,
     /// Output format: a table for people, or JSON for programs.
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) output: Form,
@@ -35,6 +43,13 @@ pub(crate) struct Server {
 
 impl Server {
     /// The server, with a key.
+    pub(crate) fn api(&self) -> anyhow::Result<Api> {
+        self.address.api()
+    }
+}
+
+impl Address {
+    /// The server there, with a key.
     pub(crate) fn api(&self) -> anyhow::Result<Api> {
         let saved = Login::load()?;
         let url = match (&self.url, &saved) {
@@ -46,7 +61,7 @@ impl Server {
         let saved = saved.filter(|saved| base_url(&saved.url).is_ok_and(|at| at == url));
         let key = variable(KEY_VARIABLE).or(saved.map(|saved| saved.api_key));
         let key = key.with_context(|| {
-            format!("there is no API key for {url}\n  What to do: Run `watchbell login`, or set {KEY_VARIABLE}.")
+            exit::not_allowed(format!("there is no API key for {url}\n  What to do: Run `watchbell login`, or set {KEY_VARIABLE}."))
         })?;
         Api::new(url, &Key::parse(&key)?)
     }
@@ -57,7 +72,9 @@ pub(crate) fn base_url(text: &str) -> anyhow::Result<Url> {
     let url = http_url(text)?;
     ensure!(
         url.username().is_empty() && url.password().is_none(),
-        "a server URL must not contain a user name or password; the API key identifies you"
+        exit::usage(
+            "a server URL must not contain a user name or password; the API key identifies you"
+        )
     );
     Ok(url)
 }
@@ -74,12 +91,14 @@ pub(crate) fn target_url(text: &str) -> anyhow::Result<Url> {
 fn http_url(text: &str) -> anyhow::Result<Url> {
     // What is before an `@` may be a password.
     let shown = text.rsplit_once('@').map_or(text, |(_, after)| after);
-    let url = Url::parse(text).with_context(|| format!("{shown} is not a URL"))?;
-    ensure!(
-        ["http", "https"].contains(&url.scheme()) && url.has_host(),
-        "{shown} is not a server URL: it must start with http:// or https://"
-    );
-    Ok(url)
+    let url = Url::parse(text)
+        .ok()
+        .filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
+    url.with_context(|| {
+        exit::usage(format!(
+            "{shown} is not a server URL: write it out, such as https://watchbell.example.com"
+        ))
+    })
 }
 
 /// A URL as people read it: without a password.

@@ -3,7 +3,10 @@
 use console::{Alignment, measure_text_width, pad_str};
 use serde_json::Value;
 
-use crate::output::{Unsaid, say};
+use crate::{
+    color,
+    output::{Unsaid, say},
+};
 
 /// Between two columns.
 const GAP: &str = "  ";
@@ -37,13 +40,26 @@ impl Table {
             cells.max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
-        let line = |row: &Vec<String>| {
-            let cells = row.iter().zip(&widths);
+        let line = |cells: Vec<String>| {
+            let cells = cells.iter().zip(&widths);
             let cells = cells.map(|(cell, width)| pad_str(cell, *width, Alignment::Left, None));
             let line = cells.collect::<Vec<_>>().join(GAP);
             line.trim_end().to_owned()
         };
-        self.rows.iter().map(line).collect()
+        let (names, rows) = (&self.rows[0], &self.rows[1..]);
+        let heading = names.iter().map(|name| color::heading(name)).collect();
+        let colored = |row: &Vec<String>| {
+            let cells = names.iter().zip(row);
+            line(
+                cells
+                    .map(|(name, cell)| color::value(&name.to_lowercase(), cell))
+                    .collect(),
+            )
+        };
+        [line(heading)]
+            .into_iter()
+            .chain(rows.iter().map(colored))
+            .collect()
     }
 
     pub(crate) fn print(&self) -> Result<(), Unsaid> {
@@ -56,7 +72,8 @@ pub(crate) fn print_pairs(pairs: &[(&str, String)]) -> Result<(), Unsaid> {
     let shown = || pairs.iter().filter(|(_, value)| !value.is_empty());
     let width = shown().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, value) in shown() {
-        say(format_args!("{name:<width$}{GAP}{}", plain(value)))?;
+        let value = color::value(name, &plain(value));
+        say(format_args!("{name:<width$}{GAP}{value}"))?;
     }
     Ok(())
 }
@@ -78,11 +95,21 @@ pub(crate) fn cell(of: &Value, field: &str) -> String {
 
 /// What others wrote must not steer the terminal: control characters are shown, not obeyed.
 pub(crate) fn plain(text: &str) -> String {
-    if !text.chars().any(char::is_control) {
+    shown(text, char::is_control)
+}
+
+/// The same for a text of many lines, which keeps its line ends and tabs.
+pub(crate) fn plain_lines(text: &str) -> String {
+    let line = |line| shown(line, |letter| letter.is_control() && letter != '\t');
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn shown(text: &str, is_hidden: impl Fn(char) -> bool) -> String {
+    if !text.chars().any(&is_hidden) {
         return text.to_owned();
     }
     let shown = |letter: char| {
-        if letter.is_control() {
+        if is_hidden(letter) {
             letter.escape_default().to_string()
         } else {
             letter.to_string()
@@ -99,6 +126,7 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell_and_lines_end_without_spaces() {
+        console::set_colors_enabled(false);
         let mut table = Table::new(["id", "name"]);
         table.row(["evt_1".to_owned(), String::new()]);
         table.row(["e".to_owned(), "größer".to_owned()]);
@@ -112,5 +140,6 @@ mod tests {
         assert_eq!(cell(&event, "tags"), "a, 1");
         assert_eq!(cell(&event, "none"), "");
         assert_eq!(cell(&event, "absent"), "");
+        assert_eq!(plain_lines("a\r\n\tb\rc\u{1b}\n"), "a\n\tb\\rc\\u{1b}");
     }
 }

@@ -115,8 +115,7 @@ impl Trigger {
         }
         let started = Instant::now();
         let answer = request.body(delivery.body.clone()).send().await;
-        let answer =
-            answer.map_err(|error| anyhow::anyhow!(Unreachable::new(to, &error).in_short()))?;
+        let answer = answer.map_err(|error| Unreachable::new(to, &error).without_advice())?;
         let (status, took) = (answer.status(), started.elapsed());
         let text: String = answer
             .text()
@@ -169,11 +168,11 @@ impl Made {
     fn new(mut event: Value, at: Timestamp) -> anyhow::Result<Self> {
         let event_type = event["event_type"]
             .as_str()
-            .context("the event has no event_type")?
+            .context(exit::invalid("the event has no event_type"))?
             .to_owned();
         ensure!(
             event_type.chars().all(|letter| letter.is_ascii_graphic()),
-            "{event_type:?} is not an event type"
+            exit::invalid(format!("{event_type:?} is not an event type"))
         );
         let (event_id, rule) = (EventId::new(at, random()), RuleId::new(at, random()));
         // What the server adds to an event that it accepts.

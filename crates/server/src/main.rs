@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use runtime::error_chain::chain;
 use server::commands::Cli;
 
 /// Buffers of some ten kilobytes come and go with every request; this one keeps them at hand.
@@ -11,6 +11,6 @@ use server::commands::Cli;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let outcome = Cli::parse().run();
-    outcome.unwrap_or_else(|error| cli::failed("watchbell", &error))
+    let outcome = Cli::read().run();
+    outcome.unwrap_or_else(|error| cli::failed("watchbell", &error, &chain(error.as_ref())))
 }

@@ -59,10 +59,15 @@ const CHAPTERS: [(&str, &[&str]); 15] = [
     (
         "commands",
         &[
+            "cli_api",
+            "cli_approvals",
+            "cli_colors",
             "cli_doors",
+            "cli_endpoints",
             "cli_events",
             "cli_export",
             "cli_guard",
+            "cli_policies",
             "cli_trying",
             "cli_webhooks",
             "commands",

@@ -4,14 +4,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use domain::Timestamp;
-use serde_json::Value;
 
 use crate::{
-    api::read,
-    exit, moment,
-    output::{Form, note, say},
+    moment,
+    page::{self, Page, given},
     server::Server,
-    table::{Table, cell},
+    table::cell,
 };
 
 #[derive(Debug, Args)]
@@ -43,12 +41,8 @@ pub struct List {
     /// With this cause: match, summary or test.
     #[arg(long)]
     cause: Option<String>,
-    /// Maximum number of results.
-    #[arg(long, default_value_t = 100)]
-    limit: u32,
-    /// Cursor from the previous page.
-    #[arg(long)]
-    cursor: Option<String>,
+    #[command(flatten)]
+    page: Page,
     #[command(flatten)]
     server: Server,
 }
@@ -56,7 +50,7 @@ pub struct List {
 impl List {
     fn parameters(&self) -> Vec<(&'static str, String)> {
         let moment = |at: Option<Timestamp>| at.map(|at| at.to_string());
-        let given = [
+        let mut parameters = given([
             ("from", moment(self.from)),
             ("to", moment(self.to)),
             ("rule_id", self.rule_id.clone()),
@@ -65,14 +59,11 @@ impl List {
             ("event_type", self.event_type.clone()),
             ("url", self.to_url.clone()),
             ("cause", self.cause.clone()),
-            ("limit", Some(self.limit.to_string())),
-            ("cursor", self.cursor.clone()),
-        ];
-        let given = given
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)));
+        ]);
+        parameters.extend(self.page.parameters());
         let states = self.state.iter().map(|state| ("state", state.clone()));
-        given.chain(states).collect()
+        parameters.extend(states);
+        parameters
     }
 
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
@@ -82,12 +73,7 @@ impl List {
             .get("/v1/deliveries")
             .query(&self.parameters());
         let text = call.text().await?;
-        if self.server.output == Form::Json {
-            say(text)?;
-            return Ok(exit::DONE);
-        }
-        let page: Value = read(&text)?;
-        let mut table = Table::new([
+        let columns = [
             "matched at",
             "state",
             "reason",
@@ -95,32 +81,22 @@ impl List {
             "rule",
             "type",
             "id",
-        ]);
-        for delivery in page["data"].as_array().into_iter().flatten() {
-            let fields = [
-                "matched_at",
-                "state",
-                "reason",
-                "attempts",
-                "rule_name",
-                "event_type",
-                "id",
-            ];
-            table.row(fields.map(|field| cell(delivery, field)));
-        }
-        if table.is_empty() {
-            note("No deliveries.");
-        } else {
-            table.print()?;
-        }
-        if page["fresh"] == false {
-            note(
-                "watchbell: some of the newest deliveries are not listed yet; try again in a moment",
-            );
-        }
-        if let Some(cursor) = page["next_cursor"].as_str() {
-            note(format_args!("There may be more: --cursor {cursor}."));
-        }
-        Ok(exit::DONE)
+        ];
+        let fields = [
+            "matched_at",
+            "state",
+            "reason",
+            "attempts",
+            "rule_name",
+            "event_type",
+            "id",
+        ];
+        page::show(
+            &text,
+            self.server.output,
+            "deliveries",
+            columns,
+            |delivery| fields.map(|field| cell(delivery, field)),
+        )
     }
 }

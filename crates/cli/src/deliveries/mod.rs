@@ -14,6 +14,7 @@ pub enum Deliveries {
     /// List deliveries, newest event first.
     List(list::List),
     /// Show a delivery's state, the reason for it, and every attempt.
+    #[command(alias = "get")]
     Show(show::Show),
     /// Resend a delivery.
     Resend(resend::Resend),

@@ -52,6 +52,7 @@ fn print(delivery: &Value) -> anyhow::Result<()> {
         ("rule", with("rule_name", "rule_id")),
         ("event", with("event_type", "event_id")),
         ("to", of("url")),
+        ("endpoint", of("endpoint_id")),
         ("cause", of("cause")),
         ("matched at", of("matched_at")),
         ("next attempt", of("next_at")),

@@ -6,6 +6,8 @@ use anyhow::{Context as _, bail};
 use serde::Deserialize;
 use serde_json::{Deserializer, StreamDeserializer, de::IoRead, value::RawValue};
 
+use crate::exit::invalid;
+
 /// What the server takes at once.
 const EVENTS_MAX: usize = 1_000;
 /// Below the 5 MiB that the server takes at once, with room for what is around the events.
@@ -89,7 +91,7 @@ impl<R: BufRead> Batches<R> {
             let Some(value) = self.values.next() else {
                 return Ok(None);
             };
-            let about = || format!("cannot read event {}", self.read + 1);
+            let about = || invalid(format!("cannot read event {}", self.read + 1));
             let events = unwrapped(value.with_context(about)?)?;
             self.read += events.len() as u64;
             self.ready = events.into_iter();
@@ -99,15 +101,18 @@ impl<R: BufRead> Batches<R> {
 
 fn unwrapped(value: Box<RawValue>) -> anyhow::Result<Vec<Box<RawValue>>> {
     match value.get().as_bytes().first() {
-        Some(b'[') => serde_json::from_str(value.get()).context("read the array of events"),
+        Some(b'[') => {
+            serde_json::from_str(value.get()).context(invalid("read the array of events"))
+        }
         Some(b'{') => {
-            let wrapped: Wrapped = serde_json::from_str(value.get()).context("read `events`")?;
+            let wrapped: Wrapped =
+                serde_json::from_str(value.get()).context(invalid("read `events`"))?;
             Ok(wrapped.events.unwrap_or_else(|| vec![value]))
         }
-        _ => bail!(
+        _ => bail!(invalid(format!(
             "an event must be a JSON object, but this is {}",
             value.get()
-        ),
+        ))),
     }
 }
 

@@ -4,6 +4,7 @@ mod batch;
 mod filter;
 mod list;
 mod send;
+mod show;
 mod sse;
 mod tail;
 
@@ -23,6 +24,9 @@ pub enum Events {
     Send(send::Send),
     /// List events, newest first.
     List(list::List),
+    /// Show an event.
+    #[command(alias = "get")]
+    Show(show::Show),
     /// Show events as they are accepted, until stopped.
     Tail(tail::Tail),
 }
@@ -32,6 +36,7 @@ impl Events {
         match self {
             Self::Send(command) => command.run().await,
             Self::List(command) => command.run().await,
+            Self::Show(command) => command.run().await,
             Self::Tail(command) => command.run().await,
         }
     }

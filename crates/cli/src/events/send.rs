@@ -9,6 +9,7 @@ use std::{
 use anyhow::ensure;
 use clap::Args;
 use domain::error_code::ErrorCode;
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -231,7 +232,7 @@ impl Outcome {
             progress.set_position(self.sent);
         }
         progress.finish_and_clear();
-        ensure!(self.sent > 0, "there are no events to send");
+        ensure!(self.sent > 0, exit::invalid("there are no events to send"));
         Ok(())
     }
 
@@ -271,7 +272,11 @@ impl Outcome {
     }
 
     fn tell(self) -> anyhow::Result<ExitCode> {
-        let code = exit::done_if(self.rejected == 0);
+        let code = if self.rejected == 0 {
+            exit::DONE
+        } else {
+            exit::rejected()
+        };
         let said = match self.form {
             Form::Json => self.said,
             Form::Table => self.print(),
@@ -305,7 +310,8 @@ impl Outcome {
 async fn send(api: &Api, batch: &Batch, name: &str) -> anyhow::Result<(String, Ingested)> {
     let call = api
         .post("/v1/audit/events")
-        .body("application/json", batch.body());
+        .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+        .body(batch.body());
     let error = match call.named(name).repeating().text().await {
         Ok(text) => return api::read(&text).map(|ingested| (text, ingested)),
         Err(error) => error,

@@ -32,8 +32,12 @@ impl TemporaryRule {
     pub(super) async fn delete(self) -> anyhow::Result<()> {
         let path = format!("/v1/alert-rules/{}", self.id);
         let deleted = self.api.delete(&path).repeating().send().await;
-        deleted
-            .with_context(|| format!("{} was not deleted; delete it in the console", self.id))?;
+        deleted.with_context(|| {
+            format!(
+                "{0} was not deleted; delete it: watchbell rules delete {0}",
+                self.id
+            )
+        })?;
         note(format_args!("watchbell: deleted {}", self.id));
         Ok(())
     }

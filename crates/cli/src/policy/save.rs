@@ -1,12 +1,11 @@
 //! `watchbell policy save`: a file of policies becomes a version of the organization's.
 
-use std::{process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
-use super::Written;
+use super::{Written, activate::activate};
 use crate::{
     api::read,
     exit,
@@ -14,10 +13,6 @@ use crate::{
     server::Server,
     table::cell,
 };
-
-/// By when every node answers by a version that was activated, as the API promises. That one does is seen only in
-/// decisions, which are recorded, so nobody is asked; `GET /v1/policies` says what is decided, not what nodes have heard.
-const IN_FORCE_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub struct Save {
@@ -46,15 +41,13 @@ impl Save {
         let version = cell(&read(&saved)?, "version");
         let mut answer = saved;
         if self.activate {
-            let activate = format!("/v1/policies/versions/{version}/activate");
-            answer = api.post(&activate).json(&json!({})).text().await?;
-            sleep(IN_FORCE_WITHIN).await;
+            answer = activate(&api, &version, None).await?;
         }
         match (self.server.output, self.activate) {
             (Form::Json, _) => say(answer)?,
             (Form::Table, true) => say(format_args!("version {version} saved and activated"))?,
             (Form::Table, false) => say(format_args!(
-                "version {version} saved; activate it with --activate"
+                "version {version} saved; activate it: watchbell policy activate {version}"
             ))?,
         }
         Ok(exit::DONE)

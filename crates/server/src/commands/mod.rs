@@ -5,6 +5,7 @@ mod dead_letters;
 mod dev;
 mod doctor;
 mod durability;
+mod groups;
 mod healthcheck;
 mod hook;
 mod migrate;
@@ -16,14 +17,13 @@ mod serve;
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context as _;
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
-use runtime::error_chain::chain;
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::config::{self, Config};
 
 /// The audit trail, the guard and the alarm bell for AI agents.
 #[derive(Debug, Parser)]
-#[command(name = "watchbell", version = env!("WATCHBELL_VERSION"), arg_required_else_help = true)]
+#[command(name = "watchbell", version = env!("WATCHBELL_VERSION"), arg_required_else_help = true, after_help = cli::exit_codes())]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -51,7 +51,7 @@ enum Command {
     DeadLetters(dead_letters::DeadLetters),
     #[command(flatten)]
     Client(Box<cli::Command>),
-    /// Check, save and activate policies; replay recorded decisions.
+    /// Check, save, activate and watch policies; replay recorded decisions.
     #[command(subcommand, alias = "policies")]
     Policy(policy::Policy),
     /// Print settings for other programs that ask for decisions.
@@ -77,6 +77,16 @@ impl WithConfig {
 }
 
 impl Cli {
+    /// Reads the command line. Where it asks for help, or is wrong, that is said and the process ends.
+    pub fn read() -> Self {
+        let matches = Self::grouped().get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
+    fn grouped() -> clap::Command {
+        groups::grouped(Self::command())
+    }
+
     pub fn run(self) -> anyhow::Result<ExitCode> {
         rustls::crypto::aws_lc_rs::default_provider()
             .install_default()
@@ -85,7 +95,7 @@ impl Cli {
         let outcome = runtime.block_on(self.command.run());
         // What still blocks a thread (a name being resolved) must not hold up the end.
         runtime.shutdown_background();
-        outcome.map_err(|error| anyhow::anyhow!(chain(error.as_ref())))
+        outcome
     }
 }
 

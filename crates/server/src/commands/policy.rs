@@ -44,7 +44,7 @@ pub(super) struct Replay {
     /// The lines are only part of an export, without the last line that proves it complete.
     #[arg(long)]
     part: bool,
-    /// Policy versions, each as `GET /v1/policies/versions/{version}` returns it. The starter is built in.
+    /// Policy versions, each as `watchbell policy show VERSION -o json` prints it. The starter is built in.
     #[arg(value_name = "VERSION_FILE")]
     versions: Vec<PathBuf>,
 }
@@ -254,7 +254,7 @@ impl Tally {
     fn tell(self, is_part: bool) -> anyhow::Result<()> {
         for (version, digest) in &self.missing_versions {
             say(format_args!(
-                "Version {version} ({digest}) is missing: save GET /v1/policies/versions/{version} to a file and pass it."
+                "Version {version} ({digest}) is missing: save `watchbell policy show {version} -o json` to a file and pass it."
             ));
         }
         say(format_args!(

@@ -1,6 +1,6 @@
 //! `watchbell reference`: prints what the reference pages are generated from.
 
-use clap::{Args, CommandFactory as _, ValueEnum};
+use clap::{Args, ValueEnum};
 use domain::error_code::ErrorCode;
 use serde_json::json;
 
@@ -27,7 +27,7 @@ impl Reference {
             Page::Openapi => openapi::document(),
             Page::Config => reference::page(),
             Page::Errors => errors()?,
-            Page::Cli => cli::reference::page(Cli::command()),
+            Page::Cli => cli::reference::page(Cli::grouped()),
             Page::Metrics => metrics::page(),
         };
         say(text.trim_end());

@@ -1,5 +1,7 @@
 //! Logs as lines of JSON (or text), and traces by OTLP when the standard variables ask for them.
 
+use std::io::IsTerminal as _;
+
 use anyhow::Context as _;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::{Resource, trace::SdkTracerProvider};
@@ -25,7 +27,7 @@ pub fn start(settings: &config::Log) -> anyhow::Result<Telemetry> {
             .flatten_event(true)
             .with_current_span(false)
             .boxed(),
-        LogFormat::Text => lines.boxed(),
+        LogFormat::Text => lines.with_ansi(has_colors()).boxed(),
     };
     let traces = config::otel_is_configured().then(exporter).transpose()?;
     let spans = traces
@@ -42,6 +44,12 @@ pub fn start(settings: &config::Log) -> anyhow::Result<Telemetry> {
         tracing::error!(%panic, "a task panicked");
     }));
     Ok(Telemetry { traces })
+}
+
+/// Whether somebody looks at the lines, and wants them in color: by default they are colored wherever they go.
+fn has_colors() -> bool {
+    let is_unwanted = config::standard_variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+    std::io::stderr().is_terminal() && !is_unwanted
 }
 
 /// The exporter reads `OTEL_*` itself; only the service's name is ours unless it is set.

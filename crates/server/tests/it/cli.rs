@@ -14,7 +14,7 @@ use crate::deployment::{BINARY, Customer, DEADLINE, SECRET};
 
 /// What differs from run to run, and what is read in its place.
 /// As long as what they stand for where that is in a table.
-const FILTERS: [(&str, &str); 9] = [
+const FILTERS: [(&str, &str); 11] = [
     (
         r"\b(evt|rul|dlv|att|dec|key|rcv|exp|end|org)_[0-9a-z]{26}\b",
         "${1}_00000000000000000000000000",
@@ -26,6 +26,8 @@ const FILTERS: [(&str, &str); 9] = [
     (r"\d{4}-\d\d-\d\d\b", "YYYY-MM-DD"),
     (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
     (r"Request: \S+", "Request: ID"),
+    (r#""request_id":"[^"]*""#, r#""request_id":"ID""#),
+    (r#""next_cursor":"[^"]*""#, r#""next_cursor":"CURSOR""#),
     (r"\b\d+ ms\b", "N ms"),
     (
         r#""(took_ms|latency_us|queued_ms|body_bytes)":\d+"#,

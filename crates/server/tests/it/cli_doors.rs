@@ -53,7 +53,7 @@ fn who_cannot_get_in_is_told_why_and_what_to_do() {
         terminal.run(&["events", "tail", "--url", &away]),
         terminal.run(&["events", "list", "--url", "localhost"]),
         terminal.run(&["events", "list", "--url", &format!("{url}/nowhere")]),
-        terminal.run(&["events", "show"]),
+        terminal.run(&["events", "burn"]),
     ];
     let text = terminal.shown(&said);
     assert!(!text.contains("wb_live_"), "{text}");
@@ -70,8 +70,9 @@ fn every_command_has_its_help() {
         arguments.push("--help");
         let said = terminal.run(&arguments);
         assert_eq!(said.code, Some(0), "{arguments:?}");
-        let below = said.stdout.split("Commands:\n").nth(1).unwrap_or_default();
-        let below = below.lines().take_while(|line| !line.is_empty());
+        // One list, or a list for each group.
+        let lists = said.stdout.split("ommands:\n").skip(1);
+        let below = lists.flat_map(|list| list.lines().take_while(|line| !line.is_empty()));
         let names = below.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
         let names = names.filter(|name| !name.is_empty() && *name != "help");
         let mut deeper: Vec<Vec<String>> = names

@@ -99,6 +99,23 @@ fn events_are_sent_and_listed() {
     reads_as_before("events_list", &terminal.shown(&listed));
 }
 
+#[tokio::test]
+async fn an_event_is_shown() {
+    let running = Running::start(Deployment::new());
+    let terminal = Terminal::of(&running.customer);
+    let mut sent = event("agent-1");
+    sent["metadata"] = json!({"path": "/srv/report.pdf", "hostile": "\u{1b}[31m"});
+    let id = running.customer.ingest(&sent).await;
+    terminal.settled(&["events", "list"]);
+    let said = [
+        terminal.run(&["events", "show", &id]),
+        terminal.run(&["events", "show", &id, "-o", "json"]),
+        terminal.run(&["events", "show", "evt_01m7eh678ef4hb9dyv15c8d0vs"]),
+        terminal.run(&["events", "show", "4711"]),
+    ];
+    reads_as_before("events_show", &terminal.shown(&said));
+}
+
 #[test]
 fn more_events_than_a_request_takes_are_sent_in_batches_that_wait_when_they_are_told_to() {
     let running = Running::start(Deployment::new().with("LIMITS__INGEST", "2/3s"));
@@ -183,7 +200,7 @@ fn a_batch_whose_answer_is_lost_is_sent_again_and_accepted_once() {
     // One that never answered is rather the wrong one.
     let away = proxy(&running.customer.base_url, |_| Way::BadGateway);
     let said = terminal.run_with(&lines(1), &["events", "send", "--url", &away]);
-    assert_eq!(said.code, Some(1));
+    assert_eq!(said.code, Some(11));
     assert!(
         said.stderr.contains("Try again in a moment"),
         "{}",
@@ -237,5 +254,5 @@ async fn a_tail_shows_what_comes_and_what_came_while_its_server_was_away() {
     let shown: serde_json::Value = serde_json::from_str(&line).expect("JSON");
     assert_eq!(shown["id"], id);
     let refused = terminal.run(&["events", "tail", "--type", "No Type"]);
-    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert_eq!(refused.code, Some(12), "{}", refused.stderr);
 }

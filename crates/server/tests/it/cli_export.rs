@@ -88,6 +88,12 @@ fn an_export_is_whole_or_there_is_no_file() {
     let few = [
         "export", "--agent", "agent-7", "--agent", "agent-8", "--result", "denied",
     ];
+    // What the name says is what is in it.
+    let named = terminal.run(&[&few[..], &["--file", "few.csv"]].concat());
+    assert_eq!(named.code, Some(0), "{}", named.stderr);
+    let csv = fs::read_to_string(terminal.path("few.csv")).expect("a file");
+    assert!(csv.starts_with("id,occurred_at,"), "{csv}");
+    fs::remove_file(terminal.path("few.csv")).expect("a file");
     let to_stdout = terminal.run(&[&few[..], &["--file", "-"]].concat());
     assert_eq!(
         (to_stdout.code, to_stdout.stdout.lines().count()),
@@ -119,6 +125,8 @@ fn an_export_is_whole_or_there_is_no_file() {
         few.to_vec(),
         few.to_vec(),
         [&few[..], &["--file", "none/x"]].concat(),
+        [&few[..], &["--file", "x.csv", "--format", "ndjson"]].concat(),
+        [&few[..], &["--file", "x.csv", "--compression", "gzip"]].concat(),
     ]
     .iter()
     .map(|arguments| terminal.run(arguments))

@@ -67,7 +67,7 @@ async fn an_agent_asks_by_the_command_line_and_the_exit_code_answers() {
             Some(3),
             Some(0),
             Some(4),
-            Some(1),
+            Some(12),
             Some(2)
         ]
     );

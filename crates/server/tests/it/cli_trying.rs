@@ -67,6 +67,42 @@ async fn rules_are_listed_and_tried() {
 }
 
 #[tokio::test]
+async fn rules_are_shown_changed_and_deleted() {
+    let running = Running::start(Deployment::new());
+    let (customer, terminal) = (&running.customer, Terminal::of(&running.customer));
+    let whole = json!({"name": "Denied", "match": {"result": ["denied"]}, "url": "http://127.0.0.1:9/hook"});
+    let rule = customer.make_rule(&whole).await;
+    terminal.write("whole.json", &whole.to_string());
+    terminal.write(
+        "changes.json",
+        &json!({"severity": "high", "tags": ["money", "files"]}).to_string(),
+    );
+    let unknown = "rul_01m7eh678ef4hb9dyv15c8d0vs";
+    let update =
+        |more: &[&'static str]| terminal.run(&[&["rules", "update", &rule][..], more].concat());
+    let said = [
+        terminal.run(&["rules", "show", &rule]),
+        update(&[r#"{"description": "Somebody was stopped."}"#]),
+        update(&["@changes.json", "--if-version", "2"]),
+        update(&["@changes.json", "--if-version", "2"]),
+        update(&[r#"{"match": {"result": "denied"}}"#]),
+        update(&["[1"]),
+        update(&["@none.json"]),
+        terminal.run(&["rules", "show", &rule]),
+        update(&["@whole.json", "--replace", "-o", "json"]),
+        terminal.run(&["rules", "disable", &rule]),
+        terminal.run(&["rules", "disable", &rule]),
+        terminal.run(&["rules", "enable", &rule, "-o", "json"]),
+        terminal.run(&["rules", "delete", &rule, "--if-version", "1"]),
+        terminal.run(&["rules", "delete", &rule]),
+        terminal.run(&["rules", "delete", &rule]),
+        terminal.run(&["rules", "show", unknown]),
+        terminal.run(&["rules", "enable", "4711"]),
+    ];
+    reads_as_before("rules_change", &terminal.shown(&said));
+}
+
+#[tokio::test]
 async fn deliveries_are_seen_and_sent_again() {
     let running = Running::start(Deployment::new());
     let (customer, terminal) = (&running.customer, Terminal::of(&running.customer));

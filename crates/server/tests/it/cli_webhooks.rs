@@ -227,7 +227,7 @@ async fn what_is_heard_is_passed_on_as_it_came_and_answered_as_it_was_answered_t
     drop(listen);
     let nobody = terminal.run(&["trigger", "--to", &url]);
     assert!(
-        nobody.code == Some(1) && nobody.stderr.contains("cannot reach"),
+        nobody.code == Some(11) && nobody.stderr.contains("cannot reach"),
         "{}",
         nobody.stderr
     );

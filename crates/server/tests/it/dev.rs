@@ -192,6 +192,13 @@ async fn dev_json_is_one_line_on_standard_output_with_everything_a_program_needs
     wait_for_verified(&mut dev, "agent-1");
     assert_eq!(dev.process.terminate(DEADLINE).code(), Some(0));
     assert_eq!(dev.process.stdout().len(), 1, "{:?}", dev.process.stdout());
+    // Colors are for terminals, and this is none.
+    let colored = dev
+        .process
+        .lines()
+        .into_iter()
+        .find(|line| line.contains('\u{1b}'));
+    assert_eq!(colored, None);
 }
 
 #[tokio::test]

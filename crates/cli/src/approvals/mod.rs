@@ -1,0 +1,33 @@
+//! `watchbell approvals`: what waits for a person, and a person's answer.
+
+mod list;
+mod resolve;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+#[derive(Debug, Subcommand)]
+pub enum Approvals {
+    /// List the decisions that wait for approval, oldest first.
+    List(list::List),
+    /// Show what is waiting for approval, with its context and payload.
+    #[command(alias = "get")]
+    Show(show::Show),
+    /// Approve it: the agent may do it once. The key that asked cannot approve its own request.
+    Approve(resolve::Resolve),
+    /// Deny it.
+    Deny(resolve::Resolve),
+}
+
+impl Approvals {
+    pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::List(command) => command.run().await,
+            Self::Show(command) => command.run().await,
+            Self::Approve(command) => command.approve().await,
+            Self::Deny(command) => command.deny().await,
+        }
+    }
+}

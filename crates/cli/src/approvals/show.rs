@@ -1,0 +1,34 @@
+//! `watchbell approvals show`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use domain::DecisionId;
+
+use crate::{
+    api::read,
+    decisions, exit,
+    output::{Form, say},
+    server::Server,
+};
+
+#[derive(Debug, Args)]
+pub struct Show {
+    /// The decision.
+    #[arg(value_name = "DECISION_ID")]
+    id: DecisionId,
+    #[command(flatten)]
+    server: Server,
+}
+
+impl Show {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        let path = format!("/v1/runtime/approvals/{}", self.id);
+        let text = self.server.api()?.get(&path).text().await?;
+        match self.server.output {
+            Form::Json => say(text)?,
+            Form::Table => decisions::print(&read(&text)?)?,
+        }
+        Ok(exit::DONE)
+    }
+}

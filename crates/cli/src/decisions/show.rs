@@ -1,0 +1,69 @@
+//! `watchbell decisions show`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use domain::DecisionId;
+use serde_json::Value;
+
+use crate::{
+    api::read,
+    color, exit,
+    output::{Form, Unsaid, say},
+    server::Server,
+    table::{cell, print_pairs},
+};
+
+#[derive(Debug, Args)]
+pub struct Show {
+    /// The decision.
+    #[arg(value_name = "DECISION_ID")]
+    id: DecisionId,
+    #[command(flatten)]
+    server: Server,
+}
+
+impl Show {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        let path = format!("/v1/runtime/decisions/{}", self.id);
+        let text = self.server.api()?.get(&path).text().await?;
+        match self.server.output {
+            Form::Json => say(text)?,
+            Form::Table => print(&read(&text)?)?,
+        }
+        Ok(exit::DONE)
+    }
+}
+
+/// A decision in full, for whoever has to judge it.
+pub(crate) fn print(decision: &Value) -> Result<(), Unsaid> {
+    let of = |field: &str| cell(decision, field);
+    say(format_args!(
+        "{}: {}",
+        color::word(&of("decision")),
+        of("reason")
+    ))?;
+    let resolution = &decision["resolution"];
+    let by = [
+        cell(resolution, "by"),
+        cell(resolution, "at"),
+        cell(resolution, "note"),
+    ];
+    let by: Vec<String> = by.into_iter().filter(|text| !text.is_empty()).collect();
+    print_pairs(&[
+        ("agent", of("agent_id")),
+        ("action", of("action")),
+        ("resource", of("resource")),
+        ("context", cell(&decision["question"], "context")),
+        ("payload", of("payload")),
+        ("policies", of("policies")),
+        ("version", of("policy_version")),
+        ("decided at", of("decided_at")),
+        ("asked by", of("asked_by")),
+        ("waits until", of("expires_at")),
+        ("outcome", cell(resolution, "outcome")),
+        ("resolved", by.join(", ")),
+        ("used by", of("spent_by")),
+        ("decision", of("decision_id")),
+    ])
+}

@@ -1,0 +1,71 @@
+//! `watchbell endpoints pause`, `resume` and `verify`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use domain::EndpointId;
+use serde_json::Value;
+
+use crate::{
+    api::read,
+    exit,
+    output::{Form, say},
+    server::Server,
+    table::cell,
+};
+
+#[derive(Debug, Args)]
+pub struct Change {
+    /// The endpoint; `deliveries show` says which one a delivery goes to.
+    #[arg(value_name = "ENDPOINT_ID")]
+    id: EndpointId,
+    #[command(flatten)]
+    server: Server,
+}
+
+impl Change {
+    pub(super) async fn pause(self) -> anyhow::Result<ExitCode> {
+        self.switch("pause").await
+    }
+
+    pub(super) async fn resume(self) -> anyhow::Result<ExitCode> {
+        self.switch("resume").await
+    }
+
+    pub(super) async fn verify(self) -> anyhow::Result<ExitCode> {
+        let text = self.post("verify").await?;
+        match self.server.output {
+            Form::Json => say(text)?,
+            Form::Table => {
+                let endpoint: Value = read(&text)?;
+                say(format_args!(
+                    "sending {} its challenge",
+                    cell(&endpoint, "url")
+                ))?;
+                say(format_args!(
+                    "Check the result: watchbell endpoints show {}",
+                    self.id
+                ))?;
+            }
+        }
+        Ok(exit::DONE)
+    }
+
+    async fn switch(&self, change: &str) -> anyhow::Result<ExitCode> {
+        let text = self.post(change).await?;
+        match self.server.output {
+            Form::Json => say(text)?,
+            Form::Table => {
+                let endpoint: Value = read(&text)?;
+                let (state, url) = (cell(&endpoint, "status"), cell(&endpoint, "url"));
+                say(format_args!("{} is {state}: {url}", self.id))?;
+            }
+        }
+        Ok(exit::DONE)
+    }
+
+    async fn post(&self, change: &str) -> anyhow::Result<String> {
+        let path = format!("/v1/endpoints/{}/{change}", self.id);
+        self.server.api()?.post(&path).text().await
+    }
+}
