@@ -31,9 +31,17 @@ pub(crate) fn open(file: Option<&Path>) -> anyhow::Result<Box<dyn BufRead>> {
     }
 }
 
+/// What it is called in what people read.
+pub(crate) fn name(file: Option<&Path>) -> String {
+    match file.filter(|file| *file != Path::new("-")) {
+        None => "standard input".to_owned(),
+        Some(file) => file.display().to_string(),
+    }
+}
+
 /// All bytes of a file or of the standard input.
 pub(crate) fn bytes(file: Option<&Path>) -> anyhow::Result<Vec<u8>> {
-    let name = file.unwrap_or(Path::new("-")).display();
+    let name = name(file);
     let mut bytes = Vec::new();
     let read = open(file)?.take(BYTES_MAX + 1).read_to_end(&mut bytes);
     read.with_context(|| invalid(format!("read {name}")))?;

@@ -1,4 +1,4 @@
-//! Times in arguments: RFC 3339, or how long ago (`90s`, `15m`, `24h`, `7d`).
+//! Times in arguments: RFC 3339, a day, or how long ago (`90s`, `15m`, `24h`, `7d`).
 
 use std::time::Duration;
 
@@ -6,19 +6,32 @@ use domain::Timestamp;
 
 use crate::machine::CLOCK;
 
+const DAY: Duration = Duration::from_hours(24);
+/// Of `2026-11-15`.
+const DAY_LENGTH: usize = 10;
+
 /// Reads an argument; for clap.
 pub(crate) fn argument(text: &str) -> Result<Timestamp, String> {
     parse(text, CLOCK.now()).ok_or_else(|| {
-        "expected a time such as 2026-11-15T09:30:00Z, or how long ago: 90s, 15m, 24h, 7d"
+        "expected a time such as 2026-11-15T09:30:00Z, a day in UTC such as 2026-11-15, today or yesterday, or how long ago: 90s, 15m, 24h, 7d"
             .to_owned()
     })
 }
 
 fn parse(text: &str, now: Timestamp) -> Option<Timestamp> {
-    if text == "now" {
-        return Some(now);
+    match text {
+        "now" => Some(now),
+        "today" => midnight(&now.to_string()),
+        "yesterday" => midnight(&now.minus(DAY).to_string()),
+        _ => Timestamp::parse(text)
+            .or_else(|| midnight(text).filter(|_| text.len() == DAY_LENGTH))
+            .or_else(|| ago(text).map(|ago| now.minus(ago))),
     }
-    Timestamp::parse(text).or_else(|| ago(text).map(|ago| now.minus(ago)))
+}
+
+/// The beginning of a day, in UTC like every time that is shown.
+fn midnight(text: &str) -> Option<Timestamp> {
+    Timestamp::parse(&format!("{}T00:00:00Z", text.get(..DAY_LENGTH)?))
 }
 
 fn ago(text: &str) -> Option<Duration> {
@@ -39,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_written_out_or_so_long_ago() {
+    fn a_time_is_written_out_or_a_day_or_so_long_ago() {
         let now = Timestamp::parse("2026-11-15T12:00:00Z").expect("a time");
         let read = |text| parse(text, now).map(|at| at.to_string());
         let at = |text: &str| Some(text.to_owned());
@@ -52,7 +65,19 @@ mod tests {
         assert_eq!(read("15m"), at("2026-11-15T11:45:00.000Z"));
         assert_eq!(read("24h"), at("2026-11-14T12:00:00.000Z"));
         assert_eq!(read("7d"), at("2026-11-08T12:00:00.000Z"));
-        for wrong in ["", "h", "-1h", "1w", "1é", "yesterday", "2026-11-15"] {
+        assert_eq!(read("today"), at("2026-11-15T00:00:00.000Z"));
+        assert_eq!(read("yesterday"), at("2026-11-14T00:00:00.000Z"));
+        assert_eq!(read("2026-11-01"), at("2026-11-01T00:00:00.000Z"));
+        for wrong in [
+            "",
+            "h",
+            "-1h",
+            "1w",
+            "1é",
+            "lately",
+            "2026-11-31",
+            "2026-11-15T",
+        ] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
     }

@@ -14,7 +14,7 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub struct List {
-    /// For events that occurred at or after this time: 2026-11-15T09:30:00Z, or how long ago: 15m, 24h, 7d.
+    /// For events that occurred at or after this time: 2026-11-15T09:30:00Z, a day (2026-11-15, yesterday), or how long ago: 15m, 24h, 7d.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     from: Option<Timestamp>,
     /// For events that occurred before this time.

@@ -26,7 +26,7 @@ pub struct Recover {
     /// The rule.
     #[arg(long, value_name = "RULE_ID")]
     rule: RuleId,
-    /// For events that matched at or after this time: 2026-11-15T09:30:00Z, or how long ago: 15m, 24h, 7d.
+    /// For events that matched at or after this time: 2026-11-15T09:30:00Z, a day (2026-11-15, yesterday), or how long ago: 15m, 24h, 7d.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     from: Timestamp,
     /// For events that matched before this time; defaults to now.

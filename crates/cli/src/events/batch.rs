@@ -57,11 +57,14 @@ pub(super) struct Batches<R: BufRead> {
     /// Did not fit into the batch before.
     left: Option<Box<RawValue>>,
     read: u64,
+    /// Where from, as people call it.
+    name: String,
 }
 
 impl<R: BufRead> Batches<R> {
-    pub(super) fn new(source: R) -> Self {
+    pub(super) fn new(source: R, name: String) -> Self {
         Self {
+            name,
             values: Deserializer::from_reader(source).into_iter(),
             ready: Vec::new().into_iter(),
             left: None,
@@ -91,8 +94,17 @@ impl<R: BufRead> Batches<R> {
             let Some(value) = self.values.next() else {
                 return Ok(None);
             };
-            let about = || invalid(format!("cannot read event {}", self.read + 1));
-            let events = unwrapped(value.with_context(about)?)?;
+            let about = || {
+                invalid(format!(
+                    "cannot read event {} of {}",
+                    self.read + 1,
+                    self.name
+                ))
+            };
+            let events = value
+                .map_err(anyhow::Error::from)
+                .and_then(unwrapped)
+                .with_context(about)?;
             self.read += events.len() as u64;
             self.ready = events.into_iter();
         }
@@ -101,18 +113,16 @@ impl<R: BufRead> Batches<R> {
 
 fn unwrapped(value: Box<RawValue>) -> anyhow::Result<Vec<Box<RawValue>>> {
     match value.get().as_bytes().first() {
-        Some(b'[') => {
-            serde_json::from_str(value.get()).context(invalid("read the array of events"))
-        }
+        Some(b'[') => serde_json::from_str(value.get()).context("not an array of events"),
         Some(b'{') => {
             let wrapped: Wrapped =
-                serde_json::from_str(value.get()).context(invalid("read `events`"))?;
+                serde_json::from_str(value.get()).context("`events` is not an array of events")?;
             Ok(wrapped.events.unwrap_or_else(|| vec![value]))
         }
-        _ => bail!(invalid(format!(
+        _ => bail!(
             "an event must be a JSON object, but this is {}",
             value.get()
-        ))),
+        ),
     }
 }
 
@@ -121,7 +131,7 @@ mod tests {
     use super::*;
 
     fn bodies(text: &str) -> Vec<String> {
-        let mut batches = Batches::new(text.as_bytes());
+        let mut batches = Batches::new(text.as_bytes(), "it".to_owned());
         let mut bodies = Vec::new();
         while let Some(batch) = batches.next().expect("readable") {
             bodies.push(batch.body());
@@ -149,14 +159,14 @@ mod tests {
 
     #[test]
     fn a_batch_ends_at_a_thousand_events_and_at_four_mebibytes() {
-        let mut batches = Batches::new("{}\n".repeat(2_001).leak().as_bytes());
+        let mut batches = Batches::new("{}\n".repeat(2_001).leak().as_bytes(), "it".to_owned());
         let mut sizes = Vec::new();
         while let Some(batch) = batches.next().expect("readable") {
             sizes.push(batch.len());
         }
         assert_eq!(sizes, [1_000, 1_000, 1]);
         let large = format!("{{\"m\":\"{}\"}}\n", "x".repeat(1_500_000));
-        let mut batches = Batches::new(large.repeat(3).leak().as_bytes());
+        let mut batches = Batches::new(large.repeat(3).leak().as_bytes(), "it".to_owned());
         let first = batches.next().expect("readable").expect("a batch");
         assert_eq!(first.len(), 2);
         assert!(first.body().len() < 5 * 1024 * 1024);
@@ -166,16 +176,18 @@ mod tests {
     #[test]
     fn what_is_no_event_is_said_with_its_place() {
         let error = |text: &'static str| {
-            let error = Batches::new(text.as_bytes()).next().expect_err("refused");
+            let error = Batches::new(text.as_bytes(), "it".to_owned())
+                .next()
+                .expect_err("refused");
             format!("{error:#}")
         };
         assert_eq!(
             error("{}\n{\"a\"}"),
-            "cannot read event 2: expected `:` at line 2 column 5"
+            "cannot read event 2 of it: expected `:` at line 2 column 5"
         );
         assert_eq!(
             error("17"),
-            "an event must be a JSON object, but this is 17"
+            "cannot read event 1 of it: an event must be a JSON object, but this is 17"
         );
     }
 }

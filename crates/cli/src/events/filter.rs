@@ -13,7 +13,7 @@ use crate::moment;
     next_help_heading = "Filters (repeat one to match any of its values; different ones must all match)"
 )]
 pub(crate) struct Filter {
-    /// Occurred at or after this time: 2026-11-15T09:30:00Z, or how long ago: 90s, 15m, 24h, 7d.
+    /// Occurred at or after this time: 2026-11-15T09:30:00Z, a day (2026-11-15, yesterday), or how long ago: 90s, 15m, 24h, 7d.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     from: Option<Timestamp>,
     /// Occurred before this time.

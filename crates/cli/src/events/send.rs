@@ -179,7 +179,8 @@ impl Send {
             Some(event) => Box::new(Cursor::new(event)),
             None => input::open(self.file.as_deref())?,
         };
-        outcome.send_all(&api, Batches::new(source)).await?;
+        let name = input::name(self.file.as_deref());
+        outcome.send_all(&api, Batches::new(source, name)).await?;
         outcome.tell()
     }
 }

@@ -60,7 +60,7 @@ async fn what_waits_for_a_person_is_listed_approved_and_denied() {
             "1h",
         ]),
         terminal.settled(&["decisions", "list", "--result", "denied"]),
-        terminal.run(&["decisions", "list", "--from", "yesterday"]),
+        terminal.run(&["decisions", "list", "--from", "lately"]),
     ];
     reads_as_before("decisions", &terminal.shown(&said));
 }

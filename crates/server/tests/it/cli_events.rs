@@ -92,7 +92,7 @@ fn events_are_sent_and_listed() {
             "agent-0", "-o", "json",
         ]),
         terminal.settled(&["events", "list", "--agent", "nobody"]),
-        terminal.run(&["events", "list", "--from", "yesterday"]),
+        terminal.run(&["events", "list", "--from", "lately"]),
         terminal.run(&["events", "list", "--limit", "0"]),
         terminal.run(&["events", "list", "--type", "No Type"]),
     ];
