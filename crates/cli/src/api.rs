@@ -1,4 +1,4 @@
-//! Calls to the API: one client with time limits, the key, and problems as people read them.
+//! Calls to the API: one client with time limits, the key or session, and problems as people read them.
 //!
 //! A redirect is not followed, because the key would go along. A long job that is told to wait (429) waits, says so,
 //! and goes on; and what may be sent again is sent again while the server, or what is between, cannot answer.
@@ -16,7 +16,7 @@ use std::{
 use anyhow::Context as _;
 use reqwest::{
     Client, Method, RequestBuilder, Response, StatusCode,
-    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
+    header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -38,17 +38,31 @@ const WAIT_MAX: Duration = Duration::from_secs(120);
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const PAUSES_MAX: u32 = 6;
 
-/// An API key. It does not print itself.
-pub(crate) struct Key(HeaderValue);
+/// What a caller is known by. It does not print itself.
+pub(crate) struct Credential(HeaderName, HeaderValue);
 
-impl Key {
-    pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
+impl Credential {
+    pub(crate) fn key(text: &str) -> anyhow::Result<Self> {
         let header = HeaderValue::from_str(&format!("Bearer {}", text.trim()));
-        let mut header = header.ok().context(not_allowed(
+        let header = header.ok().context(not_allowed(
             "the API key contains characters that are not allowed in one",
         ))?;
-        header.set_sensitive(true);
-        Ok(Self(header))
+        Ok(Self::hidden(AUTHORIZATION, header))
+    }
+
+    /// A person's session, as the server handed it over. A program has no page of another site in it, so the cookie is all
+    /// that is asked for; beside a key it would not count.
+    pub(crate) fn session(cookie: &str) -> anyhow::Result<Self> {
+        let header = HeaderValue::from_str(cookie).ok();
+        let header = header.context(not_allowed(
+            "the saved session cannot be read; run `watchbell login --email` again",
+        ))?;
+        Ok(Self::hidden(COOKIE, header))
+    }
+
+    fn hidden(name: HeaderName, mut value: HeaderValue) -> Self {
+        value.set_sensitive(true);
+        Self(name, value)
     }
 }
 
@@ -62,8 +76,10 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    pub(crate) fn new(base: Url, key: &Key) -> anyhow::Result<Self> {
-        let headers = HeaderMap::from_iter([(AUTHORIZATION, key.0.clone())]);
+    /// Nobody in particular asks where there is no credential.
+    pub(crate) fn new(base: Url, credential: Option<Credential>) -> anyhow::Result<Self> {
+        let headers = credential.map(|Credential(name, value)| (name, value));
+        let headers = HeaderMap::from_iter(headers);
         let http = client(&base).default_headers(headers).build()?;
         Ok(Self {
             http,

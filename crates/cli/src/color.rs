@@ -20,12 +20,16 @@ pub(crate) fn value(name: &str, text: &str) -> String {
 pub(crate) fn word(text: &str) -> StyledObject<&str> {
     let shown = style(text);
     match text.split([' ', ':', ',']).next().unwrap_or_default() {
-        "active" | "allow" | "allowed" | "approved" | "delivered" | "enabled" | "success"
-        | "verified" | "yes" => shown.green(),
-        "canceled" | "denied" | "deny" | "disabled" | "error" | "failed" | "FAILED" | "no"
-        | "REFUSED" | "timed_out" | "violation" => shown.red(),
+        "active" | "allow" | "allowed" | "approved" | "current" | "delivered" | "enabled"
+        | "success" | "verified" | "yes" => shown.green(),
+        "canceled" | "denied" | "deny" | "disabled" | "dropped" | "error" | "expired"
+        | "failed" | "FAILED" | "no" | "REFUSED" | "revoked" | "timed_out" | "violation" => {
+            shown.red()
+        }
         "escalate" | "escalated" | "held" | "modified" | "modify" | "paused" | "pending"
-        | "scheduled" | "shadow" | "snoozed" | "suppressed" | "unverified" => shown.yellow(),
+        | "scheduled" | "shadow" | "snoozed" | "staged" | "suppressed" | "unverified" => {
+            shown.yellow()
+        }
         _ => shown,
     }
 }

@@ -4,10 +4,11 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `server`, `login` | which server, as whom |
+//! | `server`, `saved`, `login` | which server, as whom |
 //! | `api`, `problem` | calls, and why one was refused |
 //! | `request` | `watchbell api`: any call |
 //! | `events/`, `rules/`, `deliveries/`, `endpoints/`, `decide`, `decisions/`, `approvals/`, `export` | a folder or file for each noun of the API |
+//! | `keys/`, `secrets/`, `members/` | who has access, which is for people only |
 //! | `listen/`, `receiver`, `trigger`, `verify`, `secret` | webhooks, seen from the receiver |
 //! | `policy/` | policies, without a server and on one |
 //! | `output`, `table`, `page`, `color`, `progress`, `exit`, `failed` | what people and programs read |
@@ -26,9 +27,11 @@ mod exit;
 mod export;
 mod failed;
 mod input;
+mod keys;
 mod listen;
 mod login;
 mod machine;
+mod members;
 mod moment;
 mod output;
 mod page;
@@ -39,7 +42,9 @@ pub mod receiver;
 pub mod reference;
 mod request;
 mod rules;
+mod saved;
 mod secret;
+mod secrets;
 mod server;
 mod stop;
 mod table;
@@ -56,8 +61,11 @@ pub use failed::failed;
 /// The commands of a client.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Save the server URL and an API key, which is prompted for without echo or read from standard input.
+    /// Save the server URL and an API key, or with --email log in as a person. Keys and passwords are prompted for without
+    /// echo, or read from standard input.
     Login(login::Login),
+    /// End the session of `login --email`, and delete what `login` saved.
+    Logout,
     /// Send any request to the API and print the response, for what has no command of its own.
     Api(request::Request),
     /// Send, list, show and watch audit events.
@@ -80,6 +88,15 @@ pub enum Command {
     /// List, approve and deny what waits for a person's approval.
     #[command(subcommand)]
     Approvals(approvals::Approvals),
+    /// List, create, rotate and revoke API keys. Needs `login --email`.
+    #[command(subcommand)]
+    Keys(keys::Keys),
+    /// Show, stage, promote and drop the secrets that sign webhooks. Needs `login --email`.
+    #[command(subcommand)]
+    Secrets(secrets::Secrets),
+    /// List, invite and remove the members of your organization, and change their roles. Needs `login --email`.
+    #[command(subcommand)]
+    Members(members::Members),
     /// Export the trail, or part of it, to a file, and verify that the file is complete.
     Export(export::Export),
     /// Receive webhooks on this machine: verify, show and forward them.
@@ -102,6 +119,7 @@ impl Command {
     pub async fn run(self, root: fn() -> clap::Command) -> anyhow::Result<ExitCode> {
         let outcome = match self {
             Self::Login(command) => command.run().await,
+            Self::Logout => login::log_out().await,
             Self::Api(command) => command.run().await,
             Self::Events(command) => command.run().await,
             Self::Rules(command) => command.run().await,
@@ -110,6 +128,9 @@ impl Command {
             Self::Decide(command) => command.run().await,
             Self::Decisions(command) => command.run().await,
             Self::Approvals(command) => command.run().await,
+            Self::Keys(command) => command.run().await,
+            Self::Secrets(command) => command.run().await,
+            Self::Members(command) => command.run().await,
             Self::Export(command) => Box::pin(command.run()).await,
             Self::Listen(command) => Box::pin(command.run()).await,
             Self::Trigger(command) => Box::pin(command.run()).await,

@@ -1,4 +1,4 @@
-//! `watchbell login`: saves where the server is and an API key, once the server has said that it knows the key.
+//! `watchbell login` and `logout`: saves where the server is and what it knows you by, once it has said that it does.
 
 use std::{
     io::{self, BufRead as _, IsTerminal as _},
@@ -9,18 +9,27 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 use console::Term;
 use domain::error_code::ErrorCode;
+use reqwest::{Response, header::SET_COOKIE};
 use serde_json::json;
+use url::Url;
 
 use crate::{
-    api::{Api, Key},
+    api::{Api, Credential},
     exit,
     output::{Form, say, say_json},
     problem::Problem,
-    server::{self, DEFAULT_URL, Server, base_url},
+    saved::Saved,
+    server::{DEFAULT_URL, Server, base_url},
 };
+
+/// How the server calls the session, with or without the prefix that binds a cookie to its host.
+const SESSION_COOKIE: &str = "watchbell_session";
 
 #[derive(Debug, Args)]
 pub struct Login {
+    /// Log in as a person, with a password instead of an API key: for API keys, signing secrets, members and approvals.
+    #[arg(long, value_name = "ADDRESS")]
+    email: Option<String>,
     #[command(flatten)]
     server: Server,
 }
@@ -32,27 +41,55 @@ impl Login {
             None => ask_url()?,
         };
         let url = base_url(&url)?;
-        let api_key = ask_key()?;
-        ensure!(
-            !api_key.is_empty(),
-            exit::not_allowed("no API key given: type it, or pipe it into standard input")
-        );
-        let api = Api::new(url.clone(), &Key::parse(&api_key)?)?;
-        is_known(&api).await?;
-        let login = server::Login {
-            url: url.to_string(),
-            api_key,
+        let mut saved = Saved::at(&url)?;
+        match &self.email {
+            Some(email) => saved.session = Some(session(&url, email).await?),
+            None => saved.api_key = Some(key(&url).await?),
+        }
+        let file = saved.save()?;
+        let (who, what) = match &self.email {
+            Some(email) => (format!(" as {email}"), "session"),
+            None => (String::new(), "key"),
         };
-        let file = login.save()?;
         match self.server.output {
             Form::Table => say(format_args!(
-                "Logged in to {url}. The key is saved in {}.",
+                "Logged in to {url}{who}. The {what} is saved in {}.",
                 file.display()
             ))?,
             Form::Json => say_json(&json!({"url": url.as_str(), "file": file}))?,
         }
         Ok(exit::DONE)
     }
+}
+
+/// Forgets what is saved. Nobody who logs out wants to find it here, whether the server can be reached or not.
+pub(crate) async fn log_out() -> anyhow::Result<ExitCode> {
+    let Some(saved) = Saved::load()? else {
+        say("You are not logged in.")?;
+        return Ok(exit::DONE);
+    };
+    let ended = end(&saved).await;
+    Saved::forget()?;
+    ended.context("the saved login is deleted, but the session did not end on the server")?;
+    say(format_args!("Logged out of {}.", saved.url))?;
+    Ok(exit::DONE)
+}
+
+/// Ends the person's session, if there is one. An API key stays valid until it is revoked.
+async fn end(saved: &Saved) -> anyhow::Result<()> {
+    if let Some(session) = &saved.session {
+        let api = Api::new(base_url(&saved.url)?, Some(Credential::session(session)?))?;
+        api.post("/v1/auth/logout").send().await?;
+    }
+    Ok(())
+}
+
+/// A key that the server knows.
+async fn key(url: &Url) -> anyhow::Result<String> {
+    let key = ask("API key")?.trim().to_owned();
+    let api = Api::new(url.clone(), Some(Credential::key(&key)?))?;
+    is_known(&api).await?;
+    Ok(key)
 }
 
 /// Any answer but "who are you" will do: the key may have few scopes.
@@ -74,6 +111,26 @@ async fn is_known(api: &Api) -> anyhow::Result<()> {
     }
 }
 
+/// A new session of this person's.
+async fn session(url: &Url, email: &str) -> anyhow::Result<String> {
+    let password = ask("password")?;
+    let api = Api::new(url.clone(), None)?;
+    let body = json!({"email": email, "password": password});
+    let response = api.post("/v1/auth/login").json(&body).send().await?;
+    cookie(&response).context("the server started no session")
+}
+
+/// The session that a response hands over, as later requests carry it.
+pub(crate) fn cookie(response: &Response) -> Option<String> {
+    let cookies = response.headers().get_all(SET_COOKIE).iter();
+    let mut pairs = cookies.filter_map(|cookie| cookie.to_str().ok()?.split(';').next());
+    let session = pairs.find(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or_default();
+        name.trim_start_matches("__Host-") == SESSION_COOKIE && !value.is_empty()
+    })?;
+    Some(session.to_owned())
+}
+
 fn ask_url() -> anyhow::Result<String> {
     if !io::stdin().is_terminal() {
         return Ok(DEFAULT_URL.to_owned());
@@ -86,14 +143,24 @@ fn ask_url() -> anyhow::Result<String> {
 }
 
 /// Never from an argument: others on the machine can read those.
-fn ask_key() -> anyhow::Result<String> {
+fn ask(what: &str) -> anyhow::Result<String> {
     let typed = if io::stdin().is_terminal() {
         let terminal = Term::stderr();
-        terminal.write_str("API key (not shown): ")?;
+        let (first, rest) = what.split_at(1);
+        terminal.write_str(&format!("{}{rest} (not shown): ", first.to_uppercase()))?;
         terminal.read_secure_line()
     } else {
         let mut line = String::new();
         io::stdin().lock().read_line(&mut line).map(|_| line)
     };
-    Ok(typed.context("read the key")?.trim().to_owned())
+    let typed = typed.with_context(|| format!("read the {what}"))?;
+    // A password may begin or end with spaces; no line end is part of one.
+    let typed = typed.trim_end_matches(['\r', '\n']).to_owned();
+    ensure!(
+        !typed.is_empty(),
+        exit::not_allowed(format!(
+            "no {what} given: type it, or pipe it into standard input"
+        ))
+    );
+    Ok(typed)
 }

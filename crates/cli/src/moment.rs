@@ -47,6 +47,11 @@ fn ago(text: &str) -> Option<Duration> {
     Some(Duration::from_secs(u64::from(number) * seconds))
 }
 
+/// Reads how long something lasts; for clap.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    ago(text).ok_or_else(|| "expected a duration such as 0s, 15m, 1h or 7d".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -112,13 +112,13 @@ fn what_to_do(code: &str) -> Option<&'static str> {
         // Their sentence says it: how long to wait, what is possible now, what is gone.
         ErrorCode::RateLimited | ErrorCode::StateConflict | ErrorCode::Gone => return None,
         ErrorCode::Forbidden => {
-            "Use a key that has the scope it names. What only people may do, do in the console."
+            "Use a key that has the scope it names. For what only people may do, log in as one: `watchbell login --email`."
         }
         ErrorCode::PreconditionFailed => {
             "Look at it as it is now; if your change is still right, repeat it for that version."
         }
         ErrorCode::Unauthenticated => {
-            "Run `watchbell login`, or set WATCHBELL_API_KEY to a key of your organization."
+            "Run `watchbell login`, with --email if you log in as a person, or set WATCHBELL_API_KEY to a key of your organization."
         }
         ErrorCode::NotFound => "Check the id against a list, and --url.",
         known => known.what_to_do(),

@@ -15,8 +15,10 @@ key from `WATCHBELL_API_KEY` or what `login` saved; a saved key is only sent to 
 secret comes from `WATCHBELL_SIGNING_SECRET` or from the file that `--secret-file` names. Keys and secrets are never passed as
 arguments.
 
-What has no command of its own can be asked for with `watchbell api`. API keys, signing secrets, members and the organization
-itself are only for people who are logged in, in the console or through the API: no API key can change who has access.
+What has no command of its own can be asked for with `watchbell api`. No API key can change who has access: API keys, signing
+secrets, members and the organization itself are for people. `watchbell login --email` saves a person's session in the same
+file, for `keys`, `secrets`, `members` and `api --session`. `approvals` prefers it to the API key; other commands use it if
+there is no key. `watchbell logout` ends it.
 
 `--output json` prints the API's JSON unchanged: one document, or one line per item for endless streams. Progress and remarks
 for the person at the terminal go to standard error. Colors are off when the output is not a terminal or `NO_COLOR` is set.

@@ -10,9 +10,10 @@ use reqwest::{
 
 use crate::{
     api::{Api, Unreachable},
-    exit, input,
+    exit, input, login,
     output::{Unsaid, say, write},
     problem::Problem,
+    saved::Saved,
     server::Address,
 };
 
@@ -32,13 +33,20 @@ pub struct Request {
     /// A header of the request, such as 'If-Match: "3"'; repeatable.
     #[arg(long = "header", short = 'H', value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// Send it as the person who logged in with `login --email`, not with the API key.
+    #[arg(long)]
+    session: bool,
     #[command(flatten)]
     address: Address,
 }
 
 impl Request {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
-        let api = self.address.api()?;
+        let api = if self.session {
+            self.address.as_person()?
+        } else {
+            self.address.as_anybody()?
+        };
         let mut call = api.call(self.method.clone(), &self.path).without_end();
         for (name, value) in &self.headers {
             call = call.header(name.clone(), value.clone());
@@ -50,7 +58,12 @@ impl Request {
             }
         }
         match call.send().await {
-            Ok(response) => pass_on(&api, response).await,
+            Ok(response) => {
+                if self.session {
+                    keep(&api, &response)?;
+                }
+                pass_on(&api, response).await
+            }
             Err(error) => {
                 // Why it was refused is an answer too, for programs; whether it is read changes nothing.
                 if let Some(problem) = error.downcast_ref::<Problem>() {
@@ -60,6 +73,16 @@ impl Request {
             }
         }
     }
+}
+
+/// A new password comes with a new session, and the saved one is over.
+fn keep(api: &Api, response: &Response) -> anyhow::Result<()> {
+    if let Some(session) = login::cookie(response) {
+        let mut saved = Saved::at(api.base())?;
+        saved.session = Some(session);
+        saved.save()?;
+    }
+    Ok(())
 }
 
 /// Writes the answer as it comes, since it may go on without end.

@@ -1,22 +1,18 @@
-//! Which server a command talks to and as whom: options, variables, and the file that `login` writes.
+//! Which server a command talks to and as whom: options, variables, and what `login` saved.
+//!
+//! A key is for programs and a session for people. Where both are there, a command takes the key unless what it does is for
+//! people: who has access, and approvals.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::Write as _,
-    os::unix::fs::OpenOptionsExt as _,
-    path::PathBuf,
-};
-
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use clap::Args;
-use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::{
-    api::{Api, Key},
+    api::{Api, Credential},
     exit,
     machine::variable,
     output::Form,
+    saved::Saved,
 };
 
 /// Where `watchbell dev` serves.
@@ -42,28 +38,89 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The server, with a key.
+    /// The server, with a key, or else as the person who is logged in.
     pub(crate) fn api(&self) -> anyhow::Result<Api> {
         self.address.api()
+    }
+
+    /// The server as the person who is logged in, for what no key may do.
+    pub(crate) fn as_person(&self) -> anyhow::Result<Api> {
+        self.address.as_person()
+    }
+
+    /// The server as the person who is logged in, or else with a key.
+    pub(crate) fn as_person_or_key(&self) -> anyhow::Result<Api> {
+        let known = self.address.known()?;
+        if known.session.is_some() {
+            known.person()
+        } else {
+            known.api()
+        }
     }
 }
 
 impl Address {
-    /// The server there, with a key.
+    /// The server there, with a key, or else as the person who is logged in.
     pub(crate) fn api(&self) -> anyhow::Result<Api> {
-        let saved = Login::load()?;
-        let url = match (&self.url, &saved) {
-            (Some(url), _) => base_url(url)?,
-            (None, Some(saved)) => base_url(&saved.url)?,
-            (None, None) => base_url(DEFAULT_URL)?,
+        self.known()?.api()
+    }
+
+    /// The server there as the person who is logged in.
+    pub(crate) fn as_person(&self) -> anyhow::Result<Api> {
+        self.known()?.person()
+    }
+
+    /// The server there with whatever is there, and without anything if nothing is: some of it is for everybody.
+    pub(crate) fn as_anybody(&self) -> anyhow::Result<Api> {
+        let known = self.known()?;
+        if known.key.is_none() && known.session.is_none() {
+            return Api::new(known.url, None);
+        }
+        known.api()
+    }
+
+    fn known(&self) -> anyhow::Result<Known> {
+        let url = match &self.url {
+            Some(url) => base_url(url)?,
+            None => {
+                base_url(&Saved::load()?.map_or_else(|| DEFAULT_URL.to_owned(), |saved| saved.url))?
+            }
         };
-        // A key that was saved for one server is not shown to another.
-        let saved = saved.filter(|saved| base_url(&saved.url).is_ok_and(|at| at == url));
-        let key = variable(KEY_VARIABLE).or(saved.map(|saved| saved.api_key));
-        let key = key.with_context(|| {
-            exit::not_allowed(format!("there is no API key for {url}\n  What to do: Run `watchbell login`, or set {KEY_VARIABLE}."))
+        let saved = Saved::at(&url)?;
+        Ok(Known {
+            url,
+            key: variable(KEY_VARIABLE).or(saved.api_key),
+            session: saved.session,
+        })
+    }
+}
+
+/// A server, and what may be shown to it.
+struct Known {
+    url: Url,
+    key: Option<String>,
+    session: Option<String>,
+}
+
+impl Known {
+    fn api(self) -> anyhow::Result<Api> {
+        let Self { url, key, session } = self;
+        let credential = match (key, session) {
+            (Some(key), _) => Credential::key(&key)?,
+            (None, Some(session)) => Credential::session(&session)?,
+            (None, None) => bail!(exit::not_allowed(format!(
+                "there is no API key for {url}\n  What to do: Run `watchbell login`, or set {KEY_VARIABLE}."
+            ))),
+        };
+        Api::new(url, Some(credential))
+    }
+
+    fn person(self) -> anyhow::Result<Api> {
+        let Self { url, session, .. } = self;
+        let session = session.with_context(|| {
+            exit::not_allowed(format!("nobody is logged in to {url}, and an API key cannot do this\n  What to do: Run `watchbell login --email you@example.com`."))
         })?;
-        Api::new(url, &Key::parse(&key)?)
+        Api::new(url, Some(Credential::session(&session)?))
     }
 }
 
@@ -108,59 +165,6 @@ pub(crate) fn shown(url: &Url) -> String {
     let _ = shown.set_username("");
     let _ = shown.set_password(None);
     shown.into()
-}
-
-/// What `login` saves.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Login {
-    pub(crate) url: String,
-    pub(crate) api_key: String,
-}
-
-impl Login {
-    /// `$XDG_CONFIG_HOME/watchbell/login.json`, or below `~/.config`.
-    pub(crate) fn file() -> Option<PathBuf> {
-        let folder = variable("XDG_CONFIG_HOME").map(PathBuf::from);
-        let folder = folder.filter(|folder| folder.is_absolute());
-        let folder =
-            folder.or_else(|| variable("HOME").map(|home| PathBuf::from(home).join(".config")))?;
-        Some(folder.join("watchbell").join("login.json"))
-    }
-
-    fn load() -> anyhow::Result<Option<Self>> {
-        let Some(file) = Self::file() else {
-            return Ok(None);
-        };
-        let Ok(text) = fs::read_to_string(&file) else {
-            return Ok(None);
-        };
-        let about = || {
-            format!(
-                "cannot read {}; run `watchbell login` again",
-                file.display()
-            )
-        };
-        serde_json::from_str(&text).with_context(about).map(Some)
-    }
-
-    /// For the owner's eyes only, and whole or not at all.
-    pub(crate) fn save(&self) -> anyhow::Result<PathBuf> {
-        let file = Self::file()
-            .context("there is no home folder to save the key in; set HOME or XDG_CONFIG_HOME")?;
-        let about = || format!("save {}", file.display());
-        let folder = file.parent().context("the file has no parent folder")?;
-        fs::create_dir_all(folder).with_context(about)?;
-        let fresh = file.with_extension("json.new");
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let mut written = options.open(&fresh).with_context(about)?;
-        written
-            .write_all(&serde_json::to_vec_pretty(self)?)
-            .and_then(|()| written.sync_all())
-            .with_context(about)?;
-        fs::rename(&fresh, &file).with_context(about)?;
-        Ok(file)
-    }
 }
 
 #[cfg(test)]

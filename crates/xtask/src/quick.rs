@@ -67,6 +67,7 @@ const CHAPTERS: [(&str, &[&str]); 15] = [
             "cli_events",
             "cli_export",
             "cli_guard",
+            "cli_people",
             "cli_policies",
             "cli_trying",
             "cli_webhooks",

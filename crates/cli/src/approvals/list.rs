@@ -20,7 +20,7 @@ pub struct List {
 
 impl List {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
-        let call = self.server.api()?.get("/v1/runtime/approvals");
+        let call = self.server.as_person_or_key()?.get("/v1/runtime/approvals");
         let text = call.query(&self.page.parameters()).text().await?;
         let fields = [
             "expires_at",

@@ -39,7 +39,13 @@ impl Resolve {
 
     async fn run(&self, body: &Value) -> anyhow::Result<ExitCode> {
         let path = format!("/v1/runtime/decisions/{}/resolve", self.id);
-        let text = self.server.api()?.post(&path).json(body).text().await?;
+        let text = self
+            .server
+            .as_person_or_key()?
+            .post(&path)
+            .json(body)
+            .text()
+            .await?;
         if self.server.output == Form::Json {
             say(text)?;
             return Ok(exit::DONE);

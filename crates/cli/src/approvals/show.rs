@@ -24,7 +24,7 @@ pub struct Show {
 impl Show {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let path = format!("/v1/runtime/approvals/{}", self.id);
-        let text = self.server.api()?.get(&path).text().await?;
+        let text = self.server.as_person_or_key()?.get(&path).text().await?;
         match self.server.output {
             Form::Json => say(text)?,
             Form::Table => decisions::print(&read(&text)?)?,

@@ -51,7 +51,7 @@ async fn stop(api: &Api, form: Form) -> anyhow::Result<()> {
     api.delete("/v1/policies/shadow").send().await?;
     // The API has nothing to say about it.
     if form == Form::Table {
-        say("no version is watched any more")?;
+        say("no version is being watched")?;
     }
     Ok(())
 }

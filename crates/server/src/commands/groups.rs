@@ -14,6 +14,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
         "Client",
         &[
             "login",
+            "logout",
             "api",
             "events",
             "export",
@@ -24,6 +25,9 @@ const GROUPS: [(&str, &[&str]); 3] = [
             "decisions",
             "approvals",
             "policy",
+            "keys",
+            "secrets",
+            "members",
             "listen",
             "trigger",
             "verify",

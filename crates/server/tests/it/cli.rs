@@ -14,9 +14,9 @@ use crate::deployment::{BINARY, Customer, DEADLINE, SECRET};
 
 /// What differs from run to run, and what is read in its place.
 /// As long as what they stand for where that is in a table.
-const FILTERS: [(&str, &str); 11] = [
+const FILTERS: [(&str, &str); 12] = [
     (
-        r"\b(evt|rul|dlv|att|dec|key|rcv|exp|end|org)_[0-9a-z]{26}\b",
+        r"\b(evt|rul|dlv|att|dec|key|rcv|exp|end|org|usr|inv|sec)_[0-9a-z]{26}\b",
         "${1}_00000000000000000000000000",
     ),
     (
@@ -25,6 +25,7 @@ const FILTERS: [(&str, &str); 11] = [
     ),
     (r"\d{4}-\d\d-\d\d\b", "YYYY-MM-DD"),
     (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
+    (r"\b(wb_live|whsec|wbt)_[0-9A-Za-z+/=]+", "${1}_TEXT"),
     (r"Request: \S+", "Request: ID"),
     (r#""request_id":"[^"]*""#, r#""request_id":"ID""#),
     (r#""next_cursor":"[^"]*""#, r#""next_cursor":"CURSOR""#),

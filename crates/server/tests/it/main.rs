@@ -27,6 +27,7 @@ mod cli_endpoints;
 mod cli_events;
 mod cli_export;
 mod cli_guard;
+mod cli_people;
 mod cli_policies;
 mod cli_trying;
 mod cli_webhooks;

@@ -1,0 +1,33 @@
+//! `watchbell keys revoke`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use domain::KeyId;
+
+use crate::{
+    exit,
+    output::{Form, say},
+    server::Server,
+};
+
+#[derive(Debug, Args)]
+pub struct Revoke {
+    /// The key.
+    #[arg(value_name = "KEY_ID")]
+    id: KeyId,
+    #[command(flatten)]
+    server: Server,
+}
+
+impl Revoke {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        let path = format!("/v1/api-keys/{}", self.id);
+        self.server.as_person()?.delete(&path).send().await?;
+        // The API has nothing to say about it.
+        if self.server.output == Form::Table {
+            say(format_args!("revoked {}", self.id))?;
+        }
+        Ok(exit::DONE)
+    }
+}

@@ -1,0 +1,70 @@
+//! `watchbell members invite` and `revoke-invitation`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use domain::InvitationId;
+use serde_json::{Value, json};
+
+use super::roles;
+use crate::{
+    api::read,
+    exit,
+    output::{Form, note, say},
+    server::Server,
+    table::cell,
+};
+
+#[derive(Debug, Args)]
+pub struct Invite {
+    /// Their email address.
+    email: String,
+    /// The role they get.
+    #[arg(long, value_name = "ROLE", value_parser = roles())]
+    role: String,
+    #[command(flatten)]
+    server: Server,
+}
+
+impl Invite {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        let body = json!({"email": self.email, "role": self.role});
+        let call = self.server.as_person()?.post("/v1/invitations");
+        let text = call.json(&body).text().await?;
+        if self.server.output == Form::Json {
+            say(text)?;
+            return Ok(exit::DONE);
+        }
+        let made: Value = read(&text)?;
+        let [email, role, link] = ["email", "role", "link"].map(|field| cell(&made, field));
+        say(format_args!("invited {email} as {role}"))?;
+        if !link.is_empty() {
+            say(link)?;
+            note(
+                "This server does not send email: pass the link on yourself. It is not shown again.",
+            );
+        }
+        Ok(exit::DONE)
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Revoke {
+    /// The invitation.
+    #[arg(value_name = "INVITATION_ID")]
+    id: InvitationId,
+    #[command(flatten)]
+    server: Server,
+}
+
+impl Revoke {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        let path = format!("/v1/invitations/{}", self.id);
+        self.server.as_person()?.delete(&path).send().await?;
+        // The API has nothing to say about it.
+        if self.server.output == Form::Table {
+            say(format_args!("revoked {}", self.id))?;
+        }
+        Ok(exit::DONE)
+    }
+}

@@ -1,0 +1,49 @@
+//! `watchbell secrets initial` and `stage`: where a secret itself is shown.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::{
+    api::read,
+    exit,
+    output::{Form, note, say},
+    server::Server,
+    table::cell,
+};
+
+#[derive(Debug, Args)]
+pub struct Reveal {
+    #[command(flatten)]
+    server: Server,
+}
+
+impl Reveal {
+    pub(super) async fn initial(self) -> anyhow::Result<ExitCode> {
+        let call = self.server.as_person()?.get("/v1/signing-secrets/initial");
+        let text = call.text().await?;
+        match self.server.output {
+            Form::Json => say(text)?,
+            Form::Table => say(cell(&read::<Value>(&text)?, "secret"))?,
+        }
+        Ok(exit::DONE)
+    }
+
+    pub(super) async fn stage(self) -> anyhow::Result<ExitCode> {
+        let call = self.server.as_person()?.post("/v1/signing-secrets");
+        let text = call.text().await?;
+        if self.server.output == Form::Json {
+            say(text)?;
+            return Ok(exit::DONE);
+        }
+        let made: Value = read(&text)?;
+        let id = cell(&made, "id");
+        // The secret alone on standard output, where a script takes it.
+        say(cell(&made, "secret"))?;
+        note(format_args!(
+            "staged {id}; the secret is not shown again\nGive it to your receivers, then: watchbell secrets promote {id}"
+        ));
+        Ok(exit::DONE)
+    }
+}
