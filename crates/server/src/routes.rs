@@ -38,6 +38,7 @@ use crate::{
     },
     edge::{
         Problem,
+        compress::compressed,
         cross_site::{self, CrossSite},
         envelope::envelope,
         no_store::no_store,
@@ -73,7 +74,8 @@ pub struct Parts {
 
 /// What customers call. Every route is limited: inside `per_key` for each API key or person, inside
 /// `per_address` for each client address; docs/reference/limits.md lists them. What the specification gives a limit
-/// shares its window with nothing.
+/// shares its window with nothing. What is not `compressed` goes out as it is: answers that hold a secret must
+/// (docs/adr/0032-reads-of-the-trail-are-compressed.md).
 pub fn api(parts: &Parts) -> anyhow::Result<Router> {
     let Parts {
         data,
@@ -107,15 +109,30 @@ pub fn api(parts: &Parts) -> anyhow::Result<Router> {
     let per_key = |operation, route| rate_limit::per_key(control, operation, route);
     let per_address = |operation, route| rate_limit::per_address(control, operation, route);
     let control = Router::new()
-        .route("/v1/audit/events", per_key(List, get(events::list)))
-        .route("/v1/audit/events/{id}", per_key(Read, get(events::show)))
+        .route(
+            "/v1/audit/events",
+            compressed(per_key(List, get(events::list))),
+        )
+        .route(
+            "/v1/audit/events/{id}",
+            compressed(per_key(Read, get(events::show))),
+        )
         .route(
             "/v1/audit/events/stream",
             rate_limit::per_key(live, Stream, get(stream::stream)).with_state(live.clone()),
         )
-        .route("/v1/audit/stats", per_key(Stats, get(stats::stats)))
-        .route("/v1/audit/facets", per_key(Stats, get(facets::facets)))
-        .route("/v1/overview", per_key(Stats, get(overview::overview)))
+        .route(
+            "/v1/audit/stats",
+            compressed(per_key(Stats, get(stats::stats))),
+        )
+        .route(
+            "/v1/audit/facets",
+            compressed(per_key(Stats, get(facets::facets))),
+        )
+        .route(
+            "/v1/overview",
+            compressed(per_key(Stats, get(overview::overview))),
+        )
         .route("/v1/audit/export", per_key(Export, post(create::export)))
         .route("/v1/audit/exports", per_key(Read, get(jobs::list)))
         .route(
@@ -251,7 +268,7 @@ pub fn api(parts: &Parts) -> anyhow::Result<Router> {
         ))
         .with_state(control.clone());
     let documents = Router::new()
-        .route("/openapi.json", public(get(openapi::serve)))
+        .route("/openapi.json", compressed(public(get(openapi::serve))))
         .route(
             "/.well-known/authzen-configuration",
             public(get(authzen::metadata::show)),
@@ -330,7 +347,7 @@ fn policies(control: &ControlPlane) -> Router<ControlPlane> {
         )
         .route(
             "/v1/policies/templates",
-            per_key(Read, get(templates::list)),
+            compressed(per_key(Read, get(templates::list))),
         )
 }
 

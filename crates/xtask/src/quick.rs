@@ -120,6 +120,8 @@ const CHAPTERS: [(&str, &[&str]); 15] = [
         "edge",
         &[
             "access",
+            "compression",
+            "console",
             "coverage",
             "errors",
             "hostile",

@@ -9,7 +9,7 @@ use axum::{
 };
 use rust_embed::{EmbeddedFile, RustEmbed};
 
-use super::packing::{Packing, preferred};
+use crate::edge::accept_encoding::{Packing, preferred};
 
 /// `console/dist`. A release carries it. A debug build reads the folder whenever it is asked, so that who works on the
 /// console need not build the server again; it finds nothing on another machine. What was not built is missing, so
@@ -20,6 +20,9 @@ use super::packing::{Packing, preferred};
 struct Dist;
 
 const INDEX: &str = "index.html";
+
+/// What the build leaves beside each file, the smallest first.
+const PACKED: [Packing; 2] = [Packing::Brotli, Packing::Gzip];
 
 /// The build names these by what is in them, so that another content is another name.
 const NAMED_BY_CONTENT: &str = "assets/";
@@ -41,7 +44,7 @@ pub fn answer(path: &str, headers: &HeaderMap) -> Option<Response> {
     let content_type = content_type(path)?;
     let plain = Dist::get(path)?;
     let packed = |packing: Packing| Dist::get(&format!("{path}.{}", packing.extension()));
-    let (packing, file) = match preferred(headers) {
+    let (packing, file) = match preferred(&PACKED, headers) {
         Some(packing) => packed(packing).map_or((None, plain), |file| (Some(packing), file)),
         None => (None, plain),
     };

@@ -1,11 +1,10 @@
 //! The console: a single page and its files, served by the binary itself.
 //!
-//! It answers what no route of the API does: [`files`] are what npm built, [packed](packing) as the client likes it
+//! It answers what no route of the API does: [`files`] are what npm built, packed as the client likes it
 //! best; the [`page`] is for every other path that a browser asks for, because the page itself knows what is at
 //! `/events` or `/reset-password`. Whoever does not ask for a page is told that there is no such path, as before.
 
 mod files;
-mod packing;
 mod page;
 
 use axum::{

@@ -33,6 +33,7 @@ mod cli_trying;
 mod cli_webhooks;
 mod cluster;
 mod commands;
+mod compression;
 mod conservation;
 mod console;
 mod coverage;

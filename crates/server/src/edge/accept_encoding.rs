@@ -1,12 +1,13 @@
-//! In which form a client wants a file: what it says in `Accept-Encoding` (RFC 9110, 12.5.3).
+//! In which form a client wants an answer: what it says in `Accept-Encoding` (RFC 9110, 12.5.3).
 
 use axum::http::{HeaderMap, header};
 
-/// A form in which the build leaves files beside the plain one.
+/// A form other than the plain one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     Gzip,
     Brotli,
+    Zstd,
 }
 
 /// What the plain form is worth to a client that does not mention it: less than anything it does mention.
@@ -18,27 +19,29 @@ impl Packing {
         match self {
             Self::Gzip => "gzip",
             Self::Brotli => "br",
+            Self::Zstd => "zstd",
         }
     }
 
-    /// What the build adds to the file's name.
+    /// What is added to a file's name.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Gzip => "gz",
             Self::Brotli => "br",
+            Self::Zstd => "zst",
         }
     }
 }
 
-/// The form that the client likes best, and of two that it likes as well the smaller; `None`: as it is.
-pub fn preferred(headers: &HeaderMap) -> Option<Packing> {
+/// Of these forms the one that the client likes best, and of two that it likes as well the first; `None`: as it is.
+pub fn preferred(offered: &[Packing], headers: &HeaderMap) -> Option<Packing> {
     let said = headers.get_all(header::ACCEPT_ENCODING).iter();
     let said: Vec<&str> = said.filter_map(|value| value.to_str().ok()).collect();
     let said = said.join(",");
     let plain = quality(&said, "identity").unwrap_or(UNMENTIONED);
-    [Packing::Brotli, Packing::Gzip]
-        .into_iter()
-        .map(|packing| (packing, quality(&said, packing.coding()).unwrap_or(0.0)))
+    offered
+        .iter()
+        .map(|packing| (*packing, quality(&said, packing.coding()).unwrap_or(0.0)))
         .filter(|(_, quality)| *quality > 0.0 && *quality >= plain)
         .reduce(|best, other| if other.1 > best.1 { other } else { best })
         .map(|(packing, _)| packing)
@@ -69,6 +72,8 @@ mod tests {
 
     use super::*;
 
+    const OFFERED: [Packing; 2] = [Packing::Brotli, Packing::Gzip];
+
     #[test]
     fn a_client_gets_what_it_likes_best() {
         for (said, expected) in [
@@ -91,8 +96,8 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(said));
-            assert_eq!(preferred(&headers), expected, "{said}");
+            assert_eq!(preferred(&OFFERED, &headers), expected, "{said}");
         }
-        assert_eq!(preferred(&HeaderMap::new()), None);
+        assert_eq!(preferred(&OFFERED, &HeaderMap::new()), None);
     }
 }
