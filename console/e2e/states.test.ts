@@ -27,6 +27,19 @@ test("every route of the console is looked at here", () => {
   expect(looked.map(ofAny).sort()).toEqual(routes.map(([, route = ""]) => ofAny(route)).sort());
 });
 
+test("an unknown address keeps the menu, and a page beside the console says where it is", async () => {
+  const { page, context } = await visit("/no/such/page");
+  await page.getByRole("heading", { level: 1, name: "Page not found" }).waitFor();
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Events" }).waitFor();
+  await expectAccessible(page);
+  await page.goto("/v1/nothing");
+  await expectAccessible(page);
+  await expectNoSidewaysScroll(page);
+  await page.getByRole("link", { name: "the console" }).click();
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await context.close();
+});
+
 /** Tests that look at one screen after the other in the same page; what the browser complains about fails the last. */
 function inOnePage(look: () => Promise<Look>, prepare?: (page: Page) => Promise<void>): () => Page {
   let visited: Visit;

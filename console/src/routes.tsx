@@ -15,10 +15,7 @@ import { parseSearch, type Search, stringifySearch } from "./search";
 import Root from "./shell/Root";
 import Shell from "./shell/Shell";
 
-const root = createRootRoute({
-  component: Root,
-  notFoundComponent: lazyRouteComponent(styled(() => import("./shell/Lost"))),
-});
+const root = createRootRoute({ component: Root });
 
 /** What only who is logged in may see; others are asked to, and come back. */
 const inside = createRoute({
@@ -103,6 +100,9 @@ const screens = [
   screen("/system", () => import("./system/System")),
 ];
 
+/** Any other address: the menu stays, and with it a way on. */
+const lost = screen("/$", () => import("./shell/Lost"));
+
 const doors = [
   door("/sign-in", () => import("./accounts/SignIn")),
   door("/register", () => import("./accounts/Register")),
@@ -113,7 +113,7 @@ const doors = [
 ];
 
 export const router = createRouter({
-  routeTree: root.addChildren([inside.addChildren(screens), outside.addChildren(doors)]),
+  routeTree: root.addChildren([inside.addChildren([...screens, lost]), outside.addChildren(doors)]),
   parseSearch,
   stringifySearch,
   defaultPreload: "intent",

@@ -1,13 +1,15 @@
 // The page for an unknown address.
-import { Text } from "@mantine/core";
-import { Card, Frame } from "./Outside";
+import { Anchor, Text } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { Page } from "../parts/Page";
 
 export default function Lost() {
   return (
-    <Frame>
-      <Card title="Page not found" links={{ "Go to the overview": "/" }}>
-        <Text size="sm">Check the address. The item it points to may have been deleted.</Text>
-      </Card>
-    </Frame>
+    <Page title="Page not found">
+      <Text size="sm">Check the address. The item it points to may have been deleted.</Text>
+      <Anchor component={Link} to="/" size="sm">
+        Go to the overview
+      </Anchor>
+    </Page>
   );
 }

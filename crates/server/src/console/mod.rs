@@ -2,17 +2,18 @@
 //!
 //! It answers what no route of the API does: [`files`] are what npm built, packed as the client likes it
 //! best; the [`page`] is for every other path that a browser asks for, because the page itself knows what is at
-//! `/events` or `/reset-password`. Whoever does not ask for a page is told that there is no such path, as before.
+//! `/events` or `/reset-password`. Whoever does not ask for a page is told that there is no such path.
 
 mod files;
 mod page;
 
 use axum::{
-    http::{HeaderMap, Method, Uri, header},
+    http::{HeaderMap, Method, Uri},
     response::Response,
 };
 
 use self::page::Page;
+use crate::edge::html;
 
 /// First parts of paths that are never a place in the console: what is not found there is a client's mistake, which
 /// a page would hide from it.
@@ -50,13 +51,6 @@ impl Console {
         }
         let first = path.split('/').next().unwrap_or_default();
         let is_place = !NOT_PAGES.contains(&first);
-        (is_place && wants_a_page(headers)).then(|| self.page.answer())
+        (is_place && html::is_wanted(headers)).then(|| self.page.answer())
     }
-}
-
-/// Browsers name `text/html` when somebody opens a page. `*/*` does not count: every client of the API says it.
-fn wants_a_page(headers: &HeaderMap) -> bool {
-    let accepts = |value: &str| value.split([',', ';']).any(|one| one.trim() == "text/html");
-    let mut accepted = headers.get_all(header::ACCEPT).iter();
-    accepted.any(|value| value.to_str().is_ok_and(accepts))
 }

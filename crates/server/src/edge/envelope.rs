@@ -1,4 +1,4 @@
-//! The outermost layer: every request gets an id, every error a problem body, every answer a count.
+//! The outermost layer: every request gets an id, every error a problem body or a page, every answer a count.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use runtime::random;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use super::{Problem, rate_limit::RateLimitHeaders};
+use super::{Problem, html, rate_limit::RateLimitHeaders};
 use crate::telemetry::metrics as names;
 
 pub const REQUEST_ID: &str = "x-request-id";
@@ -36,8 +36,9 @@ pub async fn envelope(mut request: Request, next: Next) -> Response {
 
     let limit = RateLimitHeaders::default();
     request.extensions_mut().insert(limit.clone());
+    let is_for_a_person = html::is_wanted(request.headers());
     let response = next.run(request).instrument(span.clone()).await;
-    let mut response = finished(response, &id).await;
+    let mut response = finished(response, &id, is_for_a_person).await;
     limit.write(response.headers_mut());
     let value = HeaderValue::from_str(&id).expect("a request id is plain ASCII");
     // One that is there is the client's own, where it must come back whatever is in it.
@@ -61,7 +62,7 @@ pub async fn envelope(mut request: Request, next: Next) -> Response {
 
 /// Writes the problem a handler left, or makes one of a bare refusal. An answer in JSON is left as
 /// its handler made it: readiness says no in its own words.
-async fn finished(mut response: Response, id: &str) -> Response {
+async fn finished(mut response: Response, id: &str, is_for_a_person: bool) -> Response {
     let status = response.status();
     let problem = if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         problem
@@ -72,7 +73,11 @@ async fn finished(mut response: Response, id: &str) -> Response {
     } else {
         return response;
     };
-    problem.write(id, &mut response);
+    if is_for_a_person {
+        problem.write_page(id, &mut response);
+    } else {
+        problem.write(id, &mut response);
+    }
     response
 }
 

@@ -1,7 +1,7 @@
 //! The edge: what every request passes on its way in and out, whoever handles it.
 //!
 //! [`envelope`] is the outermost layer: it names the request, times it, and writes every error, also
-//! the web framework's own, as a [`problem`]. [`identity`] tells who is there, from an API key or a
+//! the web framework's own, as a [`problem`], or for a person who looks with a browser as an [`error_page`] in [`html`]. [`identity`] tells who is there, from an API key or a
 //! [`session_cookie`], and [`known_browser`] whether somebody was let in with the same browser before; [`caller`] makes an argument of it: a handler that takes a `Caller` has one
 //! that was checked, and [`recheck_auth`] tells later whether that still holds. [`rate_limit`] counts
 //! requests against their [`quotas`], by who is there or by [`client_address`].
@@ -22,8 +22,10 @@ pub mod cross_site;
 mod decompress;
 pub mod enums;
 pub mod envelope;
+mod error_page;
 pub mod events_body;
 pub mod extract;
+pub mod html;
 pub mod idempotency_key;
 pub mod idempotent_request;
 pub mod identity;

@@ -14,6 +14,7 @@ use runtime::error_chain::chain;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::error_page;
 use crate::snapshots::guards::Unknown;
 
 /// How long a client should wait before it asks a server again that lacks a dependency.
@@ -160,6 +161,7 @@ impl Problem {
 
     /// Writes it into the response that carried it, whose other headers stay. Layers further out find its code there.
     pub(super) fn write(self, request_id: &str, response: &mut Response) {
+        self.write_head(response);
         let body = ProblemBody {
             r#type: format!("https://watchbell.dev/errors/{}", self.code.as_str()),
             title: self.code.title(),
@@ -170,15 +172,24 @@ impl Problem {
             errors: self.errors,
         };
         let text = serde_json::to_string(&body).expect("a problem always encodes");
-        *response.status_mut() = status_of(self.code);
         *response.body_mut() = Body::from(text);
-        response.extensions_mut().insert(self.code);
-        let headers = response.headers_mut();
-        headers.remove(header::CONTENT_LENGTH);
-        headers.insert(
+        response.headers_mut().insert(
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
+    }
+
+    /// The same for a person who looks with a browser.
+    pub(super) fn write_page(&self, request_id: &str, response: &mut Response) {
+        self.write_head(response);
+        error_page::write(self, request_id, response);
+    }
+
+    fn write_head(&self, response: &mut Response) {
+        *response.status_mut() = status_of(self.code);
+        response.extensions_mut().insert(self.code);
+        let headers = response.headers_mut();
+        headers.remove(header::CONTENT_LENGTH);
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }

@@ -195,7 +195,7 @@ async fn head_says_what_get_would_without_a_body() {
 }
 
 #[tokio::test]
-async fn what_is_not_the_consoles_is_still_a_problem() {
+async fn what_is_not_the_consoles_is_a_page_to_a_person_and_a_problem_to_a_program() {
     let site = Site::start(Deployment::new());
     for path in [
         "/v1",
@@ -206,9 +206,14 @@ async fn what_is_not_the_consoles_is_still_a_problem() {
         "/assets/nothing.js",
         "/assets/nothing",
     ] {
-        let refused = problem(site.page(path).await, 404).await;
+        let refused = problem(site.ask(Method::GET, path, &[]).await, 404).await;
         assert_eq!(refused["code"], "NOT_FOUND", "{path}");
+        let page = error_page(site.page(path).await, 404).await;
+        assert!(page.contains("<code>NOT_FOUND</code>"), "{page}");
+        assert!(page.contains("<a href=\"/\">the console</a>"), "{page}");
     }
+    let page = error_page(site.page("/v1/audit/events").await, 401).await;
+    assert!(page.contains("Sign in to the console"), "{page}");
     // Files by the names that only the server uses, and what is beside the folder.
     let packed = format!("{}.br", script());
     for path in [
@@ -223,7 +228,23 @@ async fn what_is_not_the_consoles_is_still_a_problem() {
     let json = [(header::ACCEPT.as_str(), "application/json")];
     problem(site.ask(Method::GET, "/events", &json).await, 404).await;
     let page = [("accept", A_PAGE)];
-    problem(site.ask(Method::POST, "/events", &page).await, 404).await;
+    error_page(site.ask(Method::POST, "/events", &page).await, 404).await;
+}
+
+/// The page that says so, which may load as little as any other.
+async fn error_page(answer: Response, status: u16) -> String {
+    assert_eq!(answer.status(), status);
+    assert_eq!(said(&answer, "content-type"), "text/html; charset=utf-8");
+    let varies = answer.headers().get_all("vary");
+    assert!(varies.iter().any(|one| one == "accept"), "{varies:?}");
+    let (nonce, request) = (nonce(&answer), said(&answer, "x-request-id").to_owned());
+    let page = answer.text().await.expect("text");
+    assert!(
+        page.contains(&format!("<style nonce=\"{nonce}\">")),
+        "{page}"
+    );
+    assert!(page.contains(&request), "{page}");
+    page
 }
 
 #[tokio::test]
@@ -239,12 +260,12 @@ async fn where_people_come_by_https_browsers_are_told_to_stay_with_it() {
 #[tokio::test]
 async fn the_console_can_be_switched_off_and_only_the_api_has_it() {
     let site = Site::start(Deployment::new().with("CONSOLE__ENABLED", "false"));
-    problem(site.page("/").await, 404).await;
+    error_page(site.page("/").await, 404).await;
     problem(site.ask(Method::GET, "/favicon.svg", &[]).await, 404).await;
 
     let deployment = Deployment::new();
     let mut server = deployment.serve("match");
     let url = server.url(DEADLINE);
     let page = http().get(url).header("accept", A_PAGE).send().await;
-    problem(page.expect("an answer"), 404).await;
+    error_page(page.expect("an answer"), 404).await;
 }

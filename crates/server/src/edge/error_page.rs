@@ -1,0 +1,68 @@
+//! An error as a person sees it who opened the address in a browser: what happened, and what to do next.
+
+use axum::{
+    http::{HeaderValue, header},
+    response::Response,
+};
+
+use super::{Problem, html};
+
+const PAGE: &str = include_str!("error_page.html");
+
+/// Writes the page into the answer.
+pub fn write(problem: &Problem, request_id: &str, response: &mut Response) {
+    html::write(&page(problem, request_id), response);
+    // Programs get JSON from the same address.
+    response
+        .headers_mut()
+        .append(header::VARY, HeaderValue::from_static("accept"));
+}
+
+fn page(problem: &Problem, request_id: &str) -> String {
+    let code = problem.code();
+    PAGE.replace("__TITLE__", code.title())
+        .replace("__STATUS__", &code.status().to_string())
+        .replace("__CODE__", code.as_str())
+        .replace("__REQUEST__", request_id)
+        .replace("__NEXT__", next(code.status()))
+        // Last, so that nothing in it is taken for a place of the page.
+        .replace("__DETAIL__", &html::escaped(problem.detail()))
+}
+
+/// What to do about an answer with this status.
+fn next(status: u16) -> &'static str {
+    match status {
+        401 => "<a href=\"/\">Sign in to the console</a>, or send an API key with the request.",
+        403 => {
+            "Ask an owner of your organization for access, or go to <a href=\"/\">the console</a>."
+        }
+        404 | 410 => {
+            "Check the address, or go to <a href=\"/\">the console</a>. \
+             <a href=\"/openapi.json\">This document</a> lists the API’s paths."
+        }
+        408 | 429 | 503 => "Wait a moment, then reload the page.",
+        500.. => {
+            "Reload the page. If it happens again, give the request’s ID to whoever runs this server: \
+             it is in the server’s log."
+        }
+        _ => {
+            "<a href=\"/openapi.json\">This document</a> describes the API. \
+             For everything else there is <a href=\"/\">the console</a>."
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::error_code::ErrorCode;
+
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_text_whatever_is_in_it() {
+        let detail = "No `<script>` & no \"__NEXT__\".";
+        let page = page(&Problem::new(ErrorCode::NotFound, detail), "r-1");
+        let expected = "<p>No `&lt;script&gt;` &amp; no &quot;__NEXT__&quot;.</p>";
+        assert!(page.contains(expected), "{page}");
+    }
+}
