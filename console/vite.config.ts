@@ -25,6 +25,25 @@ function packed(): Plugin {
   };
 }
 
+/**
+ * What several screens share goes into few files: a browser asks for each, and small ones pack badly. The overview loads
+ * the first two, who signs in also the third, every other screen all. `e2e/load.alone.test.ts` counts.
+ */
+const SHARED = [
+  { name: "first", tags: ["$initial" as const], priority: 3 },
+  {
+    name: "base",
+    test: /\/src\/.*\.module\.css$|\/src\/(address|parts\/(Chart|Mark|TimeRange|clock|numbers))\.|@mantine\/(hooks|store)\/|@mantine\/core\/esm\/(core|utils)\/|components\/(Anchor|FloatingIndicator|List|SegmentedControl|SimpleGrid|Transition)\/|\/Icon(Check|Minus)\./,
+    priority: 2,
+  },
+  {
+    name: "doors",
+    test: /\/src\/(accounts\/(address|fields|login)|parts\/Form|shell\/(Notices|Outside)|styles\/rest)\.|@mantine\/core\/styles\/|@mantine\/(form|notifications)\/|react-(transition-group|remove-scroll)|components\/(CloseButton|Input|InputBase|Notification|PasswordInput|Portal|RemoveScroll|TextInput)\//,
+    priority: 1,
+  },
+  { name: "screens", minShareCount: 2 },
+];
+
 /** `npm run dev` serves the pages and asks a running `watchbell dev` for the rest. */
 const server = process.env.WATCHBELL_URL ?? "http://127.0.0.1:8080";
 
@@ -41,6 +60,7 @@ export default defineConfig({
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
     chunkSizeWarningLimit: 600,
     modulePreload: { polyfill: false },
+    rolldownOptions: { output: { codeSplitting: { groups: SHARED } } },
   },
   test: {
     projects: [

@@ -1,13 +1,15 @@
 // How heavy the first look is, and how soon one can use it.
 import type { CDPSession, Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
-import { leave, useBrowser, visit } from "./browser";
+import { type Look, leave, useBrowser, visit } from "./browser";
 
 useBrowser();
 
 /** What somebody waits for on a slow line. */
 const BYTES_MAX = 250_000;
 const INTERACTIVE_WITHIN_MS = 1_500;
+/** Scripts and styles: a browser asks for each, and a line with a delay makes each one felt. */
+const FILES_MAX = 10;
 
 /** Counts bytes as they come over the wire, packed. */
 async function weigh(page: Page): Promise<{ line: CDPSession; sizes: Map<string, number> }> {
@@ -27,6 +29,11 @@ async function weigh(page: Page): Promise<{ line: CDPSession; sizes: Map<string,
     if (url?.startsWith("http")) sizes.set(url, encodedDataLength);
   });
   return { line, sizes };
+}
+
+/** The scripts and styles among what was loaded. */
+function files(sizes: Map<string, number>): string[] {
+  return [...sizes.keys()].map((url) => new URL(url).pathname).filter((path) => path.startsWith("/assets/"));
 }
 
 /** The overview can be used: there is the menu, and the numbers or that they are on their way. */
@@ -58,14 +65,48 @@ test("the first load is light, soon of use, and is not loaded again", async () =
       `first load: ${total} bytes in ${sizes.size} answers, of use after ${Math.round(took.at(-1) ?? 0)} ms`,
     );
     expect(total, JSON.stringify([...sizes])).toBeLessThan(BYTES_MAX);
+    expect(files(sizes).length, files(sizes).join(" ")).toBeLessThanOrEqual(FILES_MAX);
 
     sizes.clear();
     await page.reload();
     await usable(page);
-    const again = [...sizes.keys()].filter((url) => new URL(url).pathname.startsWith("/assets/"));
-    expect(again).toEqual([]);
+    expect(files(sizes)).toEqual([]);
     await line.detach();
     await leave(visited);
   }
   expect(Math.min(...took)).toBeLessThan(INTERACTIVE_WITHIN_MS);
+});
+
+/** What other first pages may weigh, packed, with what they ask the API for. */
+const OTHERS: { path: string; heading: string; look: Look; bytesMax: number; asksMax: number }[] = [
+  { path: "/", heading: "Sign in", look: { session: null }, bytesMax: 250_000, asksMax: 1 },
+  { path: "/events", heading: "Events", look: {}, bytesMax: 420_000, asksMax: 6 },
+];
+
+test.each(OTHERS)("$heading loads few files at first, and asks for nothing twice or in vain", async (one) => {
+  if (inject("console") !== inject("demo").base_url) return;
+  const visited = await visit("/favicon.svg", one.look);
+  const { page } = visited;
+  const { line, sizes } = await weigh(page);
+  const [asked, refused]: [string[], string[]] = [[], []];
+  page.on("response", (response) => {
+    const { pathname, search } = new URL(response.url());
+    if (!pathname.startsWith("/v1/") || pathname.endsWith("/stream")) return;
+    asked.push(pathname + search);
+    if (!response.ok()) refused.push(`${response.status()} ${pathname}`);
+  });
+  await page.goto(one.path);
+  await page.getByRole("heading", { level: 1, name: one.heading }).waitFor();
+  // What is shown of the trail comes after the page.
+  await page.waitForLoadState("networkidle");
+  const total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+  const loaded = files(sizes);
+  console.info(`${one.heading}: ${total} bytes, ${loaded.length} files, ${asked.length} questions`);
+  expect(loaded.length, loaded.join(" ")).toBeLessThanOrEqual(FILES_MAX);
+  expect(total, JSON.stringify([...sizes])).toBeLessThan(one.bytesMax);
+  expect(refused).toEqual([]);
+  expect(new Set(asked).size, asked.join(" ")).toBe(asked.length);
+  expect(asked.length, asked.join(" ")).toBeLessThanOrEqual(one.asksMax);
+  await line.detach();
+  await leave(visited);
 });

@@ -17,17 +17,24 @@ import Shell from "./shell/Shell";
 
 const root = createRootRoute({ component: Root });
 
+/** The server saw no session with the page it served: nobody is signed in, and to ask who is would be refused. */
+function isKnownToBeNobody(): boolean {
+  const isFirst = router.state.resolvedLocation === undefined;
+  return isFirst && document.querySelector<HTMLMetaElement>('meta[name="session"]')?.content === "none";
+}
+
 /** What only who is logged in may see; others are asked to, and come back. */
 const inside = createRoute({
   getParentRoute: () => root,
   id: "inside",
   component: Shell,
   beforeLoad: async ({ location }) => {
+    const signIn = redirect({ to: "/sign-in", search: { next: location.href } });
+    if (isKnownToBeNobody()) throw signIn;
     try {
       await queries.ensureQueryData(me);
     } catch (error) {
-      if (!(error instanceof Problem && error.isUnauthenticated)) throw error;
-      throw redirect({ to: "/sign-in", search: { next: location.href } });
+      throw error instanceof Problem && error.isUnauthenticated ? signIn : error;
     }
   },
   errorComponent: ({ error }) => <Trouble error={error} again={() => router.invalidate()} />,

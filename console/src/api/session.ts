@@ -13,7 +13,11 @@ export function whenSessionEnds(then: () => void): void {
     isAsking = false;
   };
   queries.getQueryCache().subscribe((event) => {
-    if (event.type === "updated" && event.action.type === "error") heed(event.action.error);
+    if (event.type !== "updated" || event.action.type !== "error") return;
+    // Who was just asked about is not asked about again.
+    const isAnswer = event.query.queryKey[0] === me.queryKey[0];
+    if (!isAnswer) heed(event.action.error);
+    else if (!isAsking && isUnknown(event.action.error)) then();
   });
   queries.getMutationCache().subscribe((event) => {
     if (event.type === "updated" && event.action.type === "error") heed(event.action.error);

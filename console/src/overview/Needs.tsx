@@ -4,6 +4,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { answer, api } from "../api/client";
+import { queries } from "../api/queries";
+import { queue } from "../decisions/waiting";
 import { Loading, Trouble } from "../parts/Answered";
 import { Mark } from "../parts/Mark";
 import { Panel } from "../parts/Page";
@@ -48,7 +50,8 @@ export function Needs() {
 
 async function needs(): Promise<Need[]> {
   const [approvals, endpoints, rules] = await Promise.all([
-    answer(api.GET("/v1/runtime/approvals", { params: { query: { status: "pending", limit: LIMIT } } })),
+    // The menu counts the same.
+    queries.fetchQuery(queue),
     answer(api.GET("/v1/endpoints", { params: { query: { limit: LIMIT } } })),
     answer(api.GET("/v1/alert-rules", { params: { query: { enabled: false, limit: LIMIT } } })),
   ]);

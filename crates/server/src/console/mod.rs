@@ -51,6 +51,6 @@ impl Console {
         }
         let first = path.split('/').next().unwrap_or_default();
         let is_place = !NOT_PAGES.contains(&first);
-        (is_place && html::is_wanted(headers)).then(|| self.page.answer())
+        (is_place && html::is_wanted(headers)).then(|| self.page.answer(headers))
     }
 }

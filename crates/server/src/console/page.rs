@@ -2,12 +2,16 @@
 
 use axum::{
     body::Body,
-    http::{HeaderValue, header},
+    http::{HeaderMap, HeaderValue, header},
     response::Response,
 };
 
 use super::files;
-use crate::edge::html;
+use crate::edge::{html, session_cookie::SessionCookie};
+
+/// Stands in the page for whether the browser sent a session with its question. Without one, the page need not ask the
+/// API who is there to learn that nobody is.
+const SESSION: &str = "__SESSION__";
 
 /// What is answered by a binary that was built without the console.
 const WITHOUT: &str = include_str!("without.html");
@@ -27,9 +31,11 @@ impl Page {
         Self { is_https }
     }
 
-    pub fn answer(&self) -> Response {
+    pub fn answer(&self, asked: &HeaderMap) -> Response {
         let page = files::index();
-        self.write(page.as_deref().unwrap_or(WITHOUT))
+        let session = SessionCookie::new(self.is_https).read(asked);
+        let said = if session.is_some() { "some" } else { "none" };
+        self.write(&page.as_deref().unwrap_or(WITHOUT).replace(SESSION, said))
     }
 
     fn write(&self, page: &str) -> Response {

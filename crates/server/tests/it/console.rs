@@ -248,6 +248,24 @@ async fn error_page(answer: Response, status: u16) -> String {
 }
 
 #[tokio::test]
+async fn a_browser_without_a_session_is_told_so_with_the_page() {
+    let site = Site::start(Deployment::new());
+    // As long as a session's token: whether it is still good, the API says.
+    let cookie = format!("watchbell_session=wbs_{}", "0".repeat(64));
+    for (cookie, expected) in [
+        ("", "none"),
+        ("watchbell_session=", "none"),
+        (&cookie, "some"),
+    ] {
+        let headers = [("accept", A_PAGE), ("cookie", cookie)];
+        let page = site.ask(Method::GET, "/events", &headers).await;
+        let page = page.text().await.expect("text");
+        let hint = format!("<meta name=\"session\" content=\"{expected}\"");
+        assert!(page.contains(&hint), "{cookie}: {page}");
+    }
+}
+
+#[tokio::test]
 async fn where_people_come_by_https_browsers_are_told_to_stay_with_it() {
     let site = Site::start(Deployment::new().with("HTTP__PUBLIC_URL", "https://wb.example.com"));
     let answer = site.page("/").await;
