@@ -157,7 +157,11 @@ impl Node {
     }
 
     pub fn data_plane(&self, events: Appenders, tasks: &Tasks) -> DataPlane {
-        DataPlane::from(DataParts {
+        DataPlane::from(self.data_parts(events, tasks))
+    }
+
+    pub fn data_parts(&self, events: Appenders, tasks: &Tasks) -> DataParts {
+        DataParts {
             door: self.door.clone(),
             events,
             journal: self.journal.clone(),
@@ -169,7 +173,7 @@ impl Node {
             retention: self.retention,
             stopping: tasks.stopping().clone(),
             request_timeout: self.request_timeout,
-        })
+        }
     }
 
     /// Starts what sends mail, if there is a mail server, and what test deliveries need.

@@ -15,7 +15,11 @@ use clap::Args;
 use engines::Engines;
 use tokio::{net::TcpListener, task::block_in_place};
 
-use self::{demo::Filling, receiver::Receiver, setup::Demo};
+use self::{
+    demo::{Decider, Filling},
+    receiver::Receiver,
+    setup::Demo,
+};
 use super::say;
 use crate::{
     config::{self, Config, Delivery, LogFormat, PublicUrl, Role},
@@ -97,7 +101,13 @@ impl Dev {
             admin: None,
         };
         let address = roles::start(&Role::ALL, &node, listeners, metrics, tasks)?;
-        self.fill(&mut demo, folder, address, &mut receiver).await?;
+        let process = demo::Process {
+            node: &node,
+            config: &config,
+            tasks,
+        };
+        self.fill(&mut demo, folder, address, &mut receiver, &process)
+            .await?;
         demo.save(folder)?;
 
         self.announce(&demo, &secret, address, &receiver, engines);
@@ -117,19 +127,22 @@ impl Dev {
         folder: &setup::Folder,
         address: SocketAddr,
         receiver: &mut Receiver,
+        process: &demo::Process<'_>,
     ) -> anyhow::Result<()> {
         let Some(events) = self.demo.filter(|_| !demo.filled) else {
             return demo.make_rule(address, &receiver.url()).await;
         };
         let (email, password) = (&demo.user_email, &demo.user_password);
         let client = demo::Client::log_in(address, &demo.api_key, email, password).await?;
+        let decider = Decider::new(process, &client).await?;
         let filling = Filling::new(events, system_clock::SYSTEM.now());
         // Before it is begun: half a story is not told again over itself.
         demo.filled = true;
         demo.save(folder)?;
-        filling.past(&client).await.context("fill the trail")?;
+        let past = filling.past(&client, &decider).await;
+        past.context("fill the trail")?;
         demo.make_rule(address, &receiver.url()).await?;
-        let made = filling.present(&client, &receiver.url()).await;
+        let made = filling.present(&client, &decider, &receiver.url()).await;
         made.context("fill the demo organization")?;
         receiver.forget_what_arrived();
         Ok(())

@@ -64,6 +64,11 @@ impl Client {
         answered(request.json(body), path).await
     }
 
+    pub(in crate::commands::dev) async fn get_as_owner(&self, path: &str) -> anyhow::Result<Value> {
+        let request = self.request(Method::GET, path);
+        answered(request.header(header::COOKIE, &self.cookie), path).await
+    }
+
     fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         self.http
             .request(method, format!("{}{path}", self.base_url))

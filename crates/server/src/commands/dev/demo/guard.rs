@@ -1,15 +1,22 @@
 //! Policies for the demo, and decisions under them: most are allowed, a few wait for a person.
 
+use std::time::Duration;
+
+use anyhow::ensure;
+use domain::{DecisionId, Timestamp};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use policy::Verdict;
 use serde_json::{Value, json};
 
-use super::{client::Client, dice::Dice};
+use super::{client::Client, decisions::Decider, dice::Dice};
 
-const POLICIES: &str = include_str!("policies.cedar");
-/// Decisions that are asked for.
+pub(super) const POLICIES: &str = include_str!("policies.cedar");
+/// Decisions that are asked for beside those that the trail tells of, one after the other.
 const QUESTIONS: u64 = 600;
-/// Of them, those that a person must see; the first two are resolved.
-const ESCALATED: u64 = 10;
+const ONE_EVERY: Duration = Duration::from_secs(140);
+/// Of the last so many, every tenth is for a person to see; the first two of them are resolved.
+const RECENT: u64 = 100;
+const ESCALATED_EVERY: u64 = 10;
 const LANES: usize = 8;
 /// What waits should still wait when somebody looks in the evening.
 const APPROVAL_TIMEOUT_S: u32 = 24 * 3_600;
@@ -48,16 +55,23 @@ async fn write(client: &Client, version: &Value) -> anyhow::Result<Value> {
     Ok(written["version"].clone())
 }
 
-/// Asks for decisions, and resolves two that need a person.
-pub(super) async fn ask(client: &Client) -> anyhow::Result<()> {
-    let questions = stream::iter((0..QUESTIONS).map(question));
-    let asked = questions
-        .map(|question| async move { client.post("/v1/runtime/decisions", &question).await });
-    let decisions: Vec<Value> = asked.buffered(LANES).try_collect().await?;
-    let escalated = decisions.iter().filter(|one| one["decision"] == "escalate");
+/// Asks for decisions all through the day, and resolves two that need a person.
+pub(super) async fn ask(client: &Client, decider: &Decider, now: Timestamp) -> anyhow::Result<()> {
+    let asked = stream::iter(0..QUESTIONS).map(|number| {
+        let left = u32::try_from(QUESTIONS - number).expect("there are few");
+        decider.decide(question(number), now.minus(ONE_EVERY * left))
+    });
+    let decisions: Vec<_> = asked.buffered(LANES).try_collect().await?;
+    let escalated = decisions.iter();
+    let escalated = escalated.filter(|decided| decided.verdict == Verdict::Escalate);
+    let escalated: Vec<DecisionId> = escalated.map(|decided| decided.id).collect();
+    ensure!(
+        escalated.len() as u64 == RECENT / ESCALATED_EVERY,
+        "the demo's policies escalate {} questions",
+        escalated.len()
+    );
     let words = [(true, "Known customer."), (false, "Ask finance first.")];
-    for (decision, (approve, word)) in escalated.zip(words) {
-        let id = decision["decision_id"].as_str().unwrap_or_default();
+    for (id, (approve, word)) in escalated.iter().zip(words) {
         let path = format!("/v1/runtime/decisions/{id}/resolve");
         let body = json!({"approve": approve, "note": word});
         client.post_as_owner(&path, &body).await?;
@@ -67,7 +81,7 @@ pub(super) async fn ask(client: &Client) -> anyhow::Result<()> {
 
 fn question(number: u64) -> Value {
     let mut dice = Dice::of(number.wrapping_add(1 << 50));
-    if number.is_multiple_of(QUESTIONS / ESCALATED) {
+    if number >= QUESTIONS - RECENT && number.is_multiple_of(ESCALATED_EVERY) {
         return asked_refund("refund-agent", 50_100 + dice.below(200_000));
     }
     match dice.below(20) {

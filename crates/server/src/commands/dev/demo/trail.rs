@@ -20,6 +20,8 @@ const MINUTE_MS: u64 = 60_000;
 const INCIDENT: Range<u32> = 1_020..1_065;
 /// Agents do some five things in a row about one matter.
 const EVENTS_PER_TRACE: u64 = 5;
+/// How many steps before it each step of a trace has the one that it is a part of: two parts, each with a part.
+const PARENT_BACK: [Option<u64>; 5] = [None, Some(1), Some(1), Some(3), Some(1)];
 
 pub(super) struct Trail {
     begins: Timestamp,
@@ -57,6 +59,7 @@ impl Trail {
         let at = Duration::from_millis(u64::from(minute) * MINUTE_MS + place);
         let scene = Scene {
             minute,
+            number: u64::from(number),
             dice: Dice::of(u64::from(number)),
             trace: u64::from(number) / EVENTS_PER_TRACE,
         };
@@ -75,9 +78,14 @@ fn busyness(minute: u32) -> u64 {
     }
 }
 
+fn span_id(number: u64) -> String {
+    format!("{:016x}", Dice::of(number.wrapping_add(1 << 41)).roll())
+}
+
 /// What one event is made of.
 struct Scene {
     minute: u32,
+    number: u64,
     dice: Dice,
     /// Which matter it is about.
     trace: u64,
@@ -104,8 +112,12 @@ impl Scene {
             "occurred_at": at,
             "session_id": format!("{agent}-{}", self.minute / 45),
             "trace_id": trace,
-            "span_id": format!("{:016x}", self.dice.roll()),
+            "span_id": span_id(self.number),
         });
+        let step = self.number % EVENTS_PER_TRACE;
+        if let Some(back) = PARENT_BACK[usize::try_from(step).expect("few steps")] {
+            event["metadata"]["parent_span_id"] = span_id(self.number - back).into();
+        }
         event["metadata"]["team"] = team.name.into();
         event["metadata"]["region"] = matter.pick(&REGIONS).into();
         if let (Some(event), Value::Object(common)) = (event.as_object_mut(), common) {
