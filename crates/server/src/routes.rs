@@ -32,7 +32,7 @@ use crate::{
     decisions::{authzen, decide, hook},
     deliveries::{
         endpoints::{manage as endpoints, verify},
-        log::{balance, list as deliveries, rebuild, show},
+        log::{balance, conditions, list as deliveries, rebuild, show},
         replay::{cancel, recover::request as recover, resend},
         secrets::{initial, manage as secrets},
     },
@@ -187,6 +187,10 @@ pub fn api(parts: &Parts) -> anyhow::Result<Router> {
         )
         .route("/v1/deliveries", per_key(Read, get(deliveries::list)))
         .route("/v1/deliveries/{id}", per_key(Read, get(show::show)))
+        .route(
+            "/v1/deliveries/{id}/conditions",
+            per_key(Read, get(conditions::show)),
+        )
         .route(
             "/v1/deliveries/{id}/resend",
             per_key(Write, post(resend::resend)),

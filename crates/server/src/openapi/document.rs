@@ -20,7 +20,7 @@ use crate::{
     decisions::{authzen, decide, hook},
     deliveries::{
         endpoints::{manage as endpoints, verify},
-        log::{balance, list as deliveries, rebuild, show},
+        log::{balance, conditions, list as deliveries, rebuild, show},
         replay::{cancel, recover::request as recover, resend},
         secrets::{initial, manage as secrets},
     },
@@ -59,7 +59,7 @@ use crate::{
         members::list, members::change, members::remove,
         invitations::create, invitations::list, invitations::revoke, invitations::accept,
         api_keys::create, api_keys::list, api_keys::show, api_keys::rotate, api_keys::revoke,
-        deliveries::list, show::show, resend::resend, cancel::cancel, balance::balance,
+        deliveries::list, show::show, conditions::show, resend::resend, cancel::cancel, balance::balance,
         recover::recover, recover::list, recover::show, recover::cancel,
         endpoints::list, endpoints::show, endpoints::pause, endpoints::resume, verify::verify,
         rebuild::rebuild,

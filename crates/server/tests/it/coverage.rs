@@ -321,6 +321,7 @@ async fn the_ids_of_another_organization_are_not_found_on_any_route() {
         ("/v1/alert-rules/{id}/versions", rule.clone()),
         ("/v1/alert-rules/{id}/versions/{version}", rule),
         ("/v1/deliveries/{id}", delivery.clone()),
+        ("/v1/deliveries/{id}/conditions", delivery.clone()),
         ("/v1/deliveries/{id}/resend", delivery.clone()),
         ("/v1/deliveries/{id}/cancel", delivery.clone()),
         ("/v1/recoveries/{id}", recovery.clone()),

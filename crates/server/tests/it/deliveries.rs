@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::{Answer, Receiver, eventually};
 
-use crate::deployment::{Customer, DEADLINE, Deployment, Running, answered, event, ok};
+use crate::deployment::{Customer, DEADLINE, Deployment, Running, answered, event, http, ok};
 use crate::errors::problem;
+use crate::people::Person;
 
 /// Sends one event and returns the delivery of this rule once it is in `state`.
 pub(crate) async fn delivered(customer: &Customer, rule: &str, agent: &str, state: &str) -> Value {
@@ -308,4 +309,73 @@ async fn a_delivery_that_is_canceled_and_resent_is_sent_once_and_not_by_its_old_
     assert_eq!(mine.len(), 3);
     let after = customer.delivery_in_state(id(&waits), "delivered").await;
     assert_eq!(after["attempts"], 3);
+}
+
+#[tokio::test]
+async fn a_delivery_says_which_conditions_were_met_whatever_the_rule_became_since() {
+    let mut running = Running::start(Deployment::new());
+    let stranger = running.deployment.customer(&mut running.server);
+    let customer = &running.customer;
+    let receiver = Receiver::start().expect("a receiver");
+    let pattern = json!({"result": ["denied"], "agent_id": [{"prefix": "agent-"}]});
+    let rule = customer.rule(pattern, &receiver.url()).await;
+    let delivery = delivered(customer, &rule, "agent-1", "delivered").await;
+    let changed = json!({"match": {"result": ["success"]}});
+    let path = format!("/v1/alert-rules/{rule}");
+    assert_eq!(customer.patch(&path, &changed).await["version"], 2);
+
+    let path = format!("/v1/deliveries/{}/conditions", id(&delivery));
+    let met = customer.get_json(&path).await;
+    assert_eq!(
+        (&met["rule_version"], &met["matches"]),
+        (&json!(1), &json!(true))
+    );
+    let agent = json!({"path": "agent_id", "op": "prefix", "wanted": "agent-", "seen": "agent-1", "pass": true});
+    let leaves = met["leaves"].as_array().expect("leaves");
+    assert_eq!(leaves.len(), 2, "{met}");
+    assert!(leaves.contains(&agent), "{met}");
+    // What every rule of this test's excepts did not apply.
+    assert_eq!(met["except"][0]["matches"], false, "{met}");
+    problem(stranger.get(&path).await, 404).await;
+}
+
+#[tokio::test]
+async fn conditions_are_shown_only_to_whoever_may_read_the_rule_and_the_event() {
+    let mut running = Running::start(Deployment::new());
+    let base_url = running.server.url(DEADLINE);
+    let person = Person::founder(&base_url).await;
+    let receiver = Receiver::start().expect("a receiver");
+    let mut keys = Vec::new();
+    for scopes in [
+        json!([
+            "deliveries:read",
+            "rules:read",
+            "rules:write",
+            "events:read",
+            "events:write"
+        ]),
+        json!(["deliveries:read", "rules:read"]),
+        json!(["deliveries:read", "events:read"]),
+    ] {
+        let wanted = json!({"name": "Some", "scopes": scopes});
+        let key = ok(person.post("/v1/api-keys", &wanted).await).await;
+        keys.push(key["api_key"].as_str().expect("a key").to_owned());
+    }
+    let mut customer = Customer {
+        http: http(),
+        base_url,
+        api_key: keys[0].clone(),
+    };
+    let rule = customer.rule(json!({}), &receiver.url()).await;
+    let delivery = delivered(&customer, &rule, "agent-1", "delivered").await;
+    let path = format!("/v1/deliveries/{}/conditions", id(&delivery));
+    customer.get_json(&path).await;
+    for (key, missing) in [(1, "events:read"), (2, "rules:read")] {
+        customer.api_key.clone_from(&keys[key]);
+        let refused = problem(customer.get(&path).await, 403).await;
+        assert!(
+            refused["detail"].as_str().expect("words").contains(missing),
+            "{refused}"
+        );
+    }
 }

@@ -115,6 +115,27 @@ impl Store {
         row.map(Version::try_from).transpose()
     }
 
+    /// The version of a rule that was in force at this time, if it is still kept.
+    pub async fn rule_version_at(
+        &self,
+        org: OrgId,
+        rule: RuleId,
+        at: Timestamp,
+    ) -> Result<Option<Version>, Error> {
+        let row: Option<Row> = sqlx::query_as(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM alert_rule_versions WHERE org_id = $1 AND rule_id = $2 AND made_at <= $3
+             ORDER BY version DESC LIMIT 1",
+        ))
+        .bind(org.uuid())
+        .bind(rule.uuid())
+        .bind(to_database(at))
+        .fetch_optional(&self.pool)
+        .await?;
+        row.map(Version::try_from).transpose()
+    }
+
     /// Versions made before `made_before` that the trail was not told of, oldest first.
     pub async fn unrecorded_rule_versions(
         &self,
