@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::{
     answer::{DecisionAnswer, Shadow, answer},
-    request::{Ask, Asker, Mode, Named},
+    request::{Ask, Asker, Mode, Named, Run},
 };
 use crate::{
     edge::{
@@ -55,10 +55,15 @@ pub struct DecisionRequest {
     payload: Option<Value>,
     #[serde(default)]
     mode: Mode,
-    /// The id of a decision that was escalated and approved. Everything else must be exactly as it was then; an
-    /// approval is valid for one decision.
+    /// The id of a decision that was escalated and approved. The question and the payload must be exactly as they were
+    /// then; an approval is valid for one decision.
     #[schema(value_type = Option<String>, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
     approval: Option<DecisionId>,
+    /// The agent's session, recorded with the decision; policies do not see it. This and the next two are 1 to 128
+    /// characters, as in events.
+    session_id: Option<String>,
+    trace_id: Option<String>,
+    span_id: Option<String>,
 }
 
 /// What was decided.
@@ -163,7 +168,11 @@ impl DecisionRequest {
             agent_id: self.agent_id,
             action: self.action,
             resource: self.resource,
-            session_id: None,
+            run: Run {
+                session_id: self.session_id,
+                trace_id: self.trace_id,
+                span_id: self.span_id,
+            },
         };
         let mut ask = Ask::new(question, named)?.with_payload(self.payload)?;
         ask.mode = self.mode;

@@ -70,8 +70,19 @@ pub struct Named {
     pub action: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
+    #[serde(flatten)]
+    pub run: Run,
+}
+
+/// The run of the agent that a question is a part of. It is recorded, and no policy sees it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span_id: Option<String>,
 }
 
 /// Whether the agent obeys the decision.

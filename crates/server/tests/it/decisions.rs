@@ -443,3 +443,27 @@ async fn what_is_said_twice_is_refused_at_every_door() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_decision_is_on_record_with_the_run_that_it_is_a_part_of() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let mut question = json!({
+        "agent_id": "billing", "action": "files.read",
+        "session_id": "s-1", "trace_id": "t-1", "span_id": "p-1",
+    });
+    let decided = customer.decide(&question).await;
+    for by in ["session_id=s-1", "trace_id=t-1"] {
+        let found = customer.get_json(&format!("/v1/audit/events?{by}")).await;
+        let event = &found["data"][0];
+        assert_eq!(
+            event["decision_id"], decided["decision_id"],
+            "{by}: {found}"
+        );
+        assert_eq!(event["span_id"], "p-1", "{event}");
+    }
+    question["session_id"] = json!("x".repeat(129));
+    let refused = customer.post("/v1/runtime/decisions", &question).await;
+    let refused = problem(refused, 422).await;
+    assert_eq!(refused["errors"][0]["pointer"], "/session_id", "{refused}");
+}

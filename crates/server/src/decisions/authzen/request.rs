@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::{
-    decisions::request::{Ask, Named},
+    decisions::request::{Ask, Named, Run},
     edge::{Problem, strict_json::StrictJson},
 };
 
@@ -98,7 +98,7 @@ impl EvaluationRequest {
             agent_id: agent_id.unwrap_or_default(),
             action: sanitize::action(AREA, &self.action.name),
             resource: sanitize::text(&format!("{kind}:{id}"), RESOURCE_CHARS_MAX),
-            session_id: None,
+            run: Run::default(),
         }
     }
 }

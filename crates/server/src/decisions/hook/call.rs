@@ -9,7 +9,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::{decisions::request::Named, edge::Problem};
+use crate::{
+    decisions::request::{Named, Run},
+    edge::Problem,
+};
 
 /// What a hook posts; other fields are ignored, because they differ between versions.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -110,7 +113,10 @@ impl ToolCall<'_> {
             agent_id: self.agent_id.to_owned(),
             action: self.action(),
             resource: sanitize::text(&format!("{kind}:{id}"), RESOURCE_CHARS_MAX),
-            session_id: session_id.and_then(|id| sanitize::text(id, NAME_CHARS_MAX)),
+            run: Run {
+                session_id: session_id.and_then(|id| sanitize::text(id, NAME_CHARS_MAX)),
+                ..Run::default()
+            },
         }
     }
 
