@@ -6,6 +6,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useAddress } from "../address";
 import { ManageButton } from "../parts/ManageButton";
 import { Page } from "../parts/Page";
+import { Share } from "../parts/Share";
 import { type Range, TimeRange, timesOf } from "../parts/TimeRange";
 import { all, one, type Search } from "../search";
 import { ActiveFilters } from "./ActiveFilters";
@@ -132,6 +133,7 @@ export default function Events() {
             <IconRefresh size={16} />
           </ActionIcon>
         </Tooltip>
+        <Share times={times} />
         <SearchBox text={one(search.q) ?? ""} onChange={setText} input={input} />
         <Button
           size="xs"

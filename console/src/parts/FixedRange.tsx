@@ -1,8 +1,8 @@
 // Chooses a fixed time range with the browser's own picker.
-import { Button, Popover, Stack, TextInput } from "@mantine/core";
+import { Button, Group, Popover, Stack, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { absolute } from "./clock";
-import type { Range } from "./TimeRange";
+import { absolute, useZone } from "./clock";
+import { namedRanges, type Range } from "./TimeRange";
 
 interface FixedRangeProps {
   /** What is looked at now. */
@@ -15,6 +15,7 @@ interface FixedRangeProps {
 const local = (text: string) => absolute(new Date(text), "local").replace(" ", "T").slice(0, 16);
 
 export default function FixedRange({ times, onClose, onChange }: FixedRangeProps) {
+  const [zone] = useZone();
   const [from, setFrom] = useState(local(times.from));
   const [to, setTo] = useState(times.to ? local(times.to) : "");
   const wrong = to !== "" && to <= from ? "Must be after the start" : undefined;
@@ -25,6 +26,13 @@ export default function FixedRange({ times, onClose, onChange }: FixedRangeProps
       </Popover.Target>
       <Popover.Dropdown>
         <Stack gap="xs">
+          <Group gap={6} role="group" aria-label="Days">
+            {Object.entries(namedRanges(new Date(), zone)).map(([name, range]) => (
+              <Button key={name} size="compact-sm" variant="light" onClick={() => onChange(range)}>
+                {name}
+              </Button>
+            ))}
+          </Group>
           <TextInput
             type="datetime-local"
             label="From"

@@ -2,7 +2,7 @@
 import { Button, Group, SegmentedControl } from "@mantine/core";
 import { IconCalendar } from "@tabler/icons-react";
 import { lazy, Suspense, useState } from "react";
-import { absolute, useZone } from "./clock";
+import { absolute, useZone, type Zone } from "./clock";
 
 /** Few choose times of their own, so it comes when somebody does. */
 const FixedRange = lazy(() => import("./FixedRange"));
@@ -47,6 +47,39 @@ export function intervalOf(range: Range, usual = "24h"): "minute" | "hour" | "da
   const span = (to ? Date.parse(to) : Date.now()) - Date.parse(from);
   if (span <= 6 * 3_600_000) return "minute";
   return span <= 8 * 86_400_000 ? "hour" : "day";
+}
+
+/** The address that shows the same time whenever it is opened. */
+export function fixedAddress(address: string, times: { from: string; to?: string }, now: Date): string {
+  const url = new URL(address);
+  for (const name of ["last", "live"]) url.searchParams.delete(name);
+  url.searchParams.set("from", times.from);
+  url.searchParams.set("to", times.to ?? now.toISOString());
+  return url.href;
+}
+
+/** The start of the day of a time, so many days later, in the zone that people read times in. */
+function dayOf(at: Date, zone: Zone, later: number): Date {
+  const day = new Date(at);
+  if (zone === "utc") {
+    day.setUTCHours(0, 0, 0, 0);
+    day.setUTCDate(day.getUTCDate() + later);
+  } else {
+    day.setHours(0, 0, 0, 0);
+    day.setDate(day.getDate() + later);
+  }
+  return day;
+}
+
+/** Days that people look for by name. A week begins on Monday (ISO 8601). */
+export function namedRanges(now: Date, zone: Zone): Record<string, Range> {
+  const today = dayOf(now, zone, 0);
+  const weekday = ((zone === "utc" ? today.getUTCDay() : today.getDay()) + 6) % 7;
+  return {
+    Today: { from: today.toISOString() },
+    Yesterday: { from: dayOf(now, zone, -1).toISOString(), to: today.toISOString() },
+    "This week": { from: dayOf(now, zone, -weekday).toISOString() },
+  };
 }
 
 interface TimeRangeProps {
