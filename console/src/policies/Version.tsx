@@ -15,6 +15,7 @@ import { one } from "../search";
 import { Backtest } from "./Backtest";
 import { Compared } from "./Compared";
 import { Editor } from "./Editor";
+import { MarkedText } from "./MarkedText";
 import { NextSteps } from "./NextSteps";
 import { standing, version as versionQuery } from "./queries";
 import { Steps } from "./Steps";
@@ -91,6 +92,7 @@ function Parts({ version, standing }: PartsProps) {
   const [search, changeAddress] = useAddress();
   const change = (next: Change) => changeAddress(next, { replace: true });
   const number = version.version;
+  const marked = one(search.policy);
   return (
     <Panel>
       <Group gap="xs" mb="sm">
@@ -114,7 +116,11 @@ function Parts({ version, standing }: PartsProps) {
           <Tabs.Tab value="backtest">Backtest</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="policies">
-          <Editor label="Policies, in Cedar" value={version.policies} rows={24} />
+          {marked === undefined ? (
+            <Editor label="Policies, in Cedar" value={version.policies} rows={24} />
+          ) : (
+            <MarkedText text={version.policies} policy={marked} />
+          )}
         </Tabs.Panel>
         <Tabs.Panel value="schema">
           {version.schema ? (
