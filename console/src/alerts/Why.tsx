@@ -3,7 +3,9 @@ import { Box, Code, Group, Stack, Text } from "@mantine/core";
 import { IconCheck, IconX } from "@tabler/icons-react";
 import type { Leaf, Tried } from "./preview";
 
-export function Why({ tried: { matches, leaves, except } }: { tried: Tried }) {
+type Explained = Pick<Tried, "matches" | "leaves" | "except">;
+
+export function Why({ tried: { matches, leaves, except } }: { tried: Explained }) {
   const against = except.findIndex((one) => one.matches);
   return (
     <Stack gap={6}>

@@ -2,18 +2,23 @@
 import { Anchor, Group, List, Stack, Tabs, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Answered } from "../parts/Answered";
+import { lazy, Suspense } from "react";
+import type { AuditEvent } from "../events/row";
+import { Answered, Loading } from "../parts/Answered";
 import { Copy, Id } from "../parts/Copy";
 import { duration } from "../parts/clock";
 import { Facts } from "../parts/Facts";
 import { Json } from "../parts/Json";
 import { Mark } from "../parts/Mark";
 import { When } from "../parts/When";
+import { PolicyNames } from "../why/PolicyNames";
 import { AskAgain } from "./AskAgain";
 import { decision as decisionQuery } from "./list";
 import { type Decision, decisionIdOf, MEANING } from "./model";
 import { Question } from "./Question";
 import { Side } from "./Side";
+
+const Chain = lazy(() => import("../why/Chain"));
 
 interface DecisionPanelProps {
   id: string | undefined;
@@ -40,11 +45,17 @@ function Shown({ id, tab, onTab }: { id: string; tab: string; onTab: (tab: strin
         <Tabs value={tabOf(tab, decision)} onChange={(next) => onTab(next ?? "answer")} keepMounted={false}>
           <Tabs.List mb="md">
             <Tabs.Tab value="answer">Question and answer</Tabs.Tab>
+            <Tabs.Tab value="why">Why?</Tabs.Tab>
             {decision.metadata.question && <Tabs.Tab value="again">Ask again</Tabs.Tab>}
             <Tabs.Tab value="json">JSON</Tabs.Tab>
           </Tabs.List>
           <Tabs.Panel value="answer">
             <Answer decision={decision} />
+          </Tabs.Panel>
+          <Tabs.Panel value="why">
+            <Suspense fallback={<Loading lines={3} />}>
+              <Chain event={decision as AuditEvent} />
+            </Suspense>
           </Tabs.Panel>
           {decision.metadata.question && (
             <Tabs.Panel value="again">
@@ -65,7 +76,7 @@ function Shown({ id, tab, onTab }: { id: string; tab: string; onTab: (tab: strin
 
 /** The tab that an address names, unless the decision has none of it. */
 function tabOf(tab: string, { metadata }: Decision): string {
-  const tabs = metadata.question ? ["answer", "again", "json"] : ["answer", "json"];
+  const tabs = metadata.question ? ["answer", "why", "again", "json"] : ["answer", "why", "json"];
   return tabs.includes(tab) ? tab : "answer";
 }
 
@@ -117,10 +128,12 @@ function Answer({ decision }: { decision: Decision }) {
 
 function factsOf(decision: Decision) {
   const { metadata } = decision;
-  const leftOut = metadata.policies_left_out ? ` and ${metadata.policies_left_out} more` : "";
-  const policies = (metadata.policies ?? []).join(", ");
   return {
-    "Decided by": policies === "" ? <span className="quiet">no policy</span> : `${policies}${leftOut}`,
+    "Decided by": metadata.policies?.length ? (
+      <PolicyNames decision={decision} />
+    ) : (
+      <span className="quiet">no policy</span>
+    ),
     "Policy version": metadata.policy_version && <VersionLink version={metadata.policy_version} />,
     "Shadow version": metadata.shadow && (
       <Group gap={6}>

@@ -15,6 +15,7 @@ import { Mark } from "../parts/Mark";
 import { Page, Panel } from "../parts/Page";
 import { To } from "../parts/To";
 import { When } from "../parts/When";
+import { DeliveryChain } from "../why/Chain";
 import { CAUSES, isCancelable, isResendable, isUnderWay, STATE_WORDS } from "./states";
 import { Timeline } from "./Timeline";
 
@@ -93,6 +94,9 @@ function Loaded({ delivery }: { delivery: Body<"DeliveryDetail"> }) {
         </Text>
       )}
       <Timeline delivery={delivery} />
+      <Panel title="Why?">
+        <DeliveryChain delivery={delivery} />
+      </Panel>
     </>
   );
 }

@@ -22,10 +22,14 @@ import { type FilterBy, Json } from "../parts/Json";
 import { ManageButton } from "../parts/ManageButton";
 import { Mark } from "../parts/Mark";
 import { When } from "../parts/When";
+import { useName } from "../parts/Who";
+import { Reason } from "../why/Reason";
+import { WhySection } from "../why/WhySection";
+import { Agent } from "./Agent";
 import classes from "./Events.module.css";
 import { FIELDS, type Field } from "./filter";
 import { eventOf } from "./list";
-import { type AuditEvent, writtenBy } from "./row";
+import type { AuditEvent } from "./row";
 
 /** Who runs through the list with a key held down passes by events; those are not asked for. */
 const SETTLED_MS = 120;
@@ -79,6 +83,8 @@ function Whole({ id, onFilter, onRelated }: EventPanelProps) {
       {(event) => (
         <Stack gap="sm">
           <Summary event={event} />
+          <Reason event={event} />
+          <WhySection event={event} />
           <Actions event={event} />
           <Related event={event} onRelated={onRelated} />
           <Divider />
@@ -104,14 +110,21 @@ function Summary({ event }: { event: AuditEvent }) {
         {event.severity && <Mark word={event.severity} />}
       </Group>
       <Text size="sm" className="quiet" component="div">
-        {event.agent_id} · <When at={event.occurred_at} exact />
+        <Agent event={event} /> · <When at={event.occurred_at} exact />
       </Text>
-      <Text size="xs" className="quiet" style={{ overflowWrap: "anywhere" }}>
-        {writtenBy(event)}
+      <Text size="xs" className="quiet" component="div" style={{ overflowWrap: "anywhere" }}>
+        <WrittenBy source={event.source} />
       </Text>
       <Id id={event.id} />
     </Stack>
   );
+}
+
+function WrittenBy({ source }: Pick<AuditEvent, "source">) {
+  const name = useName(source);
+  if (source === undefined) return "Recorded before events included their source";
+  if (source === "server") return "Written by Watchbell";
+  return <span title={source}>Sent with the API {name ?? `key ${source}`}</span>;
 }
 
 function Actions({ event }: { event: AuditEvent }) {

@@ -2,6 +2,7 @@
 import { memo } from "react";
 import { Mark } from "../parts/Mark";
 import { When } from "../parts/When";
+import { Agent } from "./Agent";
 import classes from "./Events.module.css";
 import type { Row } from "./row";
 
@@ -50,7 +51,7 @@ function cell(row: Row, column: Column) {
     case "type":
       return row.event_type;
     case "agent":
-      return row.agent_id;
+      return <Agent event={row} />;
     case "action":
       return row.action;
     case "resource":
@@ -64,7 +65,7 @@ function Stacked({ row }: { row: Row }) {
       <strong className="truncate">{row.action}</strong>
       <Mark word={row.result} />
       <span className="quiet truncate">
-        <When at={row.occurred_at} exact /> · {row.agent_id}
+        <When at={row.occurred_at} exact /> · <Agent event={row} />
       </span>
     </span>
   );

@@ -15,12 +15,16 @@ export interface AuditEvent {
   resource?: string;
   session_id?: string;
   trace_id?: string;
+  span_id?: string;
   decision_id?: string;
+  /** How long it took. Clients send an event when it is over. */
+  latency_ms?: number;
+  metadata?: Record<string, unknown>;
 }
 
 export type Row = Pick<
   AuditEvent,
-  "id" | "occurred_at" | "event_type" | "agent_id" | "action" | "result" | "severity" | "resource"
+  "id" | "occurred_at" | "source" | "event_type" | "agent_id" | "action" | "result" | "severity" | "resource"
 >;
 
 /** Names come again and again, and each is kept once; more than so many are not names. */
@@ -35,16 +39,11 @@ function name<T extends string | undefined>(text: T): T {
   return text;
 }
 
-/** Who wrote an event, for people. */
-export function writtenBy({ source }: Pick<AuditEvent, "source">): string {
-  if (source === undefined) return "Recorded before events included their source";
-  return source === "server" ? "Written by Watchbell" : `Sent with the API key ${source}`;
-}
-
 export function rowOf(event: AuditEvent): Row {
   return {
     id: event.id,
     occurred_at: event.occurred_at,
+    source: name(event.source),
     event_type: name(event.event_type),
     agent_id: name(event.agent_id),
     action: name(event.action),

@@ -6,7 +6,8 @@ import { answer, api } from "../api/client";
 /** Names change seldom. */
 const STALE_MS = 300_000;
 
-export function Who({ id }: { id: string | null | undefined }) {
+/** What people call this person or key; nothing while that is asked, or if nobody knows. */
+export function useName(id: string | null | undefined): string | undefined {
   const kind = id?.split("_")[0];
   const members = useQuery({
     queryKey: ["names", "usr"],
@@ -20,9 +21,13 @@ export function Who({ id }: { id: string | null | undefined }) {
     enabled: kind === "key",
     staleTime: STALE_MS,
   });
-  if (!id) return <span className="quiet">unknown</span>;
   const key = keys.data?.data.find((one) => one.id === id);
-  const name = members.data?.data.find((one) => one.id === id)?.email ?? (key && `key ${key.name}`);
+  return members.data?.data.find((one) => one.id === id)?.email ?? (key && `key ${key.name}`);
+}
+
+export function Who({ id }: { id: string | null | undefined }) {
+  const name = useName(id);
+  if (!id) return <span className="quiet">unknown</span>;
   if (name === undefined) return <span className="mono">{id}</span>;
   return (
     <Tooltip label={id}>

@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import type { Body } from "../api/client";
+import type { Decision } from "../decisions/model";
+import { approvedAs, decidedBy, withoutPolicy } from "./decision";
+import { responseOf } from "./response";
+
+const decision = (metadata: Decision["metadata"]): Decision => ({
+  id: "evt_1",
+  received_at: "",
+  occurred_at: "",
+  agent_id: "a",
+  action: "b.c",
+  result: "denied",
+  metadata,
+});
+
+test("the policies are those of the version that answered", () => {
+  const shadow = { decision: "deny" as const, policy_version: 3, policy_digest: "" };
+  const said = { policies: ["no"], policies_left_out: 2, policy_version: 2, shadow };
+  expect(decidedBy(decision(said))).toEqual({ policies: ["no"], leftOut: 2, version: 2 });
+  expect(decidedBy(decision({ ...said, mode: "shadow" })).version).toBe(3);
+  expect(decidedBy(decision({}))).toEqual({ policies: [], leftOut: 0, version: undefined });
+});
+
+test("a decision without a policy says why it has none", () => {
+  expect(withoutPolicy(decision({ decision: "deny" }))).toMatch(/No policy permits it/);
+  expect(withoutPolicy(decision({ decision: "deny", errors: [{ error: "x" }] }))).toMatch(
+    /error always denies/,
+  );
+  expect(withoutPolicy(decision({ decision: "allow" }))).toBe("No policy is named.");
+});
+
+test("an approval is the decision's own, the one that it used, or none", () => {
+  expect(approvedAs(decision({ decision: "escalate" }))).toBe("dec_1");
+  expect(approvedAs(decision({ decision: "allow", approval: "dec_0" }))).toBe("dec_0");
+  expect(approvedAs(decision({ decision: "deny" }))).toBeUndefined();
+});
+
+test("a response is told in one line", () => {
+  const attempt = {
+    started_at: "2026-11-17T10:00:00.000Z",
+    finished_at: "2026-11-17T10:00:00.031Z",
+    status: 503,
+    answer: "try\n  again",
+  } as Body<"AttemptBody">;
+  expect(responseOf(attempt)).toBe("503 after 31 ms: “try again”");
+  expect(responseOf({ ...attempt, answer: "" })).toBe("503 after 31 ms");
+  expect(responseOf({ ...attempt, answer: "x".repeat(200) })).toBe(`503 after 31 ms: “${"x".repeat(120)}…”`);
+  expect(responseOf({ ...attempt, status: null, error: "Refused." })).toBe("Refused.");
+  expect(responseOf({ ...attempt, status: null })).toBe("No response after 31 ms");
+});
