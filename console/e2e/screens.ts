@@ -64,6 +64,7 @@ export const SCREENS: Screen[] = [
   { name: "setup", path: "/setup" },
   // That an organization was made is on record too, so there is nothing only before it was.
   { name: "events", path: "/events", empty: "/events?from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z" },
+  { name: "timeline", path: "/timeline?session_id={session}", empty: "/timeline?session_id=nobody" },
   { name: "exports", path: "/exports", empty: "/exports" },
   { name: "rules", path: "/rules", empty: "/rules" },
   { name: "rule-new", path: "/rules/new" },
@@ -96,10 +97,13 @@ export async function pathOf({ path }: Screen): Promise<string> {
     const { base_url } = inject("demo");
     const { name, value } = inject("session");
     const headers = { Cookie: `${name}=${value}` };
-    const response = await fetch(`${base_url}/v1/${kind}?limit=1`, { headers });
+    // A run has no list of its own: it is known by its steps.
+    const isRun = kind === "session";
+    const list = isRun ? "audit/events?event_type=tool_call&" : `${kind}?`;
+    const response = await fetch(`${base_url}/v1/${list}limit=1`, { headers });
     const { data } = await response.json();
     if (!data?.[0]) throw new Error(`the demo has no ${kind}: ${response.status}`);
-    id = String(data[0].id);
+    id = String(isRun ? data[0].session_id : data[0].id);
     known.set(kind, id);
   }
   return path.replace(`{${kind}}`, id);

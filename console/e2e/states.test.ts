@@ -21,7 +21,7 @@ const SMALL = { width: 1000, height: 640 };
 
 test("every route of the console is looked at here", () => {
   const routes = [...readFileSync("src/routes.tsx", "utf8").matchAll(/^ {2}(?:screen|door)\("(.*?)"/gm)];
-  const looked = [...SCREENS, ...DOORS].map(({ path }) => path.replace(/#.*/, ""));
+  const looked = [...SCREENS, ...DOORS].map(({ path }) => path.replace(/[?#].*/, ""));
   // One thing of many has its id at the end.
   const ofAny = (path: string) => path.replace(/\/(\{.*\}|\$\w+|\d+)$/, "/*");
   expect(looked.map(ofAny).sort()).toEqual(routes.map(([, route = ""]) => ofAny(route)).sort());

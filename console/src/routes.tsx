@@ -86,6 +86,7 @@ const screens = [
   screen("/", () => import("./overview/Overview")),
   screen("/setup", () => import("./setup/Setup")),
   screen("/events", () => import("./events/Events")),
+  screen("/timeline", () => import("./timeline/Timeline")),
   screen("/exports", () => import("./events/Exports")),
   screen("/rules", () => import("./alerts/Rules")),
   screen("/rules/new", () => import("./alerts/NewRule")),

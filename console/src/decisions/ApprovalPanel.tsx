@@ -16,6 +16,7 @@ import { Mark } from "../parts/Mark";
 import { When } from "../parts/When";
 import { Who } from "../parts/Who";
 import { standing } from "../policies/queries";
+import { TimelineOf } from "../why/TimelineOf";
 import { VersionLink } from "./DecisionPanel";
 import type { Question as Asked } from "./model";
 import { Question } from "./Question";
@@ -69,6 +70,7 @@ function Shown({ id }: { id: string }) {
             )}
           </section>
           <Facts of={factsOf(detail)} />
+          <TimelineOf decision={id} />
         </Stack>
       )}
     </Answered>

@@ -10,8 +10,10 @@ import { duration } from "../parts/clock";
 import { Facts } from "../parts/Facts";
 import { Json } from "../parts/Json";
 import { Mark } from "../parts/Mark";
+import { To } from "../parts/To";
 import { When } from "../parts/When";
 import { PolicyNames } from "../why/PolicyNames";
+import { timelineOf } from "../why/TimelineOf";
 import { AskAgain } from "./AskAgain";
 import { decision as decisionQuery } from "./list";
 import { type Decision, decisionIdOf, MEANING } from "./model";
@@ -155,6 +157,11 @@ function factsOf(decision: Decision) {
       <Anchor component={Link} to="/events" search={{ session_id: decision.session_id } as never} size="sm">
         {decision.session_id}
       </Anchor>
+    ),
+    Timeline: timelineOf(decision) && (
+      <To path="/timeline" with={{ ...timelineOf(decision), event: decision.id }}>
+        Open timeline
+      </To>
     ),
     Decision: <Id id={decisionIdOf(decision)} />,
     Event: (

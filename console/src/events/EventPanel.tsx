@@ -72,7 +72,8 @@ export function EventPanel(props: EventPanelProps) {
   );
 }
 
-function Whole({ id, onFilter, onRelated }: EventPanelProps) {
+/** All that there is to say of an event. */
+export function Whole({ id, onFilter, onRelated }: Pick<EventPanelProps, "id" | "onFilter" | "onRelated">) {
   const [settled] = useDebouncedValue(id, SETTLED_MS);
   const query = useQuery(eventOf(settled));
   const filterBy: FilterBy = ([field, ...deeper], value) =>
@@ -157,6 +158,10 @@ function Related({ event, onRelated }: { event: AuditEvent } & Pick<EventPanelPr
     ["trace_id", "Same trace", event.trace_id],
     ["decision_id", "Same decision", event.decision_id],
   ];
+  const timelines: [string, string, string | undefined][] = [
+    ["session_id", "Session timeline", event.session_id],
+    ["trace_id", "Trace timeline", event.trace_id],
+  ];
   return (
     <Group gap="xs" role="group" aria-label="Related">
       <Text size="xs" className="quiet">
@@ -166,6 +171,21 @@ function Related({ event, onRelated }: { event: AuditEvent } & Pick<EventPanelPr
         ([field, name, value]) =>
           value && (
             <Button key={field} size="compact-xs" variant="light" onClick={() => onRelated(field, value)}>
+              {name}
+            </Button>
+          ),
+      )}
+      {timelines.map(
+        ([field, name, value]) =>
+          value && (
+            <Button
+              key={field}
+              size="compact-xs"
+              variant="light"
+              component={Link}
+              to="/timeline"
+              search={{ [field]: value, event: event.id } as never}
+            >
               {name}
             </Button>
           ),

@@ -40,7 +40,7 @@ const COLORS: Record<string, string> = {
   previous: "yellow",
 };
 
-function colorOf(word: string): string {
+export function colorOf(word: string): string {
   return COLORS[word] ?? "gray";
 }
 
