@@ -1,3 +1,4 @@
+// Where policies stand in a text.
 import { expect, test } from "vitest";
 import { clauseOf, linesOf } from "./clauses";
 

@@ -1,3 +1,4 @@
+// Steps as rows: nested, in order, and to scale.
 import { expect, test } from "vitest";
 import type { AuditEvent } from "../events/row";
 import { axisOf, barOf, extentOf, lengthOf, type Row, rowsOf, ticksOf } from "./model";

@@ -1,3 +1,4 @@
+// What the links of a chain say.
 import { expect, test } from "vitest";
 import type { Body } from "../api/client";
 import type { Decision } from "../decisions/model";
