@@ -12,6 +12,7 @@ import { Json } from "../parts/Json";
 import { Mark } from "../parts/Mark";
 import { To } from "../parts/To";
 import { When } from "../parts/When";
+import { approvedAs } from "../why/decision";
 import { PolicyNames } from "../why/PolicyNames";
 import { timelineOf } from "../why/TimelineOf";
 import { AskAgain } from "./AskAgain";
@@ -149,7 +150,7 @@ function factsOf(decision: Decision) {
     ),
     Mode: metadata.mode === "shadow" && "shadow: the agent was allowed to proceed regardless of the policies",
     Approval: approvalOf(decision),
-    "Not approved": metadata.refused,
+    "Not approved": metadata.refused?.why.replaceAll("_", " "),
     Payload: metadata.has_payload ? "sent; its content is not recorded" : undefined,
     Took: metadata.took_us === undefined ? undefined : duration(metadata.took_us / 1_000),
     When: <When at={decision.occurred_at} exact />,
@@ -176,8 +177,8 @@ function factsOf(decision: Decision) {
 
 /** What a person said to it, or for which earlier question one had said yes. */
 function approvalOf(decision: Decision) {
-  const { approval, decision: verdict } = decision.metadata;
-  const id = approval ?? (verdict === "escalate" ? decisionIdOf(decision) : undefined);
+  const { approval } = decision.metadata;
+  const id = approvedAs(decision);
   if (id === undefined) return undefined;
   return (
     <Anchor component={Link} to="/approvals" search={{ approval: id } as never} size="sm">

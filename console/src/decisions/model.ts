@@ -41,7 +41,8 @@ export interface Decision {
     mode?: string;
     shadow?: { decision: Verdict; policy_version: number; policy_digest: string };
     approval?: string;
-    refused?: string;
+    /** A person's approval was needed and could not be had. */
+    refused?: { why: string; approval?: string };
     /** How long it took to answer, in microseconds. */
     took_us?: number;
   };

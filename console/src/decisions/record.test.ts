@@ -19,6 +19,7 @@ test("what is not as the server writes it is left out, and the rest is kept", ()
     errors: [{ id: "p" }],
     question: { principal: 7 },
     shadow: {},
+    refused: "expired",
     took_us: "fast",
     note: ["x"],
     own: { a: 1 },
@@ -49,6 +50,7 @@ test("what the server writes is kept whole", () => {
     question: { principal: party, action: "payments.refund", resource: party, context: { amount: 1 } },
     shadow: { decision: "allow", policy_version: 3, policy_digest: "00" },
     policy_version: 2,
+    refused: { why: "expired", approval: "dec_0" },
   };
   expect(decisionOf({ ...minimal, metadata })).toEqual({ ...minimal, metadata });
 });

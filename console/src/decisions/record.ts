@@ -49,7 +49,7 @@ const OF_A_DECISION: Shapes = new Map<string, Shape>([
   ["mode", isText],
   ["shadow", isShadow],
   ["approval", isText],
-  ["refused", isText],
+  ["refused", isRefused],
   ["took_us", isNumber],
 ]);
 
@@ -81,6 +81,11 @@ function isError(value: unknown): boolean {
 function isShadow(value: unknown): boolean {
   const { decision, policy_version } = fieldsOf(value);
   return isVerdict(decision) && isNumber(policy_version);
+}
+
+function isRefused(value: unknown): boolean {
+  const { why, approval } = fieldsOf(value);
+  return isText(why) && (approval === undefined || isText(approval));
 }
 
 function isQuestion(value: unknown): boolean {

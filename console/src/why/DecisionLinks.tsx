@@ -105,7 +105,9 @@ function ApprovalOf({ decision }: { decision: Decision }) {
   if (id === undefined) {
     return (
       <ChainLink name="Approval" isMissing>
-        {decision.metadata.refused ?? "No approval was asked for."}
+        {decision.metadata.refused
+          ? "Needed, but not available; the decision says why."
+          : "No approval was asked for."}
       </ChainLink>
     );
   }
