@@ -19,6 +19,7 @@ pub mod guard;
 pub mod id;
 pub mod idempotency;
 pub mod limit;
+mod nearest;
 pub mod partition;
 pub mod policy_state;
 pub mod rule;

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::pattern::nearest::nearest;
 use crate::{
     Timestamp,
     fault::{Fault, FaultCode, pointer_to},
+    nearest::nearest,
 };
 
 /// What the server knows of a rule and shows beside its definition.

@@ -11,11 +11,12 @@ use super::{
     },
     explain::{Explanation, Leaf, explain},
     fields::{Fields, bounded, moment, number, text, truth},
-    pattern::{METADATA_COST, TEXT_COST, nearest::nearest, read::is_longer_than},
+    pattern::{METADATA_COST, TEXT_COST, read::is_longer_than},
 };
 use crate::{
     event::{EventView, check},
     fault::{Fault, FaultCode},
+    nearest::nearest,
 };
 
 impl Definition {

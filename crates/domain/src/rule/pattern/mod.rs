@@ -8,7 +8,6 @@
 //! patterns, docs/reference/alert-rule-match.schema.json for their editors.
 
 pub(super) mod glob;
-pub(super) mod nearest;
 mod network;
 mod operator;
 mod part;

@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::{
     STARS_MAX, STRING_BYTES_MAX, VALUES_MAX,
     glob::Glob,
-    nearest::nearest,
     network::Network,
     part::Part,
     predicate::{But, Predicate},
@@ -13,7 +12,10 @@ use super::{
     read::{cut, shown},
     scalar::Scalar,
 };
-use crate::fault::{Fault, FaultCode, pointer_to};
+use crate::{
+    fault::{Fault, FaultCode, pointer_to},
+    nearest::nearest,
+};
 
 /// Every operator.
 pub(super) const OPERATORS: [&str; 9] = [

@@ -2,11 +2,8 @@
 
 use serde_json::Value;
 
-use super::{
-    nearest::nearest,
-    scalar::{Scalar, json_number},
-};
-use crate::fault::Fault;
+use super::scalar::{Scalar, json_number};
+use crate::{fault::Fault, nearest::nearest};
 
 const SIGNS: [&str; 5] = ["=", ">", ">=", "<", "<="];
 

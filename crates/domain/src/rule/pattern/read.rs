@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 use super::{
     BRANCHES_MAX, Conditions, DEPTH_MAX, FIELDS_MAX, FieldTest, SOURCE_BYTES_MAX, STRING_BYTES_MAX,
     VALUES_MAX,
-    nearest::nearest,
     operator::{self, OPERATORS},
     predicate::Predicate,
 };
 use crate::{
     event::EventView,
     fault::{Fault, FaultCode, pointer_to},
+    nearest::nearest,
 };
 
 /// The key under which patterns are listed of which one is enough.

@@ -6,7 +6,7 @@ const NAME_CHARS_MAX: usize = 64;
 const START_CHARS_MIN: usize = 3;
 
 /// The known name that is most like the one given, if one is like it at all.
-pub(in crate::rule) fn nearest<'n>(
+pub(crate) fn nearest<'n>(
     given: &str,
     known: impl IntoIterator<Item = &'n str>,
 ) -> Option<&'n str> {
