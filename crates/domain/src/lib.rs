@@ -2,7 +2,7 @@
 //!
 //! Time and chance come in as arguments, so every rule here can be tested with a table of cases.
 //! Folders are the nouns of the product: an [`event`] arrives in a [`batch`], a [`rule`] matches
-//! it, a [`delivery`] carries both to the customer; an [`account`] owns all of it
+//! it, a [`delivery`] carries both to the customer; a [`query`] asks for them; an [`account`] owns all of it
 //! and has its [`limit`]s and its [`guard`], which asks people for an [`approval`].
 
 pub mod account;
@@ -22,6 +22,7 @@ pub mod limit;
 mod nearest;
 pub mod partition;
 pub mod policy_state;
+pub mod query;
 pub mod rule;
 pub mod secret;
 pub mod timestamp;

@@ -41,7 +41,7 @@ pub(super) fn optional(
 }
 
 /// `^[a-z][a-z0-9_]*$`, at most `most` long.
-pub(super) fn is_name(text: &str, most: usize) -> bool {
+pub(crate) fn is_name(text: &str, most: usize) -> bool {
     text.len() <= most
         && text.starts_with(|first: char| first.is_ascii_lowercase())
         && text
@@ -50,7 +50,7 @@ pub(super) fn is_name(text: &str, most: usize) -> bool {
 }
 
 /// `<area>.<verb>`: two or more segments of letters, digits, `_` and `-`.
-pub(super) fn is_action(text: &str) -> bool {
+pub(crate) fn is_action(text: &str) -> bool {
     let is_segment = |segment: &str| {
         !segment.is_empty()
             && segment
@@ -61,7 +61,7 @@ pub(super) fn is_action(text: &str) -> bool {
 }
 
 /// Between one and `most` characters, none of them NUL: PostgreSQL text cannot hold it.
-pub(super) fn is_short(text: &str, most: usize) -> bool {
+pub(crate) fn is_short(text: &str, most: usize) -> bool {
     !text.is_empty() && text.chars().count() <= most && !text.contains('\0')
 }
 

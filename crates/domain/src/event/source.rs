@@ -41,7 +41,7 @@ impl SourcePattern {
     /// What the `source` of every event by an API key starts with.
     pub const KEYS_START: &'static str = "key_";
 
-    pub(super) fn parse(text: &str) -> Result<Self, NotAFilter> {
+    pub(crate) fn parse(text: &str) -> Result<Self, NotAFilter> {
         match text {
             "server" => Ok(Self::Is(Source::Server)),
             "key" => Ok(Self::AnyKey),
