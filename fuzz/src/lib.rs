@@ -7,6 +7,7 @@ mod decide;
 mod filter;
 mod ingest;
 mod pattern;
+mod query;
 mod unpack;
 mod verify;
 
@@ -20,7 +21,7 @@ pub struct Target {
 }
 
 /// All of them, in the order of their names.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     Target {
         name: "decide",
         check: decide::check,
@@ -36,6 +37,10 @@ pub const TARGETS: [Target; 6] = [
     Target {
         name: "pattern",
         check: pattern::check,
+    },
+    Target {
+        name: "query",
+        check: query::check,
     },
     Target {
         name: "unpack",

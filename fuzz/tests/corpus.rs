@@ -42,6 +42,11 @@ fn patterns_hold_for_any_input() {
 }
 
 #[test]
+fn queries_hold_for_any_input() {
+    hold("query");
+}
+
+#[test]
 fn unpacking_holds_for_any_input() {
     hold("unpack");
 }

@@ -1,0 +1,49 @@
+//! Queries, about events, decisions and deliveries: they never panic, one that is read is the same when it is
+//! printed and read again, and an error points at whole characters of the text.
+
+use domain::{
+    event::Filter,
+    query::{COST_MAX, List, Query, TEXT_BYTES_MAX, complete, event_filter::event_filter, parse},
+};
+
+pub(crate) fn check(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else {
+        return;
+    };
+    for list in List::ALL {
+        check_completion(list, text);
+        match parse(list, text) {
+            Ok(query) => check_query(&query),
+            Err(error) => {
+                let part = text.get(error.span.start..error.span.end);
+                assert!(part.is_some(), "points outside: {error:?}");
+                assert!(error.position(text) <= text.chars().count() + 1);
+                assert!(error.pointed_at(text).ends_with(&error.detail));
+            }
+        }
+    }
+}
+
+fn check_query(query: &Query) {
+    assert!(query.cost() <= COST_MAX);
+    let printed = query.to_string();
+    // Escapes and times may take more letters than what was written.
+    if printed.len() <= TEXT_BYTES_MAX {
+        let again = parse(query.list, &printed).expect("what was printed can be read");
+        assert_eq!(*query, again);
+        assert_eq!(printed, again.to_string());
+    }
+    if let Ok(filter) = event_filter(query) {
+        let written = serde_json::to_string(&filter).expect("a filter can be written");
+        let again: Filter = serde_json::from_str(&written).expect("what was written can be read");
+        assert_eq!(filter, again);
+    }
+}
+
+fn check_completion(list: List, text: &str) {
+    for cursor in [text.len() / 2, text.len()] {
+        let replaces = complete(list, text, cursor).replaces;
+        assert!(text.get(replaces.start..replaces.end).is_some());
+        assert!(replaces.end <= cursor);
+    }
+}
