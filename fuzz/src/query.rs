@@ -1,10 +1,16 @@
 //! Queries, about events, decisions and deliveries: they never panic, one that is read is the same when it is
-//! printed and read again, and an error points at whole characters of the text.
+//! printed and read again, the filter that is made of it finds what it finds, and an error points at whole
+//! characters of the text.
 
 use domain::{
-    event::Filter,
-    query::{COST_MAX, List, Query, TEXT_BYTES_MAX, complete, event_filter::event_filter, parse},
+    EventId, Timestamp,
+    event::{EventView, Filter},
+    query::{
+        COST_MAX, List, Matcher, Query, TEXT_BYTES_MAX, complete, event_filter::event_filter, parse,
+    },
 };
+
+const EVENT: &str = r#"{"source":"server","event_type":"decision","agent_id":"billing-1","action":"payments.refund","result":"denied","severity":"high","latency_ms":5.0,"metadata":{"amount":750,"order id":{"total":"500"},"decision":"deny"}}"#;
 
 pub(crate) fn check(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
@@ -33,7 +39,11 @@ fn check_query(query: &Query) {
         assert_eq!(*query, again);
         assert_eq!(printed, again.to_string());
     }
+    let id = EventId::new(Timestamp::from_unix_millis(1_794_735_000_000), [7; 10]);
+    let view = EventView::parse(EVENT).expect("an event");
+    let matches = Matcher::new(query).map(|matcher| matcher.matches(id, EVENT, &view));
     if let Ok(filter) = event_filter(query) {
+        assert_eq!(Some(filter.matches(id, EVENT, &view)), matches);
         let written = serde_json::to_string(&filter).expect("a filter can be written");
         let again: Filter = serde_json::from_str(&written).expect("what was written can be read");
         assert_eq!(filter, again);

@@ -133,6 +133,18 @@ impl Wildcard {
     }
 }
 
+impl Range<f64> {
+    pub fn holds(self, number: f64) -> bool {
+        match self {
+            Self::Above(limit) => number > limit,
+            Self::From(limit) => number >= limit,
+            Self::Below(limit) => number < limit,
+            Self::UpTo(limit) => number <= limit,
+            Self::Within(low, high) => (low..=high).contains(&number),
+        }
+    }
+}
+
 impl Range<Moment> {
     /// The first millisecond of it, and the first one behind it.
     pub fn bounds(self) -> (Option<Timestamp>, Option<Timestamp>) {

@@ -9,7 +9,8 @@
 //! [`parser`] reads a text with the help of [`lexer`] and [`value`], or says at which characters it is
 //! wrong and what to write instead; [`fields`] lists what can be asked for; [`completion`] offers how a
 //! text could go on. A query that was read is printed in one way only, which reads back as the same
-//! query. [`event_filter`] makes the filter that the store, the live tail and exports take today.
+//! query. [`matcher`] judges events by it in memory; [`event_filter`] makes the filter that the store, the
+//! live tail and exports take today.
 //! docs/adr/0030-one-query.md has the grammar, and why it is this small.
 
 pub mod ast;
@@ -18,6 +19,7 @@ pub mod error;
 pub mod event_filter;
 pub mod fields;
 mod lexer;
+pub mod matcher;
 pub mod moment;
 mod parser;
 mod print;
@@ -29,6 +31,7 @@ pub use ast::{Condition, Path, Query, Range, Term, Test, Value, Wildcard};
 pub use completion::complete;
 pub use error::{Error, Span};
 pub use fields::{Field, Kind, List};
+pub use matcher::Matcher;
 pub use moment::Moment;
 pub use parser::parse;
 

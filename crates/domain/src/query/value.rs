@@ -263,10 +263,14 @@ fn sign(text: &str) -> (&str, &str) {
 }
 
 /// A finite number as people and JSON write it.
-fn number(text: &str) -> Option<f64> {
+pub(super) fn number(text: &str) -> Option<f64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_digit = |letter: char| letter.is_ascii_digit();
-    if !digits.starts_with(is_digit) || !digits.ends_with(is_digit) {
+    // `007` is a text.
+    let has_spare_zero = digits
+        .strip_prefix('0')
+        .is_some_and(|rest| rest.starts_with(is_digit));
+    if has_spare_zero || !digits.starts_with(is_digit) || !digits.ends_with(is_digit) {
         return None;
     }
     let number = text.parse::<f64>().ok()?;

@@ -16,7 +16,7 @@ pub struct Glob {
 }
 
 impl Glob {
-    pub(super) fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let pieces: Vec<&str> = text.split('*').collect();
         let between = match pieces.as_slice() {
             [_, between @ .., _] => between,
@@ -51,7 +51,7 @@ impl Glob {
 
     /// In a time that grows with the value only: each piece is looked for behind the one before, and
     /// the first place that is found is the best, because it leaves the most for the others.
-    pub(super) fn matches(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         if !self.has_star() {
             return text == &*self.text;
         }

@@ -7,7 +7,7 @@
 //! [`predicate`] is every test on a value. docs/reference/alert-rule-language.md is for those who write
 //! patterns, docs/reference/alert-rule-match.schema.json for their editors.
 
-pub(super) mod glob;
+pub(crate) mod glob;
 mod network;
 mod operator;
 mod part;
