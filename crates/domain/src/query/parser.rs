@@ -311,12 +311,12 @@ fn refuse_comparison(list: List, word: &str, span: Span) -> Result<(), Error> {
 
 /// An event has one value of most fields, so two terms that want one each would find nothing.
 fn refuse_second(terms: &[Term], term: &Term) -> Result<(), Error> {
-    let Some(field) = wanted_once(term) else {
+    let Some(field) = single_valued(term) else {
         return Ok(());
     };
     if !terms
         .iter()
-        .any(|before| wanted_once(before) == Some(field))
+        .any(|before| single_valued(before) == Some(field))
     {
         return Ok(());
     }
@@ -327,7 +327,8 @@ fn refuse_second(terms: &[Term], term: &Term) -> Result<(), Error> {
     Err(Error::new(term.span, detail))
 }
 
-fn wanted_once(term: &Term) -> Option<&'static Field> {
+/// The field of a term that only one value of it can pass.
+fn single_valued(term: &Term) -> Option<&'static Field> {
     match &term.condition {
         Condition::Field(path, _) if !term.is_negated && !path.field.can_hold_twice() => {
             Some(path.field)
