@@ -10,7 +10,7 @@
 //! wrong and what to write instead; [`fields`] lists what can be asked for; [`completion`] offers how a
 //! text could go on. A query that was read is printed in one way only, which reads back as the same
 //! query. [`matcher`] judges events by it in memory; [`event_filter`] makes the filter that the store, the
-//! live tail and exports take today.
+//! live tail and exports take today, and [`rule_patterns`] the patterns of an alert rule.
 //! docs/adr/0030-one-query.md has the grammar, and why it is this small.
 
 pub mod ast;
@@ -23,6 +23,7 @@ pub mod matcher;
 pub mod moment;
 mod parser;
 mod print;
+pub mod rule_patterns;
 #[cfg(test)]
 mod tests;
 mod value;
