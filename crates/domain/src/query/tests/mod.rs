@@ -196,7 +196,8 @@ proptest! {
         if let Ok(query) = parse(list, &text) {
             let printed = query.to_string();
             prop_assert!(query.cost() <= COST_MAX);
-            prop_assert_eq!(parse(list, &printed).as_ref(), Ok(&query), "{}", printed);
+            let again = parse(list, &printed);
+            prop_assert_eq!(again.as_ref(), Ok(&query), "{}", printed);
             let _ = event_filter::event_filter(&query);
         }
     }
