@@ -2,7 +2,9 @@
 
 mod refused;
 
-use proptest::{collection::vec, prelude::*, sample::select};
+use proptest::{
+    collection::vec, prelude::*, sample::select, strategy::ValueTree as _, test_runner::TestRunner,
+};
 
 use super::*;
 
@@ -182,12 +184,55 @@ fn pieces() -> impl Strategy<Value = String> {
     vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
+/// Queries that most often make sense, with any text in quotes.
+fn sound() -> impl Strategy<Value = String> {
+    let quoted = || {
+        let text = prop_oneof![any::<String>(), "[a-z.:*\"\\\\ -]{0,12}"];
+        text.prop_map(|text| format!("\"{}\"", text.replace('\\', r"\\").replace('"', "\\\"")))
+    };
+    let value = prop_oneof![
+        select(vec![
+            "500", "-0", "1e21", "007", "a*b", "*", ">5", "<=-0.5", "1..2", "a..b", "x:y", "true",
+            "é"
+        ])
+        .prop_map(str::to_owned),
+        any::<f64>().prop_map(|number| format!(">={number}")),
+        quoted(),
+        "[^\\s\"(),]{1,8}",
+    ];
+    let values = vec(value, 1..4).prop_map(|values| format!("({})", values.join(", ")));
+    let field = prop_oneof![
+        3 => select(vec!["metadata.a:", "metadata.\"a\".b:", "resource:", "latency_ms:"]).prop_map(str::to_owned),
+        1 => quoted().prop_map(|key| format!("metadata.{key}:")),
+    ];
+    let condition = (field, values).prop_map(|(field, values)| format!("{field}{values}"));
+    let term = prop_oneof![4 => condition, 1 => quoted()];
+    let term = (any::<bool>(), term).prop_map(|(is_negated, term)| {
+        let minus = if is_negated { "-" } else { "" };
+        format!("{minus}{term}")
+    });
+    vec(term, 1..4).prop_map(|terms| terms.join(" "))
+}
+
 fn texts() -> impl Strategy<Value = String> {
-    prop_oneof![6 => pieces(), 1 => ".{0,60}", 1 => any::<String>()]
+    prop_oneof![4 => sound(), 4 => pieces(), 1 => ".{0,60}", 1 => any::<String>()]
 }
 
 fn lists() -> impl Strategy<Value = List> {
     select(List::ALL.to_vec())
+}
+
+#[test]
+fn the_properties_below_meet_queries_of_all_sizes() {
+    let mut runner = TestRunner::deterministic();
+    let mut terms = [0; 4];
+    for _ in 0..1_000 {
+        let text = sound().new_tree(&mut runner).expect("a text").current();
+        if let Ok(query) = parse(List::Events, &text) {
+            terms[query.terms.len().min(3)] += 1;
+        }
+    }
+    assert!(terms.iter().skip(1).all(|count| *count > 20), "{terms:?}");
 }
 
 proptest! {
