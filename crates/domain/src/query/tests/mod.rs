@@ -187,7 +187,12 @@ fn pieces() -> impl Strategy<Value = String> {
 /// Queries that most often make sense, with any text in quotes.
 fn sound() -> impl Strategy<Value = String> {
     let quoted = || {
-        let text = prop_oneof![any::<String>(), "[a-z.:*\"\\\\ -]{0,12}"];
+        let looks_like_more = select(vec!["500", "true", "null", "1..2", "AND", "a*", ">5"]);
+        let text = prop_oneof![
+            any::<String>(),
+            looks_like_more.prop_map(str::to_owned),
+            "[a-z.:*\"\\\\ -]{0,12}"
+        ];
         text.prop_map(|text| format!("\"{}\"", text.replace('\\', r"\\").replace('"', "\\\"")))
     };
     let value = prop_oneof![
