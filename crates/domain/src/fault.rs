@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::query;
+
 /// One thing wrong with what a client sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{pointer}: {detail}")]
@@ -11,6 +13,21 @@ pub struct Fault {
     pub pointer: String,
     /// What was expected there, and what to do next.
     pub detail: String,
+    /// Which part of the text there is wrong, if it is a query.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+/// A part of a text that somebody sent, so that it can be underlined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// In characters, counted from 0.
+    pub start: usize,
+    /// Behind the last character; where something is missing, the same as `start`.
+    pub end: usize,
+    /// What to write in its place, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
 }
 
 /// The closed set of things that can be wrong with a field.
@@ -44,6 +61,20 @@ impl Fault {
             code,
             pointer: pointer.into(),
             detail: detail.into(),
+            part: None,
+        }
+    }
+
+    /// A query that cannot be read, in the text at this place.
+    pub fn of_query(pointer: impl Into<String>, text: &str, error: &query::Error) -> Self {
+        let start = error.position(text) - 1;
+        Self {
+            part: Some(Part {
+                start,
+                end: start + error.length(text),
+                instead: error.instead.clone(),
+            }),
+            ..Self::invalid(pointer, error.detail.as_str())
         }
     }
 

@@ -30,6 +30,7 @@ mod openapi;
 mod overview;
 mod planes;
 mod policies;
+mod queries;
 mod redrive;
 mod roles;
 mod routes;

@@ -56,6 +56,7 @@ use crate::{
         active_version, backtest as policy_backtest, diff, shadow, templates,
         test_question as policy_trial, validate, versions as policy_versions,
     },
+    queries,
     system::show as system,
 };
 
@@ -129,6 +130,7 @@ pub fn api(parts: &Parts) -> anyhow::Result<Router> {
             "/v1/audit/facets",
             compressed(per_key(Stats, get(facets::facets))),
         )
+        .route("/v1/queries/check", per_key(Read, post(queries::check)))
         .route(
             "/v1/overview",
             compressed(per_key(Stats, get(overview::overview))),

@@ -34,7 +34,9 @@ pub mod rule_counts;
 pub mod rules;
 pub mod sessions;
 pub mod signing_secrets;
+mod statement;
 mod times;
+mod values;
 pub mod watermark;
 pub mod writer;
 

@@ -9,7 +9,10 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::{EventView, check, source::SourcePattern};
-use crate::{EventId, Timestamp};
+use crate::{
+    EventId, Timestamp,
+    query::{self, EventQuery, fold::fold},
+};
 
 /// How many alternatives one field may have: each may cost the store a search of its own.
 pub const VALUES_MAX: usize = 20;
@@ -51,6 +54,9 @@ pub struct Filter {
     /// Text that the event's bytes contain, whatever the case of ASCII letters; kept in lower case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
+    /// A query, which must hold beside all the others: the parameter `filter`.
+    #[serde(rename = "filter", skip_serializing_if = "Option::is_none")]
+    pub query: Option<EventQuery>,
 }
 
 /// An action, or all that start alike (`payments.*`).
@@ -71,6 +77,9 @@ pub enum NotAFilter {
     NotText(String),
     #[error("{detail}")]
     Invalid { field: &'static str, detail: String },
+    /// `filter` is not a query.
+    #[error("{error}")]
+    Query { text: String, error: query::Error },
 }
 
 impl Filter {
@@ -88,6 +97,7 @@ impl Filter {
         "decision_id",
         "source",
         "q",
+        "filter",
     ];
 
     /// Reads one from JSON: each field holds one value or several.
@@ -117,6 +127,7 @@ impl Filter {
             "from" => once("from", &mut self.from, moment("from", value)?),
             "to" => once("to", &mut self.to, moment("to", value)?),
             "q" => once("q", &mut self.q, searched(value)?),
+            "filter" => self.add_query(value),
             "action" => alternative("action", &mut self.action, ActionPattern::parse(value)?),
             "source" => alternative("source", &mut self.source, SourcePattern::parse(value)?),
             _ => {
@@ -128,6 +139,23 @@ impl Filter {
                 alternative(field, values, short(field, value)?)
             }
         }
+    }
+
+    fn add_query(&mut self, text: &str) -> Result<(), NotAFilter> {
+        let query = EventQuery::parse(text).map_err(|error| NotAFilter::Query {
+            text: text.to_owned(),
+            error,
+        })?;
+        match query {
+            Some(query) => once("filter", &mut self.query, query),
+            None => Ok(()),
+        }
+    }
+
+    /// The same question, with as little as possible left to its query: what asks an index should ask this.
+    #[must_use]
+    pub fn folded(&self) -> Self {
+        fold(self)
     }
 
     /// Whether an event, as stored, is asked for.
@@ -155,6 +183,10 @@ impl Filter {
                 self.source.iter().any(|pattern| pattern.matches(&source))
             })
             && self.q.as_deref().is_none_or(|q| contains(json, q))
+            && self
+                .query
+                .as_ref()
+                .is_none_or(|query| query.matches(id, json, event))
     }
 
     /// The fields that hold plain alternatives.
@@ -349,6 +381,14 @@ mod tests {
         assert!(!matches(&[("source", "key")]));
         assert!(matches(&[("q", "NOTE\":\"Üb")]));
         assert!(!matches(&[("q", "9001")]));
+        assert!(matches(&[(
+            "filter",
+            "-result:success metadata.Note:*9000"
+        )]));
+        assert!(!matches(&[
+            ("filter", "-result:success"),
+            ("agent_id", "other")
+        ]));
     }
 
     #[test]
@@ -380,6 +420,11 @@ mod tests {
             Err(NotAFilter::UnknownField(_))
         ));
         assert!(filter(&[("q", "a"), ("q", "b")]).is_err());
+        assert!(filter(&[("filter", "a"), ("filter", "b")]).is_err());
+        assert!(matches!(
+            filter(&[("filter", "results:denied")]),
+            Err(NotAFilter::Query { .. })
+        ));
         let many: Vec<String> = (0..=VALUES_MAX).map(|number| number.to_string()).collect();
         let many: Vec<(&str, &str)> = many
             .iter()
@@ -420,6 +465,7 @@ mod tests {
             "from" | "to" => at.clone(),
             "action" => "x.*".to_owned(),
             "source" => "server".to_owned(),
+            "filter" => "-result:success".to_owned(),
             _ => "high".to_owned(),
         };
         let mut all = Filter::default();

@@ -107,8 +107,19 @@ impl Term {
 }
 
 impl Path {
-    pub(super) fn is_in_metadata(&self) -> bool {
-        !self.keys.is_empty() || !self.field.inside.is_empty()
+    pub fn is_in_metadata(&self) -> bool {
+        !self.keys.is_empty() || self.is_of_decisions()
+    }
+
+    /// Whether only the server's decisions have it.
+    pub fn is_of_decisions(&self) -> bool {
+        !self.field.inside.is_empty()
+    }
+
+    /// The keys from `metadata` down to it, if it is in there.
+    pub fn keys_in_metadata(&self) -> impl Iterator<Item = &str> {
+        let inside = self.field.inside.iter().copied();
+        inside.chain(self.keys.iter().map(String::as_str))
     }
 }
 

@@ -133,7 +133,7 @@ fn values(list: List, path: &str, typed: &str) -> (Vec<Offer>, Option<Lookup>) {
         let fitting = offered.iter().filter(|(text, _)| text.starts_with(typed));
         let offer = |(text, about): &(&'static str, &'static str)| Offer {
             text: (*text).to_owned(),
-            about: *about,
+            about,
         };
         fitting.map(offer).collect::<Vec<_>>()
     };

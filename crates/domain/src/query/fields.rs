@@ -1,5 +1,7 @@
 //! What a query can ask about: the fields of events, decisions and deliveries, and what each can hold.
 
+use serde::Deserialize;
+
 use crate::{
     event::{NAME_CHARS_MAX, RESOURCE_CHARS_MAX, check::SEVERITIES},
     nearest::nearest,
@@ -7,7 +9,8 @@ use crate::{
 };
 
 /// What a query is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum List {
     Events,
     /// The events that the server writes for each decision.
@@ -22,7 +25,8 @@ pub struct Field {
     pub kind: Kind,
     /// What it is, for whoever chooses one.
     pub about: &'static str,
-    /// The keys down to it inside `metadata`, where the server put it there; else none.
+    /// The keys down to it inside `metadata`, where the server put it there: in decisions only, so no other
+    /// event has the field. Else none.
     pub inside: &'static [&'static str],
 }
 
@@ -101,7 +105,51 @@ const ID: Kind = Kind::Text {
     chars_max: NAME_CHARS_MAX,
 };
 
-static OF_EVENTS: [Field; 17] = [
+/// What only the server's decisions have, inside their `metadata`.
+const fn of_decisions(
+    name: &'static str,
+    inside: &'static [&'static str],
+    kind: Kind,
+    about: &'static str,
+) -> Field {
+    Field {
+        inside,
+        ..field(name, kind, about)
+    }
+}
+
+const DECISION: Field = of_decisions(
+    "decision",
+    &["decision"],
+    Kind::Choice(&["allow", "modify", "escalate", "deny"]),
+    "of a decision: what the guard answered",
+);
+const POLICY: Field = of_decisions(
+    "policy",
+    &["policies"],
+    Kind::Any,
+    "of a decision: a policy that decided it",
+);
+const POLICY_VERSION: Field = of_decisions(
+    "policy_version",
+    &["policy_version"],
+    Kind::Number,
+    "of a decision: the version of the policies",
+);
+const REASON: Field = of_decisions(
+    "reason",
+    &["reason"],
+    Kind::Any,
+    "of a decision: the reason that was given",
+);
+const TOOK_US: Field = of_decisions(
+    "took_us",
+    &["took_us"],
+    Kind::Number,
+    "of a decision: how long the answer took, in microseconds",
+);
+
+static OF_EVENTS: [Field; 22] = [
     OCCURRED_AT,
     EVENT_TYPE,
     AGENT_ID,
@@ -125,6 +173,11 @@ static OF_EVENTS: [Field; 17] = [
         Kind::Number,
         "how long it took, in milliseconds",
     ),
+    DECISION,
+    POLICY,
+    POLICY_VERSION,
+    REASON,
+    TOOK_US,
     RECEIVED_AT,
     METADATA,
 ];
@@ -139,38 +192,11 @@ static OF_DECISIONS: [Field; 16] = [
     TRACE_ID,
     SPAN_ID,
     DECISION_ID,
-    Field {
-        inside: &["decision"],
-        ..field(
-            "decision",
-            Kind::Choice(&["allow", "modify", "escalate", "deny"]),
-            "what the guard answered",
-        )
-    },
-    Field {
-        inside: &["policies"],
-        ..field("policy", Kind::Any, "a policy that decided it")
-    },
-    Field {
-        inside: &["policy_version"],
-        ..field(
-            "policy_version",
-            Kind::Number,
-            "the version of the policies",
-        )
-    },
-    Field {
-        inside: &["reason"],
-        ..field("reason", Kind::Any, "the reason that was given")
-    },
-    Field {
-        inside: &["took_us"],
-        ..field(
-            "took_us",
-            Kind::Number,
-            "how long the answer took, in microseconds",
-        )
-    },
+    DECISION,
+    POLICY,
+    POLICY_VERSION,
+    REASON,
+    TOOK_US,
     RECEIVED_AT,
     METADATA,
 ];
@@ -246,6 +272,14 @@ const CALLED_ELSEWHERE: [(&str, &str); 14] = [
 impl List {
     pub const ALL: [Self; 3] = [Self::Events, Self::Decisions, Self::Deliveries];
 
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Decisions => "decisions",
+            Self::Deliveries => "deliveries",
+        }
+    }
+
     /// What can be asked for, in the order in which it is offered.
     pub fn fields(self) -> &'static [Field] {
         match self {
@@ -305,10 +339,16 @@ mod tests {
             let is_listed = List::Events.field(name).is_some();
             assert_eq!(is_listed, !others.contains(name), "{name}");
         }
-        assert_eq!(
-            List::Events.fields().len() + others.len(),
-            EventView::FIELDS.len()
-        );
+        let of_all = List::Events.fields().iter();
+        let of_all = of_all.filter(|field| field.inside.is_empty());
+        assert_eq!(of_all.count() + others.len(), EventView::FIELDS.len());
+    }
+
+    #[test]
+    fn what_decisions_have_events_have_too() {
+        for field in List::Decisions.fields() {
+            assert_eq!(List::Events.field(field.name), Some(field));
+        }
     }
 
     #[test]

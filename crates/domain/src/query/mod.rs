@@ -9,15 +9,16 @@
 //! [`parser`] reads a text with the help of [`lexer`] and [`value`], or says at which characters it is
 //! wrong and what to write instead; [`fields`] lists what can be asked for; [`completion`] offers how a
 //! text could go on. A query that was read is printed in one way only, which reads back as the same
-//! query. [`matcher`] judges events by it in memory; [`event_filter`] makes the filter that the store, the
-//! live tail and exports take today, and [`rule_patterns`] the patterns of an alert rule.
+//! query. [`matcher`] judges events by it in memory; [`fold`] says what it can of it by the fields of a
+//! filter, and [`rule_patterns`] makes the patterns of an alert rule.
 //! docs/adr/0030-one-query.md has the grammar, and why it is this small.
 
 pub mod ast;
 pub mod completion;
 pub mod error;
-pub mod event_filter;
+mod event_query;
 pub mod fields;
+pub(crate) mod fold;
 mod lexer;
 pub mod matcher;
 pub mod moment;
@@ -31,6 +32,7 @@ mod value;
 pub use ast::{Condition, Path, Query, Range, Term, Test, Value, Wildcard};
 pub use completion::complete;
 pub use error::{Error, Span};
+pub use event_query::EventQuery;
 pub use fields::{Field, Kind, List};
 pub use matcher::Matcher;
 pub use moment::Moment;

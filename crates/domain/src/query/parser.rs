@@ -44,6 +44,11 @@ pub fn parse(list: List, text: &str) -> Result<Query, Error> {
     }
     let query = Query { list, terms };
     refuse_dear(&query)?;
+    // Escapes and times may take more letters than were written, and what is printed must read back.
+    if query.to_string().len() > TEXT_BYTES_MAX {
+        let detail = format!("Written out, this query is longer than {TEXT_BYTES_MAX} bytes.");
+        return Err(Error::new(Span::new(0, text.len()), detail));
+    }
     Ok(query)
 }
 

@@ -23,16 +23,19 @@ pub struct RulePatterns {
     pub except: Vec<Pattern>,
 }
 
+/// What tells the decisions of the server from all other events.
+const OF_DECISIONS: [(&str, &str); 2] = [("event_type", reserved::DECISION), ("source", "server")];
+
 /// The patterns that match what the query finds, or every term that no rule can say.
 pub fn rule_patterns(query: &Query) -> Result<RulePatterns, Vec<Error>> {
     let end = query.terms.last().map_or(0, |term| term.span.end);
     let whole = Span::new(0, end);
     let mut fields = match query.list {
         List::Events => Map::new(),
-        List::Decisions => Map::from_iter([
-            ("event_type".to_owned(), json!([reserved::DECISION])),
-            ("source".to_owned(), json!(["server"])),
-        ]),
+        List::Decisions => OF_DECISIONS
+            .map(|(name, value)| (name.to_owned(), json!([value])))
+            .into_iter()
+            .collect(),
         List::Deliveries => {
             let detail = "Rules are about events, and this query is about deliveries.";
             return Err(vec![Error::new(whole, detail)]);
@@ -77,7 +80,15 @@ fn add(fields: &mut Map<String, Json>, term: &Term) -> Result<(), Error> {
         Condition::Field(path, tests) => {
             let kind = path.field.kind;
             let entries: Vec<Json> = tests.iter().flat_map(|test| entries(kind, test)).collect();
-            if insert(fields, &keys(path), Json::Array(entries)) {
+            let of_decisions = if path.is_of_decisions() {
+                &OF_DECISIONS[..]
+            } else {
+                &[]
+            };
+            let are_decisions = of_decisions
+                .iter()
+                .all(|(name, value)| insert(fields, &[name], json!([value])));
+            if are_decisions && insert(fields, &keys(path), Json::Array(entries)) {
                 Ok(())
             } else {
                 refusal("A rule can have one condition for each field, and this is the second.")
@@ -90,21 +101,17 @@ fn keys(path: &Path) -> Vec<&str> {
     if !path.is_in_metadata() {
         return vec![path.field.name];
     }
-    let inside = path.field.inside.iter().copied();
-    let keys = path.keys.iter().map(String::as_str);
-    ["metadata"].into_iter().chain(inside).chain(keys).collect()
+    let keys = path.keys_in_metadata();
+    ["metadata"].into_iter().chain(keys).collect()
 }
 
-/// Puts a list where the keys lead; false if something is there, or on the way.
+/// Puts a list where the keys lead; false if something else is there, or on the way.
 fn insert(fields: &mut Map<String, Json>, keys: &[&str], list: Json) -> bool {
     match keys {
         [] => false,
         [last] => {
-            let is_free = !fields.contains_key(*last);
-            if is_free {
-                fields.insert((*last).to_owned(), list);
-            }
-            is_free
+            let there = fields.entry(*last).or_insert_with(|| list.clone());
+            *there == list
         }
         [first, rest @ ..] => {
             let inside = fields.entry(*first).or_insert_with(|| json!({}));
@@ -194,6 +201,8 @@ mod tests {
             "metadata.gone:null",
             "metadata.deep:* -metadata.deep.note:y",
             "-metadata.tags:*",
+            "decision:deny",
+            "-decision:deny policy:p1",
         ];
         for list in [List::Events, List::Decisions] {
             for text in queries {
@@ -239,6 +248,6 @@ mod tests {
             .collect();
         assert_eq!(refused(&many.join(" ")), ["-result:r8"]);
         let long = format!("resource:{}", "é".repeat(200));
-        assert_eq!(refused(&long), [long.clone()]);
+        assert_eq!(refused(&long), [long.as_str()]);
     }
 }

@@ -9,6 +9,7 @@ use domain::{
     error_code::ErrorCode,
     fault::FaultCode,
     guard::FailMode,
+    query::List,
     rule::{Definition, change::What, pattern::predicate::Predicate},
 };
 use policy::Verdict;
@@ -43,6 +44,8 @@ words! {
     Severity = ["info", "low", "medium", "high", "critical"];
     /// The order in which events are listed, by time.
     EventOrder = ["desc", "asc"];
+    /// What a query is about.
+    QueryList = List::ALL.map(List::as_str);
     /// What events are counted by.
     EventField = CountedBy::ALL.map(CountedBy::as_str);
     /// The length of an interval.

@@ -9,6 +9,7 @@ use domain::{
     error_code::ErrorCode,
     fault::Fault,
     limit::{Operation, Quota},
+    query,
 };
 use runtime::error_chain::chain;
 use serde::Serialize;
@@ -60,6 +61,13 @@ pub struct FaultBody {
     #[schema(example = "/action")]
     pointer: String,
     detail: String,
+    /// Where a query is wrong: the first character, counted from 0.
+    start: Option<usize>,
+    /// The end of that part of the query, exclusive; equal to `start` where something is missing.
+    end: Option<usize>,
+    /// What to write there instead, if that is known.
+    #[schema(example = "result")]
+    instead: Option<String>,
 }
 
 impl Problem {
@@ -111,6 +119,14 @@ impl Problem {
         Self {
             errors,
             ..Self::new(ErrorCode::InvalidParameter, detail)
+        }
+    }
+
+    /// A parameter that is not a query.
+    pub fn query(name: &str, text: &str, error: &query::Error) -> Self {
+        Self {
+            errors: vec![Fault::of_query(format!("?{name}"), text, error)],
+            ..Self::new(ErrorCode::InvalidParameter, error.detail.as_str())
         }
     }
 

@@ -35,8 +35,8 @@ pub struct FilterParams {
     #[param(format = DateTime)]
     #[schema(format = DateTime)]
     to: Option<String>,
-    /// Events of this type. This and the following parameters, except `q`, take up to 20 values, of which one must
-    /// match.
+    /// Events of this type. This and the following parameters, except `q` and `filter`, take up to 20 values, of which
+    /// one must match.
     event_type: Option<Vec<String>>,
     /// Events of this agent.
     agent_id: Option<Vec<String>>,
@@ -59,6 +59,11 @@ pub struct FilterParams {
     source: Option<Vec<String>>,
     /// Text that the event contains as it was sent, ignoring the case of ASCII letters.
     q: Option<String>,
+    /// A query, such as `-result:success metadata.amount:>500`; events must match it as well as the other parameters.
+    /// If it cannot be read, `errors` says which part of it is wrong.
+    #[param(example = "-result:success metadata.amount:>500")]
+    #[schema(example = "-result:success metadata.amount:>500")]
+    filter: Option<String>,
 }
 
 /// The order and the pages of the list.
@@ -131,6 +136,7 @@ fn add(filter: &mut Filter, name: &str, value: &str, others: &[&str]) -> Result<
     filter.add(name, value).map_err(|refusal| match refusal {
         NotAFilter::Invalid { field, detail } => Problem::parameter(field, detail),
         NotAFilter::NotText(_) => Problem::parameter(name, refusal.to_string()),
+        NotAFilter::Query { text, error } => Problem::query(name, &text, &error),
         NotAFilter::UnknownField(name) => {
             let known = [Filter::FIELDS, others].concat();
             extract::unknown_parameter(&name, &known)

@@ -29,8 +29,10 @@ pub struct Range {
 impl Plan {
     /// Of what the store holds now, and the archive.
     pub async fn make(store: &Store, org: OrgId, filter: Filter) -> Result<Self, store::Error> {
-        let from = filter.from.map_or(FIRST, EventId::first_at);
-        let below = filter.to.map_or(LAST, EventId::first_at);
+        // Its query may have times, too.
+        let Filter { from, to, .. } = filter.folded();
+        let from = from.map_or(FIRST, EventId::first_at);
+        let below = to.map_or(LAST, EventId::first_at);
         // In this order: a day is noted as archived before it leaves the database.
         let live = store.event_bounds(org, from, below).await?;
         let mut range = live.map(|(newest, oldest)| Range { newest, oldest });

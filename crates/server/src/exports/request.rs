@@ -124,6 +124,9 @@ fn filter(fields: &Map<String, Value>) -> Result<Filter, Problem> {
         NotAFilter::UnknownField(name) => unread(&format!("`{name}` is not a field of an export.")),
         NotAFilter::NotText(_) => unread(&refused.to_string()),
         NotAFilter::Invalid { field, detail } => invalid(field, &detail),
+        NotAFilter::Query { text, error } => {
+            Problem::invalid(vec![Fault::of_query("/filter", &text, &error)])
+        }
     })?;
     if let (Some(from), Some(to)) = (filter.from, filter.to)
         && from > to
@@ -188,6 +191,7 @@ mod tests {
         }
         for body in [
             json!({"severity": "urgent"}),
+            json!({"filter": "results:denied"}),
             json!({"from": "yesterday"}),
             json!({"from": "2026-11-15T00:00:00Z", "to": "2026-11-14T00:00:00Z"}),
             json!({"format": "parquet", "compression": "gzip"}),

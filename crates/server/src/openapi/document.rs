@@ -28,7 +28,7 @@ use crate::{
         enums,
         problem::{FaultBody, ProblemBody},
     },
-    events, exports, health, overview, policies, system,
+    events, exports, health, overview, policies, queries, system,
 };
 
 #[derive(OpenApi)]
@@ -42,7 +42,7 @@ use crate::{
     ),
     paths(
         events::ingest::ingest, events::list::list, events::list::show, events::stream::stream, events::stats::stats,
-        events::facets::facets, overview::overview,
+        events::facets::facets, queries::check, overview::overview,
         exports::create::export, exports::jobs::list, exports::jobs::show, exports::jobs::cancel, exports::links::download,
         decide::decide,
         approvals::show::show, approvals::show::show_to_people, approvals::queue::list, approvals::resolve::resolve,

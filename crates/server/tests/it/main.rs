@@ -95,6 +95,7 @@ mod policies;
 mod policies_checks;
 mod policies_outages;
 mod policies_past;
+mod query;
 mod reads;
 mod rebuild;
 mod recover;

@@ -1,11 +1,12 @@
 //! Lists deliveries by filters, newest event first.
 
-use domain::{DeliveryId, EventId, OrgId, RuleId, Timestamp};
+use domain::{DeliveryId, EventId, OrgId, RuleId, Timestamp, query::Query};
 use sqlx::{Postgres, QueryBuilder};
 
 use super::{
     Delivery,
     read::{DeliveryDbRow, delivery_columns},
+    terms::push_terms,
 };
 use crate::{Error, Store, page::Page};
 
@@ -26,29 +27,33 @@ pub struct DeliveryFilter {
 }
 
 impl Store {
-    /// An organization's deliveries, newest event first, from below `before` on. Rules, events and states but
+    /// An organization's deliveries that pass a filter and a query, newest event first, from below `before` on. Rules, events and states but
     /// `delivered` have an index; what else is asked for is looked for among those, as long as a statement may
     /// take.
     pub async fn list_deliveries(
         &self,
         org: OrgId,
         filter: &DeliveryFilter,
+        query: Option<&Query>,
         before: Option<DeliveryId>,
         limit: u32,
     ) -> Result<Page<Delivery, DeliveryId>, Error> {
-        let mut query = QueryBuilder::new(concat!(
+        let mut sql = QueryBuilder::new(concat!(
             "SELECT ",
             delivery_columns!(),
             " FROM deliveries WHERE org_id = "
         ));
-        query.push_bind(org.uuid());
-        add(&mut query, filter);
-        if let Some(before) = before {
-            query.push(" AND id < ").push_bind(before.uuid());
+        sql.push_bind(org.uuid());
+        add(&mut sql, filter);
+        if let Some(query) = query {
+            push_terms(&mut sql, query);
         }
-        query.push(" ORDER BY id DESC LIMIT ");
-        query.push_bind(i64::from(limit) + 1);
-        let rows: Vec<DeliveryDbRow> = query.build_query_as().fetch_all(&self.pool).await?;
+        if let Some(before) = before {
+            sql.push(" AND id < ").push_bind(before.uuid());
+        }
+        sql.push(" ORDER BY id DESC LIMIT ");
+        sql.push_bind(i64::from(limit) + 1);
+        let rows: Vec<DeliveryDbRow> = sql.build_query_as().fetch_all(&self.pool).await?;
         let deliveries = rows.into_iter().map(Delivery::from).collect();
         Ok(Page::from_rows(deliveries, limit, |delivery: &Delivery| {
             delivery.id

@@ -1,6 +1,6 @@
 //! Deliveries and their attempts: written by the recorder, read by people.
 //!
-//! [`log`] applies what the journal says, by the statements of [`write`] and [`state`], and counts what is [`new_rows`]; [`read`] and [`list`] show
+//! [`log`] applies what the journal says, by the statements of [`write`] and [`state`], and counts what is [`new_rows`]; [`read`] and [`list`] (with [`terms`]) show
 //! it, and [`overview`] and [`recent_failures`] count it. [`balance`] holds the rows against what was decided, [`recover`] finds what is to be sent again, and
 //! [`overdue`] what should have been.
 
@@ -14,6 +14,7 @@ mod read;
 pub mod recent_failures;
 pub mod recover;
 mod state;
+mod terms;
 mod write;
 
 use domain::{AttemptId, DeliveryId, EventId, OrgId, RuleId, Timestamp};

@@ -10,7 +10,10 @@ use std::{fmt::Write as _, ops::ControlFlow};
 use domain::{EventId, OrgId, event::Filter};
 use uuid::Uuid;
 
-use super::index_scan::{indexed, split, writers};
+use super::{
+    index_scan::{indexed, split, writers},
+    terms::push_terms,
+};
 use crate::{
     Error, Store,
     copy_out::copy_out,
@@ -77,14 +80,15 @@ impl Position {
 }
 
 impl Store {
-    /// The next events at a position that `filter` asks for, and where to go on. The filter's times
-    /// are not looked at: the position has them.
+    /// The next events at a position that `filter` asks for, and where to go on. A position that has the filter's
+    /// times saves looking at others.
     pub async fn export_events(
         &self,
         org: OrgId,
         filter: &Filter,
         at: Position,
     ) -> Result<Piece, Error> {
+        let filter = &filter.folded();
         match self.piece(org, filter, at).await {
             // Large events that are searched for a text, say: fewer of them are read in time.
             Err(Error::TookTooLong) if at.rows > ROWS_MIN => {
@@ -159,7 +163,7 @@ fn rows_that_fill(looked_at: u32, bytes: usize) -> u32 {
 
 /// Looks at rows in order of id; those that are not asked for have no body.
 fn statement(org: OrgId, filter: &Filter, at: Position) -> String {
-    let conditions = conditions(filter, at.without);
+    let conditions = conditions(filter, at);
     let candidates = format!(
         "FROM audit_events WHERE org_id = '{org}' AND id >= '{from}' AND id < '{below}'{narrowing}
          ORDER BY id DESC LIMIT {rows}",
@@ -193,6 +197,9 @@ fn narrowing(filter: &Filter) -> String {
         .unwrap_or_default()
 }
 
+/// Every column that a query can be about, but for those that are read anyway.
+const COLUMNS_OF_QUERIES: &str = ", event_type, agent_id, action, result, severity, session_id, trace_id, decision_id, source, received_at";
+
 /// The columns that the conditions are about, but for those that are read anyway.
 fn columns(filter: &Filter) -> String {
     let mut columns = String::new();
@@ -207,15 +214,26 @@ fn columns(filter: &Filter) -> String {
     if !filter.source.is_empty() {
         columns.push_str(", source");
     }
+    if filter.query.is_some() {
+        columns = COLUMNS_OF_QUERIES.to_owned();
+    }
     columns
 }
 
 /// When a row is asked for, as [`Filter::matches`] means it. One about a column that is NULL is not
 /// true, and the row is not asked for.
-fn conditions(filter: &Filter, without: Option<EventId>) -> Vec<String> {
+fn conditions(filter: &Filter, at: Position) -> Vec<String> {
     let mut conditions = Vec::new();
-    if let Some(id) = without {
+    if let Some(id) = at.without {
         conditions.push(format!("id <> '{}'", id.uuid()));
+    }
+    let from = filter.from.map(EventId::first_at);
+    if let Some(from) = from.filter(|from| *from > at.from) {
+        conditions.push(format!("id >= '{}'", from.uuid()));
+    }
+    let to = filter.to.map(EventId::first_at);
+    if let Some(to) = to.filter(|to| *to < at.below) {
+        conditions.push(format!("id < '{}'", to.uuid()));
     }
     for (column, values) in filter.texts() {
         if !values.is_empty() {
@@ -242,6 +260,11 @@ fn conditions(filter: &Filter, without: Option<EventId>) -> Vec<String> {
         // In the collation "C" only ASCII letters have a lower case.
         let q = Literal(q);
         conditions.push(format!("position({q} IN lower(body COLLATE \"C\")) > 0"));
+    }
+    if let Some(query) = &filter.query {
+        let mut terms = "true".to_owned();
+        push_terms(&mut terms, query.query());
+        conditions.push(terms);
     }
     conditions
 }

@@ -13,11 +13,11 @@ use futures::TryStreamExt as _;
 use sqlx::{PgConnection, Postgres, QueryBuilder, Row as _, postgres::PgRow};
 use uuid::Uuid;
 
-use super::{list::Order, page_scan::Stretch};
+use super::{list::Order, page_scan::Stretch, terms::push_terms};
 use crate::Error;
 
 /// What is shown, and what conditions are about.
-const COLUMNS: &str = "id, event_type, agent_id, action, result, severity, session_id, trace_id, decision_id, source, body";
+const COLUMNS: &str = "id, event_type, agent_id, action, result, severity, session_id, trace_id, decision_id, source, received_at, body";
 
 /// What is read of an event that is asked for.
 pub(super) trait Hit: Sized + Send + Unpin {
@@ -218,7 +218,7 @@ impl<H: Hit> Look<'_, H> {
     }
 }
 
-/// What the index has not decided. Means the same as [`Filter::matches`].
+/// What the index has not decided. Means the same as [`Filter::matches`]; the filter is [folded](Filter::folded).
 pub(super) fn push_conditions(
     sql: &mut QueryBuilder<Postgres>,
     filter: &Filter,
@@ -257,6 +257,9 @@ pub(super) fn push_conditions(
         sql.push(" AND position(");
         sql.push_bind(text.clone());
         sql.push(" IN lower(body COLLATE \"C\")) > 0");
+    }
+    if let Some(query) = &filter.query {
+        push_terms(sql, query.query());
     }
 }
 

@@ -76,6 +76,15 @@ pub struct EventsQuery {
     pub limit: u32,
 }
 
+impl EventsQuery {
+    fn folded(&self) -> Self {
+        Self {
+            filter: self.filter.folded(),
+            ..self.clone()
+        }
+    }
+}
+
 /// How much one page may cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
@@ -143,6 +152,7 @@ impl Store {
         wanted: &EventsQuery,
         budget: Budget,
     ) -> Result<Found<H>, Error> {
+        let wanted = &wanted.folded();
         let mut snapshot = self.reading().await?;
         let found = page_scan::walk(&mut snapshot, org, wanted, budget).await?;
         snapshot.rollback().await?;
@@ -157,6 +167,7 @@ impl Store {
         wanted: &EventsQuery,
         budget: Budget,
     ) -> Result<String, Error> {
+        let wanted = &wanted.folded();
         let mut snapshot = self.reading().await?;
         let look: Look<'_, StoredEvent> = Look {
             org,

@@ -12,6 +12,7 @@ mod index_scan;
 mod list;
 mod page_scan;
 mod skip_scan;
+mod terms;
 mod write;
 
 pub use counts::{CountedBy, Counts, CountsQuery, Grain, MINUTES_KEPT, TypeCounts};

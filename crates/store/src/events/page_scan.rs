@@ -1,6 +1,6 @@
 //! Walks through the days for one page of events, until it is full or has cost enough.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, time::Duration};
 
 use domain::{Day, EventId, OrgId, Timestamp};
 use sqlx::PgConnection;
@@ -11,6 +11,7 @@ use super::{
     index_scan::{Hit, Look},
     list::{Budget, EventsQuery, Found, Order},
     skip_scan::{Possible, Sparse},
+    terms,
 };
 use crate::{
     Error,
@@ -20,10 +21,14 @@ use crate::{
 /// The part of a page's budget that is spent before the counts are asked where there are events. What
 /// is not rare is found by then.
 const FIRST_LOOK_SHARE: u32 = 16;
+/// The same where bodies are read as JSON: 312 of the largest events (32 KiB) take 150 ms, and larger looks follow.
+const DEAR_FIRST_LOOK_SHARE: u32 = 64;
 /// How many days a look may touch, each for every value that is searched for by an index: planning
 /// takes longer the more there are.
 const DAYS_MOST: usize = 16;
 const SCANS_MOST: usize = 64;
+/// A look that takes so long is not followed by a larger one: twice that is well within what one may take.
+const DEAR_LOOK: Duration = Duration::from_millis(500);
 
 /// The ids from `low` on and below `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +51,17 @@ pub(super) async fn walk<H: Hit>(
     let mut rows: Vec<H> = Vec::new();
     let limit = wanted.limit as usize;
     let (mut events_left, mut bytes_left) = (budget.events, budget.bytes);
-    let first_look = (budget.events / FIRST_LOOK_SHARE).max(1);
+    let body_cost = terms::body_cost(&wanted.filter);
+    let first_look = match body_cost {
+        0..=terms::TEXT_COST => FIRST_LOOK_SHARE,
+        _ => DEAR_FIRST_LOOK_SHARE,
+    };
+    let first_look = (budget.events / first_look).max(1);
     let (mut days_at_once, mut events_at_once) = (1, first_look);
     let mut ask_the_counts = false;
     let began = Instant::now();
     // Looks grow while they are cheap, so that one that is dear is not the largest.
-    let grows = sparse.is_some() || wanted.filter.q.is_some();
+    let grows = sparse.is_some() || body_cost > 0;
     for number in 0..budget.looks {
         let mut bucket = None;
         if ask_the_counts {
@@ -85,6 +95,7 @@ pub(super) async fn walk<H: Hit>(
             bytes_most: bytes_left,
             shown: PhantomData,
         };
+        let look_began = Instant::now();
         let looked = look.take(connection).await?;
         ask_the_counts = looked.hits.is_empty();
         rows.extend(looked.hits);
@@ -98,7 +109,9 @@ pub(super) async fn walk<H: Hit>(
             });
         }
         events_left = events_left.saturating_sub(looked.events);
-        events_at_once = events_at_once.saturating_mul(2);
+        if look_began.elapsed() < DEAR_LOOK {
+            events_at_once = events_at_once.saturating_mul(2);
+        }
         ahead = match looked.last {
             Some(last) if looked.events == look.events_most => ahead.beyond(last, wanted.order),
             _ => {

@@ -18,6 +18,7 @@ use super::{
     index_scan::{Driver, split},
     list::{EventsQuery, Order},
     page_scan::Stretch,
+    terms,
 };
 use crate::{Error, times};
 
@@ -46,11 +47,20 @@ pub(super) struct Sparse<'w> {
     conditions: Vec<Condition>,
 }
 
-/// One of these values of a field.
+/// What a field must be in one event at least.
 struct Condition {
     field: &'static str,
-    values: Vec<String>,
-    starts: Vec<String>,
+    wanted: Wanted,
+}
+
+enum Wanted {
+    /// One of these values, or one that starts like one of these.
+    One {
+        values: Vec<String>,
+        starts: Vec<String>,
+    },
+    /// None of these values.
+    Other(Vec<String>),
 }
 
 impl<'w> Sparse<'w> {
@@ -146,9 +156,20 @@ impl<'w> Sparse<'w> {
             sql.push(" AND c.grain = ").push_bind(grain.as_str());
             sql.push(" AND c.bucket = wanted.bucket");
         };
-        let mut values = condition.values.clone();
+        let (values, starts) = match &condition.wanted {
+            Wanted::One { values, starts } => (values, starts),
+            Wanted::Other(values) => {
+                sql.push("SELECT 1");
+                counted(sql);
+                sql.push(" AND c.value <> ALL(")
+                    .push_bind(values.clone())
+                    .push(")");
+                return;
+            }
+        };
+        let mut values = values.clone();
         values.push(String::new());
-        if condition.starts.is_empty() {
+        if starts.is_empty() {
             sql.push("SELECT 1");
             counted(sql);
             sql.push(" AND c.value = ANY(").push_bind(values).push(")");
@@ -161,7 +182,7 @@ impl<'w> Sparse<'w> {
             .push_bind(VALUES_COMPARED_MOST);
         sql.push(" OR value = ANY(").push_bind(values);
         sql.push(") OR value ^@ ANY(")
-            .push_bind(condition.starts.clone())
+            .push_bind(starts.clone())
             .push(")");
     }
 }
@@ -184,30 +205,45 @@ fn conditions(filter: &Filter) -> Vec<Condition> {
     let mut conditions: Vec<Condition> = counted
         .into_iter()
         .filter(|(field, values)| !values.is_empty() && !driver.is(field))
-        .map(|(field, values)| Condition {
-            field,
-            values: values.clone(),
-            starts: Vec::new(),
-        })
+        .map(|(field, values)| Condition::one_of(field, values.clone()))
         .collect();
     if !filter.action.is_empty() && !driver.is("action") {
         let (values, starts) = split(&filter.action);
         conditions.push(Condition {
             field: "action",
-            values,
-            starts,
+            wanted: Wanted::One { values, starts },
         });
     }
     // Who wrote an event is not counted; but what the server writes is of a type of its own.
     let is_of_the_server = filter.source == [SourcePattern::Is(Source::Server)];
     if is_of_the_server && filter.event_type.is_empty() {
-        conditions.push(Condition {
-            field: "event_type",
-            values: RESERVED.map(str::to_owned).to_vec(),
-            starts: Vec::new(),
-        });
+        let reserved = RESERVED.map(str::to_owned).to_vec();
+        conditions.push(Condition::one_of("event_type", reserved));
     }
+    conditions.extend(others_wanted(filter));
     conditions
+}
+
+/// Fields of which a query leaves some values out. An agent's are too many to be worth asking for.
+fn others_wanted(filter: &Filter) -> impl Iterator<Item = Condition> {
+    let terms = filter.query.iter().flat_map(|query| &query.query().terms);
+    let left_out = terms.filter_map(terms::left_out);
+    left_out
+        .filter(|(field, _)| matches!(*field, "event_type" | "result"))
+        .map(|(field, values)| Condition {
+            field,
+            wanted: Wanted::Other(values.into_iter().map(str::to_owned).collect()),
+        })
+}
+
+impl Condition {
+    fn one_of(field: &'static str, values: Vec<String>) -> Self {
+        let starts = Vec::new();
+        Self {
+            field,
+            wanted: Wanted::One { values, starts },
+        }
+    }
 }
 
 /// Whether anything was ever counted. Asks about no organization's data.

@@ -336,7 +336,7 @@ async fn few_among_many_are_found_by_the_index_that_was_made_for_them() {
         },
     ];
     for filter in filters {
-        let page = store.list_deliveries(org(), &filter, None, 10).await;
+        let page = store.list_deliveries(org(), &filter, None, None, 10).await;
         let page = page.expect("a page");
         assert!(page.rows.iter().any(|one| one.id == id(1)), "{filter:?}");
         assert!(page.rows.len() <= 2, "{filter:?}");

@@ -10,6 +10,7 @@ mod index;
 mod list;
 mod people;
 mod plans;
+mod query;
 mod repeats;
 mod rules;
 mod trail;

@@ -248,7 +248,7 @@ proptest! {
             prop_assert!(query.cost() <= COST_MAX);
             let again = parse(list, &printed);
             prop_assert_eq!(again.as_ref(), Ok(&query), "{}", printed);
-            let _ = event_filter::event_filter(&query);
+            let _ = rule_patterns::rule_patterns(&query);
         }
     }
 

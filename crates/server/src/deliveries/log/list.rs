@@ -7,7 +7,10 @@ use axum::{
     extract::{FromRequestParts, State},
     http::request::Parts,
 };
-use domain::{DeliveryId, Timestamp, delivery};
+use domain::{
+    DeliveryId, Timestamp, delivery,
+    query::{self, List, Query},
+};
 use journal::streams::Log;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -26,7 +29,7 @@ use crate::{
 };
 
 /// The parameters, for whoever misspells one.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 12] = [
     "from",
     "to",
     "rule_id",
@@ -36,6 +39,7 @@ const KNOWN: [&str; 11] = [
     "event_type",
     "url",
     "cause",
+    "filter",
     "limit",
     "cursor",
 ];
@@ -68,6 +72,10 @@ pub struct DeliveryParams {
     /// `match`, `summary` or `test`.
     #[param(value_type = Option<DeliveryCause>)]
     cause: Option<String>,
+    /// A query, such as `state:(failed,held) -reason:breaker`; deliveries must match it as well as the other parameters.
+    /// If it cannot be read, `errors` says which part of it is wrong.
+    #[param(example = "state:(failed,held) -reason:breaker")]
+    filter: Option<String>,
     /// How many to return, 1 to 1,000 (default 100).
     #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     limit: Option<String>,
@@ -86,7 +94,7 @@ pub struct DeliveryPage {
 
 /// Lists deliveries that match the filters, newest event first.
 ///
-/// Filtering by `rule_id`, `event_id` or `state` (except `delivered`) is fast; with the other filters, narrow the
+/// Filtering by `rule_id`, `event_id` or `state` (except `delivered`) is fast, also in `filter`; with the other filters, narrow the
 /// search with `from` and `to` if it is refused as too expensive.
 #[utoipa::path(
     get, path = "/v1/deliveries", tag = "deliveries", security(("api_key" = ["deliveries:read"]), ("session" = [])),
@@ -101,11 +109,17 @@ pub async fn list(
     wanted: DeliveriesQuery,
 ) -> Result<Json<DeliveryPage>, Problem> {
     let fresh = plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
-    let list = digest(&wanted.filter);
+    let list = digest(&wanted.filter, wanted.query.as_ref());
     let store = plane.store.clone();
     let query = async move {
         store
-            .list_deliveries(caller.org, &wanted.filter, wanted.before, wanted.limit)
+            .list_deliveries(
+                caller.org,
+                &wanted.filter,
+                wanted.query.as_ref(),
+                wanted.before,
+                wanted.limit,
+            )
             .await
     };
     let page = plane.searches.run(caller.org, query).await?;
@@ -121,6 +135,7 @@ pub async fn list(
 #[derive(Debug)]
 pub struct DeliveriesQuery {
     filter: DeliveryFilter,
+    query: Option<Query>,
     before: Option<DeliveryId>,
     limit: u32,
 }
@@ -131,7 +146,7 @@ impl<S: Send + Sync> FromRequestParts<S> for DeliveriesQuery {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let mut filter = DeliveryFilter::default();
         let (mut from, mut to, mut rule, mut event) = (None, None, None, None);
-        let (mut limit, mut cursor) = (None, None);
+        let (mut query, mut limit, mut cursor) = (None, None, None);
         for (name, value) in extract::pairs(parts, state).await? {
             match name.as_str() {
                 "from" => extract::once(&name, &mut from, value)?,
@@ -142,6 +157,7 @@ impl<S: Send + Sync> FromRequestParts<S> for DeliveriesQuery {
                 "event_type" => extract::once(&name, &mut filter.event_type, value)?,
                 "url" => extract::once(&name, &mut filter.url, value)?,
                 "cause" => extract::once(&name, &mut filter.cause, value)?,
+                "filter" => extract::once(&name, &mut query, value)?,
                 "limit" => extract::once(&name, &mut limit, value)?,
                 "cursor" => extract::once(&name, &mut cursor, value)?,
                 "state" => add_state(&mut filter.states, value)?,
@@ -164,16 +180,25 @@ impl<S: Send + Sync> FromRequestParts<S> for DeliveriesQuery {
         filter.event = id("event_id", event)?;
         filter.states.sort_unstable();
         filter.states.dedup();
+        let query = query.map(|text| read_query(&text)).transpose()?.flatten();
         let before = match cursor {
-            Some(text) => Some(DeliveryCursor::read(&text, &filter)?.after),
+            Some(text) => Some(DeliveryCursor::read(&text, &filter, query.as_ref())?.after),
             None => None,
         };
         Ok(Self {
             filter,
+            query,
             before,
             limit: read_limit(limit.as_deref())?,
         })
     }
+}
+
+/// `None` if it asks for all.
+fn read_query(text: &str) -> Result<Option<Query>, Problem> {
+    let query = query::parse(List::Deliveries, text)
+        .map_err(|error| Problem::query("filter", text, &error))?;
+    Ok(Some(query).filter(|query| !query.terms.is_empty()))
 }
 
 fn add_state(states: &mut Vec<String>, state: String) -> Result<(), Problem> {
@@ -212,15 +237,16 @@ struct DeliveryCursor {
 }
 
 /// Tells lists apart.
-fn digest(filter: &DeliveryFilter) -> String {
-    let digest = Sha256::digest(format!("{filter:?}"));
+fn digest(filter: &DeliveryFilter, query: Option<&Query>) -> String {
+    let query = query.map(|query| format!(" {query}")).unwrap_or_default();
+    let digest = Sha256::digest(format!("{filter:?}{query}"));
     hex::encode(&digest[..8])
 }
 
 impl DeliveryCursor {
-    fn read(text: &str, filter: &DeliveryFilter) -> Result<Self, Problem> {
+    fn read(text: &str, filter: &DeliveryFilter, query: Option<&Query>) -> Result<Self, Problem> {
         let cursor: Self = read_cursor(text)?;
-        if cursor.list != digest(filter) {
+        if cursor.list != digest(filter, query) {
             let detail = "This `cursor` belongs to a list with different filters. Send it with the filters it was \
                           created with, or leave it out to start a new list.";
             return Err(Problem::parameter("cursor", detail));

@@ -12,13 +12,10 @@ use time::OffsetDateTime;
 use super::{Question, Time, bars::Bars, split::Span};
 use crate::{
     Error,
-    events::{CountedBy, Grain, index_scan},
+    events::{CountedBy, Grain, index_scan, terms},
     times::{from_database, to_database},
 };
 
-/// Searching an event's text costs so many times as much as grouping it: a page of the list that searches 20,000 takes
-/// 100 to 125 ms.
-const TEXT_COST: u64 = 8;
 /// How many pieces of time are read apart; each is planned for itself.
 const PIECES_MAX: usize = 16;
 /// Up to these lengths of time minutes and hours are looked at, which are few enough then.
@@ -167,7 +164,7 @@ async fn counts(
 
 /// Oldest first; those that had no events are left out.
 fn slots(counts: &Counts, conditions: &[Condition], filter: &Filter, grain: Grain) -> Vec<Slot> {
-    let per_event = if filter.q.is_some() { TEXT_COST } else { 1 };
+    let per_event = terms::body_cost(filter).max(1);
     let slot = |(at, (all, met)): (&Timestamp, &(u64, Vec<u64>))| {
         let found = conditions.iter().zip(met);
         let found = found.filter(|(condition, _)| condition.is_indexed);

@@ -98,6 +98,7 @@ impl Store {
         now: Timestamp,
         rows_most: u64,
     ) -> Result<EventFacets, Error> {
+        let filter = &filter.folded();
         let question = Question { org, filter, now };
         match self.count_once(question, rows_most, Ends::Read).await {
             Err(Error::TookTooLong) => {
