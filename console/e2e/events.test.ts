@@ -91,6 +91,39 @@ test("an event opens beside the list, walks with the keys, and its values filter
   await leave(seen);
 });
 
+test("a query is completed, corrected and asked, and becomes a rule", async () => {
+  const session = unique("session");
+  await send(own, [
+    { session_id: session, result: "denied", metadata: { amount: 750 } },
+    { session_id: session, result: "denied", metadata: { amount: 20 } },
+    { session_id: session, result: "success", metadata: { amount: 900 } },
+  ]);
+  const seen = await visit(`/events?session_id=${session}`, { session: own.session });
+  const { page } = seen;
+  await expect.poll(() => page.locator(OPTION).count(), WITHIN).toBe(3);
+  const box = page.getByRole("searchbox", { name: "Search events" });
+  await box.click();
+  await page.keyboard.type("metad");
+  await page.getByRole("option", { name: /^metadata\./ }).click();
+  await page.keyboard.type("amount:>500 results:denied");
+  await page.getByText("`results` is not a field of an event; did you mean `result`?").waitFor();
+  await expectAccessible(page);
+  expect(page.url()).not.toContain("filter=");
+  await page.getByRole("button", { name: "Write result" }).click();
+  expect(await box.inputValue()).toBe("metadata.amount:>500 result:denied");
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.searchParams.get("filter") === "metadata.amount:>500 result:denied");
+  await expect.poll(() => page.locator(OPTION).count(), WITHIN).toBe(1);
+  await page.getByRole("button", { name: "Make a rule" }).click();
+  await page.getByText("Created from a search").waitFor();
+  await page
+    .getByText(`session_id:${session} metadata.amount:>500 result:denied`, { exact: false })
+    .first()
+    .waitFor();
+  await expectAccessible(page);
+  await leave(seen);
+});
+
 test("keys search and show what keys there are", async () => {
   const seen = await visit("/events", { session: own.session });
   const { page } = seen;
@@ -98,7 +131,8 @@ test("keys search and show what keys there are", async () => {
   await page.keyboard.press("/");
   const text = unique("nowhere");
   await page.keyboard.type(text);
-  await page.waitForURL(new RegExp(`q=${text}`));
+  await page.keyboard.press("Enter");
+  await page.waitForURL(new RegExp(`filter=${text}`));
   await page.getByText("No matching events").waitFor();
   await picture(page, "events-empty");
   await page.keyboard.press("Escape");

@@ -1,15 +1,16 @@
-// Creates a rule: from scratch, from a template, or from an event.
+// Creates a rule: from scratch, from a template, from an event, or from a search.
 import { Alert, Button, Group } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { answer, api, type Body } from "../api/client";
 import { queries, useMayManage } from "../api/queries";
 import { Answered, Trouble } from "../parts/Answered";
 import { Page } from "../parts/Page";
 import { one } from "../search";
 import { BLANK, type Draft, useDraft } from "./draft";
+import { FromQuery } from "./FromQuery";
 import { faultsOf } from "./faults";
 import { templateOf } from "./templates";
 import { Workbench } from "./Workbench";
@@ -33,10 +34,26 @@ export default function NewRule() {
     );
     return suggestion.data ? answered : <Page title="New alert rule">{answered}</Page>;
   }
+  const filter = one(search.filter);
+  if (filter !== undefined && mayManage) {
+    const list = one(search.list) === "decisions" ? "decisions" : "events";
+    return (
+      <FromQuery key={filter} text={filter} list={list}>
+        {(initial, note) => <Writing initial={initial} note={note} />}
+      </FromQuery>
+    );
+  }
   return <Writing key={template} initial={templateOf(template) ?? BLANK} />;
 }
 
-function Writing({ initial, fromEvent }: { initial: Draft; fromEvent?: string }) {
+interface WritingProps {
+  initial: Draft;
+  fromEvent?: string;
+  /** Where the rule comes from. */
+  note?: ReactNode;
+}
+
+function Writing({ initial, fromEvent, note }: WritingProps) {
   const editing = useDraft(initial);
   const navigate = useNavigate();
   const mayManage = useMayManage();
@@ -84,6 +101,7 @@ function Writing({ initial, fromEvent }: { initial: Draft; fromEvent?: string })
           others too. Edit them as needed.
         </Alert>
       )}
+      {note}
       {save.isError && (
         <Trouble error={save.error} again={faultsOf(save.error).length > 0 ? undefined : save.reset} />
       )}

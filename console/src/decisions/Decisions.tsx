@@ -1,13 +1,14 @@
 // Every decision: what agents asked, the answers they got, and why.
-import { Box, Button, Text } from "@mantine/core";
+import { Box, Button, Group, Text } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
-import { IconGavel } from "@tabler/icons-react";
+import { IconBellPlus, IconGavel } from "@tabler/icons-react";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useAddress } from "../address";
 import { Answered, Empty } from "../parts/Answered";
 import { Snippet } from "../parts/Copy";
+import { ManageButton } from "../parts/ManageButton";
 import { Page, Panel } from "../parts/Page";
 import { usePages } from "../parts/pages";
 import { Rows } from "../parts/Rows";
@@ -18,10 +19,11 @@ import { DecisionRow } from "./DecisionRow";
 import { DenyRate } from "./DenyRate";
 import { FilterBar } from "./FilterBar";
 import { decisions, facets } from "./list";
-import { decisionIdOf, type Filters, filtersOf, isFiltered } from "./model";
+import { asQuery, decisionIdOf, type Filters, filtersOf, isFiltered } from "./model";
 
 export default function Decisions() {
   const [search, change] = useAddress();
+  const navigate = useNavigate();
   const { range, filters } = useMemo(() => readSearch(search), [search]);
   const list = useInfiniteQuery(decisions(range, filters));
   const paging = usePages(list);
@@ -34,10 +36,23 @@ export default function Decisions() {
       title="Decisions"
       lead="What agents asked, the answers they got, and why."
       actions={
-        <TimeRange
-          range={range}
-          onChange={(next) => change({ last: undefined, from: undefined, to: undefined, ...next })}
-        />
+        <Group gap="xs">
+          <TimeRange
+            range={range}
+            onChange={(next) => change({ last: undefined, from: undefined, to: undefined, ...next })}
+          />
+          <ManageButton
+            size="xs"
+            variant="default"
+            leftSection={<IconBellPlus size={14} />}
+            onClick={() => {
+              const search = { list: "decisions", filter: asQuery(filters) };
+              navigate({ to: "/rules/new", search: search as never });
+            }}
+          >
+            Make a rule
+          </ManageButton>
+        </Group>
       }
     >
       <Panel title="Denied over time">
@@ -64,7 +79,9 @@ export default function Decisions() {
                 action={
                   <Button
                     variant="default"
-                    onClick={() => setFilters({ agent_id: [], action: [], result: [], q: undefined })}
+                    onClick={() =>
+                      setFilters({ agent_id: [], action: [], result: [], q: undefined, filter: undefined })
+                    }
                   >
                     Clear filters
                   </Button>

@@ -1,8 +1,8 @@
-// Filters decisions by result, agent, action and text, with a count for each value.
-import { Chip, Group, MultiSelect, TextInput } from "@mantine/core";
-import { IconSearch } from "@tabler/icons-react";
-import { useEffect, useState } from "react";
+// Filters decisions by result, agent and action, with a count for each value, and by a query.
+import { Chip, Group, MultiSelect, Pill } from "@mantine/core";
 import type { Body } from "../api/client";
+import { knownValues } from "../events/SearchBox";
+import { QueryBox } from "../parts/QueryBox";
 import { type Filters, RESULTS } from "./model";
 
 interface FilterBarProps {
@@ -39,7 +39,23 @@ export function FilterBar({ filters, facets, onChange }: FilterBarProps) {
         counted={facets?.fields.action ?? []}
         onChange={(action) => onChange({ action })}
       />
-      <Words text={filters.q} onChange={(q) => onChange({ q })} />
+      {filters.q && (
+        <Pill
+          withRemoveButton
+          onRemove={() => onChange({ q: undefined })}
+          removeButtonProps={{ "aria-label": "Remove text filter", "aria-hidden": false, tabIndex: 0 }}
+        >
+          Contains “{filters.q}”
+        </Pill>
+      )}
+      <QueryBox
+        list="decisions"
+        text={filters.filter ?? ""}
+        onChange={(filter) => onChange({ filter: filter === "" ? undefined : filter })}
+        label="Search decisions"
+        placeholder="Search: refund, decision:deny, policy:refund-limit, took_us:>500"
+        known={knownValues(facets)}
+      />
     </Group>
   );
 }
@@ -70,26 +86,6 @@ function Choice({ label, chosen, counted, onChange }: ChoiceProps) {
       clearable
       hidePickedOptions
       nothingFoundMessage="Not among the most frequent"
-    />
-  );
-}
-
-/** Searched for when Enter is pressed or the field is left: looking through texts is work. */
-function Words({ text, onChange }: { text: string | undefined; onChange: (q: string | undefined) => void }) {
-  const [typed, setTyped] = useState(text ?? "");
-  useEffect(() => setTyped(text ?? ""), [text]);
-  const done = () => typed !== (text ?? "") && onChange(typed === "" ? undefined : typed);
-  return (
-    <TextInput
-      size="xs"
-      w={220}
-      aria-label="Contains text"
-      placeholder="Contains text…"
-      leftSection={<IconSearch size={14} />}
-      value={typed}
-      onChange={(event) => setTyped(event.currentTarget.value)}
-      onBlur={done}
-      onKeyDown={(event) => event.key === "Enter" && done()}
     />
   );
 }

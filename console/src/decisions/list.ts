@@ -13,9 +13,10 @@ const PAGE = 200;
  * Only what the server wrote is a decision. It always has one of these results, and by them decisions are found without
  * reading other events.
  */
-function wanted(times: { from: string; to?: string }, { q, ...filters }: Filters) {
+function wanted(times: { from: string; to?: string }, { q, filter, ...filters }: Filters) {
   const result = filters.result.length > 0 ? filters.result : RESULTS;
-  return { ...times, ...filters, result, event_type: ["decision"], source: ["server"], ...(q ? { q } : {}) };
+  const texts = { ...(q ? { q } : {}), ...(filter ? { filter } : {}) };
+  return { ...times, ...filters, result, event_type: ["decision"], source: ["server"], ...texts };
 }
 
 /** Where the next page begins. Its times are those of the first one, however long somebody reads. */

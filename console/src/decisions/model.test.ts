@@ -19,7 +19,13 @@ test("a decision and its event differ by the prefix", () => {
 
 test("the address holds any number of values of a filter", () => {
   const filters = filtersOf({ agent_id: ["a", "b"], result: "denied" });
-  expect(filters).toEqual({ agent_id: ["a", "b"], action: [], result: ["denied"], q: undefined });
+  expect(filters).toEqual({
+    agent_id: ["a", "b"],
+    action: [],
+    result: ["denied"],
+    q: undefined,
+    filter: undefined,
+  });
   expect(isFiltered(filters)).toBe(true);
   expect(isFiltered(filtersOf({ last: "7d" }))).toBe(false);
 });

@@ -1,4 +1,5 @@
 // A decision as recorded in the trail, and the filters in the address.
+import { joined, quoted } from "../parts/query";
 import { all, one, type Search } from "../search";
 
 export interface Party {
@@ -67,6 +68,8 @@ export interface Filters {
   action: string[];
   result: string[];
   q?: string;
+  /** A query, which holds beside the others. */
+  filter?: string;
 }
 
 export function filtersOf(search: Search): Filters {
@@ -75,12 +78,23 @@ export function filtersOf(search: Search): Filters {
     action: all(search.action),
     result: all(search.result),
     q: one(search.q),
+    filter: one(search.filter),
   };
 }
 
+/** The filters as one query. */
+export function asQuery({ agent_id, action, result, q, filter }: Filters): string {
+  const fields: [string, string[]][] = [
+    ["agent_id", agent_id],
+    ["action", action],
+    ["result", result],
+  ];
+  return joined(fields, q && quoted(q), filter);
+}
+
 /** Whether any filter is set. */
-export function isFiltered({ agent_id, action, result, q }: Filters): boolean {
-  return agent_id.length + action.length + result.length > 0 || q !== undefined;
+export function isFiltered({ agent_id, action, result, q, filter }: Filters): boolean {
+  return agent_id.length + action.length + result.length > 0 || q !== undefined || filter !== undefined;
 }
 
 /** The event that a decision is has the same id but for the prefix. */

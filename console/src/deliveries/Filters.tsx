@@ -4,10 +4,11 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useAddress } from "../address";
 import { allRules } from "../alerts/all";
+import { QueryBox } from "../parts/QueryBox";
 import { one } from "../search";
 import { CAUSES, REASONS } from "./states";
 
-export const FILTERS = ["rule_id", "url", "event_type", "cause", "reason", "event_id"] as const;
+export const FILTERS = ["rule_id", "url", "event_type", "cause", "reason", "event_id", "filter"] as const;
 
 export function Filters() {
   const [search, change] = useAddress();
@@ -38,6 +39,13 @@ export function Filters() {
       <Typed name="event_type" label="Event type" />
       <Typed name="url" label="Endpoint URL" w={200} />
       <Typed name="event_id" label="Event ID" />
+      <QueryBox
+        list="deliveries"
+        text={one(search.filter) ?? ""}
+        onChange={(filter) => change({ filter })}
+        label="Search deliveries"
+        placeholder="Search: -reason:breaker, attempts:>3, url:*example.com*"
+      />
       {isNarrowed && (
         <Button
           size="compact-xs"

@@ -1,8 +1,16 @@
 // The trail: search it, watch it live, export it.
 import { ActionIcon, Box, Button, Checkbox, Drawer, Group, Menu, Switch, Tooltip } from "@mantine/core";
 import { useDisclosure, useMediaQuery, usePrevious } from "@mantine/hooks";
-import { IconColumns, IconDownload, IconFilter, IconKeyboard, IconRefresh } from "@tabler/icons-react";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import {
+  IconBellPlus,
+  IconColumns,
+  IconDownload,
+  IconFilter,
+  IconKeyboard,
+  IconRefresh,
+} from "@tabler/icons-react";
+import { useNavigate } from "@tanstack/react-router";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { useAddress } from "../address";
 import { ManageButton } from "../parts/ManageButton";
 import { Page } from "../parts/Page";
@@ -18,7 +26,7 @@ import classes from "./Events.module.css";
 import { ExportDialog } from "./ExportDialog";
 import { FacetList } from "./FacetList";
 import { useFacets } from "./facets";
-import { FIELDS, type Field, filterOf, inWords, toggled } from "./filter";
+import { asQuery, FIELDS, type Field, filterOf, inWords, toggled } from "./filter";
 import { Histogram } from "./Histogram";
 import { KeySheet, useKeys } from "./keys";
 import { useEvents } from "./list";
@@ -28,10 +36,11 @@ import { TailBar } from "./TailBar";
 
 /** How often counts are asked for again while events come in. */
 const COUNT_EVERY_MS = 10_000;
-const NO_FILTER = Object.fromEntries([...FIELDS, "q"].map((name) => [name, undefined]));
+const NO_FILTER = Object.fromEntries([...FIELDS, "q", "filter"].map((name) => [name, undefined]));
 
 export default function Events() {
   const [search, change] = useAddress();
+  const navigate = useNavigate();
   const [asked, setAsked] = useState(0);
   const range: Range = { last: one(search.last), from: one(search.from), to: one(search.to) };
   // The times stand still until somebody asks again, because the pages of a list must agree on them.
@@ -66,7 +75,6 @@ export default function Events() {
   useEffect(() => {
     if (wasLive && !isLive) setAsked((before) => before + 1);
   }, [wasLive, isLive]);
-  const setText = useCallback((q: string) => change({ q }, { replace: true }), [change]);
   const setRange = (next: Range) => change({ last: next.last, from: next.from, to: next.to });
   const { hide } = search;
   const columns = useMemo(() => COLUMNS.filter((column) => !all(hide).includes(column)), [hide]);
@@ -112,6 +120,14 @@ export default function Events() {
           >
             Export
           </ManageButton>
+          <ManageButton
+            size="xs"
+            variant="default"
+            leftSection={<IconBellPlus size={14} />}
+            onClick={() => navigate({ to: "/rules/new", search: { filter: asQuery(filter) } as never })}
+          >
+            Make a rule
+          </ManageButton>
           <ColumnMenu hidden={all(hide)} onChange={(hidden) => change({ hide: hidden }, { replace: true })} />
           <Tooltip label="Keyboard shortcuts">
             <ActionIcon
@@ -134,7 +150,12 @@ export default function Events() {
           </ActionIcon>
         </Tooltip>
         <Share times={times} />
-        <SearchBox text={one(search.q) ?? ""} onChange={setText} input={input} />
+        <SearchBox
+          text={filter.filter ?? ""}
+          onChange={(text) => change({ filter: text })}
+          input={input}
+          counts={facets.query.data}
+        />
         <Button
           size="xs"
           variant="default"

@@ -1,39 +1,31 @@
-// Searches for text in events once the user stops typing.
-import { TextInput } from "@mantine/core";
-import { IconSearch } from "@tabler/icons-react";
-import { type RefObject, useEffect, useState } from "react";
-
-const TYPED_MS = 400;
+// Searches events by a query, which offers what the events at hand have.
+import type { RefObject } from "react";
+import { QueryBox } from "../parts/QueryBox";
+import type { Counts } from "./facets";
 
 interface SearchBoxProps {
   text: string;
   onChange: (text: string) => void;
   input: RefObject<HTMLInputElement | null>;
+  counts: Counts | undefined;
 }
 
-export function SearchBox({ text, onChange, input }: SearchBoxProps) {
-  const [typed, setTyped] = useState(text);
-  useEffect(() => setTyped(text), [text]);
-  useEffect(() => {
-    if (typed === text) return;
-    const timer = setTimeout(() => onChange(typed), TYPED_MS);
-    return () => clearTimeout(timer);
-  }, [typed, text, onChange]);
+export function SearchBox({ text, onChange, input, counts }: SearchBoxProps) {
   return (
-    <TextInput
-      ref={input}
-      size="xs"
-      type="search"
-      aria-label="Search events"
-      placeholder="Search event text, such as an invoice number ( / )"
-      leftSection={<IconSearch size={14} />}
-      style={{ flex: "1 1 220px" }}
-      value={typed}
-      onChange={(event) => setTyped(event.currentTarget.value)}
-      onKeyDown={(event) => {
-        if (event.key === "Enter") onChange(typed);
-        if (event.key === "Escape") input.current?.blur();
-      }}
+    <QueryBox
+      list="events"
+      text={text}
+      onChange={onChange}
+      label="Search events"
+      placeholder="Search: invoice 7, -result:success, metadata.amount:>500 ( / )"
+      known={knownValues(counts)}
+      input={input}
     />
   );
+}
+
+/** The most frequent values of each field. */
+export function knownValues(counts: Counts | undefined): Record<string, string[]> {
+  const fields = Object.entries(counts?.fields ?? {});
+  return Object.fromEntries(fields.map(([field, values]) => [field, values.map(({ value }) => value)]));
 }

@@ -1,6 +1,6 @@
 // How an address becomes a filter, and a filter words.
 import { expect, test } from "vitest";
-import { filterOf, inWords, streamPath, toggled, without } from "./filter";
+import { asQuery, filterOf, inWords, streamPath, toggled, without } from "./filter";
 
 const search = {
   result: ["denied", "error"],
@@ -30,6 +30,12 @@ test("a filter says in words what it lets through", () => {
     "Result is denied or error",
     "Contains “x y”",
   ]);
+});
+
+test("a filter is also one query", () => {
+  expect(asQuery(filterOf({ ...search, filter: "-severity:low" }, { from: "2026-01-01T00:00:00Z" }))).toBe(
+    'agent_id:billing-agent result:(denied,error) "x y" -severity:low',
+  );
 });
 
 test("the other values of a field are counted without its own filter", () => {

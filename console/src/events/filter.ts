@@ -1,5 +1,6 @@
 // The filter for events: from the address, for the API, and in words.
 import type { Body } from "../api/client";
+import { joined, quoted } from "../parts/query";
 import { all, one, type Search } from "../search";
 
 /** The fields that events can be filtered by, as the API and the address name them. */
@@ -30,9 +31,14 @@ export const NAMES: Record<Field, string> = {
 };
 
 /** As the API takes it: values of one field are alternatives, different fields must all hold. */
-export type Filter = { from?: string; to?: string; q?: string; severity?: Body<"Severity">[] } & Partial<
-  Record<Exclude<Field, "severity">, string[]>
->;
+export type Filter = {
+  from?: string;
+  to?: string;
+  q?: string;
+  /** A query, which holds beside the others. */
+  filter?: string;
+  severity?: Body<"Severity">[];
+} & Partial<Record<Exclude<Field, "severity">, string[]>>;
 
 export function filterOf(search: Search, times: { from?: string; to?: string }): Filter {
   const filter: Filter = {};
@@ -45,6 +51,8 @@ export function filterOf(search: Search, times: { from?: string; to?: string }):
   }
   const q = one(search.q);
   if (q) filter.q = q;
+  const query = one(search.filter);
+  if (query) filter.filter = query;
   return filter;
 }
 
@@ -66,7 +74,15 @@ export function inWords(filter: Filter): string[] {
     const values = filter[field] ?? [];
     return values.length === 0 ? [] : [`${NAMES[field]} is ${values.join(" or ")}`];
   });
-  return filter.q ? [...words, `Contains “${filter.q}”`] : words;
+  if (filter.q) words.push(`Contains “${filter.q}”`);
+  if (filter.filter) words.push(`Matches ${filter.filter}`);
+  return words;
+}
+
+/** The same but for its times, as one query. */
+export function asQuery(filter: Filter): string {
+  const fields = FIELDS.map((field): [string, string[]] => [field, filter[field] ?? []]);
+  return joined(fields, filter.q && quoted(filter.q), filter.filter);
 }
 
 /** The path of the stream of what this filter lets through. */
