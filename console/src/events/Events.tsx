@@ -142,7 +142,7 @@ export default function Events() {
         </>
       }
     >
-      <Group gap="xs">
+      <Group gap="xs" align="flex-start">
         <TimeRange range={range} onChange={setRange} />
         <Tooltip label="Refresh">
           <ActionIcon variant="default" aria-label="Refresh" onClick={() => setAsked(asked + 1)}>

@@ -50,10 +50,10 @@ pub(super) struct Sparse<'w> {
 /// What a field must be in one event at least.
 struct Condition {
     field: &'static str,
-    wanted: Wanted,
+    values: Values,
 }
 
-enum Wanted {
+enum Values {
     /// One of these values, or one that starts like one of these.
     One {
         values: Vec<String>,
@@ -156,9 +156,9 @@ impl<'w> Sparse<'w> {
             sql.push(" AND c.grain = ").push_bind(grain.as_str());
             sql.push(" AND c.bucket = wanted.bucket");
         };
-        let (values, starts) = match &condition.wanted {
-            Wanted::One { values, starts } => (values, starts),
-            Wanted::Other(values) => {
+        let (values, starts) = match &condition.values {
+            Values::One { values, starts } => (values, starts),
+            Values::Other(values) => {
                 sql.push("SELECT 1");
                 counted(sql);
                 sql.push(" AND c.value <> ALL(")
@@ -211,7 +211,7 @@ fn conditions(filter: &Filter) -> Vec<Condition> {
         let (values, starts) = split(&filter.action);
         conditions.push(Condition {
             field: "action",
-            wanted: Wanted::One { values, starts },
+            values: Values::One { values, starts },
         });
     }
     // Who wrote an event is not counted; but what the server writes is of a type of its own.
@@ -232,7 +232,7 @@ fn others_wanted(filter: &Filter) -> impl Iterator<Item = Condition> {
         .filter(|(field, _)| matches!(*field, "event_type" | "result"))
         .map(|(field, values)| Condition {
             field,
-            wanted: Wanted::Other(values.into_iter().map(str::to_owned).collect()),
+            values: Values::Other(values.into_iter().map(str::to_owned).collect()),
         })
 }
 
@@ -241,7 +241,7 @@ impl Condition {
         let starts = Vec::new();
         Self {
             field,
-            wanted: Wanted::One { values, starts },
+            values: Values::One { values, starts },
         }
     }
 }
