@@ -28,6 +28,9 @@ test("what an agent asks appears by itself, with how long there is, and is count
   await refund(480);
   await page.getByText("invoice:250").waitFor();
   await page.getByText("2 requests are waiting, oldest first.").waitFor();
+  const card = page.getByRole("listitem").filter({ hasText: "invoice:250" });
+  await card.getByText("ada@example.com").waitFor();
+  expect(await page.title()).toBe("(2) Approvals · Watchbell");
   await page
     .getByText(/denied in 14:/)
     .first()
@@ -55,12 +58,75 @@ test("a request is approved after a look at what would be sent, with a note that
   await expectAccessible(page);
   await picture(page, "approvals-one");
   await panel.getByLabel("Note").fill("Known customer.");
-  await panel.getByRole("button", { name: "Approve" }).click();
+  const [payload, approve] = [
+    panel.getByText("Payload to be sent"),
+    panel.getByRole("button", { name: "Approve" }),
+  ];
+  const [above, below] = [await payload.boundingBox(), await approve.boundingBox()];
+  expect(above?.y).toBeLessThan(below?.y ?? 0);
+  await approve.click();
+  await panel.getByText(/Approving in [1-5] s/).waitFor();
+  await page.getByRole("alert").getByRole("button", { name: "Send now" }).click();
   await panel.getByTestId("outcome").getByText("Approved").waitFor();
   await panel.getByText("“Known customer.”").waitFor();
   await page.getByRole("listitem").filter({ hasText: "invoice:300" }).waitFor({ state: "detached" });
   const decision = await org.call("GET", `/v1/runtime/decisions/${id}`);
   expect(decision.decision).toBe("allow");
+  await leave(visited);
+});
+
+test("several are answered at once with keys, and taken back before they are sent", async () => {
+  const triaged = await newOrganization("Triage");
+  await activate(triaged, POLICIES, "Refunds");
+  for (const amount of [101, 102, 103]) {
+    const more = { resource: `invoice:${amount}`, context: { amount }, session_id: "run-7" };
+    await ask(triaged, "billing-agent", "refunds.create", more);
+  }
+  const waiting = async () => {
+    const page = await triaged.call<{ data: unknown[] }>("GET", "/v1/runtime/approvals");
+    return page.data.length;
+  };
+  const visited = await visit("/approvals", { session: triaged.session });
+  const { page } = visited;
+  await page.getByText("3 requests are waiting").waitFor();
+  for (const key of ["j", "x", "j", "x"]) await page.keyboard.press(key);
+  await page.getByRole("button", { name: "Approve 2" }).waitFor();
+  await expectAccessible(page);
+  await page.keyboard.press("a");
+  await page.getByText("Approving 2 requests").waitFor();
+  await expectAccessible(page);
+  await page.keyboard.press("u");
+  await page.getByText("Nothing was sent.").waitFor();
+  expect(await waiting()).toBe(3);
+
+  await page.getByLabel("Select all").check();
+  await page.getByRole("button", { name: "Deny 3" }).click();
+  await page.getByText("Denying 3 requests").waitFor();
+  await page.getByRole("alert").getByRole("button", { name: "Send now" }).click();
+  await page.getByText("Denied 3 requests").waitFor();
+  await page.locator('[data-state="empty"]').waitFor();
+  expect(await waiting()).toBe(0);
+  await leave(visited);
+});
+
+test("what is answered and left alone is sent after five seconds, and keys say what they do", async () => {
+  const id = await ask(org, "billing-agent", "refunds.create", {
+    context: { amount: 555 },
+    session_id: "run-8",
+  });
+  const visited = await visit(`/approvals?approval=${id}`, { session: org.session });
+  const { page } = visited;
+  const panel = page.getByRole("dialog", { name: "Approval" });
+  await panel.getByRole("link", { name: "Session run-8" }).waitFor();
+  await page.keyboard.press("?");
+  const sheet = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+  await sheet.getByText("Approve the selected requests, or this one").waitFor();
+  await page.keyboard.press("Escape");
+  await sheet.waitFor({ state: "detached" });
+  await page.keyboard.press("d");
+  await panel.getByText(/Denying in [1-5] s/).waitFor();
+  // waits for: the five seconds in which it can be undone.
+  await panel.getByTestId("outcome").getByText("Denied").waitFor();
   await leave(visited);
 });
 
@@ -78,6 +144,7 @@ test("who is too late is told what somebody else said", async () => {
   });
   const approve = panel.getByRole("button", { name: "Approve" });
   await approve.click();
+  await page.getByRole("button", { name: "Send now" }).click();
   await page.getByText("Too late").waitFor();
   await page.getByText(/It was denied by key_/).waitFor();
   await panel.getByTestId("outcome").getByText("Denied").waitFor();

@@ -86,6 +86,7 @@ forbid (principal, action == Action::"files.delete", resource);
 @id("refunds-need-approval")
 @verdict("escalate")
 @reason("A person looks at refunds above 100.")
+@show("amount, payload.to")
 forbid (principal, action == Action::"refunds.create", resource)
 unless { context has amount && context.amount <= 100 };
 `;

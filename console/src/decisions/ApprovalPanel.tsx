@@ -1,13 +1,9 @@
 // One request for approval: the question, the payload, and the buttons to approve or deny.
 import { Alert, Anchor, Button, Group, Stack, Text, Textarea, Title } from "@mantine/core";
-import { notifications } from "@mantine/notifications";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
-import { answer, api, type Body } from "../api/client";
-import { Problem } from "../api/problem";
-import { queries, useMayManage } from "../api/queries";
-import { Answered, Trouble } from "../parts/Answered";
+import type { Body } from "../api/client";
+import { Answered } from "../parts/Answered";
 import { Id } from "../parts/Copy";
 import { duration } from "../parts/clock";
 import { Facts } from "../parts/Facts";
@@ -18,27 +14,38 @@ import { Who } from "../parts/Who";
 import { standing } from "../policies/queries";
 import { TimelineOf } from "../why/TimelineOf";
 import { VersionLink } from "./DecisionPanel";
+import { batchOf, useHeld } from "./held";
 import type { Question as Asked } from "./model";
 import { Question } from "./Question";
-import { TimeLeft } from "./Queue";
+import { Held, TimeLeft } from "./Queue";
+import classes from "./Queue.module.css";
+import { Shown } from "./Shown";
 import { Side } from "./Side";
-import { approval as approvalQuery, hear } from "./waiting";
+import type { Triage } from "./triage";
+import { approval as approvalQuery } from "./waiting";
 
 type Detail = Body<"DecisionDetail">;
 
 /** The longest note that the server takes. */
 const NOTE_CHARS_MAX = 500;
 
-export function ApprovalPanel({ id, onClose }: { id: string | undefined; onClose: () => void }) {
+interface PanelProps {
+  id: string | undefined;
+  triage: Triage;
+  onClose: () => void;
+}
+
+export function ApprovalPanel({ id, triage, onClose }: PanelProps) {
   if (id === undefined) return null;
   return (
     <Side title="Approval" onClose={onClose}>
-      <Shown key={id} id={id} />
+      <One key={id} id={id} triage={triage} />
     </Side>
   );
 }
 
-function Shown({ id }: { id: string }) {
+/** What is asked first, then the buttons: nobody has to answer what they have not seen. */
+function One({ id, triage }: { id: string; triage: Triage }) {
   const query = useQuery(approvalQuery(id));
   return (
     <Answered query={query}>
@@ -50,7 +57,8 @@ function Shown({ id }: { id: string }) {
               Reason for approval
             </Text>
           </div>
-          {isWaiting(detail) ? <Resolve detail={detail} /> : <Outcome detail={detail} />}
+          <Shown facts={detail.facts} />
+          {!isWaiting(detail) && <Outcome detail={detail} />}
           <section>
             <Title order={3} size="h6" mb={6}>
               Request
@@ -71,6 +79,7 @@ function Shown({ id }: { id: string }) {
           </section>
           <Facts of={factsOf(detail)} />
           <TimelineOf decision={id} />
+          {isWaiting(detail) && <Resolve detail={detail} triage={triage} />}
         </Stack>
       )}
     </Answered>
@@ -86,6 +95,7 @@ function factsOf(detail: Detail) {
   return {
     "Required by": detail.policies.join(", "),
     "Policy version": detail.policy_version && <VersionLink version={detail.policy_version} />,
+    "Led up to it": <Before detail={detail} />,
     Requested: <When at={detail.decided_at} exact />,
     "Auto-denied at": detail.expires_at && isWaiting(detail) && <When at={detail.expires_at} exact />,
     "Used by": detail.spent_by && (
@@ -103,79 +113,60 @@ function factsOf(detail: Detail) {
   };
 }
 
-function Resolve({ detail }: { detail: Detail }) {
+/** What the agent did before: in the same session, if it named one. */
+function Before({ detail: { session_id, agent_id } }: { detail: Detail }) {
+  const search = session_id ? { session_id, last: "30d" } : { agent_id, last: "24h" };
+  return (
+    <Anchor component={Link} to="/events" search={search as never} size="sm">
+      {session_id ? `Session ${session_id}` : `Everything ${agent_id} did in 24 hours`}
+    </Anchor>
+  );
+}
+
+function Resolve({ detail, triage }: { detail: Detail; triage: Triage }) {
   const id = detail.decision_id;
-  const [note, setNote] = useState("");
-  const mayManage = useMayManage();
+  const { mayManage } = triage;
   const settings = useQuery(standing).data?.settings;
-  const resolve = useMutation({
-    mutationFn: (approve: boolean) => {
-      const body = { approve, note: note.trim() === "" ? undefined : note };
-      return answer(api.POST("/v1/runtime/decisions/{id}/resolve", { params: { path: { id } }, body }));
-    },
-    onSuccess: (now, approve) => {
-      queries.setQueryData(approvalQuery(id).queryKey, now);
-      hear(now);
-      const message = `${detail.action} by ${detail.agent_id}`;
-      notifications.show({
-        title: approve ? "Approved" : "Denied",
-        message,
-        color: approve ? "teal" : "red",
-      });
-    },
-    // Somebody was quicker, or the time is over: what is shown is not how it stands.
-    onError: (error) => {
-      if (!(error instanceof Problem && error.status === 409)) return;
-      void queries.invalidateQueries({ queryKey: ["approvals"] });
-      notifications.show({ title: "Too late", message: error.message, color: "yellow" });
-    },
-  });
-  const isLate = resolve.error instanceof Problem && resolve.error.status === 409;
+  const batch = batchOf(useHeld(), id);
   return (
     <Stack gap="sm" component="section" aria-label="Your answer">
-      {detail.expires_at && (
-        <Group justify="flex-start">
-          <TimeLeft until={detail.expires_at} />
-        </Group>
-      )}
       <Textarea
         label="Note"
         description="Optional. Sent to the agent and recorded in the trail."
-        value={note}
-        onChange={(event) => setNote(event.currentTarget.value)}
+        value={triage.noteOf(id)}
+        onChange={(event) => triage.setNote(id, event.currentTarget.value)}
         maxLength={NOTE_CHARS_MAX}
         autosize
         minRows={2}
-        disabled={!mayManage}
+        disabled={!mayManage || batch !== undefined}
       />
-      <Group>
-        <Button
-          onClick={() => resolve.mutate(true)}
-          loading={resolve.isPending && resolve.variables}
-          disabled={!mayManage || resolve.isPending}
-        >
-          Approve
-        </Button>
-        <Button
-          variant="default"
-          onClick={() => resolve.mutate(false)}
-          loading={resolve.isPending && !resolve.variables}
-          disabled={!mayManage || resolve.isPending}
-        >
-          Deny
-        </Button>
-      </Group>
-      {!mayManage && (
-        <Text size="sm" className="quiet">
-          Only admins and owners can approve or deny.
-        </Text>
-      )}
-      {resolve.isError && !isLate && <Trouble error={resolve.error} />}
       <Text size="sm" className="quiet">
         An approval covers this exact request, including its payload, and can be used once
         {settings && ` within ${duration(settings.approval_valid_s * 1_000)}`}. It lifts only the need for
         approval: the request is evaluated again, and whatever another policy forbids stays forbidden.
       </Text>
+      {!mayManage && (
+        <Text size="sm" className="quiet">
+          Only admins and owners can approve or deny.
+        </Text>
+      )}
+      <Group className={classes.answers} justify="space-between">
+        {batch ? (
+          <Held batch={batch} />
+        ) : (
+          <>
+            <Group>
+              <Button onClick={() => triage.answer([detail], true)} disabled={!mayManage}>
+                Approve
+              </Button>
+              <Button variant="default" onClick={() => triage.answer([detail], false)} disabled={!mayManage}>
+                Deny
+              </Button>
+            </Group>
+            {detail.expires_at && <TimeLeft until={detail.expires_at} />}
+          </>
+        )}
+      </Group>
     </Stack>
   );
 }

@@ -8,6 +8,7 @@ import { one } from "../search";
 import { ApprovalPanel } from "./ApprovalPanel";
 import { History } from "./History";
 import { Queue } from "./Queue";
+import { useTriage } from "./triage";
 import { useQueue } from "./waiting";
 
 const STATUSES = [
@@ -24,6 +25,8 @@ export default function Approvals() {
   const selected = one(search.approval);
   const onOpen = (approval: string) => change({ approval }, { replace: selected !== undefined });
   const { query, live } = useQueue();
+  const isQueue = status === "waiting";
+  const triage = useTriage(isQueue ? (query.data?.data ?? []) : [], selected, onOpen);
   return (
     <Page
       title="Approvals"
@@ -41,13 +44,13 @@ export default function Approvals() {
         style={{ flexWrap: "wrap" }}
       />
       <Panel>
-        {status === "waiting" ? (
-          <Queue query={query} selected={selected} onOpen={onOpen} />
+        {isQueue ? (
+          <Queue query={query} selected={selected} onOpen={onOpen} triage={triage} />
         ) : (
           <History status={status} selected={selected} onOpen={onOpen} />
         )}
       </Panel>
-      <ApprovalPanel id={selected} onClose={() => change({ approval: undefined })} />
+      <ApprovalPanel id={selected} triage={triage} onClose={() => change({ approval: undefined })} />
     </Page>
   );
 }

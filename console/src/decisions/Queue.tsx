@@ -1,23 +1,27 @@
-// The queue: each request on a card, with the time left until it is denied automatically.
-import { Button, Group, Stack, Text } from "@mantine/core";
+// The queue: each request on a card, with the facts its policy shows and the time left until it is denied automatically.
+import { Button, Checkbox, Group, Stack, Text } from "@mantine/core";
 import { IconChecklist } from "@tabler/icons-react";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { KeyboardEvent } from "react";
 import type { Body } from "../api/client";
 import { Answered, Empty } from "../parts/Answered";
 import { useNow } from "../parts/clock";
 import { When } from "../parts/When";
+import { takeBack, useSecondsLeft } from "./answers";
+import { type Batch, batchOf, useHeld } from "./held";
 import classes from "./Queue.module.css";
+import { Shown } from "./Shown";
+import type { Triage } from "./triage";
 import { type Approval, timeLeft } from "./waiting";
 
 interface QueueProps {
   query: UseQueryResult<Body<"ApprovalPage">>;
   selected: string | undefined;
   onOpen: (id: string) => void;
+  triage: Triage;
 }
 
-export function Queue({ query, selected, onOpen }: QueueProps) {
+export function Queue({ query, selected, onOpen, triage }: QueueProps) {
   return (
     <Answered query={query} isEmpty={({ data }) => data.length === 0} empty={<NothingWaits />}>
       {(page) => (
@@ -27,47 +31,82 @@ export function Queue({ query, selected, onOpen }: QueueProps) {
             oldest first.
             {page.next_cursor && " More appear as these are resolved."}
           </Text>
-          <Cards waiting={page.data} selected={selected} onOpen={onOpen} />
+          {triage.mayManage && page.data.length > 1 && <Several waiting={page.data} triage={triage} />}
+          <Cards waiting={page.data} selected={selected} onOpen={onOpen} triage={triage} />
         </>
       )}
     </Answered>
   );
 }
 
-function Cards({ waiting, selected, onOpen }: { waiting: Approval[] } & Omit<QueueProps, "query">) {
-  /** Goes to the next card, and opens it while one is open. */
-  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
-    const by = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
-    if (by === undefined) return;
-    event.preventDefault();
-    const buttons = [...event.currentTarget.querySelectorAll("button")];
-    const at = buttons.indexOf(event.target as HTMLButtonElement);
-    const next = Math.min(Math.max(at + by, 0), waiting.length - 1);
-    buttons[next]?.focus();
-    const approval = waiting[next];
-    if (approval && selected !== undefined) onOpen(approval.decision_id);
-  };
+/** Answers several at once. */
+function Several({ waiting, triage }: { waiting: Approval[]; triage: Triage }) {
+  const { picked, pick, answer } = triage;
+  const isAll = picked.length === waiting.length;
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: j and k work wherever in the queue the focus is.
-    <div onKeyDown={onKeyDown}>
-      <Stack gap="xs" component="ul" className={classes.queue} aria-label="Waiting, oldest first">
-        {waiting.map((approval) => (
-          <Card
-            key={approval.decision_id}
-            approval={approval}
-            isOpen={approval.decision_id === selected}
-            onOpen={() => onOpen(approval.decision_id)}
-          />
-        ))}
-      </Stack>
-    </div>
+    <Group gap="sm" mb="xs" className={classes.several} role="group" aria-label="Selected requests">
+      <Checkbox
+        size="sm"
+        label={picked.length === 0 ? "Select all" : `${picked.length} selected`}
+        checked={isAll}
+        indeterminate={picked.length > 0 && !isAll}
+        onChange={() => pick(isAll ? [] : waiting.map(({ decision_id }) => decision_id))}
+      />
+      {picked.length > 0 && (
+        <>
+          <Button size="compact-sm" onClick={() => answer(picked, true)}>
+            Approve {picked.length}
+          </Button>
+          <Button size="compact-sm" variant="default" onClick={() => answer(picked, false)}>
+            Deny {picked.length}
+          </Button>
+        </>
+      )}
+    </Group>
   );
 }
 
-function Card({ approval, isOpen, onOpen }: { approval: Approval; isOpen: boolean; onOpen: () => void }) {
-  const { agent_id, action, resource, reason, decided_at, expires_at } = approval;
+function Cards({ waiting, selected, onOpen, triage }: { waiting: Approval[] } & Omit<QueueProps, "query">) {
+  const held = useHeld();
   return (
-    <li className={classes.card} data-open={isOpen}>
+    <Stack gap="xs" component="ul" className={classes.queue} aria-label="Waiting, oldest first">
+      {waiting.map((approval) => (
+        <Card
+          key={approval.decision_id}
+          approval={approval}
+          batch={batchOf(held, approval.decision_id)}
+          isOpen={approval.decision_id === selected}
+          onOpen={() => onOpen(approval.decision_id)}
+          triage={triage}
+        />
+      ))}
+    </Stack>
+  );
+}
+
+interface CardProps {
+  approval: Approval;
+  /** The answer that is about to be sent. */
+  batch: Batch | undefined;
+  isOpen: boolean;
+  onOpen: () => void;
+  triage: Triage;
+}
+
+function Card({ approval, batch, isOpen, onOpen, triage }: CardProps) {
+  const { decision_id, agent_id, action, resource, reason, facts, decided_at, expires_at } = approval;
+  const name = `${action}${resource ? ` on ${resource}` : ""} by ${agent_id}`;
+  return (
+    <li className={classes.card} data-open={isOpen} data-approval={decision_id}>
+      {triage.mayManage && (
+        <Checkbox
+          size="sm"
+          aria-label={`Select ${name}`}
+          checked={triage.picked.includes(approval)}
+          disabled={batch !== undefined}
+          onChange={() => triage.toggle(decision_id)}
+        />
+      )}
       <div className={classes.what}>
         <Text fw={600}>
           {agent_id} ·{" "}
@@ -84,18 +123,36 @@ function Card({ approval, isOpen, onOpen }: { approval: Approval; isOpen: boolea
             </>
           )}
         </Text>
+        <Shown facts={facts} />
         <Text size="sm">{reason}</Text>
         <Text size="xs" className="quiet">
           requested <When at={decided_at} />
         </Text>
       </div>
       <Group gap="sm" wrap="nowrap">
-        {expires_at && <TimeLeft until={expires_at} />}
-        <Button size="xs" onClick={onOpen} aria-label={`Review ${action} by ${agent_id}`}>
+        {batch ? <Held batch={batch} /> : expires_at && <TimeLeft until={expires_at} />}
+        <Button size="xs" onClick={onOpen} aria-label={`Review ${name}`} data-review>
           Review
         </Button>
       </Group>
     </li>
+  );
+}
+
+/** An answer that was given and can still be undone. */
+export function Held({ batch }: { batch: Batch }) {
+  const left = useSecondsLeft(batch);
+  const doing = batch.approve ? "Approving" : "Denying";
+  if (batch.isSending) return <Text size="sm">{doing}…</Text>;
+  return (
+    <Group gap="xs" wrap="nowrap">
+      <Text size="sm">
+        {doing} in <span className="mono">{left} s</span>
+      </Text>
+      <Button size="xs" variant="default" onClick={() => takeBack(batch.id)}>
+        Undo
+      </Button>
+    </Group>
   );
 }
 

@@ -33,15 +33,21 @@ function Beside({ title, onClose, children }: SideProps) {
       if (isNowhere && before instanceof HTMLElement) before.focus({ preventScroll: true });
     };
   }, []);
+  // A dialog above it closes with the same key, and may be gone before the key comes here.
+  const wasCovered = useRef(false);
+  const look = () => {
+    wasCovered.current = document.querySelector("[aria-modal=true]") !== null;
+  };
+  useWindowEvent("keydown", look, { capture: true });
   useWindowEvent("keydown", (event) => {
     // Menus and dialogs take the key for themselves.
     const isTaken =
       event.defaultPrevented ||
       (event.target instanceof Element && event.target.closest("[data-mantine-stop-propagation=true]"));
-    if (event.key === "Escape" && !isTaken && !document.querySelector("[aria-modal=true]")) onClose();
+    if (event.key === "Escape" && !isTaken && !wasCovered.current) onClose();
   });
   return (
-    <section className={classes.side} role="dialog" aria-labelledby={id}>
+    <section className={classes.side} role="dialog" aria-labelledby={id} data-beside>
       <Group justify="space-between" mb="sm">
         <Title ref={heading} id={id} order={2} size="h5" tabIndex={-1} style={{ outline: "none" }}>
           {title}

@@ -1,17 +1,11 @@
 // The trail: search it, watch it live, export it.
 import { ActionIcon, Box, Button, Checkbox, Drawer, Group, Menu, Switch, Tooltip } from "@mantine/core";
 import { useDisclosure, useMediaQuery, usePrevious } from "@mantine/hooks";
-import {
-  IconBellPlus,
-  IconColumns,
-  IconDownload,
-  IconFilter,
-  IconKeyboard,
-  IconRefresh,
-} from "@tabler/icons-react";
+import { IconBellPlus, IconColumns, IconDownload, IconFilter, IconRefresh } from "@tabler/icons-react";
 import { useNavigate } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useAddress } from "../address";
+import { useShortcuts } from "../parts/keys";
 import { ManageButton } from "../parts/ManageButton";
 import { Page } from "../parts/Page";
 import { Share } from "../parts/Share";
@@ -28,7 +22,6 @@ import { FacetList } from "./FacetList";
 import { useFacets } from "./facets";
 import { asQuery, FIELDS, type Field, filterOf, inWords, toggled } from "./filter";
 import { Histogram } from "./Histogram";
-import { KeySheet, useKeys } from "./keys";
 import { useEvents } from "./list";
 import { useTail } from "./live-tail";
 import { SearchBox } from "./SearchBox";
@@ -60,7 +53,6 @@ export default function Events() {
   const isPhone = useMediaQuery("(max-width: 48em)") ?? false;
   const [isFacetsOpen, facetsDrawer] = useDisclosure(false);
   const [isExporting, exporting] = useDisclosure(false);
-  const [isSheetOpen, sheet] = useDisclosure(false);
 
   const selected = one(search.event);
   const open = (row: { id: string }) => change({ event: row.id }, { replace: selected !== undefined });
@@ -84,15 +76,19 @@ export default function Events() {
     frame.current?.focus({ preventScroll: true });
     frame.current?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
   };
-  useKeys({
-    j: walk("j"),
-    k: walk("k"),
-    "/": () => input.current?.focus(),
-    "?": sheet.open,
-    l: () => setLive(!isLive),
-    " ": isLive ? (tail.isPaused ? tail.resume : tail.pause) : undefined,
-    Escape: selected === undefined ? undefined : close,
-  });
+  useShortcuts("Events", [
+    { keys: ["j"], about: "Next event", run: walk("j") },
+    { keys: ["k"], about: "Previous event", run: walk("k") },
+    { keys: ["Enter"], about: "Open event" },
+    { keys: ["Escape"], about: "Close event", run: selected === undefined ? undefined : close },
+    { keys: ["/"], about: "Search", run: () => input.current?.focus() },
+    { keys: ["l"], about: "Turn live tail on or off", run: () => setLive(!isLive) },
+    {
+      keys: [" "],
+      about: "Pause or resume live tail",
+      run: isLive ? (tail.isPaused ? tail.resume : tail.pause) : undefined,
+    },
+  ]);
 
   const facetList = <FacetList {...facets} search={search} onToggle={toggle} />;
   const list = { selected, onOpen: open, onClose: close, columns, isNarrow: isPhone, frame };
@@ -129,16 +125,6 @@ export default function Events() {
             Make a rule
           </ManageButton>
           <ColumnMenu hidden={all(hide)} onChange={(hidden) => change({ hide: hidden }, { replace: true })} />
-          <Tooltip label="Keyboard shortcuts">
-            <ActionIcon
-              variant="default"
-              aria-label="Keyboard shortcuts"
-              onClick={sheet.open}
-              visibleFrom="sm"
-            >
-              <IconKeyboard size={16} />
-            </ActionIcon>
-          </Tooltip>
         </>
       }
     >
@@ -217,7 +203,6 @@ export default function Events() {
       >
         {facetList}
       </Drawer>
-      <KeySheet opened={isSheetOpen} onClose={sheet.close} />
       <ExportDialog
         opened={isExporting}
         onClose={exporting.close}

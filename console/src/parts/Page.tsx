@@ -1,6 +1,7 @@
 // The frame of every screen: its title, a line about what it is for, and its actions.
 import { Box, Group, Stack, Text, Title } from "@mantine/core";
 import { type ReactNode, useEffect } from "react";
+import { nameWindow } from "./windowTitle";
 
 interface PageProps {
   title: ReactNode;
@@ -13,9 +14,7 @@ interface PageProps {
 
 export function Page({ title, windowTitle, lead, actions, children }: PageProps) {
   const name = windowTitle ?? (typeof title === "string" ? title : "");
-  useEffect(() => {
-    document.title = name === "" ? "Watchbell" : `${name} · Watchbell`;
-  }, [name]);
+  useEffect(() => nameWindow(name), [name]);
   return (
     <Stack gap="md" maw={1600} mx="auto">
       <Group justify="space-between" align="flex-start" gap="sm">

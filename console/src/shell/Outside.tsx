@@ -3,6 +3,7 @@ import { Anchor, Box, Center, Stack, Title } from "@mantine/core";
 import { Link, Outlet } from "@tanstack/react-router";
 import { type ReactNode, Suspense, useEffect } from "react";
 import { Loading } from "../parts/Answered";
+import { nameWindow } from "../parts/windowTitle";
 import { Logo } from "./Logo";
 
 export default function Outside() {
@@ -36,9 +37,7 @@ export function Card({
   children: ReactNode;
   links?: Record<string, string>;
 }) {
-  useEffect(() => {
-    document.title = `${title} · Watchbell`;
-  }, [title]);
+  useEffect(() => nameWindow(title), [title]);
   return (
     <>
       <Box className="surface" p="lg">

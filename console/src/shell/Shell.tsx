@@ -13,17 +13,19 @@ import {
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure, useHotkeys } from "@mantine/hooks";
-import { IconMoon, IconSearch, IconSun, IconUser } from "@tabler/icons-react";
+import { IconKeyboard, IconMoon, IconSearch, IconSun, IconUser } from "@tabler/icons-react";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { DeletionBanner } from "../accounts/DeletionBanner";
 import { useMe } from "../api/queries";
 import { WaitingCount } from "../decisions/WaitingCount";
 import { Loading } from "../parts/Answered";
+import { EVERYWHERE, useShortcuts } from "../parts/keys";
 import { Logo } from "./Logo";
 import { PLACES } from "./places";
 
 const Found = lazy(() => import("./Finder"));
+const KeySheet = lazy(() => import("./KeySheet"));
 const PersonMenu = lazy(() => import("./PersonMenu"));
 
 export default function Shell() {
@@ -52,6 +54,7 @@ export default function Shell() {
           </Group>
           <Group gap="xs" wrap="nowrap">
             <Finder />
+            <Keys />
             <SchemeSwitch />
             <Person />
           </Group>
@@ -126,6 +129,26 @@ function Finder() {
         <IconSearch size={16} />
       </ActionIcon>
       <Suspense>{isAsked && <Found />}</Suspense>
+    </>
+  );
+}
+
+/** The keys that work on every screen, and the list of those that work on this one. */
+function Keys() {
+  const [isOpen, sheet] = useDisclosure(false);
+  useShortcuts(EVERYWHERE, [{ keys: ["?"], about: "Show this list", run: sheet.open }]);
+  return (
+    <>
+      <ActionIcon
+        variant="default"
+        onClick={sheet.open}
+        visibleFrom="sm"
+        aria-label="Keyboard shortcuts"
+        title="Keyboard shortcuts (?)"
+      >
+        <IconKeyboard size={16} />
+      </ActionIcon>
+      <Suspense>{isOpen && <KeySheet onClose={sheet.close} />}</Suspense>
     </>
   );
 }

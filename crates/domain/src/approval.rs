@@ -48,11 +48,24 @@ pub struct Approval {
     /// Whether that key may approve it, as the organization had it then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub self_approval_allowed: bool,
+    /// What a person sees of it at a glance, as its policies ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<Fact>,
+    /// The agent's run that it belongs to, if the agent said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
     /// `None`: nobody has resolved it, and nobody has noted that the time is over.
     pub outcome: Option<Outcome>,
     pub spent: Option<Spent>,
     /// Whether the trail was told of the outcome.
     pub told: bool,
+}
+
+/// Something worth knowing about a request: its name, and its value as people read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fact {
+    pub name: String,
+    pub value: String,
 }
 
 /// How it ended.

@@ -122,7 +122,7 @@ pub fn read_approval(json: &[u8]) -> Result<Option<Approval>, Error> {
 mod tests {
     use domain::{
         KeyId, Timestamp,
-        approval::{Outcome, Resolution, Resolver, Spent},
+        approval::{Fact, Outcome, Resolution, Resolver, Spent},
     };
     use serde_json::json;
     use uuid::Uuid;
@@ -156,6 +156,8 @@ mod tests {
             valid_s: 300,
             asked_by: None,
             self_approval_allowed: false,
+            facts: Vec::new(),
+            session_id: None,
             outcome: Some(Outcome::Resolved(Resolution {
                 approved: true,
                 by: Resolver::Key(KeyId::from_uuid(uuid(3))),
@@ -187,6 +189,11 @@ mod tests {
         let asked = Approval {
             asked_by: Some(KeyId::from_uuid(uuid(5))),
             self_approval_allowed: true,
+            facts: vec![Fact {
+                name: "amount".to_owned(),
+                value: "250".to_owned(),
+            }],
+            session_id: Some("run-1".to_owned()),
             ..timed_out.clone()
         };
         let written = approval_value(&asked);

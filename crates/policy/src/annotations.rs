@@ -8,6 +8,7 @@ use domain::fault::{Fault, FaultCode, pointer_to};
 use crate::{
     obligation::Obligation,
     set::Age,
+    show::{self, SHOW},
     verdict::{Determining, Effect},
 };
 
@@ -83,6 +84,16 @@ impl Annotations {
                 ));
             }
         };
+        if let Some(text) = policy.annotation(SHOW).filter(|_| is_new) {
+            if !is_escalating {
+                return Err(fault(
+                    "@show is only allowed with @verdict(\"escalate\"): it says what a person sees of a request.",
+                ));
+            }
+            if let Some(detail) = show::fault(text) {
+                return Err(fault(&detail));
+            }
+        }
         let obligation = match (policy.annotation("obligation"), effect) {
             (None, _) => None,
             (Some(_), Effect::Forbid) => {

@@ -20,6 +20,7 @@ pub mod payload;
 pub mod question;
 mod server_context;
 pub mod set;
+pub mod show;
 mod slice;
 pub mod starter;
 pub mod templates;

@@ -38,6 +38,8 @@ fn asked() -> Approval {
         valid_s: 50,
         asked_by: Some(key(1)),
         self_approval_allowed: false,
+        facts: Vec::new(),
+        session_id: None,
         outcome: None,
         spent: None,
         told: false,

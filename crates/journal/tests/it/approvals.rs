@@ -33,6 +33,8 @@ fn asked() -> Approval {
         valid_s: 100,
         asked_by: None,
         self_approval_allowed: false,
+        facts: Vec::new(),
+        session_id: None,
         outcome: None,
         spent: None,
         told: false,

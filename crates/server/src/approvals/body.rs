@@ -2,7 +2,7 @@
 
 use domain::{
     DecisionId, KeyId, Timestamp,
-    approval::{Approval, Status},
+    approval::{Approval, Fact, Status},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -25,6 +25,10 @@ pub struct ApprovalBody {
     #[schema(example = "payments.refund")]
     pub action: String,
     pub resource: Option<String>,
+    /// The session that the agent named.
+    pub session_id: Option<String>,
+    /// What to know of the request at a glance: what its policies name with `@show`.
+    pub facts: Vec<FactBody>,
     /// The API key that asked for it, which cannot approve it; null if it was not escalated, or if the key is no longer
     /// known.
     #[schema(value_type = Option<String>, example = "key_01jcq3k5m8e9ratvw2x4y6z8ab")]
@@ -40,6 +44,16 @@ pub struct ApprovalBody {
     pub expires_at: Option<Timestamp>,
     /// Null if nobody has resolved it, or if it was not escalated.
     pub resolution: Option<ResolutionBody>,
+}
+
+/// A fact about a request: its name, and its value as text.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ApprovalFact)]
+pub struct FactBody {
+    #[schema(example = "amount")]
+    pub name: String,
+    #[schema(example = "2000")]
+    pub value: String,
 }
 
 /// How an escalated decision ended.
@@ -88,6 +102,8 @@ impl ApprovalBody {
             agent_id: approval.agent_id.clone(),
             action: approval.action.clone(),
             resource: approval.resource.clone(),
+            session_id: approval.session_id.clone(),
+            facts: approval.facts.iter().map(FactBody::new).collect(),
             asked_by: approval.asked_by,
             policies: approval.policies.clone(),
             policy_version: Some(approval.policy_version),
@@ -95,6 +111,15 @@ impl ApprovalBody {
             decided_at: approval.asked_at,
             expires_at: Some(approval.expires_at),
             resolution,
+        }
+    }
+}
+
+impl FactBody {
+    fn new(fact: &Fact) -> Self {
+        Self {
+            name: fact.name.clone(),
+            value: fact.value.clone(),
         }
     }
 }

@@ -51,6 +51,8 @@ pub async fn decision(
             agent_id: event.agent_id,
             action: event.action,
             resource: event.resource,
+            session_id: event.session_id,
+            facts: Vec::new(),
             asked_by: None,
             policies: metadata.policies,
             policy_version: metadata.policy_version,

@@ -61,6 +61,7 @@ pub struct DecisionRequest {
     approval: Option<DecisionId>,
     /// The agent's session, recorded with the decision; policies do not see it. This and the next two are 1 to 128
     /// characters, as in events.
+    #[schema(example = "run-2931")]
     session_id: Option<String>,
     trace_id: Option<String>,
     span_id: Option<String>,

@@ -120,6 +120,8 @@ pub async fn open(
         valid_s: settings.approval_valid_s,
         asked_by: asker.key,
         self_approval_allowed: settings.self_approval_allowed,
+        facts: policy::show::facts(&answer.decided.policies, &ask.question, ask.payload()),
+        session_id: ask.named.run.session_id.clone(),
         outcome: None,
         spent: None,
         told: false,

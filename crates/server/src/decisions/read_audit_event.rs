@@ -16,6 +16,7 @@ pub struct RecordedDecision {
     pub agent_id: String,
     pub action: String,
     pub resource: Option<String>,
+    pub session_id: Option<String>,
     pub result: String,
     pub metadata: RecordedMetadata,
 }

@@ -80,8 +80,12 @@ async fn what_a_person_approves_wakes_the_agent_and_is_allowed_once() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
     customer.approve_alone().await;
-    customer.put_in_force(PAYMENTS).await;
-    let escalated = customer.decide(&refund()).await;
+    let shown = r#"@verdict("escalate") @show("amount, payload.amount, payload.to")"#;
+    let policies = PAYMENTS.replace(r#"@verdict("escalate")"#, shown);
+    customer.put_in_force(&policies).await;
+    let mut question = refund();
+    question["session_id"] = json!("run-1");
+    let escalated = customer.decide(&question).await;
     assert_eq!(escalated["decision"], "escalate");
     assert!(escalated["expires_at"].is_string());
     let id = escalated["decision_id"].as_str().expect("an id");
@@ -90,6 +94,10 @@ async fn what_a_person_approves_wakes_the_agent_and_is_allowed_once() {
     assert_eq!(pending[0]["decision_id"], id);
     assert_eq!(pending[0]["expires_at"], escalated["expires_at"]);
     assert!(pending[0].get("payload").is_none(), "in short");
+    let facts =
+        json!([{"name": "amount", "value": "2000"}, {"name": "payload.to", "value": "Ann"}]);
+    assert_eq!(pending[0]["facts"], facts, "as the policy shows them");
+    assert_eq!(pending[0]["session_id"], "run-1");
     let shown = customer
         .get_json(&format!("/v1/runtime/approvals/{id}"))
         .await;

@@ -215,6 +215,8 @@ pub(super) mod tests {
             valid_s: 50,
             asked_by: None,
             self_approval_allowed: false,
+            facts: Vec::new(),
+            session_id: None,
             outcome: None,
             spent: None,
             told: false,
