@@ -181,19 +181,52 @@ test("a rule begins from an event", async () => {
   await page.getByText("Created from an event").waitFor();
   await page.getByRole("group", { name: "Condition on action" }).waitFor();
   expect(await page.getByLabel("Name").inputValue()).not.toBe("");
+  const source = page.locator("[data-source]");
+  await source.getByText("Source event").waitFor();
+  expect(await source.getAttribute("data-matches")).toBe("true");
+  expect(await page.locator("[data-matches]").first().getAttribute("data-source")).toBe("true");
+  await page
+    .locator("[data-day]")
+    .getByText(/would have sent [1-9]\d* alerts? in 24 h/)
+    .waitFor();
   await leave(visited);
 });
 
-test("what is wrong is said where it is, in the server's words", async () => {
+test("what is wrong is said once, at its field, in words for a person", async () => {
   const visited = await visitOwn("/rules/new?template=errors");
   const { page } = visited;
+  const save = page.getByRole("button", { name: "Save and enable" });
   await page.getByLabel("Name").fill("");
-  await page.getByLabel("Send alerts to").fill("ftp://example.com");
-  await page.getByRole("button", { name: "Save and enable" }).click();
-  await page.getByText("`url` must be https", { exact: false }).first().waitFor();
-  await page.locator('[data-state="error"]').getByText("/name", { exact: false }).waitFor();
-  expect(await page.getByLabel("Send alerts to").getAttribute("aria-invalid")).toBe("true");
+  await save.click();
+  await page.getByText("Enter a name.").waitFor();
+  await page.getByText("Enter the URL to send alerts to.").waitFor();
+  expect(await page.getByLabel("Name").evaluate((input) => input === document.activeElement)).toBe(true);
+  await page.getByLabel("Name").fill("x".repeat(300));
+  await page.getByLabel("Send alerts to").fill(inject("demo").receiver_url);
+  await page.getByLabel("Runbook").fill("ftp://example.com");
+  await save.click();
+  // What only the server knows is said at the field too, and nowhere else.
+  const said = page.locator(".mantine-InputWrapper-error");
+  await expect.poll(() => said.count()).toBe(2);
+  expect((await said.allTextContents()).join(" ")).not.toContain("`");
+  expect(await page.locator('[data-state="error"]').count()).toBe(0);
+  expect(await page.getByLabel("Runbook").getAttribute("aria-invalid")).toBe("true");
+  await expectAccessible(page);
   await picture(page, "rule-refused");
+  await leave(visited);
+});
+
+test("a rule that would send every event is saved only by who means it", async () => {
+  const visited = await visitOwn("/rules/new");
+  const { page } = visited;
+  await page.getByLabel("Name").fill("Everything");
+  await page.getByLabel("Send alerts to").fill(inject("demo").receiver_url);
+  await page.getByRole("button", { name: "Save and enable" }).click();
+  const asked = page.getByRole("dialog", { name: "Send every event?" });
+  await expectAccessible(page);
+  await asked.getByRole("button", { name: "Add conditions" }).click();
+  await asked.waitFor({ state: "detached" });
+  expect(page.url()).toContain("/rules/new");
   await leave(visited);
 });
 

@@ -3,15 +3,16 @@ import { Alert, Button, Group } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import { answer, api, type Body } from "../api/client";
 import { queries, useMayManage } from "../api/queries";
 import { Answered, Trouble } from "../parts/Answered";
 import { Page } from "../parts/Page";
 import { one } from "../search";
 import { BLANK, type Draft, useDraft } from "./draft";
+import { EveryEvent, matchesEverything } from "./EveryEvent";
 import { FromQuery } from "./FromQuery";
-import { faultsOf } from "./faults";
+import { faultsOf, goToFault, isSaidInForm, missingIn } from "./faults";
 import { templateOf } from "./templates";
 import { Workbench } from "./Workbench";
 
@@ -77,7 +78,18 @@ function Writing({ initial, fromEvent, note }: WritingProps) {
       // After the page knows that nothing would be lost.
       setTimeout(() => navigate({ to: `/rules/${rule.id}`, search: { tab: "test" } }), 0);
     },
+    onError: goToFault,
   });
+  const [isAsking, setAsking] = useState(false);
+  const [isTried, setTried] = useState(false);
+  // What is missing is said once somebody wants to save, and goes away as it is filled in.
+  const missing = useMemo(() => (isTried ? missingIn(editing.draft) : []), [isTried, editing.draft]);
+  const attempt = (enabled: boolean) => {
+    setTried(true);
+    if (missingIn(editing.draft).length > 0) goToFault();
+    else if (enabled && matchesEverything({ ...editing.draft, enabled })) setAsking(true);
+    else save.mutate(enabled);
+  };
   const isBlocked = !mayManage || editing.fault !== undefined || save.isPending;
   return (
     <Page
@@ -85,10 +97,10 @@ function Writing({ initial, fromEvent, note }: WritingProps) {
       lead="Define which events trigger an alert. The preview shows which recent events would have matched."
       actions={
         <Group gap="xs">
-          <Button variant="default" disabled={isBlocked} onClick={() => save.mutate(false)}>
+          <Button variant="default" disabled={isBlocked} onClick={() => attempt(false)}>
             Save as draft
           </Button>
-          <Button disabled={isBlocked} loading={save.isPending} onClick={() => save.mutate(true)}>
+          <Button disabled={isBlocked} loading={save.isPending} onClick={() => attempt(true)}>
             Save and enable
           </Button>
         </Group>
@@ -102,12 +114,17 @@ function Writing({ initial, fromEvent, note }: WritingProps) {
         </Alert>
       )}
       {note}
-      {save.isError && (
+      {save.isError && !isSaidInForm(save.error) && (
         <Trouble error={save.error} again={faultsOf(save.error).length > 0 ? undefined : save.reset} />
+      )}
+      {isAsking && (
+        <EveryEvent action="Save and enable" save={() => save.mutate(true)} close={() => setAsking(false)} />
       )}
       <Workbench
         editing={editing}
         error={save.error}
+        missing={missing}
+        source={fromEvent}
         isChanged={!isSaved && JSON.stringify(editing.draft) !== JSON.stringify(initial)}
       />
     </Page>

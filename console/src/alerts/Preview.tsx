@@ -1,4 +1,4 @@
-// The newest events, each with whether the rule matches it and why.
+// The newest events, those that the rule matches first, each with why or why not.
 import { Accordion, Group, Stack, Text } from "@mantine/core";
 import { IconBell, IconMinus } from "@tabler/icons-react";
 import type { UseQueryResult } from "@tanstack/react-query";
@@ -7,23 +7,23 @@ import { Mark } from "../parts/Mark";
 import { counted } from "../parts/numbers";
 import { To } from "../parts/To";
 import { When } from "../parts/When";
+import type { Result } from "./backtest";
 import { faultsOf } from "./faults";
-import type { PreviewAnswer, Tried } from "./preview";
+import { inOrder, type PreviewAnswer, type Tried } from "./preview";
 import { Why } from "./Why";
 
 export function Preview({ query }: { query: UseQueryResult<PreviewAnswer> }) {
-  const faults = faultsOf(query.error);
-  if (faults.length > 0) {
+  if (faultsOf(query.error).length > 0) {
     return (
       <Text size="sm" className="quiet" data-state="unfinished">
-        The rule is incomplete: {faults.map((fault) => fault.detail).join(" ")}
+        Complete the marked fields to see which events match.
       </Text>
     );
   }
   return (
     <Answered
       query={query}
-      isEmpty={(data) => data.events.length === 0}
+      isEmpty={(data) => inOrder(data).length === 0}
       empty={
         <Empty title="No events yet">
           Send some events to see here whether the rule would match them.{" "}
@@ -32,9 +32,9 @@ export function Preview({ query }: { query: UseQueryResult<PreviewAnswer> }) {
       }
     >
       {(data) => (
-        <Accordion chevronSize={14} styles={{ label: { paddingBlock: 4 } }} aria-label="Newest events">
-          {data.events.map((tried) => (
-            <Row key={String(tried.event.id)} tried={tried} />
+        <Accordion chevronSize={14} styles={{ label: { paddingBlock: 4 } }} aria-label="Events">
+          {inOrder(data).map((tried) => (
+            <Row key={tried.event.id} tried={tried} isSource={tried === data.named} />
           ))}
         </Accordion>
       )}
@@ -42,24 +42,36 @@ export function Preview({ query }: { query: UseQueryResult<PreviewAnswer> }) {
   );
 }
 
-/** How many it would ring for, in one line. */
-export function Tally({ query }: { query: UseQueryResult<PreviewAnswer> }) {
+interface TallyProps {
+  query: UseQueryResult<PreviewAnswer>;
+  /** What the last 24 hours would have brought. */
+  day: UseQueryResult<Result>;
+}
+
+/** How many it matches, and how many alerts that would have been, in one line. */
+export function Tally({ query, day }: TallyProps) {
   if (faultsOf(query.error).length > 0) return <Mark word="error">not valid yet</Mark>;
   if (query.data === undefined) return null;
   const { matched, events } = query.data;
   return (
     <Text size="sm" aria-live="polite" data-matched={matched} data-tally>
       Matches <b>{matched}</b> of the newest {counted(events.length, "event")}
+      {day.data && (
+        <span data-day={day.data.alerts}>
+          {" · "}would have sent <b>{counted(day.data.alerts, "alert")}</b> in 24 h
+          {!day.data.complete && " or more"}
+        </span>
+      )}
     </Text>
   );
 }
 
-function Row({ tried }: { tried: Tried }) {
+function Row({ tried, isSource }: { tried: Tried; isSource: boolean }) {
   const { matches } = tried;
   const event = tried.event as Record<string, unknown>;
   const text = (name: string) => (typeof event[name] === "string" ? (event[name] as string) : "");
   return (
-    <Accordion.Item value={text("id")} data-matches={matches}>
+    <Accordion.Item value={text("id")} data-matches={matches} data-source={isSource || undefined}>
       <Accordion.Control py={2} px="xs">
         <Group gap="xs" wrap="nowrap">
           {matches ? (
@@ -72,6 +84,7 @@ function Row({ tried }: { tried: Tried }) {
               {text("action") || text("event_type")}
             </Text>
             <Text size="xs" className="quiet truncate">
+              {isSource && "Source event · "}
               {text("event_type")} · {text("agent_id")}
             </Text>
           </Stack>

@@ -4,7 +4,7 @@ import { notifications } from "@mantine/notifications";
 import { IconDots } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { answer, api, type Body } from "../api/client";
 import { Problem } from "../api/problem";
 import { queries, useMayManage } from "../api/queries";
@@ -18,6 +18,8 @@ import { Who } from "../parts/Who";
 import { Conflict } from "./Conflict";
 import { DeleteRule } from "./DeleteRule";
 import { type Draft, draftOf, useDraft } from "./draft";
+import { EveryEvent, matchesEverything } from "./EveryEvent";
+import { goToFault, isSaidInForm, missingIn } from "./faults";
 import { History } from "./History";
 import { States } from "./States";
 import { TestDelivery } from "./TestDelivery";
@@ -61,6 +63,14 @@ function Loaded({ rule }: { rule: Body<"Rule"> }) {
       notifications.show({ title: "Saved", message: `Version ${next.version} is in effect.`, color: "teal" });
     },
   });
+  const [asking, setAsking] = useState<Draft>();
+  const missing = useMemo(() => missingIn(editing.draft), [editing.draft]);
+  /** Saves, unless something is missing or every event would be sent from now on. */
+  const attempt = (draft: Draft) => {
+    if (missingIn(draft).length > 0) goToFault();
+    else if (matchesEverything(draft) && !matchesEverything(saved)) setAsking(draft);
+    else save.mutate({ draft, version: rule.version });
+  };
   const isChanged = JSON.stringify(editing.draft) !== JSON.stringify(saved);
   const isConflict = isConflictOf(save.error);
   const isBlocked = !mayManage || editing.fault !== undefined || save.isPending;
@@ -74,9 +84,7 @@ function Loaded({ rule }: { rule: Body<"Rule"> }) {
             variant="default"
             disabled={isBlocked || isChanged}
             title={isChanged ? "Save or undo your changes first" : undefined}
-            onClick={() =>
-              save.mutate({ draft: { ...saved, enabled: !rule.enabled }, version: rule.version })
-            }
+            onClick={() => attempt({ ...saved, enabled: !rule.enabled })}
           >
             {rule.enabled ? "Disable" : "Enable"}
           </Button>
@@ -88,7 +96,7 @@ function Loaded({ rule }: { rule: Body<"Rule"> }) {
           <Button
             disabled={isBlocked || !isChanged}
             loading={save.isPending}
-            onClick={() => save.mutate({ draft: editing.draft, version: rule.version })}
+            onClick={() => attempt(editing.draft)}
           >
             Save
           </Button>
@@ -120,11 +128,19 @@ function Loaded({ rule }: { rule: Body<"Rule"> }) {
           onKeep={save.reset}
         />
       ) : (
-        save.isError && <Trouble error={save.error} />
+        save.isError && !isSaidInForm(save.error) && <Trouble error={save.error} />
+      )}
+      {asking && (
+        <EveryEvent
+          action="Save"
+          save={() => save.mutate({ draft: asking, version: rule.version })}
+          close={() => setAsking(undefined)}
+        />
       )}
       <Workbench
         editing={editing}
         error={save.error}
+        missing={missing}
         isChanged={isChanged}
         more={{
           test: <TestDelivery rule={rule} isChanged={isChanged} />,

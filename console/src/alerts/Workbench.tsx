@@ -10,26 +10,34 @@ import { one } from "../search";
 import { Backtest } from "./Backtest";
 import { Seen } from "./Conditions";
 import type { Editing } from "./draft";
-import { Faults, faultsOf } from "./faults";
+import { type Fault, Faults, faultsOf } from "./faults";
+import { useLast24h } from "./last24h";
 import { Preview, Tally } from "./Preview";
-import { usePreview, valuesOf } from "./preview";
+import { judging, usePreview, valuesOf } from "./preview";
 import { RuleForm } from "./RuleForm";
 import { RuleJson } from "./RuleJson";
+
+const NONE: Fault[] = [];
 
 interface WorkbenchProps {
   editing: Editing;
   /** What went wrong when it was saved. */
   error: unknown;
+  /** What the form lacks, once somebody tried to save it. */
+  missing?: Fault[];
   /** Whether there is something to lose by leaving. */
   isChanged: boolean;
+  /** The event that the rule is written for. */
+  source?: string | undefined;
   /** More to choose at the right, by name. */
   more?: Record<string, ReactNode>;
 }
 
-export function Workbench({ editing, error, isChanged, more = {} }: WorkbenchProps) {
+export function Workbench({ editing, error, missing = NONE, isChanged, source, more = {} }: WorkbenchProps) {
   const [search, change] = useAddress();
   const mayManage = useMayManage();
-  const preview = usePreview(editing.draft, mayManage);
+  const preview = usePreview(editing.draft, mayManage, source);
+  const day = useLast24h(mayManage && preview.isSuccess ? judging(editing.draft) : undefined);
   const { data: server } = useQuery(about);
   const seen = useMemo(
     () => valuesOf(preview.data?.events.map((tried) => tried.event) ?? []),
@@ -39,8 +47,8 @@ export function Workbench({ editing, error, isChanged, more = {} }: WorkbenchPro
   const tab = tabs.find((name) => name === one(search.tab)) ?? "preview";
   // What saving said counts until the next change is tried; the preview judges what is on the screen now.
   const faults = useMemo(
-    () => unique([...faultsOf(error), ...faultsOf(preview.error)]),
-    [error, preview.error],
+    () => unique([...missing, ...faultsOf(error), ...faultsOf(preview.error)]),
+    [missing, error, preview.error],
   );
   return (
     <Faults value={faults}>
@@ -69,7 +77,7 @@ export function Workbench({ editing, error, isChanged, more = {} }: WorkbenchPro
                   ))}
                 </Tabs.List>
                 <Group justify="flex-end" mb="xs">
-                  {mayManage && <Tally query={preview} />}
+                  {mayManage && <Tally query={preview} day={day} />}
                 </Group>
                 <Tabs.Panel value="preview">
                   {mayManage ? (

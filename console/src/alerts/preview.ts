@@ -15,14 +15,15 @@ const PAUSE_MS = 400;
 /** As many as can be looked through. */
 const EVENTS = 50;
 
-export function usePreview(draft: Draft, isOn: boolean): UseQueryResult<PreviewAnswer> {
+/** `event` is the one that the rule is written for; it is tried too, however old it is. */
+export function usePreview(draft: Draft, isOn: boolean, event?: string): UseQueryResult<PreviewAnswer> {
   // What does not change which events match does not need another question.
   const asked = useMemo(() => JSON.stringify(judging(draft)), [draft]);
   const [rule] = useDebouncedValue(asked, PAUSE_MS);
   return useQuery({
-    queryKey: ["rule-preview", rule],
+    queryKey: ["rule-preview", rule, event],
     queryFn: () => {
-      const body = { rule: JSON.parse(rule), limit: EVENTS };
+      const body = { rule: JSON.parse(rule), limit: EVENTS, event_id: event };
       return answer(api.POST("/v1/alert-rules/preview", { body }));
     },
     placeholderData: keepPreviousData,
@@ -32,9 +33,16 @@ export function usePreview(draft: Draft, isOn: boolean): UseQueryResult<PreviewA
 }
 
 /** The part of a rule that is tried. A name or an address that is not written yet is no fault here. */
-function judging(draft: Draft): Draft {
+export function judging(draft: Draft): Draft {
   const { name, url, tests, enabled, description, tags, ...rest } = draft;
   return rest;
+}
+
+/** In the order in which they are looked at: the event that the rule is for, then those that match. */
+export function inOrder({ events, named }: PreviewAnswer): Tried[] {
+  const others = events.filter(({ event }) => event.id !== named?.event.id);
+  const matching = others.filter(({ matches }) => matches);
+  return [...(named ? [named] : []), ...matching, ...others.filter(({ matches }) => !matches)];
 }
 
 /** The values that events hold, by the dotted names of their fields; those of lists one by one. */

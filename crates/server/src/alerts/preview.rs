@@ -39,6 +39,8 @@ pub struct PreviewBody {
     rule_id: Option<String>,
     /// How many of the newest events to test the rule on: 1 to 100 (default 50).
     limit: Option<u32>,
+    /// The id of one more event to test it on, however old: the one that the rule is written for.
+    event_id: Option<String>,
 }
 
 /// How a rule evaluates the newest events.
@@ -50,6 +52,10 @@ pub struct PreviewAnswer {
     /// Newest first.
     #[schema(value_type = Vec<PreviewedEventBody>)]
     events: Vec<PreviewedEvent>,
+    /// The event that was named; it is not counted in `matched`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<PreviewedEventBody>)]
+    named: Option<PreviewedEvent>,
 }
 
 #[derive(Serialize)]
@@ -97,6 +103,10 @@ pub async fn preview(
         return Err(Problem::invalid(vec![Fault::invalid("/limit", detail)]));
     }
     let rule = load_inputs::rule(&plane, caller.org, body.rule, body.rule_id).await?;
+    let named = match &body.event_id {
+        Some(id) => Some(load_inputs::stored(&plane, caller.org, id).await?.1),
+        None => None,
+    };
     plane.wait_until_fresh(caller.org, Log::Events).await?;
     let wanted = EventsQuery {
         filter: Filter::default(),
@@ -107,16 +117,21 @@ pub async fn preview(
     let store = plane.store.clone();
     let query = async move { store.list_events(caller.org, &wanted).await };
     let found = plane.searches.run(caller.org, query).await?;
-    let events = found.rows.into_iter().filter_map(|stored| {
+    let tried = |json: String| {
         // What is stored was read before.
-        let view = EventView::parse(&stored.json).unwrap_or_default();
+        let view = EventView::parse(&json).unwrap_or_default();
         let explanation = explain(&rule.definition, &view);
-        let event = RawValue::from_string(stored.json).ok()?;
+        let event = RawValue::from_string(json).ok()?;
         Some(PreviewedEvent { event, explanation })
-    });
+    };
+    let events = found
+        .rows
+        .into_iter()
+        .filter_map(|stored| tried(stored.json));
     let events: Vec<PreviewedEvent> = events.collect();
     Ok(JsonAnswer(PreviewAnswer {
         matched: events.iter().filter(|one| one.explanation.matches).count(),
         events,
+        named: named.and_then(tried),
     }))
 }

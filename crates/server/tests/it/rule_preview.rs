@@ -33,6 +33,12 @@ async fn a_rule_that_is_given_or_saved_is_tried_on_the_newest_events() {
     let answer = ok(customer.post(PREVIEW, &newest).await).await;
     assert_eq!(answer["events"].as_array().map(Vec::len), Some(1));
 
+    let older = json!({"rule": {"match": pattern}, "limit": 1, "event_id": first});
+    let answer = ok(customer.post(PREVIEW, &older).await).await;
+    assert_eq!(answer["named"]["event"]["id"], json!(first));
+    assert_eq!(answer["named"]["matches"], false);
+    assert_eq!(answer["matched"], 1, "only the newest are counted");
+
     let saved = customer.rule(pattern, "https://example.com/hook").await;
     let named = ok(customer.post(PREVIEW, &json!({"rule_id": saved})).await).await;
     assert_eq!(named["matched"], 1, "{named}");
@@ -55,6 +61,10 @@ async fn a_preview_is_refused_for_what_is_wrong_with_it() {
         (
             json!({"rule": {"match": {}}, "limit": 0}),
             StatusCode::UNPROCESSABLE_ENTITY,
+        ),
+        (
+            json!({"rule": {"match": {}}, "event_id": "evt_01jcq3k5m8e9ratvw2x4y6z8ab"}),
+            StatusCode::NOT_FOUND,
         ),
         (
             json!({"rule_id": "rul_01jcq3k5m8e9ratvw2x4y6z8ab"}),
