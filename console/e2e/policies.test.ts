@@ -100,6 +100,11 @@ test("the shadow shows where it disagrees, activating shows what changes, and ro
   await inForce.getByRole("button", { name: "Roll back" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
   await inForce.getByText("Version 1").waitFor();
+  const now = page.getByRole("alert").filter({ hasText: "Version 1 is active." });
+  await expectAccessible(page);
+  await now.getByRole("button", { name: "Undo" }).click();
+  await inForce.getByText("Version 2").waitFor();
+  await org.call("POST", "/v1/policies/versions/1/activate", {});
   expect((await org.call<{ active: { version: number } }>("GET", "/v1/policies")).active.version).toBe(1);
   await leave(visited);
 

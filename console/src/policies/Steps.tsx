@@ -1,12 +1,13 @@
 // What can be done with a version. Each step asks for confirmation and shows what would change.
 import { Group, Stack, Text, Title } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { answer, api, type Body } from "../api/client";
 import { Confirm } from "../parts/Confirm";
 import { ManageButton } from "../parts/ManageButton";
 import { Backtest } from "./Backtest";
 import { Compared } from "./Compared";
+import { sayNowActive } from "./nowActive";
 import { askAnew } from "./queries";
 
 export type Step = "activate" | "roll-back" | "shadow" | "stop-shadow";
@@ -21,6 +22,8 @@ interface StepsProps {
 
 export function Steps({ version, standing, steps }: StepsProps) {
   const [asked, setAsked] = useState<Step>();
+  /** What was active when somebody said yes; by the time it is done it is another. */
+  const before = useRef(standing.active.version);
   const offered = steps.filter((step) => isSensible(step, version, standing));
   return (
     <Group gap="xs">
@@ -41,11 +44,13 @@ export function Steps({ version, standing, steps }: StepsProps) {
           isMild
           isWide
           act={async () => {
-            await taken(asked, version, standing.active.version);
+            before.current = standing.active.version;
+            await taken(asked, version, before.current);
             await askAnew();
           }}
           done={() => {
-            notifications.show({ title: `Version ${version}`, message: DONE[asked], color: "teal" });
+            if (asked === "activate" || asked === "roll-back") sayNowActive(version, before.current);
+            else notifications.show({ title: `Version ${version}`, message: DONE[asked], color: "teal" });
             setAsked(undefined);
           }}
           close={() => setAsked(undefined)}
@@ -136,9 +141,7 @@ function Effect({ step, version, standing }: EffectProps) {
   );
 }
 
-const DONE: Record<Step, string> = {
-  activate: "Now active.",
-  "roll-back": "Active again.",
+const DONE = {
   shadow: "Now in shadow.",
   "stop-shadow": "No longer in shadow.",
 };
