@@ -27,11 +27,11 @@ test("somebody registers and sees their first webhook verified, without leaving 
   await page.getByRole("button", { name: "Register" }).click();
 
   await page.waitForURL("**/setup");
-  await page.getByRole("heading", { name: "Create a key for your agent" }).waitFor();
+  await page.getByRole("heading", { name: "Choose a key for your agent" }).waitFor();
   await expectAccessible(page);
   await picture(page, "setup-begin");
   expect(await makeKey(page)).toMatch(/^wb_live_/);
-  await page.getByText("Listening. Send an event and it will appear here.").waitFor();
+  await page.getByText("Listening. Send an event with this key and it will appear here.").waitFor();
 
   await page.getByRole("button", { name: "Send a test event" }).click();
   await done(page, 3).getByText("files.delete").first().waitFor();
@@ -59,7 +59,7 @@ test("the code to paste works as it is, in each language, and each event is show
   const seen = await visit("/setup", { session });
   const { page } = seen;
   await makeKey(page);
-  await page.getByText("Listening. Send an event and it will appear here.").waitFor();
+  await page.getByText("Listening. Send an event with this key and it will appear here.").waitFor();
   const languages: [string, string, string[]][] = [
     ["curl", "bash", ["-c"]],
     ["Python", "python3", ["-c"]],
@@ -73,6 +73,33 @@ test("the code to paste works as it is, in each language, and each event is show
     expect(id, language).toBeDefined();
     await page.locator(`[data-event="${id}"]`).waitFor();
   }
+  await leave(seen);
+});
+
+test("setup follows the key that was chosen, and no other agent's events", async () => {
+  const org = await newOrganization("Own key");
+  const other = { event_type: "tool_call", agent_id: "janitor", action: "backups.delete", result: "success" };
+  await org.call("POST", "/v1/audit/events", other);
+  const made = await org.manage<{ id: string; api_key: string }>("POST", "/v1/api-keys", {
+    name: "my agent",
+    scopes: ["events:write"],
+  });
+  const seen = await visit("/setup", { session: org.session });
+  const { page } = seen;
+  await page.getByRole("combobox", { name: "Or use an existing key" }).click();
+  await page.getByRole("option", { name: /my agent/ }).click();
+  await done(page, 1).waitFor();
+  await page.getByText("in place of YOUR_API_KEY").waitFor();
+  await page.getByText("Listening.").waitFor();
+  expect(await page.locator("[data-done=true]").count()).toBe(1);
+  const own = { ...other, agent_id: "mine", action: "files.delete" };
+  await fetch(`${inject("console")}/v1/audit/events`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${made.api_key}`, "Content-Type": "application/json" },
+    body: JSON.stringify(own),
+  });
+  await done(page, 3).getByText("mine").first().waitFor();
+  await expectAccessible(page);
   await leave(seen);
 });
 
@@ -91,7 +118,8 @@ test("a test delivery reaches the receiver too; a reload keeps the rule and forg
   await done(page, 5).waitFor();
   await done(page, 4).getByText("files.delete denied").waitFor();
   expect(await page.content()).not.toContain(key);
-  await page.getByText("it cannot show an existing key again").waitFor();
+  await done(page, 1).getByText("Its text is not known here").waitFor();
+  expect(await page.getByRole("button", { name: "Send a matching event" }).isDisabled()).toBe(true);
   await leave(seen);
 });
 
@@ -111,7 +139,7 @@ test("what the server refuses is said at the field it is about", async () => {
 });
 
 test("setup waits, fails and heals where one can see it", async () => {
-  await expectEveryState("/setup", "**/v1/audit/events?*", "[data-step]");
+  await expectEveryState("/setup", "**/v1/api-keys?*", "[data-step]");
 });
 
 test("setup fits a phone, in the dark too", async () => {

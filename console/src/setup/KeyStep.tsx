@@ -1,42 +1,32 @@
-// Step 1: an API key, shown once.
-import { Alert, Button, Group, List, Text, TextInput } from "@mantine/core";
+// Step 1: the API key that the agent uses: a new one, shown once, or one that it has.
+import { Alert, Button, Group, List, Select, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { AGENT_SCOPES, SCOPES } from "../accounts/scopes";
 import { answer, api, type Body } from "../api/client";
 import { useMayManage } from "../api/queries";
 import { Snippet } from "../parts/Copy";
 import { Form } from "../parts/Form";
 import { Step } from "./Step";
+import { type Key, usable, useSetupKey } from "./setupKey";
 
-const QUERY_KEY = ["setup", "key"];
-
-/** The key that was made here; it lives in this tab's memory, and nowhere else. */
-export function useSetupKey(): [Body<"MadeKey"> | undefined, (key: Body<"MadeKey"> | null) => void] {
-  const client = useQueryClient();
-  const { data } = useQuery<Body<"MadeKey"> | null>({
-    queryKey: QUERY_KEY,
-    queryFn: () => client.getQueryData<Body<"MadeKey">>(QUERY_KEY) ?? null,
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: Number.POSITIVE_INFINITY,
-  });
-  return [data ?? undefined, (key) => client.setQueryData(QUERY_KEY, key)];
-}
-
-export function KeyStep() {
-  const [key, setKey] = useSetupKey();
+export function KeyStep({ all }: { all: Key[] }) {
+  const { key, text, choose, made } = useSetupKey();
+  const existing = usable(all, new Date());
   return (
     <Step
       number={1}
-      title="Create a key for your agent"
-      lead="Agents authenticate with an API key."
+      title="Choose a key for your agent"
+      lead="Agents authenticate with an API key. The next steps follow the events of this key."
       isDone={key !== undefined}
       isOpen
     >
       {key === undefined ? (
-        <NewKey onMade={setKey} />
+        <>
+          <NewKey onMade={made} />
+          {existing.length > 0 && <Existing keys={existing} onChoose={choose} />}
+        </>
       ) : (
-        <Made text={key.api_key} onAnother={() => setKey(null)} />
+        <Chosen name={key.name} text={text} onAnother={() => choose(undefined)} />
       )}
     </Step>
   );
@@ -71,27 +61,55 @@ function NewKey({ onMade }: { onMade: (key: Body<"MadeKey">) => void }) {
           </List.Item>
         ))}
       </List>
-      <Text size="sm" className="quiet">
-        {mayManage
-          ? "Watchbell stores only a fingerprint of each key, so it cannot show an existing key again. Create another one; you can revoke it at any time."
-          : "You can view everything, but only admins and owners can create keys. Ask one of them."}
-      </Text>
+      {!mayManage && (
+        <Text size="sm" className="quiet">
+          You can view everything, but only admins and owners can create keys. Ask one of them.
+        </Text>
+      )}
     </Form>
   );
 }
 
-function Made({ text, onAnother }: { text: string; onAnother: () => void }) {
+function Existing({ keys, onChoose }: { keys: Key[]; onChoose: (id: string) => void }) {
+  return (
+    <Select
+      label="Or use an existing key"
+      description="Watchbell stores only a fingerprint of each key, so it cannot show its text again: have it at hand."
+      placeholder="Choose a key"
+      data={keys.map(({ id, name, hint }) => ({ value: id, label: hint ? `${name} (…${hint})` : name }))}
+      value={null}
+      onChange={(id) => id && onChoose(id)}
+      maw={360}
+    />
+  );
+}
+
+interface ChosenProps {
+  name: string;
+  text: string | undefined;
+  onAnother: () => void;
+}
+
+function Chosen({ name, text, onAnother }: ChosenProps) {
   return (
     <>
-      <Snippet code={text} of="API key" />
-      <Alert color="yellow" title="Copy it now">
+      {text === undefined ? (
         <Text size="sm">
-          The key is shown only once and disappears when you reload or sign out. Treat it like a password.
+          <b>{name}</b>. Its text is not known here: a key is shown only once, when it is created.
         </Text>
-      </Alert>
+      ) : (
+        <>
+          <Snippet code={text} of="API key" />
+          <Alert color="yellow" title="Copy it now">
+            <Text size="sm">
+              The key is shown only once and disappears when you reload or sign out. Treat it like a password.
+            </Text>
+          </Alert>
+        </>
+      )}
       <Group>
         <Button size="compact-sm" variant="subtle" onClick={onAnother}>
-          Create another key
+          Use another key
         </Button>
       </Group>
     </>

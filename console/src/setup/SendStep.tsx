@@ -11,8 +11,8 @@ import { Id, Snippets } from "../parts/Copy";
 import { Json } from "../parts/Json";
 import { Mark } from "../parts/Mark";
 import { When } from "../parts/When";
-import { useSetupKey } from "./KeyStep";
 import { Step } from "./Step";
+import { useSetupKey } from "./setupKey";
 import { EXAMPLE, sending } from "./snippets";
 import type { TrailEvent } from "./trail";
 
@@ -20,17 +20,23 @@ import type { TrailEvent } from "./trail";
 const NO_KEY = "YOUR_API_KEY";
 
 export function SendStep({ isDone }: { isDone: boolean }) {
-  const [key] = useSetupKey();
+  const { key, text } = useSetupKey();
   const server = useQuery(about).data?.public_url ?? window.location.origin;
   return (
     <Step
       number={2}
       title="Send an event"
-      lead="Run this where your agent runs, or send an event from this page. The code uses the key from step 1."
+      lead={
+        key === undefined
+          ? "From where your agent runs, or from this page."
+          : text === undefined
+            ? `Run this where your agent runs, with the text of the key in place of ${NO_KEY}.`
+            : "Run this where your agent runs, or send an event from this page. Your key is filled in."
+      }
       isDone={isDone}
-      isOpen={key !== undefined || isDone}
+      isOpen={key !== undefined}
     >
-      <Snippets of="code to send an event" in={sending(server, key?.api_key ?? NO_KEY)} />
+      <Snippets of="code to send an event" in={sending(server, text ?? NO_KEY)} />
       <SendHere />
     </Step>
   );
@@ -38,13 +44,13 @@ export function SendStep({ isDone }: { isDone: boolean }) {
 
 /** A real event from this browser, with the key and without the session. */
 export function SendHere({ label = "Send a test event" }: { label?: string }) {
-  const [key] = useSetupKey();
+  const { text } = useSetupKey();
   const send = useMutation({
     mutationFn: () =>
       answer(
         api.POST("/v1/audit/events", {
           body: EXAMPLE as never,
-          headers: { Authorization: `Bearer ${key?.api_key}` },
+          headers: { Authorization: `Bearer ${text}` },
           credentials: "omit",
         }),
       ),
@@ -56,13 +62,13 @@ export function SendHere({ label = "Send a test event" }: { label?: string }) {
           leftSection={<IconSend size={16} />}
           onClick={() => send.mutate()}
           loading={send.isPending}
-          disabled={key === undefined}
+          disabled={text === undefined}
         >
           {label}
         </Button>
-        {key === undefined && (
+        {text === undefined && (
           <Text size="sm" className="quiet">
-            Create a key in step 1 first.
+            This page can send only with a key that you create here.
           </Text>
         )}
       </Group>
@@ -72,21 +78,25 @@ export function SendHere({ label = "Send a test event" }: { label?: string }) {
 }
 
 export function ArriveStep({ event, live }: { event: TrailEvent | undefined; live: LiveState }) {
-  const [key] = useSetupKey();
+  const { key } = useSetupKey();
   return (
     <Step
       number={3}
       title="See it arrive"
-      lead="Your agents' events appear here as soon as they are accepted."
+      lead={
+        key === undefined
+          ? "Events of your key appear here as soon as they are accepted."
+          : `Events of the key “${key.name}” appear here as soon as they are accepted.`
+      }
       isDone={event !== undefined}
-      isOpen={key !== undefined || event !== undefined}
+      isOpen={key !== undefined}
     >
       {event === undefined ? (
         <Group gap="sm" role="status" data-state="waiting">
           <Loader size="xs" />
           <Text size="sm">
             {live === "open"
-              ? "Listening. Send an event and it will appear here."
+              ? "Listening. Send an event with this key and it will appear here."
               : "Connecting to the live trail…"}
           </Text>
         </Group>

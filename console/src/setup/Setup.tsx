@@ -1,7 +1,8 @@
 // Setup: from nothing to a verified webhook without leaving the page.
 import { Anchor, Group, Stack } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
+import { useAddress } from "../address";
 import { answer, api, type Body } from "../api/client";
 import { Answered, Trouble } from "../parts/Answered";
 import { Page } from "../parts/Page";
@@ -10,10 +11,13 @@ import { DeliveryStep } from "./DeliveryStep";
 import { KeyStep } from "./KeyStep";
 import { RuleStep } from "./RuleStep";
 import { ArriveStep, SendStep } from "./SendStep";
+import { keys, useSetupKey } from "./setupKey";
 import { useNewestEvent } from "./trail";
 
 export default function Setup() {
-  const { newest, live } = useNewestEvent();
+  const all = useQuery(keys);
+  const { key } = useSetupKey();
+  const { newest, live } = useNewestEvent(key?.id);
   const event = newest.data ?? undefined;
   const { rule, asked, made } = useRule();
   return (
@@ -31,10 +35,11 @@ export default function Setup() {
       }
     >
       {asked.isError && <Trouble error={asked.error} again={() => asked.refetch()} />}
-      <Answered query={newest}>
-        {() => (
+      {newest.isError && <Trouble error={newest.error} again={() => newest.refetch()} />}
+      <Answered query={all}>
+        {({ data }) => (
           <Stack gap="md" maw={960}>
-            <KeyStep />
+            <KeyStep all={data} />
             <SendStep isDone={event !== undefined} />
             <ArriveStep event={event} live={live} />
             <RuleStep event={event} rule={rule} onMade={made} />
@@ -48,8 +53,8 @@ export default function Setup() {
 
 /** The rule that was made here; its id is in the address, so that a reload does not lose it. */
 function useRule() {
-  const id = one(useSearch({ strict: false }).rule);
-  const navigate = useNavigate();
+  const [search, change] = useAddress();
+  const id = one(search.rule);
   const client = useQueryClient();
   const asked = useQuery({
     queryKey: ["rule", id],
@@ -58,7 +63,7 @@ function useRule() {
   });
   const made = (rule: Body<"Rule">) => {
     client.setQueryData(["rule", rule.id], rule);
-    navigate({ to: ".", search: { rule: rule.id }, replace: true });
+    change({ rule: rule.id }, { replace: true });
   };
   return { rule: id === undefined ? undefined : asked.data, asked, made };
 }

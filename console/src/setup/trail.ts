@@ -1,4 +1,4 @@
-// The newest event of an agent, from the list and then live.
+// The newest event of one key, from the list and then live.
 import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { answer, api } from "../api/client";
 import { type LiveState, useLive } from "../api/live";
@@ -13,32 +13,30 @@ export interface TrailEvent {
   [field: string]: unknown;
 }
 
-/** How many are looked through for one of an agent: signing in and making keys are events too. */
-const LOOKED_AT = 50;
+/** How far back an event of the key is looked for: what is older is not what somebody sends now. */
+const LOOKED_BACK_MS = 86_400_000;
 
-/** People and Watchbell itself write to the trail as well; setup is about agents. */
-export function isOfAnAgent(event: TrailEvent): boolean {
-  return event.agent_id !== "watchbell" && !/^(usr|key)_[0-9a-z]{26}$/.test(event.agent_id);
-}
-
-/** The newest event, `null` if there is none yet, and whether newer ones are heard of. */
-export function useNewestEvent(): { newest: UseQueryResult<TrailEvent | null>; live: LiveState } {
+/** The newest event that came with this key, `null` if there is none yet, and whether newer ones are heard of. */
+export function useNewestEvent(key: string | undefined): {
+  newest: UseQueryResult<TrailEvent | null>;
+  live: LiveState;
+} {
   const client = useQueryClient();
-  const queryKey = ["setup", "newest event"];
+  const queryKey = ["setup", "newest event", key];
   const newest = useQuery({
     queryKey,
+    enabled: key !== undefined,
     queryFn: async () => {
-      const page = await answer(api.GET("/v1/audit/events", { params: { query: { limit: LOOKED_AT } } }));
-      return (page.data as unknown as TrailEvent[]).find(isOfAnAgent) ?? null;
+      const from = new Date(Date.now() - LOOKED_BACK_MS).toISOString();
+      const query = { source: [key ?? ""], from, limit: 1 };
+      const page = await answer(api.GET("/v1/audit/events", { params: { query } }));
+      return (page.data as unknown as TrailEvent[])[0] ?? null;
     },
   });
-  const live = useLive("/v1/audit/events/stream", {
+  const live = useLive(key === undefined ? null : `/v1/audit/events/stream?source=${key}`, {
     // What was sent between the list and the stream is in the list by now, or will be told.
     ready: () => newest.data ?? newest.refetch(),
-    event: (data) => {
-      const event = data as TrailEvent;
-      if (isOfAnAgent(event)) client.setQueryData(queryKey, event);
-    },
+    event: (data) => void client.setQueryData(queryKey, data as TrailEvent),
   });
   return { newest, live };
 }
