@@ -68,17 +68,38 @@ test("a session that ends while somebody is inside leads to signing in, and back
 test("the menu goes anywhere, by name or by id, and one can sign out", async () => {
   const own = await newOrganization("Finder");
   const [id = ""] = await send(own, [{}]);
+  const rule = await own.manage<{ id: string }>("POST", "/v1/alert-rules", {
+    name: "Denied payouts",
+    match: { result: ["denied"] },
+    url: inject("demo").receiver_url,
+  });
   const seen = await visit("/", { session: own.session });
   const { page } = seen;
   await page.getByRole("button", { name: "Use dark theme" }).click();
   await page.getByRole("button", { name: "Use light theme" }).waitFor();
   await page.keyboard.press("Control+k");
-  const box = page.getByRole("textbox", { name: "Page or ID" });
+  const box = page.getByRole("textbox", { name: "Page, name or ID" });
   await box.fill("webhook");
   await expectAccessible(page);
   await picture(page, "finder");
   await page.keyboard.press("Escape");
   await box.waitFor({ state: "detached" });
+  await page.keyboard.press("g");
+  await page.keyboard.press("r");
+  await page.waitForURL("**/rules");
+  await page.keyboard.press("?");
+  const keys = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+  await keys.getByText("Go to Alert rules").waitFor();
+  await page.keyboard.press("Escape");
+  await keys.waitFor({ state: "detached" });
+  await page.keyboard.press("Control+k");
+  await box.fill("denied pay");
+  await page.getByRole("button", { name: "Denied payouts" }).click();
+  await page.waitForURL(`**/rules/${rule.id}`);
+  await page.keyboard.press("Control+k");
+  await box.fill("create alert");
+  await page.getByRole("button", { name: "Create alert rule" }).click();
+  await page.waitForURL("**/rules/new");
   await page.keyboard.press("Control+k");
   await box.fill(id);
   await page.waitForURL(`**/events?event=${id}`);

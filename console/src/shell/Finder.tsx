@@ -1,21 +1,30 @@
-// What Ctrl-K opens: every screen by name, and any object by ID.
+// What Ctrl-K opens: every screen and what has a name, things to do, and any object by ID.
 import "../styles/rest";
 import "@mantine/spotlight/styles.css";
+import { useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { Spotlight, spotlight } from "@mantine/spotlight";
 import { IconSearch } from "@tabler/icons-react";
 import { useNavigate } from "@tanstack/react-router";
-import { useEffect } from "react";
-import { useMe } from "../api/queries";
+import { useEffect, useState } from "react";
+import { useMayManage, useMe } from "../api/queries";
+import { useZone } from "../parts/clock";
+import { shortcutGroups } from "../parts/keys";
+import { namesOf, useNames } from "./names";
 import { PLACES } from "./places";
 
 export const open = spotlight.open;
 
+/** How many names are listed at once: more is no help, and somebody writes on. */
+const NAMES_MAX = 20;
+
 /** It was asked for before it came, so it opens at once. */
 export default function Finder() {
   useEffect(open, []);
+  const [text, setText] = useState("");
   const navigate = useNavigate();
   const { operator } = useMe().user;
-  const actions = PLACES.map(({ group, places }) => ({
+  const names = namesOf(useNames(), text, NAMES_MAX);
+  const places = PLACES.map(({ group, places }) => ({
     group,
     actions: places
       .filter((place) => operator || !place.operators)
@@ -27,25 +36,84 @@ export default function Finder() {
         onClick: () => navigate({ to: place.to }),
       })),
   }));
+  const kinds = [...new Set(names.map(({ kind }) => kind))];
+  const named = kinds.map((kind) => ({
+    group: `${kind} by name`,
+    actions: names
+      .filter((one) => one.kind === kind)
+      .map(({ id, name, href }) => ({ id, label: name, onClick: () => navigate({ href }) })),
+  }));
   return (
     <Spotlight
-      actions={actions}
+      actions={[...named, { group: "Do", actions: useDeeds() }, ...places]}
       shortcut={null}
+      scrollable
+      maxHeight={480}
       attributes={{ content: { "aria-label": "Go to" } }}
       nothingFound="No matches."
       searchProps={{
-        placeholder: "Go to a page, or paste an ID such as evt_…",
+        placeholder: "Go to a page, a rule or an agent, do something, or paste an ID",
         leftSection: <IconSearch size={18} />,
-        "aria-label": "Page or ID",
+        "aria-label": "Page, name or ID",
       }}
-      onQueryChange={(text) => {
-        const href = placeOf(text.trim());
+      onQueryChange={(written) => {
+        setText(written);
+        const href = placeOf(written.trim());
         if (href === undefined) return;
         spotlight.close();
         navigate({ href });
       }}
     />
   );
+}
+
+/** What can be done from anywhere. */
+function useDeeds() {
+  const navigate = useNavigate();
+  const mayManage = useMayManage();
+  const { setColorScheme } = useMantineColorScheme();
+  const scheme = useComputedColorScheme("light") === "dark" ? "light" : "dark";
+  const [zone, setZone] = useZone();
+  const to = (href: string) => () => void navigate({ href });
+  const managing = [
+    { id: "do-rule", label: "Create alert rule", onClick: to("/rules/new") },
+    { id: "do-policy", label: "Write a policy version", onClick: to("/policies/new") },
+    { id: "do-key", label: "Create API key", onClick: to("/keys") },
+    { id: "do-invite", label: "Invite a member", onClick: to("/members") },
+  ];
+  const looking = [
+    {
+      id: "do-denied",
+      label: "Show yesterday's denied events",
+      onClick: () => to(deniedYesterday(new Date()))(),
+    },
+    {
+      id: "do-theme",
+      label: `Use ${scheme} theme`,
+      keywords: "toggle dark light theme",
+      onClick: () => setColorScheme(scheme),
+    },
+    {
+      id: "do-zone",
+      label: `Show times in ${zone === "utc" ? "local time" : "UTC"}`,
+      keywords: "time zone utc local",
+      onClick: () => setZone(zone === "utc" ? "local" : "utc"),
+    },
+    { id: "do-keys", label: "Show keyboard shortcuts", onClick: showKeys },
+  ];
+  return mayManage ? [...managing, ...looking] : looking;
+}
+
+function deniedYesterday(now: Date): string {
+  const midnight = (daysAgo: number) =>
+    new Date(now.getFullYear(), now.getMonth(), now.getDate() - daysAgo).toISOString();
+  return `/events?result=denied&from=${midnight(1)}&to=${midnight(0)}`;
+}
+
+/** Once the finder is away: two dialogs at once would be one too many. */
+function showKeys(): void {
+  const shortcuts = shortcutGroups().flatMap((group) => group.shortcuts);
+  setTimeout(() => shortcuts.find(({ keys }) => keys.includes("?"))?.run?.(), 0);
 }
 
 const ID = /^(evt|rul|dlv|dec|end|exp)_[0-9a-z]{26}$/;

@@ -14,7 +14,7 @@ import {
 } from "@mantine/core";
 import { useDisclosure, useHotkeys } from "@mantine/hooks";
 import { IconKeyboard, IconMoon, IconSearch, IconSun, IconUser } from "@tabler/icons-react";
-import { Link, Outlet, useLocation } from "@tanstack/react-router";
+import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { DeletionBanner } from "../accounts/DeletionBanner";
 import { useMe } from "../api/queries";
@@ -136,7 +136,17 @@ function Finder() {
 /** The keys that work on every screen, and the list of those that work on this one. */
 function Keys() {
   const [isOpen, sheet] = useDisclosure(false);
-  useShortcuts(EVERYWHERE, [{ keys: ["?"], about: "Show this list", run: sheet.open }]);
+  const navigate = useNavigate();
+  const places = PLACES.flatMap((group) => group.places).filter(({ key }) => key !== undefined);
+  useShortcuts(EVERYWHERE, [
+    { keys: ["?"], about: "Show this list", run: sheet.open },
+    { keys: ["Ctrl-K"], about: "Go anywhere, find by name, do something" },
+    ...places.map(({ key, name, to }) => ({
+      keys: [`g ${key}`],
+      about: `Go to ${name}`,
+      run: () => void navigate({ to }),
+    })),
+  ]);
   return (
     <>
       <ActionIcon

@@ -1,0 +1,13 @@
+// What Ctrl-K finds by name.
+import { expect, test } from "vitest";
+import { type Name, namesOf } from "./names";
+
+const named = (name: string): Name => ({ kind: "Alert rules", id: name, name, href: "/" });
+
+test("names are found by any part of them, those that begin with it first, and not before somebody writes", () => {
+  const names = ["Large payouts", "Denied payouts", "payouts.*", "Errors"].map(named);
+  const found = (text: string, most = 10) => namesOf(names, text, most).map(({ name }) => name);
+  expect(found("PAYOUTS")).toEqual(["payouts.*", "Large payouts", "Denied payouts"]);
+  expect(found("payouts", 1)).toEqual(["payouts.*"]);
+  expect(found(" ")).toEqual([]);
+});
