@@ -46,6 +46,20 @@ test("facets filter the list, and the address holds it all", async () => {
   await leave(seen);
 });
 
+test("events that came since are counted, and shown by a click", async () => {
+  const resource = unique("newer");
+  const seen = await visit("/events?agent_id=newer-agent", { session: own.session });
+  const { page } = seen;
+  await page.locator("[data-state=empty]").waitFor();
+  await send(own, [{ agent_id: "newer-agent", resource }]);
+  await page.getByRole("button", { name: "1 new event" }).click(WITHIN);
+  await page.locator(OPTION).getByText(resource).waitFor();
+  await page.getByText("Time (local)").waitFor();
+  await page.getByRole("button", { name: /Times are in local time/ }).click();
+  await page.getByText("Time (UTC)").waitFor();
+  await leave(seen);
+});
+
 test("an event opens beside the list, walks with the keys, and its values filter", async () => {
   const session = unique("session");
   const moments = { one: 3_000, two: 2_000, three: 1_000 };

@@ -1,5 +1,6 @@
 // One event in the list. Plain markup, because hundreds pass by while scrolling.
 import { memo } from "react";
+import { useZone } from "../parts/clock";
 import { Mark } from "../parts/Mark";
 import { When } from "../parts/When";
 import { Agent } from "./Agent";
@@ -73,9 +74,10 @@ function Stacked({ row }: { row: Row }) {
 
 /** What the columns are. */
 export function Head({ columns }: { columns: readonly Column[] }) {
+  const [zone] = useZone();
   return (
     <div className={classes.head} aria-hidden>
-      <span className={classes.time}>Time</span>
+      <span className={classes.time}>{zone === "utc" ? "Time (UTC)" : "Time (local)"}</span>
       {columns.map((column) => (
         <span key={column} className={`${classes[column]} truncate`}>
           {TITLES[column]}

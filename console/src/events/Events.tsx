@@ -1,5 +1,5 @@
 // The trail: search it, watch it live, export it.
-import { ActionIcon, Box, Button, Checkbox, Drawer, Group, Menu, Switch, Tooltip } from "@mantine/core";
+import { ActionIcon, Box, Button, Checkbox, Drawer, Group, Menu, Switch, Text, Tooltip } from "@mantine/core";
 import { useDisclosure, useMediaQuery, usePrevious } from "@mantine/hooks";
 import { IconBellPlus, IconColumns, IconDownload, IconFilter, IconRefresh } from "@tabler/icons-react";
 import { useNavigate } from "@tanstack/react-router";
@@ -24,6 +24,7 @@ import { asQuery, FIELDS, type Field, filterOf, inWords, toggled } from "./filte
 import { Histogram } from "./Histogram";
 import { useEvents } from "./list";
 import { useTail } from "./live-tail";
+import { inWords as newerInWords, useNewer } from "./newer";
 import { SearchBox } from "./SearchBox";
 import { TailBar } from "./TailBar";
 
@@ -48,6 +49,8 @@ export default function Events() {
   const events = useEvents(filter, asked);
   const facets = useFacets(filter, isLive ? COUNT_EVERY_MS : false);
   const tail = useTail(filter, isLive, frame);
+  const isOpenEnded = times.to === undefined && !isLive;
+  const newer = useNewer(filter, events.rows[0], isOpenEnded && events.query.isSuccess);
 
   const isNarrow = useMediaQuery("(max-width: 62em)") ?? false;
   const isPhone = useMediaQuery("(max-width: 48em)") ?? false;
@@ -169,9 +172,16 @@ export default function Events() {
               onChoose={(from, to) => setRange({ from: from.toISOString(), to: to.toISOString() })}
             />
           )}
-          <Box my="xs">
+          <Group my="xs" gap="sm">
             {isLive ? <TailBar tail={tail} /> : <CountLine facets={facets.query} events={events} />}
-          </Box>
+            <Text component="div" aria-live="polite">
+              {newer > 0 && (
+                <Button size="compact-xs" radius="xl" onClick={() => setAsked(asked + 1)} data-newer={newer}>
+                  {newerInWords(newer)}
+                </Button>
+              )}
+            </Text>
+          </Group>
           {isLive ? (
             <LiveEvents tail={tail} {...list} />
           ) : (

@@ -3,6 +3,7 @@ import { Button, Group, SegmentedControl } from "@mantine/core";
 import { IconCalendar } from "@tabler/icons-react";
 import { lazy, Suspense, useState } from "react";
 import { absolute, useZone, type Zone } from "./clock";
+import { ZoneSwitch } from "./ZoneSwitch";
 
 /** Few choose times of their own, so it comes when somebody does. */
 const FixedRange = lazy(() => import("./FixedRange"));
@@ -106,6 +107,7 @@ export function TimeRange({ range, usual = "24h", onChange }: TimeRangeProps) {
         value={fixed ? "fixed" : lastOf(range, usual)}
         onChange={(value) => (value === "fixed" ? setOpen(true) : onChange({ last: value }))}
       />
+      <ZoneSwitch />
       <Suspense>
         {open && (
           <FixedRange

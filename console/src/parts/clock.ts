@@ -33,6 +33,13 @@ export function useZone(): [Zone, (zone: Zone) => void] {
   return [useSyncExternalStore(watchZone, readZone), setZone];
 }
 
+/** Such as `UTC` or `local time (GMT+1)`; summer and winter may have other names. */
+export function zoneName(zone: Zone, at: Date): string {
+  if (zone === "utc") return "UTC";
+  const parts = new Intl.DateTimeFormat("en", { timeZoneName: "short" }).formatToParts(at);
+  return `local time (${parts.find(({ type }) => type === "timeZoneName")?.value ?? "unknown"})`;
+}
+
 const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [
   [60, "second"],
   [60, "minute"],
