@@ -64,7 +64,9 @@ function Form({ decision, active }: { decision: Decision; active: number }) {
         onChange={(next) => setWhom(next ?? "active")}
         allowDeselect={false}
       />
-      {whom === "edited" && <Editor label="Policies" value={edited} onChange={setPolicies} rows={12} />}
+      {whom === "edited" && (
+        <Editor label="Policies" language="cedar" value={edited} onChange={setPolicies} rows={12} />
+      )}
       <Editor
         label="Question"
         value={question}

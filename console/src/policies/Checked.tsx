@@ -113,7 +113,7 @@ export function Checked({ checks, onShow }: { checks: Checks; onShow: (part: Par
           </Group>
         ))}
         {tests.map((test) => (
-          <Test key={test.name} test={test} />
+          <Test key={test.name} test={test} isStale={word === "pending"} />
         ))}
         {isGood && cost > 0 && (
           <Text size="sm" className="quiet">
@@ -132,13 +132,16 @@ export function Checked({ checks, onShow }: { checks: Checks; onShow: (part: Par
   );
 }
 
-function Test({ test }: { test: TestResult }) {
+/** A result of a text that has changed since says nothing of the one on the screen. */
+function Test({ test, isStale }: { test: TestResult; isStale: boolean }) {
+  const state = isStale ? "checking" : test.passed ? "passed" : "failed";
+  const word = isStale ? "pending" : test.passed ? "ok" : "failed";
   return (
-    <Group gap="xs" align="flex-start" wrap="nowrap" data-test={test.passed ? "passed" : "failed"}>
-      <Mark word={test.passed ? "ok" : "failed"}>{test.passed ? "passed" : "failed"}</Mark>
+    <Group gap="xs" align="flex-start" wrap="nowrap" data-test={state}>
+      <Mark word={word}>{state}</Mark>
       <div>
         <Text size="sm">{test.name}</Text>
-        {!test.passed && (
+        {!test.passed && !isStale && (
           <Text size="xs" className="quiet">
             expected {test.expected.decision}
             {test.expected.policies && ` by ${test.expected.policies.join(", ")}`}, got {test.decision}

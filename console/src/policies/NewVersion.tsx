@@ -22,16 +22,19 @@ import { askAnew, standing, templates, version as versionQuery } from "./queries
 const PARTS = [
   {
     name: "policies",
+    language: "cedar",
     title: "Policies",
     description: 'Each policy has its own @id. @reason tells agents why; @verdict("escalate") asks a person.',
   },
   {
     name: "schema",
+    language: "schema",
     title: "Schema",
     description: "Optional. A schema catches misspelled names and wrong types before they reach a decision.",
   },
   {
     name: "tests",
+    language: "json",
     title: "Tests",
     description: "Questions with expected answers, as JSON. A version that fails a test is not saved.",
   },
@@ -98,10 +101,11 @@ function Writing({ from, start }: { from: number; start: Draft }) {
                   </Tabs.Tab>
                 ))}
               </Tabs.List>
-              {PARTS.map(({ name, title, description }) => (
+              {PARTS.map(({ name, language, title, description }) => (
                 <Tabs.Panel key={name} value={name}>
                   <Editor
                     label={title}
+                    language={language}
                     description={description}
                     value={draft[name]}
                     onChange={(text) => change({ [name]: text })}

@@ -117,14 +117,14 @@ function Parts({ version, standing }: PartsProps) {
         </Tabs.List>
         <Tabs.Panel value="policies">
           {marked === undefined ? (
-            <Editor label="Policies, in Cedar" value={version.policies} rows={24} />
+            <Editor label="Policies, in Cedar" language="cedar" value={version.policies} rows={24} />
           ) : (
             <MarkedText text={version.policies} policy={marked} />
           )}
         </Tabs.Panel>
         <Tabs.Panel value="schema">
           {version.schema ? (
-            <Editor label="Schema" value={version.schema} rows={20} />
+            <Editor label="Schema" language="schema" value={version.schema} rows={20} />
           ) : (
             <Empty title="No schema">
               A schema catches misspelled names and wrong types when a version is saved.

@@ -1,6 +1,7 @@
 // Where in a draft a finding of the server is.
 import { expect, test } from "vitest";
 import { bodyOf, type Draft, findingOf, marksOf, readTests, withTemplate } from "./draft";
+import { spanOf } from "./marks";
 
 const draft: Draft = {
   policies:
@@ -30,7 +31,9 @@ test("only what has a line is marked, each in its part", () => {
     findingOf("error", { pointer: "/policies", detail: "x (line 2, column 1)." }, draft),
     findingOf("warning", { pointer: "/schema", detail: "none" }, draft),
   ];
-  expect(marksOf(findings, "policies")).toEqual([{ line: 2, kind: "error", text: "x (line 2, column 1)." }]);
+  expect(marksOf(findings, "policies")).toEqual([
+    { line: 2, column: 1, kind: "error", text: "x (line 2, column 1)." },
+  ]);
   expect(marksOf(findings, "schema")).toEqual([]);
 });
 
@@ -52,4 +55,11 @@ test("a template stands beside what is written, with its tests", () => {
 
 test("an empty schema and an empty note are not sent", () => {
   expect(bodyOf(draft)).toMatchObject({ schema: undefined, note: undefined });
+});
+
+test("a mistake is marked at its word, or at the last letter of a line that lacks something", () => {
+  expect(spanOf("when { context.amount > };", 8)).toEqual([7, 14]);
+  expect(spanOf("permit (a)  ", 11)).toEqual([9, 10]);
+  expect(spanOf("   ", 1)).toBeUndefined();
+  expect(spanOf("permit", undefined)).toBeUndefined();
 });

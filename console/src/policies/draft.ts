@@ -1,6 +1,6 @@
 // A draft of policies: what is sent to be checked, and which lines have problems.
 import type { Body } from "../api/client";
-import type { LineMark } from "./Editor";
+import type { LineMark } from "./marks";
 
 export interface Draft {
   policies: string;
@@ -17,6 +17,7 @@ export interface Finding {
   part: Part;
   kind: "error" | "warning";
   line?: number;
+  column?: number | undefined;
   text: string;
 }
 
@@ -87,8 +88,8 @@ interface Said {
 export function findingOf(kind: Finding["kind"], { pointer, detail }: Said, draft: Draft): Finding {
   const [, name, which] = pointer.split("/");
   const part: Part = name === "schema" || name === "tests" ? name : "policies";
-  const told = /line (\d+), column/.exec(detail)?.[1];
-  if (told) return { part, kind, text: detail, line: Number(told) };
+  const told = /line (\d+), column (\d+)/.exec(detail);
+  if (told) return { part, kind, text: detail, line: Number(told[1]), column: Number(told[2]) };
   const sought = which === undefined ? undefined : lineOf(part, unescaped(which), draft);
   return { part, kind, text: detail, line: sought };
 }
@@ -113,7 +114,7 @@ function lineOfTest(text: string, place: number): number | undefined {
 
 /** The marks beside the lines of a part. */
 export function marksOf(findings: Finding[], part: Part): LineMark[] {
-  return findings.flatMap(({ part: of, kind, line, text }) =>
-    of === part && line !== undefined ? [{ line, kind, text }] : [],
+  return findings.flatMap(({ part: of, kind, line, column, text }) =>
+    of === part && line !== undefined ? [{ line, column, kind, text }] : [],
   );
 }
