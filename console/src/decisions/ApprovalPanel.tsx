@@ -95,7 +95,7 @@ function factsOf(detail: Detail) {
   return {
     "Required by": detail.policies.join(", "),
     "Policy version": detail.policy_version && <VersionLink version={detail.policy_version} />,
-    "Led up to it": <Before detail={detail} />,
+    "Earlier activity": <Before detail={detail} />,
     Requested: <When at={detail.decided_at} exact />,
     "Auto-denied at": detail.expires_at && isWaiting(detail) && <When at={detail.expires_at} exact />,
     "Used by": detail.spent_by && (

@@ -1,20 +1,30 @@
 // Gives answers to approvals: each can be undone for five seconds, and what came of each is said.
 import { Button, Group, List, Progress, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { answer as answered, api } from "../api/client";
+import { answer as answered, api, type Body } from "../api/client";
 import { messageOf, Problem } from "../api/problem";
 import { queries } from "../api/queries";
 import { useNow } from "../parts/clock";
-import { type Answer, type Asked, type Batch, HOLD_MS, hold, sendNow, split, undo, undoLast } from "./held";
+import {
+  type Answer,
+  type ApprovalRequest,
+  type Batch,
+  HOLD_MS,
+  hold,
+  sendNow,
+  split,
+  undo,
+  undoLast,
+} from "./held";
 import { approval as approvalQuery, hear } from "./waiting";
 
 /** Answers these requests, after a moment in which it can be undone. */
 export function give(answers: Answer[], approve: boolean): void {
   const { held, urgent } = split(answers, Date.now());
-  if (urgent.length > 0) void send(urgent, approve).then((results) => say(results, approve));
+  if (urgent.length > 0) void send(urgent).then((results) => say(results, approve));
   if (held.length === 0) return;
   const batch = hold(held, approve, async ({ id }) => {
-    const results = await send(held, approve);
+    const results = await send(held);
     notifications.hide(id);
     say(results, approve);
   });
@@ -25,6 +35,8 @@ export function give(answers: Answer[], approve: boolean): void {
     color: approve ? "teal" : "red",
     autoClose: false,
     withCloseButton: false,
+    // On the other side than the panel, whose buttons it would cover.
+    position: "bottom-left",
   });
 }
 
@@ -69,31 +81,48 @@ function Waiting({ batch }: { batch: Batch }) {
 }
 
 interface Result {
-  asked: Asked;
+  asked: ApprovalRequest;
   /** Why it did not work. */
   error?: unknown;
 }
 
+/** How often an answer is sent again that came too soon after others. */
+const TRIES_MAX = 3;
+
 /** One after the other, so that many at once do not become too many requests. */
-async function send(answers: Answer[], approve: boolean): Promise<Result[]> {
+async function send(answers: Answer[]): Promise<Result[]> {
   const results: Result[] = [];
-  for (const { approval, note } of answers) {
-    const id = approval.decision_id;
+  for (const answer of answers) {
+    const asked = answer.approval;
     try {
-      const path = { id };
-      const body = { approve, note: note?.trim() ? note : undefined };
-      const now = await answered(api.POST("/v1/runtime/decisions/{id}/resolve", { params: { path }, body }));
-      queries.setQueryData(approvalQuery(id).queryKey, now);
+      const now = await resolve(answer);
+      queries.setQueryData(approvalQuery(asked.decision_id).queryKey, now);
       hear(now);
-      results.push({ asked: approval });
+      results.push({ asked });
     } catch (error) {
-      results.push({ asked: approval, error });
+      results.push({ asked, error });
     }
   }
   // Somebody was quicker, or the time is over: what is shown is not how it stands.
   if (results.some(({ error }) => error)) void queries.invalidateQueries({ queryKey: ["approvals"] });
   return results;
 }
+
+async function resolve(answer: Answer, tries = 1): Promise<Body<"DecisionDetail">> {
+  const { approval, approve, note } = answer;
+  const path = { id: approval.decision_id };
+  const body = { approve, note: note?.trim() ? note : undefined };
+  try {
+    return await answered(api.POST("/v1/runtime/decisions/{id}/resolve", { params: { path }, body }));
+  } catch (error) {
+    if (!(error instanceof Problem && error.isRateLimited) || tries === TRIES_MAX) throw error;
+    await new Promise((done) => setTimeout(done, (error.retryAfterS ?? 5) * 1_000));
+    return resolve(answer, tries + 1);
+  }
+}
+
+/** More than these are said together. */
+const FAILURES_MAX = 3;
 
 function say(results: Result[], approve: boolean): void {
   const done = approve ? "Approved" : "Denied";
@@ -105,6 +134,15 @@ function say(results: Result[], approve: boolean): void {
       message: <Named lines={succeeded.map(nameOf)} />,
       color: approve ? "teal" : "red",
     });
+  }
+  if (failed.length > FAILURES_MAX) {
+    notifications.show({
+      title: `${failed.length} requests not ${done.toLowerCase()}`,
+      message: <Named lines={failed.map(({ asked, error }) => `${nameOf(asked)}: ${messageOf(error)}`)} />,
+      color: "red",
+      autoClose: false,
+    });
+    return;
   }
   for (const { asked, error } of failed) {
     const isLate = error instanceof Problem && error.status === 409;
@@ -129,7 +167,7 @@ function Named({ lines }: { lines: string[] }) {
   );
 }
 
-function nameOf({ action, agent_id, resource }: Asked): string {
+function nameOf({ action, agent_id, resource }: ApprovalRequest): string {
   return resource ? `${action} on ${resource} by ${agent_id}` : `${action} by ${agent_id}`;
 }
 

@@ -10,10 +10,13 @@ export const HOLD_MS = 5_000;
 /** What is denied by itself sooner than this is answered at once: with the wait it would come too late. */
 const TOO_CLOSE_MS = HOLD_MS + 2_000;
 
-export type Asked = Pick<Approval, "decision_id" | "action" | "agent_id" | "resource" | "expires_at">;
+export type ApprovalRequest = Pick<
+  Approval,
+  "decision_id" | "action" | "agent_id" | "resource" | "expires_at"
+>;
 
 export interface Answer {
-  approval: Asked;
+  approval: ApprovalRequest;
   approve: boolean;
   note?: string | undefined;
 }

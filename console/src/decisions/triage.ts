@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useMayManage } from "../api/queries";
 import { type Shortcut, useShortcuts } from "../parts/keys";
 import { give, takeBackLast } from "./answers";
-import { type Asked, batchOf, useHeld } from "./held";
+import { type ApprovalRequest, batchOf, useHeld } from "./held";
 import type { Approval } from "./waiting";
 
 export interface Triage {
@@ -14,7 +14,7 @@ export interface Triage {
   toggle: (id: string) => void;
   noteOf: (id: string) => string;
   setNote: (id: string, note: string) => void;
-  answer: (approvals: Asked[], approve: boolean) => void;
+  answer: (approvals: ApprovalRequest[], approve: boolean) => void;
 }
 
 export function useTriage(
@@ -26,10 +26,10 @@ export function useTriage(
   const held = useHeld();
   const [ticked, setTicked] = useState<string[]>([]);
   const [notes, setNotes] = useState<Record<string, string>>({});
-  const isFree = ({ decision_id }: Asked) => batchOf(held, decision_id) === undefined;
+  const isFree = ({ decision_id }: ApprovalRequest) => batchOf(held, decision_id) === undefined;
   const picked = waiting.filter((one) => ticked.includes(one.decision_id) && isFree(one));
 
-  const answer = (approvals: Asked[], approve: boolean) => {
+  const answer = (approvals: ApprovalRequest[], approve: boolean) => {
     const free = approvals.filter(isFree);
     if (!mayManage || free.length === 0) return;
     const answers = free.map((approval) => ({ approval, approve, note: notes[approval.decision_id] }));

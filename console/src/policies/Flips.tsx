@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import type { Body } from "../api/client";
 import { Mark } from "../parts/Mark";
 import { counted } from "../parts/numbers";
+import { Stacked } from "../parts/Stacked";
 import { When } from "../parts/When";
 
 /** A decision that would be another, with what it was and would be. */
@@ -58,45 +59,38 @@ function Turn({ before, after }: { before: string; after: string }) {
 
 function Samples({ samples }: { samples: Flip[] }) {
   return (
-    <Table.ScrollContainer minWidth={620} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
-      <Table aria-label="Examples, newest first">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Change</Table.Th>
-            <Table.Th>Principal</Table.Th>
-            <Table.Th>Action</Table.Th>
-            <Table.Th>Resource</Table.Th>
-            <Table.Th>When</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {samples.map((flip) => (
-            <Table.Tr key={flip.decision_id}>
-              <Table.Td>
-                <Turn before={flip.before ?? ""} after={flip.after ?? ""} />
-                {flip.reason && (
-                  <Text size="xs" className="quiet">
-                    {flip.reason}
-                  </Text>
-                )}
-              </Table.Td>
-              <Table.Td>{flip.principal}</Table.Td>
-              <Table.Td className="mono">{flip.action}</Table.Td>
-              <Table.Td className="mono">{flip.resource}</Table.Td>
-              <Table.Td>
-                <Anchor
-                  component={Link}
-                  to="/decisions"
-                  search={{ decision: flip.decision_id } as never}
-                  size="sm"
-                >
-                  <When at={flip.at} />
-                </Anchor>
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    <Stacked label="Examples, newest first" head={["Change", "Principal", "Action", "Resource", "When"]}>
+      {samples.map((flip) => (
+        <Table.Tr key={flip.decision_id}>
+          <Table.Td data-label="Change">
+            <div>
+              <Turn before={flip.before ?? ""} after={flip.after ?? ""} />
+              {flip.reason && (
+                <Text size="xs" className="quiet">
+                  {flip.reason}
+                </Text>
+              )}
+            </div>
+          </Table.Td>
+          <Table.Td data-label="Principal">{flip.principal}</Table.Td>
+          <Table.Td data-label="Action" className="mono">
+            {flip.action}
+          </Table.Td>
+          <Table.Td data-label="Resource" className="mono">
+            {flip.resource}
+          </Table.Td>
+          <Table.Td data-label="When">
+            <Anchor
+              component={Link}
+              to="/decisions"
+              search={{ decision: flip.decision_id } as never}
+              size="sm"
+            >
+              <When at={flip.at} />
+            </Anchor>
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </Stacked>
   );
 }

@@ -115,7 +115,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::verdict::Effect;
+    use crate::{set::PolicySet, verdict::Effect};
 
     fn asked(show: &str) -> Vec<(String, String)> {
         let policy = Determining {
@@ -181,5 +181,19 @@ mod tests {
         for text in ["amount", "a, b.c ,context.payload.to", "Straße, line-items"] {
             assert_eq!(fault(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn it_is_only_for_what_a_person_is_asked_about() {
+        let forbid = "forbid (principal, action, resource);";
+        let refused = |annotations: &str| {
+            let faults = PolicySet::read(&format!("@id(\"a\") {annotations} {forbid}"), None);
+            faults.err().map(|faults| faults[0].detail.clone())
+        };
+        let alone = refused("@show(\"amount\")").expect("a fault");
+        assert!(alone.contains("only allowed with @verdict"), "{alone}");
+        let wrong = refused("@verdict(\"escalate\") @show(\"the amount\")").expect("a fault");
+        assert!(wrong.contains("1 to 8 paths"), "{wrong}");
+        assert_eq!(refused("@verdict(\"escalate\") @show(\"amount\")"), None);
     }
 }

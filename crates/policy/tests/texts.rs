@@ -56,17 +56,6 @@ fn faults_say_where_and_what_to_do() {
             "\"escalate\" or \"deny\"",
         ),
         (
-            permit("@id(\"a\") @show(\"amount\")"),
-            "/policies/a",
-            "only allowed with @verdict",
-        ),
-        (
-            permit("@id(\"a\") @verdict(\"escalate\") @show(\"the amount\")")
-                .replace("permit", "forbid"),
-            "/policies/a",
-            "1 to 8 paths",
-        ),
-        (
             permit("@id(\"a\") @obligation(\"[]\")"),
             "/policies/a",
             "1 to 50 operations",

@@ -119,7 +119,9 @@ fn question(number: u64) -> Value {
 /// A refund as an agent asks for it: an approval is good for this payload.
 fn asked_refund(agent: &str, cents: u64) -> Value {
     let mut question = refund(agent, cents);
-    question["payload"] = json!({"amount": cents, "currency": "EUR", "note": "Returned goods"});
+    let total = format!("{}.{:02} EUR", cents / 100, cents % 100);
+    question["payload"] =
+        json!({"amount": cents, "currency": "EUR", "total": total, "note": "Returned goods"});
     question
 }
 
