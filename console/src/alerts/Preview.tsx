@@ -58,7 +58,7 @@ export function Tally({ query, day }: TallyProps) {
       Matches <b>{matched}</b> of the newest {counted(events.length, "event")}
       {day.data && (
         <span data-day={day.data.alerts}>
-          {" · "}would have sent <b>{counted(day.data.alerts, "alert")}</b> in 24&nbsp;h
+          {" · "}would have sent <b>{counted(day.data.alerts, "alert")}</b> in 24 h
           {!day.data.complete && " or more"}
         </span>
       )}

@@ -3,7 +3,7 @@ import { ActionIcon, Box, Button, Checkbox, Drawer, Group, Menu, Switch, Text, T
 import { useDisclosure, useMediaQuery, usePrevious } from "@mantine/hooks";
 import { IconBellPlus, IconColumns, IconDownload, IconFilter, IconRefresh } from "@tabler/icons-react";
 import { useNavigate } from "@tanstack/react-router";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { useAddress } from "../address";
 import { useShortcuts } from "../parts/keys";
 import { ManageButton } from "../parts/ManageButton";

@@ -19,7 +19,7 @@ use crate::{
     config::Config,
     decisions::{
         answer::answer,
-        request::{Ask, Asker, Named},
+        request::{Ask, Asker, Named, Run},
     },
     edge::byte_budget::ByteBudget,
     lifecycle::Tasks,
@@ -122,7 +122,11 @@ impl Decider {
             agent_id: text("agent_id").context("who asks")?,
             action: text("action").context("what is asked")?,
             resource: text("resource"),
-            session_id: text("session_id"),
+            run: Run {
+                session_id: text("session_id"),
+                trace_id: text("trace_id"),
+                span_id: text("span_id"),
+            },
         };
         let context = question["context"].as_object().cloned().unwrap_or_default();
         let (agent, action, about) = (&named.agent_id, &named.action, named.resource.as_deref());
@@ -153,7 +157,7 @@ fn id<Id: DeserializeOwned>(of: &Value) -> anyhow::Result<Id> {
 fn question(event: &Value) -> Value {
     json!({
         "agent_id": event["agent_id"], "action": event["action"], "resource": event["resource"],
-        "session_id": event["session_id"], "context": denied_context(event),
+        "session_id": event["session_id"], "trace_id": event["trace_id"], "context": denied_context(event),
     })
 }
 
