@@ -125,7 +125,7 @@ impl Decider {
             run: Run {
                 session_id: text("session_id"),
                 trace_id: text("trace_id"),
-                span_id: text("span_id"),
+                ..Run::default()
             },
         };
         let context = question["context"].as_object().cloned().unwrap_or_default();
