@@ -246,6 +246,11 @@ async fn what_a_rule_counted_is_forgotten_when_it_counts_otherwise_and_kept_when
         "threshold": {"count": 3, "window_s": 600},
     });
     let path = format!("/v1/alert-rules/{}", customer.make_rule(&rule).await);
+    // Tells of every event, and so which ones were counted when the rule is changed.
+    let judged = Receiver::start().expect("a receiver");
+    customer
+        .rule(json!({"result": ["denied"]}), &judged.url())
+        .await;
     customer.ingest(&event(1)).await;
     customer.ingest(&event(2)).await;
     customer.patch(&path, &json!({"name": "Thrice"})).await;
@@ -256,6 +261,7 @@ async fn what_a_rule_counted_is_forgotten_when_it_counts_otherwise_and_kept_when
 
     customer.ingest(&event(1)).await;
     customer.ingest(&event(1)).await;
+    judged.wait_for(5, DEADLINE).await;
     let threshold = json!({"threshold": {"count": 2, "window_s": 600}});
     customer.patch(&path, &threshold).await;
     customer.ingest(&event(1)).await;
