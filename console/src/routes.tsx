@@ -6,6 +6,7 @@ import {
   lazyRouteComponent,
   redirect,
 } from "@tanstack/react-router";
+import { endAnswers } from "./accounts/login";
 import { Problem } from "./api/problem";
 import { me, queries } from "./api/queries";
 import { whenSessionEnds } from "./api/session";
@@ -132,6 +133,7 @@ whenSessionEnds(async () => {
   const { location, matches } = router.state;
   if (!matches.some((match) => match.routeId === inside.id)) return;
   await router.navigate({ to: "/sign-in", search: { next: location.href }, replace: true });
+  await endAnswers();
   // What was answered is not the business of whoever signs in next.
   queries.clear();
 });

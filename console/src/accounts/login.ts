@@ -14,11 +14,18 @@ export async function signIn(login: Body<"Login">): Promise<Body<"WhoBody">> {
 /** Goes out after a session has ended. The screen goes first: it could not be drawn without what is forgotten. */
 export async function leave(navigate: ReturnType<typeof useNavigate>): Promise<void> {
   await navigate({ to: "/sign-in" });
+  await endAnswers();
   queries.clear();
   // Drafts of this tab are for nobody else's eyes.
   for (const key of Object.keys(sessionStorage)) {
     if (key.startsWith("watchbell.")) sessionStorage.removeItem(key);
   }
+}
+
+/** Takes back what was answered and not sent: whoever signs in next must not send it. */
+export async function endAnswers(): Promise<void> {
+  const { takeBackAll } = await import("../decisions/answers");
+  takeBackAll();
 }
 
 /** Ends the session. One that has ended already is as good. */

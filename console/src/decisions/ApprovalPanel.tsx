@@ -142,8 +142,7 @@ function Resolve({ detail, triage }: { detail: Detail; triage: Triage }) {
       />
       <Text size="sm" className="quiet">
         An approval covers this exact request, including its payload, and can be used once
-        {settings && ` within ${duration(settings.approval_valid_s * 1_000)}`}. It lifts only the need for
-        approval: the request is evaluated again, and whatever another policy forbids stays forbidden.
+        {settings && ` within ${duration(settings.approval_valid_s * 1_000)}`}. Other policies still apply.
       </Text>
       {!mayManage && (
         <Text size="sm" className="quiet">

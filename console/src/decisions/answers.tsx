@@ -1,5 +1,5 @@
 // Gives answers to approvals: each can be undone for five seconds, and what came of each is said.
-import { Button, Group, List, Progress, Text } from "@mantine/core";
+import { Button, Group, List, Progress, Text, VisuallyHidden } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { answer as answered, api, type Body } from "../api/client";
 import { messageOf, Problem } from "../api/problem";
@@ -14,29 +14,49 @@ import {
   sendNow,
   split,
   undo,
+  undoAll,
   undoLast,
+  useHeld,
 } from "./held";
 import { approval as approvalQuery, hear } from "./waiting";
 
 /** Answers these requests, after a moment in which it can be undone. */
 export function give(answers: Answer[], approve: boolean): void {
   const { held, urgent } = split(answers, Date.now());
-  if (urgent.length > 0) void send(urgent).then((results) => say(results, approve));
-  if (held.length === 0) return;
-  const batch = hold(held, approve, async ({ id }) => {
-    const results = await send(held);
+  start(urgent, approve, 0);
+  start(held, approve, HOLD_MS);
+}
+
+function start(answers: Answer[], approve: boolean, waitMs: number): void {
+  if (answers.length === 0) return;
+  const sendAndSay = async ({ id }: Batch, onSent: () => void) => {
+    const results = await send(answers, onSent);
     notifications.hide(id);
     say(results, approve);
-  });
+  };
+  const batch = hold(answers, approve, sendAndSay, waitMs);
   notifications.show({
     id: batch.id,
-    title: `${approve ? "Approving" : "Denying"} ${inWords(held)}`,
-    message: <Waiting batch={batch} />,
+    title: `${approve ? "Approving" : "Denying"} ${inWords(answers)}`,
+    message: <Progressing batch={batch} />,
     color: approve ? "teal" : "red",
     autoClose: false,
     withCloseButton: false,
-    // On the other side than the panel, whose buttons it would cover.
-    position: "bottom-left",
+    // Away from the panel, whose buttons it would cover.
+    position: matchMedia("(max-width: 48em)").matches ? "top-center" : "bottom-left",
+  });
+}
+
+/** For whoever signs out: nobody else may send what they did not. */
+export function takeBackAll(): void {
+  notifications.clean();
+  const undone = undoAll();
+  if (undone === 0) return;
+  notifications.show({
+    title: undone === 1 ? "1 answer was not sent" : `${undone} answers were not sent`,
+    message: "The session ended first. The requests are still waiting.",
+    color: "yellow",
+    autoClose: false,
   });
 }
 
@@ -60,12 +80,26 @@ export function useSecondsLeft(batch: Batch): number {
   return Math.min(Math.max(Math.ceil((batch.sendsAt - now.getTime()) / 1_000), 0), HOLD_MS / 1_000);
 }
 
+function Progressing({ batch }: { batch: Batch }) {
+  const now = useHeld().find(({ id }) => id === batch.id) ?? batch;
+  return now.isSending ? <Sending batch={now} /> : <Waiting batch={now} />;
+}
+
+function Sending({ batch: { answers, sent } }: { batch: Batch }) {
+  return (
+    <Text size="sm" component="div" c="var(--mantine-color-text)">
+      {answers.length === 1 ? "Sending…" : `Sending ${Math.min(sent + 1, answers.length)} of ${answers.length}…`}
+    </Text>
+  );
+}
+
 function Waiting({ batch }: { batch: Batch }) {
   const left = useSecondsLeft(batch);
   return (
     <>
+      <VisuallyHidden>You can undo this for {HOLD_MS / 1_000} seconds.</VisuallyHidden>
       <Text size="sm" component="div" c="var(--mantine-color-text)" aria-hidden>
-        Not sent yet: sends in <span className="mono">{left} s</span>
+        Sending in <span className="mono">{left} s</span>
       </Text>
       <Progress value={(100_000 * left) / HOLD_MS} size="xs" my={6} aria-hidden />
       <Group gap="xs">
@@ -86,11 +120,12 @@ interface Result {
   error?: unknown;
 }
 
-/** How often an answer is sent again that came too soon after others. */
+/** How often an answer is sent again that came too soon after others, and how long it waits for that at most. */
 const TRIES_MAX = 3;
+const WAIT_MAX_S = 30;
 
 /** One after the other, so that many at once do not become too many requests. */
-async function send(answers: Answer[]): Promise<Result[]> {
+async function send(answers: Answer[], onSent: () => void): Promise<Result[]> {
   const results: Result[] = [];
   for (const answer of answers) {
     const asked = answer.approval;
@@ -102,6 +137,7 @@ async function send(answers: Answer[]): Promise<Result[]> {
     } catch (error) {
       results.push({ asked, error });
     }
+    onSent();
   }
   // Somebody was quicker, or the time is over: what is shown is not how it stands.
   if (results.some(({ error }) => error)) void queries.invalidateQueries({ queryKey: ["approvals"] });
@@ -116,7 +152,7 @@ async function resolve(answer: Answer, tries = 1): Promise<Body<"DecisionDetail"
     return await answered(api.POST("/v1/runtime/decisions/{id}/resolve", { params: { path }, body }));
   } catch (error) {
     if (!(error instanceof Problem && error.isRateLimited) || tries === TRIES_MAX) throw error;
-    await new Promise((done) => setTimeout(done, (error.retryAfterS ?? 5) * 1_000));
+    await new Promise((done) => setTimeout(done, Math.min(error.retryAfterS ?? 5, WAIT_MAX_S) * 1_000));
     return resolve(answer, tries + 1);
   }
 }
@@ -145,14 +181,19 @@ function say(results: Result[], approve: boolean): void {
     return;
   }
   for (const { asked, error } of failed) {
-    const isLate = error instanceof Problem && error.status === 409;
-    notifications.show({
-      title: isLate ? "Too late" : `Not ${done.toLowerCase()}: ${nameOf(asked)}`,
-      message: isLate ? `${nameOf(asked)}: ${messageOf(error)}` : messageOf(error),
-      color: isLate ? "yellow" : "red",
-      autoClose: false,
-    });
+    notifications.show({ ...failureOf(asked, error, done), autoClose: false });
   }
+}
+
+function failureOf(asked: ApprovalRequest, error: unknown, done: string) {
+  if (!(error instanceof Problem)) {
+    const message = `${messageOf(error)} Check the request before you answer again.`;
+    return { title: `Couldn't confirm: ${nameOf(asked)}`, message, color: "yellow" };
+  }
+  if (error.status === 409) {
+    return { title: "Too late", message: `${nameOf(asked)}: ${messageOf(error)}`, color: "yellow" };
+  }
+  return { title: `Not ${done.toLowerCase()}: ${nameOf(asked)}`, message: messageOf(error), color: "red" };
 }
 
 function Named({ lines }: { lines: string[] }) {

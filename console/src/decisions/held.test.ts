@@ -1,6 +1,6 @@
 // How long an answer can be taken back.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type Answer, type Batch, HOLD_MS, hold, sendNow, split, undo, undoLast } from "./held";
+import { type Answer, type Batch, batchOf, current, HOLD_MS, hold, meantBy, sendNow, split, undo, undoAll, undoLast } from "./held";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -32,6 +32,34 @@ test("an answer that was taken back is never sent", () => {
   expect(undoLast()).toBeUndefined();
   vi.advanceTimersByTime(2 * HOLD_MS);
   expect(send).not.toHaveBeenCalled();
+});
+
+test("what cannot wait is sent at once, and nobody can answer it a second time meanwhile", async () => {
+  let arrive = () => {};
+  const batch = hold([answer("dec_9")], true, () => new Promise((done) => (arrive = done)), 0);
+  expect(undo(batch.id)).toBe(false);
+  expect(undoAll()).toBe(0);
+  expect(batchOf(current(), "dec_9")?.isSending).toBe(true);
+  arrive();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(batchOf(current(), "dec_9")).toBeUndefined();
+});
+
+test("whoever signs out takes back all that was not sent", () => {
+  const send = vi.fn(async () => undefined);
+  hold([answer("dec_1"), answer("dec_2")], true, send);
+  hold([answer("dec_3")], false, send);
+  expect(undoAll()).toBe(3);
+  vi.advanceTimersByTime(2 * HOLD_MS);
+  expect(send).not.toHaveBeenCalled();
+});
+
+test("a key answers what is selected, but never something else than what is open", () => {
+  const [one, two] = [answer("dec_1").approval, answer("dec_2").approval];
+  expect(meantBy([one], undefined, two)).toEqual([one]);
+  expect(meantBy([one], "dec_2", two)).toEqual([two]);
+  expect(meantBy([one, two], "dec_2", two)).toEqual([one, two]);
+  expect(meantBy([], undefined, undefined)).toEqual([]);
 });
 
 test("what would be denied before its answer is sent is answered at once", () => {

@@ -29,7 +29,12 @@ export interface Batch {
   /** Milliseconds since 1970. */
   sendsAt: number;
   isSending: boolean;
+  /** How many of them were sent. */
+  sent: number;
 }
+
+/** Sends the answers of a batch one by one, and calls `onSent` after each. */
+type Send = (batch: Batch, onSent: () => void) => Promise<void>;
 
 /** Which answers can wait, and which have to be sent now. */
 export function split(answers: Answer[], now: number): { held: Answer[]; urgent: Answer[] } {
@@ -45,24 +50,34 @@ export function batchOf(batches: Batch[], decisionId: string): Batch | undefined
   return batches.find(({ answers }) => answers.some(({ approval }) => approval.decision_id === decisionId));
 }
 
+/** What a key answers: what is selected, but never something else than what somebody has open and reads. */
+export function meantBy<R extends ApprovalRequest>(picked: R[], opened: string | undefined, one: R | undefined): R[] {
+  const isReadingAnother = opened !== undefined && picked.every(({ decision_id }) => decision_id !== opened);
+  if (picked.length > 0 && !isReadingAnother) return picked;
+  return one ? [one] : [];
+}
+
 let batches: Batch[] = [];
 let count = 0;
 const watchers = new Set<() => void>();
 const timers = new Map<string, { timer: ReturnType<typeof setTimeout>; send: () => void }>();
 
-/** Keeps answers until their time has come, and then gives them to `send`. */
-export function hold(answers: Answer[], approve: boolean, send: (batch: Batch) => Promise<void>): Batch {
+/** Keeps answers until their time has come, and then gives them to `send`; at once if they cannot wait. */
+export function hold(answers: Answer[], approve: boolean, send: Send, waitMs = HOLD_MS): Batch {
   count += 1;
   const id = `answer-${count}`;
-  const batch = { id, approve, answers, sendsAt: Date.now() + HOLD_MS, isSending: false };
+  const batch = { id, approve, answers, sendsAt: Date.now() + waitMs, isSending: false, sent: 0 };
   set([...batches, batch]);
+  const change = (to: (one: Batch) => Batch) =>
+    set(batches.map((one) => (one.id === id ? to(one) : one)));
   const sendIt = async () => {
     stop(id);
-    set(batches.map((one) => (one.id === id ? { ...one, isSending: true } : one)));
-    await send(batch);
+    change((one) => ({ ...one, isSending: true }));
+    await send(batch, () => change((one) => ({ ...one, sent: one.sent + 1 })));
     set(batches.filter((one) => one.id !== id));
   };
-  timers.set(id, { timer: setTimeout(sendIt, HOLD_MS), send: sendIt });
+  if (waitMs === 0) void sendIt();
+  else timers.set(id, { timer: setTimeout(sendIt, waitMs), send: sendIt });
   return batch;
 }
 
@@ -79,12 +94,22 @@ export function undoLast(): string | undefined {
   return last && undo(last.id) ? last.id : undefined;
 }
 
+/** Takes back whatever was not sent yet; how many answers that were. */
+export function undoAll(): number {
+  const undone = batches.filter(({ id }) => undo(id));
+  return undone.reduce((sum, { answers }) => sum + answers.length, 0);
+}
+
 export function sendNow(id: string): void {
   timers.get(id)?.send();
 }
 
+export function current(): Batch[] {
+  return batches;
+}
+
 export function useHeld(): Batch[] {
-  return useSyncExternalStore(watch, () => batches);
+  return useSyncExternalStore(watch, current);
 }
 
 function stop(id: string): boolean {

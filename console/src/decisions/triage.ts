@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useMayManage } from "../api/queries";
 import { type Shortcut, useShortcuts } from "../parts/keys";
 import { give, takeBackLast } from "./answers";
-import { type ApprovalRequest, batchOf, useHeld } from "./held";
+import { type ApprovalRequest, batchOf, meantBy, useHeld } from "./held";
 import type { Approval } from "./waiting";
 
 export interface Triage {
@@ -48,10 +48,7 @@ export function useTriage(
     document.querySelector<HTMLElement>(`[data-approval="${next.decision_id}"] [data-review]`)?.focus();
     if (opened !== undefined) onOpen(next.decision_id);
   };
-  const reply = (approve: boolean) => () => {
-    const one = current();
-    answer(picked.length > 0 ? picked : one ? [one] : [], approve);
-  };
+  const reply = (approve: boolean) => () => answer(meantBy(picked, opened, current()), approve);
   const walking: Shortcut[] = [
     { keys: ["j"], about: "Next request", run: () => move(1) },
     { keys: ["k"], about: "Previous request", run: () => move(-1) },
@@ -59,8 +56,8 @@ export function useTriage(
     { keys: ["Escape"], about: "Close request" },
   ];
   const answering: Shortcut[] = [
-    { keys: ["a"], about: "Approve the selected requests, or this one", run: reply(true) },
-    { keys: ["d"], about: "Deny the selected requests, or this one", run: reply(false) },
+    { keys: ["a"], about: "Approve the selected requests, or the open one", run: reply(true) },
+    { keys: ["d"], about: "Deny the selected requests, or the open one", run: reply(false) },
     {
       keys: ["x"],
       about: "Select this request",

@@ -21,6 +21,8 @@ const TYPED_INTO =
   "input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable], [role=dialog]:not([data-beside]), [role=menu]";
 /** What takes Space for itself. */
 const PRESSED = "button, a, input, [role=button]";
+/** What may be held down to walk on. */
+const WALKING = ["j", "k"];
 /** How long the second key of two may take. */
 const SECOND_KEY_MS = 1_500;
 
@@ -48,6 +50,8 @@ export function shortcutGroups(): ShortcutGroup[] {
 }
 
 function onKeyDown(event: KeyboardEvent): void {
+  // A key that is held down is pressed once.
+  if (event.repeat && event.key.length === 1 && !WALKING.includes(event.key)) return;
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   const isIn = (what: string) => event.target instanceof Element && event.target.closest(what) !== null;
   if (isIn(TYPED_INTO) || (event.key === " " && isIn(PRESSED))) return;
