@@ -9,10 +9,10 @@ import { duration } from "../parts/clock";
 import { Facts } from "../parts/Facts";
 import { Json } from "../parts/Json";
 import { Mark } from "../parts/Mark";
+import { To } from "../parts/To";
 import { When } from "../parts/When";
 import { Who } from "../parts/Who";
 import { standing } from "../policies/queries";
-import { TimelineOf } from "../why/TimelineOf";
 import { VersionLink } from "./DecisionPanel";
 import { batchOf, useHeld } from "./held";
 import type { Question as Asked } from "./model";
@@ -78,7 +78,6 @@ function One({ id, triage }: { id: string; triage: Triage }) {
             )}
           </section>
           <Facts of={factsOf(detail)} />
-          <TimelineOf decision={id} />
           {isWaiting(detail) && <Resolve detail={detail} triage={triage} />}
         </Stack>
       )}
@@ -115,11 +114,17 @@ function factsOf(detail: Detail) {
 
 /** What the agent did before: in the same session, if it named one. */
 function Before({ detail: { session_id, agent_id } }: { detail: Detail }) {
-  const search = session_id ? { session_id, last: "30d" } : { agent_id, last: "24h" };
+  if (session_id) {
+    return (
+      <To path="/timeline" with={{ session_id }}>
+        Session {session_id}
+      </To>
+    );
+  }
   return (
-    <Anchor component={Link} to="/events" search={search as never} size="sm">
-      {session_id ? `Session ${session_id}` : `Everything ${agent_id} did in 24 hours`}
-    </Anchor>
+    <To path="/events" with={{ agent_id, last: "24h" }}>
+      Everything {agent_id} did in 24 hours
+    </To>
   );
 }
 

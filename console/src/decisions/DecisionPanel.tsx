@@ -14,7 +14,7 @@ import { To } from "../parts/To";
 import { When } from "../parts/When";
 import { approvedAs } from "../why/decision";
 import { PolicyNames } from "../why/PolicyNames";
-import { timelineOf } from "../why/TimelineOf";
+import { timelineOf } from "../why/timelineOf";
 import { AskAgain } from "./AskAgain";
 import { decision as decisionQuery } from "./list";
 import { type Decision, decisionIdOf, MEANING } from "./model";

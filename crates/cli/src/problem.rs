@@ -19,6 +19,8 @@ pub(crate) struct Problem {
     pub(crate) text: String,
     body: Option<Body>,
     elsewhere: Option<String>,
+    /// The query that was sent, to show where it is wrong.
+    query: Option<String>,
     request_id: Option<String>,
 }
 
@@ -37,6 +39,18 @@ pub(crate) struct Fault {
     pub(crate) pointer: String,
     pub(crate) code: String,
     pub(crate) detail: String,
+    /// Which characters of a query are wrong.
+    start: Option<usize>,
+    end: Option<usize>,
+}
+
+impl Fault {
+    /// The query it is about, with a line beneath the part that is wrong.
+    fn underlined(&self, query: &str) -> Option<String> {
+        let (start, end) = (self.start?, self.end?);
+        let line = "^".repeat(end.saturating_sub(start).max(1));
+        (self.pointer == "?filter").then(|| format!("\n    {query}\n    {:start$}{line}", ""))
+    }
 }
 
 impl Problem {
@@ -47,12 +61,15 @@ impl Problem {
         };
         let (status, request_id) = (response.status(), header("x-request-id"));
         let elsewhere = header(LOCATION.as_str()).filter(|_| status.is_redirection());
+        let mut parameters = response.url().query_pairs();
+        let query = parameters.find_map(|(name, value)| (name == "filter").then(|| plain(&value)));
         let text = response.text().await.unwrap_or_default();
         Self {
             status,
             body: serde_json::from_str(&text).ok(),
             text,
             elsewhere,
+            query,
             request_id,
         }
     }
@@ -107,8 +124,7 @@ impl Problem {
 
 /// What to do about a code. A person who has this program logs in by it.
 fn what_to_do(code: &str) -> Option<&'static str> {
-    let known = ErrorCode::ALL.iter().find(|known| known.as_str() == code)?;
-    Some(match known {
+    Some(match ErrorCode::named(code)? {
         // Their sentence says it: how long to wait, what is possible now, what is gone.
         ErrorCode::RateLimited | ErrorCode::StateConflict | ErrorCode::Gone => return None,
         ErrorCode::Forbidden => {
@@ -138,7 +154,13 @@ impl fmt::Display for Problem {
             plain(&body.code)
         )?;
         match body.errors.as_slice() {
-            [only] if only.detail == body.detail => write!(f, "\n  At: {}", plain(&only.pointer))?,
+            [only] if only.detail == body.detail => {
+                let query = self.query.as_deref();
+                match query.and_then(|query| only.underlined(query)) {
+                    Some(query) => f.write_str(&query)?,
+                    None => write!(f, "\n  At: {}", plain(&only.pointer))?,
+                }
+            }
             faults => faults.iter().try_for_each(|fault| {
                 write!(f, "\n  {}: {}", plain(&fault.pointer), plain(&fault.detail))
             })?,
@@ -165,8 +187,21 @@ mod tests {
             body: serde_json::from_str(body).ok(),
             text: body.to_owned(),
             elsewhere: None,
+            query: Some("results:denied".to_owned()),
             request_id: Some("req_1".to_owned()),
         }
+    }
+
+    #[test]
+    fn a_query_is_underlined_where_it_is_wrong() {
+        let fault = r#"{"pointer": "?filter", "code": "X", "detail": "No such field.", "start": 0, "end": 7}"#;
+        let said = problem(&format!(
+            r#"{{"detail": "No such field.", "code": "INVALID_PARAMETER", "errors": [{fault}]}}"#
+        ));
+        assert_eq!(
+            said.to_string(),
+            "No such field. (422 INVALID_PARAMETER)\n    results:denied\n    ^^^^^^^\n  Request: req_1"
+        );
     }
 
     #[test]

@@ -13,6 +13,11 @@ macro_rules! error_codes {
                 match self { $(Self::$variant => $code,)* }
             }
 
+            /// The code of this name.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|code| code.as_str() == name)
+            }
+
             pub fn status(self) -> u16 {
                 match self { $(Self::$variant => $status,)* }
             }

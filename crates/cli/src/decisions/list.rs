@@ -29,6 +29,10 @@ pub struct List {
     /// With this result: allowed, denied, modified, escalated or not_enforced; repeatable.
     #[arg(long)]
     result: Vec<String>,
+    /// A query, as in the console: 'policy:refunds took_us:>500'. docs/reference/query.md has the
+    /// language.
+    #[arg(long, value_name = "QUERY", allow_hyphen_values = true)]
+    filter: Option<String>,
     #[command(flatten)]
     page: Page,
     #[command(flatten)]
@@ -65,6 +69,7 @@ impl List {
             ("to", moment(self.to)),
             ("agent_id", self.agent.clone()),
             ("action", self.action.clone()),
+            ("filter", self.filter.clone()),
         ]);
         filter.extend(self.result.iter().map(|result| ("result", result.clone())));
         filter

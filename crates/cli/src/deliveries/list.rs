@@ -41,6 +41,9 @@ pub struct List {
     /// With this cause: match, summary or test.
     #[arg(long)]
     cause: Option<String>,
+    /// A query, as in the console: 'state:failed attempts:>3'. docs/reference/query.md has the language.
+    #[arg(long, value_name = "QUERY", allow_hyphen_values = true)]
+    filter: Option<String>,
     #[command(flatten)]
     page: Page,
     #[command(flatten)]
@@ -58,6 +61,7 @@ impl List {
             ("reason", self.reason.clone()),
             ("event_type", self.event_type.clone()),
             ("url", self.to_url.clone()),
+            ("filter", self.filter.clone()),
             ("cause", self.cause.clone()),
         ]);
         parameters.extend(self.page.parameters());

@@ -49,11 +49,15 @@ pub(crate) struct Filter {
     /// Text that the event contains.
     #[arg(long, short, value_name = "TEXT")]
     q: Option<String>,
+    /// A query, as in the console: 'agent_id:billing-* -result:success metadata.amount:>500'. docs/reference/query.md
+    /// has the language.
+    #[arg(long, value_name = "QUERY", allow_hyphen_values = true)]
+    filter: Option<String>,
 }
 
 impl Filter {
     /// What is asked for, by the API's names.
-    fn fields(&self) -> [(&'static str, Vec<String>); 12] {
+    fn fields(&self) -> [(&'static str, Vec<String>); 13] {
         let moment = |at: Option<Timestamp>| at.map(|at| at.to_string()).into_iter().collect();
         [
             ("from", moment(self.from)),
@@ -68,6 +72,7 @@ impl Filter {
             ("decision_id", self.decision_id.clone()),
             ("source", self.source.clone()),
             ("q", self.q.clone().into_iter().collect()),
+            ("filter", self.filter.clone().into_iter().collect()),
         ]
     }
 
@@ -86,7 +91,7 @@ impl Filter {
             .into_iter()
             .filter(|(_, values)| !values.is_empty());
         let field = |(name, mut values): (&str, Vec<String>)| {
-            let value = if ["from", "to", "q"].contains(&name) {
+            let value = if ["from", "to", "q", "filter"].contains(&name) {
                 Value::from(values.swap_remove(0))
             } else {
                 Value::from(values)
@@ -120,7 +125,7 @@ mod tests {
 
     #[test]
     fn options_become_parameters_and_fields_by_the_names_of_the_api() {
-        let words = "x --from 2026-11-15T09:30:00Z --to 2026-11-16T00:00:00Z --type tool_call --agent-id a --agent b --trace t -q text";
+        let words = "x --from 2026-11-15T09:30:00Z --to 2026-11-16T00:00:00Z --type tool_call --agent-id a --agent b --trace t -q text --filter -result:success";
         let filter = Arguments::parse_from(words.split(' ')).filter;
         let expected = [
             ("from", "2026-11-15T09:30:00.000Z"),
@@ -130,13 +135,14 @@ mod tests {
             ("agent_id", "b"),
             ("trace_id", "t"),
             ("q", "text"),
+            ("filter", "-result:success"),
         ];
         assert_eq!(
             filter.parameters(),
             expected.map(|(name, value)| (name, value.to_owned()))
         );
         let expected = json!({"from": "2026-11-15T09:30:00.000Z", "to": "2026-11-16T00:00:00.000Z", "event_type": ["tool_call"],
-            "agent_id": ["a", "b"], "trace_id": ["t"], "q": "text"});
+            "agent_id": ["a", "b"], "trace_id": ["t"], "q": "text", "filter": "-result:success"});
         assert_eq!(Value::from(filter.body()), expected);
     }
 }

@@ -12,8 +12,10 @@ use axum::{
     response::Response,
 };
 
+use domain::error_code::ErrorCode;
+
 use self::page::Page;
-use crate::edge::html;
+use crate::edge::{error_page, html};
 
 /// First parts of paths that are never a place in the console: what is not found there is a client's mistake, which
 /// a page would hide from it.
@@ -48,6 +50,9 @@ impl Console {
         let path = uri.path().strip_prefix('/')?;
         if let Some(answer) = files::answer(path, headers) {
             return Some(answer);
+        }
+        if let Some(code) = path.strip_prefix("errors/").and_then(ErrorCode::named) {
+            return Some(error_page::about(code));
         }
         let first = path.split('/').next().unwrap_or_default();
         let is_place = !NOT_PAGES.contains(&first);

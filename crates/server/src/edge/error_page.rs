@@ -4,10 +4,13 @@ use axum::{
     http::{HeaderValue, header},
     response::Response,
 };
+use domain::error_code::ErrorCode;
 
 use super::{Problem, html};
 
 const PAGE: &str = include_str!("error_page.html");
+/// What an error code means, whoever met it.
+const CODE_PAGE: &str = include_str!("error_code_page.html");
 
 /// Writes the page into the answer.
 pub fn write(problem: &Problem, request_id: &str, response: &mut Response) {
@@ -16,6 +19,19 @@ pub fn write(problem: &Problem, request_id: &str, response: &mut Response) {
     response
         .headers_mut()
         .append(header::VARY, HeaderValue::from_static("accept"));
+}
+
+/// The page about a code, as `docs/errors/` has it, for who looks up what a problem says.
+pub fn about(code: ErrorCode) -> Response {
+    let page = CODE_PAGE
+        .replace("__TITLE__", code.title())
+        .replace("__STATUS__", &code.status().to_string())
+        .replace("__CODE__", code.as_str())
+        .replace("__SUMMARY__", &html::escaped(code.summary()))
+        .replace("__WHAT_TO_DO__", &html::escaped(code.what_to_do()));
+    let mut response = Response::default();
+    html::write(&page, &mut response);
+    response
 }
 
 fn page(problem: &Problem, request_id: &str) -> String {
@@ -54,8 +70,6 @@ fn next(status: u16) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use domain::error_code::ErrorCode;
-
     use super::*;
 
     #[test]

@@ -22,7 +22,7 @@ pub mod cross_site;
 mod decompress;
 pub mod enums;
 pub mod envelope;
-mod error_page;
+pub mod error_page;
 pub mod events_body;
 pub mod extract;
 pub mod html;

@@ -34,7 +34,7 @@ pub struct Problem {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemBody {
-    /// Identifies the error code; docs/errors explains it.
+    /// Identifies the error code. `/errors/` and the code, on this server, is a page that explains it.
     r#type: String,
     title: &'static str,
     status: u16,

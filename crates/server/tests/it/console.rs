@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use domain::error_code::ErrorCode;
 use reqwest::{Method, Response, StatusCode, header};
 use testkit::Watchbell;
 
@@ -245,6 +246,19 @@ async fn error_page(answer: Response, status: u16) -> String {
     );
     assert!(page.contains(&request), "{page}");
     page
+}
+
+#[tokio::test]
+async fn every_error_code_has_a_page_that_says_what_to_do() {
+    let site = Site::start(Deployment::new());
+    for code in ErrorCode::ALL {
+        let answer = site.page(&format!("/errors/{}", code.as_str())).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        let page = answer.text().await.expect("a page");
+        assert!(page.contains(code.title()), "{page}");
+        assert!(page.contains("What to do"), "{page}");
+        assert!(!page.contains("__"), "nothing is left to fill in: {page}");
+    }
 }
 
 #[tokio::test]
