@@ -39,7 +39,7 @@ impl Change {
             Form::Table => {
                 let endpoint: Value = read(&text)?;
                 say(format_args!(
-                    "sending {} its challenge",
+                    "sending the challenge to {}",
                     cell(&endpoint, "url")
                 ))?;
                 say(format_args!(

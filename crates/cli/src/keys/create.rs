@@ -16,7 +16,7 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub struct Create {
-    /// What it is for, in the words of people.
+    /// A name that says what the key is for.
     name: String,
     /// What it may do; repeatable.
     #[arg(long = "scope", required = true, value_name = "SCOPE", value_parser = scopes())]

@@ -56,7 +56,7 @@ fn term(list: List, lexer: &mut Lexer<'_>) -> Result<Term, Error> {
     let start = lexer.at();
     let is_negated = lexer.eat('-');
     if lexer.is_at_blank_or_end() {
-        let detail = "Say right behind the `-` what to leave out: -result:success.";
+        let detail = "Put what to leave out right after the `-`: -result:success.";
         return Err(Error::new(lexer.since(start), detail));
     }
     let condition = match lexer.peek() {
@@ -97,7 +97,7 @@ fn field_or_text(list: List, lexer: &mut Lexer<'_>) -> Result<Condition, Error> 
         return Ok(Condition::Field(path, tests));
     }
     if name.has_quotes {
-        let detail = "A `:` and a value are expected behind the name of a field.";
+        let detail = "A `:` and a value are expected after the name of a field.";
         return Err(Error::new(Span::at(lexer.at()), detail));
     }
     let word = lexer.read_since(name.span.start);
@@ -127,7 +127,7 @@ fn name(lexer: &mut Lexer<'_>) -> Result<Name, Error> {
             Some(more) => keys.extend(more.split('.').map(str::to_owned)),
             None if more.is_empty() => break,
             None => {
-                let detail = "A `.` or a `:` is expected behind a key in quotes.";
+                let detail = "A `.` or a `:` is expected after a key in quotes.";
                 return Err(Error::new(Span::at(place), detail));
             }
         }
@@ -205,7 +205,7 @@ const SHOWN_CHARS_MAX: usize = 64;
 fn tests(field: &Field, lexer: &mut Lexer<'_>) -> Result<Vec<Test>, Error> {
     if lexer.is_at_blank_or_end() {
         let detail = format!(
-            "A value of `{}` is expected right behind the `:`.",
+            "A value of `{}` is expected right after the `:`.",
             field.name
         );
         return Err(Error::new(Span::at(lexer.at()), detail));
@@ -227,7 +227,7 @@ fn tests(field: &Field, lexer: &mut Lexer<'_>) -> Result<Vec<Test>, Error> {
             return Ok(tests);
         }
         if lexer.peek().is_some() && !lexer.eat(',') {
-            let detail = "A `,` or a `)` is expected here; put a value that has blanks in quotes.";
+            let detail = "A `,` or a `)` is expected here; put a value that has spaces in quotes.";
             return Err(Error::new(Span::at(lexer.at()), detail));
         }
     }
@@ -309,7 +309,7 @@ fn refuse_comparison(list: List, word: &str, span: Span) -> Result<(), Error> {
     let minus = if rest.starts_with("!=") { "-" } else { "" };
     let instead = format!("{minus}{name}:{value}");
     let detail = format!(
-        "A `:` is expected behind the name of a field: write {instead}. To search for this text, put it in quotes."
+        "A `:` is expected after the name of a field: write {instead}. To search for this text, put it in quotes."
     );
     Err(Error::new(span, detail).or_write(instead))
 }
@@ -348,8 +348,8 @@ fn refuse_dear(query: &Query) -> Result<(), Error> {
     match dearest {
         Some(dearest) if cost > COST_MAX => {
             let detail = format!(
-                "This query costs {cost} for each event, and {COST_MAX} is allowed; this term costs {}. Text to search \
-                 for costs 128; a value costs 1, one with `*` 16, and in `metadata` eight times that.",
+                "This query takes {cost} cost units, and {COST_MAX} are allowed; this term takes {}. Text to search for \
+                 takes 128; a value takes 1, one with `*` 16, and in `metadata` eight times that.",
                 dearest.cost()
             );
             Err(Error::new(dearest.span, detail))
@@ -367,7 +367,7 @@ fn not_apart(lexer: &Lexer<'_>) -> Error {
             "A comma separates values in parentheses: write result:(denied,error). To search for a comma, put the text \
              in quotes."
         }
-        _ => "A blank is expected here, between two terms.",
+        _ => "A space is expected here, between two terms.",
     };
     Error::new(lexer.next_letter(), detail)
 }

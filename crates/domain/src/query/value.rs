@@ -285,7 +285,7 @@ pub(super) fn reads_as_json(text: &str) -> bool {
 
 fn no_number(text: &str, span: Span) -> Error {
     let detail = if text.is_empty() {
-        "A number is expected right behind the sign, such as >500.".to_owned()
+        "A number is expected right after the sign, such as >500.".to_owned()
     } else {
         "A number is expected here, such as 500, >500 or 100..500.".to_owned()
     };

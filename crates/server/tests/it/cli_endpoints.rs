@@ -52,7 +52,7 @@ async fn an_endpoint_is_sent_its_challenge_where_that_is_required() {
     let verify = terminal.run(&["endpoints", "verify", endpoint]);
     // It may have been challenged less than ten seconds ago.
     assert!(
-        verify.code == Some(0) && verify.stdout.contains("its challenge")
+        verify.code == Some(0) && verify.stdout.contains("sending the challenge to http")
             || verify.code == Some(14),
         "{}{}",
         verify.stdout,

@@ -12,7 +12,7 @@ fn refused(list: List, text: &str) -> (String, String, Option<String>) {
 #[test]
 fn a_mistake_is_pointed_at_and_put_right() {
     // The text, the part that is wrong, how the sentence starts, and what replaces the part.
-    let cases: [(&str, &str, &str, Option<&str>); 34] = [
+    let cases: [(&str, &str, &str, Option<&str>); 37] = [
         (
             "results:denied",
             "results",
@@ -41,13 +41,13 @@ fn a_mistake_is_pointed_at_and_put_right() {
         (
             "result:",
             "",
-            "A value of `result` is expected right behind the `:`.",
+            "A value of `result` is expected right after the `:`.",
             None,
         ),
         (
             "result: denied",
             "",
-            "A value of `result` is expected right behind the `:`.",
+            "A value of `result` is expected right after the `:`.",
             None,
         ),
         ("result:(denied", "(", "This `(` is not closed", None),
@@ -83,7 +83,7 @@ fn a_mistake_is_pointed_at_and_put_right() {
         ),
         ("result:denied)", ")", "This `)` closes nothing.", None),
         ("\"free", "\"", "This quote is not closed", None),
-        ("\"a\"b", "b", "A blank is expected here", None),
+        ("\"a\"b", "b", "A space is expected here", None),
         (
             "\"result\":denied",
             "\"result\"",
@@ -91,9 +91,21 @@ fn a_mistake_is_pointed_at_and_put_right() {
             None,
         ),
         (
+            "metadata.\"order id\"",
+            "",
+            "A `:` and a value are expected after the name of a field.",
+            None,
+        ),
+        (
+            "metadata.\"order\"id:7",
+            "",
+            "A `.` or a `:` is expected after a key in quotes.",
+            None,
+        ),
+        (
             "- result:denied",
             "-",
-            "Say right behind the `-` what to leave out",
+            "Put what to leave out right after the `-`",
             None,
         ),
         ("--x", "-", "One `-` is enough.", Some("")),
@@ -113,7 +125,7 @@ fn a_mistake_is_pointed_at_and_put_right() {
         (
             "metadata.amount>500",
             "metadata.amount>500",
-            "A `:` is expected behind the name of a field: write metadata.amount:>500.",
+            "A `:` is expected after the name of a field: write metadata.amount:>500.",
             Some("metadata.amount:>500"),
         ),
         (
@@ -157,6 +169,12 @@ fn a_mistake_is_pointed_at_and_put_right() {
             "metadata.amount:>lots",
             "lots",
             "A number is expected here",
+            None,
+        ),
+        (
+            "latency_ms:>",
+            "",
+            "A number is expected right after the sign, such as >500.",
             None,
         ),
         (
@@ -234,7 +252,7 @@ fn what_is_too_much_is_refused() {
         (
             "one two three four metadata.a:x".to_owned(),
             "four",
-            "This query costs 520 for each event, and 512 is allowed",
+            "This query takes 520 cost units, and 512 are allowed",
         ),
         (
             "result:denied x result:error".to_owned(),
