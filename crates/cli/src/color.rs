@@ -5,7 +5,9 @@
 use console::{StyledObject, style};
 
 /// The columns and names whose values are such words. What people name themselves keeps its color.
-const COLORED: [&str; 6] = ["after", "before", "met", "outcome", "result", "state"];
+const COLORED: [&str; 7] = [
+    "after", "before", "met", "outcome", "result", "state", "status",
+];
 
 /// A value as it is shown under this name.
 pub(crate) fn value(name: &str, text: &str) -> String {

@@ -17,7 +17,7 @@ struct Cli {
 enum Commands {
     #[command(flatten)]
     Client(Box<Command>),
-    /// Check, save, activate and watch policies.
+    /// Check, save and activate policies, and put them in shadow.
     #[command(subcommand)]
     Policy(Policy),
 }

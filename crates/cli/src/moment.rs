@@ -1,4 +1,4 @@
-//! Times in arguments: RFC 3339, a day, or how long ago (`90s`, `15m`, `24h`, `7d`).
+//! Times in arguments: RFC 3339, a day, or how long ago or from now (`90s`, `15m`, `24h`, `7d`).
 
 use std::time::Duration;
 
@@ -24,9 +24,27 @@ fn parse(text: &str, now: Timestamp) -> Option<Timestamp> {
         "today" => midnight(&now.to_string()),
         "yesterday" => midnight(&now.minus(DAY).to_string()),
         _ => Timestamp::parse(text)
-            .or_else(|| midnight(text).filter(|_| text.len() == DAY_LENGTH))
-            .or_else(|| ago(text).map(|ago| now.minus(ago))),
+            .or_else(|| day(text))
+            .or_else(|| span(text).map(|ago| now.minus(ago))),
     }
+}
+
+/// Reads an argument that is about the future; for clap.
+pub(crate) fn to_come(text: &str) -> Result<Timestamp, String> {
+    parse_to_come(text, CLOCK.now()).ok_or_else(|| {
+        "expected a time such as 2027-01-01T00:00:00Z, a day in UTC such as 2027-01-01, or in how long: 24h, 90d"
+            .to_owned()
+    })
+}
+
+fn parse_to_come(text: &str, now: Timestamp) -> Option<Timestamp> {
+    Timestamp::parse(text)
+        .or_else(|| day(text))
+        .or_else(|| span(text).map(|ahead| now.plus(ahead)))
+}
+
+fn day(text: &str) -> Option<Timestamp> {
+    midnight(text).filter(|_| text.len() == DAY_LENGTH)
 }
 
 /// The beginning of a day, in UTC like every time that is shown.
@@ -34,7 +52,7 @@ fn midnight(text: &str) -> Option<Timestamp> {
     Timestamp::parse(&format!("{}T00:00:00Z", text.get(..DAY_LENGTH)?))
 }
 
-fn ago(text: &str) -> Option<Duration> {
+fn span(text: &str) -> Option<Duration> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let seconds = match unit {
         "s" => 1,
@@ -49,7 +67,7 @@ fn ago(text: &str) -> Option<Duration> {
 
 /// Reads how long something lasts; for clap.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    ago(text).ok_or_else(|| "expected a duration such as 0s, 15m, 1h or 7d".to_owned())
+    span(text).ok_or_else(|| "expected a duration such as 0s, 15m, 1h or 7d".to_owned())
 }
 
 #[cfg(test)]
@@ -83,6 +101,20 @@ mod tests {
             "2026-11-31",
             "2026-11-15T",
         ] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_to_come_is_a_time_or_a_day_or_so_far_ahead() {
+        let now = Timestamp::parse("2026-11-15T12:00:00Z").expect("a time");
+        let read = |text| parse_to_come(text, now).map(|at| at.to_string());
+        let at = |text: &str| Some(text.to_owned());
+        assert_eq!(read("2027-01-01T00:00:00Z"), at("2027-01-01T00:00:00.000Z"));
+        assert_eq!(read("2027-01-01"), at("2027-01-01T00:00:00.000Z"));
+        assert_eq!(read("24h"), at("2026-11-16T12:00:00.000Z"));
+        assert_eq!(read("90d"), at("2027-02-13T12:00:00.000Z"));
+        for wrong in ["", "soon", "yesterday", "2027-02-30", "2027-01-01T"] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
     }

@@ -37,7 +37,7 @@ pub enum Policy {
     Activate(activate::Activate),
     /// Activate the version that was active before; every node uses it once this command has returned.
     Rollback(activate::Rollback),
-    /// Watch a version: evaluate it beside the active one, enforce nothing, and report what it would have changed.
+    /// Put a version in shadow: evaluate it beside the active one, enforce nothing, and report what it would have changed.
     Shadow(shadow::Shadow),
 }
 

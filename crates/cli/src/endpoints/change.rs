@@ -57,8 +57,8 @@ impl Change {
             Form::Json => say(text)?,
             Form::Table => {
                 let endpoint: Value = read(&text)?;
-                let (state, url) = (cell(&endpoint, "status"), cell(&endpoint, "url"));
-                say(format_args!("{} is {state}: {url}", self.id))?;
+                let (status, url) = (cell(&endpoint, "status"), cell(&endpoint, "url"));
+                say(format_args!("{} is {status}: {url}", self.id))?;
             }
         }
         Ok(exit::DONE)

@@ -26,7 +26,7 @@ impl List {
             &text,
             self.server.output,
             "endpoints with problems",
-            ["id", "state", "failing since", "last error", "url"],
+            ["id", "status", "failing since", "last error", "url"],
             |endpoint| {
                 [
                     cell(endpoint, "id"),

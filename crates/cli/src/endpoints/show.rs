@@ -40,7 +40,7 @@ impl Show {
 
 fn print(endpoint: &Value) -> anyhow::Result<()> {
     let of = |field: &str| cell(endpoint, field);
-    let state = match of("disabled_why") {
+    let status = match of("disabled_why") {
         why if why.is_empty() => of("status"),
         why => format!("{} ({why})", of("status")),
     };
@@ -49,7 +49,7 @@ fn print(endpoint: &Value) -> anyhow::Result<()> {
     print_pairs(&[
         ("endpoint", of("id")),
         ("url", of("url")),
-        ("state", state),
+        ("status", status),
         ("since", of("status_since")),
         ("failing since", cell(failing, "since")),
         ("failed attempts", cell(failing, "attempts")),

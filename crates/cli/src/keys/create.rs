@@ -9,7 +9,7 @@ use serde_json::json;
 use super::print;
 use crate::{
     api::read,
-    exit,
+    exit, moment,
     output::{Form, say},
     server::Server,
 };
@@ -24,8 +24,8 @@ pub struct Create {
     /// Only in the name of this agent; billing-* covers every name that starts with `billing-`; repeatable.
     #[arg(long = "agent", value_name = "AGENT_ID")]
     agents: Vec<String>,
-    /// When it expires, such as 2027-01-01T00:00:00Z; by default never.
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    /// When it expires: 2027-01-01T00:00:00Z, a day (2027-01-01), or in how long: 24h, 90d. By default never.
+    #[arg(long, value_name = "TIME", value_parser = moment::to_come)]
     expires_at: Option<Timestamp>,
     #[command(flatten)]
     server: Server,
@@ -51,8 +51,4 @@ impl Create {
 
 fn scopes() -> PossibleValuesParser {
     PossibleValuesParser::new(Scope::ALL.map(Scope::as_str))
-}
-
-fn time(text: &str) -> Result<Timestamp, String> {
-    Timestamp::parse(text).ok_or_else(|| "expected a time such as 2027-01-01T00:00:00Z".to_owned())
 }

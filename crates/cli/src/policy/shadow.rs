@@ -16,9 +16,9 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub struct Shadow {
-    /// The version to watch, instead of the one that is watched now. Without it, the report on that one is shown.
+    /// The version to put in shadow, instead of the one that is there now. Without it, the report on that one is shown.
     version: Option<u32>,
-    /// Stop watching.
+    /// Take the version out of shadow.
     #[arg(long, conflicts_with = "version")]
     stop: bool,
     #[command(flatten)]
@@ -51,7 +51,7 @@ async fn stop(api: &Api, form: Form) -> anyhow::Result<()> {
     api.delete("/v1/policies/shadow").send().await?;
     // The API has nothing to say about it.
     if form == Form::Table {
-        say("no version is being watched")?;
+        say("no version is in shadow")?;
     }
     Ok(())
 }
@@ -69,7 +69,7 @@ fn print(report: &Value) -> Result<(), Unsaid> {
     let of = |field: &str| cell(report, field);
     print_pairs(&[
         ("version", of("version")),
-        ("watched since", of("since")),
+        ("in shadow since", of("since")),
         ("only back to", of("searched_to")),
         ("compared", of("evaluated")),
         ("different", of("changed")),

@@ -51,7 +51,7 @@ enum Command {
     DeadLetters(dead_letters::DeadLetters),
     #[command(flatten)]
     Client(Box<cli::Command>),
-    /// Check, save, activate and watch policies; replay recorded decisions.
+    /// Check, save and activate policies, and put them in shadow; replay recorded decisions.
     #[command(subcommand, alias = "policies")]
     Policy(policy::Policy),
     /// Print settings for other programs that ask for decisions.
