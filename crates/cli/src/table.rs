@@ -80,28 +80,54 @@ pub(crate) fn print_pairs(pairs: &[(&str, String)]) -> Result<(), Unsaid> {
 
 /// A field as people read it: texts without quotes, `null` as nothing.
 pub(crate) fn cell(of: &Value, field: &str) -> String {
+    let text = |value: &Value| match value {
+        Value::String(text) => plain(text),
+        // The texts inside are as others wrote them.
+        other => plain(&other.to_string()),
+    };
     match &of[field] {
         Value::Null => String::new(),
-        Value::String(text) => plain(text),
-        Value::Array(items) => {
-            let texts = items
-                .iter()
-                .map(|item| item.as_str().map_or_else(|| item.to_string(), plain));
-            texts.collect::<Vec<_>>().join(", ")
-        }
-        other => other.to_string(),
+        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(", "),
+        other => text(other),
     }
 }
 
-/// What others wrote must not steer the terminal: control characters are shown, not obeyed.
+/// What others wrote must not steer the terminal or deceive who reads it: characters that cannot be seen are shown, not
+/// obeyed.
 pub(crate) fn plain(text: &str) -> String {
-    shown(text, char::is_control)
+    shown(text, is_hidden)
 }
 
 /// The same for a text of many lines, which keeps its line ends and tabs.
 pub(crate) fn plain_lines(text: &str) -> String {
-    let line = |line| shown(line, |letter| letter.is_control() && letter != '\t');
+    let line = |line| shown(line, |letter| is_hidden(letter) && letter != '\t');
     text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether nobody sees it: a control character, a line or paragraph separator, an annotation mark, or what Unicode calls
+/// ignorable (`Default_Ignorable_Code_Point`), among it all that turns the direction of writing. Emoji keep the selectors
+/// U+FE00 to U+FE0F.
+fn is_hidden(letter: char) -> bool {
+    letter.is_control()
+        || matches!(
+            letter,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 fn shown(text: &str, is_hidden: impl Fn(char) -> bool) -> String {
@@ -141,5 +167,23 @@ mod tests {
         assert_eq!(cell(&event, "none"), "");
         assert_eq!(cell(&event, "absent"), "");
         assert_eq!(plain_lines("a\r\n\tb\rc\u{1b}\n"), "a\n\tb\\rc\\u{1b}");
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_shown_wherever_it_is() {
+        let said = json!({
+            "text": "rm\u{202e}fdp.exe",
+            "list": ["a\u{200b}b", {"c": "\u{2066}"}],
+            "object": {"to": "Ann\u{ad}\u{e0041}"},
+            "words": "größer 日本 👍\u{fe0f}",
+        });
+        assert_eq!(cell(&said, "text"), "rm\\u{202e}fdp.exe");
+        assert_eq!(cell(&said, "list"), r#"a\u{200b}b, {"c":"\u{2066}"}"#);
+        assert_eq!(cell(&said, "object"), r#"{"to":"Ann\u{ad}\u{e0041}"}"#);
+        assert_eq!(cell(&said, "words"), "größer 日本 👍\u{fe0f}");
+        assert_eq!(
+            plain_lines("a\u{2028}b\n\u{feff}c"),
+            "a\\u{2028}b\n\\u{feff}c"
+        );
     }
 }
