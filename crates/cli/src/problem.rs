@@ -48,8 +48,14 @@ impl Fault {
     /// The query it is about, with a line beneath the part that is wrong.
     fn underlined(&self, query: &str) -> Option<String> {
         let (start, end) = (self.start?, self.end?);
-        let line = "^".repeat(end.saturating_sub(start).max(1));
-        (self.pointer == "?filter").then(|| format!("\n    {query}\n    {:start$}{line}", ""))
+        // As wide as it is shown: a hidden letter takes several.
+        let width = |skipped: usize, taken: usize| {
+            let part: String = query.chars().skip(skipped).take(taken).collect();
+            plain(&part).chars().count()
+        };
+        let indent = " ".repeat(width(0, start));
+        let line = "^".repeat(width(start, end.saturating_sub(start)).max(1));
+        (self.pointer == "?filter").then(|| format!("\n    {}\n    {indent}{line}", plain(query)))
     }
 }
 
@@ -62,7 +68,8 @@ impl Problem {
         let (status, request_id) = (response.status(), header("x-request-id"));
         let elsewhere = header(LOCATION.as_str()).filter(|_| status.is_redirection());
         let mut parameters = response.url().query_pairs();
-        let query = parameters.find_map(|(name, value)| (name == "filter").then(|| plain(&value)));
+        let query =
+            parameters.find_map(|(name, value)| (name == "filter").then(|| value.into_owned()));
         let text = response.text().await.unwrap_or_default();
         Self {
             status,
@@ -187,21 +194,39 @@ mod tests {
             body: serde_json::from_str(body).ok(),
             text: body.to_owned(),
             elsewhere: None,
-            query: Some("results:denied".to_owned()),
+            query: None,
             request_id: Some("req_1".to_owned()),
         }
     }
 
     #[test]
     fn a_query_is_underlined_where_it_is_wrong() {
-        let fault = r#"{"pointer": "?filter", "code": "X", "detail": "No such field.", "start": 0, "end": 7}"#;
-        let said = problem(&format!(
-            r#"{{"detail": "No such field.", "code": "INVALID_PARAMETER", "errors": [{fault}]}}"#
-        ));
-        assert_eq!(
-            said.to_string(),
-            "No such field. (422 INVALID_PARAMETER)\n    results:denied\n    ^^^^^^^\n  Request: req_1"
-        );
+        let said = |query: &str, start: usize, end: usize| {
+            let fault = format!(
+                r#"{{"pointer": "?filter", "code": "X", "detail": "No.", "start": {start}, "end": {end}}}"#
+            );
+            let body = format!(r#"{{"detail": "No.", "code": "CONFLICT", "errors": [{fault}]}}"#);
+            Problem {
+                query: Some(query.to_owned()),
+                ..problem(&body)
+            }
+            .to_string()
+        };
+        for (query, (start, end), shown) in [
+            ("results:denied", (0, 7), "    results:denied\n    ^^^^^^^"),
+            ("größe b:1", (6, 7), "    größe b:1\n          ^"),
+            // A hidden character is shown as an escape.
+            ("a\tbc:1", (2, 4), "    a\\tbc:1\n       ^^"),
+            ("result:", (7, 7), "    result:\n           ^"),
+            // A server that counts otherwise.
+            ("a:1", (90_000, usize::MAX), "    a:1\n       ^"),
+        ] {
+            assert_eq!(
+                said(query, start, end),
+                format!("No. (422 CONFLICT)\n{shown}\n  Request: req_1"),
+                "{query}"
+            );
+        }
     }
 
     #[test]
