@@ -70,7 +70,8 @@ impl Table {
 /// Names and values below each other, for one thing.
 pub(crate) fn print_pairs(pairs: &[(&str, String)]) -> Result<(), Unsaid> {
     let shown = || pairs.iter().filter(|(_, value)| !value.is_empty());
-    let width = shown().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let widths = shown().map(|(name, _)| measure_text_width(name));
+    let width = widths.max().unwrap_or(0);
     for (name, value) in shown() {
         let value = color::value(name, &plain(value));
         say(format_args!("{name:<width$}{GAP}{value}"))?;

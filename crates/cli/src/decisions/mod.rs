@@ -1,5 +1,6 @@
 //! `watchbell decisions`: what agents asked, and what they were answered. `watchbell decide` asks.
 
+pub(crate) mod facts;
 mod list;
 mod show;
 

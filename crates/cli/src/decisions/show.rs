@@ -6,6 +6,7 @@ use clap::Args;
 use domain::DecisionId;
 use serde_json::Value;
 
+use super::facts;
 use crate::{
     api::read,
     color, exit,
@@ -50,10 +51,16 @@ pub(crate) fn print(decision: &Value) -> Result<(), Unsaid> {
         cell(resolution, "note"),
     ];
     let by: Vec<String> = by.into_iter().filter(|text| !text.is_empty()).collect();
-    print_pairs(&[
+    // What the policies show comes first: it says what there is to judge.
+    let facts = facts::pairs(decision);
+    let facts = facts
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.clone()));
+    let rest = [
         ("agent", of("agent_id")),
         ("action", of("action")),
         ("resource", of("resource")),
+        ("session", of("session_id")),
         ("context", cell(&decision["question"], "context")),
         ("payload", of("payload")),
         ("policies", of("policies")),
@@ -65,5 +72,6 @@ pub(crate) fn print(decision: &Value) -> Result<(), Unsaid> {
         ("resolved", by.join(", ")),
         ("used by", of("spent_by")),
         ("decision", of("decision_id")),
-    ])
+    ];
+    print_pairs(&facts.chain(rest).collect::<Vec<_>>())
 }

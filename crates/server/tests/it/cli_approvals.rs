@@ -11,6 +11,7 @@ use crate::deployment::{Deployment, Running};
 fn refund_to(account: &str) -> Value {
     let mut question = refund();
     question["resource"] = account.into();
+    question["session_id"] = "session-1".into();
     question
 }
 
@@ -20,7 +21,9 @@ async fn what_waits_for_a_person_is_listed_approved_and_denied() {
     let (customer, terminal) = (&running.customer, Terminal::of(&running.customer));
     let none = terminal.settled(&["approvals", "list"]);
     customer.approve_alone().await;
-    customer.put_in_force(PAYMENTS).await;
+    let shown = r#"@verdict("escalate") @show("amount, payload.to")"#;
+    let policies = PAYMENTS.replace(r#"@verdict("escalate")"#, shown);
+    customer.put_in_force(&policies).await;
     let first = customer.escalate(&refund_to("account:1")).await;
     let second = customer.escalate(&refund_to("account:2")).await;
     let unknown = "dec_01m7eh678ef4hb9dyv15c8d0vs";
@@ -39,6 +42,12 @@ async fn what_waits_for_a_person_is_listed_approved_and_denied() {
     said.push(terminal.run(&["approvals", "deny", &second, "-o", "json"]));
     said.push(terminal.run(&["approvals", "deny", unknown]));
     said.push(terminal.settled(&["approvals", "list"]));
+    for (text, sign) in [
+        (&said[1], "amount=2000 payload.to=Ann"),
+        (&said[3], "session-1"),
+    ] {
+        assert!(text.stdout.contains(sign), "{}", text.stdout);
+    }
     reads_as_before("approvals", &terminal.shown(&said));
 
     let said = [
