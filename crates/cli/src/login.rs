@@ -20,6 +20,7 @@ use crate::{
     problem::Problem,
     saved::Saved,
     server::{DEFAULT_URL, Server, base_url},
+    table::plain,
 };
 
 /// How the server calls the session, with or without the prefix that binds a cookie to its host.
@@ -36,9 +37,14 @@ pub struct Login {
 
 impl Login {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
+        let before = Saved::load()?;
         let url = match self.server.address.url {
             Some(url) => url,
-            None => ask_url()?,
+            None => ask_url(
+                before
+                    .as_ref()
+                    .map_or(DEFAULT_URL, |saved| saved.url.as_str()),
+            )?,
         };
         let url = base_url(&url)?;
         let mut saved = Saved::at(&url)?;
@@ -131,15 +137,16 @@ pub(crate) fn cookie(response: &Response) -> Option<String> {
     Some(session.to_owned())
 }
 
-fn ask_url() -> anyhow::Result<String> {
+/// The server's address: this one, unless another is typed.
+fn ask_url(known: &str) -> anyhow::Result<String> {
     if !io::stdin().is_terminal() {
-        return Ok(DEFAULT_URL.to_owned());
+        return Ok(known.to_owned());
     }
     let terminal = Term::stderr();
-    terminal.write_str(&format!("Server [{DEFAULT_URL}]: "))?;
+    terminal.write_str(&format!("Server [{}]: ", plain(known)))?;
     let typed = terminal.read_line().context("read the URL")?;
     let typed = typed.trim();
-    Ok(if typed.is_empty() { DEFAULT_URL } else { typed }.to_owned())
+    Ok(if typed.is_empty() { known } else { typed }.to_owned())
 }
 
 /// Never from an argument: others on the machine can read those.

@@ -26,6 +26,10 @@ fn a_login_is_checked_saved_for_its_owner_and_used_for_its_server_only() {
     let mode = fs::metadata(&file).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert!(fs::read_to_string(&file).expect("a file").contains(key));
+    // The next login is to the same server.
+    let again = terminal.run_with(key, &["login"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert!(again.stdout.contains(url), "{}", again.stdout);
 }
 
 #[test]
