@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use console::Term;
 use domain::error_code::ErrorCode;
@@ -37,17 +37,19 @@ pub struct Login {
 
 impl Login {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
-        let before = Saved::load()?;
-        let url = match self.server.address.url {
-            Some(url) => url,
-            None => ask_url(
-                before
-                    .as_ref()
-                    .map_or(DEFAULT_URL, |saved| saved.url.as_str()),
-            )?,
+        let before = Saved::load();
+        let url = match (self.server.address.url, &before) {
+            (Some(url), _) => url,
+            (None, Ok(Some(saved))) => ask_url(&saved.url)?,
+            // No key goes to a server that nobody named.
+            (None, Err(_)) if !io::stdin().is_terminal() => bail!(exit::usage(
+                "the saved login cannot be read; say which server it is with --url"
+            )),
+            (None, _) => ask_url(DEFAULT_URL)?,
         };
         let url = base_url(&url)?;
-        let mut saved = Saved::at(&url)?;
+        // A file that cannot be read is replaced.
+        let mut saved = Saved::at(&url, before.unwrap_or_default());
         match &self.email {
             Some(email) => saved.session = Some(session(&url, email).await?),
             None => saved.api_key = Some(key(&url).await?),
@@ -70,12 +72,23 @@ impl Login {
 
 /// Forgets what is saved. Nobody who logs out wants to find it here, whether the server can be reached or not.
 pub(crate) async fn log_out() -> anyhow::Result<ExitCode> {
-    let Some(saved) = Saved::load()? else {
-        say("You are not logged in.")?;
-        return Ok(exit::DONE);
+    let saved = Saved::load();
+    // First, in case somebody does not wait for the server.
+    Saved::forget()?;
+    let saved = match saved {
+        Ok(Some(saved)) => saved,
+        Ok(None) => {
+            say("You are not logged in.")?;
+            return Ok(exit::DONE);
+        }
+        Err(_) => {
+            say(
+                "Deleted the saved login, which could not be read. A session in it stays valid until it expires.",
+            )?;
+            return Ok(exit::DONE);
+        }
     };
     let ended = end(&saved).await;
-    Saved::forget()?;
     ended.context("the saved login is deleted, but the session did not end on the server")?;
     say(format_args!("Logged out of {}.", saved.url))?;
     Ok(exit::DONE)

@@ -78,7 +78,7 @@ impl Request {
 /// A new password comes with a new session, and the saved one is over.
 fn keep(api: &Api, response: &Response) -> anyhow::Result<()> {
     if let Some(session) = login::cookie(response) {
-        let mut saved = Saved::at(api.base())?;
+        let mut saved = Saved::at(api.base(), Saved::load()?);
         saved.session = Some(session);
         saved.save()?;
     }

@@ -4,7 +4,7 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Write as _},
     os::unix::fs::OpenOptionsExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use anyhow::Context as _;
@@ -25,15 +25,15 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// What is saved for this server; nothing yet, if it is for another one.
-    pub(crate) fn at(url: &Url) -> anyhow::Result<Self> {
+    /// What of this is for the server at this address; nothing yet, if it is for another one.
+    pub(crate) fn at(url: &Url, saved: Option<Self>) -> Self {
         // A key that was saved for one server is not shown to another.
-        let saved = Self::load()?.filter(|saved| base_url(&saved.url).is_ok_and(|at| at == *url));
-        Ok(saved.unwrap_or(Self {
+        let saved = saved.filter(|saved| base_url(&saved.url).is_ok_and(|at| at == *url));
+        saved.unwrap_or_else(|| Self {
             url: url.to_string(),
             api_key: None,
             session: None,
-        }))
+        })
     }
 
     /// `$XDG_CONFIG_HOME/watchbell/login.json`, or below `~/.config`.
@@ -45,20 +45,28 @@ impl Saved {
         Some(folder.join("watchbell").join("login.json"))
     }
 
+    /// What is saved, if something is. A file that cannot be read is no reason to ask another server, or as nobody.
     pub(crate) fn load() -> anyhow::Result<Option<Self>> {
-        let Some(file) = Self::file() else {
-            return Ok(None);
-        };
-        let Ok(text) = fs::read_to_string(&file) else {
-            return Ok(None);
-        };
+        match Self::file() {
+            Some(file) => Self::load_from(&file),
+            None => Ok(None),
+        }
+    }
+
+    fn load_from(file: &Path) -> anyhow::Result<Option<Self>> {
         let about = || {
             format!(
                 "cannot read {}; run `watchbell login` again",
                 file.display()
             )
         };
-        serde_json::from_str(&text).with_context(about).map(Some)
+        let text = match fs::read_to_string(file) {
+            Err(error) if is_missing(&error) => return Ok(None),
+            read => read.with_context(about)?,
+        };
+        let saved: Self = serde_json::from_str(&text).with_context(about)?;
+        base_url(&saved.url).with_context(about)?;
+        Ok(Some(saved))
     }
 
     /// For the owner's eyes only, and whole or not at all.
@@ -86,10 +94,45 @@ impl Saved {
             return Ok(());
         };
         match fs::remove_file(&file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error) if !is_missing(&error) => {
                 Err(error).with_context(|| format!("delete {}", file.display()))
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// Whether there is no such file. A home such as `/dev/null` is no folder.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_file_that_is_missing_is_nothing_saved() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("login.json");
+        let load = || Saved::load_from(&file);
+        assert!(load().expect("nothing").is_none());
+        for damaged in ["", "{", r#"{"url": "nowhere"}"#] {
+            fs::write(&file, damaged).expect("written");
+            let error = load().err().expect("refused");
+            assert!(
+                format!("{error:#}").contains("watchbell login"),
+                "{error:#}"
+            );
+        }
+        fs::write(&file, r#"{"url": "http://127.0.0.1:8080"}"#).expect("written");
+        assert!(load().expect("a login").is_some());
+        let below = file.join("login.json");
+        assert!(Saved::load_from(&below).expect("nothing").is_none());
+        // There, and still not to be read.
+        assert!(Saved::load_from(folder.path()).is_err());
     }
 }

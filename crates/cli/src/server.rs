@@ -80,16 +80,21 @@ impl Address {
     }
 
     fn known(&self) -> anyhow::Result<Known> {
-        let url = match &self.url {
-            Some(url) => base_url(url)?,
-            None => {
-                base_url(&Saved::load()?.map_or_else(|| DEFAULT_URL.to_owned(), |saved| saved.url))?
-            }
+        let key = variable(KEY_VARIABLE);
+        let saved = match Saved::load() {
+            // Who names the server and the key needs no file, such as a program without a home of its own.
+            Err(_) if self.url.is_some() && key.is_some() => None,
+            saved => saved?,
         };
-        let saved = Saved::at(&url)?;
+        let url = match (&self.url, &saved) {
+            (Some(url), _) => base_url(url)?,
+            (None, Some(saved)) => base_url(&saved.url)?,
+            (None, None) => base_url(DEFAULT_URL)?,
+        };
+        let saved = Saved::at(&url, saved);
         Ok(Known {
             url,
-            key: variable(KEY_VARIABLE).or(saved.api_key),
+            key: key.or(saved.api_key),
             session: saved.session,
         })
     }

@@ -30,6 +30,21 @@ fn a_login_is_checked_saved_for_its_owner_and_used_for_its_server_only() {
     let again = terminal.run_with(key, &["login"]);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     assert!(again.stdout.contains(url), "{}", again.stdout);
+    // A damaged file stops commands until the next login, or until it is gone.
+    let damage = || fs::write(&file, "{").expect("written");
+    damage();
+    let refused = terminal.run(&["rules", "list"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("run `watchbell login` again"));
+    // Which server it was for is lost.
+    assert_eq!(terminal.run_with(key, &["login"]).code, Some(2));
+    let repaired = terminal.run_with(key, &["login", "--url", url]);
+    assert_eq!(repaired.code, Some(0), "{}", repaired.stderr);
+    assert_eq!(terminal.run(&["rules", "list"]).code, Some(0));
+    damage();
+    let gone = terminal.run(&["logout"]);
+    assert_eq!(gone.code, Some(0), "{}", gone.stderr);
+    assert!(!file.exists());
 }
 
 #[test]
