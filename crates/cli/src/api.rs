@@ -23,7 +23,12 @@ use serde_json::Value;
 use tokio::time::sleep;
 use url::Url;
 
-use crate::{exit::not_allowed, output::note, problem::Problem, server::shown};
+use crate::{
+    exit::not_allowed,
+    output::note,
+    problem::Problem,
+    server::{is_here, shown},
+};
 
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// For an answer that comes at once. The server gives up after 30 s itself.
@@ -121,13 +126,11 @@ pub(crate) fn client(url: &Url) -> reqwest::ClientBuilder {
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT_MAX)
         .read_timeout(SILENCE_MAX);
-    let is_here = match url.host() {
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        Some(url::Host::Domain(name)) => name == "localhost",
-        None => false,
-    };
-    if is_here { builder.no_proxy() } else { builder }
+    if is_here(url) {
+        builder.no_proxy()
+    } else {
+        builder
+    }
 }
 
 /// What a call does when it is not answered.

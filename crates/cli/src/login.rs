@@ -19,7 +19,7 @@ use crate::{
     output::{Form, say, say_json},
     problem::Problem,
     saved::Saved,
-    server::{DEFAULT_URL, Server, base_url},
+    server::{DEFAULT_URL, Server, base_url, is_here},
     table::plain,
 };
 
@@ -31,6 +31,9 @@ pub struct Login {
     /// Log in as a person, with a password instead of an API key: for API keys, signing secrets, members and approvals.
     #[arg(long, value_name = "ADDRESS")]
     email: Option<String>,
+    /// Send the key or password unencrypted, over http:// to another machine. Only for networks that nobody listens in on.
+    #[arg(long)]
+    insecure_http: bool,
     #[command(flatten)]
     server: Server,
 }
@@ -48,6 +51,12 @@ impl Login {
             (None, _) => ask_url(DEFAULT_URL)?,
         };
         let url = base_url(&url)?;
+        ensure!(
+            is_private(&url) || self.insecure_http,
+            exit::usage(format!(
+                "{url} is not encrypted: others on the way could read what you log in with\n  What to do: Use https://. If you trust every network in between, pass --insecure-http."
+            ))
+        );
         // A file that cannot be read is replaced.
         let mut saved = Saved::at(&url, before.unwrap_or_default());
         match &self.email {
@@ -68,6 +77,11 @@ impl Login {
         }
         Ok(exit::DONE)
     }
+}
+
+/// Whether nobody on the way to it can read along.
+fn is_private(url: &Url) -> bool {
+    url.scheme() == "https" || is_here(url)
 }
 
 /// Forgets what is saved. Nobody who logs out wants to find it here, whether the server can be reached or not.
@@ -183,4 +197,31 @@ fn ask(what: &str) -> anyhow::Result<String> {
         ))
     );
     Ok(typed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_needs_no_encryption() {
+        let is_private = |text| is_private(&base_url(text).expect("a URL"));
+        for url in [
+            "https://watchbell.example.com",
+            "http://127.0.0.1:8080",
+            "http://localhost:8080",
+            "http://[::1]:8080",
+        ] {
+            assert!(is_private(url), "{url}");
+        }
+        for url in [
+            "http://watchbell.example.com",
+            "http://localhost.example.com",
+            "http://10.0.0.5:8080",
+            "http://0.0.0.0:8080",
+            "http://[fe80::1]:8080",
+        ] {
+            assert!(!is_private(url), "{url}");
+        }
+    }
 }

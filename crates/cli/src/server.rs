@@ -5,7 +5,7 @@
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
-use url::Url;
+use url::{Host, Url};
 
 use crate::{
     api::{Api, Credential},
@@ -161,6 +161,16 @@ fn http_url(text: &str) -> anyhow::Result<Url> {
             "{shown} is not a server URL: write it out, such as https://watchbell.example.com"
         ))
     })
+}
+
+/// Whether it is on this machine.
+pub(crate) fn is_here(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
 }
 
 /// A URL as people read it: without a password.

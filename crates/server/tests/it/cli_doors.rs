@@ -16,6 +16,7 @@ fn a_login_is_checked_saved_for_its_owner_and_used_for_its_server_only() {
         terminal.run_with("wb_live_wrong\n", &["login", "--url", url]),
         terminal.run_with("\n", &["login", "--url", url]),
         terminal.run_with(key, &["login", "--url", "ftp://example.com"]),
+        terminal.run_with(key, &["login", "--url", "http://watchbell.invalid"]),
         terminal.run_with(&format!("{key}\n"), &["login", "--url", url]),
         terminal.run_with(&format!("{key}\n"), &["login", "--url", url, "-o", "json"]),
         terminal.run(&["rules", "list"]),
@@ -26,6 +27,11 @@ fn a_login_is_checked_saved_for_its_owner_and_used_for_its_server_only() {
     let mode = fs::metadata(&file).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert!(fs::read_to_string(&file).expect("a file").contains(key));
+    // This machine, by an address that could be another one's: only if that is said.
+    let elsewhere = url.replace("127.0.0.1", "0.0.0.0");
+    let login = ["login", "--url", &elsewhere, "--insecure-http"];
+    let codes = [&login[..3], &login].map(|login| Terminal::bare().run_with(key, login).code);
+    assert_eq!(codes, [Some(2), Some(0)]);
     // The next login is to the same server.
     let again = terminal.run_with(key, &["login"]);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
