@@ -16,7 +16,7 @@ use url::Url;
 use crate::{
     api::{Api, Credential},
     exit,
-    output::{Form, say, say_json},
+    output::{Form, note, say, say_json},
     problem::Problem,
     saved::Saved,
     server::{DEFAULT_URL, Server, base_url, is_here},
@@ -58,12 +58,16 @@ impl Login {
             ))
         );
         // A file that cannot be read is replaced.
-        let mut saved = Saved::at(&url, before.unwrap_or_default());
+        let before = before.unwrap_or_default();
+        let mut saved = Saved::at(&url, before.clone());
         match &self.email {
             Some(email) => saved.session = Some(session(&url, email).await?),
             None => saved.api_key = Some(key(&url).await?),
         }
         let file = saved.save()?;
+        if let Some(before) = before.filter(|before| before.session != saved.session) {
+            end_replaced(&before).await;
+        }
         let (who, what) = match &self.email {
             Some(email) => (format!(" as {email}"), "session"),
             None => (String::new(), "key"),
@@ -115,6 +119,16 @@ async fn end(saved: &Saved) -> anyhow::Result<()> {
         api.post("/v1/auth/logout").send().await?;
     }
     Ok(())
+}
+
+/// Ends a session that nobody can end once it is no longer saved. The new login is good, whatever becomes of this.
+async fn end_replaced(before: &Saved) {
+    if let Err(error) = end(before).await {
+        note(format_args!(
+            "watchbell: the session before, at {}, did not end on the server and stays valid until it expires: {error:#}",
+            plain(&before.url)
+        ));
+    }
 }
 
 /// A key that the server knows.

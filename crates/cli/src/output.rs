@@ -5,6 +5,7 @@ use std::{
     io::{self, Write as _},
 };
 
+use anyhow::anyhow;
 use clap::ValueEnum;
 use serde::Serialize;
 
@@ -39,6 +40,12 @@ impl From<io::Error> for Unsaid {
 /// Writes a line for whoever reads the output.
 pub(crate) fn say(line: impl Display) -> Result<(), Unsaid> {
     Ok(writeln!(io::stdout(), "{line}")?)
+}
+
+/// Writes what is shown only once. That nobody reads it is a failure here, and `lost` says what to do about it.
+pub(crate) fn say_once(line: impl Display, lost: impl Display) -> anyhow::Result<()> {
+    // Not as its source: a closed output is forgiven elsewhere.
+    say(line).map_err(|error| anyhow!("{error}\n  What to do: {lost}"))
 }
 
 /// Writes what was answered as it is, at once: more may be long in coming.

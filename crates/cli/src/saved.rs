@@ -14,7 +14,7 @@ use url::Url;
 use crate::{machine::variable, server::base_url};
 
 /// A server, and an API key, a person's session, or both.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Saved {
     pub(crate) url: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,32 +73,39 @@ impl Saved {
     pub(crate) fn save(&self) -> anyhow::Result<PathBuf> {
         let file = Self::file()
             .context("there is no home folder to save the login in; set HOME or XDG_CONFIG_HOME")?;
+        self.save_to(&file)?;
+        Ok(file)
+    }
+
+    fn save_to(&self, file: &Path) -> anyhow::Result<()> {
         let about = || format!("save {}", file.display());
         let folder = file.parent().context("the file has no parent folder")?;
         fs::create_dir_all(folder).with_context(about)?;
         let fresh = file.with_extension("json.new");
+        // One that is there already may be open to others, or a link to somewhere else.
+        remove(&fresh)?;
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
+        options.write(true).create_new(true).mode(0o600);
         let mut written = options.open(&fresh).with_context(about)?;
         written
             .write_all(&serde_json::to_vec_pretty(self)?)
             .and_then(|()| written.sync_all())
             .with_context(about)?;
-        fs::rename(&fresh, &file).with_context(about)?;
-        Ok(file)
+        fs::rename(&fresh, file).with_context(about)
     }
 
     /// Deletes the file, if there is one.
     pub(crate) fn forget() -> anyhow::Result<()> {
-        let Some(file) = Self::file() else {
-            return Ok(());
-        };
-        match fs::remove_file(&file) {
-            Err(error) if !is_missing(&error) => {
-                Err(error).with_context(|| format!("delete {}", file.display()))
-            }
-            _ => Ok(()),
+        Self::file().map_or(Ok(()), |file| remove(&file))
+    }
+}
+
+fn remove(file: &Path) -> anyhow::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if !is_missing(&error) => {
+            Err(error).with_context(|| format!("delete {}", file.display()))
         }
+        _ => Ok(()),
     }
 }
 
@@ -112,7 +119,26 @@ fn is_missing(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
     use super::*;
+
+    #[test]
+    fn a_login_is_never_written_into_what_is_there_already() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("login.json");
+        let elsewhere = folder.path().join("elsewhere");
+        fs::write(&elsewhere, "theirs").expect("written");
+        symlink(&elsewhere, folder.path().join("login.json.new")).expect("a link");
+        let url = base_url("http://127.0.0.1:8080").expect("a URL");
+        Saved::at(&url, None).save_to(&file).expect("saved");
+        let text = |file| fs::read_to_string(file).expect("a file");
+        assert_eq!(text(&elsewhere), "theirs");
+        assert!(text(&file).contains(url.as_str()));
+        let about = fs::symlink_metadata(&file).expect("a file");
+        assert!(about.is_file());
+        assert_eq!(about.permissions().mode() & 0o777, 0o600);
+    }
 
     #[test]
     fn only_a_file_that_is_missing_is_nothing_saved() {

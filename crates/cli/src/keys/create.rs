@@ -7,12 +7,7 @@ use domain::{Timestamp, account::Scope};
 use serde_json::json;
 
 use super::print;
-use crate::{
-    api::read,
-    exit, moment,
-    output::{Form, say},
-    server::Server,
-};
+use crate::{moment, server::Server};
 
 #[derive(Debug, Args)]
 pub struct Create {
@@ -41,11 +36,7 @@ impl Create {
         });
         let call = self.server.as_person()?.post("/v1/api-keys").json(&body);
         let text = call.text().await?;
-        match self.server.output {
-            Form::Json => say(text)?,
-            Form::Table => print(&read(&text)?)?,
-        }
-        Ok(exit::DONE)
+        print(&text, self.server.output)
     }
 }
 

@@ -11,7 +11,9 @@ use clap::Subcommand;
 use serde_json::Value;
 
 use crate::{
-    output::{Unsaid, note, say},
+    api::read,
+    exit,
+    output::{Form, note, say_once},
     table::cell,
 };
 
@@ -39,12 +41,18 @@ impl Keys {
 }
 
 /// The key alone on standard output, where a script takes it; what is to know about it beside that.
-fn print(made: &Value) -> Result<(), Unsaid> {
-    say(cell(made, "api_key"))?;
-    note(format_args!(
-        "created {} ({}); the key is not shown again",
-        cell(made, "id"),
-        cell(made, "name")
-    ));
-    Ok(())
+fn print(text: &str, form: Form) -> anyhow::Result<ExitCode> {
+    let made: Value = read(text)?;
+    let (id, name) = (cell(&made, "id"), cell(&made, "name"));
+    let lost = format!("The key is not shown again. Revoke it: watchbell keys revoke {id}");
+    match form {
+        Form::Json => say_once(text, lost)?,
+        Form::Table => {
+            say_once(cell(&made, "api_key"), lost)?;
+            note(format_args!(
+                "created {id} ({name}); the key is not shown again"
+            ));
+        }
+    }
+    Ok(exit::DONE)
 }

@@ -7,12 +7,7 @@ use domain::KeyId;
 use serde_json::json;
 
 use super::print;
-use crate::{
-    api::read,
-    exit, moment,
-    output::{Form, say},
-    server::Server,
-};
+use crate::{moment, server::Server};
 
 #[derive(Debug, Args)]
 pub struct Rotate {
@@ -32,10 +27,6 @@ impl Rotate {
         let body = json!({"overlap_s": self.overlap.as_secs()});
         let call = self.server.as_person()?.post(&path).json(&body);
         let text = call.text().await?;
-        match self.server.output {
-            Form::Json => say(text)?,
-            Form::Table => print(&read(&text)?)?,
-        }
-        Ok(exit::DONE)
+        print(&text, self.server.output)
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     api::read,
     exit,
-    output::{Form, note, say},
+    output::{Form, note, say, say_once},
     server::Server,
     table::cell,
 };
@@ -33,14 +33,15 @@ impl Reveal {
     pub(super) async fn stage(self) -> anyhow::Result<ExitCode> {
         let call = self.server.as_person()?.post("/v1/signing-secrets");
         let text = call.text().await?;
-        if self.server.output == Form::Json {
-            say(text)?;
-            return Ok(exit::DONE);
-        }
         let made: Value = read(&text)?;
         let id = cell(&made, "id");
+        let lost = format!("The secret is not shown again. Drop it: watchbell secrets drop {id}");
+        if self.server.output == Form::Json {
+            say_once(text, lost)?;
+            return Ok(exit::DONE);
+        }
         // The secret alone on standard output, where a script takes it.
-        say(cell(&made, "secret"))?;
+        say_once(cell(&made, "secret"), lost)?;
         note(format_args!(
             "staged {id}; the secret is not shown again\nGive it to your receivers, then: watchbell secrets promote {id}"
         ));

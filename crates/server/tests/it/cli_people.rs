@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use crate::cli::{Said, Terminal, reads_as_before};
+use crate::cli::{Said, Terminal, closed, reads_as_before};
 use crate::deployment::Running;
 use crate::secrets::with_key;
 
@@ -60,6 +60,21 @@ fn a_session_is_saved_for_its_owner_used_for_what_people_do_and_ended() {
     fs::write(&file, saved).expect("written");
     said.push(terminal.run(&["keys", "list"]));
     reads_as_before("sessions", &terminal.shown(&said));
+    // A login ends the session that it replaces, of this server or another: `localhost` is one.
+    let log_in = |url: &str| {
+        let login = [&LOG_IN[..], &["--url", url]].concat();
+        let said = terminal.run_with("yet another, of course", &login);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        fs::read(&file).expect("a file")
+    };
+    let here = &running.customer.base_url;
+    let replaced = [log_in(here), log_in(here)];
+    log_in(&here.replace("127.0.0.1", "localhost"));
+    for saved in replaced {
+        fs::write(&file, saved).expect("written");
+        let said = terminal.run(&["keys", "list"]);
+        assert!(said.stderr.contains("has ended"), "{}", said.stderr);
+    }
 }
 
 #[test]
@@ -100,6 +115,12 @@ fn keys_secrets_and_members_are_managed_by_command() {
     let listed = terminal.run(&["keys", "list"]).stdout;
     let states = ["revoked", "active"].map(|state| listed.matches(state).count());
     assert_eq!(states, [1, 2], "{listed}");
+    // Nobody has read what is shown only once: that is a failure, and it says what to undo.
+    for form in ["table", "json"] {
+        let lost = terminal.run_into(closed(), "", &[&create[..], &["-o", form]].concat());
+        assert_eq!(lost.code, Some(1), "{}", lost.stderr);
+        assert!(lost.stderr.contains("watchbell keys revoke key_"));
+    }
 
     let staged = terminal.run(&["secrets", "stage", "-o", "json"]);
     let secret = field(&staged, "id");
@@ -113,6 +134,11 @@ fn keys_secrets_and_members_are_managed_by_command() {
         terminal.run(&["secrets", "drop", &secret]),
     ];
     reads_as_before("secrets", &terminal.shown(&said));
+    let staged = said[3].stderr.split([' ', ';']).nth(1).expect("an id");
+    assert_eq!(terminal.run(&["secrets", "drop", staged]).code, Some(0));
+    let lost = terminal.run_into(closed(), "", &["secrets", "stage"]);
+    assert_eq!(lost.code, Some(1), "{}", lost.stderr);
+    assert!(lost.stderr.contains("watchbell secrets drop sec_"));
 
     let invite = ["members", "invite", "bob@example.com", "--role", "viewer"];
     let invited = terminal.run(&[&invite[..], &["-o", "json"]].concat());
