@@ -260,12 +260,7 @@ fn check_fields(event: &EventView<'_>) -> Result<(), Fault> {
         ("error_code", event.error_code),
     ];
     for (field, value) in texts {
-        check::optional(
-            field,
-            value,
-            "a string of 1 to 128 characters",
-            short(NAME_CHARS_MAX),
-        )?;
+        check::optional(field, value, check::ID_RULE, short(NAME_CHARS_MAX))?;
     }
     check::optional(
         "resource",

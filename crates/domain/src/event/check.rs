@@ -2,11 +2,14 @@
 
 use serde_json::value::RawValue;
 
-use super::{METADATA_BYTES_MAX, metadata, view::text};
+use super::{METADATA_BYTES_MAX, NAME_CHARS_MAX, metadata, view::text};
 use crate::{
     fault::{Fault, FaultCode, pointer_to},
     timestamp::Timestamp,
 };
+
+/// What an id must be that an event refers to.
+pub(super) const ID_RULE: &str = "a string of 1 to 128 characters";
 
 pub(crate) const SEVERITIES: [&str; 5] = ["info", "low", "medium", "high", "critical"];
 
@@ -38,6 +41,13 @@ pub(super) fn optional(
             )),
         },
     }
+}
+
+/// What is wrong with an id that an event is going to refer to, such as its `session_id`: what cannot be recorded is
+/// refused before anything is done.
+pub fn fault_of_id(field: &str, id: &str) -> Option<Fault> {
+    let fault = || Fault::invalid(pointer_to(field), format!("`{field}` must be {ID_RULE}."));
+    (!is_short(id, NAME_CHARS_MAX)).then(fault)
 }
 
 /// `^[a-z][a-z0-9_]*$`, at most `most` long.

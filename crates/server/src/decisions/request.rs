@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use domain::{
     DecisionId, KeyId, OrgId,
+    event::check::fault_of_id,
     fault::{Fault, FaultCode},
 };
 use policy::{CedarRequest, Question, payload::bytes_up_to};
@@ -85,6 +86,20 @@ pub struct Run {
     pub span_id: Option<String>,
 }
 
+impl Run {
+    /// What could not be recorded of it: nothing may be decided, nor an approval be used, that is not on record.
+    fn faults(&self) -> Vec<Fault> {
+        let ids = [
+            ("session_id", &self.session_id),
+            ("trace_id", &self.trace_id),
+            ("span_id", &self.span_id),
+        ];
+        ids.into_iter()
+            .filter_map(|(field, id)| fault_of_id(field, id.as_deref()?))
+            .collect()
+    }
+}
+
 /// Whether the agent obeys the decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -97,8 +112,12 @@ pub enum Mode {
 }
 
 impl Ask {
-    /// The pointers of faults are those of a [`Question`].
+    /// The pointers of faults are those of a [`Question`] and of a [`Run`].
     pub fn new(question: Question, named: Named) -> Result<Self, Vec<Fault>> {
+        let faults = named.run.faults();
+        if !faults.is_empty() {
+            return Err(faults);
+        }
         let asked = CedarRequest::by_somebody(&question)?;
         let question_bytes = serde_json::to_vec(&question).map_or(usize::MAX, |json| json.len());
         if question_bytes > QUESTION_BYTES_MAX {

@@ -178,6 +178,10 @@ async fn an_approval_is_good_for_the_very_request_it_was_asked_for_and_no_other(
         0,
         "nobody is asked for these"
     );
+    let mut unrecordable = again(&refund(), &id);
+    unrecordable["session_id"] = json!("x".repeat(129));
+    let refused = customer.post("/v1/runtime/decisions", &unrecordable).await;
+    problem(refused, 422).await;
     let allowed = customer.decide(&again(&refund(), &id)).await;
     assert_eq!(allowed["decision"], "allow", "nothing of it used it up");
 }
