@@ -22,6 +22,9 @@ pub(crate) const BYTES_MAX: usize = 4 * 1024;
 /// How many there may be; it is the same with more.
 const COMMANDS_MAX: usize = 100;
 
+/// What people read in place of commands that policies do not see either.
+const UNREADABLE: &str = "(not text, or too long; see the request)";
+
 /// What stands between two commands.
 const BETWEEN: &str = " ; ";
 
@@ -62,6 +65,14 @@ impl Commands {
             return Some(nothing.expect("no member is there twice"));
         }
         (!self.told.is_empty()).then(|| RestrictedExpression::new_string(seen))
+    }
+
+    /// As they were told, for people; `None` if there are none.
+    pub fn shown(&self) -> Option<String> {
+        if self.is_odd {
+            return Some(UNREADABLE.to_owned());
+        }
+        (!self.told.is_empty()).then(|| self.told.join(BETWEEN))
     }
 
     /// How many bytes policies see.

@@ -1,14 +1,17 @@
 //! What a person sees of a request at a glance: the facts that a policy names with `@show`.
 //!
 //! A path is written as in a condition: `context.amount`, `resource.owner`, `context.payload.to`. Whoever leaves out the
-//! first word means the context. Where nothing is, nothing is shown: one template serves every door.
+//! first word means the context. Where nothing is, nothing is shown: one template serves every door. A policy that looks at
+//! `context.server.command` shows that too: whoever shows one of the places where commands are leaves it to the agent which
+//! command a person sees.
 
 use domain::approval::Fact;
 use serde_json::{Map, Value};
 
 use crate::{
+    command::Commands,
     question::Question,
-    server_context::PAYLOAD,
+    server_context::{PAYLOAD, SERVER},
     verdict::{Determining, shorten_to},
 };
 
@@ -21,6 +24,9 @@ pub const FACTS_MAX: usize = 16;
 /// How long a value may be; the whole is with the request.
 pub const VALUE_CHARS_MAX: usize = 200;
 
+/// The path of all commands of a request, as `command.rs` finds them.
+const COMMANDS: &str = "server.command";
+
 /// The annotation.
 pub(crate) const SHOW: &str = "show";
 
@@ -32,7 +38,20 @@ pub(crate) fn fault(text: &str) -> Option<String> {
             "@show must be 1 to {PATHS_MAX} paths with commas between them, such as \"amount, payload.to\"."
         ));
     }
-    None
+    paths(text).find_map(fault_of_path)
+}
+
+/// What is wrong with a path that finds nothing in any request.
+fn fault_of_path(path: &str) -> Option<String> {
+    if matches!(path, "context" | "principal" | "resource") {
+        return Some(format!(
+            "@show must name a value in `{path}`, such as \"{path}.amount\"."
+        ));
+    }
+    let is_of_server = in_context(path).split('.').next() == Some(SERVER);
+    (is_of_server && in_context(path) != COMMANDS).then(|| {
+        format!("@show cannot show `{path}`: of what the server adds, it can show \"{COMMANDS}\".")
+    })
 }
 
 /// The facts that the policies that ask for a person name, in the order in which they name them.
@@ -43,13 +62,13 @@ pub fn facts(policies: &[Determining], question: &Question, payload: Option<&Val
         .flat_map(|text| paths(text));
     let mut facts: Vec<Fact> = Vec::new();
     for path in named {
-        let Some(value) = found(path, question, payload).and_then(shown) else {
+        let Some(value) = shown(path, question, payload) else {
             continue;
         };
         // An amount may be told in several places; only where they differ has a person something to compare.
         let is_shown = |fact: &Fact| last(&fact.name) == last(path) && fact.value == value;
         if facts.len() < FACTS_MAX && !facts.iter().any(is_shown) {
-            let name = path.strip_prefix("context.").unwrap_or(path).to_owned();
+            let name = in_context(path).to_owned();
             facts.push(Fact { name, value });
         }
     }
@@ -70,6 +89,22 @@ fn is_path(path: &str) -> bool {
 
 fn last(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
+}
+
+/// A path without the first word that may be left out.
+fn in_context(path: &str) -> &str {
+    path.strip_prefix("context.").unwrap_or(path)
+}
+
+/// What a person sees of a place in a request; nothing where nothing is.
+fn shown(path: &str, question: &Question, payload: Option<&Value>) -> Option<String> {
+    let text = if in_context(path) == COMMANDS {
+        let commands = Commands::of_question(question);
+        commands.with_payload(payload).shown()?
+    } else {
+        text_of(found(path, question, payload)?)?
+    };
+    Some(shorten_to(&text, VALUE_CHARS_MAX))
 }
 
 fn found<'a>(path: &str, question: &'a Question, payload: Option<&'a Value>) -> Option<&'a Value> {
@@ -101,13 +136,12 @@ fn within<'a>(members: &'a Map<String, Value>, path: &str) -> Option<&'a Value> 
 }
 
 /// A value as people read it; nothing where there is none.
-fn shown(value: &Value) -> Option<String> {
-    let text = match value {
-        Value::Null => return None,
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    Some(shorten_to(&text, VALUE_CHARS_MAX))
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
 }
 
 #[cfg(test)]
@@ -115,7 +149,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{set::PolicySet, verdict::Effect};
+    use crate::{
+        cedar_request::CedarRequest,
+        set::PolicySet,
+        starter,
+        templates::Template,
+        verdict::{Effect, Verdict},
+    };
 
     fn asked(show: &str) -> Vec<(String, String)> {
         let policy = Determining {
@@ -167,6 +207,30 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_cannot_hide_the_command_that_a_person_is_asked_about() {
+        let template = Template::of_id("dangerous-commands").expect("a template");
+        let policies = format!("{}{}", starter::POLICIES, template.policies);
+        let policies = PolicySet::read(&policies, None).expect("policies");
+        let context = Map::from_iter([("command".to_owned(), json!("ls"))]);
+        let question = Question::of_agent("a", "tool.shell", None, context);
+        let shown = |payload: &Value| {
+            let asked = CedarRequest::new(&question).expect("a question");
+            let decided = policies.decide(&asked, Some(payload), false);
+            assert_eq!(decided.verdict, Verdict::Escalate, "{payload}");
+            facts(&decided.policies, &question, Some(payload))
+        };
+        let fact = |value: &str| Fact {
+            name: COMMANDS.to_owned(),
+            value: value.to_owned(),
+        };
+        let elsewhere = json!({"cmd": "git push --force"});
+        assert_eq!(shown(&elsewhere), [fact("ls ; git push --force")]);
+        let parted = json!({"deeper": [{"command": "git", "args": ["push", "-f"]}]});
+        assert_eq!(shown(&parted), [fact("ls ; git push -f")]);
+        assert!(asked("server.command").is_empty(), "there is none");
+    }
+
+    #[test]
     fn a_text_that_names_nothing_is_refused() {
         for text in [
             "",
@@ -175,10 +239,23 @@ mod tests {
             "a..b",
             "$.amount",
             "1,2,3,4,5,6,7,8,9",
+            "context",
+            "amount, principal",
+            "resource",
+            "server",
+            "server.now",
+            "context.server.command.first",
         ] {
             assert!(fault(text).is_some(), "{text}");
         }
-        for text in ["amount", "a, b.c ,context.payload.to", "Straße, line-items"] {
+        for text in [
+            "amount",
+            "a, b.c ,context.payload.to",
+            "Straße, line-items",
+            "server.command",
+            "context.server.command",
+            "context.resource",
+        ] {
             assert_eq!(fault(text), None, "{text}");
         }
     }
