@@ -12,7 +12,7 @@ use crate::{
     command::Commands,
     question::Question,
     server_context::{PAYLOAD, SERVER},
-    verdict::{Determining, shorten_to},
+    verdict::Determining,
 };
 
 /// How many facts one policy may name: a line or two on a card.
@@ -21,8 +21,9 @@ pub const PATHS_MAX: usize = 8;
 /// How many facts are shown of one request, whatever its policies name.
 pub const FACTS_MAX: usize = 16;
 
-/// How long a value may be; the whole is with the request.
+/// How long a value may be; the whole is with the request. Of a longer one, the beginning and the end are shown.
 pub const VALUE_CHARS_MAX: usize = 200;
+const END_CHARS: usize = 60;
 
 /// The path of all commands of a request, as `command.rs` finds them.
 const COMMANDS: &str = "server.command";
@@ -60,19 +61,23 @@ pub fn facts(policies: &[Determining], question: &Question, payload: Option<&Val
         .iter()
         .filter_map(|policy| policy.annotations.get(SHOW))
         .flat_map(|text| paths(text));
-    let mut facts: Vec<Fact> = Vec::new();
+    let mut told: Vec<(&str, String)> = Vec::new();
     for path in named {
-        let Some(value) = shown(path, question, payload) else {
+        let Some(text) = text_at(path, question, payload) else {
             continue;
         };
-        // An amount may be told in several places; only where they differ has a person something to compare.
-        let is_shown = |fact: &Fact| last(&fact.name) == last(path) && fact.value == value;
-        if facts.len() < FACTS_MAX && !facts.iter().any(is_shown) {
-            let name = in_context(path).to_owned();
-            facts.push(Fact { name, value });
+        // An amount may be told in several places; only where they differ has a person something to compare. They may
+        // differ in what is cut.
+        let is_told = |(other, same): &(&str, String)| last(other) == last(path) && *same == text;
+        if told.len() < FACTS_MAX && !told.iter().any(is_told) {
+            told.push((path, text));
         }
     }
-    facts
+    let fact = |(path, text): (&str, String)| Fact {
+        name: in_context(path).to_owned(),
+        value: cut(text),
+    };
+    told.into_iter().map(fact).collect()
 }
 
 fn paths(text: &str) -> impl Iterator<Item = &str> {
@@ -96,15 +101,13 @@ fn in_context(path: &str) -> &str {
     path.strip_prefix("context.").unwrap_or(path)
 }
 
-/// What a person sees of a place in a request; nothing where nothing is.
-fn shown(path: &str, question: &Question, payload: Option<&Value>) -> Option<String> {
-    let text = if in_context(path) == COMMANDS {
+/// What is at a place in a request, as people read it; nothing where nothing is.
+fn text_at(path: &str, question: &Question, payload: Option<&Value>) -> Option<String> {
+    if in_context(path) == COMMANDS {
         let commands = Commands::of_question(question);
-        commands.with_payload(payload).shown()?
-    } else {
-        text_of(found(path, question, payload)?)?
-    };
-    Some(shorten_to(&text, VALUE_CHARS_MAX))
+        return commands.with_payload(payload).shown();
+    }
+    found(path, question, payload).and_then(text_of)
 }
 
 fn found<'a>(path: &str, question: &'a Question, payload: Option<&'a Value>) -> Option<&'a Value> {
@@ -142,6 +145,18 @@ fn text_of(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         other => Some(other.to_string()),
     }
+}
+
+/// A text without its middle if it is long, and how much that is: whoever pads it must not hide its end.
+fn cut(text: String) -> String {
+    let count = text.chars().count();
+    if count <= VALUE_CHARS_MAX {
+        return text;
+    }
+    let head: String = text.chars().take(VALUE_CHARS_MAX - END_CHARS).collect();
+    let tail: String = text.chars().skip(count - END_CHARS).collect();
+    let left_out = count - VALUE_CHARS_MAX;
+    format!("{head} [... {left_out} more characters ...] {tail}")
 }
 
 #[cfg(test)]
@@ -202,8 +217,37 @@ mod tests {
         ] {
             assert_eq!(asked(show), expected, "{show}");
         }
-        let long = &asked("payload.to")[0].1;
-        assert_eq!(long.chars().count(), VALUE_CHARS_MAX + "...".len());
+    }
+
+    #[test]
+    fn what_differs_only_where_it_is_cut_is_not_taken_for_the_same() {
+        let policy = Determining {
+            id: "a".to_owned(),
+            effect: Effect::Forbid,
+            annotations: [(SHOW.to_owned(), "to, payload.to, payload.of.to".to_owned())].into(),
+        };
+        let one = "x".repeat(300);
+        let other = format!("{}y{}", "x".repeat(150), "x".repeat(149));
+        let context = Map::from_iter([("to".to_owned(), json!(one))]);
+        let question = Question::of_agent("a", "mails.send", None, context);
+        let payload = json!({"to": other, "of": {"to": one}});
+        let facts = facts(&[policy], &question, Some(&payload));
+        let names: Vec<&str> = facts.iter().map(|fact| fact.name.as_str()).collect();
+        assert_eq!(names, ["to", "payload.to"]);
+        let expected = format!(
+            "{} [... 100 more characters ...] {}",
+            "x".repeat(140),
+            "x".repeat(60)
+        );
+        assert_eq!(facts[0].value, expected);
+    }
+
+    #[test]
+    fn the_end_of_a_long_value_is_shown() {
+        let long = format!("{}; git push", "x".repeat(VALUE_CHARS_MAX));
+        assert!(cut(long).ends_with("; git push"));
+        let short = "x".repeat(VALUE_CHARS_MAX);
+        assert_eq!(cut(short.clone()), short);
     }
 
     #[test]

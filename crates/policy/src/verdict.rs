@@ -115,12 +115,7 @@ impl Decided {
 
 /// A text for people, cut where it is too long.
 pub(crate) fn shorten(text: &str) -> String {
-    shorten_to(text, ERROR_CHARS_MAX)
-}
-
-/// A text for people, cut after so many characters.
-pub(crate) fn shorten_to(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
+    match text.char_indices().nth(ERROR_CHARS_MAX) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}...", &text[..end]),
     }
