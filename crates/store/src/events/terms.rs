@@ -6,6 +6,7 @@
 //! every search.
 
 use domain::{
+    Timestamp,
     event::{Filter, reserved, source::SourcePattern},
     query::{Condition, Path, Query, Range, Term, Test, Value},
     rule::pattern::ELEMENTS_MAX,
@@ -38,6 +39,10 @@ const COLUMNS: [&str; 9] = [
 ];
 /// Those that no event is without.
 const ALWAYS_THERE: [&str; 4] = ["event_type", "agent_id", "action", "result"];
+
+/// The first time whose year PostgreSQL reads as it is written, 0001-01-01: before it, years count backward. Nothing
+/// was received before it either.
+const YEAR_ONE: Timestamp = Timestamp::from_unix_millis(-62_135_596_800_000);
 
 /// The body as JSON, once for all terms: PostgreSQL does not merge a subquery that has an OFFSET. NUL cannot be in a
 /// text of PostgreSQL, and no query asks for it, so another character that nobody types stands for it.
@@ -139,7 +144,7 @@ fn push_condition(sql: &mut impl Statement, condition: &Condition) {
             "occurred_at" => push_times(sql, tests, |sql, sign, at| push_id(sql, sign, at)),
             "received_at" => push_times(sql, tests, |sql, sign, at| {
                 sql.sql(&format!("received_at {sign} "));
-                sql.text(&at.to_string());
+                sql.text(&at.max(YEAR_ONE).to_string());
                 sql.sql("::timestamptz");
             }),
             "source" => push_source(sql, tests),

@@ -85,7 +85,7 @@ const FIELDS: [&str; 16] = [
     r#""latency_ms":null"#,
 ];
 /// Terms, each also with a `-`.
-const TERMS: [&str; 62] = [
+const TERMS: [&str; 63] = [
     "result:denied",
     "result:success",
     "result:(error,denied)",
@@ -123,6 +123,7 @@ const TERMS: [&str; 62] = [
     "latency_ms:<1",
     "latency_ms:0..13",
     "latency_ms:*",
+    "received_at:>=0000-01-01",
     "decision:deny",
     "decision:(allow,deny)",
     "policy:p1",
