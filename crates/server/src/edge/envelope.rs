@@ -36,7 +36,7 @@ pub async fn envelope(mut request: Request, next: Next) -> Response {
 
     let limit = RateLimitHeaders::default();
     request.extensions_mut().insert(limit.clone());
-    let is_for_a_person = html::is_wanted(request.headers());
+    let is_for_a_person = is_page_view(&request);
     let response = next.run(request).instrument(span.clone()).await;
     let mut response = finished(response, &id, is_for_a_person).await;
     limit.write(response.headers_mut());
@@ -58,6 +58,14 @@ pub async fn envelope(mut request: Request, next: Next) -> Response {
     let labels = [route, method, ("status", status.as_u16().to_string())];
     metrics::counter!(names::HTTP_REQUESTS, &labels).increment(1);
     response
+}
+
+/// Whether a person opens the address in a browser. Some clients of the API name `text/html` without being asked to
+/// (Java's `HttpURLConnection`); but they send things, or a key.
+fn is_page_view(request: &Request) -> bool {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let has_key = request.headers().contains_key(header::AUTHORIZATION);
+    is_read && !has_key && html::is_wanted(request.headers())
 }
 
 /// Writes the problem a handler left, or makes one of a bare refusal. An answer in JSON is left as

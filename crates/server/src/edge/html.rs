@@ -33,9 +33,20 @@ const FIXED: [(HeaderName, &str); 6] = [
 
 /// Browsers name `text/html` when somebody opens a page. `*/*` does not count: every client of the API says it.
 pub fn is_wanted(headers: &HeaderMap) -> bool {
-    let accepts = |value: &str| value.split([',', ';']).any(|one| one.trim() == "text/html");
+    let accepts = |value: &str| value.split(',').any(is_page);
     let mut accepted = headers.get_all(header::ACCEPT).iter();
     accepted.any(|value| value.to_str().is_ok_and(accepts))
+}
+
+/// Whether one of the types in `Accept` is that of a page, and is not there to be ruled out.
+fn is_page(accepted: &str) -> bool {
+    let mut parts = accepted.split(';').map(str::trim);
+    let is_html = parts.next() == Some("text/html");
+    let is_ruled_out = |part: &str| {
+        let quality = part.strip_prefix("q=").and_then(|text| text.parse().ok());
+        quality.is_some_and(|quality: f32| quality <= 0.0)
+    };
+    is_html && !parts.any(is_ruled_out)
 }
 
 /// Puts a page into an answer, whose other headers stay.
@@ -65,4 +76,27 @@ fn content_policy(nonce: &str) -> HeaderValue {
          base-uri 'none'; frame-ancestors 'none'"
     );
     HeaderValue::from_str(&policy).expect("base64 is plain")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_for_those_who_name_it_and_do_not_rule_it_out() {
+        for (accept, expected) in [
+            ("text/html,application/xhtml+xml,*/*;q=0.8", true),
+            ("application/json, text/html;q=0.5", true),
+            ("text/html; charset=utf-8", true),
+            ("*/*", false),
+            ("application/json", false),
+            ("text/html;q=0, */*", false),
+            ("text/html; q=0.000", false),
+            ("application/json;profile=a;text/html", false),
+        ] {
+            let headers =
+                HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
+            assert_eq!(is_wanted(&headers), expected, "{accept}");
+        }
+    }
 }

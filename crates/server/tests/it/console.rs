@@ -229,7 +229,11 @@ async fn what_is_not_the_consoles_is_a_page_to_a_person_and_a_problem_to_a_progr
     let json = [(header::ACCEPT.as_str(), "application/json")];
     problem(site.ask(Method::GET, "/events", &json).await, 404).await;
     let page = [("accept", A_PAGE)];
-    error_page(site.ask(Method::POST, "/events", &page).await, 404).await;
+    problem(site.ask(Method::POST, "/events", &page).await, 404).await;
+    let java = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2";
+    let with_key = [("accept", java), ("authorization", "Bearer wb_nobody")];
+    let refused = site.ask(Method::GET, "/v1/audit/events", &with_key).await;
+    problem(refused, 401).await;
 }
 
 /// The page that says so, which may load as little as any other.
