@@ -2,6 +2,7 @@
 
 use axum::{Json as JsonAnswer, extract::State};
 use domain::{
+    account::Scope,
     event::{EventView, Filter},
     fault::Fault,
     rule::explain::{Explanation, explain},
@@ -39,7 +40,8 @@ pub struct PreviewBody {
     rule_id: Option<String>,
     /// How many of the newest events to test the rule on: 1 to 100 (default 50).
     limit: Option<u32>,
-    /// The id of one more event to test it on, however old: the one that the rule is written for.
+    /// The id of one more event to test it on, however old: the one that the rule is written for. Also needs the
+    /// scope `events:read`.
     event_id: Option<String>,
 }
 
@@ -101,6 +103,10 @@ pub async fn preview(
     if !(1..=EVENTS_MAX).contains(&limit) {
         let detail = format!("`limit` must be a number from 1 to {EVENTS_MAX}.");
         return Err(Problem::invalid(vec![Fault::invalid("/limit", detail)]));
+    }
+    if body.event_id.is_some() {
+        // Whoever writes rules can have the newest events sent anywhere, but not those of the past.
+        caller.also_needs(&[Scope::EventsRead])?;
     }
     let rule = load_inputs::rule(&plane, caller.org, body.rule, body.rule_id).await?;
     let named = match &body.event_id {

@@ -88,6 +88,15 @@ impl<P: Permission> Caller<P> {
         }
     }
 
+    /// Refuses what shows more than the permission `P` is for to somebody who may not see that.
+    pub fn also_needs(&self, scopes: &[Scope]) -> Result<(), Problem> {
+        let lacking = scopes.iter().find(|scope| !self.identity.allows(**scope));
+        lacking.map_or(Ok(()), |scope| {
+            let detail = format!("This also needs the scope `{scope}`.");
+            Err(Problem::new(ErrorCode::Forbidden, detail))
+        })
+    }
+
     /// The agents that it speaks for. People are bound to none.
     pub fn agents(&self) -> &Agents {
         static ALL: Agents = Agents::ALL;

@@ -3,8 +3,10 @@
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::deployment::{Deployment, Running, event, ok};
+use crate::api_keys::{make, with_key};
+use crate::deployment::{DEADLINE, Deployment, Running, event, ok};
 use crate::errors::problem;
+use crate::people::Person;
 
 const PREVIEW: &str = "/v1/alert-rules/preview";
 
@@ -72,6 +74,23 @@ async fn a_preview_is_refused_for_what_is_wrong_with_it() {
         ),
     ] {
         problem(customer.post(PREVIEW, &body).await, status.as_u16()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_reads_no_events_is_not_shown_one_of_the_past() {
+    let deployment = Deployment::new();
+    let mut server = deployment.serve("api,index");
+    let base_url = server.url(DEADLINE);
+    let owner = Person::founder(&base_url).await;
+    let body = json!({"rule": {"match": {}}, "event_id": "evt_01jcq3k5m8e9ratvw2x4y6z8ab"});
+    for (scopes, status) in [
+        (json!(["rules:write"]), 403),
+        (json!(["rules:write", "events:read"]), 404),
+    ] {
+        let made = make(&owner, &json!({"name": "Rules", "scopes": scopes})).await;
+        let key = with_key(&base_url, &made);
+        problem(key.post(PREVIEW, &body).await, status).await;
     }
 }
 

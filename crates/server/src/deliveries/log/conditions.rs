@@ -4,7 +4,6 @@ use axum::{Json, extract::State};
 use domain::{
     DeliveryId,
     account::Scope,
-    error_code::ErrorCode,
     event::EventView,
     rule::explain::{Explanation, explain},
 };
@@ -62,12 +61,7 @@ pub async fn show(
     caller: Caller<DeliveriesRead>,
     IdInPath(id): IdInPath<DeliveryId>,
 ) -> Result<Json<Conditions>, Problem> {
-    for scope in ALSO_NEEDED {
-        if !caller.identity.allows(scope) {
-            let detail = format!("This also needs the scope `{scope}`.");
-            return Err(Problem::new(ErrorCode::Forbidden, detail));
-        }
-    }
+    caller.also_needs(&ALSO_NEEDED)?;
     let org = caller.org;
     plane.wait_until_fresh(org, Log::Outcomes).await?;
     let delivery = plane.store.delivery(org, id).await?;
