@@ -45,8 +45,10 @@ const ALWAYS_THERE: [&str; 4] = ["event_type", "agent_id", "action", "result"];
 const YEAR_ONE: Timestamp = Timestamp::from_unix_millis(-62_135_596_800_000);
 
 /// The body as JSON, once for all terms: PostgreSQL does not merge a subquery that has an OFFSET. NUL cannot be in a
-/// text of PostgreSQL, and no query asks for it, so another character that nobody types stands for it.
-const BODY: &str = r"SELECT replace(body, E'\\u0000', E'\\ufffd')::json AS event OFFSET 0";
+/// text of PostgreSQL, and no query asks for it, so another character that nobody types stands for it. After an odd
+/// number of backslashes, `\u0000` is no NUL but six characters that somebody wrote.
+const BODY: &str = r"SELECT (CASE WHEN strpos(body, '\u0000') = 0 THEN body
+           ELSE regexp_replace(body, '(?<!\\)((\\\\)*)\\u0000', '\1\\ufffd', 'g') END)::json AS event OFFSET 0";
 
 /// Adds ` AND …` for each term.
 pub(super) fn push_terms(sql: &mut impl Statement, query: &Query) {

@@ -24,7 +24,7 @@ const EVENTS: usize = 300;
 const QUERIES: usize = 60;
 
 /// What metadata can hold: also what PostgreSQL has trouble with.
-const VALUES: [&str; 40] = [
+const VALUES: [&str; 41] = [
     "500",
     "500.0",
     "5e2",
@@ -47,6 +47,7 @@ const VALUES: [&str; 40] = [
     "\"a\\\\b\"",
     "\"a\\u0000b\"",
     "\"\\\\u0000\"",
+    "\"\\\\\\u0000\\u0000\"",
     "\"\\u00fcber\"",
     "\"über\"",
     "\"o'clock\"",
@@ -85,7 +86,7 @@ const FIELDS: [&str; 16] = [
     r#""latency_ms":null"#,
 ];
 /// Terms, each also with a `-`.
-const TERMS: [&str; 63] = [
+const TERMS: [&str; 64] = [
     "result:denied",
     "result:success",
     "result:(error,denied)",
@@ -140,6 +141,7 @@ const TERMS: [&str; 63] = [
     "metadata.a:(*\\b,a_*,*%)",
     "metadata.a:a*b",
     "metadata.a:\"über\"",
+    "metadata.a:\"\\\\u0000\"",
     "metadata.a:(\"say \\\"hi\\\"\",o'clock,\"*\",\"\")",
     "metadata.a:(true,null)",
     "metadata.a:*",
