@@ -211,6 +211,21 @@ async fn values_that_were_not_counted_one_by_one_make_an_answer_inexact() {
 }
 
 #[tokio::test]
+async fn counts_that_are_too_many_to_add_up_make_an_answer_inexact() {
+    let (store, database, _, _) = prepared(0xc07).await;
+    let now = now(&database);
+    // Nothing is left of these values, as of those that a subtraction takes away; but other counts were cut off for them.
+    let many = "INSERT INTO event_counts (org_id, field, grain, bucket, value, events)
+        SELECT '00000000-0000-0000-0000-000000000001', 'agent_id', 'day',
+               date_trunc('day', now() - interval '3 days', 'UTC'), 'none-' || number, 0
+        FROM generate_series(1, 200001) AS number";
+    database.query(many).expect("counted");
+    let all = Filter::default();
+    let facets = store.event_facets_within(org(), &all, now, 0).await;
+    assert!(!facets.expect("counted").is_exact);
+}
+
+#[tokio::test]
 async fn results_and_severities_are_named_even_if_no_event_has_them() {
     let (store, database, _, _) = prepared(0xabc).await;
     let now = now(&database);

@@ -44,7 +44,8 @@ pub(super) async fn add_up(
     mut sql: QueryBuilder<Postgres>,
     bars: &Bars,
 ) -> Result<Tally, Error> {
-    // A value '' is none: it stands for many that were not counted one by one, and comes first to be noticed.
+    // A value '' is none: it stands for many that were not counted one by one, and comes first to be noticed. A value
+    // of which nothing is left, though counts of it were added up, is one of those that count.
     sql.push(
         ", ranked AS MATERIALIZED (
                SELECT field, value, events, counts,
@@ -52,7 +53,8 @@ pub(super) async fn add_up(
                                          ORDER BY value = '' DESC, events DESC, value COLLATE \"C\") AS place
                FROM (SELECT field, value, sum(events)::bigint AS events,
                             sum(count(*) FILTER (WHERE is_kept)) OVER (PARTITION BY field)::bigint AS counts
-                     FROM by_value GROUP BY field, value HAVING sum(events) > 0) AS summed)
+                     FROM by_value GROUP BY field, value) AS summed
+               WHERE events > 0)
            SELECT field, NULL::int AS bar, value, events, counts FROM ranked WHERE place <= ",
     );
     sql.push_bind(VALUES_MAX + 1);
