@@ -1,12 +1,13 @@
 //! Counts are those of the list: whatever the filter, each number is how many events the list has when one filters by
 //! it, however the count was made.
 
-use domain::{EventId, Timestamp, event::Filter};
+use domain::{EventId, OrgId, Timestamp, event::Filter};
 use store::{
     Store,
     events::{Budget, CountedBy, EventFacets, EventsQuery, Order},
 };
 use testkit::{Database, Dice};
+use uuid::Uuid;
 
 use crate::{
     list::{COUNT, Event, filled, filter, listed, now, org},
@@ -240,5 +241,42 @@ async fn results_and_severities_are_named_even_if_no_event_has_them() {
     let facets = facets.expect("counted");
     assert_eq!((facets.counted, facets.is_exact), (0, true));
     assert!(!facets.bars.is_empty(), "the axis is there");
+    assert_eq!(facets.values[&CountedBy::Result].len(), 3);
+}
+
+#[tokio::test]
+async fn where_there_are_no_events_the_same_is_named() {
+    let (store, database, events, _) = prepared(0x0ff).await;
+    let now = now(&database);
+    let newcomer = OrgId::from_uuid(Uuid::from_u128(9));
+    let oldest = events.first().expect("an event").id.time();
+    let before = Filter {
+        to: Some(Timestamp::from_unix_millis(1_000)),
+        ..Filter::default()
+    };
+    for (org, filter, from) in [
+        (newcomer, Filter::default(), None),
+        (org(), before, Some(oldest)),
+    ] {
+        let facets = store.event_facets(org, &filter, now).await;
+        let facets = facets.expect("counted");
+        assert_eq!((facets.counted, facets.from), (0, from));
+        assert_eq!(facets.values[&CountedBy::Result].len(), 3);
+        assert_eq!(facets.values[&CountedBy::Severity].len(), 5);
+    }
+}
+
+#[tokio::test]
+async fn before_the_first_event_there_is_an_axis() {
+    let (store, database) = store().await;
+    let now = now(&database);
+    let lately = Filter {
+        from: Some(Timestamp::from_unix_millis(now.unix_millis() - 60_000)),
+        ..Filter::default()
+    };
+    let facets = store.event_facets(org(), &lately, now).await;
+    let facets = facets.expect("counted");
+    assert_eq!(facets.counted, 0);
+    assert!(!facets.bars.is_empty());
     assert_eq!(facets.values[&CountedBy::Result].len(), 3);
 }

@@ -117,8 +117,13 @@ impl Store {
     ) -> Result<EventFacets, Error> {
         let mut snapshot = self.pool.begin_with(BEGIN).await?;
         let days = partitions::days(&mut snapshot, Table::AuditEvents).await?;
-        let Some(time) = Time::of(&mut snapshot, question, &days).await? else {
-            return Ok(EventFacets::nothing(question));
+        let from = match question.filter.from {
+            Some(from) => Some(from),
+            None => oldest(&mut snapshot, question.org).await?,
+        };
+        let from = from.map(|from| from.max(Timestamp::default()));
+        let Some(time) = from.and_then(|from| Time::of(question, from, &days)) else {
+            return Ok(EventFacets::nothing(question, from));
         };
         let are_kept = skip_scan::counts_are_kept(&mut snapshot).await?;
         let cover = if are_kept {
@@ -167,29 +172,18 @@ struct Time {
 }
 
 impl Time {
-    async fn of(
-        connection: &mut PgConnection,
-        question: Question<'_>,
-        days: &[Day],
-    ) -> Result<Option<Self>, Error> {
-        let (days, filter) = (split::runs(days), question.filter);
-        let Some(last) = days.last().copied() else {
-            return Ok(None);
-        };
-        let low = match filter.from {
-            Some(from) => from.unix_millis().max(0),
-            None => match oldest(connection, question.org).await? {
-                Some(oldest) => oldest.unix_millis(),
-                None => return Ok(None),
-            },
-        };
-        let high = filter.to.map(Timestamp::unix_millis);
+    /// The time from here on; `None` if no event can be in it.
+    fn of(question: Question<'_>, from: Timestamp, days: &[Day]) -> Option<Self> {
+        let days = split::runs(days);
+        let last = days.last().copied()?;
+        let low = from.unix_millis();
+        let high = question.filter.to.map(Timestamp::unix_millis);
         let shown_to = high.unwrap_or(question.now.unix_millis());
         if high.is_some_and(|high| high <= low) {
-            return Ok(None);
+            return None;
         }
         let counted_to = high.unwrap_or(last.high).min(last.high);
-        Ok(Some(Self {
+        Some(Self {
             axis: Span {
                 low,
                 high: shown_to.max(low + 1),
@@ -200,7 +194,7 @@ impl Time {
             },
             days,
             minutes_from: question.now.unix_millis() - MINUTES_TRUSTED_MS,
-        }))
+        })
     }
 
     /// The shortest interval that is kept for all of it.
@@ -225,18 +219,26 @@ async fn oldest(connection: &mut PgConnection, org: OrgId) -> Result<Option<Time
 }
 
 impl EventFacets {
-    fn nothing(question: Question<'_>) -> Self {
+    /// No events, with the values that are always named, and with bars if there is a time for them.
+    fn nothing(question: Question<'_>, from: Option<Timestamp>) -> Self {
+        let to = question.filter.to.unwrap_or(question.now);
+        let axis = from.filter(|from| *from < to).map(|from| Span {
+            low: from.unix_millis(),
+            high: to.unix_millis(),
+        });
+        let bars = axis.map(|axis| Bars::over(axis, bars::SHORTEST_MS));
+        let starts = bars.iter().flat_map(Bars::starts);
         Self {
-            from: question.filter.from,
-            to: question.filter.to.unwrap_or(question.now),
-            counted_from: question.filter.from,
+            from,
+            to,
+            counted_from: from,
             counted: 0,
             estimate: 0,
             is_complete: true,
             is_exact: true,
-            values: BTreeMap::new(),
-            interval_ms: bars::SHORTEST_MS,
-            bars: Vec::new(),
+            values: Tally::nothing().values,
+            interval_ms: bars.map_or(bars::SHORTEST_MS, |bars| bars.interval),
+            bars: starts.map(|at| Bar::new((at, BTreeMap::new()))).collect(),
         }
     }
 

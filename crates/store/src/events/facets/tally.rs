@@ -68,11 +68,7 @@ pub(super) async fn add_up(
            FROM by_bar GROUP BY bar, named HAVING sum(events) > 0",
     );
     let rows: Vec<Row> = sql.build_query_as().fetch_all(connection).await?;
-    let mut tally = Tally {
-        values: BTreeMap::new(),
-        bars: vec![BTreeMap::new(); bars.len()],
-        is_exact: true,
-    };
+    let mut tally = Tally::new(bars.len());
     for row in rows {
         tally.add(row);
     }
@@ -81,6 +77,21 @@ pub(super) async fn add_up(
 }
 
 impl Tally {
+    /// Of no events.
+    pub(super) fn nothing() -> Self {
+        let mut tally = Self::new(0);
+        tally.finish();
+        tally
+    }
+
+    fn new(bars: usize) -> Self {
+        Self {
+            values: BTreeMap::new(),
+            bars: vec![BTreeMap::new(); bars],
+            is_exact: true,
+        }
+    }
+
     fn add(&mut self, row: Row) {
         let events = row.events.unsigned_abs();
         let Some(field) = row.field else {
