@@ -193,6 +193,33 @@ async fn what_would_cost_too_much_is_counted_in_part_and_says_so() {
 }
 
 #[tokio::test]
+async fn days_that_were_dropped_cost_nothing_and_are_not_estimated() {
+    let (store, database, _, _) = prepared(0xd0d).await;
+    let now = now(&database);
+    // More than may be read, on a day of which nothing but the counts is left.
+    let dropped = "INSERT INTO event_counts (org_id, field, grain, bucket, value, events)
+        SELECT '00000000-0000-0000-0000-000000000001', field, grain,
+               date_trunc(grain, now() - interval '20 days', 'UTC'), value, 2000000
+        FROM (VALUES ('result', 'success'), ('event_type', 'tool_call')) AS counted (field, value)
+        CROSS JOIN (VALUES ('hour'), ('day')) AS grains (grain)";
+    database.query(dropped).expect("counted");
+    for days in [25, 40] {
+        let from = now.unix_millis() - days * 24 * 3_600_000;
+        let mut filter = Filter {
+            from: Some(Timestamp::from_unix_millis(from)),
+            ..Filter::default()
+        };
+        filter.add("event_type", "tool_call").expect("a filter");
+        let facets = store
+            .event_facets_within(org(), &filter, now, ALL_ROWS)
+            .await;
+        let facets = facets.expect("counted");
+        assert!(facets.is_exact && facets.is_complete, "{days} days");
+        assert_eq!(facets.estimate, length(&store, filter).await);
+    }
+}
+
+#[tokio::test]
 async fn values_that_were_not_counted_one_by_one_make_an_answer_inexact() {
     let (store, database, _, _) = prepared(0xbad).await;
     let now = now(&database);

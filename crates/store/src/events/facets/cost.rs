@@ -64,7 +64,9 @@ pub(super) async fn cover(
         Grain::Day
     };
     let conditions = conditions(question.filter);
-    let counts = counts(connection, question, time.counted, grain, &conditions).await?;
+    let mut counts = counts(connection, question, time.counted, grain, &conditions).await?;
+    // The counts of a day that was dropped may be there for a while, and nothing is read of it.
+    counts.retain(|at, _| is_there(span_of(*at, grain), &time.days));
     let slots = slots(&counts, &conditions, question.filter, grain);
     let others = counts
         .values()
@@ -73,6 +75,19 @@ pub(super) async fn cover(
         can_subtract: others.sum::<u64>() <= rows_most,
         ..Cover::newest(time.counted, slots, rows_most)
     })
+}
+
+fn span_of(at: Timestamp, grain: Grain) -> Span {
+    let low = at.unix_millis();
+    Span {
+        low,
+        high: low + grain.millis(),
+    }
+}
+
+/// Whether there is a day that it is in.
+fn is_there(slot: Span, days: &[Span]) -> bool {
+    days.iter().any(|run| slot.part_in(*run).is_some())
 }
 
 /// A trace, session or decision has few events, and an index finds them.
@@ -169,12 +184,8 @@ fn slots(counts: &Counts, conditions: &[Condition], filter: &Filter, grain: Grai
         let found = conditions.iter().zip(met);
         let found = found.filter(|(condition, _)| condition.is_indexed);
         let read = found.map(|(_, met)| *met).min().unwrap_or(*all);
-        let low = at.unix_millis();
         Slot {
-            span: Span {
-                low,
-                high: low + grain.millis(),
-            },
+            span: span_of(*at, grain),
             cost: read.saturating_mul(per_event),
             possible: met.iter().copied().min().unwrap_or(*all),
         }
