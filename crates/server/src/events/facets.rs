@@ -23,8 +23,9 @@ pub struct Facets {
     counted: u64,
     /// False if there are so many events to look through that only the newest were counted, those since `counted_from`.
     complete: bool,
-    /// False if a number may be too low: because `complete` is false, or because a field has too many different values
-    /// to count each.
+    /// False if a number may be too low or too high: because `complete` is false, because a field has too many different
+    /// values to count each, or because counting took so long that the minutes or hours in which the time begins and ends
+    /// were counted as a whole.
     exact: bool,
     /// About how many events match from `from` to `to`. The same as `counted` if `complete` is true.
     estimate: u64,
