@@ -193,6 +193,28 @@ async fn what_would_cost_too_much_is_counted_in_part_and_says_so() {
 }
 
 #[tokio::test]
+async fn of_a_newest_day_that_costs_too_much_the_newest_hours_are_counted() {
+    let (store, database, _, _) = prepared(0xda1).await;
+    let now = now(&database);
+    let day = 24 * 3_600_000;
+    let to = now.unix_millis() / day * day;
+    let mut filter = Filter {
+        from: Some(Timestamp::from_unix_millis(to - 40 * day)),
+        to: Some(Timestamp::from_unix_millis(to)),
+        ..Filter::default()
+    };
+    filter.add("event_type", "tool_call").expect("a filter");
+    // A fifth of a day.
+    let facets = store.event_facets_within(org(), &filter, now, 10).await;
+    let facets = facets.expect("counted");
+    assert!(!facets.is_complete);
+    let day_before = Timestamp::from_unix_millis(to - day);
+    assert!(facets.counted_from > Some(day_before), "{facets:?}");
+    filter.from = facets.counted_from;
+    assert_eq!(facets.counted, length(&store, filter).await);
+}
+
+#[tokio::test]
 async fn days_that_were_dropped_cost_nothing_and_are_not_estimated() {
     let (store, database, _, _) = prepared(0xd0d).await;
     let now = now(&database);

@@ -9,7 +9,11 @@ use domain::{Timestamp, event::Filter};
 use sqlx::{PgConnection, Postgres, QueryBuilder};
 use time::OffsetDateTime;
 
-use super::{Question, Time, bars::Bars, split::Span};
+use super::{
+    Question, Time,
+    bars::Bars,
+    split::{Ends, Span},
+};
 use crate::{
     Error,
     events::{CountedBy, Grain, index_scan, terms},
@@ -51,8 +55,10 @@ pub(super) async fn cover(
     question: Question<'_>,
     time: &Time,
     rows_most: u64,
+    ends: Ends,
 ) -> Result<Cover, Error> {
-    if is_of_one_run(question.filter) {
+    // Where it took too long once, it is a run of very many.
+    if ends == Ends::Read && is_of_one_run(question.filter) {
         return Ok(Cover::all(time.counted));
     }
     let length = time.counted.high - time.counted.low;
@@ -68,6 +74,7 @@ pub(super) async fn cover(
     // The counts of a day that was dropped may be there for a while, and nothing is read of it.
     counts.retain(|at, _| is_there(span_of(*at, grain), &time.days));
     let slots = slots(&counts, &conditions, question.filter, grain);
+    let slots = with_newest_refined(connection, question, time, slots, grain, rows_most).await?;
     let others = counts
         .values()
         .map(|(all, met)| all - met.first().unwrap_or(all).min(all));
@@ -75,6 +82,38 @@ pub(super) async fn cover(
         can_subtract: others.sum::<u64>() <= rows_most,
         ..Cover::newest(time.counted, slots, rows_most)
     })
+}
+
+/// The same slots, but that the newest, if it costs too much by itself, is cut into finer ones of which some can be read.
+async fn with_newest_refined(
+    connection: &mut PgConnection,
+    question: Question<'_>,
+    time: &Time,
+    mut slots: Vec<Slot>,
+    mut grain: Grain,
+    rows_most: u64,
+) -> Result<Vec<Slot>, Error> {
+    let conditions = conditions(question.filter);
+    while let Some(place) = too_dear(&slots, rows_most) {
+        let Some(span) = slots[place].span.part_in(time.counted) else {
+            break;
+        };
+        grain = match grain {
+            Grain::Day => Grain::Hour,
+            Grain::Hour if span.low >= time.minutes_from => Grain::Minute,
+            Grain::Hour | Grain::Minute => break,
+        };
+        let counts = counts(connection, question, span, grain, &conditions).await?;
+        let finer = self::slots(&counts, &conditions, question.filter, grain);
+        slots.splice(place..=place, finer);
+    }
+    Ok(slots)
+}
+
+/// Where the newest slot is that can have matches, if it alone costs more than so much.
+fn too_dear(slots: &[Slot], rows_most: u64) -> Option<usize> {
+    let newest = slots.iter().rposition(|slot| slot.possible > 0)?;
+    (slots[newest].cost > rows_most).then_some(newest)
 }
 
 fn span_of(at: Timestamp, grain: Grain) -> Span {

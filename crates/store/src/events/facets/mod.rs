@@ -127,7 +127,7 @@ impl Store {
         };
         let are_kept = skip_scan::counts_are_kept(&mut snapshot).await?;
         let cover = if are_kept {
-            cost::cover(&mut snapshot, question, &time, rows_most).await?
+            cost::cover(&mut snapshot, question, &time, rows_most, ends).await?
         } else {
             Cover::all(time.counted)
         };
