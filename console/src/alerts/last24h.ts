@@ -13,11 +13,11 @@ export function useLast24h(rule: Draft | undefined): UseQueryResult<Result> {
   const text = rule === undefined ? "" : JSON.stringify(rule);
   const [asked] = useDebouncedValue(text, PAUSE_MS);
   return useQuery({
-    queryKey: ["rule-24h", asked],
+    queryKey: ["rule-24h", text],
     queryFn: ({ signal }) =>
-      backtest(JSON.parse(asked), new Date(Date.now() - DAY_MS), () => undefined, signal),
-    // What is counted is of the rule as it stands, or it is not shown.
-    enabled: asked !== "" && asked === text,
+      backtest(JSON.parse(text), new Date(Date.now() - DAY_MS), () => undefined, signal),
+    // The key is the rule as it stands, so that no other's number is shown; it is counted once it stands still.
+    enabled: text !== "" && asked === text,
     staleTime: 60_000,
     retry: false,
   });

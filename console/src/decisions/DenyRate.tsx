@@ -1,7 +1,8 @@
 // Decisions over time by result, and the share that was denied.
 import { Grid, Group, Stack, Text } from "@mantine/core";
-import { useMemo } from "react";
+import { type ReactNode, useMemo } from "react";
 import type { Body } from "../api/client";
+import { shown } from "../events/estimate";
 import { Chart, INK, inkOf } from "../parts/Chart";
 import { denyRates, RESULTS } from "./model";
 
@@ -37,12 +38,14 @@ export function DenyRate({ facets, onChoose }: DenyRateProps) {
   return (
     <Stack gap="xs">
       <Group gap="lg">
-        <Count
-          of={facets.counted}
-          name={facets.complete ? (facets.counted === 1 ? "decision" : "decisions") : "newest decisions"}
-        />
-        <Count of={denied} name="denied" />
-        <Count of={(100 * denied) / facets.counted} name="denial rate" unit="%" />
+        <Count name={facets.exact && facets.counted === 1 ? "decision" : "decisions"}>
+          {shown(facets.counted, facets)}
+        </Count>
+        <Count name="denied">{shown(denied, facets)}</Count>
+        <Count name="denial rate">
+          {facets.exact ? "" : "≈ "}
+          {written.format((100 * denied) / facets.counted)}%
+        </Count>
       </Group>
       <Grid>
         <Grid.Col span={{ base: 12, md: 7 }}>
@@ -79,12 +82,11 @@ function percent(value: number): string {
 
 const written = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
-function Count({ of, name, unit = "" }: { of: number; name: string; unit?: string }) {
+function Count({ name, children }: { name: string; children: ReactNode }) {
   return (
     <Text size="sm" className="quiet">
       <Text span fw={650} size="lg" c="var(--mantine-color-text)">
-        {written.format(of)}
-        {unit}
+        {children}
       </Text>{" "}
       {name}
     </Text>

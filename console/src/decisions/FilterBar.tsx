@@ -1,6 +1,7 @@
 // Filters decisions by result, agent and action, with a count for each value, and by a query.
 import { Chip, Group, MultiSelect, Pill } from "@mantine/core";
 import type { Body } from "../api/client";
+import { shown } from "../events/estimate";
 import { knownValues } from "../events/SearchBox";
 import { QueryBox } from "../parts/QueryBox";
 import { type Filters, RESULTS } from "./model";
@@ -12,17 +13,18 @@ interface FilterBarProps {
   onChange: (next: Partial<Filters>) => void;
 }
 
-type Counted = { value: string; count: number }[];
-
 export function FilterBar({ filters, facets, onChange }: FilterBarProps) {
-  const countOf = (result: string) => facets?.fields.result.find(({ value }) => value === result)?.count;
+  const countOf = (result: string) => {
+    const found = facets?.fields.result.find(({ value }) => value === result);
+    return facets && found && shown(found.count, facets);
+  };
   return (
     <Group gap="sm" mb="sm" align="center">
       <Chip.Group multiple value={filters.result} onChange={(result) => onChange({ result })}>
         <Group gap={6} role="group" aria-label="Result">
           {RESULTS.map((result) => (
             <Chip key={result} value={result} size="xs" variant="light">
-              {result} {countOf(result)?.toLocaleString("en")}
+              {result} {countOf(result)}
             </Chip>
           ))}
         </Group>
@@ -30,13 +32,15 @@ export function FilterBar({ filters, facets, onChange }: FilterBarProps) {
       <Choice
         label="Agent"
         chosen={filters.agent_id}
-        counted={facets?.fields.agent_id ?? []}
+        field="agent_id"
+        facets={facets}
         onChange={(agent_id) => onChange({ agent_id })}
       />
       <Choice
         label="Action"
         chosen={filters.action}
-        counted={facets?.fields.action ?? []}
+        field="action"
+        facets={facets}
         onChange={(action) => onChange({ action })}
       />
       {filters.q && (
@@ -63,14 +67,19 @@ export function FilterBar({ filters, facets, onChange }: FilterBarProps) {
 interface ChoiceProps {
   label: string;
   chosen: string[];
-  counted: Counted;
+  field: "agent_id" | "action";
+  facets: Body<"Facets"> | undefined;
   onChange: (values: string[]) => void;
 }
 
-function Choice({ label, chosen, counted, onChange }: ChoiceProps) {
+function Choice({ label, chosen, field, facets, onChange }: ChoiceProps) {
+  const counted = facets?.fields[field] ?? [];
   const rare = chosen.filter((value) => !counted.some((one) => one.value === value));
   const data = [
-    ...counted.map(({ value, count }) => ({ value, label: `${value} (${count.toLocaleString("en")})` })),
+    ...counted.map(({ value, count }) => ({
+      value,
+      label: facets ? `${value} (${shown(count, facets)})` : value,
+    })),
     ...rare.map((value) => ({ value, label: value })),
   ];
   return (

@@ -2,8 +2,8 @@
 import { Text } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { absolute, useZone } from "../parts/clock";
-import { number, counted as said } from "../parts/numbers";
-import { shown } from "./estimate";
+import { number } from "../parts/numbers";
+import { inAll } from "./estimate";
 import type { Counts } from "./facets";
 import type { useEvents } from "./list";
 
@@ -19,16 +19,12 @@ export function CountLine({ facets, events }: CountLineProps) {
   const since = data?.complete === false && data.counted_from;
   return (
     <Text size="sm" data-count>
-      {data !== undefined ? counted(data) : facets.isError ? "Count unavailable" : "Counting…"}
+      {data !== undefined ? inAll(data, "event") : facets.isError ? "Count unavailable" : "Counting…"}
       {since && (
-        <span className="quiet"> · counted since {absolute(new Date(since), zone).slice(0, 16)}</span>
+        <span className="quiet"> · exact since {absolute(new Date(since), zone).slice(0, 16)}</span>
       )}
       {events.rows.length > 0 && <span className="quiet"> · {number(events.rows.length)} loaded</span>}
       {isBehind && <span className="quiet"> · the newest events may not be indexed yet</span>}
     </Text>
   );
-}
-
-function counted(counts: Counts): string {
-  return counts.complete ? said(counts.counted, "event") : `${shown(counts.counted, counts)} events`;
 }

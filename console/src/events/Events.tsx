@@ -47,7 +47,7 @@ export default function Events() {
   const input = useRef<HTMLInputElement>(null);
 
   const events = useEvents(filter, asked);
-  const facets = useFacets(filter, isLive ? COUNT_EVERY_MS : false);
+  const facets = useFacets(filter, asked, isLive ? COUNT_EVERY_MS : false);
   const tail = useTail(filter, isLive, frame);
   const isOpenEnded = times.to === undefined && !isLive;
   const newer = useNewer(filter, events.rows[0], isOpenEnded && events.query.isSuccess);

@@ -8,8 +8,9 @@ import { answer, api } from "../api/client";
 import { queries } from "../api/queries";
 import { Trouble } from "../parts/Answered";
 import { absolute, useZone } from "../parts/clock";
-import { bytes, counted, number } from "../parts/numbers";
+import { bytes, number } from "../parts/numbers";
 import { type Compression, compressionsOf, download, FORMATS, type Format } from "./download";
+import { inAll } from "./estimate";
 import type { Counts } from "./facets";
 import { type Filter, inWords } from "./filter";
 
@@ -138,12 +139,10 @@ function isStopped(error: unknown): boolean {
 function Scope({ filter, counts }: { filter: Filter; counts: Counts | undefined }) {
   const [zone] = useZone();
   const moment = (at: string) => absolute(new Date(at), zone);
-  const size =
-    counts === undefined ? "" : `${counts.complete ? "" : "About "}${counted(counts.estimate, "event")}`;
   return (
     <div>
       <Text size="sm" fw={600}>
-        {size}
+        {counts && inAll(counts, "event")}
       </Text>
       <List size="sm">
         <List.Item>

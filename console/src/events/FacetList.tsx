@@ -7,12 +7,12 @@ import type { Search } from "../search";
 import { all } from "../search";
 import classes from "./Events.module.css";
 import { inOrder, shown } from "./estimate";
-import { COUNTED, type Counted, type Counts } from "./facets";
+import { COUNTED, type Counted, type Counts, type Value } from "./facets";
 import { NAMES } from "./filter";
 
 interface FacetListProps {
   query: UseQueryResult<Counts>;
-  fieldOf: (field: Counted) => { counts: Counts | undefined; values: { value: string; count: number }[] };
+  fieldOf: (field: Counted) => Value[];
   search: Search;
   onToggle: (field: Counted, value: string) => void;
 }
@@ -24,9 +24,8 @@ export function FacetList({ query, fieldOf, search, onToggle }: FacetListProps) 
   return (
     <Stack gap="md">
       {COUNTED.map((field) => {
-        const { counts, values: counted } = fieldOf(field);
         const chosen = all(search[field]);
-        const values = inOrder(field, counted);
+        const values = inOrder(field, fieldOf(field));
         return (
           <section key={field} aria-label={NAMES[field]}>
             <Text size="xs" fw={650} className="quiet" mb={4}>
@@ -37,7 +36,7 @@ export function FacetList({ query, fieldOf, search, onToggle }: FacetListProps) 
                 None
               </Text>
             )}
-            {values.map(({ value, count }) => (
+            {values.map(({ value, count, of }) => (
               <Checkbox
                 key={value}
                 size="xs"
@@ -53,7 +52,7 @@ export function FacetList({ query, fieldOf, search, onToggle }: FacetListProps) 
                     <span className="truncate" title={value}>
                       {value}
                     </span>
-                    <span className="quiet">{counts && shown(count, counts)}</span>
+                    <span className="quiet">{of && shown(count, of)}</span>
                   </span>
                 }
               />
@@ -72,15 +71,10 @@ function Inexact({ counts: { complete, exact, counted_from: since } }: { counts:
   if (exact) return null;
   return (
     <Text size="xs" className="quiet">
-      {complete ? (
-        "There are too many different values to count each of them. Some counts may be too low."
-      ) : (
-        <>
-          Counts with ≈ are estimates: only events since{" "}
-          {since && absolute(new Date(since), zone).slice(0, 16)} were counted. Choose less time or another
-          filter for exact counts.
-        </>
-      )}
+      {complete
+        ? "Counts with ≈ are approximate: there was too much to count in time. "
+        : `Counts with ≈ are estimates: only events since ${since && absolute(new Date(since), zone).slice(0, 16)} were counted. `}
+      Narrow the time range or add a filter for exact counts.
     </Text>
   );
 }

@@ -1,15 +1,20 @@
-// How a count is shown: as it is, or about how much it is if only the newest events were counted.
-import { number } from "../parts/numbers";
+// How a count is shown: as it is, or about how much it is where not everything was counted to the last one.
+import { number, counted as said } from "../parts/numbers";
 import type { Counts } from "./facets";
 
-type Coverage = Pick<Counts, "complete" | "counted" | "estimate">;
+type Coverage = Pick<Counts, "exact" | "counted" | "estimate">;
 
 const rough = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 
 /** Such as `1,842`, or `≈ 12,300`. `count` is how many of the counted events are meant. */
-export function shown(count: number, { complete, counted, estimate }: Coverage): string {
-  if (complete) return number(count);
+export function shown(count: number, { exact, counted, estimate }: Coverage): string {
+  if (exact) return number(count);
   return `≈ ${rough.format(counted === 0 ? 0 : (count * estimate) / counted)}`;
+}
+
+/** All that match, such as `1 event` or `≈ 12,300 events`. */
+export function inAll(counts: Coverage, one: string): string {
+  return counts.exact ? said(counts.counted, one) : `${shown(counts.counted, counts)} ${one}s`;
 }
 
 /** The severities as people read them, the gravest first. */
