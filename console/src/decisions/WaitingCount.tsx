@@ -8,11 +8,11 @@ export function WaitingCount() {
   const count = useWaitingCount();
   useEffect(() => {
     countInTitle(count);
-    return () => countInTitle(0);
+    return () => countInTitle("");
   }, [count]);
-  if (count === 0) return null;
+  if (count === "") return null;
   return (
-    <Badge size="sm" circle={count < 10} aria-label={`${count} waiting`}>
+    <Badge size="sm" circle={count.length === 1} aria-label={`${count} waiting`}>
       {count}
     </Badge>
   );

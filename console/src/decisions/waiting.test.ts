@@ -1,6 +1,6 @@
 // How the queue of approvals is kept up to date.
 import { expect, test } from "vitest";
-import { type Approval, taken, timeLeft } from "./waiting";
+import { type Approval, taken, timeLeft, waitingCount } from "./waiting";
 
 function asked(decision_id: string, decided_at: string, outcome?: string): Approval {
   const resolution = outcome ? { outcome, at: decided_at } : null;
@@ -12,6 +12,13 @@ test("what is asked joins the queue once, oldest first, and what has ended leave
   expect(taken([second], first)).toEqual([first, second]);
   expect(taken([first, second], second)).toEqual([first, second]);
   expect(taken([first, second], asked("dec_1", "2026-11-15T10:00:00Z", "approved"))).toEqual([second]);
+});
+
+test("the number that waits says when there are more than it counted", () => {
+  const one = asked("dec_1", "2026-11-15T10:00:00Z");
+  expect(waitingCount({ data: [], next_cursor: null })).toBe("");
+  expect(waitingCount({ data: [one], next_cursor: null })).toBe("1");
+  expect(waitingCount({ data: [one, one], next_cursor: "x" })).toBe("2+");
 });
 
 test("the time that is left is counted in what people count in", () => {

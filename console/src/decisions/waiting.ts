@@ -26,10 +26,22 @@ export function approval(id: string) {
   });
 }
 
-/** How many wait, for the menu. */
-export function useWaitingCount(): number {
-  const { data } = useQuery({ ...queue, refetchInterval: COUNT_EVERY_MS });
-  return data?.data.length ?? 0;
+/** How many wait, for the menu and the window's title, which is seen while another window is in front. */
+export function useWaitingCount(): string {
+  const { data } = useQuery({
+    ...queue,
+    refetchInterval: COUNT_EVERY_MS,
+    refetchIntervalInBackground: true,
+  });
+  return data ? waitingCount(data) : "";
+}
+
+/** Such as `3`, or `200+` if there are more than one page has; nothing if nobody waits. */
+export function waitingCount({
+  data,
+  next_cursor,
+}: Pick<Body<"ApprovalPage">, "data" | "next_cursor">): string {
+  return data.length === 0 ? "" : `${data.length}${next_cursor ? "+" : ""}`;
 }
 
 /** How often the queue is asked for on its own screen: what came just before the stream did is in no news. */

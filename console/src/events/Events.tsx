@@ -50,7 +50,7 @@ export default function Events() {
   const facets = useFacets(filter, asked, isLive ? COUNT_EVERY_MS : false);
   const tail = useTail(filter, isLive, frame);
   const isOpenEnded = times.to === undefined && !isLive;
-  const newer = useNewer(filter, events.rows[0], isOpenEnded && events.query.isSuccess);
+  const newer = useNewer(filter, events.loadedAt, events.rows, isOpenEnded);
 
   const isNarrow = useMediaQuery("(max-width: 62em)") ?? false;
   const isPhone = useMediaQuery("(max-width: 48em)") ?? false;

@@ -72,7 +72,7 @@ function Inexact({ counts: { complete, exact, counted_from: since } }: { counts:
   return (
     <Text size="xs" className="quiet">
       {complete
-        ? "Counts with ≈ are approximate: there was too much to count in time. "
+        ? "Counts with ≈ are approximate: there was too much to count exactly. "
         : `Counts with ≈ are estimates: only events since ${since && absolute(new Date(since), zone).slice(0, 16)} were counted. `}
       Narrow the time range or add a filter for exact counts.
     </Text>

@@ -20,6 +20,8 @@ export interface Page {
   /** Up to here events were looked through, if the page is not full although there may be more. */
   searchedTo: string | null;
   fresh: boolean;
+  /** The second in which the server answered, by its own clock. */
+  answeredAt: string | undefined;
 }
 
 async function page(filter: Filter, cursor: string | null, signal: AbortSignal): Promise<Page> {
@@ -28,12 +30,15 @@ async function page(filter: Filter, cursor: string | null, signal: AbortSignal):
     limit: cursor === null ? FIRST_PAGE : PAGE,
     cursor: cursor ?? undefined,
   };
-  const got = await answer(api.GET("/v1/audit/events", { params: { query }, signal }));
+  const call = api.GET("/v1/audit/events", { params: { query }, signal });
+  const got = await answer(call);
+  const date = (await call).response.headers.get("date");
   return {
     rows: (got.data as unknown as AuditEvent[]).map(rowOf),
     next: got.next_cursor ?? null,
     searchedTo: got.searched_to ?? null,
     fresh: got.fresh,
+    answeredAt: date === null ? undefined : new Date(date).toISOString(),
   };
 }
 
@@ -55,8 +60,18 @@ export function useEvents(filter: Filter, asked: number) {
   const isBarren =
     (pages ?? []).slice(-BARREN_MAX).filter((one) => one.rows.length === 0).length === BARREN_MAX;
   const searchedTo = pages?.at(-1)?.searchedTo ?? null;
+  const loadedAt = pages?.[0]?.answeredAt;
   const paging = usePages(query, isBarren);
-  return { query, rows, hasMore: hasNextPage, paging, isBarren, searchedTo, goOn: () => fetchNextPage() };
+  return {
+    query,
+    rows,
+    loadedAt,
+    hasMore: hasNextPage,
+    paging,
+    isBarren,
+    searchedTo,
+    goOn: () => fetchNextPage(),
+  };
 }
 
 function count(pages: Page[]): number {

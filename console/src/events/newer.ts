@@ -6,21 +6,21 @@ import type { Row } from "./row";
 
 const ASK_EVERY_MS = 10_000;
 /** As many as are counted; what is beyond is "more". */
-export const NEWER_MAX = 50;
+const NEWER_MAX = 50;
 
-/** `first` is the newest event of the list, from which on is looked. */
-export function useNewer(filter: Filter, first: Row | undefined, isOn: boolean): number {
+/** `loadedAt` is the second in which the list was loaded, by the server's clock. */
+export function useNewer(filter: Filter, loadedAt: string | undefined, rows: Row[], isOn: boolean): number {
   const { data } = useQuery({
-    queryKey: ["newer", filter, first?.id],
+    queryKey: ["newer", filter, loadedAt],
     queryFn: async ({ signal }) => {
-      const query = { ...filter, from: first?.occurred_at ?? filter.from, limit: NEWER_MAX + 1 };
+      const query = { ...filter, filter: since(filter.filter, loadedAt ?? ""), limit: NEWER_MAX + 1 };
       const got = await answer(api.GET("/v1/audit/events", { params: { query }, signal }));
-      return newerThan(
+      return newIn(
         got.data.map(({ id }) => id),
-        first?.id,
+        rows,
       );
     },
-    enabled: isOn,
+    enabled: isOn && loadedAt !== undefined,
     // The list itself has just been asked for.
     initialData: 0,
     staleTime: ASK_EVERY_MS,
@@ -31,10 +31,15 @@ export function useNewer(filter: Filter, first: Row | undefined, isOn: boolean):
   return isOn ? data : 0;
 }
 
-/** How many stand before the one that is known, newest first. */
-export function newerThan(ids: string[], known: string | undefined): number {
-  const at = known === undefined ? -1 : ids.indexOf(known);
-  return at < 0 ? ids.length : at;
+/** By when events came, not by when they happened: what comes late has its place further down in the list. */
+export function since(query: string | undefined, loadedAt: string): string {
+  return `${query ?? ""} received_at:>=${loadedAt}`.trim();
+}
+
+/** How many the list does not have. Some of the second in which it was loaded are in it. */
+export function newIn(ids: string[], rows: { id: string }[]): number {
+  const known = new Set(rows.map(({ id }) => id));
+  return ids.filter((id) => !known.has(id)).length;
 }
 
 export function inWords(count: number): string {

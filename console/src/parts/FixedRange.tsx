@@ -1,7 +1,7 @@
 // Chooses a fixed time range with the browser's own picker.
 import { Button, Group, Popover, Stack, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { absolute, useZone } from "./clock";
+import { fromPicker, toPicker, useZone } from "./clock";
 import { namedRanges, type Range } from "./TimeRange";
 
 interface FixedRangeProps {
@@ -11,13 +11,11 @@ interface FixedRangeProps {
   onChange: (range: Range) => void;
 }
 
-/** The picker has times in local time. */
-const local = (text: string) => absolute(new Date(text), "local").replace(" ", "T").slice(0, 16);
-
 export default function FixedRange({ times, onClose, onChange }: FixedRangeProps) {
   const [zone] = useZone();
-  const [from, setFrom] = useState(local(times.from));
-  const [to, setTo] = useState(times.to ? local(times.to) : "");
+  const [from, setFrom] = useState(toPicker(new Date(times.from), zone));
+  const [to, setTo] = useState(times.to ? toPicker(new Date(times.to), zone) : "");
+  const zoneWord = zone === "utc" ? "UTC" : "local";
   const wrong = to !== "" && to <= from ? "Must be after the start" : undefined;
   return (
     <Popover opened onDismiss={onClose} position="bottom-start" trapFocus returnFocus withRoles={false}>
@@ -35,13 +33,13 @@ export default function FixedRange({ times, onClose, onChange }: FixedRangeProps
           </Group>
           <TextInput
             type="datetime-local"
-            label="From"
+            label={`From (${zoneWord})`}
             value={from}
             onChange={(event) => setFrom(event.currentTarget.value)}
           />
           <TextInput
             type="datetime-local"
-            label="To (blank = now)"
+            label={`To (${zoneWord}; blank = now)`}
             value={to}
             error={wrong}
             onChange={(event) => setTo(event.currentTarget.value)}
@@ -51,8 +49,8 @@ export default function FixedRange({ times, onClose, onChange }: FixedRangeProps
             disabled={from === "" || wrong !== undefined}
             onClick={() =>
               onChange({
-                from: new Date(from).toISOString(),
-                to: to === "" ? undefined : new Date(to).toISOString(),
+                from: fromPicker(from, zone).toISOString(),
+                to: to === "" ? undefined : fromPicker(to, zone).toISOString(),
               })
             }
           >

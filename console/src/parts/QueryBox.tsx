@@ -30,7 +30,12 @@ export function QueryBox({ list, text, onChange, label, placeholder, known = {},
   const [cursor, setCursor] = useState(text.length);
   const [scroll, setScroll] = useState(0);
   const combobox = useCombobox({ onDropdownClose: () => combobox.resetSelectedOption() });
-  useEffect(() => setTyped(text), [text]);
+  // What was asked from here is in the box already, and somebody may have typed on.
+  const sent = useRef(text);
+  useEffect(() => {
+    if (text !== sent.current) setTyped(text);
+    sent.current = text;
+  }, [text]);
 
   const [settled] = useDebouncedValue({ typed, cursor }, TYPED_MS);
   const check = useQuery({
@@ -62,10 +67,16 @@ export function QueryBox({ list, text, onChange, label, placeholder, known = {},
     if (moved.current !== undefined) field.current?.setSelectionRange(moved.current, moved.current);
     moved.current = undefined;
   }, [typed, field]);
+  const turn = useRef(0);
   const ask = async (wanted: string) => {
+    turn.current += 1;
+    const mine = turn.current;
     if (wanted.trim() === text) return;
-    const { error } = await queries.fetchQuery(checked(list, wanted));
-    if (!error) onChange(wanted.trim());
+    // If nobody can say whether it is right, the list will: it is asked all the same.
+    const check = await queries.fetchQuery(checked(list, wanted)).catch(() => undefined);
+    if (mine !== turn.current || check?.error) return;
+    sent.current = wanted.trim();
+    onChange(sent.current);
   };
   return (
     <div className={classes.box}>
@@ -107,6 +118,8 @@ export function QueryBox({ list, text, onChange, label, placeholder, known = {},
                 ask(typed);
               }
               if (event.key === "Escape") {
+                // The browser would empty a search box.
+                event.preventDefault();
                 if (combobox.dropdownOpened && offers.length > 0) event.stopPropagation();
                 else field.current?.blur();
               }
@@ -166,7 +179,7 @@ function Fault({ fault, text, onWrite }: FaultProps) {
           onMouseDown={(event) => event.preventDefault()}
           onClick={() => correct(instead)}
         >
-          {instead === "" ? "Remove it" : `Write ${instead}`}
+          {instead === "" ? "Remove" : `Use “${instead}”`}
         </Button>
       )}
     </Group>

@@ -73,14 +73,14 @@ function dayOf(at: Date, zone: Zone, later: number): Date {
 }
 
 /** Days that people look for by name. A week begins on Monday (ISO 8601). */
-export function namedRanges(now: Date, zone: Zone): Record<string, Range> {
+export function namedRanges(now: Date, zone: Zone) {
   const today = dayOf(now, zone, 0);
   const weekday = ((zone === "utc" ? today.getUTCDay() : today.getDay()) + 6) % 7;
   return {
     Today: { from: today.toISOString() },
     Yesterday: { from: dayOf(now, zone, -1).toISOString(), to: today.toISOString() },
     "This week": { from: dayOf(now, zone, -weekday).toISOString() },
-  };
+  } satisfies Record<string, Range>;
 }
 
 interface TimeRangeProps {

@@ -68,6 +68,16 @@ export function absolute(at: Date, zone: Zone): string {
   return zone === "utc" ? `${text} UTC` : text;
 }
 
+/** As the browser's picker has it, which knows no zones: such as `2026-11-15T21:43`. */
+export function toPicker(at: Date, zone: Zone): string {
+  return absolute(at, zone).replace(" ", "T").slice(0, 16);
+}
+
+/** What was picked, in the zone that it is meant in. */
+export function fromPicker(text: string, zone: Zone): Date {
+  return new Date(zone === "utc" ? `${text}Z` : text);
+}
+
 /** Such as `1.2 s` or `34 ms`. */
 export function duration(ms: number): string {
   if (ms < 1) return `${Math.round(ms * 1_000)} µs`;

@@ -7,8 +7,9 @@ import { IconSearch } from "@tabler/icons-react";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { useMayManage, useMe } from "../api/queries";
-import { useZone } from "../parts/clock";
+import { useZone, type Zone } from "../parts/clock";
 import { shortcutGroups } from "../parts/keys";
+import { namedRanges } from "../parts/TimeRange";
 import { namesOf, useNames } from "./names";
 import { PLACES } from "./places";
 
@@ -85,7 +86,7 @@ function useDeeds() {
     {
       id: "do-denied",
       label: "Show yesterday's denied events",
-      onClick: () => to(deniedYesterday(new Date()))(),
+      onClick: () => to(deniedYesterday(zone))(),
     },
     {
       id: "do-theme",
@@ -104,10 +105,9 @@ function useDeeds() {
   return mayManage ? [...managing, ...looking] : looking;
 }
 
-function deniedYesterday(now: Date): string {
-  const midnight = (daysAgo: number) =>
-    new Date(now.getFullYear(), now.getMonth(), now.getDate() - daysAgo).toISOString();
-  return `/events?result=denied&from=${midnight(1)}&to=${midnight(0)}`;
+function deniedYesterday(zone: Zone): string {
+  const { from, to } = namedRanges(new Date(), zone).Yesterday;
+  return `/events?result=denied&from=${from}&to=${to}`;
 }
 
 /** Once the finder is away: two dialogs at once would be one too many. */
