@@ -138,9 +138,13 @@ test("a long run says how much of it is shown, and draws only what is seen", asy
   const visited = await visit(`/timeline?session_id=${long}`, { session: org.session });
   const { page } = visited;
   await page.getByText("These are the first 1,000 steps; there are more.").waitFor();
+  await page.getByText(/· first 1,000 steps ·/).waitFor();
   expect(await page.locator(OPTION).count()).toBeLessThan(80);
   await page.getByRole("button", { name: "Load 1,000 more" }).click();
   await page.getByText(/· 1,100 steps ·/).waitFor();
+  await send(org, [{ session_id: long, action: "loop.end" }]);
+  await page.getByRole("button", { name: "Refresh" }).click();
+  await page.getByText(/· 1,101 steps ·/).waitFor();
   expect(await page.getByRole("button", { name: "Load 1,000 more" }).count()).toBe(0);
   await leave(visited);
 });

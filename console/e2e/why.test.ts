@@ -59,7 +59,7 @@ test("a denied call says why at its head, and the policy opens at the clause wit
   ]);
   await expectAccessible(page);
   await picture(page, "policy-clause");
-  await page.getByRole("link", { name: "Show without the mark" }).click();
+  await page.getByRole("link", { name: "Remove highlight" }).click();
   await page.getByRole("textbox", { name: "Policies, in Cedar" }).waitFor();
   await leave(visited);
 });
@@ -111,11 +111,16 @@ test("what is missing says so", async () => {
   const { page } = visited;
   await page
     .getByTestId("reason")
-    .getByText(/names no decision/)
+    .getByText(/isn't linked to a decision/)
     .waitFor();
   const chain = page.getByRole("list", { name: "Why" });
-  await link(chain, "Decision").getByText("The event names no decision.").waitFor();
-  await link(chain, "Alert").getByText("No rule raised an alert for this event.").waitFor();
+  await link(chain, "Decision").getByText("No linked decision.").waitFor();
+  await link(chain, "Alert").getByText("No rule has raised an alert for this event yet.").waitFor();
+  // Anybody can name any decision; it explains only what it is about.
+  const [other] = await send(org, [{ result: "denied", action: "mail.send", decision_id: decision }]);
+  await page.goto(`/events?event=${other}&why=1`);
+  await link(chain, "Decision").getByText(/a different agent or action/).waitFor();
+  expect(await link(chain, "Policy").count()).toBe(0);
   await leave(visited);
 });
 
@@ -149,6 +154,6 @@ test("people and keys have names, with the ID on hover, and nobody can borrow on
   expect(await borrowed.innerText()).not.toContain(org.email);
   await borrowed.click();
   const panel = page.getByRole("complementary", { name: "Event" });
-  await panel.getByText("Sent with the API key tests").waitFor();
+  await panel.getByText("Sent with API key “tests”").waitFor();
   await leave(visited);
 });

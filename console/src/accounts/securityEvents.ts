@@ -1,4 +1,5 @@
 // Describes what someone did to the organization in a sentence. Actions: docs/reference/events.md.
+import { isOurs } from "../events/row";
 import { deviceOf } from "./devices";
 
 /** An event of the organization's own, as the trail has it. */
@@ -23,9 +24,9 @@ export const KINDS: Record<string, string> = {
   export: "Exports",
 };
 
-/** Whether an event belongs into the log: of a kind that it knows, and ours. Older ones do not say who wrote them. */
-export function isOwn({ event_type, source }: { event_type: string; source?: string | null }): boolean {
-  return Object.hasOwn(KINDS, event_type) && (source ?? "server") === "server";
+/** Whether an event belongs into the log: of a kind that it knows, and ours. */
+export function isOwn(event: { event_type: string; source?: string | null }): boolean {
+  return Object.hasOwn(KINDS, event.event_type) && isOurs(event);
 }
 
 interface Description {

@@ -1,5 +1,6 @@
 // Events of the trail as decisions and ends of approvals. What is not as the server writes it is left out:
 // no event breaks a screen, whoever wrote it.
+import { isOurs } from "../events/row";
 import { type Decision, MEANING } from "./model";
 
 /** The event that says how an approval ended. */
@@ -15,10 +16,19 @@ export function endOf(event: unknown): End {
   return withMetadata(event, OF_AN_END) as unknown as End;
 }
 
-/** Whether an event is a decision, and ours. Older ones do not say who wrote them. */
+/** Whether an event is a decision, and ours. */
 export function isDecision(event: unknown): boolean {
-  const { event_type, source } = fieldsOf(event);
-  return event_type === "decision" && (source === undefined || source === "server");
+  return isOurKind(event, "decision");
+}
+
+/** Whether an event is the end of an approval, which the server writes. */
+export function isEnd(event: unknown): boolean {
+  return isOurKind(event, "approval");
+}
+
+function isOurKind(event: unknown, kind: string): boolean {
+  const { event_type, source } = fieldsOf(event) as { event_type?: string; source?: string };
+  return event_type === kind && isOurs({ source });
 }
 
 /** Whether a value is what its field holds. */

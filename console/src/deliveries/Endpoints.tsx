@@ -11,7 +11,7 @@ import { Stacked } from "../parts/Stacked";
 import { To } from "../parts/To";
 import { When } from "../parts/When";
 import { one } from "../search";
-import { type Health, healthByAttempts, healthOf } from "./health";
+import { type Health, healthByDeliveries, healthOf } from "./health";
 
 /** The newest deliveries in which receivers are looked for that never were in trouble. */
 const LOOKED_AT = 500;
@@ -84,15 +84,14 @@ type Listed = Pick<Body<"Endpoint">, "id" | "url" | "status" | "failing" | "last
 
 /** The API lists those that are or were in trouble. Others are known by their deliveries. */
 function others(deliveries: Body<"DeliveryBody">[], known: Body<"Endpoint">[]): Listed[] {
-  const found = new Map<string, Listed>();
-  const mostAttempts = new Map<string, number>();
-  for (const { endpoint_id: id, url, attempts } of deliveries) {
-    const most = Math.max(mostAttempts.get(id) ?? 0, attempts);
-    mostAttempts.set(id, most);
-    found.set(id, { id, url, status: "active", health: healthByAttempts(most) });
-  }
-  for (const { id } of known) found.delete(id);
-  return [...found.values()];
+  const troubled = new Set(known.map(({ id }) => id));
+  const urls = new Map(deliveries.map(({ endpoint_id, url }) => [endpoint_id, url]));
+  return [...urls]
+    .filter(([id]) => !troubled.has(id))
+    .map(([id, url]) => {
+      const own = deliveries.filter(({ endpoint_id }) => endpoint_id === id);
+      return { id, url, status: "active", health: healthByDeliveries(own) };
+    });
 }
 
 function Row({ endpoint }: { endpoint: Listed }) {

@@ -1,6 +1,7 @@
 // How the health of an endpoint is told.
 import { expect, test } from "vitest";
-import { healthByAttempts, healthOf, rateOf, runs, tallyOf } from "./health";
+import type { Body } from "../api/client";
+import { healthByDeliveries, healthOf, rateOf, runs, tallyOf } from "./health";
 
 const now = new Date("2026-11-15T22:10:00Z");
 const well = {
@@ -42,12 +43,14 @@ test("the health of an endpoint is said from its attempts", () => {
   expect(said(0, 0, null)).toEqual(["healthy", "No attempts failed in the last 24 hours."]);
 });
 
-test("an endpoint that was never in trouble is judged by its retries", () => {
-  expect([0, 1, 2].map((most) => healthByAttempts(most).label)).toEqual([
-    "not tried yet",
-    "healthy",
-    "retried lately",
-  ]);
+test("an endpoint that is not listed as in trouble is judged by its newest deliveries", () => {
+  const judged = (...deliveries: [Body<"DeliveryBody">["state"], number][]) =>
+    healthByDeliveries(deliveries.map(([state, attempts]) => ({ state, attempts }))).label;
+  expect(judged(["pending", 0])).toBe("not tried yet");
+  expect(judged(["delivered", 1], ["pending", 0])).toBe("healthy");
+  expect(judged(["delivered", 1], ["delivered", 2])).toBe("retried lately");
+  expect(judged(["delivered", 1], ["scheduled", 1])).toBe("retried lately");
+  expect(judged(["delivered", 1], ["failed", 1])).toBe("failed lately");
 });
 
 test("the rate of success is of deliveries that ended or are held", () => {

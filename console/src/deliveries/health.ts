@@ -60,10 +60,18 @@ export function healthOf(endpoint: Endpoint, now: Date): Health {
   };
 }
 
-/** Of an endpoint that was never in trouble, by the most attempts that one of its newest deliveries took. */
-export function healthByAttempts(most: number): Pick<Health, "word" | "label"> {
-  if (most === 0) return { word: "info", label: "not tried yet" };
-  return most === 1 ? { word: "ok", label: "healthy" } : { word: "medium", label: "retried lately" };
+/** Of an endpoint that the API does not list among those in trouble, by its newest deliveries. */
+export function healthByDeliveries(
+  deliveries: Pick<Body<"DeliveryBody">, "state" | "attempts">[],
+): Pick<Health, "word" | "label"> {
+  if (deliveries.some(({ state }) => state === "failed")) return { word: "medium", label: "failed lately" };
+  // What is scheduled after an attempt waits for the next one, because that one failed.
+  const isRetried = deliveries.some(
+    ({ state, attempts }) => attempts > 1 || (attempts === 1 && state === "scheduled"),
+  );
+  if (isRetried) return { word: "medium", label: "retried lately" };
+  const isTried = deliveries.some(({ attempts }) => attempts > 0);
+  return isTried ? { word: "ok", label: "healthy" } : { word: "info", label: "not tried yet" };
 }
 
 /** Such as `3 attempts failed in the last hour, the last one 1 min. ago.` */

@@ -22,6 +22,11 @@ export interface AuditEvent {
   metadata?: Record<string, unknown>;
 }
 
+/** Whether our server wrote an event. Older ones do not say who did. */
+export function isOurs({ source }: { source?: string | null }): boolean {
+  return (source ?? "server") === "server";
+}
+
 export type Row = Pick<
   AuditEvent,
   "id" | "occurred_at" | "source" | "event_type" | "agent_id" | "action" | "result" | "severity" | "resource"

@@ -29,7 +29,7 @@ export function Needs() {
       {query.isPending && <Loading lines={2} />}
       {query.data?.length === 0 && (
         <Text size="sm" className="quiet">
-          Nothing. No approvals are pending, every endpoint is healthy, and every rule is enabled.
+          No approvals pending, no endpoint failing, no rule disabled.
         </Text>
       )}
       <List listStyleType="none" spacing="xs">

@@ -1,10 +1,11 @@
 // One run of an agent, by session or trace: every step in order and nested, on an axis that is to scale.
-import { Alert, Box, Button, Group, Text } from "@mantine/core";
-import { useClipboard, useMediaQuery } from "@mantine/hooks";
-import { IconLink } from "@tabler/icons-react";
+import { ActionIcon, Alert, Box, Button, Group, Text, Tooltip } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
+import { IconRefresh } from "@tabler/icons-react";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef } from "react";
 import { useAddress } from "../address";
+import { queries } from "../api/queries";
 import { Side } from "../decisions/Side";
 import { Whole } from "../events/EventPanel";
 import type { AuditEvent } from "../events/row";
@@ -13,13 +14,13 @@ import { Id } from "../parts/Copy";
 import { counted, number } from "../parts/numbers";
 import { Page } from "../parts/Page";
 import { Rows } from "../parts/Rows";
-import { fixedAddress } from "../parts/TimeRange";
+import { Share } from "../parts/Share";
 import { When } from "../parts/When";
 import { one } from "../search";
 import { axisOf, lengthOf, type Row } from "./model";
 import { Ruler } from "./Ruler";
 import { useRun } from "./run";
-import { type Of, PAGE, STEPS_MAX } from "./steps";
+import { type Of, PAGE } from "./steps";
 import { TimelineRow } from "./TimelineRow";
 
 /** Two lines need more room than one. */
@@ -41,13 +42,7 @@ export default function Timeline() {
 
 function Run({ name, id, of }: { name: string; id: string; of: Of }) {
   const run = useRun(of);
-  const { query, rows, times } = run;
-  const { copy, copied } = useClipboard({ timeout: 1_500 });
-  const share = () => {
-    // What is not loaded may be later than what is.
-    const fixed = { from: times?.from ?? "", to: query.hasNextPage ? of.to : times?.to };
-    copy(fixedAddress(window.location.href, fixed, new Date()));
-  };
+  const { query, rows, times, isCut } = run;
   return (
     <Page
       title={`${name} timeline`}
@@ -63,15 +58,17 @@ function Run({ name, id, of }: { name: string; id: string; of: Of }) {
           >
             Show as a list
           </Button>
-          <Button
-            size="xs"
-            variant="default"
-            leftSection={<IconLink size={14} />}
-            disabled={times === undefined}
-            onClick={share}
-          >
-            {copied ? "Link copied" : "Copy link"}
-          </Button>
+          <Tooltip label="Refresh">
+            <ActionIcon
+              variant="default"
+              aria-label="Refresh"
+              onClick={() => queries.invalidateQueries({ queryKey: ["timeline"] })}
+            >
+              <IconRefresh size={16} />
+            </ActionIcon>
+          </Tooltip>
+          {/* What is not loaded may be later than what is. */}
+          {times && <Share times={{ from: times.from, to: isCut ? of.to : times.to }} />}
         </>
       }
     >
@@ -93,7 +90,7 @@ function Run({ name, id, of }: { name: string; id: string; of: Of }) {
 }
 
 function Shown({ run }: { run: ReturnType<typeof useRun> }) {
-  const { query, rows, gaps, steps } = run;
+  const { query, rows, gaps, steps, isCut } = run;
   const [address, change] = useAddress();
   const navigate = useNavigate();
   const isPhone = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
@@ -117,7 +114,7 @@ function Shown({ run }: { run: ReturnType<typeof useRun> }) {
     navigate({ to: "/events", search: { [field]: value } as never });
   return (
     <>
-      <Summary rows={rows} />
+      <Summary rows={rows} isCut={isCut} />
       <Box className="surface" style={{ overflow: "hidden" }}>
         <Ruler axis={axis} />
         <Rows
@@ -148,7 +145,7 @@ function Shown({ run }: { run: ReturnType<typeof useRun> }) {
           </Button>
         </Group>
       )}
-      {steps >= STEPS_MAX && query.data?.pages.at(-1)?.next !== undefined && (
+      {isCut && !query.hasNextPage && (
         <Alert>
           These are the first {number(steps)} steps; there are more. Open one of the traces, or show the
           session as a list.
@@ -188,7 +185,7 @@ function agentsOf(rows: Row[]): string[] {
   return [...new Set(eventsOf(rows).map(({ agent_id }) => agent_id))];
 }
 
-function Summary({ rows }: { rows: Row[] }) {
+function Summary({ rows, isCut }: { rows: Row[]; isCut: boolean }) {
   const { from, to } = axisOf(rows);
   const events = eventsOf(rows);
   const agents = agentsOf(rows);
@@ -196,8 +193,8 @@ function Summary({ rows }: { rows: Row[] }) {
   const alerts = rows.filter(({ kind }) => kind === "alert").length;
   return (
     <Text size="sm" component="div">
-      {agents.length === 1 ? agents[0] : `${agents.length} agents`} · {counted(events.length, "step")} ·{" "}
-      {lengthOf(to - from)} from <When at={new Date(from).toISOString()} exact />
+      {agents.length === 1 ? agents[0] : `${agents.length} agents`} · {isCut && "first "}
+      {counted(events.length, "step")} · {lengthOf(to - from)} from <When at={new Date(from).toISOString()} exact />
       {denied > 0 && ` · ${number(denied)} denied`}
       {alerts > 0 && ` · ${counted(alerts, "alert")}`}
     </Text>

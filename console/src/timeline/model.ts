@@ -1,5 +1,6 @@
 // The run of an agent as rows on one axis: its steps nested by span, with approvals and alerts beside what caused them.
 import type { Body } from "../api/client";
+import { isEnd } from "../decisions/record";
 import type { AuditEvent } from "../events/row";
 
 type Delivery = Body<"DeliveryBody">;
@@ -37,11 +38,6 @@ export function extentOf({ occurred_at, latency_ms, metadata }: AuditEvent): Ext
   const to = Date.parse(occurred_at);
   const took = latency_ms ?? Number(metadata?.took_us ?? 0) / 1_000;
   return { from: to - (Number.isFinite(took) && took > 0 ? took : 0), to };
-}
-
-/** The end of an approval, which the server writes. Older ones do not say who wrote them. */
-export function isEnd({ event_type, source }: AuditEvent): boolean {
-  return event_type === "approval" && (source ?? "server") === "server";
 }
 
 /** All rows in the order in which they are read. */

@@ -28,6 +28,8 @@ export function useRun(of: Of) {
     rows,
     times,
     steps: events.length,
+    /** Whether there are later steps than those that are loaded. */
+    isCut: query.data?.pages.at(-1)?.next !== undefined,
     /** What may be missing, in words. */
     gaps: [
       query.data?.pages.some(({ fresh }) => !fresh) && "The newest events may not be indexed yet.",

@@ -6,7 +6,7 @@ import type { AuditEvent } from "../events/row";
 /** What one page has, which is as many as the API gives. */
 export const PAGE = 1_000;
 /** More steps are no timeline that anybody reads: choose a trace, or less time. */
-export const STEPS_MAX = 2_000;
+const STEPS_MAX = 2_000;
 /** A page may be short before the end. So many are asked for to fill one. */
 const ASKS_MAX = 5;
 
@@ -48,10 +48,14 @@ export function steps(of: Of) {
     queryKey: ["timeline", "steps", of],
     queryFn: ({ pageParam }) => page(of, pageParam),
     initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }, pages) => (pages.length * PAGE < STEPS_MAX ? next : undefined),
+    getNextPageParam: ({ next }, pages) => (countIn(pages) < STEPS_MAX ? next : undefined),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,
   });
+}
+
+function countIn(pages: Page[]): number {
+  return pages.reduce((sum, { events }) => sum + events.length, 0);
 }
 
 /** How many decisions one question names, and how many questions there are. */

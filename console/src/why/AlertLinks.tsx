@@ -5,15 +5,20 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { Why } from "../alerts/Why";
 import { answer, api, type Body } from "../api/client";
 import { CAUSES, REASONS, STATE_WORDS } from "../deliveries/states";
+import type { AuditEvent } from "../events/row";
 import { Answered } from "../parts/Answered";
+import { useNow } from "../parts/clock";
 import { Mark } from "../parts/Mark";
 import { To } from "../parts/To";
 import { When } from "../parts/When";
+import { isFresh, withoutAlerts } from "./alerts";
 import { ChainLink } from "./ChainLink";
 import { responseOf } from "./response";
 
 /** Few events raise more alerts than this; the list has them all. */
 const SHOWN_MAX = 5;
+/** How often alerts are asked for while an event is so new that they may be still to come. */
+const ASK_EVERY_MS = 3_000;
 
 function deliveriesOf(event: string) {
   return queryOptions({
@@ -41,13 +46,18 @@ function conditionsOf(id: string) {
   });
 }
 
-export function AlertLinks({ event }: { event: string }) {
-  const { data, error } = useQuery(deliveriesOf(event));
+export function AlertLinks({ event }: { event: AuditEvent }) {
+  const { data, error } = useQuery({
+    ...deliveriesOf(event.id),
+    refetchInterval: ({ state }) =>
+      state.data?.data.length === 0 && isFresh(event.received_at, Date.now()) ? ASK_EVERY_MS : false,
+  });
+  const now = useNow();
   if (!data) return <ChainLink name="Alert" error={error} />;
   if (data.data.length === 0) {
     return (
       <ChainLink name="Alert" isMissing>
-        No rule raised an alert for this event.
+        {withoutAlerts(event.received_at, now.getTime())}
       </ChainLink>
     );
   }
@@ -59,7 +69,7 @@ export function AlertLinks({ event }: { event: string }) {
       ))}
       {data.data.length > SHOWN_MAX && (
         <ChainLink name="More alerts">
-          <To path="/deliveries" with={{ event_id: event }}>
+          <To path="/deliveries" with={{ event_id: event.id }}>
             View all deliveries of this event
           </To>
         </ChainLink>

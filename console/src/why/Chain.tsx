@@ -19,7 +19,7 @@ export default function Chain({ event }: { event: AuditEvent }) {
     <ol className={classes.chain} aria-label="Why">
       <EventLink event={event} />
       <DecisionLinks event={event} />
-      <AlertLinks event={event.id} />
+      <AlertLinks event={event} />
     </ol>
   );
 }

@@ -13,18 +13,18 @@ import { clauseOf, linesOf } from "../policies/clauses";
 import { CitedClause } from "../policies/MarkedText";
 import { version as versionQuery } from "../policies/queries";
 import { ChainLink } from "./ChainLink";
-import { approvedAs, decidedBy, useDecision, withoutPolicy } from "./decision";
+import { approvedAs, decidedBy, OTHER, useDecision, withoutPolicy } from "./decision";
 import { PolicyLink } from "./PolicyNames";
 
 /** Policies whose text is shown; the others are named. */
 const CITED_MAX = 3;
 
 export function DecisionLinks({ event }: { event: AuditEvent }) {
-  const { id, decision, error } = useDecision(event);
+  const { id, decision, isOther, error } = useDecision(event);
   if (id === undefined) {
     return (
       <ChainLink name="Decision" isMissing>
-        The event names no decision.
+        No linked decision.
         {event.session_id && (
           <>
             {" "}
@@ -35,6 +35,16 @@ export function DecisionLinks({ event }: { event: AuditEvent }) {
             .
           </>
         )}
+      </ChainLink>
+    );
+  }
+  if (isOther) {
+    return (
+      <ChainLink name="Decision" isMissing>
+        {OTHER}{" "}
+        <To path="/decisions" with={{ decision: id }}>
+          View decision
+        </To>
       </ChainLink>
     );
   }
@@ -106,7 +116,7 @@ function ApprovalOf({ decision }: { decision: Decision }) {
     return (
       <ChainLink name="Approval" isMissing>
         {decision.metadata.refused
-          ? "Needed, but not available; the decision says why."
+          ? "Approval was required but couldn't be requested. See the decision."
           : "No approval was asked for."}
       </ChainLink>
     );

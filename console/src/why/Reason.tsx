@@ -1,22 +1,22 @@
 // Why an event has its result, at the head of its panel.
 import { Group, Text } from "@mantine/core";
 import { Problem } from "../api/problem";
-import { endOf } from "../decisions/record";
+import { endOf, isEnd } from "../decisions/record";
 import type { AuditEvent } from "../events/row";
 import { Mark } from "../parts/Mark";
 import { To } from "../parts/To";
 import { Who } from "../parts/Who";
 import classes from "./Chain.module.css";
-import { decidedBy, useDecision, withoutPolicy } from "./decision";
+import { decidedBy, OTHER, useDecision, withoutPolicy } from "./decision";
 import { PolicyNames } from "./PolicyNames";
 
 export function Reason({ event }: { event: AuditEvent }) {
-  if (event.event_type === "approval" && event.source === "server") return <OfApproval event={event} />;
+  if (isEnd(event)) return <OfApproval event={event} />;
   return <OfDecision event={event} />;
 }
 
 function OfDecision({ event }: { event: AuditEvent }) {
-  const { id, decision, error } = useDecision(event);
+  const { id, decision, isOther, error } = useDecision(event);
   if (decision) {
     const { policies, version } = decidedBy(decision);
     return (
@@ -37,11 +37,14 @@ function OfDecision({ event }: { event: AuditEvent }) {
       </Told>
     );
   }
+  if (isOther) return <Unknown>{OTHER}</Unknown>;
   if (id !== undefined && error instanceof Problem && error.status === 404) {
     return <Unknown>The decision that this event names is not in the trail.</Unknown>;
   }
   if (id === undefined && event.result === "denied") {
-    return <Unknown>This event names no decision, so the reason is known only to whoever sent it.</Unknown>;
+    return (
+      <Unknown>This event isn't linked to a decision, so Watchbell doesn't know why it was denied.</Unknown>
+    );
   }
   return null;
 }

@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import type { Body } from "../api/client";
 import type { Decision } from "../decisions/model";
-import { approvedAs, decidedBy, withoutPolicy } from "./decision";
+import { withoutAlerts } from "./alerts";
+import { approvedAs, decidedBy, isAbout, withoutPolicy } from "./decision";
 import { responseOf } from "./response";
 
 const decision = (metadata: Decision["metadata"]): Decision => ({
@@ -35,6 +36,21 @@ test("an approval is the decision's own, the one that it used, or none", () => {
   expect(approvedAs(decision({ decision: "escalate" }))).toBe("dec_1");
   expect(approvedAs(decision({ decision: "allow", approval: "dec_0" }))).toBe("dec_0");
   expect(approvedAs(decision({ decision: "deny" }))).toBeUndefined();
+});
+
+test("an event without alerts says whether there were none, or none yet, or none any more", () => {
+  const now = Date.parse("2026-11-17T10:00:00Z");
+  expect(withoutAlerts("2026-11-17T09:59:30Z", now)).toMatch(/yet/);
+  expect(withoutAlerts("2026-11-17T09:00:00Z", now)).toBe("No rule raised an alert for this event.");
+  expect(withoutAlerts("2026-10-01T00:00:00Z", now)).toMatch(/kept for 30 days/);
+});
+
+test("a decision explains an event of the same agent and action, or one that the server wrote", () => {
+  const event = { ...decision({}), id: "evt_2", event_type: "tool_call", source: "key_1" };
+  expect(isAbout(decision({}), event)).toBe(true);
+  expect(isAbout(decision({}), { ...event, agent_id: "other" })).toBe(false);
+  expect(isAbout(decision({}), { ...event, action: "c.d" })).toBe(false);
+  expect(isAbout(decision({}), { ...event, action: "c.d", source: "server" })).toBe(true);
 });
 
 test("a response is told in one line", () => {
