@@ -28,13 +28,13 @@ export function FromQuery({ text, list, children }: FromQueryProps) {
     return children(
       { ...BLANK, match: rule.match, ...except },
       <Alert color="blue" title="Created from a search">
-        The conditions match what this search finds: <span className="mono">{text || "every event"}</span>
+        The conditions match what this search finds: <span className="mono">{text || `every ${list === "decisions" ? "decision" : "event"}`}</span>
       </Alert>,
     );
   }
   return children(
     BLANK,
-    <Alert color="yellow" title="A rule cannot match everything that this search asks for">
+    <Alert color="yellow" title="This search can't be turned into a rule">
       <List size="sm">
         {[...(error ? [error] : []), ...not_in_rules].map((fault) => (
           <List.Item key={fault.start}>

@@ -35,7 +35,8 @@ export default function NewRule() {
     );
     return suggestion.data ? answered : <Page title="New alert rule">{answered}</Page>;
   }
-  const filter = one(search.filter);
+  // A list without a filter has nothing in the address but its name, and still is not every event.
+  const filter = one(search.filter) ?? (one(search.list) && "");
   if (filter !== undefined && mayManage) {
     const list = one(search.list) === "decisions" ? "decisions" : "events";
     return (
@@ -118,7 +119,12 @@ function Writing({ initial, fromEvent, note }: WritingProps) {
         <Trouble error={save.error} again={faultsOf(save.error).length > 0 ? undefined : save.reset} />
       )}
       {isAsking && (
-        <EveryEvent action="Save and enable" save={() => save.mutate(true)} close={() => setAsking(false)} />
+        <EveryEvent
+          rule={editing.draft}
+          action="Save and enable"
+          save={() => save.mutate(true)}
+          close={() => setAsking(false)}
+        />
       )}
       <Workbench
         editing={editing}

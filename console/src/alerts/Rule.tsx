@@ -132,6 +132,7 @@ function Loaded({ rule }: { rule: Body<"Rule"> }) {
       )}
       {asking && (
         <EveryEvent
+          rule={asking}
           action="Save"
           save={() => save.mutate({ draft: asking, version: rule.version })}
           close={() => setAsking(undefined)}
@@ -148,7 +149,7 @@ function Loaded({ rule }: { rule: Body<"Rule"> }) {
             <History
               id={rule.id}
               current={rule.version}
-              onRollBack={(definition) => save.mutate({ draft: draftOf(definition), version: rule.version })}
+              onRollBack={(definition) => attempt(draftOf(definition))}
               isBusy={isBlocked}
             />
           ),

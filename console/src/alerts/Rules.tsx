@@ -1,5 +1,6 @@
 // All alert rules, their activity, and whether they are enabled.
 import { Button, type ButtonProps, Group, Select, SimpleGrid, Switch, Table, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { IconBell, IconPlus } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -15,6 +16,8 @@ import { To } from "../parts/To";
 import { When } from "../parts/When";
 import { one } from "../search";
 import { allRules, RULES_MAX } from "./all";
+import { draftOf } from "./draft";
+import { EveryEvent, matchesEverything } from "./EveryEvent";
 import { States } from "./States";
 import { TEMPLATES } from "./templates";
 
@@ -36,7 +39,7 @@ export default function Rules() {
     <Page
       title="Alert rules"
       lead="Which events trigger an alert and where it is sent. Rules are evaluated as events arrive."
-      actions={<NewRuleButton leftSection={<IconPlus size={16} />}>New rule</NewRuleButton>}
+      actions={<NewRuleButton leftSection={<IconPlus size={16} />}>Create rule</NewRuleButton>}
     >
       <Filters enabled={enabled} tag={tag} />
       <Answered
@@ -167,6 +170,12 @@ function Toggle({ rule }: { rule: Body<"Rule"> }) {
       ),
     onSettled: () => queries.invalidateQueries({ queryKey: ["rules"] }),
   });
+  const [isAsking, asking] = useDisclosure(false);
+  const draft = draftOf(rule);
+  const change = (enabled: boolean) => {
+    if (enabled && matchesEverything({ ...draft, enabled })) asking.open();
+    else toggle.mutate(enabled);
+  };
   return (
     <>
       <Switch
@@ -174,9 +183,12 @@ function Toggle({ rule }: { rule: Body<"Rule"> }) {
         checked={toggle.isPending ? toggle.variables : rule.enabled}
         disabled={!mayManage || toggle.isPending}
         title={mayManage ? undefined : "Only admins and owners can change rules."}
-        onChange={(event) => toggle.mutate(event.currentTarget.checked)}
+        onChange={(event) => change(event.currentTarget.checked)}
       />
       {toggle.isError && <Trouble error={toggle.error} />}
+      {isAsking && (
+        <EveryEvent rule={draft} action="Enable" save={() => toggle.mutate(true)} close={asking.close} />
+      )}
     </>
   );
 }
@@ -204,7 +216,7 @@ function NoneYet() {
         icon={<IconBell size={26} />}
         action={
           <Group gap="xs" mt="xs">
-            <NewRuleButton leftSection={<IconPlus size={16} />}>Create a rule</NewRuleButton>
+            <NewRuleButton leftSection={<IconPlus size={16} />}>Create rule</NewRuleButton>
             <Button component={Link} to="/events" variant="default">
               Create one from an event
             </Button>

@@ -2,22 +2,25 @@
 import { Anchor, Group, Stack, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { answer, api } from "../api/client";
 import { useMayManage } from "../api/queries";
 import { Loading, Trouble } from "../parts/Answered";
 import { Mark } from "../parts/Mark";
 import { Panel } from "../parts/Page";
-import { bodyOf, type Draft, type Finding, findingOf, type Part, readTests, type TestResult } from "./draft";
+import { bodyOf, type Draft, type Finding, findingsOf, type Part, readTests, type TestResult } from "./draft";
 
 /** A person may have 20 drafts checked in a minute, so one who pauses is waited for. */
 const PAUSE_MS = 1_500;
 /** What policies may cost a question. */
 const COST_MAX = 1_500;
 
+const NO_TESTS: TestResult[] = [];
+const NO_FINDINGS: Finding[] = [];
+
 interface Checks {
   findings: Finding[];
   tests: TestResult[];
-  size: number;
   /** What the dearest question costs them. */
   cost: number;
   /** Whether this very text was found good. */
@@ -36,32 +39,31 @@ export function useChecks(draft: Draft): Checks {
   const checked = { ...(JSON.parse(settled) as Omit<Draft, "note">), note: "" };
   const query = useQuery({
     queryKey: ["policy-check", settled],
-    queryFn: () => answer(api.POST("/v1/policies/validate", { body: bodyOf(checked) })),
+    queryFn: async () => {
+      const said = await answer(api.POST("/v1/policies/validate", { body: bodyOf(checked) }));
+      const tests = said.tests as unknown as TestResult[];
+      return { ...said, tests, findings: findingsOf({ ...said, tests }, checked) };
+    },
     enabled: mayManage,
     retry: false,
     staleTime: Number.POSITIVE_INFINITY,
     placeholderData: keepPreviousData,
   });
-  const unread = readTests(draft.tests);
-  const findings: Finding[] = "wrong" in unread ? [unread.wrong] : [];
   const { data } = query;
-  const tests = (data?.tests ?? []) as unknown as TestResult[];
-  if (data) {
-    findings.push(...data.errors.map((one) => findingOf("error", one, checked)));
-    findings.push(...(data.warnings as never[]).map((one) => findingOf("warning", one, checked)));
-    for (const [place, test] of tests.entries()) {
-      if (test.passed) continue;
-      const said = { pointer: `/tests/${place}`, detail: `${test.name}: got ${test.decision}` };
-      findings.push(findingOf("error", said, checked));
-    }
-  }
+  const tests = data?.tests ?? NO_TESTS;
+  const said = data?.findings ?? NO_FINDINGS;
+  const unread = useMemo(() => readTests(draft.tests), [draft.tests]);
+  // The same until somebody says something else: marks move with the text, and would be put back to where they were.
+  const findings = useMemo(
+    () => ("wrong" in unread ? [unread.wrong, ...said.filter(({ part }) => part !== "tests")] : said),
+    [unread, said],
+  );
   const isWaiting = settled !== JSON.stringify(texts);
   const isGood = !isWaiting && !query.isPlaceholderData && !("wrong" in unread) && data?.valid === true;
   const { isFetching, error } = query;
   return {
     findings,
     tests,
-    size: data?.size ?? 0,
     cost: data?.cost ?? 0,
     isGood,
     isWaiting,

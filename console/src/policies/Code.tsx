@@ -25,6 +25,8 @@ export default function Code({ id, label, language, value, onChange, marks, desc
   const latest = useRef({ value, marks, onChange });
   latest.current = { value, marks, onChange };
   const isReadOnly = onChange === undefined;
+  // What was typed comes back as the value, maybe when more has been typed already.
+  const typed = useRef<string[]>([]);
   useEffect(() => {
     const made = new EditorView({
       parent: place.current ?? undefined,
@@ -52,7 +54,10 @@ export default function Code({ id, label, language, value, onChange, marks, desc
         typedOver,
         keymap.of([{ key: "Tab", run: indent, shift: indentLess }, ...defaultKeymap, ...historyKeymap]),
         EditorView.updateListener.of((update) => {
-          if (update.docChanged) latest.current.onChange?.(update.state.doc.toString());
+          if (!update.docChanged) return;
+          const text = update.state.doc.toString();
+          typed.current = text === latest.current.value ? [] : [...typed.current, text];
+          latest.current.onChange?.(text);
         }),
       ],
     });
@@ -62,8 +67,11 @@ export default function Code({ id, label, language, value, onChange, marks, desc
   }, [id, label, language, describedBy, isReadOnly]);
   useEffect(() => {
     const { current } = view;
-    // A template was added, or it was begun anew: what is typed comes from here and is there already.
-    if (current === null || current.state.doc.toString() === value) return;
+    const at = typed.current.lastIndexOf(value);
+    typed.current = typed.current.slice(at + 1);
+    if (current === null || at >= 0 || current.state.doc.toString() === value) return;
+    // A template was added, or it was begun anew.
+    typed.current = [];
     current.dispatch({ changes: { from: 0, to: current.state.doc.length, insert: value } });
   }, [value]);
   useEffect(() => view.current?.dispatch({ effects: setMarks.of(marks) }), [marks]);

@@ -4,6 +4,7 @@ import { useSessionStorage } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { useAddress } from "../address";
 import { answer, api } from "../api/client";
 import { Problem } from "../api/problem";
@@ -14,8 +15,9 @@ import { Page, Panel } from "../parts/Page";
 import { one, type Search } from "../search";
 import { Ask } from "./Ask";
 import { Checked, useChecks } from "./Checked";
-import { bodyOf, type Draft, draftOf, marksOf, type Part, withTemplate } from "./draft";
+import { bodyOf, type Draft, draftOf, marksByPart, type Part, withTemplate } from "./draft";
 import { Editor } from "./Editor";
+import { isError } from "./marks";
 import { askAnew, standing, templates, version as versionQuery } from "./queries";
 
 /** What a version is made of. */
@@ -74,7 +76,8 @@ function Writing({ from, start }: { from: number; start: Draft }) {
   const onPart = (next: string | null) => changeAddress({ part: next ?? undefined }, { replace: true });
   const checks = useChecks(draft);
   const change = (next: Partial<Draft>) => setDraft((before) => ({ ...before, ...next }));
-  const count = (of: Part) => marksOf(checks.findings, of).filter(({ kind }) => kind === "error").length;
+  const marks = useMemo(() => marksByPart(checks.findings), [checks.findings]);
+  const count = (of: Part) => marks[of].filter(isError).length;
   const label = (name: string, of: Part) =>
     count(of) > 0 ? `${name} (${counted(count(of), "error")})` : name;
   const isTouched = JSON.stringify(draft) !== JSON.stringify(start);
@@ -109,7 +112,7 @@ function Writing({ from, start }: { from: number; start: Draft }) {
                     description={description}
                     value={draft[name]}
                     onChange={(text) => change({ [name]: text })}
-                    marks={marksOf(checks.findings, name)}
+                    marks={marks[name]}
                     rows={22}
                   />
                 </Tabs.Panel>

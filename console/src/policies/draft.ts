@@ -94,6 +94,24 @@ export function findingOf(kind: Finding["kind"], { pointer, detail }: Said, draf
   return { part, kind, text: detail, line: sought };
 }
 
+interface Answer {
+  errors: Said[];
+  warnings: unknown[];
+  tests: TestResult[];
+}
+
+/** All that the server says of a draft, with the tests that failed. */
+export function findingsOf({ errors, warnings, tests }: Answer, draft: Draft): Finding[] {
+  const failed = tests.flatMap(({ name, passed, decision }, place) =>
+    passed ? [] : [{ pointer: `/tests/${place}`, detail: `${name}: got ${decision}` }],
+  );
+  return [
+    ...errors.map((one) => findingOf("error", one, draft)),
+    ...(warnings as Said[]).map((one) => findingOf("warning", one, draft)),
+    ...failed.map((one) => findingOf("error", one, draft)),
+  ];
+}
+
 function unescaped(token: string): string {
   return token.replaceAll("~1", "/").replaceAll("~0", "~");
 }
@@ -110,6 +128,12 @@ function lineOf(part: Part, which: string, draft: Draft): number | undefined {
 function lineOfTest(text: string, place: number): number | undefined {
   const begins = text.split("\n").flatMap((line, at) => (/^ {0,2}\{/.test(line) ? [at + 1] : []));
   return begins[place];
+}
+
+/** The marks beside the lines of each part. */
+export function marksByPart(findings: Finding[]): Record<Part, LineMark[]> {
+  const of = (part: Part) => marksOf(findings, part);
+  return { policies: of("policies"), schema: of("schema"), tests: of("tests") };
 }
 
 /** The marks beside the lines of a part. */
