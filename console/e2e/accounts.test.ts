@@ -97,9 +97,13 @@ test("the menu goes anywhere, by name or by id, and one can sign out", async () 
   await page.getByRole("button", { name: "Denied payouts" }).click();
   await page.waitForURL(`**/rules/${rule.id}`);
   await page.keyboard.press("Control+k");
-  await box.fill("create alert");
-  await page.getByRole("button", { name: "Create alert rule" }).click();
+  await box.fill("create rule");
+  await page.getByRole("button", { name: "Create rule" }).click();
   await page.waitForURL("**/rules/new");
+  await page.keyboard.press("Control+k");
+  await box.fill("rare-agent");
+  await page.getByRole("button", { name: "Search events for agent “rare-agent”" }).click();
+  await page.waitForURL("**/events?agent_id=rare-agent");
   await page.keyboard.press("Control+k");
   await box.fill(id);
   await page.waitForURL(`**/events?event=${id}`);

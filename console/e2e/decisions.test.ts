@@ -34,6 +34,9 @@ test("decisions are listed with their reasons, counted by result, and charted", 
   await page.getByText("50 decisions").waitFor();
   await page.getByRole("img", { name: /Decisions over time by result.*denied 9/ }).waitFor();
   expect(await page.getByText("denied 9", { exact: true }).count()).toBe(1);
+  // A rule for what is listed: decisions, and not every event.
+  await page.getByRole("button", { name: "Create rule" }).click();
+  await page.getByText("every decision").waitFor();
   await leave(visited);
 
   const demo = await visit("/decisions");

@@ -46,14 +46,18 @@ test("facets filter the list, and the address holds it all", async () => {
   await leave(seen);
 });
 
-test("events that came since are counted, and shown by a click", async () => {
+test("events that came since are counted, also late ones, and shown by a click", async () => {
   const resource = unique("newer");
-  const seen = await visit("/events?agent_id=newer-agent", { session: own.session });
+  const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+  await send(own, [{ agent_id: "newer-agent" }]);
+  // As "Today" does: a start that stays the same, however often one asks.
+  const seen = await visit(`/events?agent_id=newer-agent&from=${ago(90)}`, { session: own.session });
   const { page } = seen;
-  await page.locator("[data-state=empty]").waitFor();
-  await send(own, [{ agent_id: "newer-agent", resource }]);
+  await page.locator("[data-count]").getByText("1 event").waitFor();
+  await send(own, [{ agent_id: "newer-agent", resource, occurred_at: ago(60) }]);
   await page.getByRole("button", { name: "1 new event" }).click(WITHIN);
   await page.locator(OPTION).getByText(resource).waitFor();
+  await page.locator("[data-count]").getByText("2 events").waitFor();
   await page.getByText("Time (local)").waitFor();
   await page.getByRole("button", { name: /Times are in local time/ }).click();
   await page.getByText("Time (UTC)").waitFor();
@@ -91,10 +95,12 @@ test("an event opens beside the list, walks with the keys, and its values filter
   await panel.getByRole("button", { name: "Copy JSON" }).click();
   const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
   expect(copied).toMatchObject({ resource: "two", session_id: session });
-  const rule = panel.getByRole("link", { name: "Create a rule from this event" });
+  const rule = panel.getByRole("link", { name: "Create rule" });
   expect(await rule.getAttribute("href")).toBe(`/rules/new?event=${copied.id}`);
   const deliveries = panel.getByRole("link", { name: "Deliveries" });
   expect(await deliveries.getAttribute("href")).toBe(`/deliveries?event_id=${copied.id}`);
+  await panel.getByRole("button", { name: `Filter by metadata.note ${session}` }).click();
+  await page.waitForURL((url) => url.searchParams.get("filter") === `metadata.note:${session}`);
   await panel.getByRole("button", { name: `Filter by session_id ${session}` }).click();
   await page.waitForURL((url) => url.searchParams.get("session_id") === session);
   await panel.getByRole("button", { name: "Same session" }).click();
@@ -123,12 +129,19 @@ test("a query is completed, corrected and asked, and becomes a rule", async () =
   await page.getByText("`results` is not a field of an event; did you mean `result`?").waitFor();
   await expectAccessible(page);
   expect(page.url()).not.toContain("filter=");
-  await page.getByRole("button", { name: "Write result" }).click();
-  expect(await box.inputValue()).toBe("metadata.amount:>500 result:denied");
+  await page.getByRole("button", { name: "Use “result”" }).click();
+  const query = "metadata.amount:>500 result:denied";
+  expect(await box.inputValue()).toBe(query);
+  // Esc closes the suggestions, and leaves what is written.
+  await page.keyboard.type(" ");
+  await page.getByRole("option", { name: /^agent_id:/ }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("option", { name: /^agent_id:/ }).waitFor({ state: "detached" });
+  expect(await box.inputValue()).toBe(`${query} `);
   await page.keyboard.press("Enter");
-  await page.waitForURL((url) => url.searchParams.get("filter") === "metadata.amount:>500 result:denied");
+  await page.waitForURL((url) => url.searchParams.get("filter") === query);
   await expect.poll(() => page.locator(OPTION).count(), WITHIN).toBe(1);
-  await page.getByRole("button", { name: "Make a rule" }).click();
+  await page.getByRole("button", { name: "Create rule" }).click();
   await page.getByText("Created from a search").waitFor();
   await page
     .getByText(`session_id:${session} metadata.amount:>500 result:denied`, { exact: false })

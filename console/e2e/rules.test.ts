@@ -96,6 +96,25 @@ test("rules are listed with how they do, and can be narrowed, switched off and o
   await leave(visited);
 });
 
+test("a rule for every event is not switched on by a click in the list, nor brought back unasked", async () => {
+  const rule = await makeRule("Everything", { match: {}, enabled: false });
+  const visited = await visitOwn("/rules");
+  const { page } = visited;
+  await page.getByRole("row").filter({ hasText: rule.name }).getByRole("switch").press("Space");
+  const asked = page.getByRole("dialog", { name: "Send every event?" });
+  await asked.getByRole("button", { name: "Add conditions" }).click();
+  await asked.waitFor({ state: "hidden" });
+  expect(await call("GET", `/v1/alert-rules/${rule.id}`)).toMatchObject({ enabled: false, version: 1 });
+  await call("PATCH", `/v1/alert-rules/${rule.id}`, { enabled: true });
+  await call("PATCH", `/v1/alert-rules/${rule.id}`, { match: { action: ["nothing.has.this"] } });
+  await page.goto(`/rules/${rule.id}?tab=history`);
+  await page.getByRole("button", { name: "Roll back to this" }).first().click();
+  await page.getByRole("button", { name: "Roll back", exact: true }).click();
+  await asked.waitFor();
+  expect(await call("GET", `/v1/alert-rules/${rule.id}`)).toMatchObject({ version: 3 });
+  await leave(visited);
+});
+
 test("who has no rule yet is taught what one is and offered some to begin with", async () => {
   const visited = await visit("/rules", { session: await newcomer() });
   const { page } = visited;

@@ -24,7 +24,7 @@ async function expectTold(page: Page, button: Locator): Promise<void> {
 }
 
 test.each([
-  { path: "/rules", button: "New rule" },
+  { path: "/rules", button: "Create rule" },
   { path: "/rules/{alert-rules}", button: "Save" },
   { path: "/signing-secrets", button: "Stage a new secret" },
   { path: "/deliveries/{deliveries}", button: "Resend" },

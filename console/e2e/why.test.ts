@@ -119,7 +119,9 @@ test("what is missing says so", async () => {
   // Anybody can name any decision; it explains only what it is about.
   const [other] = await send(org, [{ result: "denied", action: "mail.send", decision_id: decision }]);
   await page.goto(`/events?event=${other}&why=1`);
-  await link(chain, "Decision").getByText(/a different agent or action/).waitFor();
+  await link(chain, "Decision")
+    .getByText(/a different agent or action/)
+    .waitFor();
   expect(await link(chain, "Policy").count()).toBe(0);
   await leave(visited);
 });

@@ -28,7 +28,8 @@ export function FromQuery({ text, list, children }: FromQueryProps) {
     return children(
       { ...BLANK, match: rule.match, ...except },
       <Alert color="blue" title="Created from a search">
-        The conditions match what this search finds: <span className="mono">{text || `every ${list === "decisions" ? "decision" : "event"}`}</span>
+        The conditions match what this search finds:{" "}
+        <span className="mono">{text || `every ${list === "decisions" ? "decision" : "event"}`}</span>
       </Alert>,
     );
   }

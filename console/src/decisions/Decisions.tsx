@@ -6,6 +6,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useAddress } from "../address";
+import { asQuery } from "../events/filter";
 import { Answered, Empty } from "../parts/Answered";
 import { Snippet } from "../parts/Copy";
 import { ManageButton } from "../parts/ManageButton";
@@ -19,7 +20,7 @@ import { DecisionRow } from "./DecisionRow";
 import { DenyRate } from "./DenyRate";
 import { FilterBar } from "./FilterBar";
 import { decisions, facets } from "./list";
-import { asQuery, decisionIdOf, type Filters, filtersOf, isFiltered } from "./model";
+import { decisionIdOf, type Filters, filtersOf, isFiltered } from "./model";
 
 export default function Decisions() {
   const [search, change] = useAddress();
@@ -50,7 +51,7 @@ export default function Decisions() {
               navigate({ to: "/rules/new", search: search as never });
             }}
           >
-            Make a rule
+            Create rule
           </ManageButton>
         </Group>
       }

@@ -1,5 +1,4 @@
 // A decision as recorded in the trail, and the filters in the address.
-import { joined, quoted } from "../parts/query";
 import { all, one, type Search } from "../search";
 
 export interface Party {
@@ -80,16 +79,6 @@ export function filtersOf(search: Search): Filters {
     q: one(search.q),
     filter: one(search.filter),
   };
-}
-
-/** The filters as one query. */
-export function asQuery({ agent_id, action, result, q, filter }: Filters): string {
-  const fields: [string, string[]][] = [
-    ["agent_id", agent_id],
-    ["action", action],
-    ["result", result],
-  ];
-  return joined(fields, q && quoted(q), filter);
 }
 
 /** Whether any filter is set. */

@@ -20,9 +20,7 @@ export function CountLine({ facets, events }: CountLineProps) {
   return (
     <Text size="sm" data-count>
       {data !== undefined ? inAll(data, "event") : facets.isError ? "Count unavailable" : "Counting…"}
-      {since && (
-        <span className="quiet"> · exact since {absolute(new Date(since), zone).slice(0, 16)}</span>
-      )}
+      {since && <span className="quiet"> · exact since {absolute(new Date(since), zone).slice(0, 16)}</span>}
       {events.rows.length > 0 && <span className="quiet"> · {number(events.rows.length)} loaded</span>}
       {isBehind && <span className="quiet"> · the newest events may not be indexed yet</span>}
     </Text>

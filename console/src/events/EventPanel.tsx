@@ -22,12 +22,12 @@ import { type FilterBy, Json } from "../parts/Json";
 import { ManageButton } from "../parts/ManageButton";
 import { Mark } from "../parts/Mark";
 import { When } from "../parts/When";
-import { useName } from "../parts/Who";
+import { useKeyName } from "../parts/Who";
 import { Reason } from "../why/Reason";
 import { WhySection } from "../why/WhySection";
 import { Agent } from "./Agent";
 import classes from "./Events.module.css";
-import { FIELDS, type Field } from "./filter";
+import { FIELDS, type Field, termOf } from "./filter";
 import { eventOf } from "./list";
 import type { AuditEvent } from "./row";
 
@@ -40,6 +40,8 @@ interface EventPanelProps {
   isNarrow: boolean;
   onClose: () => void;
   onFilter: (field: Field, value: string) => void;
+  /** Adds a term to the query. */
+  onTerm: (term: string) => void;
   /** Shows only what has this value, whatever was filtered by. */
   onRelated: (field: Field, value: string) => void;
 }
@@ -73,11 +75,17 @@ export function EventPanel(props: EventPanelProps) {
 }
 
 /** All that there is to say of an event. */
-export function Whole({ id, onFilter, onRelated }: Pick<EventPanelProps, "id" | "onFilter" | "onRelated">) {
+export function Whole({ id, onFilter, onTerm, onRelated }: Omit<EventPanelProps, "isNarrow" | "onClose">) {
   const [settled] = useDebouncedValue(id, SETTLED_MS);
   const query = useQuery(eventOf(settled));
-  const filterBy: FilterBy = ([field, ...deeper], value) =>
-    deeper.length === 0 && isField(field) ? () => onFilter(field, value) : undefined;
+  const filterBy =
+    (event: AuditEvent): FilterBy =>
+    (path, value) => {
+      const [field, ...deeper] = path;
+      if (deeper.length === 0 && isField(field)) return () => onFilter(field, value);
+      const term = termOf(event, path, value);
+      return term === undefined ? undefined : () => onTerm(term);
+    };
   if (settled !== id) return <Loading />;
   return (
     <Answered query={query}>
@@ -89,7 +97,7 @@ export function Whole({ id, onFilter, onRelated }: Pick<EventPanelProps, "id" | 
           <Actions event={event} />
           <Related event={event} onRelated={onRelated} />
           <Divider />
-          <Json value={event} filterBy={filterBy} />
+          <Json value={event} filterBy={filterBy(event)} />
         </Stack>
       )}
     </Answered>
@@ -122,17 +130,17 @@ function Summary({ event }: { event: AuditEvent }) {
 }
 
 function WrittenBy({ source }: Pick<AuditEvent, "source">) {
-  const name = useName(source);
+  const name = useKeyName(source);
   if (source === undefined) return "Recorded before events included their source";
-  if (source === "server") return "Written by Watchbell";
-  return <span title={source}>Sent with the API {name ?? `key ${source}`}</span>;
+  if (source === "server") return "Recorded by Watchbell";
+  return <span title={source}>Sent with API key {name ? `“${name}”` : source}</span>;
 }
 
 function Actions({ event }: { event: AuditEvent }) {
   const look = {
     size: "xs",
     leftSection: <IconBellPlus size={14} />,
-    children: "Create a rule from this event",
+    children: "Create rule",
   };
   return (
     <Group gap="xs">

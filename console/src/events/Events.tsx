@@ -125,7 +125,7 @@ export default function Events() {
             leftSection={<IconBellPlus size={14} />}
             onClick={() => navigate({ to: "/rules/new", search: { filter: asQuery(filter) } as never })}
           >
-            Make a rule
+            Create rule
           </ManageButton>
           <ColumnMenu hidden={all(hide)} onChange={(hidden) => change({ hide: hidden }, { replace: true })} />
         </>
@@ -199,6 +199,7 @@ export default function Events() {
             isNarrow={isNarrow}
             onClose={close}
             onFilter={(field, value) => change({ [field]: [value] })}
+            onTerm={(term) => change({ filter: [filter.filter, term].filter(Boolean).join(" ") })}
             onRelated={(field, value) => change({ ...NO_FILTER, [field]: [value] })}
           />
         )}

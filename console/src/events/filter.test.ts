@@ -1,6 +1,6 @@
 // How an address becomes a filter, and a filter words.
 import { expect, test } from "vitest";
-import { asQuery, filterOf, inWords, streamPath, toggled, without } from "./filter";
+import { asQuery, filterOf, inWords, streamPath, termOf, toggled, without } from "./filter";
 
 const search = {
   result: ["denied", "error"],
@@ -46,4 +46,18 @@ test("the stream is asked for with the same filter", () => {
   expect(streamPath({ result: ["denied", "error"], q: "x y" })).toBe(
     "/v1/audit/events/stream?result=denied&result=error&q=x+y",
   );
+});
+
+test("a value that has no filter of its own becomes a term of the query, where one can say it", () => {
+  const event = {
+    resource: "file:1",
+    metadata: { "order id": { note: "two words" }, items: [{ sku: "a" }] },
+  };
+  expect(termOf(event, ["resource"], "file:1")).toBe("resource:file:1");
+  expect(termOf(event, ["metadata", "order id", "note"], "two words")).toBe(
+    'metadata."order id".note:"two words"',
+  );
+  expect(termOf({ metadata: { tags: ["x"] } }, ["metadata", "tags"], "x")).toBe("metadata.tags:x");
+  expect(termOf(event, ["metadata", "items", "sku"], "a")).toBeUndefined();
+  expect(termOf(event, ["received_at"], "2026-11-15T10:00:00Z")).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 // The filter for events: from the address, for the API, and in words.
 import type { Body } from "../api/client";
-import { joined, quoted } from "../parts/query";
+import { joined, quoted, written } from "../parts/query";
 import { all, one, type Search } from "../search";
 
 /** The fields that events can be filtered by, as the API and the address name them. */
@@ -83,6 +83,33 @@ export function inWords(filter: Filter): string[] {
 export function asQuery(filter: Filter): string {
   const fields = FIELDS.map((field): [string, string[]] => [field, filter[field] ?? []]);
   return joined(fields, filter.q && quoted(filter.q), filter.filter);
+}
+
+/** Fields that only a query can filter by. */
+const QUERIED = ["resource", "metadata"];
+/** A query has room for a few such values. */
+const VALUE_CHARS_MAX = 200;
+
+/** The term of a query for a value in an event; nothing where a query cannot say it. */
+export function termOf(event: object, path: string[], value: string): string | undefined {
+  const [first = "", ...keys] = path;
+  const isSayable = QUERIED.includes(first) && value !== "" && value.length <= VALUE_CHARS_MAX;
+  if (!isSayable || isInList(event, path)) return undefined;
+  const name = [
+    first,
+    ...keys.map((key) => (/^[\p{L}\p{N}][\p{L}\p{N}_-]*$/u.test(key) ? key : quoted(key))),
+  ];
+  return `${name.join(".")}:${written(value)}`;
+}
+
+/** Whether the way leads into the objects of a list, where queries do not look. */
+function isInList(event: object, path: string[]): boolean {
+  let inside: unknown = event;
+  for (const key of path) {
+    if (Array.isArray(inside)) return true;
+    inside = (inside as Record<string, unknown> | undefined)?.[key];
+  }
+  return false;
 }
 
 /** The path of the stream of what this filter lets through. */

@@ -73,8 +73,8 @@ export function QueryBox({ list, text, onChange, label, placeholder, known = {},
     const mine = turn.current;
     if (wanted.trim() === text) return;
     // If nobody can say whether it is right, the list will: it is asked all the same.
-    const check = await queries.fetchQuery(checked(list, wanted)).catch(() => undefined);
-    if (mine !== turn.current || check?.error) return;
+    const said = await queries.fetchQuery(checked(list, wanted)).catch(() => undefined);
+    if (mine !== turn.current || said?.error) return;
     sent.current = wanted.trim();
     onChange(sent.current);
   };

@@ -22,7 +22,7 @@ export function MarkedText({ text, policy }: { text: string; policy: string }) {
       <Text size="sm" mb={6}>
         {clause ? (
           <>
-            Marked: <b>{policy}</b>, {linesOf(clause)}.
+            Highlighted: <b>{policy}</b>, {linesOf(clause)}.
           </>
         ) : (
           <>
@@ -30,7 +30,7 @@ export function MarkedText({ text, policy }: { text: string; policy: string }) {
           </>
         )}{" "}
         <To path="." with={{}} underline="always">
-          Show without the mark
+          Remove highlight
         </To>
       </Text>
       <Lines

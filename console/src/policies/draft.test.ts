@@ -1,6 +1,15 @@
 // Where in a draft a finding of the server is.
 import { expect, test } from "vitest";
-import { bodyOf, type Draft, findingOf, marksOf, readTests, withTemplate } from "./draft";
+import {
+  bodyOf,
+  type Draft,
+  findingOf,
+  findingsOf,
+  marksByPart,
+  marksOf,
+  readTests,
+  withTemplate,
+} from "./draft";
 import { spanOf } from "./marks";
 
 const draft: Draft = {
@@ -62,4 +71,26 @@ test("a mistake is marked at its word, or at the last letter of a line that lack
   expect(spanOf("permit (a)  ", 11)).toEqual([9, 10]);
   expect(spanOf("   ", 1)).toBeUndefined();
   expect(spanOf("permit", undefined)).toBeUndefined();
+});
+
+test("errors, warnings and failed tests are marked, each in its part", () => {
+  const test = { name: "two", passed: false, decision: "deny", policies: [], reason: "" };
+  const findings = findingsOf(
+    {
+      errors: [{ pointer: "/policies", detail: "unexpected token (line 2, column 1)." }],
+      warnings: [{ pointer: "/policies/b~1c", detail: "doubtful" }],
+      tests: [
+        { ...test, name: "one", passed: true, expected: { decision: "deny" } },
+        { ...test, expected: { decision: "allow" } },
+      ],
+    },
+    draft,
+  );
+  const { policies, schema, tests } = marksByPart(findings);
+  expect(policies.map(({ kind, line }) => [kind, line])).toEqual([
+    ["error", 2],
+    ["warning", 4],
+  ]);
+  expect(schema).toEqual([]);
+  expect(tests).toMatchObject([{ kind: "error", line: 5, text: "two: got deny" }]);
 });

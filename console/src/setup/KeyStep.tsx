@@ -74,7 +74,7 @@ function Existing({ keys, onChoose }: { keys: Key[]; onChoose: (id: string) => v
   return (
     <Select
       label="Or use an existing key"
-      description="Watchbell stores only a fingerprint of each key, so it cannot show its text again: have it at hand."
+      description="Watchbell stores only a fingerprint of each key, so you'll need your own copy of the key."
       placeholder="Choose a key"
       data={keys.map(({ id, name, hint }) => ({ value: id, label: hint ? `${name} (…${hint})` : name }))}
       value={null}
@@ -95,7 +95,7 @@ function Chosen({ name, text, onAnother }: ChosenProps) {
     <>
       {text === undefined ? (
         <Text size="sm">
-          <b>{name}</b>. Its text is not known here: a key is shown only once, when it is created.
+          <b>{name}</b>. The key itself can't be shown again.
         </Text>
       ) : (
         <>

@@ -14,7 +14,7 @@ import { When } from "../parts/When";
 import { Step } from "./Step";
 import { useSetupKey } from "./setupKey";
 import { EXAMPLE, sending } from "./snippets";
-import type { TrailEvent } from "./trail";
+import type { Arrived, TrailEvent } from "./trail";
 
 /** Stands for the key in the code while there is none. */
 const NO_KEY = "YOUR_API_KEY";
@@ -77,7 +77,7 @@ export function SendHere({ label = "Send a test event" }: { label?: string }) {
   );
 }
 
-export function ArriveStep({ event, live }: { event: TrailEvent | undefined; live: LiveState }) {
+export function ArriveStep({ arrived, live }: { arrived: Arrived | null | undefined; live: LiveState }) {
   const { key } = useSetupKey();
   return (
     <Step
@@ -88,10 +88,10 @@ export function ArriveStep({ event, live }: { event: TrailEvent | undefined; liv
           ? "Events of your key appear here as soon as they are accepted."
           : `Events of the key “${key.name}” appear here as soon as they are accepted.`
       }
-      isDone={event !== undefined}
+      isDone={!!arrived}
       isOpen={key !== undefined}
     >
-      {event === undefined ? (
+      {!arrived ? (
         <Group gap="sm" role="status" data-state="waiting">
           <Loader size="xs" />
           <Text size="sm">
@@ -101,31 +101,39 @@ export function ArriveStep({ event, live }: { event: TrailEvent | undefined; liv
           </Text>
         </Group>
       ) : (
-        <Arrived event={event} />
+        <>
+          <OneLine event={arrived.first} />
+          <Json value={arrived.first} />
+          {arrived.newest.id !== arrived.first.id && (
+            <>
+              <Text size="sm" className="quiet" mt="sm">
+                The newest since:
+              </Text>
+              <OneLine event={arrived.newest} />
+            </>
+          )}
+        </>
       )}
     </Step>
   );
 }
 
-function Arrived({ event }: { event: TrailEvent }) {
+function OneLine({ event }: { event: TrailEvent }) {
   return (
-    <div data-event={event.id}>
-      <Group gap="xs" mb="xs">
-        <Text size="sm" fw={600}>
-          {event.agent_id}
-        </Text>
-        <span className="mono">{event.action}</span>
-        <Mark word={event.result} />
-        <Text size="sm" className="quiet" component="span">
-          <When at={event.received_at} />
-        </Text>
-        <Id id={event.id}>
-          <Anchor component={Link} to="/events" search={{ event: event.id } as never} inherit>
-            {event.id}
-          </Anchor>
-        </Id>
-      </Group>
-      <Json value={event} />
-    </div>
+    <Group gap="xs" mb="xs" data-event={event.id}>
+      <Text size="sm" fw={600}>
+        {event.agent_id}
+      </Text>
+      <span className="mono">{event.action}</span>
+      <Mark word={event.result} />
+      <Text size="sm" className="quiet" component="span">
+        <When at={event.received_at} />
+      </Text>
+      <Id id={event.id}>
+        <Anchor component={Link} to="/events" search={{ event: event.id } as never} inherit>
+          {event.id}
+        </Anchor>
+      </Id>
+    </Group>
   );
 }

@@ -12,13 +12,13 @@ import { KeyStep } from "./KeyStep";
 import { RuleStep } from "./RuleStep";
 import { ArriveStep, SendStep } from "./SendStep";
 import { keys, useSetupKey } from "./setupKey";
-import { useNewestEvent } from "./trail";
+import { useArrived } from "./trail";
 
 export default function Setup() {
   const all = useQuery(keys);
   const { key } = useSetupKey();
-  const { newest, live } = useNewestEvent(key?.id);
-  const event = newest.data ?? undefined;
+  const { arrived, live } = useArrived(key?.id);
+  const { first, newest } = arrived.data ?? {};
   const { rule, asked, made } = useRule();
   return (
     <Page
@@ -35,15 +35,15 @@ export default function Setup() {
       }
     >
       {asked.isError && <Trouble error={asked.error} again={() => asked.refetch()} />}
-      {newest.isError && <Trouble error={newest.error} again={() => newest.refetch()} />}
+      {arrived.isError && <Trouble error={arrived.error} again={() => arrived.refetch()} />}
       <Answered query={all}>
         {({ data }) => (
           <Stack gap="md" maw={960}>
             <KeyStep all={data} />
-            <SendStep isDone={event !== undefined} />
-            <ArriveStep event={event} live={live} />
-            <RuleStep event={event} rule={rule} onMade={made} />
-            <DeliveryStep event={event} rule={rule} />
+            <SendStep isDone={first !== undefined} />
+            <ArriveStep arrived={arrived.data} live={live} />
+            <RuleStep event={first} rule={rule} onMade={made} />
+            <DeliveryStep event={newest} rule={rule} />
           </Stack>
         )}
       </Answered>

@@ -10,7 +10,7 @@ import { useMayManage, useMe } from "../api/queries";
 import { useZone, type Zone } from "../parts/clock";
 import { shortcutGroups } from "../parts/keys";
 import { namedRanges } from "../parts/TimeRange";
-import { namesOf, useNames } from "./names";
+import { agentOf, namesOf, useNames } from "./names";
 import { PLACES } from "./places";
 
 export const open = spotlight.open;
@@ -24,7 +24,8 @@ export default function Finder() {
   const [text, setText] = useState("");
   const navigate = useNavigate();
   const { operator } = useMe().user;
-  const names = namesOf(useNames(), text, NAMES_MAX);
+  const { names: known, failed } = useNames();
+  const names = namesOf(known, text, NAMES_MAX);
   const places = PLACES.map(({ group, places }) => ({
     group,
     actions: places
@@ -39,21 +40,50 @@ export default function Finder() {
   }));
   const kinds = [...new Set(names.map(({ kind }) => kind))];
   const named = kinds.map((kind) => ({
-    group: `${kind} by name`,
+    group: kind,
     actions: names
       .filter((one) => one.kind === kind)
       .map(({ id, name, href }) => ({ id, label: name, onClick: () => navigate({ href }) })),
   }));
+  const sought = text.trim();
+  // Only some agents are known here, and any can be asked for.
+  const others = sought !== "" && names.length === 0 ? [agentOf(sought)] : [];
+  const more = [
+    ...others.map(({ id, name, href }) => ({
+      id,
+      label: `Search events for agent “${name}”`,
+      onClick: () => navigate({ href }),
+    })),
+    ...(failed.length === 0
+      ? []
+      : [
+          {
+            id: "names-failed",
+            label: "Some names couldn't be loaded. Try again",
+            // Whatever is looked for could be among them.
+            keywords: text,
+            closeSpotlightOnTrigger: false,
+            onClick: () => {
+              for (const query of failed) void query.refetch();
+            },
+          },
+        ]),
+  ];
   return (
     <Spotlight
-      actions={[...named, { group: "Do", actions: useDeeds() }, ...places]}
+      actions={[
+        ...named,
+        { group: "Actions", actions: useDeeds() },
+        ...places,
+        { group: "More", actions: more },
+      ]}
       shortcut={null}
       scrollable
       maxHeight={480}
       attributes={{ content: { "aria-label": "Go to" } }}
       nothingFound="No matches."
       searchProps={{
-        placeholder: "Go to a page, a rule or an agent, do something, or paste an ID",
+        placeholder: "Search pages, rules, agents and actions, or paste an ID",
         leftSection: <IconSearch size={18} />,
         "aria-label": "Page, name or ID",
       }}
@@ -77,7 +107,7 @@ function useDeeds() {
   const [zone, setZone] = useZone();
   const to = (href: string) => () => void navigate({ href });
   const managing = [
-    { id: "do-rule", label: "Create alert rule", onClick: to("/rules/new") },
+    { id: "do-rule", label: "Create rule", keywords: "new alert rule", onClick: to("/rules/new") },
     { id: "do-policy", label: "Write a policy version", onClick: to("/policies/new") },
     { id: "do-key", label: "Create API key", onClick: to("/keys") },
     { id: "do-invite", label: "Invite a member", onClick: to("/members") },

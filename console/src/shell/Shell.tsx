@@ -140,7 +140,7 @@ function Keys() {
   const places = PLACES.flatMap((group) => group.places).filter(({ key }) => key !== undefined);
   useShortcuts(EVERYWHERE, [
     { keys: ["?"], about: "Show this list", run: sheet.open },
-    { keys: ["Ctrl-K"], about: "Go anywhere, find by name, do something" },
+    { keys: ["Ctrl-K"], about: "Search pages, names and actions" },
     ...places.map(({ key, name, to }) => ({
       keys: [`g ${key}`],
       about: `Go to ${name}`,

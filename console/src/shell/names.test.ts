@@ -1,6 +1,6 @@
 // What Ctrl-K finds by name.
 import { expect, test } from "vitest";
-import { type Name, namesOf } from "./names";
+import { type Name, namesOf, receiversOf } from "./names";
 
 const named = (name: string): Name => ({ kind: "Alert rules", id: name, name, href: "/" });
 
@@ -10,4 +10,13 @@ test("names are found by any part of them, those that begin with it first, and n
   expect(found("PAYOUTS")).toEqual(["payouts.*", "Large payouts", "Denied payouts"]);
   expect(found("payouts", 1)).toEqual(["payouts.*"]);
   expect(found(" ")).toEqual([]);
+});
+
+test("where rules send to is found by its URL, once, and leads to its deliveries", () => {
+  const rules = ["https://a.example/x?y=1", "https://a.example/x?y=1", "https://b.example"].map((url) => ({
+    url,
+  }));
+  expect(receiversOf(rules, [{ url: "https://b.example" }]).map(({ name, href }) => [name, href])).toEqual([
+    ["https://a.example/x?y=1", `/deliveries?filter=${encodeURIComponent('url:"https://a.example/x?y=1"')}`],
+  ]);
 });

@@ -158,7 +158,12 @@ function Shown({ run }: { run: ReturnType<typeof useRun> }) {
       ))}
       {selected !== undefined && (
         <Side title="Step" onClose={close}>
-          <Whole id={selected} onFilter={toList} onRelated={toList} />
+          <Whole
+            id={selected}
+            onFilter={toList}
+            onTerm={(term) => toList("filter", term)}
+            onRelated={toList}
+          />
         </Side>
       )}
     </>
@@ -194,7 +199,8 @@ function Summary({ rows, isCut }: { rows: Row[]; isCut: boolean }) {
   return (
     <Text size="sm" component="div">
       {agents.length === 1 ? agents[0] : `${agents.length} agents`} · {isCut && "first "}
-      {counted(events.length, "step")} · {lengthOf(to - from)} from <When at={new Date(from).toISOString()} exact />
+      {counted(events.length, "step")} · {lengthOf(to - from)} from{" "}
+      <When at={new Date(from).toISOString()} exact />
       {denied > 0 && ` · ${number(denied)} denied`}
       {alerts > 0 && ` · ${counted(alerts, "alert")}`}
     </Text>
