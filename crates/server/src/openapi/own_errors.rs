@@ -84,6 +84,7 @@ const OWN: &[(&str, &[ErrorCode])] = &[
     ("alert_rule_recover", &[LimitReached, TooExpensive]),
     ("delivery_cancel", &[StateConflict, Overloaded]),
     ("delivery_resend", &[StateConflict, Gone, Overloaded]),
+    ("list_endpoints", SEARCH),
     ("endpoint_pause", &[Conflict, Overloaded]),
     ("endpoint_resume", &[Conflict, Overloaded]),
     ("endpoint_verify", &[StateConflict]),

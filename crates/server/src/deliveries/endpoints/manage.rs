@@ -150,17 +150,17 @@ pub async fn list(
     wanted: PageQuery<EndpointId>,
 ) -> Result<Json<EndpointPage>, Problem> {
     let fresh = plane.wait_until_fresh(caller.org, Log::Outcomes).await?;
-    let page = plane
-        .store
-        .list_endpoints(caller.org, wanted.before, wanted.limit)
-        .await?;
-    let urls: Vec<String> = page
-        .rows
-        .iter()
-        .map(|row| row.endpoint.url.clone())
-        .collect();
-    let now = plane.clock.now();
-    let mut failures = plane.store.recent_failures(caller.org, &urls, now).await?;
+    let (store, org, now) = (plane.store.clone(), caller.org, plane.clock.now());
+    // A page of many endpoints looks into every day for each of them.
+    let query = async move {
+        let listing = store.list_endpoints(org, wanted.before, wanted.limit);
+        let page = listing.await?;
+        let urls = page.rows.iter().map(|row| row.endpoint.url.clone());
+        let urls: Vec<String> = urls.collect();
+        let failures = store.recent_failures(org, &urls, now).await?;
+        Ok::<_, store::Error>((page, failures))
+    };
+    let (page, mut failures) = plane.searches.run(org, query).await?;
     let listed = |row: EndpointRow| {
         let failures = failures.remove(&row.endpoint.url).unwrap_or_default();
         body(row.endpoint, failures, row.error)
