@@ -32,6 +32,9 @@ const GZIP_LEVEL: u32 = 4;
 /// What is smaller fits into a packet anyway.
 const BYTES_MIN: usize = 1_024;
 
+/// Whose page made a browser ask.
+const SITE: &str = "sec-fetch-site";
+
 /// Packs what this route answers, if the client likes that.
 pub fn compressed<S>(route: MethodRouter<S>) -> MethodRouter<S>
 where
@@ -44,9 +47,10 @@ async fn compress(request: Request, next: Next) -> Response {
     let packing = preferred(&OFFERED, request.headers());
     let packing = packing.filter(|_| !is_from_another_site(request.headers()));
     let mut response = next.run(request).await;
-    response
-        .headers_mut()
-        .append(header::VARY, HeaderValue::from_static("accept-encoding"));
+    for what in ["accept-encoding", SITE] {
+        let varies = HeaderValue::from_static(what);
+        response.headers_mut().append(header::VARY, varies);
+    }
     match packing {
         Some(packing) if is_worth_it(&response) => packed(packing, response).await,
         _ => response,
@@ -55,7 +59,7 @@ async fn compress(request: Request, next: Next) -> Response {
 
 /// A browser adds the session cookie to a link that another site's page opens. `none` is a person who typed the address.
 fn is_from_another_site(headers: &HeaderMap) -> bool {
-    let site = headers.get("sec-fetch-site");
+    let site = headers.get(SITE);
     site.is_some_and(|site| site != "same-origin" && site != "none")
 }
 

@@ -60,12 +60,13 @@ pub fn write(html: &str, response: &mut Response) {
     headers.insert(header::CONTENT_SECURITY_POLICY, content_policy(&nonce));
 }
 
-/// A text as it may stand in a page.
+/// A text as it may stand in a page. It reads the same if it is the word for the nonce, but is not replaced by it.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")
+        .replace(NONCE, "__NONCE&#95;_")
 }
 
 /// Nothing but what this server serves, and nobody puts the page into a frame of theirs.
@@ -81,6 +82,13 @@ fn content_policy(nonce: &str) -> HeaderValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_cannot_bring_the_nonce_into_a_page() {
+        let text = escaped("<b> & __NONCE__");
+        assert_eq!(text, "&lt;b&gt; &amp; __NONCE&#95;_");
+        assert!(!text.contains(NONCE));
+    }
 
     #[test]
     fn a_page_is_for_those_who_name_it_and_do_not_rule_it_out() {

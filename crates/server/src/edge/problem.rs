@@ -189,10 +189,11 @@ impl Problem {
         };
         let text = serde_json::to_string(&body).expect("a problem always encodes");
         *response.body_mut() = Body::from(text);
-        response.headers_mut().insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/problem+json"),
-        );
+        let headers = response.headers_mut();
+        let problem = HeaderValue::from_static("application/problem+json");
+        headers.insert(header::CONTENT_TYPE, problem);
+        // People get a page from the same address.
+        headers.append(header::VARY, HeaderValue::from_static("accept"));
     }
 
     /// The same for a person who looks with a browser.

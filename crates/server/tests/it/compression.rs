@@ -93,6 +93,8 @@ async fn a_page_of_events_comes_packed_as_the_client_likes_it_and_is_the_same_pa
         let headers = [("accept-encoding", A_BROWSER), ("sec-fetch-site", site)];
         let answer = get(customer, LIST, &headers).await;
         assert_eq!(coding(&answer), expected, "{site}");
+        let mut varies = answer.headers().get_all(header::VARY).iter();
+        assert!(varies.any(|one| one == "sec-fetch-site"), "{site}");
     }
 }
 

@@ -233,6 +233,8 @@ async fn what_is_not_the_consoles_is_a_page_to_a_person_and_a_problem_to_a_progr
     let java = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2";
     let with_key = [("accept", java), ("authorization", "Bearer wb_nobody")];
     let refused = site.ask(Method::GET, "/v1/audit/events", &with_key).await;
+    let mut varies = refused.headers().get_all("vary").iter();
+    assert!(varies.any(|one| one == "accept"), "a browser gets a page");
     problem(refused, 401).await;
 }
 
