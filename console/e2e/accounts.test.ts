@@ -98,7 +98,7 @@ test("the menu goes anywhere, by name or by id, and one can sign out", async () 
   await page.waitForURL(`**/rules/${rule.id}`);
   await page.keyboard.press("Control+k");
   await box.fill("create rule");
-  await page.getByRole("button", { name: "Create rule" }).click();
+  await page.getByRole("button", { name: "Create rule", exact: true }).click();
   await page.waitForURL("**/rules/new");
   await page.keyboard.press("Control+k");
   await box.fill("rare-agent");

@@ -120,7 +120,7 @@ test("what is answered and left alone is sent after five seconds, and keys say w
   await panel.getByRole("link", { name: "Session run-8" }).waitFor();
   await page.keyboard.press("?");
   const sheet = page.getByRole("dialog", { name: "Keyboard shortcuts" });
-  await sheet.getByText("Approve the selected requests, or this one").waitFor();
+  await sheet.getByText("Approve the selected requests, or the open one").waitFor();
   await page.keyboard.press("Escape");
   await sheet.waitFor({ state: "detached" });
   await page.keyboard.press("d");

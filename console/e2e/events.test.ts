@@ -133,6 +133,7 @@ test("a query is completed, corrected and asked, and becomes a rule", async () =
   const query = "metadata.amount:>500 result:denied";
   expect(await box.inputValue()).toBe(query);
   // Esc closes the suggestions, and leaves what is written.
+  await page.keyboard.press("End");
   await page.keyboard.type(" ");
   await page.getByRole("option", { name: /^agent_id:/ }).waitFor();
   await page.keyboard.press("Escape");

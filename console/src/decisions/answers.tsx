@@ -88,7 +88,9 @@ function Progressing({ batch }: { batch: Batch }) {
 function Sending({ batch: { answers, sent } }: { batch: Batch }) {
   return (
     <Text size="sm" component="div" c="var(--mantine-color-text)">
-      {answers.length === 1 ? "Sending…" : `Sending ${Math.min(sent + 1, answers.length)} of ${answers.length}…`}
+      {answers.length === 1
+        ? "Sending…"
+        : `Sending ${Math.min(sent + 1, answers.length)} of ${answers.length}…`}
     </Text>
   );
 }

@@ -1,6 +1,19 @@
 // How long an answer can be taken back.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type Answer, type Batch, batchOf, current, HOLD_MS, hold, meantBy, sendNow, split, undo, undoAll, undoLast } from "./held";
+import {
+  type Answer,
+  type Batch,
+  batchOf,
+  current,
+  HOLD_MS,
+  hold,
+  meantBy,
+  sendNow,
+  split,
+  undo,
+  undoAll,
+  undoLast,
+} from "./held";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -51,7 +51,11 @@ export function batchOf(batches: Batch[], decisionId: string): Batch | undefined
 }
 
 /** What a key answers: what is selected, but never something else than what somebody has open and reads. */
-export function meantBy<R extends ApprovalRequest>(picked: R[], opened: string | undefined, one: R | undefined): R[] {
+export function meantBy<R extends ApprovalRequest>(
+  picked: R[],
+  opened: string | undefined,
+  one: R | undefined,
+): R[] {
   const isReadingAnother = opened !== undefined && picked.every(({ decision_id }) => decision_id !== opened);
   if (picked.length > 0 && !isReadingAnother) return picked;
   return one ? [one] : [];
@@ -68,8 +72,7 @@ export function hold(answers: Answer[], approve: boolean, send: Send, waitMs = H
   const id = `answer-${count}`;
   const batch = { id, approve, answers, sendsAt: Date.now() + waitMs, isSending: false, sent: 0 };
   set([...batches, batch]);
-  const change = (to: (one: Batch) => Batch) =>
-    set(batches.map((one) => (one.id === id ? to(one) : one)));
+  const change = (to: (one: Batch) => Batch) => set(batches.map((one) => (one.id === id ? to(one) : one)));
   const sendIt = async () => {
     stop(id);
     change((one) => ({ ...one, isSending: true }));
