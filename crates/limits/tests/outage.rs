@@ -219,6 +219,8 @@ async fn a_redis_that_was_emptied_is_told_everything_again() {
         count == 9
     })
     .await;
+    // A node tells Redis everything before it asks Redis again.
+    nodes.all_are(Sharing::Shared).await;
     assert_eq!(nodes.exhaust_all(Operation::Register, ten).await, [1, 0, 0]);
     nodes.stop().await;
 }
