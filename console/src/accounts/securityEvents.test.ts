@@ -26,6 +26,12 @@ test("that the organization is to be deleted is told with when, and that it is n
   expect(describe(event("organisation.keep")).did).toBe("canceled the deletion of the organization");
 });
 
+test("what becomes of a shared view is told with its name and list", () => {
+  const about = { name: "Denied", list: "events" };
+  expect(describe(event("view.share", about)).did).toBe("shared the view “Denied” of events");
+  expect(describe(event("view.delete", about)).did).toBe("deleted the shared view “Denied” of events");
+});
+
 test("who leaves by themselves is not removed", () => {
   const details = { email: "a@example.com", role: "admin" };
   expect(describe(event("member.remove", { ...details, user_id: "usr_1" })).did).toBe(

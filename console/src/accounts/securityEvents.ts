@@ -73,6 +73,9 @@ const DESCRIBERS: Record<string, Describer> = {
     more: `for ${about("deletes_at")}`,
   }),
   "organisation.keep": () => ({ did: "canceled the deletion of the organization" }),
+  "view.share": (about) => ({ did: `shared the view “${about("name")}” of ${about("list")}` }),
+  "view.change": (about) => ({ did: `changed the shared view “${about("name")}” of ${about("list")}` }),
+  "view.delete": (about) => ({ did: `deleted the shared view “${about("name")}” of ${about("list")}` }),
   "alert_rules.create": (about) => ({ did: `created the alert rule “${about("name")}”` }),
   "alert_rules.update": (about) => ({
     did: `changed the alert rule “${about("name")}”`,

@@ -15,6 +15,7 @@ import { usePages } from "../parts/pages";
 import { Rows } from "../parts/Rows";
 import { type Range, TimeRange } from "../parts/TimeRange";
 import { one, type Search } from "../search";
+import { ViewActions } from "../views/ViewActions";
 import { DecisionPanel } from "./DecisionPanel";
 import { DecisionRow } from "./DecisionRow";
 import { DenyRate } from "./DenyRate";
@@ -53,6 +54,7 @@ export default function Decisions() {
           >
             Create rule
           </ManageButton>
+          <ViewActions list="decisions" />
         </Group>
       }
     >

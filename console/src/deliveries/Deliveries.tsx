@@ -5,6 +5,7 @@ import { useAddress } from "../address";
 import { Page } from "../parts/Page";
 import { TimeRange } from "../parts/TimeRange";
 import { all, one } from "../search";
+import { ViewActions } from "../views/ViewActions";
 import { DeliveryList } from "./DeliveryList";
 import { Filters } from "./Filters";
 import { ResendMany } from "./ResendMany";
@@ -33,6 +34,7 @@ export default function Deliveries() {
           >
             Resend in bulk…
           </Button>
+          <ViewActions list="deliveries" />
         </Group>
       }
     >

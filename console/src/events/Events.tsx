@@ -11,6 +11,7 @@ import { Page } from "../parts/Page";
 import { Share } from "../parts/Share";
 import { type Range, TimeRange, timesOf } from "../parts/TimeRange";
 import { all, one, type Search } from "../search";
+import { ViewActions } from "../views/ViewActions";
 import { ActiveFilters } from "./ActiveFilters";
 import { CountLine } from "./CountLine";
 import { LiveEvents, StoredEvents } from "./EventList";
@@ -127,6 +128,7 @@ export default function Events() {
           >
             Create rule
           </ManageButton>
+          <ViewActions list="events" />
           <ColumnMenu hidden={all(hide)} onChange={(hidden) => change({ hide: hidden }, { replace: true })} />
         </>
       }

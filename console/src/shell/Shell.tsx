@@ -15,12 +15,13 @@ import {
 import { useDisclosure, useHotkeys } from "@mantine/hooks";
 import { IconKeyboard, IconMoon, IconSearch, IconSun, IconUser } from "@tabler/icons-react";
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { Fragment, lazy, Suspense, useState } from "react";
 import { DeletionBanner } from "../accounts/DeletionBanner";
 import { useMe } from "../api/queries";
 import { WaitingCount } from "../decisions/WaitingCount";
 import { Loading } from "../parts/Answered";
 import { EVERYWHERE, useShortcuts } from "../parts/keys";
+import { useOpenView, ViewLinks } from "../views/ViewLinks";
 import { Logo } from "./Logo";
 import { PLACES } from "./places";
 
@@ -79,8 +80,10 @@ export default function Shell() {
 function Places() {
   const { pathname } = useLocation();
   const { operator } = useMe().user;
+  // A view that is open has a line of its own.
+  const isOfView = useOpenView() !== undefined;
   const isHere = (to: string) =>
-    to === "/" ? pathname === "/" : pathname === to || pathname.startsWith(`${to}/`);
+    to === "/" ? pathname === "/" : (pathname === to && !isOfView) || pathname.startsWith(`${to}/`);
   return PLACES.map(({ group, places }) => (
     <div key={group}>
       <Text size="xs" fw={600} className="quiet" px="sm" pt="sm" pb={4}>
@@ -89,17 +92,19 @@ function Places() {
       {places
         .filter((place) => operator || !place.operators)
         .map((place) => (
-          <NavLink
-            key={place.to}
-            component={Link}
-            to={place.to}
-            label={place.name}
-            active={isHere(place.to)}
-            aria-current={isHere(place.to) ? "page" : undefined}
-            leftSection={<place.icon size={18} stroke={1.6} aria-hidden />}
-            rightSection={place.to === "/approvals" && <WaitingCount />}
-            py={6}
-          />
+          <Fragment key={place.to}>
+            <NavLink
+              component={Link}
+              to={place.to}
+              label={place.name}
+              active={isHere(place.to)}
+              aria-current={isHere(place.to) ? "page" : undefined}
+              leftSection={<place.icon size={18} stroke={1.6} aria-hidden />}
+              rightSection={place.to === "/approvals" && <WaitingCount />}
+              py={6}
+            />
+            <ViewLinks at={place.to} />
+          </Fragment>
         ))}
     </div>
   ));

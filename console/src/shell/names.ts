@@ -1,16 +1,17 @@
-// What has a name in the organization, for Ctrl-K: rules, agents, endpoints and members. Asked for when it first opens.
+// What has a name in the organization, for Ctrl-K: views, rules, agents, endpoints and members. Asked for when it first opens.
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { allRules } from "../alerts/all";
 import { answer, api } from "../api/client";
 import { written } from "../parts/query";
 import { memberNames } from "../parts/Who";
+import { hrefOf, useViews } from "../views/views";
 
 /** Names change seldom. */
 const STALE_MS = 300_000;
 const DAY_MS = 86_400_000;
 
 export interface Name {
-  kind: "Alert rules" | "Agents" | "Endpoints" | "Members";
+  kind: "Views" | "Alert rules" | "Agents" | "Endpoints" | "Members";
   id: string;
   name: string;
   href: string;
@@ -18,6 +19,7 @@ export interface Name {
 
 /** The names that are known, and which could not be asked for. */
 export function useNames(): { names: Name[]; failed: UseQueryResult[] } {
+  const views = useViews();
   const rules = useQuery({ ...allRules, staleTime: STALE_MS });
   const agents = useQuery({
     queryKey: ["names", "agents"],
@@ -36,6 +38,7 @@ export function useNames(): { names: Name[]; failed: UseQueryResult[] } {
   const known = endpoints.data?.data ?? [];
   return {
     names: [
+      ...views.map((view): Name => ({ kind: "Views", id: view.id, name: view.name, href: hrefOf(view) })),
       ...(rules.data?.data ?? []).map(
         ({ id, name }): Name => ({ kind: "Alert rules", id, name, href: `/rules/${id}` }),
       ),

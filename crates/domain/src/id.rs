@@ -118,6 +118,8 @@ ids! {
     SecretId = "sec";
     /// A job that sends deliveries of the past again.
     RecoveryId = "rcv";
+    /// A search that is kept under a name.
+    ViewId = "vie";
 }
 
 impl EventId {

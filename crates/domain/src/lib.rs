@@ -2,8 +2,8 @@
 //!
 //! Time and chance come in as arguments, so every rule here can be tested with a table of cases.
 //! Folders are the nouns of the product: an [`event`] arrives in a [`batch`], a [`rule`] matches
-//! it, a [`delivery`] carries both to the customer; a [`query`] asks for them; an [`account`] owns all of it
-//! and has its [`limit`]s and its [`guard`], which asks people for an [`approval`].
+//! it, a [`delivery`] carries both to the customer; a [`query`] asks for them, and a [`view`] keeps it; an
+//! [`account`] owns all of it and has its [`limit`]s and its [`guard`], which asks people for an [`approval`].
 
 pub mod account;
 pub mod approval;
@@ -26,10 +26,11 @@ pub mod query;
 pub mod rule;
 pub mod secret;
 pub mod timestamp;
+pub mod view;
 
 pub use day::Day;
 pub use id::{
     AttemptId, DecisionId, DeliveryId, EndpointId, EventId, ExportId, InvitationId, KeyId, OrgId,
-    RecoveryId, RuleId, SecretId, SessionId, UserId,
+    RecoveryId, RuleId, SecretId, SessionId, UserId, ViewId,
 };
 pub use timestamp::Timestamp;

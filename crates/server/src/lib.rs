@@ -40,3 +40,4 @@ mod snapshots;
 mod system;
 mod system_clock;
 mod telemetry;
+mod views;

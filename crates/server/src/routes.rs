@@ -58,6 +58,7 @@ use crate::{
     },
     queries,
     system::show as system,
+    views::manage as views,
 };
 
 /// How long the control plane may take. Its waits for the journal are bounded (8 s for a key, 8 s for
@@ -131,6 +132,14 @@ pub fn api(parts: &Parts) -> anyhow::Result<Router> {
             compressed(per_key(Stats, get(facets::facets))),
         )
         .route("/v1/queries/check", per_key(Read, post(queries::check)))
+        .route(
+            "/v1/views",
+            per_key(Write, post(views::create)).merge(per_key(Read, get(views::list))),
+        )
+        .route(
+            "/v1/views/{id}",
+            per_key(Write, patch(views::update).delete(views::delete)),
+        )
         .route(
             "/v1/overview",
             compressed(per_key(Stats, get(overview::overview))),

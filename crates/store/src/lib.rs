@@ -37,6 +37,7 @@ pub mod signing_secrets;
 mod statement;
 mod times;
 mod values;
+pub mod views;
 pub mod watermark;
 pub mod writer;
 

@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use crate::tidy;
 
 /// Which chapters of `crates/server/tests/it` are about a folder of `crates/server/src`. A test keeps it complete.
-const CHAPTERS: [(&str, &[&str]); 15] = [
+const CHAPTERS: [(&str, &[&str]); 16] = [
     (
         "accounts",
         &[
@@ -170,6 +170,7 @@ const CHAPTERS: [(&str, &[&str]); 15] = [
     ),
     ("system", &["overview", "system"]),
     ("telemetry", &["monitoring", "telemetry"]),
+    ("views", &["views"]),
 ];
 /// What every node does, whichever part of it changed: start, serve, deliver, answer by its document, end.
 const ANY_NODE: &[&str] = &["coverage", "lifecycle", "line", "openapi"];

@@ -14,7 +14,7 @@ pub enum Role {
     Owner,
     /// Everything but that.
     Admin,
-    /// Reads everything and changes nothing.
+    /// Reads everything and changes nothing but what is their own, such as their views.
     Viewer,
 }
 

@@ -19,6 +19,11 @@ pub enum What {
     InvitationRevoked,
     InvitationAccepted,
     Renamed,
+    /// All members have a view that they did not have.
+    ViewShared,
+    /// One that all members have.
+    ViewChanged,
+    ViewDeleted,
     /// The organization is to be deleted.
     DeletionScheduled,
     /// It is not, after all.
@@ -34,7 +39,7 @@ pub enum What {
 }
 
 impl What {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::KeyMade,
         Self::KeyRotated,
         Self::KeyRevoked,
@@ -44,6 +49,9 @@ impl What {
         Self::InvitationRevoked,
         Self::InvitationAccepted,
         Self::Renamed,
+        Self::ViewShared,
+        Self::ViewChanged,
+        Self::ViewDeleted,
         Self::DeletionScheduled,
         Self::DeletionCanceled,
         Self::LoggedIn,
@@ -65,6 +73,9 @@ impl What {
             Self::InvitationRevoked => "invitation_revoked",
             Self::InvitationAccepted => "invitation_accepted",
             Self::Renamed => "renamed",
+            Self::ViewShared => "view_shared",
+            Self::ViewChanged => "view_changed",
+            Self::ViewDeleted => "view_deleted",
             Self::DeletionScheduled => "deletion_scheduled",
             Self::DeletionCanceled => "deletion_canceled",
             Self::LoggedIn => "logged_in",
@@ -90,6 +101,9 @@ impl What {
             | Self::InvitationRevoked
             | Self::InvitationAccepted
             | Self::Renamed
+            | Self::ViewShared
+            | Self::ViewChanged
+            | Self::ViewDeleted
             | Self::DeletionScheduled
             | Self::DeletionCanceled => "permission_change",
             Self::LoggedIn
@@ -112,6 +126,9 @@ impl What {
             Self::InvitationRevoked => "invitation.revoke",
             Self::InvitationAccepted => "invitation.accept",
             Self::Renamed => "organisation.rename",
+            Self::ViewShared => "view.share",
+            Self::ViewChanged => "view.change",
+            Self::ViewDeleted => "view.delete",
             Self::DeletionScheduled => "organisation.delete",
             Self::DeletionCanceled => "organisation.keep",
             Self::LoggedIn | Self::LoginRefused => "session.start",

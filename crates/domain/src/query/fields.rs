@@ -1,6 +1,6 @@
 //! What a query can ask about: the fields of events, decisions and deliveries, and what each can hold.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     event::{NAME_CHARS_MAX, RESOURCE_CHARS_MAX, check::SEVERITIES},
@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// What a query is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum List {
     Events,
@@ -278,6 +278,10 @@ impl List {
             Self::Decisions => "decisions",
             Self::Deliveries => "deliveries",
         }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|list| list.as_str() == name)
     }
 
     /// What can be asked for, in the order in which it is offered.

@@ -25,7 +25,7 @@ pub mod passwords;
 pub mod refused_logins;
 pub mod register;
 pub mod schema;
-mod security_log;
+pub mod security_log;
 pub mod sessions;
 
 use std::ops::Deref;

@@ -29,6 +29,7 @@ use crate::{
         problem::{FaultBody, ProblemBody},
     },
     events, exports, health, overview, policies, queries, system,
+    views::manage as views,
 };
 
 #[derive(OpenApi)]
@@ -69,6 +70,7 @@ use crate::{
         policies::versions::show, policies::diff::diff, policies::shadow::start, policies::shadow::stop,
         policies::shadow::report, policies::backtest::backtest, policies::validate::validate,
         policies::test_question::test, policies::templates::list,
+        views::list, views::create, views::update, views::delete,
         about::show, system::show::show, health::live, health::ready, health::metrics,
         serve,
         webhooks::alert, webhooks::challenge,

@@ -57,6 +57,7 @@ const OWN: &[(&str, &[ErrorCode])] = &[
     ("create_api_key", &[LimitReached, NotInEffectYet]),
     ("api_key_rotate", ANNOUNCED_CHANGE),
     ("delete_api_key", ANNOUNCED),
+    ("create_view", &[LimitReached]),
     // Events and exports.
     ("list_audit_events", SEARCH),
     ("get_audit_stats", SEARCH),

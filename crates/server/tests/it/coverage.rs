@@ -306,6 +306,8 @@ async fn the_ids_of_another_organization_are_not_found_on_any_route() {
     let secret = text(&ok(mine.post("/v1/signing-secrets", &json!({})).await).await["id"]);
     let invitation = text(&mine.invite("guest@example.com", "viewer").await["id"]);
     let session = text(&mine.get_json("/v1/auth/sessions").await["data"][0]["id"]);
+    let view = json!({"list": "events", "name": "Mine", "search": {}, "shared": true});
+    let view = text(&ok(mine.post("/v1/views", &view).await).await["id"]);
     let (member, _) = mine.ids().await;
     let ids = BTreeMap::from([
         ("/v1/audit/events/{id}", event),
@@ -341,6 +343,7 @@ async fn the_ids_of_another_organization_are_not_found_on_any_route() {
         ("/v1/invitations/{id}", invitation),
         ("/v1/auth/sessions/{id}", session),
         ("/v1/members/{id}", member),
+        ("/v1/views/{id}", view),
     ]);
 
     let wanted = json!({"async": true});
@@ -385,6 +388,7 @@ async fn the_ids_of_another_organization_are_not_found_on_any_route() {
             "/v1/auth/sessions/{id}",
             "/v1/members/{id}",
             "/v1/signing-secrets/{id}",
+            "/v1/views/{id}",
         ]
         .contains(&path)
             && ![

@@ -19,7 +19,7 @@ use crate::errors::problem;
 use crate::people::PASSWORD;
 use crate::secrets::SEALING_KEY;
 /// What has rows of an organization that has used everything.
-const USED: [&str; 19] = [
+const USED: [&str; 20] = [
     "alert_rule_versions",
     "alert_rules",
     "api_keys",
@@ -39,6 +39,7 @@ const USED: [&str; 19] = [
     "rule_counts",
     "sessions",
     "signing_secrets",
+    "views",
 ];
 
 impl Doomed {
@@ -62,6 +63,8 @@ impl Doomed {
         ok(staged).await;
         let guest = format!("{}@example.com", namespace());
         self.owner.invite(&guest, "viewer").await;
+        let view = json!({"list": "events", "name": "Denied", "search": {}, "shared": true});
+        ok(self.owner.post("/v1/views", &view).await).await;
         let wanted = json!({"async": true});
         let export = ok(key.post("/v1/audit/export", &wanted).await).await;
         let export = export["id"].as_str().expect("an id").to_owned();

@@ -132,5 +132,6 @@ mod transport;
 mod transport_tls;
 mod trigger;
 mod two_workers;
+mod views;
 mod wire;
 mod writers;

@@ -1,0 +1,71 @@
+// Views: searches under a name, the person's own and those that the organization shares.
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { answer, api, type Body } from "../api/client";
+import { queries } from "../api/queries";
+import { all, type Search, stringifySearch } from "../search";
+
+export type View = Body<"View">;
+export type List = View["list"];
+
+/** Others save views seldom. */
+const STALE_MS = 60_000;
+
+const views = queryOptions({
+  queryKey: ["views"],
+  queryFn: () => answer(api.GET("/v1/views")),
+  staleTime: STALE_MS,
+});
+
+/** All views that a person has, by name; none until they are known. */
+export function useViews(): View[] {
+  return useQuery(views).data?.data ?? [];
+}
+
+/** Has the menu show what was just saved, changed or deleted. */
+export function renewViews(): Promise<void> {
+  return queries.invalidateQueries({ queryKey: views.queryKey });
+}
+
+const TIMES = ["last", "from", "to"];
+/** What is saved of each list's address; the rest is what is open at the moment. The server knows the same names. */
+const PARAMETERS: Record<List, string[]> = {
+  events: [
+    "event_type",
+    "agent_id",
+    "action",
+    "result",
+    "severity",
+    "session_id",
+    "trace_id",
+    "decision_id",
+    "source",
+    "q",
+    "filter",
+    "live",
+    "hide",
+    ...TIMES,
+  ],
+  decisions: ["agent_id", "action", "result", "q", "filter", ...TIMES],
+  deliveries: ["state", "rule_id", "url", "event_type", "cause", "reason", "event_id", "filter", ...TIMES],
+};
+
+/** What a view would keep of an address. */
+export function searchOf(list: List, address: Search): View["search"] {
+  const kept = PARAMETERS[list].map((name) => [name, all(address[name])] as const);
+  return Object.fromEntries(kept.filter(([, values]) => values.length > 0));
+}
+
+/** The parameters of the address that opens a view, and that say which one it is. */
+export function addressOf(view: View): Search {
+  return { ...view.search, view: view.id };
+}
+
+export function hrefOf(view: View): string {
+  return `/${view.list}${stringifySearch(addressOf(view))}`;
+}
+
+/** Whether two searches are the same, in whichever order they are written. */
+export function isSame(one: View["search"], other: View["search"]): boolean {
+  const text = (search: View["search"]) => JSON.stringify(Object.entries(search).sort());
+  return text(one) === text(other);
+}
