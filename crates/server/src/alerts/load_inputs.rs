@@ -2,6 +2,7 @@
 
 use domain::{
     EventId, OrgId, RuleId,
+    account::Scope,
     event::{EVENT_BYTES_MAX, EventView},
     fault::{Fault, FaultCode},
     rule::Rule,
@@ -10,7 +11,10 @@ use runtime::random;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::change;
-use crate::{edge::Problem, planes::ControlPlane};
+use crate::{
+    edge::{Caller, Problem, caller::RulesWrite},
+    planes::ControlPlane,
+};
 
 /// What a rule is called and where it alerts while nobody has said so: neither matters for trying it.
 const UNSAVED_NAME: &str = "Unsaved rule";
@@ -57,16 +61,18 @@ pub(super) fn unsaved(
     Ok(Rule::new(id, org, definition, now))
 }
 
-/// The stored bytes of the organization's event of this id.
+/// The stored bytes of the event of this id. Whoever writes rules can have events sent anywhere from now on, but must be
+/// allowed to read those of the past.
 pub(super) async fn stored(
     plane: &ControlPlane,
-    org: OrgId,
+    caller: &Caller<RulesWrite>,
     id: &str,
 ) -> Result<(EventId, String), Problem> {
+    caller.also_needs(&[Scope::EventsRead])?;
     let Ok(id) = id.parse() else {
         return Err(Problem::not_found("event"));
     };
-    let event = plane.event(org, id).await?;
+    let event = plane.event(caller.org, id).await?;
     let event = event.ok_or_else(|| Problem::not_found("event"))?;
     Ok((event.id, event.json))
 }
@@ -74,13 +80,13 @@ pub(super) async fn stored(
 /// The bytes of the event that is given, or of the stored one that is named.
 pub(super) async fn event(
     plane: &ControlPlane,
-    org: OrgId,
+    caller: &Caller<RulesWrite>,
     given: Option<Box<RawValue>>,
     id: Option<String>,
 ) -> Result<String, Problem> {
     match (given, id) {
         (Some(given), None) => readable(given.get()),
-        (None, Some(id)) => stored(plane, org, &id).await.map(|(_, json)| json),
+        (None, Some(id)) => stored(plane, caller, &id).await.map(|(_, json)| json),
         _ => Err(either("/event", "`event` or `event_id`")),
     }
 }

@@ -23,7 +23,7 @@ pub struct SuggestBody {
     /// The event, as sent or as stored.
     #[schema(value_type = Option<Object>)]
     event: Option<Box<RawValue>>,
-    /// The id of a stored event, instead of `event`.
+    /// The id of a stored event, instead of `event`. Also needs the scope `events:read`.
     event_id: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub async fn suggest(
     caller: Caller<RulesWrite>,
     RuleJson(body): RuleJson<SuggestBody>,
 ) -> Result<JsonAnswer<SuggestAnswer>, Problem> {
-    let json = load_inputs::event(&plane, caller.org, body.event, body.event_id).await?;
+    let json = load_inputs::event(&plane, &caller, body.event, body.event_id).await?;
     // Given or stored, it was read before.
     let event = EventView::parse(&json).unwrap_or_default();
     Ok(JsonAnswer(SuggestAnswer {

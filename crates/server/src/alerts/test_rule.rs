@@ -33,7 +33,7 @@ pub struct TrialBody {
     /// The event, as sent or as stored; not every field is required.
     #[schema(value_type = Option<Object>, example = json!({"event_type": "tool_call", "result": "denied"}))]
     event: Option<Box<RawValue>>,
-    /// The id of a stored event, instead of `event`.
+    /// The id of a stored event, instead of `event`. Also needs the scope `events:read`.
     event_id: Option<String>,
 }
 
@@ -109,7 +109,7 @@ pub async fn test(
     RuleJson(body): RuleJson<TrialBody>,
 ) -> Result<JsonAnswer<TrialAnswer>, Problem> {
     let rule = load_inputs::rule(&plane, caller.org, body.rule, body.rule_id).await?;
-    let json = load_inputs::event(&plane, caller.org, body.event, body.event_id).await?;
+    let json = load_inputs::event(&plane, &caller, body.event, body.event_id).await?;
     // Given or stored, it was read before.
     let event = EventView::parse(&json).unwrap_or_default();
     let explanation = explain(&rule.definition, &event);

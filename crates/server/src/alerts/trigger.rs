@@ -40,7 +40,7 @@ pub struct TriggerBody {
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     event: Option<Box<RawValue>>,
-    /// The id of a stored event.
+    /// The id of a stored event. Also needs the scope `events:read`.
     #[serde(skip_serializing_if = "Option::is_none")]
     event_id: Option<String>,
 }
@@ -81,9 +81,9 @@ pub async fn trigger(
     let name = key.name(&caller)?;
     let mut asking = Asking::new(name, &body.said_to(id), plane.clock.now());
     asking.look(&plane.journal).await?;
-    let mut carried = carried_by(&body, &plane, &rule, &asking).await?;
+    let mut carried = carried_by(&body, (&plane, &caller), &rule, &asking).await?;
     if asking.mark(&plane.journal).await? {
-        carried = carried_by(&body, &plane, &rule, &asking).await?;
+        carried = carried_by(&body, (&plane, &caller), &rule, &asking).await?;
     }
     let (event, json) = carried;
     let view = EventView::parse(&json).unwrap_or_default();
@@ -165,7 +165,7 @@ async fn found(
 /// The event that a request's delivery carries: the same however often the request is sent.
 async fn carried_by(
     body: &TriggerBody,
-    plane: &ControlPlane,
+    (plane, caller): (&ControlPlane, &Caller<RulesWrite>),
     rule: &Rule,
     asking: &Asking,
 ) -> Result<(EventId, String), Problem> {
@@ -173,7 +173,7 @@ async fn carried_by(
         (None, None) => made_to_fit(plane, rule, asking),
         (Some(given), None) => accepted(plane, rule.org_id, given.get(), asking)
             .map_err(|fault| load_inputs::invalid_in("/event", vec![fault])),
-        (None, Some(id)) => load_inputs::stored(plane, rule.org_id, id).await,
+        (None, Some(id)) => load_inputs::stored(plane, caller, id).await,
         (Some(_), Some(_)) => Err(load_inputs::either("/event", "`event` or `event_id`")),
     }
 }

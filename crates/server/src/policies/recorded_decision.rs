@@ -26,7 +26,7 @@ pub struct Recorded {
     pub digest: String,
     /// A person had approved this very question.
     pub is_approved: bool,
-    /// What the version said that was watched.
+    /// What the version in shadow mode said.
     pub shadow: Option<Said>,
 }
 

@@ -1,7 +1,7 @@
 //! Shadow: a version is asked with the active one and not obeyed; the report says how often it disagreed.
 
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
-use domain::{Timestamp, policy_state::Placed};
+use domain::{Timestamp, error_code::ErrorCode, policy_state::Placed};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -23,13 +23,13 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// How a watched version answered the questions that agents asked.
+/// How a version in shadow mode answered the questions that agents asked.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PolicyShadowReport)]
 pub struct Report {
     version: u32,
     digest: String,
-    /// Since when it has been watched.
+    /// Since when it has been in shadow mode.
     #[schema(value_type = String, format = DateTime)]
     since: Timestamp,
     #[serde(flatten)]
@@ -41,15 +41,15 @@ pub struct Report {
     searched_to: Option<Timestamp>,
 }
 
-/// Starts watching a version.
+/// Puts a version into shadow mode.
 ///
 /// From now on it is evaluated alongside the active version, and each decision reports its answer in `shadow`; only the
-/// active version is enforced. Only one version is watched at a time: watching another replaces it.
+/// active version is enforced. Only one version is in shadow mode at a time: starting another replaces it.
 #[utoipa::path(
     post, path = "/v1/policies/versions/{version}/shadow", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
     params(("version" = u32, Path, description = "The version's number")),
-    responses((status = 200, description = "Watched", body = PoliciesBody)),
+    responses((status = 200, description = "In shadow mode", body = PoliciesBody)),
 )]
 pub async fn start(
     State(plane): State<ControlPlane>,
@@ -63,11 +63,11 @@ pub async fn start(
     described(&plane, caller.org, standing).await
 }
 
-/// Stops watching a version.
+/// Ends shadow mode.
 #[utoipa::path(
     delete, path = "/v1/policies/shadow", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
-    responses((status = 204, description = "No version is being watched")),
+    responses((status = 204, description = "No version is in shadow mode")),
 )]
 pub async fn stop(
     State(plane): State<ControlPlane>,
@@ -80,10 +80,10 @@ pub async fn stop(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Reports what the watched version would have decided.
+/// Reports what the version in shadow mode would have decided.
 ///
-/// Covers the decisions since the version has been watched, newest first: how many it would have decided differently,
-/// and how many it would have denied.
+/// Covers the decisions since then, newest first: how many it would have decided differently, and how many it would
+/// have denied.
 #[utoipa::path(
     get, path = "/v1/policies/shadow", tag = "policies",
     security(("api_key" = ["policies:read"]), ("session" = [])),
@@ -94,9 +94,12 @@ pub async fn report(
     caller: Caller<PoliciesRead>,
 ) -> Result<JsonAnswer<Report>, Problem> {
     let standing = plane.store.policy_standing(caller.org).await?;
-    let watched = standing.shadow.as_ref();
-    let Some((version, since)) = watched.and_then(when) else {
-        return Err(Problem::not_found("watched version"));
+    let shadow = standing.shadow.as_ref();
+    let Some((version, since)) = shadow.and_then(when) else {
+        return Err(Problem::new(
+            ErrorCode::NotFound,
+            "No policy version is in shadow mode. `POST /v1/policies/versions/{version}/shadow` starts it.",
+        ));
     };
     let digest = text_of(&plane, caller.org, version).await?.digest;
     let slot = plane.backtests.take(caller.org)?;
@@ -116,11 +119,11 @@ pub async fn report(
     }))
 }
 
-fn when(watched: &Placed) -> Option<(u32, Timestamp)> {
-    Some((watched.version, watched.since?))
+fn when(shadow: &Placed) -> Option<(u32, Timestamp)> {
+    Some((shadow.version, shadow.since?))
 }
 
-/// Compares what was said with what the watched version said beside it.
+/// Compares what was said with what the version in shadow mode said beside it.
 struct Beside {
     version: u32,
     digest: String,

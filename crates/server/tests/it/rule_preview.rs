@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::api_keys::{make, with_key};
 use crate::deployment::{DEADLINE, Deployment, Running, event, ok};
+use crate::editing::text;
 use crate::errors::problem;
 use crate::people::Person;
 
@@ -83,14 +84,25 @@ async fn a_key_that_reads_no_events_is_not_shown_one_of_the_past() {
     let mut server = deployment.serve("api,index");
     let base_url = server.url(DEADLINE);
     let owner = Person::founder(&base_url).await;
-    let body = json!({"rule": {"match": {}}, "event_id": "evt_01jcq3k5m8e9ratvw2x4y6z8ab"});
+    let event = "evt_01jcq3k5m8e9ratvw2x4y6z8ab";
+    let rule = json!({"name": "Any", "match": {}, "url": "https://receiver.example/"});
     for (scopes, status) in [
         (json!(["rules:write"]), 403),
         (json!(["rules:write", "events:read"]), 404),
     ] {
         let made = make(&owner, &json!({"name": "Rules", "scopes": scopes})).await;
         let key = with_key(&base_url, &made);
-        problem(key.post(PREVIEW, &body).await, status).await;
+        let saved = ok(key.post("/v1/alert-rules", &rule).await).await;
+        let trigger = format!("/v1/alert-rules/{}/trigger", text(&saved, "id"));
+        let tried = json!({"rule": {"match": {}}, "event_id": event});
+        for (path, body) in [
+            (PREVIEW, &tried),
+            ("/v1/alert-rules/test", &tried),
+            ("/v1/alert-rules/suggest", &json!({"event_id": event})),
+            (&trigger, &json!({"event_id": event})),
+        ] {
+            problem(key.post(path, body).await, status).await;
+        }
     }
 }
 
