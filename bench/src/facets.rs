@@ -14,6 +14,8 @@ pub(crate) async fn count(
     verdict: &mut Verdict,
 ) -> anyhow::Result<()> {
     let day = format!("from={}", events::days_ago(1));
+    // So long that it is looked at day by day, and not hour by hour.
+    let long = format!("from={}&event_type=api_request", events::days_ago(40));
     let filters = [
         "",
         &day,
@@ -25,6 +27,9 @@ pub(crate) async fn count(
         "severity=high",
         "session_id=session-000123",
         "agent_id=agent-0000&result=denied",
+        "filter=-result:success%20severity:%3E=high",
+        "filter=action:payments.*%20latency_ms:%3E4000",
+        &long,
         "q=203.0.113.7",
     ];
     println!(

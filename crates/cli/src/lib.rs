@@ -11,10 +11,11 @@
 //! | `keys/`, `secrets/`, `members/` | who has access, which is for people only |
 //! | `listen/`, `receiver`, `trigger`, `verify`, `secret` | webhooks, seen from the receiver |
 //! | `policy/` | policies, without a server and on one |
-//! | `output`, `table`, `page`, `color`, `progress`, `exit`, `failed` | what people and programs read |
+//! | `output`, `answer`, `table`, `page`, `color`, `progress`, `exit`, `failed` | what people and programs read |
 //! | `input`, `moment`, `machine`, `stop` | what a command is given |
 //! | `reference` | the page that documents it all |
 
+mod answer;
 mod api;
 mod approvals;
 mod color;

@@ -6,9 +6,10 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::{
-    api::read,
+    api::{Call, read},
     exit,
     output::{Form, note, say},
+    server::Server,
     table::Table,
 };
 
@@ -29,6 +30,29 @@ impl Page {
             ("limit", Some(self.limit.to_string())),
             ("cursor", self.cursor.clone()),
         ])
+    }
+}
+
+/// A list that is asked for by its page alone.
+#[derive(Debug, Args)]
+pub struct List {
+    #[command(flatten)]
+    page: Page,
+    #[command(flatten)]
+    pub(crate) server: Server,
+}
+
+impl List {
+    /// Makes the call for this page, and shows what was answered.
+    pub(crate) async fn show<const N: usize>(
+        &self,
+        call: Call,
+        things: &str,
+        columns: [&str; N],
+        row: impl Fn(&Value) -> [String; N],
+    ) -> anyhow::Result<ExitCode> {
+        let text = call.query(&self.page.parameters()).text().await?;
+        show(&text, self.server.output, things, columns, row)
     }
 }
 

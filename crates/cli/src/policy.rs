@@ -19,6 +19,7 @@ use crate::{
     exit,
     input::text,
     output::{Form, Unsaid, note, say, say_json},
+    page,
 };
 
 #[derive(Debug, Subcommand)]
@@ -29,7 +30,7 @@ pub enum Policy {
     /// Save policies as a new version, and activate it with --activate.
     Save(save::Save),
     /// List the versions of the policies, newest first.
-    List(list::List),
+    List(page::List),
     /// Print the policies of a version, in Cedar.
     #[command(alias = "get")]
     Show(show::Show),
@@ -87,7 +88,7 @@ impl Policy {
         exit::unless_closed(match self {
             Self::Test(command) => command.run(),
             Self::Save(command) => command.run().await,
-            Self::List(command) => command.run().await,
+            Self::List(command) => list::run(&command).await,
             Self::Show(command) => command.run().await,
             Self::Activate(command) => command.run().await,
             Self::Rollback(command) => command.run().await,

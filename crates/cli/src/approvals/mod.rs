@@ -8,10 +8,12 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use crate::page;
+
 #[derive(Debug, Subcommand)]
 pub enum Approvals {
     /// List the decisions that wait for approval, oldest first.
-    List(list::List),
+    List(page::List),
     /// Show what is waiting for approval, with its context and payload.
     #[command(alias = "get")]
     Show(show::Show),
@@ -24,7 +26,7 @@ pub enum Approvals {
 impl Approvals {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
         match self {
-            Self::List(command) => command.run().await,
+            Self::List(command) => list::run(&command).await,
             Self::Show(command) => command.run().await,
             Self::Approve(command) => command.approve().await,
             Self::Deny(command) => command.deny().await,

@@ -6,13 +6,7 @@ use clap::Args;
 use domain::DecisionId;
 use serde_json::{Value, json};
 
-use crate::{
-    api::read,
-    exit,
-    output::{Form, say},
-    server::Server,
-    table::cell,
-};
+use crate::{answer, output::say, server::Server, table::cell};
 
 #[derive(Debug, Args)]
 pub struct Resolve {
@@ -46,18 +40,14 @@ impl Resolve {
             .json(body)
             .text()
             .await?;
-        if self.server.output == Form::Json {
-            say(text)?;
-            return Ok(exit::DONE);
-        }
-        let decision: Value = read(&text)?;
-        let words = ["agent_id", "action", "resource"].map(|field| cell(&decision, field));
-        say(format_args!(
-            "{} {}: {}",
-            cell(&decision["resolution"], "outcome"),
-            self.id,
-            words.join(" ").trim_end()
-        ))?;
-        Ok(exit::DONE)
+        answer::show(&text, self.server.output, |decision| {
+            let words = ["agent_id", "action", "resource"].map(|field| cell(decision, field));
+            say(format_args!(
+                "{} {}: {}",
+                cell(&decision["resolution"], "outcome"),
+                self.id,
+                words.join(" ").trim_end()
+            ))
+        })
     }
 }

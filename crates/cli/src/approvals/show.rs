@@ -5,12 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use domain::DecisionId;
 
-use crate::{
-    api::read,
-    decisions, exit,
-    output::{Form, say},
-    server::Server,
-};
+use crate::{answer, decisions, server::Server};
 
 #[derive(Debug, Args)]
 pub struct Show {
@@ -25,10 +20,6 @@ impl Show {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let path = format!("/v1/runtime/approvals/{}", self.id);
         let text = self.server.as_person_or_key()?.get(&path).text().await?;
-        match self.server.output {
-            Form::Json => say(text)?,
-            Form::Table => decisions::print(&read(&text)?)?,
-        }
-        Ok(exit::DONE)
+        answer::show(&text, self.server.output, decisions::print)
     }
 }

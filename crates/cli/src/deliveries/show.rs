@@ -7,9 +7,8 @@ use domain::DeliveryId;
 use serde_json::Value;
 
 use crate::{
-    api::read,
-    exit,
-    output::{Form, say},
+    answer,
+    output::say,
     server::Server,
     table::{Table, cell, print_pairs},
 };
@@ -31,11 +30,7 @@ impl Show {
             .get(&format!("/v1/deliveries/{}", self.id))
             .text()
             .await?;
-        match self.server.output {
-            Form::Json => say(text)?,
-            Form::Table => print(&read(&text)?)?,
-        }
-        Ok(exit::DONE)
+        answer::show(&text, self.server.output, print)
     }
 }
 

@@ -4,15 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use domain::EndpointId;
-use serde_json::Value;
 
-use crate::{
-    api::read,
-    exit,
-    output::{Form, say},
-    server::Server,
-    table::cell,
-};
+use crate::{answer, output::say, server::Server, table::cell};
 
 #[derive(Debug, Args)]
 pub struct Change {
@@ -34,34 +27,24 @@ impl Change {
 
     pub(super) async fn verify(self) -> anyhow::Result<ExitCode> {
         let text = self.post("verify").await?;
-        match self.server.output {
-            Form::Json => say(text)?,
-            Form::Table => {
-                let endpoint: Value = read(&text)?;
-                say(format_args!(
-                    "sending the challenge to {}",
-                    cell(&endpoint, "url")
-                ))?;
-                say(format_args!(
-                    "Check the result: watchbell endpoints show {}",
-                    self.id
-                ))?;
-            }
-        }
-        Ok(exit::DONE)
+        answer::show(&text, self.server.output, |endpoint| {
+            say(format_args!(
+                "sending the challenge to {}",
+                cell(endpoint, "url")
+            ))?;
+            say(format_args!(
+                "Check the result: watchbell endpoints show {}",
+                self.id
+            ))
+        })
     }
 
     async fn switch(&self, change: &str) -> anyhow::Result<ExitCode> {
         let text = self.post(change).await?;
-        match self.server.output {
-            Form::Json => say(text)?,
-            Form::Table => {
-                let endpoint: Value = read(&text)?;
-                let (status, url) = (cell(&endpoint, "status"), cell(&endpoint, "url"));
-                say(format_args!("{} is {status}: {url}", self.id))?;
-            }
-        }
-        Ok(exit::DONE)
+        answer::show(&text, self.server.output, |endpoint| {
+            let (status, url) = (cell(endpoint, "status"), cell(endpoint, "url"));
+            say(format_args!("{} is {status}: {url}", self.id))
+        })
     }
 
     async fn post(&self, change: &str) -> anyhow::Result<String> {

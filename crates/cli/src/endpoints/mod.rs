@@ -8,10 +8,12 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use crate::page;
+
 #[derive(Debug, Subcommand)]
 pub enum Endpoints {
     /// List the endpoints that have or had problems.
-    List(list::List),
+    List(page::List),
     /// Show an endpoint's state, the reason for it, and what happened there.
     #[command(alias = "get")]
     Show(show::Show),
@@ -26,7 +28,7 @@ pub enum Endpoints {
 impl Endpoints {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
         match self {
-            Self::List(command) => command.run().await,
+            Self::List(command) => list::run(&command).await,
             Self::Show(command) => command.run().await,
             Self::Pause(command) => command.pause().await,
             Self::Resume(command) => command.resume().await,

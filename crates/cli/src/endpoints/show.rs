@@ -7,9 +7,8 @@ use domain::EndpointId;
 use serde_json::Value;
 
 use crate::{
-    api::read,
-    exit,
-    output::{Form, say},
+    answer,
+    output::say,
     server::Server,
     table::{Table, cell, print_pairs},
 };
@@ -30,11 +29,7 @@ impl Show {
             .api()?
             .get(&format!("/v1/endpoints/{}", self.id));
         let text = call.text().await?;
-        match self.server.output {
-            Form::Json => say(text)?,
-            Form::Table => print(&read(&text)?)?,
-        }
-        Ok(exit::DONE)
+        answer::show(&text, self.server.output, print)
     }
 }
 

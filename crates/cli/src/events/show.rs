@@ -7,9 +7,8 @@ use domain::EventId;
 use serde_json::Value;
 
 use crate::{
-    api::read,
-    exit,
-    output::{Form, Unsaid, say},
+    answer,
+    output::Unsaid,
     server::Server,
     table::{cell, print_pairs},
 };
@@ -27,11 +26,7 @@ impl Show {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let path = format!("/v1/audit/events/{}", self.id);
         let text = self.server.api()?.get(&path).text().await?;
-        match self.server.output {
-            Form::Json => say(text)?,
-            Form::Table => print(&read(&text)?)?,
-        }
-        Ok(exit::DONE)
+        answer::show(&text, self.server.output, print)
     }
 }
 

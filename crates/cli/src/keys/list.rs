@@ -2,47 +2,30 @@
 
 use std::process::ExitCode;
 
-use clap::Args;
 use domain::Timestamp;
 use serde_json::Value;
 
-use crate::{
-    machine::CLOCK,
-    page::{self, Page},
-    server::Server,
-    table::cell,
-};
+use crate::{machine::CLOCK, page::List, table::cell};
 
-#[derive(Debug, Args)]
-pub struct List {
-    #[command(flatten)]
-    page: Page,
-    #[command(flatten)]
-    server: Server,
-}
-
-impl List {
-    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
-        let call = self.server.as_person()?.get("/v1/api-keys");
-        let text = call.query(&self.page.parameters()).text().await?;
-        let now = CLOCK.now();
-        page::show(
-            &text,
-            self.server.output,
-            "API keys",
-            ["id", "name", "state", "last used", "scopes", "agents"],
-            |key| {
-                [
-                    cell(key, "id"),
-                    cell(key, "name"),
-                    state(key, now).to_owned(),
-                    cell(key, "last_used_at"),
-                    cell(key, "scopes"),
-                    cell(key, "agents"),
-                ]
-            },
-        )
-    }
+pub(super) async fn run(list: &List) -> anyhow::Result<ExitCode> {
+    let call = list.server.as_person()?.get("/v1/api-keys");
+    let now = CLOCK.now();
+    list.show(
+        call,
+        "API keys",
+        ["id", "name", "state", "last used", "scopes", "agents"],
+        |key| {
+            [
+                cell(key, "id"),
+                cell(key, "name"),
+                state(key, now).to_owned(),
+                cell(key, "last_used_at"),
+                cell(key, "scopes"),
+                cell(key, "agents"),
+            ]
+        },
+    )
+    .await
 }
 
 /// Whether it still works.

@@ -14,13 +14,14 @@ use crate::{
     api::read,
     exit,
     output::{Form, note, say_once},
+    page,
     table::cell,
 };
 
 #[derive(Debug, Subcommand)]
 pub enum Keys {
     /// List API keys, newest first, including those that no longer work. The keys themselves are never shown again.
-    List(list::List),
+    List(page::List),
     /// Create an API key, and print it: this is the only time it is shown.
     Create(create::Create),
     /// Replace an API key by a new one; the old one keeps working for a while.
@@ -32,7 +33,7 @@ pub enum Keys {
 impl Keys {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
         match self {
-            Self::List(command) => command.run().await,
+            Self::List(command) => list::run(&command).await,
             Self::Create(command) => command.run().await,
             Self::Rotate(command) => command.run().await,
             Self::Revoke(command) => command.run().await,

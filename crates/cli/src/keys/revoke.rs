@@ -5,11 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use domain::KeyId;
 
-use crate::{
-    exit,
-    output::{Form, say},
-    server::Server,
-};
+use crate::{answer, server::Server};
 
 #[derive(Debug, Args)]
 pub struct Revoke {
@@ -24,10 +20,6 @@ impl Revoke {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let path = format!("/v1/api-keys/{}", self.id);
         self.server.as_person()?.delete(&path).send().await?;
-        // The API has nothing to say about it.
-        if self.server.output == Form::Table {
-            say(format_args!("revoked {}", self.id))?;
-        }
-        Ok(exit::DONE)
+        answer::done(self.server.output, format_args!("revoked {}", self.id))
     }
 }

@@ -5,16 +5,10 @@ use std::process::ExitCode;
 use clap::Args;
 use domain::UserId;
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::roles;
-use crate::{
-    api::read,
-    exit,
-    output::{Form, say},
-    server::Server,
-    table::cell,
-};
+use crate::{answer, output::say, server::Server, table::cell};
 
 #[derive(Debug, Args)]
 pub struct ChangeRole {
@@ -34,15 +28,10 @@ impl ChangeRole {
         let body = json!({"role": self.role});
         let call = self.server.as_person()?.call(Method::PATCH, &path);
         let text = call.json(&body).text().await?;
-        match self.server.output {
-            Form::Json => say(text)?,
-            Form::Table => {
-                let member: Value = read(&text)?;
-                let (email, role) = (cell(&member, "email"), cell(&member, "role"));
-                say(format_args!("{email} is now {role}"))?;
-            }
-        }
-        Ok(exit::DONE)
+        answer::show(&text, self.server.output, |member| {
+            let (email, role) = (cell(member, "email"), cell(member, "role"));
+            say(format_args!("{email} is now {role}"))
+        })
     }
 }
 
@@ -66,10 +55,6 @@ impl Remove {
             call = call.query(&[("keep_keys", "true".to_owned())]);
         }
         call.send().await?;
-        // The API has nothing to say about it.
-        if self.server.output == Form::Table {
-            say(format_args!("removed {}", self.id))?;
-        }
-        Ok(exit::DONE)
+        answer::done(self.server.output, format_args!("removed {}", self.id))
     }
 }

@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 
 use super::roles;
 use crate::{
-    api::read,
-    exit,
-    output::{Form, note, say},
+    answer,
+    output::{Unsaid, note, say},
     server::Server,
     table::cell,
 };
@@ -31,21 +30,18 @@ impl Invite {
         let body = json!({"email": self.email, "role": self.role});
         let call = self.server.as_person()?.post("/v1/invitations");
         let text = call.json(&body).text().await?;
-        if self.server.output == Form::Json {
-            say(text)?;
-            return Ok(exit::DONE);
-        }
-        let made: Value = read(&text)?;
-        let [email, role, link] = ["email", "role", "link"].map(|field| cell(&made, field));
-        say(format_args!("invited {email} as {role}"))?;
-        if !link.is_empty() {
-            say(link)?;
-            note(
-                "This server does not send email: pass the link on yourself. It is not shown again.",
-            );
-        }
-        Ok(exit::DONE)
+        answer::show(&text, self.server.output, print)
     }
+}
+
+fn print(invitation: &Value) -> Result<(), Unsaid> {
+    let [email, role, link] = ["email", "role", "link"].map(|field| cell(invitation, field));
+    say(format_args!("invited {email} as {role}"))?;
+    if !link.is_empty() {
+        say(link)?;
+        note("This server does not send email: pass the link on yourself. It is not shown again.");
+    }
+    Ok(())
 }
 
 #[derive(Debug, Args)]
@@ -61,10 +57,6 @@ impl Revoke {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let path = format!("/v1/invitations/{}", self.id);
         self.server.as_person()?.delete(&path).send().await?;
-        // The API has nothing to say about it.
-        if self.server.output == Form::Table {
-            say(format_args!("revoked {}", self.id))?;
-        }
-        Ok(exit::DONE)
+        answer::done(self.server.output, format_args!("revoked {}", self.id))
     }
 }

@@ -9,10 +9,12 @@ use std::process::ExitCode;
 use clap::{Subcommand, builder::PossibleValuesParser};
 use domain::account::Role;
 
+use crate::page;
+
 #[derive(Debug, Subcommand)]
 pub enum Members {
     /// List the members, newest first.
-    List(list::List),
+    List(page::List),
     /// Change a member's role. Only owners can add or remove owners.
     ChangeRole(change::ChangeRole),
     /// Remove a member, end their sessions and revoke the API keys they created.
@@ -20,7 +22,7 @@ pub enum Members {
     /// Invite someone by email, replacing any earlier invitation to them.
     Invite(invite::Invite),
     /// List open invitations, newest first.
-    Invitations(list::Invitations),
+    Invitations(page::List),
     /// Revoke an invitation.
     RevokeInvitation(invite::Revoke),
 }
@@ -28,11 +30,11 @@ pub enum Members {
 impl Members {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
         match self {
-            Self::List(command) => command.run().await,
+            Self::List(command) => list::run(&command).await,
             Self::ChangeRole(command) => command.run().await,
             Self::Remove(command) => command.run().await,
             Self::Invite(command) => command.run().await,
-            Self::Invitations(command) => command.run().await,
+            Self::Invitations(command) => list::invitations(&command).await,
             Self::RevokeInvitation(command) => command.run().await,
         }
     }

@@ -3,16 +3,11 @@
 use std::{process::ExitCode, time::Duration};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::sleep;
 
 use super::state;
-use crate::{
-    api::{Api, read},
-    exit,
-    output::{Form, say},
-    server::Server,
-};
+use crate::{answer, api::Api, server::Server};
 
 /// By when every node answers by a version that was activated, as the API promises. That one does is seen only in
 /// decisions, which are recorded, so nobody is asked; `GET /v1/policies` says what is decided, not what nodes have heard.
@@ -52,7 +47,7 @@ impl Activate {
             self.expected.expect_active,
         )
         .await?;
-        tell(&text, self.server.output)
+        answer::show(&text, self.server.output, state::print)
     }
 }
 
@@ -60,7 +55,7 @@ impl Rollback {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let path = "/v1/policies/rollback";
         let text = put_in_force(&self.server.api()?, path, self.expected.expect_active).await?;
-        tell(&text, self.server.output)
+        answer::show(&text, self.server.output, state::print)
     }
 }
 
@@ -79,12 +74,4 @@ async fn put_in_force(api: &Api, path: &str, expect_active: Option<u32>) -> anyh
     let text = api.post(path).json(&body).text().await?;
     sleep(IN_FORCE_WITHIN).await;
     Ok(text)
-}
-
-fn tell(text: &str, form: Form) -> anyhow::Result<ExitCode> {
-    match form {
-        Form::Json => say(text)?,
-        Form::Table => state::print(&read::<Value>(text)?)?,
-    }
-    Ok(exit::DONE)
 }

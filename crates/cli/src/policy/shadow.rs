@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::state;
 use crate::{
-    api::{Api, read},
-    exit,
+    answer,
+    api::Api,
     output::{Form, Unsaid, say},
     server::Server,
     table::{Table, cell, plain, print_pairs},
@@ -29,40 +29,27 @@ impl Shadow {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let (api, form) = (self.server.api()?, self.server.output);
         match self.version {
-            Some(version) => start(&api, version, form).await?,
-            None if self.stop => stop(&api, form).await?,
-            None => report(&api, form).await?,
+            Some(version) => start(&api, version, form).await,
+            None if self.stop => stop(&api, form).await,
+            None => report(&api, form).await,
         }
-        Ok(exit::DONE)
     }
 }
 
-async fn start(api: &Api, version: u32, form: Form) -> anyhow::Result<()> {
+async fn start(api: &Api, version: u32, form: Form) -> anyhow::Result<ExitCode> {
     let path = format!("/v1/policies/versions/{version}/shadow");
     let text = api.post(&path).text().await?;
-    match form {
-        Form::Json => say(text)?,
-        Form::Table => state::print(&read(&text)?)?,
-    }
-    Ok(())
+    answer::show(&text, form, state::print)
 }
 
-async fn stop(api: &Api, form: Form) -> anyhow::Result<()> {
+async fn stop(api: &Api, form: Form) -> anyhow::Result<ExitCode> {
     api.delete("/v1/policies/shadow").send().await?;
-    // The API has nothing to say about it.
-    if form == Form::Table {
-        say("no version is in shadow")?;
-    }
-    Ok(())
+    answer::done(form, "no version is in shadow")
 }
 
-async fn report(api: &Api, form: Form) -> anyhow::Result<()> {
+async fn report(api: &Api, form: Form) -> anyhow::Result<ExitCode> {
     let text = api.get("/v1/policies/shadow").text().await?;
-    match form {
-        Form::Json => say(text)?,
-        Form::Table => print(&read(&text)?)?,
-    }
-    Ok(())
+    answer::show(&text, form, print)
 }
 
 fn print(report: &Value) -> Result<(), Unsaid> {

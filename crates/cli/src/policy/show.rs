@@ -3,15 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::Value;
 
-use crate::{
-    api::read,
-    exit,
-    output::{Form, say},
-    server::Server,
-    table::plain_lines,
-};
+use crate::{answer, output::say, server::Server, table::plain_lines};
 
 #[derive(Debug, Args)]
 pub struct Show {
@@ -25,13 +18,9 @@ impl Show {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let path = format!("/v1/policies/versions/{}", self.version);
         let text = self.server.api()?.get(&path).text().await?;
-        if self.server.output == Form::Json {
-            say(text)?;
-            return Ok(exit::DONE);
-        }
-        let version: Value = read(&text)?;
-        let policies = version["policies"].as_str().unwrap_or_default();
-        say(plain_lines(policies))?;
-        Ok(exit::DONE)
+        answer::show(&text, self.server.output, |version| {
+            let policies = version["policies"].as_str().unwrap_or_default();
+            say(plain_lines(policies))
+        })
     }
 }

@@ -8,13 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{IfVersion, state};
-use crate::{
-    api::read,
-    exit, input,
-    output::{Form, say},
-    server::Server,
-    table::cell,
-};
+use crate::{answer, input, output::say, server::Server, table::cell};
 
 #[derive(Debug, Args)]
 pub struct Update {
@@ -79,16 +73,12 @@ async fn change(
     let path = format!("/v1/alert-rules/{id}");
     let call = server.api()?.call(method, &path).json(fields);
     let text = expected.of(call).text().await?;
-    if server.output == Form::Json {
-        say(text)?;
-        return Ok(exit::DONE);
-    }
-    let rule: Value = read(&text)?;
-    say(format_args!(
-        "{id} ({}) is {}; version {}",
-        cell(&rule, "name"),
-        state(&rule),
-        cell(&rule, "version")
-    ))?;
-    Ok(exit::DONE)
+    answer::show(&text, server.output, |rule| {
+        say(format_args!(
+            "{id} ({}) is {}; version {}",
+            cell(rule, "name"),
+            state(rule),
+            cell(rule, "version")
+        ))
+    })
 }

@@ -4,13 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
 
-use crate::{
-    api::read,
-    exit, input,
-    output::{Form, say},
-    server::Server,
-    table::cell,
-};
+use crate::{answer, input, output::say, server::Server, table::cell};
 
 #[derive(Debug, Args)]
 pub struct Create {
@@ -26,17 +20,13 @@ impl Create {
         let rule = input::json(&self.rule)?;
         let made = self.server.api()?.post("/v1/alert-rules").json(&rule);
         let made = made.text().await?;
-        if self.server.output == Form::Json {
-            say(made)?;
-            return Ok(exit::DONE);
-        }
-        let made = read(&made)?;
-        say(format_args!(
-            "created {} ({}); alerts go to {}",
-            cell(&made, "id"),
-            cell(&made, "name"),
-            cell(&made, "url")
-        ))?;
-        Ok(exit::DONE)
+        answer::show(&made, self.server.output, |made| {
+            say(format_args!(
+                "created {} ({}); alerts go to {}",
+                cell(made, "id"),
+                cell(made, "name"),
+                cell(made, "url")
+            ))
+        })
     }
 }

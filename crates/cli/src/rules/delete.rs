@@ -6,11 +6,7 @@ use clap::Args;
 use domain::RuleId;
 
 use super::IfVersion;
-use crate::{
-    exit,
-    output::{Form, say},
-    server::Server,
-};
+use crate::{answer, server::Server};
 
 #[derive(Debug, Args)]
 pub struct Delete {
@@ -28,10 +24,6 @@ impl Delete {
         let path = format!("/v1/alert-rules/{}", self.id);
         let call = self.server.api()?.delete(&path);
         self.expected.of(call).send().await?;
-        // The API has nothing to say about it.
-        if self.server.output == Form::Table {
-            say(format_args!("deleted {}", self.id))?;
-        }
-        Ok(exit::DONE)
+        answer::done(self.server.output, format_args!("deleted {}", self.id))
     }
 }

@@ -8,9 +8,8 @@ use serde_json::Value;
 
 use super::state;
 use crate::{
-    api::read,
-    exit,
-    output::{Form, Unsaid, say},
+    answer,
+    output::Unsaid,
     server::Server,
     table::{cell, print_pairs},
 };
@@ -28,11 +27,7 @@ impl Show {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let path = format!("/v1/alert-rules/{}", self.id);
         let text = self.server.api()?.get(&path).text().await?;
-        match self.server.output {
-            Form::Json => say(text)?,
-            Form::Table => print(&read(&text)?)?,
-        }
-        Ok(exit::DONE)
+        answer::show(&text, self.server.output, print)
     }
 }
 

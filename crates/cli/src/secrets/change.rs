@@ -4,15 +4,9 @@ use std::{process::ExitCode, time::Duration};
 
 use clap::Args;
 use domain::SecretId;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::{
-    api::read,
-    exit, moment,
-    output::{Form, say},
-    server::Server,
-    table::cell,
-};
+use crate::{answer, moment, output::say, server::Server, table::cell};
 
 #[derive(Debug, Args)]
 pub struct Promote {
@@ -32,14 +26,9 @@ impl Promote {
         let body = json!({"overlap_s": self.overlap.as_secs()});
         let call = self.server.as_person()?.post(&path).json(&body);
         let text = call.text().await?;
-        match self.server.output {
-            Form::Json => say(text)?,
-            Form::Table => {
-                let secret: Value = read(&text)?;
-                say(format_args!("{} is {}", self.id, cell(&secret, "state")))?;
-            }
-        }
-        Ok(exit::DONE)
+        answer::show(&text, self.server.output, |secret| {
+            say(format_args!("{} is {}", self.id, cell(secret, "state")))
+        })
     }
 }
 
@@ -56,10 +45,6 @@ impl Drop {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let path = format!("/v1/signing-secrets/{}", self.id);
         self.server.as_person()?.delete(&path).send().await?;
-        // The API has nothing to say about it.
-        if self.server.output == Form::Table {
-            say(format_args!("dropped {}", self.id))?;
-        }
-        Ok(exit::DONE)
+        answer::done(self.server.output, format_args!("dropped {}", self.id))
     }
 }

@@ -6,9 +6,8 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::{
-    api::read,
-    exit,
-    output::{Form, Unsaid, say},
+    answer,
+    output::Unsaid,
     server::Server,
     table::{Table, cell},
 };
@@ -23,11 +22,7 @@ impl List {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let call = self.server.as_person()?.get("/v1/signing-secrets");
         let text = call.text().await?;
-        match self.server.output {
-            Form::Json => say(text)?,
-            Form::Table => print(&read(&text)?)?,
-        }
-        Ok(exit::DONE)
+        answer::show(&text, self.server.output, print)
     }
 }
 

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::{
+    answer,
     api::read,
     exit,
     output::{Form, note, say, say_once},
@@ -23,11 +24,9 @@ impl Reveal {
     pub(super) async fn initial(self) -> anyhow::Result<ExitCode> {
         let call = self.server.as_person()?.get("/v1/signing-secrets/initial");
         let text = call.text().await?;
-        match self.server.output {
-            Form::Json => say(text)?,
-            Form::Table => say(cell(&read::<Value>(&text)?, "secret"))?,
-        }
-        Ok(exit::DONE)
+        answer::show(&text, self.server.output, |initial| {
+            say(cell(initial, "secret"))
+        })
     }
 
     pub(super) async fn stage(self) -> anyhow::Result<ExitCode> {

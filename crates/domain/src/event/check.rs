@@ -11,7 +11,8 @@ use crate::{
 /// What an id must be that an event refers to.
 pub(super) const ID_RULE: &str = "a string of 1 to 128 characters";
 
-pub(crate) const SEVERITIES: [&str; 5] = ["info", "low", "medium", "high", "critical"];
+/// How serious an event can be, the least first.
+pub const SEVERITIES: [&str; 5] = ["info", "low", "medium", "high", "critical"];
 
 /// A required string that `holds`; `rule` says in words what it must be.
 pub(super) fn required(

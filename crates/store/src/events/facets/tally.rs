@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::event::check::SEVERITIES;
 use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder};
 
 use super::bars::Bars;
@@ -11,9 +12,8 @@ use crate::{Error, events::CountedBy};
 const VALUES_MAX: i64 = 20;
 /// How many kept counts of a field are added up; beyond it the values that were left out make the others inexact.
 pub(super) const COUNTS_MAX: i64 = 200_000;
-/// The values that every event with the field can have, so that one with none is seen to have none.
-const SEVERITIES: [&str; 5] = ["critical", "high", "medium", "low", "info"];
-/// The results that events have by convention; there may be others.
+/// The results that events have by convention; there may be others. Like the severities they are always named, so that one
+/// with no events is seen to have none.
 const RESULTS: [&str; 3] = ["success", "denied", "error"];
 
 /// What was counted.
@@ -117,10 +117,11 @@ impl Tally {
 
     /// Orders the values, and names those that are known and had no events.
     fn finish(&mut self) {
-        let always = [
-            (CountedBy::Result, &RESULTS[..]),
-            (CountedBy::Severity, &SEVERITIES),
-        ];
+        let worst_first = SEVERITIES.into_iter().rev();
+        let always = RESULTS
+            .map(|result| (CountedBy::Result, result))
+            .into_iter()
+            .chain(worst_first.map(|severity| (CountedBy::Severity, severity)));
         for field in CountedBy::ALL {
             let values = self.values.entry(field).or_default();
             values.sort_by(|(a, in_a), (b, in_b)| in_b.cmp(in_a).then(a.cmp(b)));
@@ -128,10 +129,8 @@ impl Tally {
         }
         for (field, known) in always {
             let values = self.values.entry(field).or_default();
-            for value in known {
-                if values.iter().all(|(one, _)| one != value) {
-                    values.push(((*value).to_owned(), 0));
-                }
+            if values.iter().all(|(value, _)| value != known) {
+                values.push((known.to_owned(), 0));
             }
         }
     }
