@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use super::roles;
 use crate::{
     answer,
-    output::{Unsaid, note, say},
+    api::read,
+    exit,
+    output::{Form, note, say, say_once},
     server::Server,
     table::cell,
 };
@@ -30,18 +32,27 @@ impl Invite {
         let body = json!({"email": self.email, "role": self.role});
         let call = self.server.as_person()?.post("/v1/invitations");
         let text = call.json(&body).text().await?;
-        answer::show(&text, self.server.output, print)
+        print(&text, self.server.output)
     }
 }
 
-fn print(invitation: &Value) -> Result<(), Unsaid> {
-    let [email, role, link] = ["email", "role", "link"].map(|field| cell(invitation, field));
-    say(format_args!("invited {email} as {role}"))?;
-    if !link.is_empty() {
-        say(link)?;
-        note("This server does not send email: pass the link on yourself. It is not shown again.");
+fn print(text: &str, form: Form) -> anyhow::Result<ExitCode> {
+    let made: Value = read(text)?;
+    let [id, email, role, link] = ["id", "email", "role", "link"].map(|field| cell(&made, field));
+    let lost = format!(
+        "The link is not shown again. Revoke the invitation, and send another one: watchbell members revoke-invitation {id}"
+    );
+    match form {
+        Form::Json => say_once(text, lost)?,
+        Form::Table => {
+            say(format_args!("invited {email} as {role}"))?;
+            if !link.is_empty() {
+                say_once(link, lost)?;
+                note("This server does not send email: pass the link on yourself. It is not shown again.");
+            }
+        }
     }
-    Ok(())
+    Ok(exit::DONE)
 }
 
 #[derive(Debug, Args)]
