@@ -12,9 +12,16 @@ export interface GuardOptions<P> extends Omit<AskOptions, "signal"> {
   resource?: string | ((payload: P) => string);
   /** What policies may look at beside the payload (`context.payload`); it is recorded. */
   context?: Record<string, unknown> | ((payload: P) => Record<string, unknown>);
+  /** The agent's session, which ties the decision and the recorded call to its other events. So do the next two. */
+  session_id?: RunId<P>;
+  trace_id?: RunId<P>;
+  span_id?: RunId<P>;
   /** Records each call by its decision: whether it succeeded, or was `denied`. */
   recorder?: Recorder;
 }
+
+/** An id of the agent's run, or a function that says which one it is now. */
+export type RunId<P> = string | ((payload: P) => string | undefined);
 
 /** The function did not run, because it was not allowed. */
 export class Denied extends Error {
@@ -36,12 +43,22 @@ export function guard<P extends object, R>(
 ): (payload: P) => Promise<R> {
   const { agent_id, action, onError, timeoutMs, approvalWaitMs, recorder } = options;
   return async (payload) => {
-    const resource = typeof options.resource === "function" ? options.resource(payload) : options.resource;
-    const context = typeof options.context === "function" ? options.context(payload) : options.context;
-    const answer = await decide(connection, {
+    const current = (id: RunId<P> | undefined) => (typeof id === "function" ? id(payload) : id);
+    const resource = current(options.resource);
+    const session_id = current(options.session_id);
+    const trace_id = current(options.trace_id);
+    const span_id = current(options.span_id);
+    const about = {
       agent_id,
       action,
       ...(resource !== undefined && { resource }),
+      ...(session_id !== undefined && { session_id }),
+      ...(trace_id !== undefined && { trace_id }),
+      ...(span_id !== undefined && { span_id }),
+    };
+    const context = typeof options.context === "function" ? options.context(payload) : options.context;
+    const answer = await decide(connection, {
+      ...about,
       ...(context && { context }),
       payload: payload as Record<string, unknown>,
       onError,
@@ -52,11 +69,9 @@ export function guard<P extends object, R>(
     const { decision_id, reason, fallback } = answer;
     const record = (result: "success" | "error" | "denied", latency_ms?: number) =>
       recorder?.record({
+        ...about,
         event_type: "tool_call",
-        agent_id,
-        action,
         result,
-        ...(resource !== undefined && { resource }),
         ...(latency_ms !== undefined && { latency_ms }),
         ...(decision_id && { decision_id }),
         // What nobody decided says so.

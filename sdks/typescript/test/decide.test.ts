@@ -169,6 +169,29 @@ describe("a guarded function", () => {
     for (const { decision_id } of calls) expect(decided).toContain(decision_id);
   });
 
+  it("is recorded in the same session as its decision, and so are the trace and the span", async () => {
+    const agent_id = newAgent();
+    const recorder = new Recorder(client);
+    const read = client.guard(({ chat }: { chat: string }) => chat, {
+      agent_id,
+      action: "files.read",
+      session_id: ({ chat }) => chat,
+      trace_id: "trace-1",
+      span_id: () => "span-2",
+      onError: "deny",
+      recorder,
+      ...PATIENT,
+    });
+    const chat = `chat of ${agent_id}`;
+    await read({ chat: `another ${chat}` });
+    await read({ chat });
+    expect(await recorder.close()).toBe(true);
+    const events = await collect(client.listEvents({ session_id: [chat] }));
+    expect(events.map(({ event_type }) => event_type).sort()).toEqual(["decision", "tool_call"]);
+    expect(new Set(events.map(({ decision_id }) => decision_id)).size).toBe(1);
+    for (const one of events) expect(one).toMatchObject({ trace_id: "trace-1", span_id: "span-2" });
+  });
+
   it("does not run if it is denied, and that is recorded with the decision", async () => {
     const agent_id = newAgent();
     const recorder = new Recorder(client);
