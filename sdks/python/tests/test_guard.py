@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
 from server import Wire
-from trail import PATIENT_S, outcomes
+from trail import PATIENT_S, outcomes, types_in
 
 from watchbell import AsyncWatchbell, Denied, Recorder, Watchbell, guard
 
@@ -33,6 +34,33 @@ def test_an_allowed_call_is_made_and_recorded(client: Watchbell, recorder: Recor
     assert outcome["latency_ms"] >= 0
     (decision,) = client.events.list(agent_id=agent, event_type="decision")
     assert outcome["decision_id"] == decision["decision_id"]
+
+
+def test_a_session_has_its_decisions_and_its_calls(client: Watchbell, recorder: Recorder, agent: str) -> None:
+    session: ContextVar[str | None] = ContextVar("session", default=None)
+
+    @guard(
+        "files.read",
+        client=client,
+        agent_id=agent,
+        on_error="deny",
+        timeout=PATIENT_S,
+        session_id=session.get,
+        trace_id="trace-1",
+        span_id=lambda: "span-2",
+        recorder=recorder,
+    )
+    def read() -> None: ...
+
+    read()
+    session.set(f"session of {agent}")
+    read()
+    in_none, in_one = outcomes(client, recorder, agent)
+    assert "session_id" not in in_none
+    assert types_in(client, in_one["session_id"]) == ["decision", "tool_call"]
+    for one in client.events.list(session_id=f"session of {agent}"):
+        assert (one["trace_id"], one["span_id"]) == ("trace-1", "span-2")
+        assert one["decision_id"] == in_one["decision_id"]
 
 
 def test_a_denied_call_is_not_made(client: Watchbell, recorder: Recorder, agent: str) -> None:

@@ -10,7 +10,7 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool
 from server import Wire
-from trail import PATIENT_S, outcomes
+from trail import PATIENT_S, outcomes, types_in
 
 from watchbell import AsyncWatchbell, Recorder, Watchbell
 from watchbell.langchain import WatchbellMiddleware
@@ -104,6 +104,29 @@ async def test_asynchronously_too(
     state = await agent_that(calls("read_file", path="a"), guard).ainvoke(ASKED)
     assert told(state).content == "contents of a"
     assert [one["result"] for one in outcomes(client, recorder, agent)] == ["denied", "success"]
+
+
+def test_the_session_is_the_thread_unless_it_is_said(client: Watchbell, recorder: Recorder, agent: str) -> None:
+    said: list[str] = []
+    guard = WatchbellMiddleware(
+        on_error="deny",
+        timeout=PATIENT_S,
+        agent_id=agent,
+        client=client,
+        session_id=lambda: said.pop() if said else None,
+        recorder=recorder,
+    )
+    # No session can be as long as this thread's name.
+    thread = f"thread of {agent} {'x' * 128}"
+
+    def call() -> None:
+        agent_that(calls("read_file", path="a"), guard).invoke(ASKED, {"configurable": {"thread_id": thread}})
+
+    call()
+    said.append(f"session of {agent}")
+    call()
+    assert len(outcomes(client, recorder, agent)) == 2
+    assert types_in(client, thread[:128]) == types_in(client, f"session of {agent}") == ["decision", "tool_call"]
 
 
 def test_arguments_are_changed(client: Watchbell, recorder: Recorder, agent: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 from server import Wire
-from trail import PATIENT_S, outcomes
+from trail import PATIENT_S, outcomes, types_in
 
 from watchbell import AsyncWatchbell, Recorder, Watchbell
 from watchbell.openai_agents import watchbell_guardrail
@@ -38,7 +38,7 @@ class Lines(Model):
         raise NotImplementedError
 
 
-async def run(model: Lines, **guardrail: Any) -> list[str]:
+async def run(model: Lines, group_id: str | None = None, **guardrail: Any) -> list[str]:
     """What the tools did while the agent ran."""
     done: list[str] = []
     guardrails = [watchbell_guardrail(**guardrail)]
@@ -59,7 +59,7 @@ async def run(model: Lines, **guardrail: Any) -> list[str]:
         return "sent"
 
     agent = Agent("Helper of Ann", tools=[delete_file, read_file, send_message], model=model)
-    result = await Runner.run(agent, "Do it.", run_config=RunConfig(tracing_disabled=True))
+    result = await Runner.run(agent, "Do it.", run_config=RunConfig(tracing_disabled=True, group_id=group_id))
     assert result.final_output == "The end."
     return done
 
@@ -80,6 +80,23 @@ async def test_a_denied_tool_is_not_called_and_the_model_is_told(
     assert model.told.startswith("Not allowed: Nothing is deleted. (dec_")
     (outcome,) = outcomes(client, recorder, agent)
     assert (outcome["action"], outcome["result"]) == ("tool.delete_file", "denied")
+
+
+async def test_the_session_is_the_group_unless_it_is_said(
+    client: Watchbell, async_client: AsyncWatchbell, recorder: Recorder, agent: str
+) -> None:
+    group, session = f"group of {agent}", f"session of {agent}"
+    asks: dict[str, Any] = {
+        "on_error": "deny",
+        "timeout": PATIENT_S,
+        "agent_id": agent,
+        "client": async_client,
+        "recorder": recorder,
+    }
+    await run(Lines("delete_file", path="a"), group, **asks)
+    await run(Lines("delete_file", path="a"), group, session_id=session, **asks)
+    assert len(outcomes(client, recorder, agent)) == 2
+    assert types_in(client, group) == types_in(client, session) == ["decision", "tool_call"]
 
 
 async def test_an_allowed_tool_is_called(client: Watchbell, async_client: AsyncWatchbell, agent: str) -> None:

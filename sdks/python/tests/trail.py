@@ -20,6 +20,11 @@ def numbers(client: Watchbell, agent: str) -> list[int]:
     return sorted(one["metadata"]["n"] for one in client.events.list(agent_id=agent, page_size=1000))
 
 
+def types_in(client: Watchbell, session: str) -> list[str]:
+    """What is listed of a session, by its kind; call `outcomes` before, which waits until all of it is sent."""
+    return sorted(one["event_type"] for one in client.events.list(session_id=session))
+
+
 def outcomes(client: Watchbell, recorder: Recorder, agent: str) -> list[dict[str, Any]]:
     """How the guarded calls of an agent ended."""
     assert recorder.flush(20)

@@ -43,15 +43,21 @@ class AsyncWatchbell:
         resource: str | None = None,
         context: Mapping[str, Any] | None = None,
         payload: Mapping[str, Any] | None = None,
+        session_id: str | None = None,
+        trace_id: str | None = None,
+        span_id: str | None = None,
         timeout: float = DECIDE_TIMEOUT_S,
         wait: float = 0,
     ) -> Decision:
         """Asks whether the agent may do this.
 
         `on_error` is what is decided if there is no answer within `timeout` seconds. With `wait`, a decision that
-        needs a person is waited for so many seconds.
+        needs a person is waited for so many seconds. `session_id`, `trace_id` and `span_id` are recorded with the
+        decision; policies do not see them.
         """
-        question = Question.of(agent_id or self.agent_id, action, resource, context, payload)
+        question = Question.of(
+            agent_id or self.agent_id, action, resource, context, payload, session_id, trace_id, span_id
+        )
         return await self._transport.run(decisions.decide(question, on_error, timeout, wait))
 
     async def wait_for_approval(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from .async_client import AsyncWatchbell
 from .client import Watchbell
-from .decisions import DECIDE_TIMEOUT_S, Decision, OnError
+from .decisions import DECIDE_TIMEOUT_S, Decision, OnError, RunId, current
 from .errors import Denied
 from .outcomes import Outcomes, shared_recorder
 from .recorder import Recorder
@@ -28,6 +28,9 @@ def guard(
     agent_id: str | None = None,
     resource: str | None = None,
     context: Callable[[Arguments], Mapping[str, Any]] | None = None,
+    session_id: RunId | None = None,
+    trace_id: RunId | None = None,
+    span_id: RunId | None = None,
     ignore: Collection[str] = ("self", "cls"),
     timeout: float = DECIDE_TIMEOUT_S,
     wait: float = 0,
@@ -40,6 +43,9 @@ def guard(
     and `resource`, in which `{invoice}` stands for the argument `invoice`. If the verdict is `modify`, the
     function is called with the arguments as changed; one that was removed gets its default. What the function
     cannot be called with is `Denied`.
+
+    `session_id`, `trace_id` and `span_id` are recorded with the decision and with how the call ended. Each is a text,
+    or a function without arguments that is asked at each call, such as the `get` of a `ContextVar`.
 
     A blocking function takes a `Watchbell`, a coroutine function an `AsyncWatchbell`; without one it is made
     from the environment at the first call. A generator cannot be guarded, because it has done nothing yet when
@@ -62,6 +68,9 @@ def guard(
                 "resource": resource and resource.format_map(asked),
                 "context": context and context(asked),
                 "payload": asked,
+                "session_id": current(session_id),
+                "trace_id": current(trace_id),
+                "span_id": current(span_id),
                 "on_error": on_error,
                 "timeout": timeout,
                 "wait": wait,

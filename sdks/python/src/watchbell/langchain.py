@@ -12,10 +12,10 @@ from langgraph.types import Command
 
 from .async_client import AsyncWatchbell
 from .client import Watchbell
-from .decisions import DECIDE_TIMEOUT_S, Decision, OnError
+from .decisions import DECIDE_TIMEOUT_S, Decision, OnError, RunId, current
 from .outcomes import Outcomes, shared_recorder
 from .recorder import Recorder
-from .tool_calls import ContextOf, action_of, only_the_name, refusal
+from .tool_calls import ContextOf, action_of, only_the_name, refusal, session_of
 
 Result = ToolMessage | Command[Any]
 
@@ -25,6 +25,7 @@ class WatchbellMiddleware(AgentMiddleware[Any, Any]):
 
     The tool's arguments are the question's payload, which policies see as `context.payload`; `context` says what
     else they see and the trail records, by default the tool's name alone. `modify` changes the arguments.
+    The session is `session_id`, a text or a function without arguments, else the `thread_id` of the run's config.
     `client` is used by `invoke` and `stream`, `async_client` by `ainvoke` and `astream`; what is not given is
     made from the environment.
     """
@@ -37,6 +38,7 @@ class WatchbellMiddleware(AgentMiddleware[Any, Any]):
         client: Watchbell | None = None,
         async_client: AsyncWatchbell | None = None,
         context: ContextOf = only_the_name,
+        session_id: RunId | None = None,
         timeout: float = DECIDE_TIMEOUT_S,
         wait: float = 0,
         recorder: Recorder | None = None,
@@ -47,6 +49,7 @@ class WatchbellMiddleware(AgentMiddleware[Any, Any]):
         self._async_client = async_client or AsyncWatchbell(settings.url, settings.api_key)
         self._agent_id = agent_id
         self._context = context
+        self._session_id = session_id
         self._mode = {"on_error": on_error, "timeout": timeout, "wait": wait}
         self._outcomes = Outcomes(recorder or shared_recorder(settings))
 
@@ -73,12 +76,18 @@ class WatchbellMiddleware(AgentMiddleware[Any, Any]):
     def _question(self, request: ToolCallRequest) -> dict[str, Any]:
         tool, arguments = request.tool_call["name"], request.tool_call["args"]
         asked = {"action": action_of(tool), "context": self._context(tool, arguments), "payload": arguments}
-        return {"agent_id": self._agent_id, **asked, **self._mode}
+        session_id = current(self._session_id) or _thread(request)
+        return {"agent_id": self._agent_id, "session_id": session_id, **asked, **self._mode}
 
     def _refused(self, request: ToolCallRequest, decision: Decision) -> ToolMessage:
         self._outcomes.denied(decision)
         call = request.tool_call
         return ToolMessage(refusal(decision), name=call["name"], tool_call_id=call["id"], status="error")
+
+
+def _thread(request: ToolCallRequest) -> str | None:
+    config = request.runtime.config if request.runtime else {}
+    return session_of(config.get("configurable", {}).get("thread_id"))
 
 
 def _as_allowed(request: ToolCallRequest, decision: Decision) -> ToolCallRequest:

@@ -9,10 +9,10 @@ from typing import Any
 from agents import ToolGuardrailFunctionOutput, ToolInputGuardrail, ToolInputGuardrailData
 
 from .async_client import AsyncWatchbell
-from .decisions import DECIDE_TIMEOUT_S, OnError
+from .decisions import DECIDE_TIMEOUT_S, OnError, RunId, current
 from .outcomes import Outcomes, shared_recorder
 from .recorder import Recorder
-from .tool_calls import ContextOf, action_of, only_the_name, refusal
+from .tool_calls import ContextOf, action_of, only_the_name, refusal, session_of
 
 
 def watchbell_guardrail(
@@ -21,6 +21,7 @@ def watchbell_guardrail(
     agent_id: str | None = None,
     client: AsyncWatchbell | None = None,
     context: ContextOf = only_the_name,
+    session_id: RunId | None = None,
     timeout: float = DECIDE_TIMEOUT_S,
     wait: float = 0,
     recorder: Recorder | None = None,
@@ -29,7 +30,8 @@ def watchbell_guardrail(
 
     The tool's arguments are the question's payload, which policies see as `context.payload`; `context` says what
     else they see and the trail records, by default the tool's name alone. The agent is `agent_id`, else the
-    client's, else the agent's name. A guardrail cannot change arguments, so `modify` is an answer to the model:
+    client's, else the agent's name. The session is `session_id`, a text or a function without arguments, else the
+    `group_id` of the run's config. A guardrail cannot change arguments, so `modify` is an answer to the model:
     which arguments would be allowed.
 
     Refusals are recorded as denied tool calls. What an allowed call came to is not seen by a guardrail.
@@ -47,6 +49,7 @@ def watchbell_guardrail(
             action=action_of(tool),
             context=context(tool, arguments),
             payload=arguments,
+            session_id=current(session_id) or _group(data),
             on_error=on_error,
             timeout=timeout,
             wait=wait,
@@ -61,6 +64,11 @@ def watchbell_guardrail(
         return ToolGuardrailFunctionOutput.reject_content(refusal(decision), info)
 
     return ToolInputGuardrail(ask, name="watchbell")
+
+
+def _group(data: ToolInputGuardrailData) -> str | None:
+    run = data.context.run_config
+    return session_of(run.group_id) if run else None
 
 
 def _arguments(text: str) -> Mapping[str, Any] | None:

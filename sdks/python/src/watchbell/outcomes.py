@@ -59,6 +59,12 @@ def _event(decision: Decision, result: str) -> Event:
     event = Event(event_type="tool_call", agent_id=asked.agent_id, action=asked.action, result=result)
     if asked.resource is not None:
         event["resource"] = asked.resource
+    if asked.session_id is not None:
+        event["session_id"] = asked.session_id
+    if asked.trace_id is not None:
+        event["trace_id"] = asked.trace_id
+    if asked.span_id is not None:
+        event["span_id"] = asked.span_id
     if decision.decision_id is not None:
         event["decision_id"] = decision.decision_id
     if decision.fallback:
