@@ -48,7 +48,9 @@ fn print(text: &str, form: Form) -> anyhow::Result<ExitCode> {
             say(format_args!("invited {email} as {role}"))?;
             if !link.is_empty() {
                 say_once(link, lost)?;
-                note("This server does not send email: pass the link on yourself. It is not shown again.");
+                note(
+                    "This server does not send email: pass the link on yourself. It is not shown again.",
+                );
             }
         }
     }
