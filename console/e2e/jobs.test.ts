@@ -254,7 +254,7 @@ test("make a rule from an event, and see how often it would have alerted", () =>
     const { page } = person;
     await person.goTo("Events");
     await person.click(row(page, "invoice:750"));
-    await person.click(page.getByRole("link", { name: "Create a rule from this event" }));
+    await person.click(page.getByRole("link", { name: "Create rule" }));
     // Two refunds were denied, of whatever amount.
     await person.sees(page.locator('[data-day="2"]').getByText("would have sent 2 alerts in 24 h"));
     expect(await page.locator("[data-matches]").first().getAttribute("data-source")).toBe("true");
