@@ -20,6 +20,7 @@ test("who is not signed in is asked to, and comes back to where they wanted to g
   const seen = await visit("/keys?show=all", { session: null });
   const { page } = seen;
   await page.waitForURL("**/sign-in?next=*");
+  await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor();
   await expectAccessible(page);
   await picture(page, "sign-in");
   await signIn(page, user_email, user_password);
@@ -37,6 +38,7 @@ test("who signs out is out, and who cannot is told so", async () => {
   await page.route("**/v1/auth/logout", (route) => route.fulfill({ status: 429, json: {} }));
   await signOut.click();
   await page.getByText("You are still signed in").waitFor();
+  await expectAccessible(page);
   await page.getByRole("heading", { name: "API keys" }).waitFor();
   await page.unroute("**/v1/auth/logout");
   await signOut.click();
@@ -90,6 +92,7 @@ test("the menu goes anywhere, by name or by id, and one can sign out", async () 
   await page.keyboard.press("?");
   const keys = page.getByRole("dialog", { name: "Keyboard shortcuts" });
   await keys.getByText("Go to Alert rules").waitFor();
+  await expectAccessible(page);
   await page.keyboard.press("Escape");
   await keys.waitFor({ state: "detached" });
   await page.keyboard.press("Control+k");
@@ -108,6 +111,8 @@ test("the menu goes anywhere, by name or by id, and one can sign out", async () 
   await box.fill(id);
   await page.waitForURL(`**/events?event=${id}`);
   await page.getByRole("button", { name: /@example.com/ }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).waitFor();
+  await expectAccessible(page);
   await page.getByRole("menuitem", { name: /Show times in/ }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await page.waitForURL("**/sign-in");
@@ -138,6 +143,7 @@ test("a wrong password is answered in words, and the way to another one is near"
   await picture(page, "sign-in-refused");
   await page.getByRole("link", { name: "Forgot your password?" }).click();
   await page.getByText("watchbell admin reset-link").waitFor();
+  await expectAccessible(page);
   await picture(page, "forgot-password");
   await leave(seen);
 });
@@ -158,6 +164,7 @@ test("the rules for a password are said before it is refused, and it can be seen
   await password(page).fill("short@example.com");
   await page.getByRole("button", { name: "Register" }).click();
   await page.locator(".mantine-PasswordInput-error").waitFor();
+  await expectAccessible(page);
   await leave(seen);
 });
 

@@ -68,6 +68,7 @@ test("a request is approved after a look at what would be sent, with a note that
   await panel.getByText(/Approving in [1-5] s/).waitFor();
   await page.getByRole("alert").getByRole("button", { name: "Send now" }).click();
   await panel.getByTestId("outcome").getByText("Approved").waitFor();
+  await expectAccessible(page);
   await panel.getByText("“Known customer.”").waitFor();
   await page.getByRole("listitem").filter({ hasText: "invoice:300" }).waitFor({ state: "detached" });
   const decision = await org.call("GET", `/v1/runtime/decisions/${id}`);

@@ -59,7 +59,10 @@ test("filters are in the address, and Back takes one away again", async () => {
     .or(page.getByLabel("Agent", { exact: true }))
     .first()
     .click();
-  await page.getByRole("option", { name: /janitor \(1\)/ }).click();
+  const janitor = page.getByRole("option", { name: /janitor \(1\)/ });
+  await janitor.waitFor();
+  await expectAccessible(page);
+  await janitor.click();
   await page.waitForURL(/agent_id=janitor/);
   await page.getByText("1 decision", { exact: true }).waitFor();
   await page.goBack();
@@ -112,6 +115,7 @@ test("a question asked again with other policies shows how the answer differs", 
   await page.getByRole("button", { name: "Ask", exact: true }).click();
   await compared.getByText("Different answer").waitFor();
   await compared.getByText("allow-all").waitFor();
+  await expectAccessible(page);
   await compared.scrollIntoViewIfNeeded();
   await picture(page, "decisions-ask-again");
   await leave(visited);

@@ -54,6 +54,8 @@ test("an endpoint that fails is listed with what is wrong, and is paused and res
   await picture(page, "endpoint");
 
   await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByRole("dialog").waitFor();
+  await expectAccessible(page);
   await page.getByRole("button", { name: "Pause endpoint" }).click();
   await page.locator('[data-health="paused"]').waitFor();
   expect(await call("GET", `/v1/endpoints/${id}`)).toMatchObject({ status: "paused" });

@@ -61,6 +61,11 @@ test("events that came since are counted, also late ones, and shown by a click",
   await page.getByText("Time (local)").waitFor();
   await page.getByRole("button", { name: /Times are in local time/ }).click();
   await page.getByText("Time (UTC)").waitFor();
+  await page.getByRole("button", { name: "Columns" }).click();
+  await page.getByRole("menuitemcheckbox", { name: "severity", checked: true }).waitFor();
+  await expectAccessible(page);
+  await page.getByRole("menuitemcheckbox", { name: "severity" }).click();
+  await page.waitForURL(/hide=severity/);
   await leave(seen);
 });
 
@@ -136,6 +141,7 @@ test("a query is completed, corrected and asked, and becomes a rule", async () =
   await page.keyboard.press("End");
   await page.keyboard.type(" ");
   await page.getByRole("option", { name: /^agent_id:/ }).waitFor();
+  await expectAccessible(page);
   await page.keyboard.press("Escape");
   await page.getByRole("option", { name: /^agent_id:/ }).waitFor({ state: "detached" });
   expect(await box.inputValue()).toBe(`${query} `);
@@ -265,10 +271,10 @@ test("a phone has it all, in the dark too", async () => {
   await expectAccessible(page);
   await picture(page, "events-phone");
   await page.getByRole("button", { name: "Filters" }).click();
-  await page
-    .getByRole("dialog", { name: "Filters" })
-    .getByRole("checkbox", { name: /^denied/ })
-    .click();
+  const denied = page.getByRole("dialog", { name: "Filters" }).getByRole("checkbox", { name: /^denied/ });
+  await denied.waitFor();
+  await expectAccessible(page);
+  await denied.click();
   await page.getByRole("button", { name: "Close filters" }).click();
   await page.getByText("Result: denied").waitFor();
   await page.locator(OPTION).first().click();

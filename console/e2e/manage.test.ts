@@ -48,6 +48,7 @@ test("a key is made, shown once, works, is rotated with an overlap, and is revok
   const row = page.locator("[data-key]", { hasText: "billing agent" });
   await row.getByRole("button", { name: "Rotate" }).click();
   await dialog.getByText("The old key keeps working for a while").waitFor();
+  await expectAccessible(page);
   await dialog.getByRole("button", { name: "Rotate key" }).click();
   const next = (await dialog.getByRole("region", { name: "API key" }).textContent()) ?? "";
   await dialog.getByLabel("I have copied the API key").check();
@@ -119,6 +120,7 @@ test("somebody is invited by a link, gets another role and is removed; the organ
   await member.getByText("viewer").waitFor();
   await member.getByRole("button", { name: "Remove" }).click();
   await dialog.getByText("This account has no active API keys").waitFor();
+  await expectAccessible(page);
   await picture(page, "members-remove");
   await dialog.getByRole("button", { name: "Remove" }).click();
   await member.waitFor({ state: "detached" });
@@ -240,6 +242,7 @@ test("an organization without keys is told what keys are for", async () => {
   await page.route("**/v1/api-keys?*", (route) => route.fulfill({ json: { data: [], next_cursor: null } }));
   await page.goto("/keys");
   await page.locator("[data-state=empty]").getByText("No keys yet").waitFor();
+  await expectAccessible(page);
   await picture(page, "keys-empty");
   await leave(seen);
 });

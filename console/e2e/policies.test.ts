@@ -28,6 +28,10 @@ test("a mistake is shown at its line, a failing test with why, and a good text c
   await expectAccessible(page);
   await picture(page, "policies-mistake");
 
+  await page.getByRole("button", { name: "Add template" }).click();
+  await page.getByRole("menuitem").first().waitFor();
+  await expectAccessible(page);
+  await page.keyboard.press("Escape");
   await paste(policies, POLICIES);
   await page.getByRole("tab", { name: "Tests" }).click();
   const question = { agent_id: "janitor", action: "files.delete", resource: "file:a" };
@@ -43,12 +47,14 @@ test("a mistake is shown at its line, a failing test with why, and a good text c
   await page.getByLabel("do", { exact: true }).fill("files.delete");
   await page.getByRole("button", { name: "Ask" }).click();
   await page.getByTestId("answer").getByText("Decided by no-deletions (forbid).").waitFor();
+  await expectAccessible(page);
   await page.getByLabel("Note").fill("Nothing is deleted");
   await page.evaluate(() => scrollTo(0, 0));
   await picture(page, "policies-editor");
   await page.getByRole("button", { name: "Save version" }).click();
   await page.waitForURL(/\/policies\/versions\/2/);
   await page.getByText("Roll out this version").waitFor();
+  await expectAccessible(page);
   await leave(visited);
 });
 

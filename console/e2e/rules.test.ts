@@ -186,6 +186,7 @@ test("a rule is written in the form, seen in the JSON at once, tried on the newe
   await page.getByRole("button", { name: "Send a test alert" }).click();
   await page.locator('[data-outcome="delivered"]').waitFor();
   await page.getByText("returned 200").waitFor();
+  await expectAccessible(page);
   await picture(page, "rule-test-delivery");
   await leave(visited);
 });
@@ -330,10 +331,14 @@ test("a rule is deleted only after it was asked, and unsaved changes are not los
   await page.getByLabel("Description").fill("not saved");
   await page.getByRole("link", { name: "Deliveries", exact: true }).click();
   await page.getByText("Leave without saving?").waitFor();
+  await expectAccessible(page);
   await page.getByRole("button", { name: "Stay" }).click();
   await page.getByRole("button", { name: "Undo changes" }).click();
   await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByRole("menuitem", { name: "Delete rule…" }).click();
+  const remove = page.getByRole("menuitem", { name: "Delete rule…" });
+  await remove.waitFor();
+  await expectAccessible(page);
+  await remove.click();
   await page.getByRole("button", { name: "Delete rule", exact: true }).click();
   await page.waitForURL(/\/rules$/);
   await expect(call("GET", `/v1/alert-rules/${rule.id}`)).rejects.toThrow("404");

@@ -37,6 +37,11 @@ test("an unknown address keeps the menu, and a page beside the console says wher
   await expectNoSidewaysScroll(page);
   await page.getByRole("link", { name: "the console" }).click();
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  // Where nobody knows who is logged in there is no menu either.
+  await page.route("**/v1/me", (route) => route.fulfill(refusal(503)));
+  await page.reload();
+  await page.getByRole("heading", { level: 1, name: "This page cannot be displayed" }).waitFor();
+  await expectAccessible(page);
   await context.close();
 });
 
@@ -124,9 +129,9 @@ describe("loading", () => {
     const release = setInterval(() => {
       for (const go of held.splice(0)) go();
     }, 50);
-    await page().locator('main [data-state="loading"]').first().waitFor({ state: "detached" });
+    await expectSettled(page());
     clearInterval(release);
-    await page().getByRole("heading", { level: 1 }).first().waitFor();
+    await expectAccessible(page());
   });
 });
 

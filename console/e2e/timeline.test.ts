@@ -160,6 +160,8 @@ test("yesterday is two clicks away, and a list is shared with the times that it 
   expect(shared.searchParams.get("result")).toBe("denied");
   expect(Date.parse(shared.searchParams.get("to") ?? "")).toBeGreaterThanOrEqual(before);
   await page.getByText("Custom", { exact: true }).click();
+  await page.getByRole("button", { name: "Yesterday" }).waitFor();
+  await expectAccessible(page);
   await page.getByRole("button", { name: "Yesterday" }).click();
   await page.waitForURL(/from=.*T00%3A00%3A00.000Z&to=.*T00%3A00%3A00.000Z/);
   await leave(visited);

@@ -56,6 +56,7 @@ test("a viewer sees what waits for approval and cannot answer it", async () => {
   for (const name of ["Approve", "Deny"]) {
     expect(await panel.getByRole("button", { name, exact: true }).isDisabled()).toBe(true);
   }
+  await expectAccessible(page);
   await picture(page, "approvals-viewer");
   await leave(visited);
 });

@@ -78,6 +78,7 @@ test("a search is saved under a name, opened from the menu, updated, renamed and
   await page.getByRole("menuitem", { name: "Rename…" }).click();
   const renaming = page.getByRole("dialog", { name: "Rename the view “Denied calls”" });
   await renaming.getByLabel("Name").fill("Grave denials");
+  await expectAccessible(page);
   await renaming.getByRole("button", { name: "Rename" }).click();
   await menu.getByRole("link", { name: "Grave denials" }).waitFor();
 

@@ -1,4 +1,5 @@
 // All routes. Each screen is loaded when it is first visited.
+import { Box } from "@mantine/core";
 import {
   createRootRoute,
   createRoute,
@@ -38,7 +39,11 @@ const inside = createRoute({
       throw error instanceof Problem && error.isUnauthenticated ? signIn : error;
     }
   },
-  errorComponent: ({ error }) => <Trouble error={error} again={() => router.invalidate()} />,
+  errorComponent: ({ error }) => (
+    <Box component="main" p="md">
+      <Broken error={error} />
+    </Box>
+  ),
 });
 
 const outside = createRoute({

@@ -14,6 +14,9 @@ const bell: MantineColorsTuple = [
   "#25418a",
 ];
 
+/** Menus, suggestions and tips belong to a screen, also for who finds their way by its landmarks. */
+const IN_SCREEN = { target: "main" };
+
 export const theme = createTheme({
   primaryColor: "bell",
   colors: { bell },
@@ -26,7 +29,10 @@ export const theme = createTheme({
   cursorType: "pointer",
   respectReducedMotion: true,
   components: {
-    Tooltip: { defaultProps: { withArrow: true, openDelay: 250 } },
+    Tooltip: { defaultProps: { withArrow: true, openDelay: 250, portalProps: IN_SCREEN } },
+    // What Mantine would put first into a menu takes the focus without being an item of it.
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
+    Popover: { defaultProps: { portalProps: IN_SCREEN } },
     Table: { defaultProps: { verticalSpacing: "xs", highlightOnHover: true } },
     Drawer: { defaultProps: { position: "right", size: "lg", closeButtonProps: { "aria-label": "Close" } } },
     Notification: { defaultProps: { closeButtonProps: { "aria-label": "Dismiss" } } },

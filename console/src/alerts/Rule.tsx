@@ -107,7 +107,7 @@ function Loaded({ rule }: { rule: Body<"Rule"> }) {
               </Button>
             </Menu.Target>
             <Menu.Dropdown>
-              <Menu.Item color="red" disabled={!mayManage} onClick={() => setDeleting(true)}>
+              <Menu.Item disabled={!mayManage} onClick={() => setDeleting(true)}>
                 Delete rule…
               </Menu.Item>
             </Menu.Dropdown>

@@ -1,5 +1,5 @@
 // The trail: search it, watch it live, export it.
-import { ActionIcon, Box, Button, Checkbox, Drawer, Group, Menu, Switch, Text, Tooltip } from "@mantine/core";
+import { ActionIcon, Box, Button, Drawer, Group, Menu, Switch, Text, Tooltip } from "@mantine/core";
 import { useDisclosure, useMediaQuery, usePrevious } from "@mantine/hooks";
 import { IconBellPlus, IconColumns, IconDownload, IconFilter, IconRefresh } from "@tabler/icons-react";
 import { useNavigate } from "@tanstack/react-router";
@@ -235,7 +235,7 @@ function ColumnMenu({ hidden, onChange }: { hidden: string[]; onChange: (hidden:
   const flip = (column: Column) =>
     hidden.includes(column) ? hidden.filter((other) => other !== column) : [...hidden, column];
   return (
-    <Menu closeOnItemClick={false} position="bottom-end">
+    <Menu position="bottom-end">
       <Menu.Target>
         <ActionIcon variant="default" aria-label="Columns" visibleFrom="sm">
           <IconColumns size={16} />
@@ -243,16 +243,13 @@ function ColumnMenu({ hidden, onChange }: { hidden: string[]; onChange: (hidden:
       </Menu.Target>
       <Menu.Dropdown>
         {COLUMNS.map((column) => (
-          <Menu.Item key={column} onClick={() => onChange(flip(column))}>
-            <Checkbox
-              size="xs"
-              label={column}
-              checked={!hidden.includes(column)}
-              readOnly
-              tabIndex={-1}
-              style={{ pointerEvents: "none" }}
-            />
-          </Menu.Item>
+          <Menu.CheckboxItem
+            key={column}
+            checked={!hidden.includes(column)}
+            onChange={() => onChange(flip(column))}
+          >
+            {column}
+          </Menu.CheckboxItem>
         ))}
       </Menu.Dropdown>
     </Menu>

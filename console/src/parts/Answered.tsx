@@ -69,7 +69,7 @@ export function Empty({ title, icon, children, action }: EmptyProps) {
       <ThemeIcon size={48} radius="xl" variant="light" aria-hidden>
         {icon ?? <IconInbox size={26} />}
       </ThemeIcon>
-      <Title order={3} size="h4" ta="center">
+      <Title order={2} size="h4" ta="center">
         {title}
       </Title>
       <Text className="quiet" ta="center" maw={520} component="div">

@@ -22,7 +22,7 @@ export default function FixedRange({ times, onClose, onChange }: FixedRangeProps
       <Popover.Target>
         <span />
       </Popover.Target>
-      <Popover.Dropdown>
+      <Popover.Dropdown role="dialog" aria-label="Custom time range">
         <Stack gap="xs">
           <Group gap={6} role="group" aria-label="Days">
             {Object.entries(namedRanges(new Date(), zone)).map(([name, range]) => (

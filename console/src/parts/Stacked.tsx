@@ -1,11 +1,12 @@
 // A table that becomes a stack of labeled rows on narrow screens.
-import { Table } from "@mantine/core";
+import { Table, VisuallyHidden } from "@mantine/core";
 import type { ReactNode } from "react";
 import classes from "./Stacked.module.css";
 
 interface StackedProps {
   /** What is listed, for who does not see it. */
   label: string;
+  /** What the columns are called. The one with a row's buttons has an empty name and says what it is only aloud. */
   head: string[];
   /** Rows, whose cells carry their column as `data-label`. */
   children: ReactNode;
@@ -17,7 +18,7 @@ export function Stacked({ label, head, children }: StackedProps) {
       <Table.Thead>
         <Table.Tr>
           {head.map((name) => (
-            <Table.Th key={name}>{name}</Table.Th>
+            <Table.Th key={name}>{name || <VisuallyHidden>Actions</VisuallyHidden>}</Table.Th>
           ))}
         </Table.Tr>
       </Table.Thead>

@@ -1,12 +1,12 @@
 // The user's menu: time zone and signing out.
-import { ActionIcon, Box, Menu, Text } from "@mantine/core";
+import { ActionIcon, Menu, Text } from "@mantine/core";
 import { IconLogout, IconUser } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { leave, signOut } from "../accounts/login";
+import { messageOf } from "../api/problem";
 import { useMe } from "../api/queries";
-import { Trouble } from "../parts/Answered";
 import { useZone } from "../parts/clock";
 
 /** It was asked for before it came, so it opens at once; the focus comes back to its button. */
@@ -41,18 +41,19 @@ export default function PersonMenu() {
           Show times in {zone === "utc" ? "local time" : "UTC"}
         </Menu.Item>
         <Menu.Divider />
-        {logout.isError && (
-          <Box maw={280}>
-            <Text size="sm">You are still signed in.</Text>
-            <Trouble error={logout.error} />
-          </Box>
-        )}
+        {/* A menu has nothing but items, so what went wrong is said by the one that was chosen. */}
         <Menu.Item
           leftSection={<IconLogout size={16} />}
           closeMenuOnClick={false}
           onClick={() => logout.mutate()}
+          aria-live="polite"
         >
           Sign out
+          {logout.isError && (
+            <Text size="xs" className="quiet" maw={280}>
+              You are still signed in. {messageOf(logout.error)}
+            </Text>
+          )}
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>

@@ -68,8 +68,7 @@ function OpenView({ view, search, onAsk }: OpenViewProps) {
       notifications.show({ title: "Not updated", message: messageOf(error), color: "red", autoClose: false }),
   });
   return (
-    // What Mantine would put first into the menu takes the focus without being an item of it.
-    <Menu position="bottom-end" withInitialFocusPlaceholder={false}>
+    <Menu position="bottom-end">
       <Menu.Target>
         <Button
           size="xs"
