@@ -33,7 +33,7 @@ const SHARED = [
   { name: "first", tags: ["$initial" as const], priority: 3 },
   {
     name: "base",
-    test: /\/src\/.*\.module\.css$|\/src\/(address|parts\/(Chart|Mark|TimeRange|clock|numbers))\.|@mantine\/(hooks|store)\/|@mantine\/core\/esm\/(core|utils)\/|components\/(Anchor|FloatingIndicator|List|SegmentedControl|SimpleGrid|Transition)\/|\/Icon(Check|Minus)\./,
+    test: /\/src\/.*\.module\.css$|\/src\/(address|parts\/(Chart|Mark|TimeRange|clock|kept|numbers))\.|@mantine\/(hooks|store)\/|@mantine\/core\/esm\/(core|utils)\/|components\/(Anchor|FloatingIndicator|List|SegmentedControl|SimpleGrid|Transition)\/|\/Icon(Check|Minus)\./,
     priority: 2,
   },
   {

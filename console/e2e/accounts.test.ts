@@ -114,6 +114,8 @@ test("the menu goes anywhere, by name or by id, and one can sign out", async () 
   await page.getByRole("menuitem", { name: "Sign out" }).waitFor();
   await expectAccessible(page);
   await page.getByRole("menuitem", { name: /Show times in/ }).click();
+  await page.getByRole("menuitem", { name: "Turn off single-key shortcuts" }).click();
+  await page.getByRole("menuitem", { name: "Turn on single-key shortcuts" }).waitFor();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await page.waitForURL("**/sign-in");
   await page.goto("/");

@@ -122,8 +122,19 @@ test("what is answered and left alone is sent after five seconds, and keys say w
   await page.keyboard.press("?");
   const sheet = page.getByRole("dialog", { name: "Keyboard shortcuts" });
   await sheet.getByText("Approve the selected requests, or the open one").waitFor();
-  await page.keyboard.press("Escape");
-  await sheet.waitFor({ state: "detached" });
+  await sheet.getByRole("switch", { name: "Single-key shortcuts" }).press("Space");
+  await sheet.getByText("They are off.").waitFor();
+  await expectAccessible(page);
+  await page.reload();
+  await panel.getByRole("button", { name: "Deny" }).waitFor();
+  for (const key of ["d", "?"]) await page.keyboard.press(key);
+  expect(await sheet.count()).toBe(0);
+  await panel.getByRole("button", { name: "Deny" }).waitFor();
+  await page.keyboard.press("Control+k");
+  const finder = page.getByRole("textbox", { name: "Page, name or ID" });
+  await finder.fill("turn on single");
+  await page.keyboard.press("Enter");
+  await finder.waitFor({ state: "detached" });
   await page.keyboard.press("d");
   await panel.getByText(/Denying in [1-5] s/).waitFor();
   // waits for: the five seconds in which it can be undone.

@@ -1,5 +1,6 @@
 // Searches events by a query, which offers what the events at hand have.
 import type { RefObject } from "react";
+import { useSingleKeys } from "../parts/keys";
 import { QueryBox } from "../parts/QueryBox";
 import type { Counts } from "./facets";
 
@@ -11,13 +12,14 @@ interface SearchBoxProps {
 }
 
 export function SearchBox({ text, onChange, input, counts }: SearchBoxProps) {
+  const [singleKeys] = useSingleKeys();
   return (
     <QueryBox
       list="events"
       text={text}
       onChange={onChange}
       label="Search events"
-      placeholder="Search: invoice 7, -result:success, metadata.amount:>500 ( / )"
+      placeholder={`Search: invoice 7, -result:success, metadata.amount:>500${singleKeys === "on" ? " ( / )" : ""}`}
       known={knownValues(counts)}
       input={input}
     />

@@ -3,6 +3,7 @@ import { Box, Text } from "@mantine/core";
 import { useMergedRef } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
+import { mayDo } from "./keys";
 import classes from "./Rows.module.css";
 
 interface RowsProps<T> {
@@ -79,7 +80,7 @@ export function Rows<T>(props: RowsProps<T>) {
     else open(row);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || !mayDo(event.key)) return;
     const by = STEPS[event.key];
     const row = rows[place()];
     if (by !== undefined) step(by);

@@ -1,37 +1,12 @@
 // Relative and absolute times, in the time zone that the user chose.
 import { useSyncExternalStore } from "react";
+import { kept } from "./kept";
 
 export type Zone = "local" | "utc";
 
-const ZONE_KEY = "watchbell.zone";
-const zoneWatchers = new Set<() => void>();
-let zone: Zone | undefined;
-
-/** What the person chose last, also in another tab. */
-function readZone(): Zone {
-  zone ??= localStorage.getItem(ZONE_KEY)?.includes("utc") ? "utc" : "local";
-  return zone;
-}
-
-function setZone(next: Zone | undefined): void {
-  zone = next;
-  if (next !== undefined) localStorage.setItem(ZONE_KEY, next);
-  for (const watcher of zoneWatchers) watcher();
-}
-
-function watchZone(watcher: () => void): () => void {
-  zoneWatchers.add(watcher);
-  return () => zoneWatchers.delete(watcher);
-}
-
-globalThis.addEventListener?.("storage", (event) => {
-  if (event.key === ZONE_KEY) setZone(undefined);
-});
-
 /** One for all times on the screen, because long lists are full of them. */
-export function useZone(): [Zone, (zone: Zone) => void] {
-  return [useSyncExternalStore(watchZone, readZone), setZone];
-}
+const zone = kept<Zone>("watchbell.zone", ["local", "utc"]);
+export const useZone = zone.use;
 
 /** Such as `UTC` or `local time (GMT+1)`; summer and winter may have other names. */
 export function zoneName(zone: Zone, at: Date): string {

@@ -1,5 +1,6 @@
 // Keyboard shortcuts: a screen names its own, and "?" lists those that work on it.
 import { useEffect, useRef } from "react";
+import { kept } from "./kept";
 
 export interface Shortcut {
   /** Any of these, as a browser names them; `g e` is one key after the other. */
@@ -26,6 +27,13 @@ const WALKING = ["j", "k"];
 /** How long the second key of two may take. */
 const SECOND_KEY_MS = 1_500;
 
+/**
+ * Whether a letter or a sign alone does something. Who speaks to the computer, or hits keys by accident, turns that off
+ * (WCAG 2.1.4).
+ */
+const singleKeys = kept("watchbell.single-keys", ["on", "off"]);
+export const useSingleKeys = singleKeys.use;
+
 /** What is on the screen; what came last is asked first. */
 const groups: { current: ShortcutGroup }[] = [];
 let first: { key: string; at: number } | undefined;
@@ -49,7 +57,13 @@ export function shortcutGroups(): ShortcutGroup[] {
   return groups.map(({ current }) => current).filter(({ shortcuts }) => shortcuts.length > 0);
 }
 
+/** Whether a key may do something: Enter, Escape and the arrows always may. */
+export function mayDo(key: string): boolean {
+  return key.length > 1 || singleKeys.now() === "on";
+}
+
 function onKeyDown(event: KeyboardEvent): void {
+  if (!mayDo(event.key)) return;
   // A key that is held down is pressed once.
   if (event.repeat && event.key.length === 1 && !WALKING.includes(event.key)) return;
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -8,7 +8,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { useMayManage, useMe } from "../api/queries";
 import { useZone, type Zone } from "../parts/clock";
-import { shortcutGroups } from "../parts/keys";
+import { shortcutGroups, useSingleKeys } from "../parts/keys";
 import { namedRanges } from "../parts/TimeRange";
 import { agentOf, namesOf, useNames } from "./names";
 import { PLACES } from "./places";
@@ -105,6 +105,7 @@ function useDeeds() {
   const { setColorScheme } = useMantineColorScheme();
   const scheme = useComputedColorScheme("light") === "dark" ? "light" : "dark";
   const [zone, setZone] = useZone();
+  const [keys, setKeys] = useSingleKeys();
   const to = (href: string) => () => void navigate({ href });
   const managing = [
     { id: "do-rule", label: "Create rule", keywords: "new alert rule", onClick: to("/rules/new") },
@@ -129,6 +130,12 @@ function useDeeds() {
       label: `Show times in ${zone === "utc" ? "local time" : "UTC"}`,
       keywords: "time zone utc local",
       onClick: () => setZone(zone === "utc" ? "local" : "utc"),
+    },
+    {
+      id: "do-single-keys",
+      label: `Turn ${keys === "on" ? "off" : "on"} single-key shortcuts`,
+      keywords: "keyboard keys accessibility",
+      onClick: () => setKeys(keys === "on" ? "off" : "on"),
     },
     { id: "do-keys", label: "Show keyboard shortcuts", onClick: showKeys },
   ];

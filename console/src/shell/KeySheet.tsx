@@ -1,13 +1,14 @@
 // The list of keyboard shortcuts that work on the screen behind it.
 import "../styles/rest";
-import { Kbd, Modal, Table, Title } from "@mantine/core";
+import { Kbd, Modal, Switch, Table, Title } from "@mantine/core";
 import { Fragment } from "react";
-import { EVERYWHERE, type ShortcutGroup, shortcutGroups } from "../parts/keys";
+import { EVERYWHERE, type ShortcutGroup, shortcutGroups, useSingleKeys } from "../parts/keys";
 
 /** Keys by the name that is on them. */
 const NAMES: Record<string, string> = { Escape: "Esc", " ": "Space", ArrowDown: "↓", ArrowUp: "↑" };
 
 export default function KeySheet({ onClose }: { onClose: () => void }) {
+  const [keys, setKeys] = useSingleKeys();
   return (
     <Modal
       opened
@@ -15,6 +16,16 @@ export default function KeySheet({ onClose }: { onClose: () => void }) {
       title="Keyboard shortcuts"
       closeButtonProps={{ "aria-label": "Close keyboard shortcuts" }}
     >
+      <Switch
+        label="Single-key shortcuts"
+        description={
+          keys === "on"
+            ? "Turn them off if speech input or stray keys trigger them."
+            : "They are off. Ctrl-K, the arrow keys, Enter and Esc still work."
+        }
+        checked={keys === "on"}
+        onChange={(event) => setKeys(event.currentTarget.checked ? "on" : "off")}
+      />
       {ordered(shortcutGroups()).map((group) => (
         <Group key={group.name} group={group} />
       ))}

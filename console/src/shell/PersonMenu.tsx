@@ -1,4 +1,4 @@
-// The user's menu: time zone and signing out.
+// The user's menu: time zone, single-key shortcuts and signing out.
 import { ActionIcon, Menu, Text } from "@mantine/core";
 import { IconLogout, IconUser } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
@@ -8,11 +8,13 @@ import { leave, signOut } from "../accounts/login";
 import { messageOf } from "../api/problem";
 import { useMe } from "../api/queries";
 import { useZone } from "../parts/clock";
+import { useSingleKeys } from "../parts/keys";
 
 /** It was asked for before it came, so it opens at once; the focus comes back to its button. */
 export default function PersonMenu() {
   const { user, organisation: organization } = useMe();
   const [zone, setZone] = useZone();
+  const [keys, setKeys] = useSingleKeys();
   const [isOpen, setOpen] = useState(false);
   const target = useRef<HTMLButtonElement>(null);
   useEffect(() => {
@@ -39,6 +41,9 @@ export default function PersonMenu() {
         </Menu.Label>
         <Menu.Item closeMenuOnClick={false} onClick={() => setZone(zone === "utc" ? "local" : "utc")}>
           Show times in {zone === "utc" ? "local time" : "UTC"}
+        </Menu.Item>
+        <Menu.Item closeMenuOnClick={false} onClick={() => setKeys(keys === "on" ? "off" : "on")}>
+          Turn {keys === "on" ? "off" : "on"} single-key shortcuts
         </Menu.Item>
         <Menu.Divider />
         {/* A menu has nothing but items, so what went wrong is said by the one that was chosen. */}

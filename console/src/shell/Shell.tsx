@@ -20,7 +20,7 @@ import { DeletionBanner } from "../accounts/DeletionBanner";
 import { useMe } from "../api/queries";
 import { WaitingCount } from "../decisions/WaitingCount";
 import { Loading } from "../parts/Answered";
-import { EVERYWHERE, useShortcuts } from "../parts/keys";
+import { EVERYWHERE, useShortcuts, useSingleKeys } from "../parts/keys";
 import { useOpenView, ViewLinks } from "../views/ViewLinks";
 import { Logo } from "./Logo";
 import { PLACES } from "./places";
@@ -141,6 +141,7 @@ function Finder() {
 /** The keys that work on every screen, and the list of those that work on this one. */
 function Keys() {
   const [isOpen, sheet] = useDisclosure(false);
+  const [singleKeys] = useSingleKeys();
   const navigate = useNavigate();
   const places = PLACES.flatMap((group) => group.places).filter(({ key }) => key !== undefined);
   useShortcuts(EVERYWHERE, [
@@ -159,7 +160,7 @@ function Keys() {
         onClick={sheet.open}
         visibleFrom="sm"
         aria-label="Keyboard shortcuts"
-        title="Keyboard shortcuts (?)"
+        title={singleKeys === "on" ? "Keyboard shortcuts (?)" : "Keyboard shortcuts"}
       >
         <IconKeyboard size={16} />
       </ActionIcon>
