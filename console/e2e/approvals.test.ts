@@ -64,6 +64,12 @@ test("a request is approved after a look at what would be sent, with a note that
   ];
   const [above, below] = [await payload.boundingBox(), await approve.boundingBox()];
   expect(above?.y).toBeLessThan(below?.y ?? 0);
+  // The buttons make way for one that undoes it, and so does the focus.
+  await approve.press("Enter");
+  const focused = page.locator(":focus");
+  await panel.getByRole("button", { name: "Undo" }).and(focused).waitFor();
+  await page.keyboard.press("Enter");
+  await panel.getByRole("heading", { name: "Approval" }).and(focused).waitFor();
   await approve.click();
   await panel.getByText(/Approving in [1-5] s/).waitFor();
   await page.getByRole("alert").getByRole("button", { name: "Send now" }).click();
@@ -103,6 +109,11 @@ test("several are answered at once with keys, and taken back before they are sen
   await page.getByLabel("Select all").check();
   await page.getByRole("button", { name: "Deny 3" }).click();
   await page.getByText("Denying 3 requests").waitFor();
+  await page
+    .getByRole("listitem")
+    .getByRole("button", { name: "Undo" })
+    .and(page.locator(":focus"))
+    .waitFor();
   await page.getByRole("alert").getByRole("button", { name: "Send now" }).click();
   await page.getByText("Denied 3 requests").waitFor();
   await page.locator('[data-state="empty"]').waitFor();

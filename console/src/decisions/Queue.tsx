@@ -149,7 +149,7 @@ export function Held({ batch }: { batch: Batch }) {
       <Text size="sm">
         {doing} in <span className="mono">{left} s</span>
       </Text>
-      <Button size="xs" variant="default" onClick={() => takeBack(batch.id)}>
+      <Button size="xs" variant="default" onClick={() => takeBack(batch.id)} data-undo>
         Undo
       </Button>
     </Group>

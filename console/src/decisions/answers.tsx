@@ -5,6 +5,7 @@ import { answer as answered, api, type Body } from "../api/client";
 import { messageOf, Problem } from "../api/problem";
 import { queries } from "../api/queries";
 import { useNow } from "../parts/clock";
+import { focusRequest } from "./focus";
 import {
   type Answer,
   type ApprovalRequest,
@@ -105,7 +106,14 @@ function Waiting({ batch }: { batch: Batch }) {
       </Text>
       <Progress value={(100_000 * left) / HOLD_MS} size="xs" my={6} aria-hidden />
       <Group gap="xs">
-        <Button size="compact-sm" variant="default" onClick={() => takeBack(batch.id)}>
+        <Button
+          size="compact-sm"
+          variant="default"
+          onClick={() => {
+            takeBack(batch.id);
+            focusRequest(batch);
+          }}
+        >
           Undo
         </Button>
         <Button size="compact-sm" variant="subtle" onClick={() => sendNow(batch.id)}>

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useMayManage } from "../api/queries";
 import { type Shortcut, useShortcuts } from "../parts/keys";
 import { give, takeBackLast } from "./answers";
+import { useFocusFollows } from "./focus";
 import { type ApprovalRequest, batchOf, meantBy, useHeld } from "./held";
 import type { Approval } from "./waiting";
 
@@ -24,6 +25,7 @@ export function useTriage(
 ): Triage {
   const mayManage = useMayManage();
   const held = useHeld();
+  useFocusFollows(waiting, held);
   const [ticked, setTicked] = useState<string[]>([]);
   const [notes, setNotes] = useState<Record<string, string>>({});
   const isFree = ({ decision_id }: ApprovalRequest) => batchOf(held, decision_id) === undefined;
