@@ -2,7 +2,7 @@
 import "../styles/rest";
 import "@mantine/spotlight/styles.css";
 import { useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
-import { Spotlight, spotlight } from "@mantine/spotlight";
+import { createSpotlight, Spotlight } from "@mantine/spotlight";
 import { IconSearch } from "@tabler/icons-react";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
@@ -13,7 +13,8 @@ import { namedRanges } from "../parts/TimeRange";
 import { agentOf, namesOf, useNames } from "./names";
 import { PLACES } from "./places";
 
-export const open = spotlight.open;
+const [store, spotlight] = createSpotlight();
+export const { open } = spotlight;
 
 /** How many names are listed at once: more is no help, and somebody writes on. */
 const NAMES_MAX = 20;
@@ -21,6 +22,7 @@ const NAMES_MAX = 20;
 /** It was asked for before it came, so it opens at once. */
 export default function Finder() {
   useEffect(open, []);
+  useEffect(selectOne);
   const [text, setText] = useState("");
   const navigate = useNavigate();
   const { operator } = useMe().user;
@@ -71,6 +73,7 @@ export default function Finder() {
   ];
   return (
     <Spotlight
+      store={store}
       actions={[
         ...named,
         { group: "Actions", actions: useDeeds() },
@@ -96,6 +99,18 @@ export default function Finder() {
       }}
     />
   );
+}
+
+/**
+ * Selects the first if nothing is selected. Names may arrive after somebody wrote one; what was selected until then is
+ * gone, and Enter would do nothing.
+ */
+function selectOne(): void {
+  const { listId, query } = store.getState();
+  const list = document.getElementById(listId);
+  if (query.trim() === "" || list === null || list.querySelector("[data-selected]") !== null) return;
+  list.querySelector("[data-action]")?.setAttribute("data-selected", "true");
+  store.updateState((state) => ({ ...state, selected: 0 }));
 }
 
 /** What can be done from anywhere. */
