@@ -66,6 +66,15 @@ test("events that came since are counted, also late ones, and shown by a click",
   await expectAccessible(page);
   await page.getByRole("menuitemcheckbox", { name: "severity" }).click();
   await page.waitForURL(/hide=severity/);
+
+  // Whoever created the key is listed by name and filtered by ID.
+  await page.goto("/events?event_type=key_rotation");
+  await page
+    .getByRole("region", { name: "Agent" })
+    .getByRole("checkbox", { name: new RegExp(own.email) })
+    .click();
+  await page.waitForURL(/agent_id=usr_/);
+  await page.getByRole("button", { name: `Remove Agent ${own.email}` }).waitFor();
   await leave(seen);
 });
 

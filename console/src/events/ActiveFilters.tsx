@@ -3,6 +3,7 @@ import { Button, Group, Pill } from "@mantine/core";
 import type { Search } from "../search";
 import { all, one } from "../search";
 import { FIELDS, type Field, NAMES } from "./filter";
+import { useValueName } from "./valueName";
 
 interface ActiveFiltersProps {
   search: Search;
@@ -18,19 +19,7 @@ export function ActiveFilters({ search, onRemove, onRemoveText, onRemoveAll }: A
   return (
     <Group gap={6} role="group" aria-label="Active filters">
       {chips.map(({ field, value }) => (
-        <Pill
-          key={`${field}=${value}`}
-          withRemoveButton
-          maw="100%"
-          onRemove={() => onRemove(field, value)}
-          removeButtonProps={{
-            "aria-label": `Remove ${NAMES[field]} ${value}`,
-            "aria-hidden": false,
-            tabIndex: 0,
-          }}
-        >
-          {NAMES[field]}: {value}
-        </Pill>
+        <Chip key={`${field}=${value}`} field={field} value={value} onRemove={() => onRemove(field, value)} />
       ))}
       {text && (
         <Pill
@@ -45,5 +34,24 @@ export function ActiveFilters({ search, onRemove, onRemoveText, onRemoveAll }: A
         Clear all
       </Button>
     </Group>
+  );
+}
+
+function Chip({ field, value, onRemove }: { field: Field; value: string; onRemove: () => void }) {
+  const name = useValueName(field, value);
+  return (
+    <Pill
+      withRemoveButton
+      maw="100%"
+      title={value}
+      onRemove={onRemove}
+      removeButtonProps={{
+        "aria-label": `Remove ${NAMES[field]} ${name}`,
+        "aria-hidden": false,
+        tabIndex: 0,
+      }}
+    >
+      {NAMES[field]}: {name}
+    </Pill>
   );
 }

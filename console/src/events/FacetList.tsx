@@ -9,6 +9,7 @@ import classes from "./Events.module.css";
 import { inOrder, shown } from "./estimate";
 import { COUNTED, type Counted, type Counts, type Value } from "./facets";
 import { NAMES } from "./filter";
+import { useValueName } from "./valueName";
 
 interface FacetListProps {
   query: UseQueryResult<Counts>;
@@ -49,9 +50,7 @@ export function FacetList({ query, fieldOf, search, onToggle }: FacetListProps) 
                 onChange={() => onToggle(field, value)}
                 label={
                   <span className={classes.facetText}>
-                    <span className="truncate" title={value}>
-                      {value}
-                    </span>
+                    <Named field={field} value={value} />
                     <span className="quiet">{of && shown(count, of)}</span>
                   </span>
                 }
@@ -62,6 +61,14 @@ export function FacetList({ query, fieldOf, search, onToggle }: FacetListProps) 
       })}
       <Inexact counts={query.data} />
     </Stack>
+  );
+}
+
+function Named({ field, value }: { field: Counted; value: string }) {
+  return (
+    <span className="truncate" title={value}>
+      {useValueName(field, value)}
+    </span>
   );
 }
 
