@@ -15,7 +15,7 @@ import { Who } from "../parts/Who";
 import { standing } from "../policies/queries";
 import { VersionLink } from "./DecisionPanel";
 import { batchOf, useHeld } from "./held";
-import type { Question as Asked } from "./model";
+import { type Question as Asked, OUTCOMES } from "./model";
 import { Question } from "./Question";
 import { Held, TimeLeft } from "./Queue";
 import classes from "./Queue.module.css";
@@ -175,11 +175,7 @@ function Resolve({ detail, triage }: { detail: Detail; triage: Triage }) {
   );
 }
 
-const OUTCOMES: Record<string, { title: string; color: string }> = {
-  approved: { title: "Approved", color: "teal" },
-  denied: { title: "Denied", color: "red" },
-  timed_out: { title: "Auto-denied: no one answered in time", color: "gray" },
-};
+const COLORS: Record<string, string> = { approved: "teal", denied: "red" };
 
 function Outcome({ detail }: { detail: Detail }) {
   const { resolution } = detail;
@@ -191,9 +187,14 @@ function Outcome({ detail }: { detail: Detail }) {
       </Group>
     );
   }
-  const { title, color } = OUTCOMES[resolution.outcome] ?? { title: resolution.outcome, color: "gray" };
+  const { outcome } = resolution;
   return (
-    <Alert color={color} title={title} role="status" data-testid="outcome">
+    <Alert
+      color={COLORS[outcome] ?? "gray"}
+      title={OUTCOMES[outcome] ?? outcome}
+      role="status"
+      data-testid="outcome"
+    >
       <Text size="sm">
         <When at={resolution.at} />
         {resolution.by && (
@@ -204,7 +205,7 @@ function Outcome({ detail }: { detail: Detail }) {
         )}
       </Text>
       {resolution.note && <Text size="sm">“{resolution.note}”</Text>}
-      {resolution.outcome === "approved" && (
+      {outcome === "approved" && (
         <Text size="sm">{detail.spent_by ? "The agent has used it." : "The agent has not used it yet."}</Text>
       )}
     </Alert>

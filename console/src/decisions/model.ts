@@ -15,6 +15,13 @@ export interface Question {
   context?: Record<string, unknown>;
 }
 
+/** How a request for approval ended, in words. */
+export const OUTCOMES: Record<string, string> = {
+  approved: "Approved",
+  denied: "Denied",
+  timed_out: "Auto-denied: no one answered in time",
+};
+
 /** An event with `event_type` `decision`. What older versions did not record is not there. */
 export interface Decision {
   id: string;

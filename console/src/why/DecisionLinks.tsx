@@ -2,7 +2,7 @@
 import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Problem } from "../api/problem";
-import type { Decision } from "../decisions/model";
+import { type Decision, OUTCOMES } from "../decisions/model";
 import { approval as approvalQuery } from "../decisions/waiting";
 import type { AuditEvent } from "../events/row";
 import { Mark } from "../parts/Mark";
@@ -102,12 +102,6 @@ function PolicyOf({ decision }: { decision: Decision }) {
     );
   });
 }
-
-const OUTCOMES: Record<string, string> = {
-  approved: "Approved",
-  denied: "Denied",
-  timed_out: "Denied because no one answered in time",
-};
 
 function ApprovalOf({ decision }: { decision: Decision }) {
   const id = approvedAs(decision);
