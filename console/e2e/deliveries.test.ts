@@ -112,6 +112,10 @@ test("a delivery shows what was sent to the byte, and the command beside it make
   await page.getByRole("button", { name: "Request and response" }).click();
   await page.getByText("byte-for-byte match").waitFor();
   expect(await page.getByRole("region", { name: "body", exact: true }).textContent()).toBe(arrived?.body);
+  await page
+    .getByRole("region", { name: "curl command" })
+    .getByText(/^curl -X POST/)
+    .waitFor();
   const command = await page.getByRole("region", { name: "verification code in Shell" }).textContent();
   const secret = await page.evaluate(async () => (await fetch("/v1/signing-secrets/initial")).json());
   const env = { ...process.env, SECRET: secret.secret };

@@ -6,7 +6,7 @@ import { Answered } from "../parts/Answered";
 import { Snippet, Snippets } from "../parts/Copy";
 import { Mark } from "../parts/Mark";
 import { Headers } from "./Attempt";
-import { inPython, inShell } from "./verify";
+import { inCurl, inPython, inShell } from "./verify";
 
 interface RequestProps {
   delivery: string;
@@ -70,6 +70,14 @@ function Rebuilt({ request }: { request: Body<"RebuiltRequest"> }) {
             Body, exactly as sent
           </Text>
           <Snippet code={body} of="body" />
+          <Text size="sm" fw={600}>
+            Send it again with curl
+          </Text>
+          <Text size="xs" className="quiet">
+            This sends the same request from your machine. A receiver that checks the age of the signature
+            rejects it.
+          </Text>
+          <Snippet code={inCurl(request, body)} of="curl command" />
         </>
       )}
       {body != null && timestamp && signatures.length > 0 && (

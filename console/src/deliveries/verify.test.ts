@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
-import { inPython, inShell } from "./verify";
+import { inCurl, inPython, inShell } from "./verify";
 
 const SECRET = "whsec_tVQBOqz7AyjcsU8kXYVqIUTf57wDMr0xuSa2EC/7T1Q=";
 const timestamp = "2026-11-15T22:00:53.959Z";
@@ -25,5 +25,28 @@ test("the commands make the signature of exactly these bytes, whatever is in the
         .toString()
         .trim(),
     ).toBe(expected);
+  }
+});
+
+test("the command for curl has the same headers and bytes, whatever is in them", () => {
+  const headers = [
+    { name: "content-type", value: "application/json" },
+    { name: "x-note", value: "it's" },
+  ];
+  const url = "https://example.com/hook?a=1&b='2'";
+  for (const body of bodies) {
+    const command = inCurl({ method: "POST", url, headers }, body);
+    const said = execFileSync("sh", ["-c", `curl() { printf '%s\\0' "$@"; }\n${command}`]).toString();
+    expect(said.split("\0").slice(0, -1)).toEqual([
+      "-X",
+      "POST",
+      url,
+      "-H",
+      "content-type: application/json",
+      "-H",
+      "x-note: it's",
+      "--data-raw",
+      body,
+    ]);
   }
 });

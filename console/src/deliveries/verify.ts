@@ -1,4 +1,15 @@
-// Commands that compute the signature of exactly the bytes that were sent.
+// Commands about exactly the bytes that were sent: one that sends them again, and some that compute their signature.
+
+interface Sent {
+  method: string;
+  url: string;
+  headers: { name: string; value: string }[];
+}
+
+export function inCurl({ method, url, headers }: Sent, body: string): string {
+  const given = headers.map(({ name, value }) => `-H ${quoted(`${name}: ${value}`)}`);
+  return [`curl -X ${method} ${quoted(url)}`, ...given, `--data-raw ${quoted(body)}`].join(" \\\n  ");
+}
 
 export function inShell(timestamp: string, body: string): string {
   return [
