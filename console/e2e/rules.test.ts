@@ -86,6 +86,10 @@ test("rules are listed with how they do, and can be narrowed, switched off and o
   const { page } = visited;
   const row = page.getByRole("row").filter({ hasText: rule.name });
   await row.waitFor();
+  const search = page.getByRole("searchbox", { name: "Search rules" });
+  await search.fill("nothing like it");
+  await page.getByText("No matching rules").waitFor();
+  await search.fill("OVER lim");
   await row.getByRole("link", { name: "#payments" }).click();
   await page.waitForURL(/tag=payments/);
   await row.getByRole("switch").press("Space");
@@ -335,10 +339,14 @@ test("a rule is deleted only after it was asked, and unsaved changes are not los
   await page.getByRole("button", { name: "Stay" }).click();
   await page.getByRole("button", { name: "Undo changes" }).click();
   await page.getByRole("button", { name: "More actions" }).click();
-  const remove = page.getByRole("menuitem", { name: "Delete rule…" });
-  await remove.waitFor();
+  const duplicate = page.getByRole("menuitem", { name: "Duplicate rule" });
+  await duplicate.waitFor();
   await expectAccessible(page);
-  await remove.click();
+  await duplicate.click();
+  await expect.poll(() => page.getByLabel("Name").inputValue()).toBe("Everything at once (copy)");
+  await page.goBack();
+  await page.getByRole("button", { name: "More actions" }).click();
+  await page.getByRole("menuitem", { name: "Delete rule…" }).click();
   await page.getByRole("button", { name: "Delete rule", exact: true }).click();
   await page.waitForURL(/\/rules$/);
   await expect(call("GET", `/v1/alert-rules/${rule.id}`)).rejects.toThrow("404");

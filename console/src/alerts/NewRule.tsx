@@ -9,7 +9,7 @@ import { queries, useMayManage } from "../api/queries";
 import { Answered, Trouble } from "../parts/Answered";
 import { Page } from "../parts/Page";
 import { one } from "../search";
-import { BLANK, type Draft, useDraft } from "./draft";
+import { BLANK, type Draft, draftOf, useDraft } from "./draft";
 import { EveryEvent, matchesEverything } from "./EveryEvent";
 import { FromQuery } from "./FromQuery";
 import { faultsOf, goToFault, isSaidInForm, missingIn } from "./faults";
@@ -20,6 +20,7 @@ export default function NewRule() {
   const search = useSearch({ strict: false }) as Record<string, unknown>;
   const event = one(search.event);
   const template = one(search.template);
+  const copy = one(search.copy);
   const mayManage = useMayManage();
   const suggestion = useQuery({
     queryKey: ["rule-suggestion", event],
@@ -45,7 +46,24 @@ export default function NewRule() {
       </FromQuery>
     );
   }
+  if (copy !== undefined && mayManage) return <Copied key={copy} id={copy} />;
   return <Writing key={template} initial={templateOf(template) ?? BLANK} />;
+}
+
+/** A rule that begins as another one is. */
+function Copied({ id }: { id: string }) {
+  const rule = useQuery({
+    queryKey: ["rule-copied", id],
+    queryFn: () => answer(api.GET("/v1/alert-rules/{id}", { params: { path: { id } } })),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+  const answered = (
+    <Answered query={rule}>
+      {(data) => <Writing initial={{ ...draftOf(data), name: `${data.name} (copy)` }} />}
+    </Answered>
+  );
+  return rule.data ? answered : <Page title="New alert rule">{answered}</Page>;
 }
 
 interface WritingProps {

@@ -3,7 +3,7 @@ import { Alert, Button, Group, Menu, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { IconDots } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useParams } from "@tanstack/react-router";
+import { useNavigate, useParams } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { answer, api, type Body } from "../api/client";
 import { Problem } from "../api/problem";
@@ -43,6 +43,7 @@ function Loaded({ rule }: { rule: Body<"Rule"> }) {
   const saved = draftOf(rule);
   const editing = useDraft(saved);
   const mayManage = useMayManage();
+  const navigate = useNavigate();
   const [isDeleting, setDeleting] = useState(false);
   const take = (next: Body<"Rule">, draft?: Draft) => {
     queries.setQueryData(["rule", next.id], next);
@@ -107,6 +108,12 @@ function Loaded({ rule }: { rule: Body<"Rule"> }) {
               </Button>
             </Menu.Target>
             <Menu.Dropdown>
+              <Menu.Item
+                disabled={!mayManage}
+                onClick={() => navigate({ to: "/rules/new", search: { copy: rule.id } as never })}
+              >
+                Duplicate rule
+              </Menu.Item>
               <Menu.Item disabled={!mayManage} onClick={() => setDeleting(true)}>
                 Delete rule…
               </Menu.Item>

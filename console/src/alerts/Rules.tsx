@@ -1,9 +1,20 @@
 // All alert rules, their activity, and whether they are enabled.
-import { Button, type ButtonProps, Group, Select, SimpleGrid, Switch, Table, Text } from "@mantine/core";
+import {
+  Button,
+  type ButtonProps,
+  Group,
+  Select,
+  SimpleGrid,
+  Switch,
+  Table,
+  Text,
+  TextInput,
+} from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconBell, IconPlus } from "@tabler/icons-react";
+import { IconBell, IconPlus, IconSearch } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { useAddress } from "../address";
 import { answer, api, type Body } from "../api/client";
 import { queries, useMayManage } from "../api/queries";
@@ -15,7 +26,7 @@ import { Stacked } from "../parts/Stacked";
 import { To } from "../parts/To";
 import { When } from "../parts/When";
 import { one } from "../search";
-import { allRules, RULES_MAX } from "./all";
+import { allRules, RULES_MAX, withText } from "./all";
 import { draftOf } from "./draft";
 import { EveryEvent, matchesEverything } from "./EveryEvent";
 import { States } from "./States";
@@ -26,7 +37,8 @@ export default function Rules() {
   const enabled = one(search.enabled);
   const isEnabled = enabled === undefined ? undefined : enabled === "true";
   const tag = one(search.tag);
-  const isNarrowed = enabled !== undefined || tag !== undefined;
+  const [text, setText] = useState("");
+  const isNarrowed = enabled !== undefined || tag !== undefined || text.trim() !== "";
   const rules = useQuery({
     queryKey: ["rules", { enabled, tag }],
     queryFn: () =>
@@ -41,13 +53,13 @@ export default function Rules() {
       lead="Which events trigger an alert and where it is sent. Rules are evaluated as events arrive."
       actions={<NewRuleButton leftSection={<IconPlus size={16} />}>Create rule</NewRuleButton>}
     >
-      <Filters enabled={enabled} tag={tag} />
+      <Filters enabled={enabled} tag={tag} text={text} onText={setText} />
       <Answered
         query={rules}
-        isEmpty={({ data }) => data.length === 0}
-        empty={isNarrowed ? <NoneFits /> : <NoneYet />}
+        isEmpty={({ data }) => withText(data, text).length === 0}
+        empty={isNarrowed ? <NoneFits onShowAll={() => setText("")} /> : <NoneYet />}
       >
-        {({ data }) => <List rules={data} />}
+        {({ data }) => <List rules={withText(data, text)} />}
       </Answered>
     </Page>
   );
@@ -59,13 +71,30 @@ function NewRuleButton({ template, ...props }: ButtonProps & { template?: string
   return <Button {...props} component={Link} to="/rules/new" search={{ template } as never} />;
 }
 
-function Filters({ enabled, tag }: { enabled: string | undefined; tag: string | undefined }) {
+interface FiltersProps {
+  enabled: string | undefined;
+  tag: string | undefined;
+  text: string;
+  onText: (text: string) => void;
+}
+
+function Filters({ enabled, tag, text, onText }: FiltersProps) {
   const [, change] = useAddress();
   const all = useQuery(allRules);
   const tags = [...new Set(all.data?.data.flatMap((rule) => rule.tags) ?? [])].sort();
   const set = (name: string, value: string | null) => change({ [name]: value ?? undefined });
   return (
     <Group gap="xs">
+      <TextInput
+        type="search"
+        size="xs"
+        w={220}
+        aria-label="Search rules"
+        placeholder="Name, URL or description"
+        leftSection={<IconSearch size={14} />}
+        value={text}
+        onChange={(event) => onText(event.currentTarget.value)}
+      />
       <Select
         size="xs"
         w={140}
@@ -193,17 +222,17 @@ function Toggle({ rule }: { rule: Body<"Rule"> }) {
   );
 }
 
-function NoneFits() {
+function NoneFits({ onShowAll }: { onShowAll: () => void }) {
   return (
     <Empty
       title="No matching rules"
       action={
-        <Button component={Link} to="/rules" variant="default" size="xs">
+        <Button component={Link} to="/rules" variant="default" size="xs" onClick={onShowAll}>
           Show all rules
         </Button>
       }
     >
-      No rules have this state and tag.
+      No rules match this search and these filters.
     </Empty>
   );
 }

@@ -9,3 +9,14 @@ export const allRules = queryOptions({
   queryKey: ["rules", {}],
   queryFn: () => answer(api.GET("/v1/alert-rules", { params: { query: { limit: RULES_MAX } } })),
 });
+
+/** Those that say this somewhere a person would look for it. */
+export function withText<Rule extends { name: string; url: string; description?: string | null }>(
+  rules: Rule[],
+  text: string,
+): Rule[] {
+  const sought = text.trim().toLowerCase();
+  return rules.filter(({ name, url, description }) =>
+    [name, url, description ?? ""].some((said) => said.toLowerCase().includes(sought)),
+  );
+}
