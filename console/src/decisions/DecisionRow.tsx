@@ -1,13 +1,14 @@
 // A decision in the list.
 import { Box, Group, Text } from "@mantine/core";
-import { duration } from "../parts/clock";
+import type { ReactNode } from "react";
+import { duration, useZone } from "../parts/clock";
 import { Mark } from "../parts/Mark";
+import classes from "../parts/Rows.module.css";
 import { When } from "../parts/When";
 import type { Decision } from "./model";
 
 export function DecisionRow({ decision, isNarrow }: { decision: Decision; isNarrow: boolean }) {
   const { result, agent_id, action, resource, metadata } = decision;
-  const took = metadata.took_us === undefined ? undefined : duration(metadata.took_us / 1_000);
   if (isNarrow) {
     return (
       <Box miw={0} w="100%">
@@ -26,34 +27,64 @@ export function DecisionRow({ decision, isNarrow }: { decision: Decision; isNarr
       </Box>
     );
   }
+  return CELLS.map(({ label, flex, className, shown }) => {
+    const content = shown(decision);
+    return (
+      <span
+        key={label}
+        className={`truncate ${className ?? ""}`}
+        style={{ flex }}
+        data-label={content ? label : undefined}
+      >
+        {content}
+      </span>
+    );
+  });
+}
+
+/** What the columns are, as wide as those of the rows below. */
+export function DecisionHead() {
+  const [zone] = useZone();
   return (
-    <>
-      <Box w={164} style={{ flexShrink: 0 }} className="quiet">
-        <When at={decision.occurred_at} exact />
-      </Box>
-      <Box w={88} style={{ flexShrink: 0 }}>
-        <Mark word={result} />
-      </Box>
-      <Box w={130} className="truncate" style={{ flexShrink: 0 }}>
-        {agent_id}
-      </Box>
-      <Box w={132} className="truncate mono" style={{ flexShrink: 0 }}>
-        {action}
-      </Box>
-      <Box w={104} className="truncate mono quiet" style={{ flexShrink: 0 }}>
-        {resource}
-      </Box>
-      <Box className="truncate" style={{ flexGrow: 1 }}>
-        {metadata.reason}
-      </Box>
-      <Box maw={160} className="truncate mono quiet" style={{ flexShrink: 0 }}>
-        {metadata.policies?.join(", ")}
-      </Box>
-      {took && (
-        <Box w={60} ta="right" className="quiet" style={{ flexShrink: 0 }}>
-          {took}
-        </Box>
-      )}
-    </>
+    <div className={classes.head} aria-hidden>
+      {CELLS.map(({ label, flex }) => (
+        <span key={label} className="truncate" style={{ flex }}>
+          {label === "Time" ? (zone === "utc" ? "Time (UTC)" : "Time (local)") : label}
+        </span>
+      ))}
+    </div>
   );
+}
+
+interface Cell {
+  label: string;
+  flex: string;
+  className?: string;
+  shown: (decision: Decision) => ReactNode;
+}
+
+/** How wide each is depends on nothing in it, so that rows and heads agree. */
+const CELLS: Cell[] = [
+  {
+    label: "Time",
+    flex: "0 0 158px",
+    className: "quiet",
+    shown: ({ occurred_at }) => <When at={occurred_at} exact />,
+  },
+  { label: "Decision", flex: "0 0 88px", shown: ({ result }) => <Mark word={result} /> },
+  { label: "Agent", flex: "2 1 90px", shown: ({ agent_id }) => agent_id },
+  { label: "Action", flex: "2 1 100px", className: "mono", shown: ({ action }) => action },
+  { label: "Resource", flex: "1 1 80px", className: "mono quiet", shown: ({ resource }) => resource },
+  { label: "Reason", flex: "4 1 170px", shown: ({ metadata }) => metadata.reason },
+  {
+    label: "Policies",
+    flex: "1 1 100px",
+    className: "mono quiet",
+    shown: ({ metadata }) => metadata.policies?.join(", "),
+  },
+  { label: "Took", flex: "0 0 60px", className: "quiet", shown: ({ metadata }) => took(metadata.took_us) },
+];
+
+function took(us: number | undefined): string | undefined {
+  return us === undefined ? undefined : duration(us / 1_000);
 }

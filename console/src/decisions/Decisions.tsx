@@ -17,7 +17,7 @@ import { type Range, TimeRange } from "../parts/TimeRange";
 import { one, type Search } from "../search";
 import { ViewActions } from "../views/ViewActions";
 import { DecisionPanel } from "./DecisionPanel";
-import { DecisionRow } from "./DecisionRow";
+import { DecisionHead, DecisionRow } from "./DecisionRow";
 import { DenyRate } from "./DenyRate";
 import { FilterBar } from "./FilterBar";
 import { decisions, facets } from "./list";
@@ -133,19 +133,22 @@ interface ListProps {
 function List({ rows, selected, onOpen, isMore, onEnd }: ListProps) {
   const isNarrow = useMediaQuery("(max-width: 62em)", false, { getInitialValueInEffect: false });
   return (
-    <Rows
-      label="Decisions, newest first"
-      rows={rows}
-      idOf={decisionIdOf}
-      selected={selected}
-      onOpen={(row) => onOpen(decisionIdOf(row))}
-      rowHeight={isNarrow ? 76 : 36}
-      height="max(320px, calc(100dvh - 500px))"
-      isMore={isMore}
-      onEnd={onEnd}
-    >
-      {(row) => <DecisionRow decision={row} isNarrow={isNarrow} />}
-    </Rows>
+    <>
+      {!isNarrow && <DecisionHead />}
+      <Rows
+        label="Decisions, newest first"
+        rows={rows}
+        idOf={decisionIdOf}
+        selected={selected}
+        onOpen={(row) => onOpen(decisionIdOf(row))}
+        rowHeight={isNarrow ? 76 : 36}
+        height="max(320px, calc(100dvh - 500px))"
+        isMore={isMore}
+        onEnd={onEnd}
+      >
+        {(row) => <DecisionRow decision={row} isNarrow={isNarrow} />}
+      </Rows>
+    </>
   );
 }
 

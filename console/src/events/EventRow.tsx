@@ -31,14 +31,21 @@ export const EventRow = memo(function EventRow({ row, columns, isNarrow }: Event
   if (isNarrow) return <Stacked row={row} />;
   return (
     <span className={classes.cells}>
-      <span className={classes.time}>
+      <span className={classes.time} data-label="Time">
         <When at={row.occurred_at} exact />
       </span>
-      {columns.map((column) => (
-        <span key={column} className={`${classes[column]} truncate`}>
-          {cell(row, column)}
-        </span>
-      ))}
+      {columns.map((column) => {
+        const shown = cell(row, column);
+        return (
+          <span
+            key={column}
+            className={`${classes[column]} truncate`}
+            data-label={shown ? TITLES[column] : undefined}
+          >
+            {shown}
+          </span>
+        );
+      })}
     </span>
   );
 });

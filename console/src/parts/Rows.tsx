@@ -16,6 +16,7 @@ interface RowsProps<T> {
   onOpen: (row: T) => void;
   /** Called when what is open shall close. */
   onClose?: () => void;
+  /** A cell with `data-label` is read aloud with that name before it. */
   children: (row: T) => ReactNode;
   rowHeight?: number;
   height: number | string;
