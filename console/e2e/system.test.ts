@@ -12,7 +12,7 @@ test("an operator sees what the server needs, how far behind it is, and what it 
   for (const name of ["postgres", "journal", "redis"]) {
     await page.locator(`[data-dependency="${name}"][data-up="true"]`).waitFor();
   }
-  await page.locator("[data-log^=events]").first().waitFor();
+  await page.locator("[data-log=events]").waitFor();
   await page.getByText("all applied", { exact: true }).waitFor();
   await page.getByRole("table", { name: "Events by day" }).waitFor();
   await expectAccessible(page);
@@ -52,6 +52,7 @@ test("what is wrong is told with the command that mends it", async () => {
   await page.getByText("watchbell dead-letters redrive --all").waitFor();
   await page.getByText("2 migrations are").waitFor();
   await page.getByText("340 messages are waiting to be applied").waitFor();
+  await page.getByText("Partition 0: 340").waitFor();
   await expectAccessible(page);
   await picture(page, "system-trouble");
   await page.unrouteAll({ behavior: "wait" });

@@ -1,6 +1,6 @@
 // How lag is added up and drawn.
 import { expect, test } from "vitest";
-import { barOf, sumBehind, tablesOf } from "./lag";
+import { barOf, logsOf, sumBehind, tablesOf } from "./lag";
 
 test("a bar is empty without lag, seen with a little, and full with much", () => {
   expect(barOf(0)).toBe(0);
@@ -12,6 +12,15 @@ test("a bar is empty without lag, seen with a little, and full with much", () =>
 test("lag adds up over logs", () => {
   expect(sumBehind([{ behind: 2 }, { behind: 40 }])).toBe(42);
   expect(sumBehind([])).toBe(0);
+});
+
+test("a log is told as a whole, with the partitions that are behind", () => {
+  const of = (log: string, partition: number, behind: number) => ({ log, partition, behind });
+  const [busy, busier] = [of("events", 1, 3), of("events", 2, 40)];
+  expect(logsOf([of("events", 0, 0), busy, of("alerts", 0, 0), busier])).toEqual([
+    { name: "alerts", behind: 0, late: [] },
+    { name: "events", behind: 43, late: [busier, busy] },
+  ]);
 });
 
 test("days are told by table, newest first, with their sum", () => {

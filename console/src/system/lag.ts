@@ -13,9 +13,27 @@ export function sumBehind(logs: { behind: number }[]): number {
   return logs.reduce((sum, { behind }) => sum + behind, 0);
 }
 
-/** Log by log, and in each by partition. */
-export function inOrder<Log extends { log: string; partition: number }>(logs: Log[]): Log[] {
-  return [...logs].sort((a, b) => a.log.localeCompare(b.log) || a.partition - b.partition);
+interface Partition {
+  log: string;
+  partition: number;
+  behind: number;
+}
+
+/** One log: how far it is behind, and which of its partitions are. */
+export interface Log {
+  name: string;
+  behind: number;
+  late: Partition[];
+}
+
+/** The logs by name; of their partitions only those that are behind, the latest first. */
+export function logsOf(partitions: Partition[]): Log[] {
+  const names = [...new Set(partitions.map(({ log }) => log))].sort();
+  return names.map((name) => {
+    const all = partitions.filter(({ log }) => log === name);
+    const late = all.filter(({ behind }) => behind > 0).sort((a, b) => b.behind - a.behind);
+    return { name, behind: sumBehind(all), late };
+  });
 }
 
 /** The days of one table, newest first, and how much they are together. */
