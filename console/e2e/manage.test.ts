@@ -90,6 +90,7 @@ test("somebody is invited by a link, gets another role and is removed; the organ
   await page.getByLabel("Name").fill("Members and friends");
   await page.getByRole("button", { name: "Rename" }).click();
   await page.getByText("now called “Members and friends”").waitFor();
+  await page.getByRole("banner").getByText("Members and friends").waitFor();
 
   const email = `bob-${Date.now()}@example.com`;
   await page.getByRole("button", { name: "Invite member" }).click();

@@ -42,7 +42,7 @@ export default function Shell() {
       </a>
       <AppShell.Header>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
-          <Group gap="sm" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap" miw={0}>
             <Burger
               opened={open}
               onClick={toggle}
@@ -52,6 +52,7 @@ export default function Shell() {
               aria-expanded={open}
             />
             <Logo />
+            <OrganizationName />
           </Group>
           <Group gap="xs" wrap="nowrap">
             <Finder />
@@ -74,6 +75,16 @@ export default function Shell() {
         </Suspense>
       </AppShell.Main>
     </AppShell>
+  );
+}
+
+/** Whose data this is; on a phone the user menu says it. */
+function OrganizationName() {
+  const { organisation: organization } = useMe();
+  return (
+    <Text size="sm" className="quiet truncate" maw={320} visibleFrom="sm" title={organization.name}>
+      {organization.name}
+    </Text>
   );
 }
 
