@@ -37,5 +37,8 @@ export const theme = createTheme({
     Drawer: { defaultProps: { position: "right", size: "lg", closeButtonProps: { "aria-label": "Close" } } },
     Notification: { defaultProps: { closeButtonProps: { "aria-label": "Dismiss" } } },
     Modal: { defaultProps: { centered: true, closeButtonProps: { "aria-label": "Close" } } },
+    // The head of a dialog would be taken for the page's.
+    DrawerHeader: { defaultProps: { role: "presentation" } },
+    ModalHeader: { defaultProps: { role: "presentation" } },
   },
 });
