@@ -86,7 +86,7 @@ test("a secret is staged, shown once, promoted, and the one before is let go", a
   const step = (number: number) => page.locator(`[data-step="${number}"]`).waitFor();
   const promote = async (overlap: string) => {
     await page.getByRole("button", { name: "Promote…" }).click();
-    await page.getByLabel("Keep signing with the previous secret").first().click();
+    await page.getByRole("combobox", { name: "Keep signing with the previous secret" }).click();
     await page.getByRole("option", { name: overlap }).click();
     await page.getByRole("button", { name: "Promote secret", exact: true }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
