@@ -18,6 +18,7 @@ export const KINDS: Record<string, string> = {
   login: "Sign-ins and sign-outs",
   key_rotation: "API keys",
   permission_change: "Members and the organization",
+  view_change: "Shared views",
   rule_change: "Alert rules",
   policy_change: "Policies",
   signing_secret_change: "Signing secrets",

@@ -1,10 +1,13 @@
 //! Views: searches that people keep under a name, for themselves or for everybody in their organization.
 
 use domain::{
-    OrgId, Timestamp, UserId, ViewId, account::security_log::What, query::List, view::Search,
+    OrgId, Timestamp, UserId, ViewId,
+    account::{Role, security_log::What},
+    query::List,
+    view::Search,
 };
 use serde_json::json;
-use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
+use sqlx::{FromRow, PgExecutor, Postgres, Transaction, types::time::OffsetDateTime};
 use uuid::Uuid;
 
 use crate::{
@@ -56,7 +59,7 @@ pub enum Refused {
     /// The list has another one of this name, for the same people.
     NameTaken,
     /// There are [`EACH_MAX`] for the same people.
-    TooMany,
+    TooMany(Audience),
 }
 
 impl Store {
@@ -68,7 +71,9 @@ impl Store {
             user: view.created_by,
             at: view.created_at,
         };
-        if !may_keep(&mut transaction, hand, view.audience).await? {
+        // The lock that the role is read under also keeps two views from being counted at once.
+        let role = locked_role(&mut transaction, org, hand.user).await?;
+        if !may_keep(role, hand.user, view.audience) {
             return Ok(Err(Refused::NotAllowed));
         }
         let kept: i64 = sqlx::query_scalar(
@@ -79,7 +84,7 @@ impl Store {
         .fetch_one(&mut *transaction)
         .await?;
         if kept >= i64::from(EACH_MAX) {
-            return Ok(Err(Refused::TooMany));
+            return Ok(Err(Refused::TooMany(view.audience)));
         }
         let saved = sqlx::query(
             "INSERT INTO views (org_id, id, user_id, list, name, search, created_by, created_at, updated_at)
@@ -102,7 +107,7 @@ impl Store {
             Err(Error::Conflict) => return Ok(Err(Refused::NameTaken)),
             Err(error) => return Err(error),
         }
-        tell(&mut transaction, hand, What::ViewShared, view).await?;
+        tell(&mut transaction, hand, What::ViewShared, view, None).await?;
         transaction.commit().await?;
         Ok(Ok(()))
     }
@@ -123,16 +128,7 @@ impl Store {
 
     /// A view, if there is one that this person sees.
     pub async fn view(&self, org: OrgId, user: UserId, id: ViewId) -> Result<Option<View>, Error> {
-        let row: Option<Row> = sqlx::query_as(
-            "SELECT id, user_id, list, name, search, created_by, created_at, updated_at FROM views
-             WHERE org_id = $1 AND id = $2 AND (user_id = $3 OR user_id IS NULL)",
-        )
-        .bind(org.uuid())
-        .bind(id.uuid())
-        .bind(user.uuid())
-        .fetch_optional(&self.pool)
-        .await?;
-        row.map(View::try_from).transpose()
+        seen_by(&self.pool, org, user, id).await
     }
 
     /// Changes a view; as it is then.
@@ -142,60 +138,61 @@ impl Store {
         id: ViewId,
         change: ViewChange,
     ) -> Result<Result<View, Refused>, Error> {
-        // Whose it is never changes, so it need not be read under the lock.
-        let Some(before) = self.view(hand.org, hand.user, id).await? else {
-            return Ok(Err(Refused::NotFound));
-        };
         let mut transaction = self.pool.begin().await?;
-        if !may_keep(&mut transaction, hand, before.audience).await? {
-            return Ok(Err(Refused::NotAllowed));
+        let before = match locked(&mut transaction, hand, id).await? {
+            Ok(view) => view,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let after = View {
+            name: change.name.unwrap_or_else(|| before.name.clone()),
+            search: change.search.unwrap_or_else(|| before.search.clone()),
+            updated_at: hand.at,
+            ..before.clone()
+        };
+        if (&after.name, &after.search) == (&before.name, &before.search) {
+            return Ok(Ok(before));
         }
-        let search = change.search.as_ref().map(search_text);
-        let changed: Result<Option<Row>, Error> = sqlx::query_as(
-            "UPDATE views SET name = coalesce($3, name), search = coalesce($4, search), updated_at = $5
-             WHERE org_id = $1 AND id = $2
-             RETURNING id, user_id, list, name, search, created_by, created_at, updated_at",
+        let changed = sqlx::query(
+            "UPDATE views SET name = $3, search = $4, updated_at = $5 WHERE org_id = $1 AND id = $2",
         )
         .bind(hand.org.uuid())
         .bind(id.uuid())
-        .bind(change.name)
-        .bind(search)
-        .bind(to_database(hand.at))
-        .fetch_optional(&mut *transaction)
+        .bind(&after.name)
+        .bind(search_text(&after.search))
+        .bind(to_database(after.updated_at))
+        .execute(&mut *transaction)
         .await
         .map_err(Error::from);
-        let row = match changed {
-            Ok(Some(row)) => row,
-            Ok(None) => return Ok(Err(Refused::NotFound)),
+        match changed {
+            Ok(_) => {}
             Err(Error::Conflict) => return Ok(Err(Refused::NameTaken)),
             Err(error) => return Err(error),
-        };
-        let after = View::try_from(row)?;
-        if (&after.name, &after.search) != (&before.name, &before.search) {
-            tell(&mut transaction, hand, What::ViewChanged, &after).await?;
         }
+        tell(
+            &mut transaction,
+            hand,
+            What::ViewChanged,
+            &after,
+            Some(&before),
+        )
+        .await?;
         transaction.commit().await?;
         Ok(Ok(after))
     }
 
     /// Deletes a view.
     pub async fn delete_view(&self, hand: Hand, id: ViewId) -> Result<Result<(), Refused>, Error> {
-        let Some(view) = self.view(hand.org, hand.user, id).await? else {
-            return Ok(Err(Refused::NotFound));
-        };
         let mut transaction = self.pool.begin().await?;
-        if !may_keep(&mut transaction, hand, view.audience).await? {
-            return Ok(Err(Refused::NotAllowed));
-        }
-        let deleted = sqlx::query("DELETE FROM views WHERE org_id = $1 AND id = $2")
+        let view = match locked(&mut transaction, hand, id).await? {
+            Ok(view) => view,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        sqlx::query("DELETE FROM views WHERE org_id = $1 AND id = $2")
             .bind(hand.org.uuid())
             .bind(id.uuid())
             .execute(&mut *transaction)
             .await?;
-        if deleted.rows_affected() == 0 {
-            return Ok(Err(Refused::NotFound));
-        }
-        tell(&mut transaction, hand, What::ViewDeleted, &view).await?;
+        tell(&mut transaction, hand, What::ViewDeleted, &view, None).await?;
         transaction.commit().await?;
         Ok(Ok(()))
     }
@@ -211,18 +208,46 @@ impl Audience {
     }
 }
 
-/// Whether somebody may save, change or delete what this audience sees. Their role is read under the lock, because it may
-/// have changed since they asked; with it, no two views are counted at once.
-async fn may_keep(
+/// A view that somebody may change or delete. View and role are read under the lock that all changes take, so what the
+/// trail is told is what was changed.
+async fn locked(
     transaction: &mut Transaction<'_, Postgres>,
     hand: Hand,
-    audience: Audience,
-) -> Result<bool, Error> {
+    id: ViewId,
+) -> Result<Result<View, Refused>, Error> {
     let role = locked_role(transaction, hand.org, hand.user).await?;
-    Ok(role.is_some_and(|role| match audience {
+    let view = seen_by(&mut **transaction, hand.org, hand.user, id).await?;
+    Ok(match view {
+        None => Err(Refused::NotFound),
+        Some(view) if may_keep(role, hand.user, view.audience) => Ok(view),
+        Some(_) => Err(Refused::NotAllowed),
+    })
+}
+
+async fn seen_by(
+    executor: impl PgExecutor<'_>,
+    org: OrgId,
+    user: UserId,
+    id: ViewId,
+) -> Result<Option<View>, Error> {
+    let row: Option<Row> = sqlx::query_as(
+        "SELECT id, user_id, list, name, search, created_by, created_at, updated_at FROM views
+         WHERE org_id = $1 AND id = $2 AND (user_id = $3 OR user_id IS NULL)",
+    )
+    .bind(org.uuid())
+    .bind(id.uuid())
+    .bind(user.uuid())
+    .fetch_optional(executor)
+    .await?;
+    row.map(View::try_from).transpose()
+}
+
+/// Whether somebody of this role may save, change or delete what this audience sees.
+fn may_keep(role: Option<Role>, user: UserId, audience: Audience) -> bool {
+    role.is_some_and(|role| match audience {
         Audience::All => role.may_manage(),
-        Audience::Only(user) => user == hand.user,
-    }))
+        Audience::Only(owner) => owner == user,
+    })
 }
 
 /// Tells the trail what became of a view that everybody sees; what people keep for themselves is nobody's business.
@@ -231,13 +256,17 @@ async fn tell(
     hand: Hand,
     what: What,
     view: &View,
+    before: Option<&View>,
 ) -> Result<(), Error> {
     if view.audience != Audience::All {
         return Ok(());
     }
-    let details = json!({
+    let mut details = json!({
         "view_id": view.id, "list": view.list, "name": view.name, "search": view.search,
     });
+    if let Some(before) = before {
+        details["before"] = json!({"name": before.name, "search": before.search});
+    }
     note(transaction, hand, what, details).await
 }
 

@@ -101,11 +101,9 @@ impl What {
             | Self::InvitationRevoked
             | Self::InvitationAccepted
             | Self::Renamed
-            | Self::ViewShared
-            | Self::ViewChanged
-            | Self::ViewDeleted
             | Self::DeletionScheduled
             | Self::DeletionCanceled => "permission_change",
+            Self::ViewShared | Self::ViewChanged | Self::ViewDeleted => "view_change",
             Self::LoggedIn
             | Self::LoginRefused
             | Self::SessionEnded

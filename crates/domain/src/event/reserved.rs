@@ -12,13 +12,14 @@ pub const DECISION: &str = "decision";
 pub const EXPORT: &str = "export";
 
 /// All of them. Those that people's accounts are about have their names in [`crate::account::security_log`].
-pub const RESERVED: [&str; 12] = [
+pub const RESERVED: [&str; 13] = [
     DECISION,
     approval::EVENT_TYPE,
     disobeyed_decision::EVENT_TYPE,
     "login",
     "key_rotation",
     "permission_change",
+    "view_change",
     EXPORT,
     policy_state::EVENT_TYPE,
     rule::change::EVENT_TYPE,

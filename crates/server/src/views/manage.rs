@@ -38,10 +38,11 @@ pub struct NewViewBody {
     #[schema(example = "Denied refunds")]
     name: String,
     /// The parameters of the search, each with its values, as in the console's address: a query as `filter`, the
-    /// filters of the list, and the time as `last` or as `from` and `to`.
+    /// filters of the list, and the time as `last` or as `from` and `to`. Up to 20 values for a filter and 2,560 bytes in
+    /// all.
     #[schema(example = json!({"filter": ["result:denied action:payments.*"], "last": ["7d"]}))]
     search: BTreeMap<String, Vec<String>>,
-    /// Whether everyone in the organization has it (default false); for admins and owners.
+    /// Shared with the whole organization (default false). Only admins and owners can set it.
     #[serde(default)]
     shared: bool,
 }
@@ -69,7 +70,7 @@ pub struct ViewBody {
     name: String,
     #[schema(value_type = BTreeMap<String, Vec<String>>)]
     search: Search,
-    /// Whether everyone in the organization has it.
+    /// Whether it is shared with the whole organization.
     shared: bool,
     /// Who saved it.
     #[schema(value_type = String)]
@@ -144,7 +145,9 @@ pub async fn create(
     Ok((StatusCode::CREATED, JsonAnswer(ViewBody::from(view))))
 }
 
-/// Changes the name or the search of a view; a shared one as an admin or owner.
+/// Changes the name or the search of a view.
+///
+/// Only admins and owners can change a shared view.
 #[utoipa::path(
     patch, path = "/v1/views/{id}", tag = "views", security(("session" = [])),
     params(("id" = String, Path, description = "The view's id")),
@@ -179,7 +182,9 @@ pub async fn update(
     Ok(JsonAnswer(ViewBody::from(changed)))
 }
 
-/// Deletes a view; a shared one as an admin or owner.
+/// Deletes a view.
+///
+/// Only admins and owners can delete a shared view.
 #[utoipa::path(
     delete, path = "/v1/views/{id}", tag = "views", security(("session" = [])),
     params(("id" = String, Path, description = "The view's id")),
@@ -221,9 +226,12 @@ fn refusal(refused: Refused) -> Problem {
             let detail = "This list already has a view with this name. Choose another name.";
             Problem::invalid(vec![Fault::invalid("/name", detail)])
         }
-        Refused::TooMany => {
-            let detail =
-                format!("There are already {EACH_MAX} views; delete some that are not needed.");
+        Refused::TooMany(audience) => {
+            let whose = match audience {
+                Audience::All => "Your organization shares",
+                Audience::Only(_) => "You have",
+            };
+            let detail = format!("{whose} {EACH_MAX} views already. Delete one first.");
             Problem::new(ErrorCode::LimitReached, detail)
         }
     }

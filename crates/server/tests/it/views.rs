@@ -176,7 +176,7 @@ async fn the_trail_is_told_what_becomes_of_shared_views_and_nothing_of_ones_own(
 
     let told = eventually(DEADLINE, "three changes are told", async || {
         let page = ann
-            .get_json("/v1/audit/events?event_type=permission_change")
+            .get_json("/v1/audit/events?event_type=view_change")
             .await;
         let told = page["data"].as_array().expect("data").clone();
         (told.len() == 3).then_some(told).ok_or(page)
@@ -195,4 +195,8 @@ async fn the_trail_is_told_what_becomes_of_shared_views_and_nothing_of_ones_own(
     }
     assert_eq!(told[2]["metadata"]["name"], "Ours");
     assert_eq!(told[1]["metadata"]["name"], "For all");
+    assert_eq!(
+        told[1]["metadata"]["before"],
+        json!({"name": "Ours", "search": ours["search"]})
+    );
 }
