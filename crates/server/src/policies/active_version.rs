@@ -85,7 +85,7 @@ pub async fn update(
 
 /// Activates a version.
 ///
-/// Every node answers according to it once this returns, or within a second. If it was in shadow mode, that ends.
+/// Every node answers according to it once this returns, or within a second. If it was in shadow, that ends.
 /// Activating the active version changes nothing.
 #[utoipa::path(
     post, path = "/v1/policies/versions/{version}/activate", tag = "policies",

@@ -39,7 +39,7 @@ pub struct PlacedBody {
     /// Null: since the beginning.
     #[schema(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
-    /// The API key or the person that activated it or started watching it.
+    /// The API key or the person that activated it or put it in shadow.
     by: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `/v1/policies`: an organization's policies are written, tried, run in shadow mode, put in force and taken back.
+//! `/v1/policies`: an organization's policies are written, tried, put in shadow, put in force and taken back.
 //!
 //! An organization begins with the [`starter`] and may take its first own version from [`templates`]. Every version is
 //! kept as it was written ([`versions`], [`diff`]) and checked before ([`validate`]; on threads that may be busy, one

@@ -26,7 +26,7 @@ pub struct Recorded {
     pub digest: String,
     /// A person had approved this very question.
     pub is_approved: bool,
-    /// What the version in shadow mode said.
+    /// What the version in shadow said.
     pub shadow: Option<Said>,
 }
 

@@ -23,13 +23,13 @@ use crate::{
     planes::ControlPlane,
 };
 
-/// How a version in shadow mode answered the questions that agents asked.
+/// How the version in shadow answered the questions that agents asked.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PolicyShadowReport)]
 pub struct Report {
     version: u32,
     digest: String,
-    /// Since when it has been in shadow mode.
+    /// Since when it has been in shadow.
     #[schema(value_type = String, format = DateTime)]
     since: Timestamp,
     #[serde(flatten)]
@@ -41,15 +41,16 @@ pub struct Report {
     searched_to: Option<Timestamp>,
 }
 
-/// Puts a version into shadow mode.
+/// Puts a version in shadow.
 ///
 /// From now on it is evaluated alongside the active version, and each decision reports its answer in `shadow`; only the
-/// active version is enforced. Only one version is in shadow mode at a time: starting another replaces it.
+/// active version is enforced. Only one version is in shadow at a time: another one
+/// replaces it.
 #[utoipa::path(
     post, path = "/v1/policies/versions/{version}/shadow", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
     params(("version" = u32, Path, description = "The version's number")),
-    responses((status = 200, description = "In shadow mode", body = PoliciesBody)),
+    responses((status = 200, description = "In shadow", body = PoliciesBody)),
 )]
 pub async fn start(
     State(plane): State<ControlPlane>,
@@ -63,11 +64,11 @@ pub async fn start(
     described(&plane, caller.org, standing).await
 }
 
-/// Ends shadow mode.
+/// Takes the version out of shadow.
 #[utoipa::path(
     delete, path = "/v1/policies/shadow", tag = "policies",
     security(("api_key" = ["policies:write"]), ("session" = [])),
-    responses((status = 204, description = "No version is in shadow mode")),
+    responses((status = 204, description = "No version is in shadow")),
 )]
 pub async fn stop(
     State(plane): State<ControlPlane>,
@@ -80,7 +81,7 @@ pub async fn stop(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Reports what the version in shadow mode would have decided.
+/// Reports what the version in shadow would have decided.
 ///
 /// Covers the decisions since then, newest first: how many it would have decided differently, and how many it would
 /// have denied.
@@ -98,7 +99,7 @@ pub async fn report(
     let Some((version, since)) = shadow.and_then(when) else {
         return Err(Problem::new(
             ErrorCode::NotFound,
-            "No policy version is in shadow mode. `POST /v1/policies/versions/{version}/shadow` starts it.",
+            "No policy version is in shadow.",
         ));
     };
     let digest = text_of(&plane, caller.org, version).await?.digest;
@@ -123,7 +124,7 @@ fn when(shadow: &Placed) -> Option<(u32, Timestamp)> {
     Some((shadow.version, shadow.since?))
 }
 
-/// Compares what was said with what the version in shadow mode said beside it.
+/// Compares what was said with what the version in shadow said beside it.
 struct Beside {
     version: u32,
     digest: String,

@@ -9,7 +9,7 @@ use store::policies::versions::Written;
 /// How many policies the starter has.
 const SIZE: u32 = 1;
 
-/// What the data plane is told when the starter is in force or watched.
+/// What the data plane is told when the starter is in force or in shadow.
 pub fn text() -> &'static PolicyText {
     static TEXT: LazyLock<PolicyText> = LazyLock::new(|| PolicyText {
         version: starter::VERSION,

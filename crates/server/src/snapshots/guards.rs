@@ -160,7 +160,7 @@ impl Guards {
     async fn shadow(&self, org: OrgId, text: PolicyText) -> Option<Version> {
         let read = self.version(text).await;
         let told = |unknown: &Unknown| {
-            tracing::error!(org.id = %org, error = chain(unknown), "could not read the policies in shadow mode; answering without them");
+            tracing::error!(org.id = %org, error = chain(unknown), "could not read the policies in shadow; answering without them");
         };
         read.inspect_err(told).ok()
     }
