@@ -42,16 +42,17 @@ fn print(text: &str, form: Form) -> anyhow::Result<ExitCode> {
     let lost = format!(
         "The link is not shown again. Revoke the invitation, and send another one: watchbell members revoke-invitation {id}"
     );
+    let invited = format!("invited {email} as {role}");
     match form {
+        Form::Json if link.is_empty() => say(text)?,
         Form::Json => say_once(text, lost)?,
+        Form::Table if link.is_empty() => say(invited)?,
         Form::Table => {
-            say(format_args!("invited {email} as {role}"))?;
-            if !link.is_empty() {
-                say_once(link, lost)?;
-                note(
-                    "This server does not send email: pass the link on yourself. It is not shown again.",
-                );
-            }
+            // The link alone on standard output, where a script takes it.
+            say_once(link, lost)?;
+            note(format_args!(
+                "{invited}; this server does not send email: pass the link on yourself. It is not shown again"
+            ));
         }
     }
     Ok(exit::DONE)

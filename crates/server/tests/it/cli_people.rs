@@ -157,4 +157,11 @@ fn keys_secrets_and_members_are_managed_by_command() {
         terminal.run(&["members", "remove", "usr_01m7eh678ef4hb9dyv15c8d0vs"]),
     ];
     reads_as_before("members", &terminal.shown(&said));
+    let other = ["members", "invite", "eve@example.com", "--role", "viewer"];
+    let lost = terminal.run_into(closed(), "", &other);
+    assert_eq!(lost.code, Some(1), "{}", lost.stderr);
+    assert!(
+        lost.stderr
+            .contains("watchbell members revoke-invitation inv_")
+    );
 }
