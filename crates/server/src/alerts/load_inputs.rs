@@ -61,14 +61,19 @@ pub(super) fn unsaved(
     Ok(Rule::new(id, org, definition, now))
 }
 
-/// The stored bytes of the event of this id. Whoever writes rules can have events sent anywhere from now on, but must be
-/// allowed to read those of the past.
+/// Refuses who may not read the trail. Whoever writes rules can have events sent anywhere from now on; those of the past
+/// are another matter.
+pub(super) fn may_see_events(caller: &Caller<RulesWrite>) -> Result<(), Problem> {
+    caller.also_needs(&[Scope::EventsRead])
+}
+
+/// The stored bytes of the event of this id.
 pub(super) async fn stored(
     plane: &ControlPlane,
     caller: &Caller<RulesWrite>,
     id: &str,
 ) -> Result<(EventId, String), Problem> {
-    caller.also_needs(&[Scope::EventsRead])?;
+    may_see_events(caller)?;
     let Ok(id) = id.parse() else {
         return Err(Problem::not_found("event"));
     };

@@ -39,8 +39,7 @@ pub struct PreviewBody {
     rule_id: Option<String>,
     /// How many of the newest events to test the rule on: 1 to 100 (default 50).
     limit: Option<u32>,
-    /// The id of one more event to test it on, however old: the one that the rule is written for. Also needs the
-    /// scope `events:read`.
+    /// The id of one more event to test it on, however old: the one that the rule is written for.
     event_id: Option<String>,
 }
 
@@ -86,10 +85,10 @@ pub struct PreviewedEventBody {
 /// Tests a rule on the newest events.
 ///
 /// Reports for each event whether the rule matches, and why or why not for each condition. Nothing is saved, counted or
-/// sent.
+/// sent. Also needs the scope `events:read`.
 #[utoipa::path(
     post, path = "/v1/alert-rules/preview", tag = "alert rules",
-    security(("api_key" = ["rules:write"]), ("session" = [])),
+    security(("api_key" = ["rules:write", "events:read"]), ("session" = [])),
     request_body = PreviewBody,
     responses((status = 200, description = "How the rule evaluates them", body = PreviewAnswer)),
 )]
@@ -98,6 +97,7 @@ pub async fn preview(
     caller: Caller<RulesWrite>,
     RuleJson(body): RuleJson<PreviewBody>,
 ) -> Result<JsonAnswer<PreviewAnswer>, Problem> {
+    load_inputs::may_see_events(&caller)?;
     let limit = body.limit.unwrap_or(EVENTS_DEFAULT);
     if !(1..=EVENTS_MAX).contains(&limit) {
         let detail = format!("`limit` must be a number from 1 to {EVENTS_MAX}.");

@@ -103,6 +103,17 @@ async fn a_key_that_reads_no_events_is_not_shown_one_of_the_past() {
         ] {
             problem(key.post(path, body).await, status).await;
         }
+        let backtest = format!("/v1/alert-rules/{}/backtest", text(&saved, "id"));
+        let unsaved = json!({"rule": {"match": {}}});
+        for (path, body) in [
+            (PREVIEW, &unsaved),
+            ("/v1/alert-rules/backtest", &unsaved),
+            (&backtest, &json!({})),
+        ] {
+            let answer = key.post(path, body).await;
+            let is_refused = answer.status() == StatusCode::FORBIDDEN;
+            assert_eq!(is_refused, status == 403, "{path}");
+        }
     }
 }
 

@@ -61,11 +61,11 @@ pub struct UnsavedBody {
 /// Backtests a saved rule: reports what it would have done.
 ///
 /// The rule is run against stored events, even if it is disabled, and nothing is sent. The response is lines of JSON:
-/// the progress, about every second, and in the last line (`"done": true`) the result. A response without that line was
-/// cut short.
+/// the progress, about every second, and in the last line (`"done": true`) the result, with some of the events. A response
+/// without that line was cut short. Also needs the scope `events:read`.
 #[utoipa::path(
     post, path = "/v1/alert-rules/{id}/backtest", tag = "alert rules",
-    security(("api_key" = ["rules:write"]), ("session" = [])),
+    security(("api_key" = ["rules:write", "events:read"]), ("session" = [])),
     params(("id" = String, Path, description = "The rule's id")),
     request_body = RangeBody,
     responses(
@@ -79,16 +79,17 @@ pub async fn saved(
     IdInPath(id): IdInPath<RuleId>,
     RuleJson(range): RuleJson<RangeBody>,
 ) -> Result<Response, Problem> {
+    load_inputs::may_see_events(&caller)?;
     let rule = load_inputs::saved(&plane, caller.org, id).await?;
     begin(plane, standing, rule, &range).await
 }
 
 /// Backtests an unsaved rule: reports what it would have done.
 ///
-/// Works like the backtest of a saved rule.
+/// Works like the backtest of a saved rule, and needs the same scopes.
 #[utoipa::path(
     post, path = "/v1/alert-rules/backtest", tag = "alert rules",
-    security(("api_key" = ["rules:write"]), ("session" = [])),
+    security(("api_key" = ["rules:write", "events:read"]), ("session" = [])),
     request_body = UnsavedBody,
     responses(
         (status = 200, description = "The last line; every other line is a `BacktestProgress`", body = LastLine, content_type = "application/x-ndjson"),
@@ -100,6 +101,7 @@ pub async fn unsaved(
     standing: AuthRecheck<RulesWrite>,
     RuleJson(body): RuleJson<UnsavedBody>,
 ) -> Result<Response, Problem> {
+    load_inputs::may_see_events(&caller)?;
     let rule = load_inputs::unsaved(&plane, caller.org, body.rule)?;
     let range = RangeBody {
         from: body.from,
