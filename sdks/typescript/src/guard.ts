@@ -9,19 +9,19 @@ export interface GuardOptions<P> extends Omit<AskOptions, "signal"> {
   agent_id: string;
   action: string;
   /** `type:id`. */
-  resource?: string | ((payload: P) => string);
+  resource?: OfPayload<P, string>;
   /** What policies may look at beside the payload (`context.payload`); it is recorded. */
-  context?: Record<string, unknown> | ((payload: P) => Record<string, unknown>);
+  context?: OfPayload<P, Record<string, unknown>>;
   /** The agent's session, which ties the decision and the recorded call to its other events. So do the next two. */
-  session_id?: RunId<P>;
-  trace_id?: RunId<P>;
-  span_id?: RunId<P>;
+  session_id?: OfPayload<P, string | undefined>;
+  trace_id?: OfPayload<P, string | undefined>;
+  span_id?: OfPayload<P, string | undefined>;
   /** Records each call by its decision: whether it succeeded, or was `denied`. */
   recorder?: Recorder;
 }
 
-/** An id of the agent's run, or a function that says which one it is now. */
-export type RunId<P> = string | ((payload: P) => string | undefined);
+/** A value, or a function that makes it of the payload at each call. */
+export type OfPayload<P, T> = T | ((payload: P) => T);
 
 /** The function did not run, because it was not allowed. */
 export class Denied extends Error {
@@ -43,20 +43,17 @@ export function guard<P extends object, R>(
 ): (payload: P) => Promise<R> {
   const { agent_id, action, onError, timeoutMs, approvalWaitMs, recorder } = options;
   return async (payload) => {
-    const current = (id: RunId<P> | undefined) => (typeof id === "function" ? id(payload) : id);
-    const resource = current(options.resource);
-    const session_id = current(options.session_id);
-    const trace_id = current(options.trace_id);
-    const span_id = current(options.span_id);
+    const of = <T>(given: OfPayload<P, T>): T =>
+      typeof given === "function" ? (given as (payload: P) => T)(payload) : given;
     const about = {
       agent_id,
       action,
-      ...(resource !== undefined && { resource }),
-      ...(session_id !== undefined && { session_id }),
-      ...(trace_id !== undefined && { trace_id }),
-      ...(span_id !== undefined && { span_id }),
+      resource: of(options.resource),
+      session_id: of(options.session_id),
+      trace_id: of(options.trace_id),
+      span_id: of(options.span_id),
     };
-    const context = typeof options.context === "function" ? options.context(payload) : options.context;
+    const context = of(options.context);
     const answer = await decide(connection, {
       ...about,
       ...(context && { context }),
