@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -57,6 +58,24 @@ def test_a_question_that_is_wrong_is_raised_whatever_the_mode(client: Watchbell)
         with pytest.raises(ApiError) as refused:
             client.decide(agent_id="a", action="no-dot", on_error=mode, timeout=PATIENT_S)
         assert refused.value.status == 422
+
+
+def test_every_id_is_one_that_can_be_recorded(client: Watchbell, agent: str) -> None:
+    recorded: dict[str, str | None] = {
+        "": None,
+        "a\0b": "a\ufffdb",
+        "\ud800": "\ufffd",
+        "x" * 128: "x" * 128,
+        # The TypeScript SDK's tests have the same hashes.
+        "x" * 129: "x" * 111 + "-78d48e38324d7507",
+        "🧵" * 129: "🧵" * 111 + "-a9f2dc4acc61ca00",
+    }
+    for run_id in recorded:
+        ids: dict[str, Any] = {"session_id": run_id, "trace_id": run_id, "span_id": run_id}
+        client.decide(agent_id=agent, action="files.read", **ids, on_error="raise", timeout=PATIENT_S)
+    decisions = list(client.events.list(agent_id=agent, event_type="decision"))
+    for name in ("session_id", "trace_id", "span_id"):
+        assert Counter(one.get(name) for one in decisions) == Counter(recorded.values())
 
 
 ANSWERS = {

@@ -116,17 +116,22 @@ def test_the_session_is_the_thread_unless_it_is_said(client: Watchbell, recorder
         session_id=lambda: said.pop() if said else None,
         recorder=recorder,
     )
-    # No session can be as long as this thread's name.
+    # No session can be as long as the names of these threads, which begin alike.
     thread = f"thread of {agent} {'x' * 128}"
 
-    def call() -> None:
+    def call(thread: str) -> None:
         agent_that(calls("read_file", path="a"), guard).invoke(ASKED, {"configurable": {"thread_id": thread}})
 
-    call()
+    call(f"{thread} 1")
+    said.append("")
+    call(f"{thread} 2")
     said.append(f"session of {agent}")
-    call()
-    assert len(outcomes(client, recorder, agent)) == 2
-    assert types_in(client, thread[:128]) == types_in(client, f"session of {agent}") == ["decision", "tool_call"]
+    call(thread)
+    *in_threads, in_session = [one["session_id"] for one in outcomes(client, recorder, agent)]
+    assert [one[:111] for one in in_threads] == [thread[:111]] * 2
+    assert in_session == f"session of {agent}"
+    for one in (*in_threads, in_session):
+        assert types_in(client, one) == ["decision", "tool_call"]
 
 
 def test_arguments_are_changed(client: Watchbell, recorder: Recorder, agent: str) -> None:

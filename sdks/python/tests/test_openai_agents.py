@@ -93,7 +93,7 @@ async def test_the_session_is_the_group_unless_it_is_said(
         "client": async_client,
         "recorder": recorder,
     }
-    await run(Lines("delete_file", path="a"), group, **asks)
+    await run(Lines("delete_file", path="a"), group, session_id=lambda: "", **asks)
     await run(Lines("delete_file", path="a"), group, session_id=session, **asks)
     assert len(outcomes(client, recorder, agent)) == 2
     assert types_in(client, group) == types_in(client, session) == ["decision", "tool_call"]

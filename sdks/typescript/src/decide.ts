@@ -2,6 +2,7 @@
 import { pauseMs, sleep } from "./again.js";
 import type { Connection, Schemas } from "./connection.js";
 import { isObject, oddAnswer, unwrap, WatchbellError } from "./error.js";
+import { recordable } from "./run.js";
 
 /** What an agent wants to do. */
 export type DecisionRequest = Schemas["DecisionRequest"];
@@ -51,7 +52,7 @@ const APPROVAL_POLL_GRACE_MS = 5_000;
  */
 export async function decide(
   connection: Connection,
-  { onError, timeoutMs = TIMEOUT_MS, approvalWaitMs = 0, signal, ...question }: DecisionRequest & AskOptions,
+  { onError, timeoutMs = TIMEOUT_MS, approvalWaitMs = 0, signal, ...asked }: DecisionRequest & AskOptions,
 ): Promise<Answer> {
   const ask = async (body: DecisionRequest): Promise<Answer> => {
     // What is no JSON cannot be asked, which is another mistake to mend.
@@ -65,6 +66,7 @@ export async function decide(
       return { decision: onError, reason: `Not decided: ${error.message}`, fallback: true, error };
     }
   };
+  const question = { ...asked, ...recordable(asked) };
   const first = await ask(question);
   if (first.decision !== "escalate") return first;
   const approval = await resolved(connection, first, approvalWaitMs, signal);

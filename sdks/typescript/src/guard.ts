@@ -4,6 +4,7 @@ import type { Connection } from "./connection.js";
 import { type Answer, type AskOptions, decide } from "./decide.js";
 import { isObject } from "./error.js";
 import type { Recorder } from "./recorder.js";
+import { type RunIds, recordable } from "./run.js";
 
 export interface GuardOptions<P> extends Omit<AskOptions, "signal"> {
   agent_id: string;
@@ -12,10 +13,13 @@ export interface GuardOptions<P> extends Omit<AskOptions, "signal"> {
   resource?: OfPayload<P, string>;
   /** What policies may look at beside the payload (`context.payload`); it is recorded. */
   context?: OfPayload<P, Record<string, unknown>>;
-  /** The agent's session, which ties the decision and the recorded call to its other events. So do the next two. */
-  session_id?: OfPayload<P, string | undefined>;
-  trace_id?: OfPayload<P, string | undefined>;
-  span_id?: OfPayload<P, string | undefined>;
+  /**
+   * The agent's session, which ties the decision and the recorded call to its other events. So do the next two. An empty
+   * id is none; one of more than 128 characters is shortened.
+   */
+  session_id?: OfPayload<P, RunIds["session_id"]>;
+  trace_id?: OfPayload<P, RunIds["trace_id"]>;
+  span_id?: OfPayload<P, RunIds["span_id"]>;
   /** Records each call by its decision: whether it succeeded, or was `denied`. */
   recorder?: Recorder;
 }
@@ -45,14 +49,12 @@ export function guard<P extends object, R>(
   return async (payload) => {
     const of = <T>(given: OfPayload<P, T>): T =>
       typeof given === "function" ? (given as (payload: P) => T)(payload) : given;
-    const about = {
-      agent_id,
-      action,
-      resource: of(options.resource),
+    const runIds = recordable({
       session_id: of(options.session_id),
       trace_id: of(options.trace_id),
       span_id: of(options.span_id),
-    };
+    });
+    const about = { agent_id, action, resource: of(options.resource), ...runIds };
     const context = of(options.context);
     const answer = await decide(connection, {
       ...about,

@@ -192,6 +192,43 @@ describe("a guarded function", () => {
     for (const one of events) expect(one).toMatchObject({ trace_id: "trace-1", span_id: "span-2" });
   });
 
+  it("runs whatever its session is called, or if it is not called anything", async () => {
+    const recorded: [string | null | undefined, string | undefined][] = [
+      [undefined, undefined],
+      [null, undefined],
+      ["", undefined],
+      ["a\0b", "a\uFFFDb"],
+      ["\uD800", "\uFFFD"],
+      ["x".repeat(128), "x".repeat(128)],
+      // The Python SDK's tests have the same hashes.
+      ["x".repeat(129), `${"x".repeat(111)}-78d48e38324d7507`],
+      ["🧵".repeat(129), `${"🧵".repeat(111)}-a9f2dc4acc61ca00`],
+    ];
+    const agent_id = newAgent();
+    const about = { agent_id, action: "files.read", onError: "throw", ...PATIENT } as const;
+    const recorder = new Recorder(client);
+    for (const [id] of recorded) {
+      await client.guard(() => "read", {
+        ...about,
+        session_id: () => id,
+        trace_id: id,
+        span_id: id,
+        recorder,
+      })({});
+      await client.decide({ ...about, session_id: id, trace_id: id, span_id: id });
+    }
+    expect(await recorder.close()).toBe(true);
+    const ids = recorded.map(([, id]) => id).sort();
+    const listed = async (event_type: string) =>
+      collect(client.listEvents({ agent_id: [agent_id], event_type: [event_type] }));
+    const calls = await listed("tool_call");
+    const decisions = await listed("decision");
+    for (const name of ["session_id", "trace_id", "span_id"] as const) {
+      expect(calls.map((one) => one[name]).sort()).toEqual(ids);
+      expect(decisions.map((one) => one[name]).sort()).toEqual(ids.flatMap((id) => [id, id]));
+    }
+  });
+
   it("does not run if it is denied, and that is recorded with the decision", async () => {
     const agent_id = newAgent();
     const recorder = new Recorder(client);

@@ -60,7 +60,7 @@ class Watchbell:
 
         `on_error` is what is decided if there is no answer within `timeout` seconds. With `wait`, a decision that
         needs a person is waited for so many seconds. `session_id`, `trace_id` and `span_id` are recorded with the
-        decision; policies do not see them.
+        decision; policies do not see them. An empty one is none, one of more than 128 characters is shortened.
         """
         question = Question.of(
             agent_id or self.agent_id, action, resource, context, payload, session_id, trace_id, span_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import quote
@@ -11,15 +11,13 @@ from urllib.parse import quote
 from .calls import Call, Came, Flow, Pause, encode
 from .errors import NOT_THE_SERVICE, ApiError, Unreachable, WatchbellError
 from .retries import delay_s, is_transient, settled
+from .run_ids import recordable
 
 Verdict = Literal["allow", "deny", "modify", "escalate"]
 
 OnError = Literal["deny", "allow", "raise"]
 """What is decided when the service cannot be asked: it is not reached in time, or answers 429 or 5xx. Whatever
 else it answers is a fault of the question or of the key, which waiting does not mend, and is raised."""
-
-RunId = str | Callable[[], str | None]
-"""The id of a session, trace or span, or a function that says which one it is now."""
 
 DECIDE_TIMEOUT_S = 0.8
 """An agent that waits for its guard longer than it thinks is a slow agent."""
@@ -58,7 +56,8 @@ class Question:
     ) -> Question:
         if agent_id is None:
             raise ValueError("pass agent_id= here or to the client")
-        return cls(agent_id, action, resource, context, payload, session_id, trace_id, span_id)
+        run = [recordable(run_id) for run_id in (session_id, trace_id, span_id)]
+        return cls(agent_id, action, resource, context, payload, *run)
 
     def call(self, timeout_s: float, approval: str | None = None) -> Call:
         fields = {**self.__dict__, "approval": approval}
@@ -108,10 +107,6 @@ class Decision:
             policies=body.get("policies", []),
             question=question,
         )
-
-
-def current(run_id: RunId | None) -> str | None:
-    return run_id() if callable(run_id) else run_id
 
 
 def decide(

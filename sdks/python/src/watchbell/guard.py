@@ -10,10 +10,11 @@ from typing import Any, TypeVar, cast
 
 from .async_client import AsyncWatchbell
 from .client import Watchbell
-from .decisions import DECIDE_TIMEOUT_S, Decision, OnError, RunId, current
+from .decisions import DECIDE_TIMEOUT_S, Decision, OnError
 from .errors import Denied
 from .outcomes import Outcomes, shared_recorder
 from .recorder import Recorder
+from .run_ids import RunId, current
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,7 +46,9 @@ def guard(
     cannot be called with is `Denied`.
 
     `session_id`, `trace_id` and `span_id` are recorded with the decision and with how the call ended. Each is a text,
-    or a function without arguments that is asked at each call, such as the `get` of a `ContextVar`.
+    or a function without arguments that is asked at each call, such as `session.get` where `session` is
+    `ContextVar("session", default=None)`. `None`, an empty text and a `LookupError` mean that there is none; a text of
+    more than 128 characters is shortened.
 
     A blocking function takes a `Watchbell`, a coroutine function an `AsyncWatchbell`; without one it is made
     from the environment at the first call. A generator cannot be guarded, because it has done nothing yet when

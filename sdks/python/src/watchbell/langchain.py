@@ -12,10 +12,11 @@ from langgraph.types import Command
 
 from .async_client import AsyncWatchbell
 from .client import Watchbell
-from .decisions import DECIDE_TIMEOUT_S, Decision, OnError, RunId, current
+from .decisions import DECIDE_TIMEOUT_S, Decision, OnError
 from .outcomes import Outcomes, shared_recorder
 from .recorder import Recorder
-from .tool_calls import ContextOf, action_of, only_the_name, refusal, session_of
+from .run_ids import RunId, current
+from .tool_calls import ContextOf, action_of, only_the_name, refusal
 
 Result = ToolMessage | Command[Any]
 
@@ -85,9 +86,9 @@ class WatchbellMiddleware(AgentMiddleware[Any, Any]):
         return ToolMessage(refusal(decision), name=call["name"], tool_call_id=call["id"], status="error")
 
 
-def _thread(request: ToolCallRequest) -> str | None:
+def _thread(request: ToolCallRequest) -> object:
     config = request.runtime.config if request.runtime else {}
-    return session_of(config.get("configurable", {}).get("thread_id"))
+    return config.get("configurable", {}).get("thread_id")
 
 
 def _as_allowed(request: ToolCallRequest, decision: Decision) -> ToolCallRequest:

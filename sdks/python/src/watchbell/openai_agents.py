@@ -9,10 +9,11 @@ from typing import Any
 from agents import ToolGuardrailFunctionOutput, ToolInputGuardrail, ToolInputGuardrailData
 
 from .async_client import AsyncWatchbell
-from .decisions import DECIDE_TIMEOUT_S, OnError, RunId, current
+from .decisions import DECIDE_TIMEOUT_S, OnError
 from .outcomes import Outcomes, shared_recorder
 from .recorder import Recorder
-from .tool_calls import ContextOf, action_of, only_the_name, refusal, session_of
+from .run_ids import RunId, current
+from .tool_calls import ContextOf, action_of, only_the_name, refusal
 
 
 def watchbell_guardrail(
@@ -68,7 +69,7 @@ def watchbell_guardrail(
 
 def _group(data: ToolInputGuardrailData) -> str | None:
     run = data.context.run_config
-    return session_of(run.group_id) if run else None
+    return run.group_id if run else None
 
 
 def _arguments(text: str) -> Mapping[str, Any] | None:

@@ -10,8 +10,6 @@ from .decisions import Decision
 
 ACTION_LENGTH_MAX = 128
 
-SESSION_ID_LENGTH_MAX = 128
-
 ContextOf = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 """What policies see, and the trail records, of a tool's name and arguments beside the payload."""
 
@@ -21,13 +19,6 @@ def action_of(tool: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+", tool):
         return tool[:ACTION_LENGTH_MAX]
     return f"tool.{re.sub('[^a-z0-9_-]', '_', tool.lower()) or '_'}"[:ACTION_LENGTH_MAX]
-
-
-def session_of(conversation: object) -> str | None:
-    """What a framework calls a conversation, as a session, whose id is 1 to 128 characters without NUL."""
-    if conversation is None:
-        return None
-    return str(conversation).replace("\0", "\N{REPLACEMENT CHARACTER}")[:SESSION_ID_LENGTH_MAX] or None
 
 
 def only_the_name(tool: str, _arguments: Mapping[str, Any]) -> Mapping[str, Any]:
