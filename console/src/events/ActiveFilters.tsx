@@ -19,7 +19,13 @@ export function ActiveFilters({ search, onRemove, onRemoveText, onRemoveAll }: A
   return (
     <Group gap={6} role="group" aria-label="Active filters">
       {chips.map(({ field, value }) => (
-        <Chip key={`${field}=${value}`} field={field} value={value} onRemove={() => onRemove(field, value)} />
+        <Chip
+          key={`${field}=${value}`}
+          field={field}
+          value={value}
+          search={search}
+          onRemove={() => onRemove(field, value)}
+        />
       ))}
       {text && (
         <Pill
@@ -37,8 +43,15 @@ export function ActiveFilters({ search, onRemove, onRemoveText, onRemoveAll }: A
   );
 }
 
-function Chip({ field, value, onRemove }: { field: Field; value: string; onRemove: () => void }) {
-  const name = useValueName(field, value);
+interface ChipProps {
+  field: Field;
+  value: string;
+  search: Search;
+  onRemove: () => void;
+}
+
+function Chip({ field, value, search, onRemove }: ChipProps) {
+  const name = useValueName(field, value, search);
   return (
     <Pill
       withRemoveButton

@@ -50,7 +50,7 @@ export function FacetList({ query, fieldOf, search, onToggle }: FacetListProps) 
                 onChange={() => onToggle(field, value)}
                 label={
                   <span className={classes.facetText}>
-                    <Named field={field} value={value} />
+                    <Named field={field} value={value} search={search} />
                     <span className="quiet">{of && shown(count, of)}</span>
                   </span>
                 }
@@ -64,10 +64,10 @@ export function FacetList({ query, fieldOf, search, onToggle }: FacetListProps) 
   );
 }
 
-function Named({ field, value }: { field: Counted; value: string }) {
+function Named({ field, value, search }: { field: Counted; value: string; search: Search }) {
   return (
     <span className="truncate" title={value}>
-      {useValueName(field, value)}
+      {useValueName(field, value, search)}
     </span>
   );
 }
