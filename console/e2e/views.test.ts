@@ -53,9 +53,11 @@ test("a search is saved under a name, opened from the menu, updated, renamed and
   const menu = page.getByRole("navigation", { name: "Main" });
   const link = menu.getByRole("link", { name: "Denied calls" });
   await link.waitFor();
-  await expect.poll(() => link.getAttribute("aria-current"), WITHIN).toBe("page");
+  const here = menu.locator("[aria-current=page]");
+  await expect.poll(() => here.allInnerTexts(), WITHIN).toEqual(["Denied calls"]);
   await menu.getByRole("link", { name: "Events" }).click();
   await page.waitForURL((url) => url.search === "");
+  await expect.poll(() => here.allInnerTexts(), WITHIN).toEqual(["Events"]);
   await link.click();
   await page.waitForURL(/\/events\?(?=.*filter=result)(?=.*last=1h)(?=.*hide=severity)/);
   await expect.poll(() => page.locator(OPTION).count(), WITHIN).toBe(2);

@@ -107,6 +107,8 @@ function Places() {
             <NavLink
               component={Link}
               to={place.to}
+              // With a search, the router would take this link for the page beside that of the view.
+              activeOptions={{ exact: true }}
               label={place.name}
               active={isHere(place.to)}
               aria-current={isHere(place.to) ? "page" : undefined}
