@@ -145,11 +145,17 @@ test("on a phone and in the dark, views are in the menu, the first few of many",
   await expect.poll(() => views.count(), WITHIN).toBe(5);
   await expectAccessible(page);
   await picture(page, "phone/views-menu", "small");
-  await page.getByRole("button", { name: "All views (2 more)" }).click();
+  await page.getByRole("button", { name: "Show 2 more views" }).click();
   await expect.poll(() => views.count(), WITHIN).toBe(7);
   await page.getByRole("link", { name: "Failed 7" }).click();
   await page.waitForURL(/state=failed/);
   await page.getByRole("button", { name: "View “Failed 7”" }).waitFor();
+  // The one that is open is in the menu, however many come before it.
+  await page.reload();
+  await page.getByRole("button", { name: "Menu" }).click();
+  await page.getByRole("button", { name: "Show 1 more view" }).waitFor();
+  expect(await page.getByRole("link", { name: "Failed 7" }).getAttribute("aria-current")).toBe("page");
+  await page.getByRole("button", { name: "Menu" }).click();
   await expectNoSidewaysScroll(page);
   await expectAccessible(page);
   await leave(visited);

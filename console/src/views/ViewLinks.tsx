@@ -6,7 +6,7 @@ import { useState } from "react";
 import { one, type Search } from "../search";
 import { addressOf, useViews } from "./views";
 
-/** How many are shown at once: the screens below must stay in sight. */
+/** How many are shown at once, beside the one that is open: the screens below must stay in sight. */
 const SHOWN_MAX = 5;
 
 /** `at` is the address of the screen, which is called like what it lists. */
@@ -14,7 +14,7 @@ export function ViewLinks({ at }: { at: string }) {
   const views = useViews().filter(({ list }) => at === `/${list}`);
   const open = useOpenView();
   const [isAll, setAll] = useState(false);
-  const shown = isAll ? views : views.slice(0, SHOWN_MAX);
+  const shown = views.filter(({ id }, place) => isAll || place < SHOWN_MAX || id === open);
   const others = views.length - shown.length;
   return (
     <>
@@ -39,7 +39,7 @@ export function ViewLinks({ at }: { at: string }) {
         <NavLink
           component="button"
           type="button"
-          label={`All views (${others} more)`}
+          label={`Show ${others} more ${others === 1 ? "view" : "views"}`}
           onClick={(event) => {
             // The menu stays open on a phone, where it closes with what is chosen in it.
             event.stopPropagation();
