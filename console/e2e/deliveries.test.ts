@@ -114,8 +114,10 @@ test("a delivery shows what was sent to the byte, and the command beside it make
   expect(await page.getByRole("region", { name: "body", exact: true }).textContent()).toBe(arrived?.body);
   await page
     .getByRole("region", { name: "curl command" })
-    .getByText(/^curl -X POST/)
+    .getByText(/^curl --globoff -X POST/)
     .waitFor();
+  // The attempt is new, so its signature is not shown yet.
+  await page.getByText("This sends the same body from your machine, but no signature").waitFor();
   const command = await page.getByRole("region", { name: "verification code in Shell" }).textContent();
   const secret = await page.evaluate(async () => (await fetch("/v1/signing-secrets/initial")).json());
   const env = { ...process.env, SECRET: secret.secret };

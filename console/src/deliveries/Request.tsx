@@ -6,7 +6,7 @@ import { Answered } from "../parts/Answered";
 import { Snippet, Snippets } from "../parts/Copy";
 import { Mark } from "../parts/Mark";
 import { Headers } from "./Attempt";
-import { inCurl, inPython, inShell } from "./verify";
+import { aboutCurl, inCurl, inPython, inShell } from "./verify";
 
 interface RequestProps {
   delivery: string;
@@ -67,20 +67,19 @@ function Rebuilt({ request }: { request: Body<"RebuiltRequest"> }) {
       {body != null && (
         <>
           <Text size="sm" fw={600}>
-            Body, exactly as sent
+            {proven ? "Body, exactly as sent" : "Body, as rebuilt"}
           </Text>
           <Snippet code={body} of="body" />
           <Text size="sm" fw={600}>
             Send it again with curl
           </Text>
           <Text size="xs" className="quiet">
-            This sends the same request from your machine. A receiver that checks the age of the signature
-            rejects it.
+            {aboutCurl(request)}
           </Text>
           <Snippet code={inCurl(request, body)} of="curl command" />
         </>
       )}
-      {body != null && timestamp && signatures.length > 0 && (
+      {body != null && proven && timestamp && signatures.length > 0 && (
         <>
           <Text size="sm" fw={600}>
             Check the signature yourself
