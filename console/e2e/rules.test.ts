@@ -344,6 +344,8 @@ test("a rule is deleted only after it was asked, and unsaved changes are not los
   await expectAccessible(page);
   await duplicate.click();
   await expect.poll(() => page.getByLabel("Name").inputValue()).toBe("Everything at once (copy)");
+  expect(await page.getByLabel("Send alerts to").inputValue()).toBe(inject("demo").receiver_url);
+  await page.getByRole("group", { name: "Condition on action" }).getByText("files.delete").waitFor();
   await page.goBack();
   await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Delete rule…" }).click();

@@ -9,7 +9,7 @@ import { queries, useMayManage } from "../api/queries";
 import { Answered, Trouble } from "../parts/Answered";
 import { Page } from "../parts/Page";
 import { one } from "../search";
-import { BLANK, type Draft, draftOf, useDraft } from "./draft";
+import { BLANK, copyOf, type Draft, useDraft } from "./draft";
 import { EveryEvent, matchesEverything } from "./EveryEvent";
 import { FromQuery } from "./FromQuery";
 import { faultsOf, goToFault, isSaidInForm, missingIn } from "./faults";
@@ -58,11 +58,7 @@ function Copied({ id }: { id: string }) {
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
   });
-  const answered = (
-    <Answered query={rule}>
-      {(data) => <Writing initial={{ ...draftOf(data), name: `${data.name} (copy)` }} />}
-    </Answered>
-  );
+  const answered = <Answered query={rule}>{(data) => <Writing initial={copyOf(data)} />}</Answered>;
   return rule.data ? answered : <Page title="New alert rule">{answered}</Page>;
 }
 

@@ -1,6 +1,6 @@
 // A rule as it is shown and saved.
 import { expect, test } from "vitest";
-import { draftOf, parse, print } from "./draft";
+import { copyOf, draftOf, parse, print } from "./draft";
 
 test("a rule is shown without what it would be anyway", () => {
   const rule = {
@@ -24,6 +24,12 @@ test("a rule is shown without what it would be anyway", () => {
 
 test("what differs from the default is kept, also if it is false", () => {
   expect(draftOf({ enabled: false, shadow: true })).toEqual({ enabled: false, shadow: true });
+});
+
+test("a copy of a rule is not snoozed, and is the same otherwise", () => {
+  const rule = { name: "n", url: "https://example.com", match: {}, tags: ["a"] };
+  const snoozed = { ...rule, snoozed_until: "2026-11-18T12:00:00Z" } as Parameters<typeof copyOf>[0];
+  expect(copyOf(snoozed)).toEqual({ ...rule, name: "n (copy)" });
 });
 
 test("printed text is the same rule, with short lists on one line", () => {

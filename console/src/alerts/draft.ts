@@ -52,6 +52,12 @@ export function draftOf(rule: Body<"RuleDefinition"> | Draft): Draft {
   );
 }
 
+/** A rule that begins as another one is. It is snoozed for what that one sent, which this one did not. */
+export function copyOf(rule: Body<"RuleDefinition">): Draft {
+  const { snoozed_until: _, ...draft } = draftOf(rule);
+  return { ...draft, name: `${rule.name} (copy)` };
+}
+
 function ordered(draft: Draft): Draft {
   const place = (name: string) => (ORDER.indexOf(name) + ORDER.length + 1) % (ORDER.length + 1);
   return Object.fromEntries(Object.entries(draft).sort(([a], [b]) => place(a) - place(b)));
