@@ -88,8 +88,15 @@ test("a search is saved under a name, opened from the menu, updated, renamed and
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   await page.keyboard.press("Control+k");
   await page.getByLabel("Page, name or ID").fill("grave");
-  await page.getByRole("button", { name: "Grave denials" }).click();
+  await page.getByRole("button", { name: "Grave denials Events" }).click();
   await expect.poll(() => page.locator(OPTION).count(), WITHIN).toBe(1);
+  const id = new URL(page.url()).searchParams.get("view") ?? "";
+  await page.goto("/");
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await menu.getByRole("link", { name: "Grave denials" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByLabel("Page, name or ID").fill(id);
+  await page.waitForURL(/\/events\?.*view=vie_/);
 
   await page.getByRole("button", { name: "View “Grave denials”" }).click();
   await page.getByRole("menuitem", { name: "Delete…" }).click();

@@ -16,8 +16,8 @@ import { PLACES } from "./places";
 const [store, spotlight] = createSpotlight();
 export const { open } = spotlight;
 
-/** How many names are listed at once: more is no help, and somebody writes on. */
-const NAMES_MAX = 20;
+/** How many names of a kind are listed at once: more is no help, and somebody writes on. */
+const NAMES_MAX = 8;
 
 /** It was asked for before it came, so it opens at once. */
 export default function Finder() {
@@ -45,7 +45,12 @@ export default function Finder() {
     group: kind,
     actions: names
       .filter((one) => one.kind === kind)
-      .map(({ id, name, href }) => ({ id, label: name, onClick: () => navigate({ href }) })),
+      .map(({ id, name, about, href }) => ({
+        id,
+        label: name,
+        description: about,
+        onClick: () => navigate({ href }),
+      })),
   }));
   const sought = text.trim();
   // Only some agents are known here, and any can be asked for.
@@ -86,13 +91,14 @@ export default function Finder() {
       attributes={{ content: { "aria-label": "Go to" } }}
       nothingFound="No matches."
       searchProps={{
-        placeholder: "Search pages, rules, agents and actions, or paste an ID",
+        placeholder: "Search pages, views, rules, agents and actions, or paste an ID",
         leftSection: <IconSearch size={18} />,
         "aria-label": "Page, name or ID",
       }}
       onQueryChange={(written) => {
         setText(written);
-        const href = placeOf(written.trim());
+        const id = written.trim();
+        const href = known.find((one) => one.kind === "Views" && one.id === id)?.href ?? placeOf(id);
         if (href === undefined) return;
         spotlight.close();
         navigate({ href });

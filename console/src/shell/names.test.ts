@@ -1,6 +1,6 @@
 // What Ctrl-K finds by name.
 import { expect, test } from "vitest";
-import { type Name, namesOf, receiversOf } from "./names";
+import { type Name, namesOf, receiversOf, viewOf } from "./names";
 
 const named = (name: string): Name => ({ kind: "Alert rules", id: name, name, href: "/" });
 
@@ -10,6 +10,18 @@ test("names are found by any part of them, those that begin with it first, and n
   expect(found("PAYOUTS")).toEqual(["payouts.*", "Large payouts", "Denied payouts"]);
   expect(found("payouts", 1)).toEqual(["payouts.*"]);
   expect(found(" ")).toEqual([]);
+});
+
+test("many names of one kind leave room for those of others", () => {
+  const views = ["Pay 1", "Pay 2", "Pay 3"].map((name): Name => ({ ...named(name), kind: "Views" }));
+  const found = namesOf([...views, named("Large payments")], "pay", 2);
+  expect(found.map(({ name }) => name)).toEqual(["Pay 1", "Pay 2", "Large payments"]);
+});
+
+test("a view is told from another of its name by its list, and by whose it is", () => {
+  const view = { id: "vie_1", name: "Denied", list: "decisions", search: {}, shared: true };
+  const about = (shared: boolean) => viewOf({ ...view, shared } as Parameters<typeof viewOf>[0]).about;
+  expect([about(true), about(false)]).toEqual(["Decisions, shared", "Decisions"]);
 });
 
 test("where rules send to is found by its URL, once, and leads to its deliveries", () => {

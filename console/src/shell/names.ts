@@ -4,7 +4,7 @@ import { allRules } from "../alerts/all";
 import { answer, api } from "../api/client";
 import { written } from "../parts/query";
 import { memberNames } from "../parts/Who";
-import { hrefOf, useViews } from "../views/views";
+import { allViews, hrefOf, type View } from "../views/views";
 
 /** Names change seldom. */
 const STALE_MS = 300_000;
@@ -14,12 +14,14 @@ export interface Name {
   kind: "Views" | "Alert rules" | "Agents" | "Endpoints" | "Members";
   id: string;
   name: string;
+  /** What else tells it from others of its name. */
+  about?: string;
   href: string;
 }
 
 /** The names that are known, and which could not be asked for. */
 export function useNames(): { names: Name[]; failed: UseQueryResult[] } {
-  const views = useViews();
+  const views = useQuery(allViews);
   const rules = useQuery({ ...allRules, staleTime: STALE_MS });
   const agents = useQuery({
     queryKey: ["names", "agents"],
@@ -38,7 +40,7 @@ export function useNames(): { names: Name[]; failed: UseQueryResult[] } {
   const known = endpoints.data?.data ?? [];
   return {
     names: [
-      ...views.map((view): Name => ({ kind: "Views", id: view.id, name: view.name, href: hrefOf(view) })),
+      ...(views.data?.data ?? []).map(viewOf),
       ...(rules.data?.data ?? []).map(
         ({ id, name }): Name => ({ kind: "Alert rules", id, name, href: `/rules/${id}` }),
       ),
@@ -49,8 +51,15 @@ export function useNames(): { names: Name[]; failed: UseQueryResult[] } {
         ({ id, email }): Name => ({ kind: "Members", id, name: email, href: "/members" }),
       ),
     ],
-    failed: [rules, agents, endpoints, members].filter(({ isError }) => isError) as UseQueryResult[],
+    failed: [views, rules, agents, endpoints, members].filter(({ isError }) => isError) as UseQueryResult[],
   };
+}
+
+/** Each list may have a view of the same name. */
+export function viewOf(view: View): Name {
+  const { id, name, list, shared } = view;
+  const about = `${list.charAt(0).toUpperCase()}${list.slice(1)}${shared ? ", shared" : ""}`;
+  return { kind: "Views", id, name, about, href: hrefOf(view) };
 }
 
 /** An agent by its name, which it may have although it is not among those that were busy lately. */
@@ -69,11 +78,20 @@ export function receiversOf(rules: { url: string }[], known: { url: string }[]):
   });
 }
 
-/** The names that a text could mean, those that begin with it first; none while nobody has written any. */
+/**
+ * The names that a text could mean, those that begin with it first, of each kind at most so many; none while nobody has
+ * written any.
+ */
 export function namesOf(names: Name[], text: string, most: number): Name[] {
   const sought = text.trim().toLowerCase();
   if (sought === "") return [];
   const place = ({ name }: Name) => name.toLowerCase().indexOf(sought);
   const found = names.filter((one) => place(one) >= 0);
-  return found.sort((a, b) => Math.min(place(a), 1) - Math.min(place(b), 1)).slice(0, most);
+  found.sort((a, b) => Math.min(place(a), 1) - Math.min(place(b), 1));
+  const before = new Map<Name["kind"], number>();
+  return found.filter(({ kind }) => {
+    const count = (before.get(kind) ?? 0) + 1;
+    before.set(kind, count);
+    return count <= most;
+  });
 }

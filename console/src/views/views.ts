@@ -10,7 +10,7 @@ export type List = View["list"];
 /** Others save views seldom. */
 const STALE_MS = 60_000;
 
-const views = queryOptions({
+export const allViews = queryOptions({
   queryKey: ["views"],
   queryFn: () => answer(api.GET("/v1/views")),
   staleTime: STALE_MS,
@@ -18,12 +18,12 @@ const views = queryOptions({
 
 /** All views that a person has, by name; none until they are known. */
 export function useViews(): View[] {
-  return useQuery(views).data?.data ?? [];
+  return useQuery(allViews).data?.data ?? [];
 }
 
 /** Has the menu show what was just saved, changed or deleted. */
 export function renewViews(): Promise<void> {
-  return queries.invalidateQueries({ queryKey: views.queryKey });
+  return queries.invalidateQueries({ queryKey: allViews.queryKey });
 }
 
 const TIMES = ["last", "from", "to"];
