@@ -89,7 +89,13 @@ test("rules are listed with how they do, and can be narrowed, switched off and o
   const search = page.getByRole("searchbox", { name: "Search rules" });
   await search.fill("nothing like it");
   await page.getByText("No matching rules").waitFor();
-  await search.fill("OVER lim");
+  await page.getByRole("link", { name: "Show all rules" }).click();
+  await expect.poll(() => search.inputValue()).toBe("");
+  await search.pressSequentially("OVER lim");
+  await page.waitForURL(/q=OVER\+lim/);
+  await page.reload();
+  await row.waitFor();
+  expect(await search.inputValue()).toBe("OVER lim");
   await row.getByRole("link", { name: "#payments" }).click();
   await page.waitForURL(/tag=payments/);
   await row.getByRole("switch").press("Space");

@@ -14,7 +14,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconBell, IconPlus, IconSearch } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useAddress } from "../address";
 import { answer, api, type Body } from "../api/client";
 import { queries, useMayManage } from "../api/queries";
@@ -37,7 +37,7 @@ export default function Rules() {
   const enabled = one(search.enabled);
   const isEnabled = enabled === undefined ? undefined : enabled === "true";
   const tag = one(search.tag);
-  const [text, setText] = useState("");
+  const text = one(search.q) ?? "";
   const isNarrowed = enabled !== undefined || tag !== undefined || text.trim() !== "";
   const rules = useQuery({
     queryKey: ["rules", { enabled, tag }],
@@ -53,11 +53,11 @@ export default function Rules() {
       lead="Which events trigger an alert and where it is sent. Rules are evaluated as events arrive."
       actions={<NewRuleButton leftSection={<IconPlus size={16} />}>Create rule</NewRuleButton>}
     >
-      <Filters enabled={enabled} tag={tag} text={text} onText={setText} />
+      <Filters enabled={enabled} tag={tag} />
       <Answered
         query={rules}
         isEmpty={({ data }) => withText(data, text).length === 0}
-        empty={isNarrowed ? <NoneFits onShowAll={() => setText("")} /> : <NoneYet />}
+        empty={isNarrowed ? <NoneFits /> : <NoneYet />}
       >
         {({ data }) => <List rules={withText(data, text)} />}
       </Answered>
@@ -74,27 +74,16 @@ function NewRuleButton({ template, ...props }: ButtonProps & { template?: string
 interface FiltersProps {
   enabled: string | undefined;
   tag: string | undefined;
-  text: string;
-  onText: (text: string) => void;
 }
 
-function Filters({ enabled, tag, text, onText }: FiltersProps) {
+function Filters({ enabled, tag }: FiltersProps) {
   const [, change] = useAddress();
   const all = useQuery(allRules);
   const tags = [...new Set(all.data?.data.flatMap((rule) => rule.tags) ?? [])].sort();
   const set = (name: string, value: string | null) => change({ [name]: value ?? undefined });
   return (
     <Group gap="xs">
-      <TextInput
-        type="search"
-        size="xs"
-        w={220}
-        aria-label="Search rules"
-        placeholder="Name, URL or description"
-        leftSection={<IconSearch size={14} />}
-        value={text}
-        onChange={(event) => onText(event.currentTarget.value)}
-      />
+      <TextSearch />
       <Select
         size="xs"
         w={140}
@@ -122,6 +111,37 @@ function Filters({ enabled, tag, text, onText }: FiltersProps) {
         />
       )}
     </Group>
+  );
+}
+
+/** The address follows each letter, but not at once; until then the field has the text. */
+function TextSearch() {
+  const [search, change] = useAddress();
+  const sought = one(search.q) ?? "";
+  const [text, setText] = useState(sought);
+  const typed = useRef(sought);
+  const type = (next: string) => {
+    typed.current = next;
+    setText(next);
+    change({ q: next }, { replace: true });
+  };
+  // A link or a step back leads to another search.
+  useEffect(() => {
+    if (sought === typed.current) return;
+    typed.current = sought;
+    setText(sought);
+  }, [sought]);
+  return (
+    <TextInput
+      type="search"
+      size="xs"
+      w={220}
+      aria-label="Search rules"
+      placeholder="Name, URL or description"
+      leftSection={<IconSearch size={14} />}
+      value={text}
+      onChange={(event) => type(event.currentTarget.value)}
+    />
   );
 }
 
@@ -222,12 +242,12 @@ function Toggle({ rule }: { rule: Body<"Rule"> }) {
   );
 }
 
-function NoneFits({ onShowAll }: { onShowAll: () => void }) {
+function NoneFits() {
   return (
     <Empty
       title="No matching rules"
       action={
-        <Button component={Link} to="/rules" variant="default" size="xs" onClick={onShowAll}>
+        <Button component={Link} to="/rules" variant="default" size="xs">
           Show all rules
         </Button>
       }
