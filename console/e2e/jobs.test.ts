@@ -82,16 +82,21 @@ test("how many were denied in 24 h, and was anything critical", () =>
     const { page } = person;
     const counting = page.waitForRequest((request) => request.url().includes("/v1/audit/facets?"));
     await person.goTo("Events");
-    const severities = page.getByRole("region", { name: "Severity" });
-    await person.sees(severities.getByRole("checkbox", { name: /^critical/ }));
-    const label = page.getByRole("region", { name: "Result" }).locator("label", { hasText: /^denied/ });
-    const facet = (await label.innerText()).replace("denied", "").trim();
+    const countOf = async (field: string, value: string) => {
+      const label = page.getByRole("region", { name: field }).locator("label", { hasText: value });
+      return (await (await person.sees(label)).innerText()).replace(value, "").trim();
+    };
+    const critical = await countOf("Severity", "critical");
+    const facet = await countOf("Result", "denied");
     await person.click(result(page, "denied"));
     await person.sees(page.locator("[data-count]").getByText(`${facet} events`));
     // What the list has when it is read to its end.
     const { searchParams } = new URL((await counting).url());
-    const query = new URLSearchParams({ result: "denied", from: searchParams.get("from") ?? "" });
-    expect(facet).toBe((await countAll(query)).toLocaleString("en"));
+    const from = searchParams.get("from") ?? "";
+    const listed = async (query: Record<string, string>) =>
+      (await countAll(new URLSearchParams({ ...query, from }))).toLocaleString("en");
+    expect(facet).toBe(await listed({ result: "denied" }));
+    expect(critical).toBe(await listed({ severity: "critical" }));
   }));
 
 /** Counts events of the demo one page after the other. */
