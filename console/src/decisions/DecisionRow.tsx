@@ -1,9 +1,9 @@
 // A decision in the list.
 import { Box, Group, Text } from "@mantine/core";
 import type { ReactNode } from "react";
-import { duration, useZone } from "../parts/clock";
+import { duration } from "../parts/clock";
 import { Mark } from "../parts/Mark";
-import classes from "../parts/Rows.module.css";
+import { Head, TimeTitle } from "../parts/Rows";
 import { When } from "../parts/When";
 import type { Decision } from "./model";
 
@@ -44,15 +44,14 @@ export function DecisionRow({ decision, isNarrow }: { decision: Decision; isNarr
 
 /** What the columns are, as wide as those of the rows below. */
 export function DecisionHead() {
-  const [zone] = useZone();
   return (
-    <div className={classes.head} aria-hidden>
+    <Head>
       {CELLS.map(({ label, flex }) => (
         <span key={label} className="truncate" style={{ flex }}>
-          {label === "Time" ? (zone === "utc" ? "Time (UTC)" : "Time (local)") : label}
+          {label === "Time" ? <TimeTitle /> : label}
         </span>
       ))}
-    </div>
+    </Head>
   );
 }
 

@@ -6,7 +6,7 @@ import { Answered, Empty, Trouble } from "../parts/Answered";
 import { number } from "../parts/numbers";
 import { Rows } from "../parts/Rows";
 import { When } from "../parts/When";
-import { type Column, EventRow, Head } from "./EventRow";
+import { type Column, EventHead, EventRow } from "./EventRow";
 import classes from "./Events.module.css";
 import { ROWS_MAX, type useEvents } from "./list";
 import type { LiveTail } from "./live-tail";
@@ -30,7 +30,7 @@ function List({ rows, children, ...props }: EventListProps & { rows: Row[]; chil
   const room = useRoomBelow(box);
   return (
     <Box ref={box} className={`surface ${classes.list}`}>
-      {!isNarrow && <Head columns={columns} />}
+      {!isNarrow && <EventHead columns={columns} />}
       <Rows
         key={isNarrow ? "narrow" : "wide"}
         label="Events"

@@ -1,7 +1,7 @@
 // One event in the list. Plain markup, because hundreds pass by while scrolling.
 import { memo } from "react";
-import { useZone } from "../parts/clock";
 import { Mark } from "../parts/Mark";
+import { Head, TimeTitle } from "../parts/Rows";
 import { When } from "../parts/When";
 import { Agent } from "./Agent";
 import classes from "./Events.module.css";
@@ -80,16 +80,17 @@ function Stacked({ row }: { row: Row }) {
 }
 
 /** What the columns are. */
-export function Head({ columns }: { columns: readonly Column[] }) {
-  const [zone] = useZone();
+export function EventHead({ columns }: { columns: readonly Column[] }) {
   return (
-    <div className={classes.head} aria-hidden>
-      <span className={classes.time}>{zone === "utc" ? "Time (UTC)" : "Time (local)"}</span>
+    <Head>
+      <span className={classes.time}>
+        <TimeTitle />
+      </span>
       {columns.map((column) => (
         <span key={column} className={`${classes[column]} truncate`}>
           {TITLES[column]}
         </span>
       ))}
-    </div>
+    </Head>
   );
 }

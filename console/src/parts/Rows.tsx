@@ -3,6 +3,7 @@ import { Box, Text } from "@mantine/core";
 import { useMergedRef } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
+import { useZone } from "./clock";
 import { mayDo } from "./keys";
 import classes from "./Rows.module.css";
 
@@ -133,6 +134,21 @@ export function Rows<T>(props: RowsProps<T>) {
       )}
     </Box>
   );
+}
+
+/** What the columns are, above the rows. */
+export function Head({ children }: { children: ReactNode }) {
+  return (
+    <div className={classes.head} aria-hidden>
+      {children}
+    </div>
+  );
+}
+
+/** The head of a column of exact times. */
+export function TimeTitle() {
+  const [zone] = useZone();
+  return zone === "utc" ? "Time (UTC)" : "Time (local)";
 }
 
 function idAt<T>(rows: T[], index: number, idOf: (row: T) => string): string | undefined {
