@@ -74,7 +74,7 @@ test("a search is saved under a name, opened from the menu, updated, renamed and
   await expect.poll(() => page.locator(OPTION).count(), WITHIN).toBe(1);
   await open.click();
   await update.click();
-  await page.getByText("“Denied calls” now has this search.").waitFor();
+  await page.getByText("Updated “Denied calls”.").waitFor();
 
   await open.click();
   await page.getByRole("menuitem", { name: "Rename…" }).click();

@@ -3,7 +3,7 @@ import { ActionIcon, Box, Code, CopyButton, Group, Tabs, Tooltip } from "@mantin
 import { IconCheck, IconCopy } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 
-/** A button that copies. `of` says what, for who does not see it. */
+/** A button that copies. `of` says what, for those who do not see it. */
 export function Copy({ text, of }: { text: string; of: string }) {
   return (
     <CopyButton value={text} timeout={1_500}>

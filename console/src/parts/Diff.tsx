@@ -5,7 +5,7 @@ import classes from "./Diff.module.css";
 import { hunks, lines } from "./diff";
 
 interface DiffProps {
-  /** What is compared, for who does not see it, such as `Version 3 and version 4`. */
+  /** What is compared, for those who do not see it, such as `Version 3 and version 4`. */
   label: string;
   before: string;
   after: string;

@@ -8,7 +8,7 @@ import { mayDo } from "./keys";
 import classes from "./Rows.module.css";
 
 interface RowsProps<T> {
-  /** What is listed, for who does not see it. */
+  /** What is listed, for those who do not see it. */
   label: string;
   rows: T[];
   idOf: (row: T) => string;

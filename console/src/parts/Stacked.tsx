@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import classes from "./Stacked.module.css";
 
 interface StackedProps {
-  /** What is listed, for who does not see it. */
+  /** What is listed, for those who do not see it. */
   label: string;
   /** What the columns are called. The one with a row's buttons has an empty name and says what it is only aloud. */
   head: string[];

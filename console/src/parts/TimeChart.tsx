@@ -15,7 +15,7 @@ export interface Series {
 }
 
 export interface TimeChartProps {
-  /** What it shows, in words, for who does not see it. */
+  /** What it shows, in words, for those who do not see it. */
   label: string;
   /** The start of each interval, in milliseconds, oldest first. */
   at: number[];

@@ -8,7 +8,7 @@ import { Panel } from "../parts/Page";
 import { Steps } from "./Steps";
 
 export function NextSteps({ version, standing }: { version: number; standing: Body<"Policies"> }) {
-  const isWatched = standing.shadow?.version === version;
+  const isShadow = standing.shadow?.version === version;
   return (
     <Panel title="Roll out this version">
       <SimpleGrid cols={{ base: 1, md: 3 }}>
@@ -27,7 +27,7 @@ export function NextSteps({ version, standing }: { version: number; standing: Bo
           icon={<IconEye size={16} />}
           title="2. Shadow: will it be right?"
           action={
-            isWatched ? (
+            isShadow ? (
               <Anchor component={Link} to="/policies" size="sm">
                 View its results
               </Anchor>
@@ -36,7 +36,7 @@ export function NextSteps({ version, standing }: { version: number; standing: Bo
             )
           }
         >
-          {isWatched
+          {isShadow
             ? "It is in shadow: it is evaluated for every decision, but its answer is not used."
             : "It is evaluated for every decision, but its answer is not used."}
         </Step>

@@ -3,7 +3,7 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { answer, api } from "../api/client";
 import { queries } from "../api/queries";
 
-/** Where the policies stand: which version is in force, which is watched, and the settings. */
+/** Where the policies stand: which version is in force, which is in shadow, and the settings. */
 export const standing = queryOptions({
   queryKey: ["policies", "standing"],
   queryFn: () => answer(api.GET("/v1/policies")),

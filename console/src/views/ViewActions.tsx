@@ -61,7 +61,7 @@ function OpenView({ view, search, onAsk }: OpenViewProps) {
     mutationFn: () =>
       answer(api.PATCH("/v1/views/{id}", { params: { path: { id: view.id } }, body: { search } })),
     onSuccess: () => {
-      notifications.show({ color: "teal", message: `“${view.name}” now has this search.` });
+      notifications.show({ color: "teal", message: `Updated “${view.name}”.` });
       return renewViews();
     },
     onError: (error) =>
