@@ -8,6 +8,8 @@ use domain::error_code::ErrorCode;
 
 use super::{Problem, html};
 
+/// Around both.
+const FRAME: &str = include_str!("error_frame.html");
 const PAGE: &str = include_str!("error_page.html");
 /// What an error code means, whoever met it.
 const CODE_PAGE: &str = include_str!("error_code_page.html");
@@ -23,10 +25,7 @@ pub fn write(problem: &Problem, request_id: &str, response: &mut Response) {
 
 /// The page about a code, as `docs/errors/` has it, for who looks up what a problem says.
 pub fn about(code: ErrorCode) -> Response {
-    let page = CODE_PAGE
-        .replace("__TITLE__", code.title())
-        .replace("__STATUS__", &code.status().to_string())
-        .replace("__CODE__", code.as_str())
+    let page = framed(code.as_str(), CODE_PAGE, code)
         .replace("__SUMMARY__", &html::escaped(code.summary()))
         .replace("__WHAT_TO_DO__", &html::escaped(code.what_to_do()));
     let mut response = Response::default();
@@ -36,13 +35,21 @@ pub fn about(code: ErrorCode) -> Response {
 
 fn page(problem: &Problem, request_id: &str) -> String {
     let code = problem.code();
-    PAGE.replace("__TITLE__", code.title())
-        .replace("__STATUS__", &code.status().to_string())
-        .replace("__CODE__", code.as_str())
+    framed(code.title(), PAGE, code)
         .replace("__REQUEST__", request_id)
         .replace("__NEXT__", next(code.status()))
         // Last, so that nothing in it is taken for a place of the page.
         .replace("__DETAIL__", &html::escaped(problem.detail()))
+}
+
+/// A page of this name, with what both say of a code.
+fn framed(name: &str, main: &str, code: ErrorCode) -> String {
+    FRAME
+        .replace("__NAME__", name)
+        .replace("__MAIN__", main)
+        .replace("__TITLE__", code.title())
+        .replace("__STATUS__", &code.status().to_string())
+        .replace("__CODE__", code.as_str())
 }
 
 /// What to do about an answer with this status.
