@@ -56,11 +56,7 @@ function Ask({ name, close }: { name: string; close: () => void }) {
         }}
         action="Schedule deletion"
         isGrave
-        beside={
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
-        }
+        cancel={close}
       >
         <Stack gap="sm">
           <Text size="sm">

@@ -1,5 +1,5 @@
 // The two ways to end a key: rotate it, or revoke it.
-import { Button, Modal, NativeSelect, Text } from "@mantine/core";
+import { Modal, NativeSelect, Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { answer, api, type Body } from "../api/client";
 import { Confirm } from "../parts/Confirm";
@@ -27,11 +27,7 @@ export function RotateKey({ old, close, onMade }: RotateKeyProps) {
         }}
         done={onMade}
         action="Rotate key"
-        beside={
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
-        }
+        cancel={close}
       >
         <Text size="sm">
           Creates a new key with the same name, scopes, agents and expiry. The old key keeps working for a

@@ -1,5 +1,5 @@
 // Invites a member. If the server sends no email, the person who invites passes on the link.
-import { Button, Modal } from "@mantine/core";
+import { Modal } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { answer, api, type Body } from "../api/client";
 import { Form } from "../parts/Form";
@@ -25,11 +25,7 @@ export function Invite({ close, onInvited }: InviteProps) {
         }
         done={onInvited}
         action="Invite"
-        beside={
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
-        }
+        cancel={close}
       >
         <EmailField
           description="Any earlier invitation for this address stops working."

@@ -1,5 +1,5 @@
 // Dialogs to change a member's role and to remove a member.
-import { Button, Checkbox, Modal, Text } from "@mantine/core";
+import { Checkbox, Modal, Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { notifications } from "@mantine/notifications";
 import { useNavigate } from "@tanstack/react-router";
@@ -52,11 +52,7 @@ function ChangeRole({ member, close, done }: DialogProps) {
         done={({ email, role }) => done(`${email} is now ${role}.`)}
         action="Change role"
         disabled={form.values.role === member.role}
-        beside={
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
-        }
+        cancel={close}
       >
         <RoleField {...form.getInputProps("role")} />
       </Form>

@@ -29,11 +29,7 @@ export function NewKey({ close, onMade }: NewKeyProps) {
         }}
         done={onMade}
         action="Create key"
-        beside={
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
-        }
+        cancel={close}
       >
         <TextInput
           label="Name"

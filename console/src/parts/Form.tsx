@@ -14,8 +14,8 @@ interface FormProps<Values extends Record<string, unknown>, Result> {
   action: string;
   /** It cannot be sent as it is, or not by who looks at it. */
   disabled?: boolean;
-  /** What else can be done, such as to leave it. */
-  beside?: ReactNode;
+  /** Leaves it, where it can be left. */
+  cancel?: () => void;
   isWide?: boolean;
   /** It cannot be taken back, and so is red. */
   isGrave?: boolean;
@@ -23,7 +23,7 @@ interface FormProps<Values extends Record<string, unknown>, Result> {
 }
 
 export function Form<Values extends Record<string, unknown>, Result>(props: FormProps<Values, Result>) {
-  const { form, send, done, action, disabled, beside, isWide, isGrave, children } = props;
+  const { form, send, done, action, disabled, cancel, isWide, isGrave, children } = props;
   const goTo = (errors: Record<string, unknown>) => {
     const [first] = Object.keys(errors);
     if (first !== undefined) form.getInputNode(first)?.focus();
@@ -44,7 +44,11 @@ export function Form<Values extends Record<string, unknown>, Result>(props: Form
         {children}
         {sending.isError && !isSaid && <Trouble error={sending.error} />}
         <Group justify={isWide ? undefined : "flex-end"} mt={4}>
-          {beside}
+          {cancel && (
+            <Button variant="default" onClick={cancel}>
+              Cancel
+            </Button>
+          )}
           <Button
             type="submit"
             color={isGrave ? "red.9" : undefined}

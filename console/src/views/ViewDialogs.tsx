@@ -1,5 +1,5 @@
 // Dialogs to save, rename and delete a view.
-import { Button, Checkbox, Modal, Text, TextInput } from "@mantine/core";
+import { Checkbox, Modal, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { notifications } from "@mantine/notifications";
 import { answer, api } from "../api/client";
@@ -66,11 +66,7 @@ function Save({ list, search, close, done }: DialogProps & { list: List; search:
         }
         done={({ id, name }) => done(`The view “${name}” is in the menu.`, id)}
         action="Save"
-        beside={
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
-        }
+        cancel={close}
       >
         <TextInput
           label="Name"
@@ -109,11 +105,7 @@ function Rename({ view, close, done }: DialogProps & { view: View }) {
         done={({ id, name }) => done(`The view is now called “${name}”.`, id)}
         action="Rename"
         disabled={form.values.name.trim() === view.name}
-        beside={
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
-        }
+        cancel={close}
       >
         <TextInput
           label="Name"
