@@ -21,7 +21,7 @@ import { DecisionHead, DecisionRow } from "./DecisionRow";
 import { DenyRate } from "./DenyRate";
 import { FilterBar } from "./FilterBar";
 import { decisions, facets } from "./list";
-import { decisionIdOf, type Filters, filtersOf, isFiltered } from "./model";
+import { decisionIdOf, FILTERS, type Filters, filtersOf, isFiltered } from "./model";
 
 export default function Decisions() {
   const [search, change] = useAddress();
@@ -54,7 +54,7 @@ export default function Decisions() {
           >
             Create rule
           </ManageButton>
-          <ViewActions list="decisions" />
+          <ViewActions list="decisions" parameters={FILTERS} />
         </Group>
       }
     >

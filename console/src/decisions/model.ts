@@ -68,6 +68,9 @@ export const MEANING: Record<Verdict, string> = {
   deny: "The agent may not do this.",
 };
 
+/** What of the address filters the list. */
+export const FILTERS = ["agent_id", "action", "result", "q", "filter"] as const;
+
 /** The filters of the list by the names that the API has for them. */
 export interface Filters {
   agent_id: string[];

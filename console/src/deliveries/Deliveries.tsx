@@ -8,6 +8,7 @@ import { all, one } from "../search";
 import { ViewActions } from "../views/ViewActions";
 import { DeliveryList } from "./DeliveryList";
 import { Filters } from "./Filters";
+import { KEPT } from "./filter";
 import { ResendMany } from "./ResendMany";
 import { STATE_WORDS, USUAL, VIEWS, viewOf } from "./states";
 
@@ -34,7 +35,7 @@ export default function Deliveries() {
           >
             Resend in bulk…
           </Button>
-          <ViewActions list="deliveries" />
+          <ViewActions list="deliveries" parameters={KEPT} />
         </Group>
       }
     >

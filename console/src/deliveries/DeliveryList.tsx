@@ -11,7 +11,7 @@ import { usePages } from "../parts/pages";
 import { Rows } from "../parts/Rows";
 import { When } from "../parts/When";
 import { all, one } from "../search";
-import { FILTERS } from "./Filters";
+import { FILTERS } from "./filter";
 import { deliveries } from "./list";
 import { isUnderWay, REASONS, STATE_WORDS } from "./states";
 

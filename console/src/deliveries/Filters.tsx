@@ -6,9 +6,8 @@ import { useAddress } from "../address";
 import { allRules } from "../alerts/all";
 import { QueryBox } from "../parts/QueryBox";
 import { one } from "../search";
+import { FILTERS } from "./filter";
 import { CAUSES, REASONS } from "./states";
-
-export const FILTERS = ["rule_id", "url", "event_type", "cause", "reason", "event_id", "filter"] as const;
 
 export function Filters() {
   const [search, change] = useAddress();

@@ -21,7 +21,7 @@ import classes from "./Events.module.css";
 import { ExportDialog } from "./ExportDialog";
 import { FacetList } from "./FacetList";
 import { useFacets } from "./facets";
-import { asQuery, FIELDS, type Field, filterOf, inWords, toggled } from "./filter";
+import { asQuery, type Field, filterOf, inWords, KEPT, SEARCHES, toggled } from "./filter";
 import { Histogram } from "./Histogram";
 import { useEvents } from "./list";
 import { useTail } from "./live-tail";
@@ -31,7 +31,7 @@ import { TailBar } from "./TailBar";
 
 /** How often counts are asked for again while events come in. */
 const COUNT_EVERY_MS = 10_000;
-const NO_FILTER = Object.fromEntries([...FIELDS, "q", "filter"].map((name) => [name, undefined]));
+const NO_FILTER = Object.fromEntries(SEARCHES.map((name) => [name, undefined]));
 
 export default function Events() {
   const [search, change] = useAddress();
@@ -128,7 +128,7 @@ export default function Events() {
           >
             Create rule
           </ManageButton>
-          <ViewActions list="events" />
+          <ViewActions list="events" parameters={KEPT} />
           <ColumnMenu hidden={all(hide)} onChange={(hidden) => change({ hide: hidden }, { replace: true })} />
         </>
       }

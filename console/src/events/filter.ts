@@ -17,6 +17,11 @@ export const FIELDS = [
 ] as const;
 export type Field = (typeof FIELDS)[number];
 
+/** What of the address is a search for events: its filters, the text and the query. */
+export const SEARCHES = [...FIELDS, "q", "filter"] as const;
+/** What a view keeps of it beside the time. */
+export const KEPT = [...SEARCHES, "live", "hide"] as const;
+
 /** What each field is called. */
 export const NAMES: Record<Field, string> = {
   event_type: "Type",

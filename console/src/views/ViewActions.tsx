@@ -16,11 +16,17 @@ const ViewDialogs = lazy(() => import("./ViewDialogs"));
 
 export type Dialog = "save" | "rename" | "delete";
 
-export function ViewActions({ list }: { list: List }) {
+interface ViewActionsProps {
+  list: List;
+  /** What of the list's address is kept beside the time. The server knows the same names. */
+  parameters: readonly string[];
+}
+
+export function ViewActions({ list, parameters }: ViewActionsProps) {
   const [address, change] = useAddress();
   const [dialog, setDialog] = useState<Dialog>();
   const open = useViews().find((view) => view.list === list && view.id === one(address.view));
-  const search = searchOf(list, address);
+  const search = searchOf(parameters, address);
   return (
     <>
       <Button

@@ -27,31 +27,10 @@ export function renewViews(): Promise<void> {
 }
 
 const TIMES = ["last", "from", "to"];
-/** What is saved of each list's address; the rest is what is open at the moment. The server knows the same names. */
-const PARAMETERS: Record<List, string[]> = {
-  events: [
-    "event_type",
-    "agent_id",
-    "action",
-    "result",
-    "severity",
-    "session_id",
-    "trace_id",
-    "decision_id",
-    "source",
-    "q",
-    "filter",
-    "live",
-    "hide",
-    ...TIMES,
-  ],
-  decisions: ["agent_id", "action", "result", "q", "filter", ...TIMES],
-  deliveries: ["state", "rule_id", "url", "event_type", "cause", "reason", "event_id", "filter", ...TIMES],
-};
 
-/** What a view would keep of an address. */
-export function searchOf(list: List, address: Search): View["search"] {
-  const kept = PARAMETERS[list].map((name) => [name, all(address[name])] as const);
+/** What a view would keep of an address: these parameters of its list, and the time. The rest is what is open at the moment. */
+export function searchOf(parameters: readonly string[], address: Search): View["search"] {
+  const kept = [...parameters, ...TIMES].map((name) => [name, all(address[name])] as const);
   return Object.fromEntries(kept.filter(([, values]) => values.length > 0));
 }
 

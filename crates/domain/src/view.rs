@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    event::filter,
+    event::{Filter, filter},
     fault::{Fault, FaultCode, pointer_to},
     query::{self, List},
 };
@@ -53,42 +53,33 @@ impl Search {
     }
 }
 
-/// What the address of a list can have beside [`TIMES`].
-fn parameters(list: List) -> &'static [&'static str] {
-    match list {
-        List::Events => &[
-            "event_type",
-            "agent_id",
-            "action",
-            "result",
-            "severity",
-            "session_id",
-            "trace_id",
-            "decision_id",
-            "source",
-            "q",
-            "filter",
-            "live",
-            "hide",
-        ],
-        List::Decisions => &["agent_id", "action", "result", "q", "filter"],
-        List::Deliveries => &[
-            "state",
-            "rule_id",
-            "url",
-            "event_type",
-            "cause",
-            "reason",
-            "event_id",
-            "filter",
-        ],
-    }
+/// What the address of a list can have.
+fn parameters(list: List) -> impl Iterator<Item = &'static str> {
+    let (filters, others): (&[&str], &[&str]) = match list {
+        List::Events => (Filter::FIELDS, &["live", "hide"]),
+        List::Decisions => (&["agent_id", "action", "result", "q", "filter"], &[]),
+        List::Deliveries => (
+            &[
+                "state",
+                "rule_id",
+                "url",
+                "event_type",
+                "cause",
+                "reason",
+                "event_id",
+                "filter",
+            ],
+            &[],
+        ),
+    };
+    let filters = filters.iter().filter(|name| !TIMES.contains(name));
+    filters.chain(others).chain(&TIMES).copied()
 }
 
 /// What is wrong with a parameter, if anything is; the pointer is from the parameter on.
 fn fault(list: List, name: &str, values: &[String]) -> Option<Fault> {
-    if !TIMES.contains(&name) && !parameters(list).contains(&name) {
-        let known: Vec<&str> = parameters(list).iter().chain(&TIMES).copied().collect();
+    if parameters(list).all(|known| known != name) {
+        let known: Vec<&str> = parameters(list).collect();
         let detail = format!(
             "A search in {} has no such parameter; it has {}.",
             list.as_str(),
@@ -120,7 +111,6 @@ fn fault(list: List, name: &str, values: &[String]) -> Option<Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Filter;
 
     fn parsed(list: List, given: &[(&str, &[&str])]) -> Result<Search, Vec<String>> {
         let owned = |(name, values): &(&str, &[&str])| {
