@@ -119,7 +119,7 @@ fn quota(text: &str) -> Quota {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_redis_costs_no_more_than_the_bound_and_is_told_everything_when_it_is_back() {
     let mut redis = own::redis().expect("Redis starts");
-    let nodes = Nodes::start(&redis.url(), NODES).await;
+    let nodes = Nodes::with(&redis.url(), NODES, PATIENT_BUDGET).await;
     let ten = quota("10/60s");
     assert_eq!(nodes.exhaust(0, Operation::Login, ten).await, 10);
     assert_eq!(nodes.exhaust(1, Operation::Login, ten).await, 0);
