@@ -52,6 +52,10 @@ sdks:
 deploy:
     scripts/check-deploy
 
+# Build the image and start what is in deploy/, up to verified webhooks; needs root on Debian
+images:
+    cargo build -p server && scripts/check-images
+
 # Upgrade a real installation from the version before
 upgrade:
     cargo build -p server && scripts/test-upgrade
