@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 
 use crate::Error;
-use crate::locate::{Binaries, Search};
+use crate::locate::{Binaries, Engine, Search};
 
 /// Part of the program, so that `watchbell dev` can install engines without a checkout.
 const SCRIPT: &str = include_str!("../../../scripts/install-engines");
@@ -20,9 +20,9 @@ pub fn ensure(search: &Search, before_install: impl FnOnce(&str)) -> Result<Bina
     }
     let _lock = one_at_a_time(search)?;
     match search.find() {
-        Err(missing @ Error::Missing(_)) => {
-            before_install(&missing.to_string());
-            run_script(search)?;
+        Err(Error::Missing(missing)) => {
+            before_install(&Error::Missing(missing.clone()).to_string());
+            run_script(search, &missing)?;
             search.find()
         }
         // Another process was installing, and we have waited for it.
@@ -41,11 +41,12 @@ fn one_at_a_time(search: &Search) -> anyhow::Result<File> {
     Ok(file)
 }
 
-fn run_script(search: &Search) -> anyhow::Result<()> {
+fn run_script(search: &Search, missing: &[Engine]) -> anyhow::Result<()> {
     // Not over standard input: a package manager that asks a question would eat the script.
     let status = Command::new("bash")
         .args(["-c", SCRIPT, "install-engines"])
         .arg(search.private_folder())
+        .args(missing.iter().map(|engine| engine.name()))
         .env("PATH", &search.path)
         .env("HOME", &search.home)
         .stdin(Stdio::null())

@@ -7,7 +7,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `locate`, `install` | find the programs, and get those that are missing |
+//! | `locate`, `places`, `install` | find the programs, in every place where packages put them, and get those that are missing |
 //! | `postgres`, `nats`, `cluster`, `redis` | one server each, or several NATS servers |
 //! | `trusting` | closes a PostgreSQL that let everybody in |
 //! | `server` | what starting a server has in common: the log, readiness, the way it ends |
@@ -24,6 +24,7 @@ pub mod leftover;
 pub mod locate;
 pub mod nats;
 pub mod password;
+mod places;
 mod port;
 pub mod postgres;
 pub mod redis;
@@ -37,18 +38,19 @@ use std::thread;
 
 pub use cluster::NatsCluster;
 pub use folder::FolderLock;
-pub use locate::{Binaries, Missing, Search};
+pub use locate::{Binaries, Engine, Found, Search};
 pub use nats::{Nats, NatsOptions};
+pub use places::PlaceKind;
 pub use postgres::{Postgres, PostgresOptions};
 pub use redis::{Redis, RedisOptions};
 pub use tether::{Signal, Tethered};
 
-/// One of each, in one folder. Dropping it stops them all.
+/// One of each, in one folder; Redis if it was found. Dropping it stops them all.
 #[derive(Debug)]
 pub struct Engines {
     pub postgres: Postgres,
     pub nats: Nats,
-    pub redis: Redis,
+    pub redis: Option<Redis>,
     /// Released after the servers have stopped, because fields are dropped in this order.
     _lock: FolderLock,
 }
@@ -89,13 +91,13 @@ pub enum Error {
         holder: Option<u32>,
     },
     #[error("not installed: {}", list(.0))]
-    Missing(Vec<Missing>),
+    Missing(Vec<Engine>),
     #[error(transparent)]
     Other(#[from] anyhow::Error),
 }
 
 impl Engines {
-    /// Starts all three at once, and returns when all of them serve. Data that is already in the
+    /// Starts all that are found at once, and returns when all of them serve. Data that is already in the
     /// folder is used. Nothing is installed; [`install::ensure`] does that.
     pub fn start_all(folder: &Path, search: &Search, options: &Options) -> Result<Self, Error> {
         let binaries = search.find()?;
@@ -108,8 +110,12 @@ impl Engines {
         thread::scope(|scope| {
             let nats =
                 scope.spawn(|| Nats::start(&folder.join("nats"), &found.nats, &options.nats));
-            let redis =
-                scope.spawn(|| Redis::start(&folder.join("redis"), &found.redis, &options.redis));
+            let redis = scope.spawn(|| {
+                let program = found.redis.as_ref();
+                program
+                    .map(|program| Redis::start(&folder.join("redis"), program, &options.redis))
+                    .transpose()
+            });
             let postgres =
                 Postgres::start(&folder.join("postgres"), &found.postgres, &options.postgres);
             let nats = nats.join().expect("starting NATS does not panic");
@@ -123,14 +129,18 @@ impl Engines {
         })
     }
 
-    /// Stops all three at once and waits for them: politely, and after 15 s with SIGKILL.
+    /// Stops all of them at once and waits for them: politely, and after 15 s with SIGKILL.
     pub fn stop_all(&mut self) {
         self.postgres.request_stop();
         self.nats.request_stop();
-        self.redis.request_stop();
+        if let Some(redis) = &mut self.redis {
+            redis.request_stop();
+        }
         self.postgres.stop();
         self.nats.stop();
-        self.redis.stop();
+        if let Some(redis) = &mut self.redis {
+            redis.stop();
+        }
     }
 }
 
@@ -146,7 +156,7 @@ fn named(holder: Option<u32>) -> String {
         .unwrap_or_default()
 }
 
-fn list(missing: &[Missing]) -> String {
+fn list(missing: &[Engine]) -> String {
     missing
         .iter()
         .map(ToString::to_string)

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use engines::{
     Binaries, Durability, Engines, Error, NatsCluster, NatsOptions, Options, Postgres,
-    PostgresOptions, Search, install, leftover,
+    PostgresOptions, Redis, Search, install, leftover,
 };
 
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -64,7 +64,7 @@ fn engines_start_serve_and_stop_without_a_trace() {
     );
     assert!(ask(&engines.nats.url(), b"").starts_with("INFO {"));
     assert_eq!(
-        ask(&engines.redis.url(), b"CONFIG GET maxmemory-policy\r\n"),
+        ask(&redis(&engines).url(), b"CONFIG GET maxmemory-policy\r\n"),
         "*2\r\n"
     );
 
@@ -74,7 +74,7 @@ fn engines_start_serve_and_stop_without_a_trace() {
     let pids = [
         &engines.postgres.pid(),
         &engines.nats.pid(),
-        &engines.redis.pid(),
+        &redis(&engines).pid(),
     ]
     .map(|pid| *pid.as_ref().expect("it runs"));
     engines.stop_all();
@@ -106,7 +106,7 @@ fn who_does_not_know_the_password_is_let_in_nowhere() {
     let nats = format!("nats://127.0.0.1:{}", engines.nats.port());
     let info = ask(&nats, b"");
     assert!(info.contains("\"auth_required\":true"), "{info}");
-    let redis = format!("redis://127.0.0.1:{}", engines.redis.port());
+    let redis = format!("redis://127.0.0.1:{}", redis(&engines).port());
     assert_eq!(
         ask(&redis, b"PING\r\n"),
         "-NOAUTH Authentication required.\r\n"
@@ -314,9 +314,15 @@ fn binaries() -> &'static Binaries {
             path: variable("PATH").expect("PATH is set"),
             home: variable("HOME").expect("HOME is set").into(),
             cache: variable("XDG_CACHE_HOME").map(PathBuf::from),
+            needs_redis: true,
+            ..Search::default()
         };
         install::ensure(&search, |missing| eprintln!("{missing}")).expect("engines are installed")
     })
+}
+
+fn redis(engines: &Engines) -> &Redis {
+    engines.redis.as_ref().expect("Redis was found")
 }
 
 /// Sends bytes and returns the first line of the answer.

@@ -21,6 +21,8 @@ pub fn binaries() -> anyhow::Result<Binaries> {
         path: env::var_os("PATH").context("PATH is not set")?,
         home: env::var_os("HOME").context("HOME is not set")?.into(),
         cache: env::var_os("XDG_CACHE_HOME").map(PathBuf::from),
+        needs_redis: true,
+        ..Search::default()
     };
     #[expect(
         clippy::print_stderr,

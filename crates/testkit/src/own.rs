@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
+use anyhow::Context as _;
 use engines::{
     Binaries, Durability, Engines, Nats, NatsCluster, NatsOptions, Options, Postgres,
     PostgresOptions, Redis, RedisOptions,
@@ -36,7 +37,10 @@ pub fn nats_cluster() -> anyhow::Result<Own<NatsCluster>> {
 
 /// One Redis server.
 pub fn redis() -> anyhow::Result<Own<Redis>> {
-    start(|folder, found| Redis::start(folder, &found.redis, &RedisOptions::default()))
+    start(|folder, found| {
+        let program = found.redis.as_ref().context("Redis is not installed")?;
+        Redis::start(folder, program, &RedisOptions::default())
+    })
 }
 
 /// One of each.

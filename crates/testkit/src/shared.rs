@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use anyhow::Context;
-use engines::{Binaries, Durability, Engines, Options, PostgresOptions};
+use engines::{Binaries, Durability, Engines, Options, PostgresOptions, Redis};
 
 use crate::environment;
 use crate::folder::TestFolder;
@@ -113,11 +113,12 @@ impl Started {
     }
 
     pub fn shared(&self) -> Shared {
+        let redis = self.engines.redis.as_ref();
         Shared {
             postgres_url: self.engines.postgres.url(),
             nats_url: self.engines.nats.url(),
             nats_monitor_url: self.engines.nats.monitor_url(),
-            redis_url: self.engines.redis.url(),
+            redis_url: redis.map(Redis::url).unwrap_or_default(),
             postgres_binaries: self.postgres_binaries.clone(),
             folder: self.folder.path().to_owned(),
         }

@@ -36,6 +36,7 @@ fn main() -> anyhow::Result<()> {
         path: env::var_os("PATH").unwrap_or_default(),
         home: env::var_os("HOME").context("HOME is not set")?.into(),
         cache: env::var_os("XDG_CACHE_HOME").map(PathBuf::from),
+        ..Search::default()
     };
     let binaries = install::ensure(&search, |missing| eprintln!("{missing}; installing"))?;
     let mut engines = Engines::start_with(&folder, &binaries, &Options::default())?;
@@ -43,8 +44,10 @@ fn main() -> anyhow::Result<()> {
     println!("POSTGRES_PID={}", engines.postgres.pid()?);
     println!("NATS_URL={}", engines.nats.url());
     println!("NATS_PID={}", engines.nats.pid()?);
-    println!("REDIS_URL={}", engines.redis.url());
-    println!("REDIS_PID={}", engines.redis.pid()?);
+    if let Some(redis) = &engines.redis {
+        println!("REDIS_URL={}", redis.url());
+        println!("REDIS_PID={}", redis.pid()?);
+    }
     println!("ready");
     io::stdout().flush()?;
     io::stdin()

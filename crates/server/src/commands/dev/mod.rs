@@ -12,7 +12,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
 use clap::Args;
-use engines::Engines;
+use engines::{Engines, Redis};
 use tokio::{net::TcpListener, task::block_in_place};
 
 use self::{
@@ -47,10 +47,18 @@ pub(super) struct Dev {
     /// Fill the demo organization with a day of sample data: this many events, plus decisions, rules and deliveries.
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(1..=i64::from(demo::EVENTS_MAX)))]
     demo: Option<u32>,
+    /// List the PostgreSQL, NATS and Redis that would be used, and stop. `WATCHBELL_ENGINES` names folders to look in
+    /// first, separated as in `PATH`.
+    #[arg(long, conflicts_with_all = ["data_dir", "json", "demo"])]
+    engines: bool,
 }
 
 impl Dev {
     pub(super) async fn run(self) -> anyhow::Result<()> {
+        if self.engines {
+            setup::list_engines();
+            return Ok(());
+        }
         let signals = Signals::listen()?;
         let folder = setup::Folder::open(self.data_dir.as_deref())?;
         let mut engines = block_in_place(|| setup::start_engines(folder.path()))?;
@@ -165,7 +173,7 @@ impl Dev {
                 "receiver_url": receiver.url(),
                 "postgres_url": engines.postgres.url(),
                 "nats_url": engines.nats.url(),
-                "redis_url": engines.redis.url(),
+                "redis_url": engines.redis.as_ref().map(Redis::url),
                 "user_email": demo.user_email,
                 "user_password": demo.user_password,
             }));
@@ -220,7 +228,7 @@ fn config(engines: &Engines, demo: &Demo) -> anyhow::Result<Config> {
     };
     config.postgres.url = engines.postgres.url().into();
     config.journal.url = engines.nats.url().into();
-    config.redis.url = Some(engines.redis.url().into());
+    config.redis.url = engines.redis.as_ref().map(|redis| redis.url().into());
     config.journal.monitor_url = Some(engines.nats.monitor_url());
     config.delivery = Delivery {
         signing_secret: Some(demo.signing_secret.clone().into()),

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::account::EmailAddress;
-use engines::{Engines, Search, install};
+use engines::{Engine, Engines, Search, install};
 use runtime::random;
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use store::Store;
 
 use crate::{
     accounts::new_organization,
-    commands::note,
+    commands::{note, say},
     config::{self, Config},
     node, system_clock,
 };
@@ -56,14 +56,38 @@ impl Folder {
     }
 }
 
-/// Installs what is missing, then starts all three.
-pub(super) fn start_engines(folder: &Path) -> anyhow::Result<Engines> {
-    let search = Search {
+/// Where engines are looked for.
+fn search() -> Search {
+    Search {
+        named: config::standard_variable("WATCHBELL_ENGINES").unwrap_or_default(),
         path: config::search_path(),
+        program: std::env::current_exe().ok(),
         home: config::home(),
         cache: config::standard_variable("XDG_CACHE_HOME").map(PathBuf::from),
-    };
-    let found = install::ensure(&search, |missing| {
+        needs_redis: false,
+    }
+}
+
+/// Says which engines there are, and where.
+pub(super) fn list_engines() {
+    let search = search();
+    for engine in Engine::ALL {
+        match search.find_one(engine) {
+            Some(found) => say(format_args!(
+                "{:<10} {:<10} {:<28} {}",
+                engine.name(),
+                found.version,
+                found.place.to_string(),
+                found.program.display()
+            )),
+            None => say(format_args!("{:<10} missing    {engine}", engine.name())),
+        }
+    }
+}
+
+/// Installs what is missing, then starts them.
+pub(super) fn start_engines(folder: &Path) -> anyhow::Result<Engines> {
+    let found = install::ensure(&search(), |missing| {
         note(format_args!("watchbell dev: {missing}; installing"));
     })
     .context("get the engines")?;
