@@ -48,17 +48,20 @@ impl Search {
             folder: folder.to_owned(),
             kind: PlaceKind::BesideProgram,
         });
-        let private = Place {
-            folder: self.private_folder().join("bin"),
+        let private = self.private_folder().join("bin");
+        let in_private = site_packages(&private).into_iter().map(|place| place.folder);
+        let private = [private.clone()].into_iter().chain(in_private);
+        let private = private.map(|folder| Place {
+            folder,
             kind: PlaceKind::Private,
-        };
+        });
         of_path(&self.named, PlaceKind::Named)
             .chain(of_path(&self.path, PlaceKind::OnPath))
             .chain(beside)
             .chain(program.into_iter().flat_map(site_packages))
             .chain(program.into_iter().flat_map(node_modules))
             .chain(system())
-            .chain([private])
+            .chain(private)
     }
 }
 
