@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::Error;
@@ -86,21 +86,26 @@ impl Engine {
 impl Search {
     /// Finds all that have to be there, or says with [`Error::Missing`] which are not.
     pub fn find(&self) -> Result<Binaries, Error> {
-        let [postgres, nats, redis] = Engine::ALL.map(|engine| self.find_one(engine));
-        let folder = |found: Found| found.program.parent().map(Path::to_path_buf);
-        let missing = [
-            (Engine::Postgres, postgres.is_none()),
-            (Engine::Nats, nats.is_none()),
-            (Engine::Redis, redis.is_none() && self.needs_redis),
+        let program = |engine| self.find_one(engine).map(|found| found.program);
+        let (postgres, nats) = (program(Engine::Postgres), program(Engine::Nats));
+        let redis = program(Engine::Redis);
+        let is_found = [
+            postgres.is_some(),
+            nats.is_some(),
+            redis.is_some() || !self.needs_redis,
         ];
-        match (postgres.and_then(folder), nats) {
-            (Some(postgres), Some(nats)) if !missing[2].1 => Ok(Binaries {
-                postgres,
-                nats: nats.program,
-                redis: redis.map(|redis| redis.program),
-            }),
+        match (postgres, nats) {
+            (Some(mut postgres), Some(nats)) if !is_found.contains(&false) => {
+                postgres.pop();
+                Ok(Binaries {
+                    postgres,
+                    nats,
+                    redis,
+                })
+            }
             _ => {
-                let missing = missing.into_iter().filter(|(_, is_missing)| *is_missing);
+                let engines = Engine::ALL.into_iter().zip(is_found);
+                let missing = engines.filter(|(_, is_found)| !is_found);
                 Err(Error::Missing(missing.map(|(engine, _)| engine).collect()))
             }
         }
@@ -149,20 +154,21 @@ fn served_by(engine: Engine, program: PathBuf, place: PlaceKind) -> Option<Found
 
 /// The first word that begins like a version: of "nats-server: v2.15.1", "postgres (PostgreSQL) 15.12 (Debian ...)" or
 /// "Redis server v=7.0.15 sha=...".
-fn version_in(text: &str) -> Option<String> {
+pub(crate) fn version_in(text: &str) -> Option<String> {
     text.split_whitespace()
         .map(|word| word.trim_start_matches("v=").trim_start_matches('v'))
         .find(|word| numbers(word).is_some())
         .map(str::to_owned)
 }
 
-fn numbers(version: &str) -> Option<(u32, u32)> {
-    let mut parts = version.split('.');
-    let major = parts.next()?.parse().ok()?;
-    let minor = parts.next()?;
-    // A release candidate such as 18rc1 has no second number.
-    let end = minor.find(|one: char| !one.is_ascii_digit());
-    Some((major, minor[..end.unwrap_or(minor.len())].parse().ok()?))
+/// Its first two numbers. A version that is not released yet, such as 19beta1, has only one.
+pub(crate) fn numbers(version: &str) -> Option<(u32, u32)> {
+    let number = |text: &str| {
+        let end = text.find(|one: char| !one.is_ascii_digit());
+        text[..end.unwrap_or(text.len())].parse().ok()
+    };
+    let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+    Some((number(major)?, number(minor).unwrap_or(0)))
 }
 
 impl fmt::Display for Engine {
@@ -178,7 +184,7 @@ impl fmt::Display for Engine {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _};
+    use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
     use super::*;
 
@@ -215,6 +221,18 @@ mod tests {
                 Engine::Redis,
                 "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64\n",
                 Some("7.0.15"),
+                true,
+            ),
+            (
+                Engine::Postgres,
+                "postgres (PostgreSQL) 19beta1\n",
+                Some("19beta1"),
+                true,
+            ),
+            (
+                Engine::Redis,
+                "Valkey server v=8.1.1 sha=00000000:0 malloc=libc bits=64\n",
+                Some("8.1.1"),
                 true,
             ),
             (Engine::Nats, "", None, false),

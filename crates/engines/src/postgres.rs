@@ -5,9 +5,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use crate::folder::{self, Account};
+use crate::locate::{numbers, version_in};
 use crate::password::write_private;
 use crate::server::{self, Program, Server};
 use crate::tether::Signal;
@@ -40,8 +41,8 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Starts it and returns when it answers. `binaries` is the folder with `initdb`, `postgres`
-    /// and `psql`. A cluster that is already in `folder` is used, and asks for the password from now on.
+    /// Starts it and returns when it answers. `binaries` is the folder with `initdb` and `postgres`; [`Self::query`] needs
+    /// `psql` there too. A cluster that is already in `folder` is used, and asks for the password from now on.
     pub fn start(
         folder: &Path,
         binaries: &Path,
@@ -52,15 +53,17 @@ impl Postgres {
         let account = Account::for_postgres(&data)?;
         if let Some(account) = account {
             account.check_reaches(&folder)?;
+            account.check_reaches(binaries)?;
         }
-        if !data.join("PG_VERSION").exists() {
-            create_cluster(
+        match fs::read_to_string(data.join("PG_VERSION")) {
+            Ok(made_by) => check_reads(binaries, made_by.trim(), &data)?,
+            Err(_) => create_cluster(
                 &folder,
                 &data,
                 binaries,
                 account,
                 options.password.as_deref(),
-            )?;
+            )?,
         }
         let mut server = Server::prepare(Program {
             name: "PostgreSQL",
@@ -191,6 +194,23 @@ fn without_password(url: &str) -> (String, Option<&str>) {
         Some((url, password)) => (url, Some(password)),
         None => (url.to_owned(), None),
     }
+}
+
+/// A cluster is read by the major version that made it, and by no other.
+fn check_reads(binaries: &Path, made_by: &str, data: &Path) -> anyhow::Result<()> {
+    let program = binaries.join("postgres");
+    let says = server::run(&program, None, None, &["--version".into()])?;
+    let version = version_in(&says).unwrap_or(says);
+    let major = numbers(&version).map(|(major, _)| major.to_string());
+    if major.as_deref() != Some(made_by) {
+        bail!(
+            "the database in {} was made by PostgreSQL {made_by}, and {} is {version}: name the folder of a PostgreSQL \
+             {made_by} in WATCHBELL_ENGINES, or start with another folder",
+            data.display(),
+            program.display(),
+        );
+    }
+    Ok(())
 }
 
 /// `initdb` into a folder beside, which then gets its name: a cluster is there whole or not at all.

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use engines::{
-    Binaries, Durability, Engines, Error, NatsCluster, NatsOptions, Options, Postgres,
+    Binaries, Durability, Engine, Engines, Error, NatsCluster, NatsOptions, Options, Postgres,
     PostgresOptions, Redis, Search, install, leftover,
 };
 
@@ -202,6 +202,17 @@ fn postgres_keeps_its_data_and_port_when_stopped_killed_and_started_again() {
 }
 
 #[test]
+fn who_cannot_read_a_database_says_which_version_made_it() {
+    let folder = Folder::new();
+    let start = || Postgres::start(&folder.0, &binaries().postgres, &PostgresOptions::default());
+    drop(start().expect("PostgreSQL starts"));
+    fs::write(folder.0.join("data/PG_VERSION"), "14\n").expect("written");
+    let refused = start().expect_err("another version made it").to_string();
+    assert!(refused.contains("made by PostgreSQL 14,"), "{refused}");
+    assert!(refused.contains("WATCHBELL_ENGINES"), "{refused}");
+}
+
+#[test]
 fn a_stale_process_id_of_a_stranger_does_not_stop_postgres() {
     let folder = Folder::new();
     let options = PostgresOptions::default();
@@ -311,12 +322,18 @@ fn binaries() -> &'static Binaries {
     FOUND.get_or_init(|| {
         let variable = |name: &str| std::env::var_os(name);
         let search = Search {
+            named: variable("WATCHBELL_ENGINES").unwrap_or_default(),
             path: variable("PATH").expect("PATH is set"),
             home: variable("HOME").expect("HOME is set").into(),
             cache: variable("XDG_CACHE_HOME").map(PathBuf::from),
             needs_redis: true,
             ..Search::default()
         };
+        if let Some(asked) = variable("WATCHBELL_TEST_POSTGRES_MAJOR") {
+            let found = search.find_one(Engine::Postgres).expect("PostgreSQL");
+            let major = found.version.split('.').next().expect("a number");
+            assert_eq!(asked, major, "{}", found.program.display());
+        }
         install::ensure(&search, |missing| eprintln!("{missing}")).expect("engines are installed")
     })
 }

@@ -33,6 +33,7 @@ fn main() -> anyhow::Result<()> {
         .map(PathBuf::from)
         .context("usage: run-engines <folder>")?;
     let search = Search {
+        named: env::var_os("WATCHBELL_ENGINES").unwrap_or_default(),
         path: env::var_os("PATH").unwrap_or_default(),
         home: env::var_os("HOME").context("HOME is not set")?.into(),
         cache: env::var_os("XDG_CACHE_HOME").map(PathBuf::from),

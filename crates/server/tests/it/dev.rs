@@ -17,8 +17,8 @@ use testkit::{Signal, Watchbell, eventually, eventually_blocking};
 use crate::deployment::{BINARY, Customer, DEADLINE, event, http};
 
 /// One `watchbell dev`, with a folder for its temporary files that nobody else uses.
-struct Dev {
-    process: Watchbell,
+pub(crate) struct Dev {
+    pub(crate) process: Watchbell,
     temporary: PathBuf,
     _folder: TestFolder,
     started: Instant,
@@ -26,13 +26,18 @@ struct Dev {
 
 impl Dev {
     fn start(arguments: &[&str]) -> Self {
+        Self::start_with(arguments, &[])
+    }
+
+    pub(crate) fn start_with(arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let folder = TestFolder::create().expect("a folder");
         let temporary = folder.path().join("tmp");
         fs::create_dir(&temporary).expect("a folder");
         // As `/tmp`: PostgreSQL may run as another user.
         fs::set_permissions(&temporary, fs::Permissions::from_mode(0o755)).expect("chmod");
         let arguments: Vec<&str> = ["dev"].iter().chain(arguments).copied().collect();
-        let variables = [("TMPDIR", temporary.to_str().expect("UTF-8"))];
+        let variables = variables.iter().copied();
+        let variables = variables.chain([("TMPDIR", temporary.to_str().expect("UTF-8"))]);
         let started = Instant::now();
         let process = Watchbell::spawn(Path::new(BINARY), &arguments, variables);
         Self {
@@ -44,7 +49,7 @@ impl Dev {
     }
 
     /// What it says when it is ready, if it was started with `--json`.
-    fn ready(&mut self) -> Value {
+    pub(crate) fn ready(&mut self) -> Value {
         self.ready_within(DEADLINE)
     }
 
@@ -60,7 +65,7 @@ impl Dev {
     }
 }
 
-fn customer(said: &Value) -> Customer {
+pub(crate) fn customer(said: &Value) -> Customer {
     let text = |name: &str| said[name].as_str().expect("a text").to_owned();
     Customer {
         http: http(),
@@ -69,7 +74,7 @@ fn customer(said: &Value) -> Customer {
     }
 }
 
-fn wait_for_verified(dev: &mut Dev, agent: &str) {
+pub(crate) fn wait_for_verified(dev: &mut Dev, agent: &str) {
     dev.process.wait_for_line(DEADLINE, |line| {
         line.contains("  verified  ") && line.contains(agent)
     });

@@ -46,6 +46,7 @@ mod deletion_work;
 mod deliveries;
 mod deployment;
 mod dev;
+mod dev_engines;
 mod disobeyed_decisions;
 mod doors;
 mod editing;

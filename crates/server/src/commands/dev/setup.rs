@@ -80,8 +80,20 @@ pub(super) fn list_engines() {
                 found.place.to_string(),
                 found.program.display()
             )),
-            None => say(format_args!("{:<10} missing    {engine}", engine.name())),
+            None => say(format_args!(
+                "{:<10} missing    {engine}; {}",
+                engine.name(),
+                without(engine)
+            )),
         }
+    }
+}
+
+/// What `watchbell dev` does if this one is missing.
+fn without(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Postgres | Engine::Nats => "the next start installs it, or says how to",
+        Engine::Redis => "limits are counted in memory",
     }
 }
 
