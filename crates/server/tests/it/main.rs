@@ -96,6 +96,7 @@ mod policies;
 mod policies_checks;
 mod policies_outages;
 mod policies_past;
+mod processes;
 mod query;
 mod reads;
 mod rebuild;
