@@ -56,6 +56,10 @@ deploy:
 images:
     cargo build -p server && scripts/check-images
 
+# The tests that reach our SQL on every PostgreSQL that we support, or on those named
+postgres *args:
+    scripts/test-postgres {{ args }}
+
 # Upgrade a real installation from the version before
 upgrade:
     cargo build -p server && scripts/test-upgrade

@@ -15,9 +15,13 @@ use engines::{Binaries, Search, install};
 /// Where nextest collects the variables that a setup script has for the tests.
 pub const NEXTEST_ENV: &str = "NEXTEST_ENV";
 
+/// Folders to look for engines in first, as `watchbell dev` knows it too.
+const ENGINES: &str = "WATCHBELL_ENGINES";
+
 /// Finds the engines' programs, and installs those that are missing.
 pub fn binaries() -> anyhow::Result<Binaries> {
     let search = Search {
+        named: env::var_os(ENGINES).unwrap_or_default(),
         path: env::var_os("PATH").context("PATH is not set")?,
         home: env::var_os("HOME").context("HOME is not set")?.into(),
         cache: env::var_os("XDG_CACHE_HOME").map(PathBuf::from),
@@ -48,6 +52,14 @@ fn cache() -> anyhow::Result<PathBuf> {
         .map(PathBuf::from)
         .or_else(home);
     cache.context("neither XDG_CACHE_HOME nor HOME is set")
+}
+
+/// The major version of PostgreSQL that this run is about, if `scripts/test-postgres` started it.
+pub(crate) fn postgres_major() -> anyhow::Result<Option<u32>> {
+    let major = text("WATCHBELL_TEST_POSTGRES_MAJOR").map(|major| major.parse());
+    major
+        .transpose()
+        .context("read WATCHBELL_TEST_POSTGRES_MAJOR")
 }
 
 /// How long a test that kills at random goes on, if somebody wants it longer than in CI.
@@ -81,6 +93,7 @@ const ERRORS_SEEN: &str = "WATCHBELL_TEST_ERRORS_SEEN";
 pub(crate) fn watchbell_names() -> Vec<OsString> {
     env::vars_os()
         .map(|(name, _)| name)
-        .filter(|name| name.to_string_lossy().starts_with("WATCHBELL_") && name != ERRORS_SEEN)
+        .filter(|name| name.to_string_lossy().starts_with("WATCHBELL_"))
+        .filter(|name| name != ENGINES && name != ERRORS_SEEN)
         .collect()
 }

@@ -33,6 +33,7 @@ pub mod mail;
 pub mod names;
 pub mod namespace;
 pub mod own;
+mod postgres_version;
 pub mod process;
 pub mod received;
 pub mod receiver;

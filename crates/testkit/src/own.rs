@@ -9,8 +9,8 @@ use engines::{
     PostgresOptions, Redis, RedisOptions,
 };
 
-use crate::environment;
 use crate::folder::TestFolder;
+use crate::{environment, postgres_version};
 
 /// An engine and the throw-away folder that it lives in; use it like the engine.
 #[derive(Debug)]
@@ -22,7 +22,11 @@ pub struct Own<T> {
 
 /// A PostgreSQL with an empty cluster.
 pub fn postgres() -> anyhow::Result<Own<Postgres>> {
-    start(|folder, found| Postgres::start(folder, &found.postgres, &throw_away()))
+    start(|folder, found| {
+        let postgres = Postgres::start(folder, &found.postgres, &throw_away())?;
+        postgres_version::check(&postgres)?;
+        Ok(postgres)
+    })
 }
 
 /// One NATS server.
@@ -45,16 +49,23 @@ pub fn redis() -> anyhow::Result<Own<Redis>> {
 
 /// One of each.
 pub fn engines() -> anyhow::Result<Own<Engines>> {
-    let options = Options {
+    start_all(&Options {
         postgres: throw_away(),
         ..Options::default()
-    };
-    start(|folder, found| Ok(Engines::start_with(folder, found, &options)?))
+    })
 }
 
 /// One of each, as durable as in production: for figures.
 pub fn durable_engines() -> anyhow::Result<Own<Engines>> {
-    start(|folder, found| Ok(Engines::start_with(folder, found, &Options::default())?))
+    start_all(&Options::default())
+}
+
+fn start_all(options: &Options) -> anyhow::Result<Own<Engines>> {
+    start(|folder, found| {
+        let engines = Engines::start_with(folder, found, options)?;
+        postgres_version::check(&engines.postgres)?;
+        Ok(engines)
+    })
 }
 
 fn start<T>(start: impl FnOnce(&Path, &Binaries) -> anyhow::Result<T>) -> anyhow::Result<Own<T>> {

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use anyhow::Context;
 use engines::{Binaries, Durability, Engines, Options, PostgresOptions, Redis};
 
-use crate::environment;
 use crate::folder::TestFolder;
+use crate::{environment, postgres_version};
 
 /// Where the shared engines are.
 #[derive(Clone, Debug)]
@@ -105,6 +105,7 @@ impl Started {
         };
         let engines = Engines::start_with(&folder.path().join("engines"), binaries, &options)
             .context("start the engines that tests share")?;
+        postgres_version::check(&engines.postgres)?;
         Ok(Self {
             engines,
             folder,
@@ -118,7 +119,9 @@ impl Started {
             postgres_url: self.engines.postgres.url(),
             nats_url: self.engines.nats.url(),
             nats_monitor_url: self.engines.nats.monitor_url(),
-            redis_url: redis.map(Redis::url).unwrap_or_default(),
+            redis_url: redis
+                .map(Redis::url)
+                .expect("tests do not start without it"),
             postgres_binaries: self.postgres_binaries.clone(),
             folder: self.folder.path().to_owned(),
         }
