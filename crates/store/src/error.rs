@@ -15,6 +15,12 @@ pub enum Error {
     /// The schema could not be brought up to date.
     #[error("migrate the database")]
     Migration(#[source] sqlx::migrate::MigrateError),
+    /// The schema is not one that a release ever had.
+    #[error(
+        "the database was made by a build from before the first release, and cannot be upgraded: export what you need \
+         with that build, then start with an empty database and an empty journal (or another `journal.namespace`)"
+    )]
+    NotReleased,
     /// What is stored cannot be read back; somebody changed it by hand.
     #[error("read {what}: {problem}")]
     Inconsistent { what: &'static str, problem: String },

@@ -32,6 +32,7 @@ mod redrive;
 pub mod registrations;
 pub mod rule_counts;
 pub mod rules;
+mod schema;
 pub mod sessions;
 pub mod signing_secrets;
 mod statement;
@@ -99,51 +100,10 @@ impl Store {
         Ok(Self { pool })
     }
 
-    /// Brings the schema up to date. Safe to run on every start and on several nodes at once.
-    pub async fn migrate(&self) -> Result<(), Error> {
-        let mut connection = self.connect().await?;
-        sqlx::migrate!().run(&mut connection).await?;
-        connection.close().await?;
-        Ok(())
-    }
-
-    /// The version of the schema, or `None` if there is none yet.
-    pub async fn schema_version(&self) -> Result<Option<i64>, Error> {
-        let mut connection = self.connect().await?;
-        let exists: bool = sqlx::query_scalar("SELECT to_regclass('_sqlx_migrations') IS NOT NULL")
-            .fetch_one(&mut connection)
-            .await?;
-        if !exists {
-            return Ok(None);
-        }
-        Ok(
-            sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations WHERE success")
-                .fetch_one(&mut connection)
-                .await?,
-        )
-    }
-
     /// A connection outside the pool, on which a statement may take its time. It says why there is none;
     /// the pool only says "timed out".
     async fn connect(&self) -> Result<PgConnection, Error> {
         connect(&self.pool.connect_options()).await
-    }
-
-    /// The newest version this binary knows.
-    pub fn newest_schema_version() -> i64 {
-        sqlx::migrate!()
-            .iter()
-            .map(|migration| migration.version)
-            .max()
-            .unwrap_or(0)
-    }
-
-    /// How many changes of the schema this binary knows that the database does not have yet.
-    pub async fn pending_migrations(&self) -> Result<usize, Error> {
-        let version = self.schema_version().await?.unwrap_or(0);
-        let migrations = sqlx::migrate!();
-        let pending = migrations.iter().filter(|one| one.version > version);
-        Ok(pending.count())
     }
 
     /// Whether PostgreSQL answers.

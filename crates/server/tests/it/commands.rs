@@ -88,6 +88,38 @@ fn serve_refuses_an_old_schema_and_says_to_migrate() {
 }
 
 #[test]
+fn a_database_from_before_the_first_release_is_refused_with_what_to_do() {
+    let database = Database::from_template("watchbell", migrate).expect("a database");
+    // Its migrations had the same numbers, other content, and there were more of them.
+    let before = "UPDATE _sqlx_migrations SET checksum = decode('00', 'hex') WHERE version = 1;
+        INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+        VALUES (22, 'views', true, decode('00', 'hex'), 0)";
+    database.query(before).expect("changed");
+    let deployment = Deployment::on(database.url(), &shared().nats_url);
+    for command in ["migrate", "serve", "doctor"] {
+        let output = run(&[command], deployment.variables());
+        assert_eq!(output.status.code(), Some(1), "{command}");
+        let said = format!("{}{}", stdout(&output), stderr(&output));
+        assert!(said.contains("start with an empty database"), "{said}");
+        assert!(!said.contains("is PostgreSQL running"), "{said}");
+    }
+}
+
+#[test]
+fn a_database_of_a_newer_version_is_served_and_not_migrated() {
+    let database = Database::from_template("watchbell", migrate).expect("a database");
+    let newer =
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+        VALUES (9999, 'next', true, decode('00', 'hex'), 0)";
+    database.query(newer).expect("changed");
+    let deployment = Deployment::on(database.url(), &shared().nats_url);
+    let _serves = deployment.serve_all();
+    let output = run(&["migrate"], deployment.variables());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("9999"), "{}", stderr(&output));
+}
+
+#[test]
 fn doctor_is_content_with_a_healthy_deployment() {
     let deployment = Deployment::new()
         .with("JOURNAL__MONITOR_URL", &shared().nats_monitor_url)

@@ -350,22 +350,3 @@ async fn few_among_many_are_found_by_the_index_that_was_made_for_them() {
     assert!(plan.contains("state"), "{plan}");
     assert!(!plan.contains("Seq Scan"), "{plan}");
 }
-
-#[tokio::test]
-async fn the_index_of_failed_attempts_is_made_for_the_days_that_have_none_yet() {
-    let (store, database) = store().await;
-    store.make_days_ahead(NOW).await.expect("days");
-    // As the migration leaves it if it is interrupted before the first day.
-    let interrupted = "DROP INDEX delivery_attempts_failed;
-        CREATE INDEX delivery_attempts_failed ON ONLY delivery_attempts (org_id, url, finished_at)
-            WHERE outcome <> 'delivered';
-        DELETE FROM _sqlx_migrations WHERE version = 21";
-    database.query(interrupted).expect("interrupted");
-    let is_whole = || {
-        let valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'delivery_attempts_failed'::regclass";
-        database.query(valid).expect("an index").trim() == "t"
-    };
-    assert!(!is_whole());
-    store.migrate().await.expect("migrated");
-    assert!(is_whole(), "every day has it");
-}

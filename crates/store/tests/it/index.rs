@@ -322,30 +322,3 @@ async fn a_day_that_holds_more_than_its_file_is_put_back_and_never_dropped() {
     assert!(is_dropped);
     assert_eq!(held(), "0");
 }
-
-#[tokio::test]
-async fn events_from_before_there_were_counts_are_counted_by_the_migration() {
-    const MIGRATION: &str = include_str!("../../migrations/0005_trail_reads.sql");
-    let (store, database) = store().await;
-    let mut index = store.event_index().await.expect("an index");
-    let rows: Vec<_> = (0..100)
-        .map(|number| {
-            row(random_id(
-                number,
-                NOW.plus(Duration::from_secs(1_800) * number),
-            ))
-        })
-        .collect();
-    index.redrive("1", &rows).await.expect("written");
-    let counted = || {
-        let counts = "SELECT field, grain, bucket, value, events FROM event_counts
-                      WHERE grain <> 'minute' ORDER BY 1, 2, 3, 4";
-        asked(&database, counts)
-    };
-    let by_the_indexer = counted();
-    asked(&database, "DELETE FROM event_counts");
-    let counting = MIGRATION.find("INSERT INTO event_counts");
-    asked(&database, &MIGRATION[counting.expect("it counts")..]);
-    assert_eq!(counted(), by_the_indexer);
-    assert!(by_the_indexer.lines().count() > 100, "{by_the_indexer}");
-}

@@ -8,11 +8,11 @@ mod export_jobs;
 mod facets;
 mod index;
 mod list;
+mod next_migration;
 mod people;
 mod plans;
 mod query;
 mod repeats;
-mod rules;
 mod trail;
 
 use domain::Timestamp;

@@ -96,7 +96,10 @@ impl Dev {
         let metrics = metrics::start()?;
 
         let store = node::open_store_for_command(&config)?;
-        store.migrate().await.context("migrate the database")?;
+        store.migrate().await.with_context(|| {
+            let path = folder.path().display();
+            format!("migrate the database in {path}; if you do not need it, delete it or choose another --data-dir")
+        })?;
         let secret = demo.found(&store, &config).await?;
         let deployment = config.delivery.deployment_keys();
         let mut receiver = Receiver::start(demo.receiver_port, &store, deployment, tasks).await?;

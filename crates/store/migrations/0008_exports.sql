@@ -40,7 +40,7 @@ CREATE TABLE exports (
 CREATE INDEX exports_to_do ON exports (leased_until) WHERE state IN ('queued', 'running');
 -- Serves deleting files that nobody may have any more.
 CREATE INDEX exports_to_sweep ON exports (expires_at) WHERE NOT swept;
--- Serves a link, which does not name the organisation.
+-- Serves a link, which does not name the organization.
 CREATE UNIQUE INDEX exports_by_id ON exports (id);
 
 CREATE TABLE export_files (

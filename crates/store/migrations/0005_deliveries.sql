@@ -1,13 +1,31 @@
--- What the delivery log says of a delivery and its attempts, of the endpoints that they go to, and of the
+-- What the delivery log says: deliveries and their attempts, in days as events are; the endpoints that they go to; and the
 -- jobs that send deliveries of the past again.
 
-ALTER TABLE deliveries
+CREATE TABLE deliveries (
+    org_id     uuid        NOT NULL,
+    id         uuid        NOT NULL,
+    event_id   uuid        NOT NULL,
+    rule_id    uuid        NOT NULL,
+    rule_name  text        NOT NULL,
+    event_type text        NOT NULL,
+    url        text        NOT NULL,
+    state      text        NOT NULL,
+    attempts   integer     NOT NULL,
+    matched_at timestamptz NOT NULL,
+    next_at    timestamptz,
+    -- Why there is a delivery: a match, a test, or a summary of alerts that were kept back.
+    cause      text        NOT NULL DEFAULT 'match',
+    -- How many alerts a summary stands for.
+    suppressed integer     NOT NULL DEFAULT 0,
     -- Why it is held, failed or canceled.
-    ADD COLUMN reason     text,
-    -- A delivery that somebody asks for again begins a round: since when it has been due, and the number of the
-    -- round's first attempt. NULL and 1: nobody asked.
-    ADD COLUMN round_at   timestamptz,
-    ADD COLUMN round_from integer NOT NULL DEFAULT 1;
+    reason     text,
+    -- A delivery that somebody asks for again begins a round: since when it has been due, and the number of the round's
+    -- first attempt. NULL and 1: nobody asked.
+    round_at   timestamptz,
+    round_from integer     NOT NULL DEFAULT 1,
+    -- Serves the list (newest first) and one delivery by id.
+    PRIMARY KEY (org_id, id)
+) PARTITION BY RANGE (id);
 
 -- Serves the list by rule, newest first, recovering a rule's deliveries, and counting them by the hour.
 CREATE INDEX deliveries_by_rule ON deliveries (org_id, rule_id, id);
@@ -15,37 +33,62 @@ CREATE INDEX deliveries_by_rule ON deliveries (org_id, rule_id, id);
 CREATE INDEX deliveries_by_state ON deliveries (org_id, state, id) WHERE state <> 'delivered';
 -- Serves the list by event: the id of a match has its event's time, these have their own.
 CREATE INDEX deliveries_by_event ON deliveries (org_id, event_id) WHERE cause <> 'match';
--- Serves the reconciler, of all organisations: how many are under way, and which are due first.
+-- Serves the reconciler, of all organizations: how many are under way, and which are due first.
 CREATE INDEX deliveries_under_way ON deliveries (state, (coalesce(next_at, matched_at)))
     WHERE state IN ('pending', 'scheduled', 'held');
 
-ALTER TABLE delivery_attempts
+CREATE TABLE delivery_attempts (
+    org_id         uuid        NOT NULL,
+    delivery_id    uuid        NOT NULL,
+    id             uuid        NOT NULL,
+    number         integer     NOT NULL,
+    trigger        text        NOT NULL,
+    due_at         timestamptz NOT NULL,
+    started_at     timestamptz NOT NULL,
+    finished_at    timestamptz NOT NULL,
+    signed_at      timestamptz NOT NULL,
+    url            text        NOT NULL,
+    remote_address text,
+    body_sha256    text        NOT NULL,
+    body_bytes     integer     NOT NULL,
+    status         integer,
+    outcome        text        NOT NULL,
+    error          text,
+    answer         text        NOT NULL,
     -- When each phase was over, in microseconds from the start.
-    ADD COLUMN resolved_us    integer,
-    ADD COLUMN connected_us   integer,
-    ADD COLUMN secured_us     integer,
-    ADD COLUMN sent_us        integer,
-    ADD COLUMN answered_us    integer,
-    ADD COLUMN tls            text,
+    resolved_us    integer,
+    connected_us   integer,
+    secured_us     integer,
+    sent_us        integer,
+    answered_us    integer,
+    tls            text,
     -- The secrets it was signed with, a JSON array; the first gave the main signature.
-    ADD COLUMN secrets        text NOT NULL DEFAULT '[]',
+    secrets        text        NOT NULL DEFAULT '[]',
     -- A JSON array of pairs.
-    ADD COLUMN answer_headers text NOT NULL DEFAULT '[]',
-    ADD COLUMN clock_skew_s   integer,
-    ADD COLUMN retry_after_s  integer,
-    -- What was decided on it: where the delivery stood after it. NULL for attempts from before this was kept.
-    ADD COLUMN state          text,
-    ADD COLUMN reason         text,
-    ADD COLUMN next_at        timestamptz;
+    answer_headers text        NOT NULL DEFAULT '[]',
+    clock_skew_s   integer,
+    retry_after_s  integer,
+    -- What was decided on it: where the delivery stood after it.
+    state          text,
+    reason         text,
+    next_at        timestamptz,
+    -- Serves the timeline of one delivery, oldest attempt first.
+    PRIMARY KEY (org_id, delivery_id, id)
+) PARTITION BY RANGE (delivery_id);
 
--- How many deliveries the matcher has decided on, by rule and hour of their ids: what the rows are held
--- against. Kept by the recorder, in the transaction that writes the deliveries.
+-- Serves the failed attempts at one endpoint in the last day, newest first, so that its health is said from them. An
+-- attempt is kept in the day of its event, so every day is looked into. An index of all attempts would take half as much
+-- space again as they do, and every delivery would pay for it (about 10 us); only failures do.
+CREATE INDEX delivery_attempts_failed ON delivery_attempts (org_id, url, finished_at) WHERE outcome <> 'delivered';
+
+-- How many deliveries the matcher has decided on, by rule and hour of their ids: what the rows are held against. Kept by
+-- the recorder, in the transaction that writes the deliveries.
 CREATE TABLE delivery_counts (
     org_id     uuid        NOT NULL,
     rule_id    uuid        NOT NULL,
     bucket     timestamptz NOT NULL,
-    -- To be sent; kept back because there was an alert just now; not sent because the rule is snoozed or only
-    -- watched; summaries of what was kept back.
+    -- To be sent; kept back because there was an alert just now; not sent because the rule is snoozed or only watched;
+    -- summaries of what was kept back.
     alerts     bigint      NOT NULL,
     suppressed bigint      NOT NULL,
     withheld   bigint      NOT NULL,
@@ -56,19 +99,6 @@ CREATE TABLE delivery_counts (
 
 -- Serves the reconciler, which looks at one hour at a time, and forgetting what is older than it is kept.
 CREATE INDEX delivery_counts_by_bucket ON delivery_counts (bucket);
-
--- The deliveries that are there already. A delivery's time is in the first 48 bits of its id.
-INSERT INTO delivery_counts (org_id, rule_id, bucket, alerts, suppressed, withheld, summaries)
-SELECT org_id, rule_id, bucket,
-       count(*) FILTER (WHERE cause = 'match' AND state NOT IN ('suppressed', 'snoozed', 'shadow')),
-       count(*) FILTER (WHERE cause = 'match' AND state = 'suppressed'),
-       count(*) FILTER (WHERE cause = 'match' AND state IN ('snoozed', 'shadow')),
-       count(*) FILTER (WHERE cause = 'summary')
-FROM (SELECT org_id, rule_id, cause, state,
-             date_trunc('hour', to_timestamp(
-                 ('x' || lpad(left(replace(id::text, '-', ''), 12), 16, '0'))::bit(64)::bigint / 1000.0), 'UTC') AS bucket
-      FROM deliveries WHERE cause <> 'test') AS delivery
-GROUP BY org_id, rule_id, bucket;
 
 -- Endpoints that are or were in trouble, as of the last notice; the journal has them as they are now.
 CREATE TABLE endpoints (
@@ -105,7 +135,7 @@ CREATE TABLE endpoint_notices (
 
 -- Serves mailing what waits.
 CREATE INDEX endpoint_notices_to_mail ON endpoint_notices (at) WHERE mail = 'waiting';
--- Serves the bound on an organisation's mails.
+-- Serves the bound on an organization's mails.
 CREATE INDEX endpoint_notices_mailed ON endpoint_notices (org_id, mailed_at) WHERE mail = 'sent';
 -- Serves forgetting what is older than it is kept.
 CREATE INDEX endpoint_notices_by_time ON endpoint_notices (at);
@@ -123,14 +153,15 @@ CREATE TABLE recoveries (
     states       text[]      NOT NULL,
     -- running, done, canceled or failed.
     state        text        NOT NULL,
-    total        bigint      NOT NULL,
+    -- NULL: counting the deliveries would have taken too long; the job goes through them all the same.
+    total        bigint,
     done         bigint      NOT NULL,
     skipped      bigint      NOT NULL,
     error        text,
     -- Everything up to this delivery was seen to.
     after        uuid        NOT NULL,
-    -- The deliveries that are being sent again right now, and since when they are due: whoever goes on after a
-    -- crash begins with these.
+    -- The deliveries that are being sent again right now, and since when they are due: whoever goes on after a crash
+    -- begins with these.
     page         uuid[]      NOT NULL,
     page_at      timestamptz,
     tries        integer     NOT NULL,

@@ -1,4 +1,4 @@
--- Signing secrets of an organisation's own: staged, current, previous, dropped (domain::secret).
+-- Signing secrets of an organization's own: staged, current, previous, dropped (domain::secret).
 CREATE TABLE signing_secrets (
     org_id             uuid        NOT NULL REFERENCES organisations,
     id                 uuid        NOT NULL,
