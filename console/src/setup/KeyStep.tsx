@@ -76,7 +76,7 @@ function Existing({ keys, onChoose }: { keys: Key[]; onChoose: (id: string) => v
       label="Or use an existing key"
       description="Watchbell stores only a fingerprint of each key, so you'll need your own copy of the key."
       placeholder="Choose a key"
-      data={keys.map(({ id, name, hint }) => ({ value: id, label: hint ? `${name} (…${hint})` : name }))}
+      data={keys.map(({ id, name, hint }) => ({ value: id, label: `${name} (…${hint})` }))}
       value={null}
       onChange={(id) => id && onChoose(id)}
       maw={360}

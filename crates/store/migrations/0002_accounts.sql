@@ -7,7 +7,7 @@ CREATE TABLE users (
     -- argon2id, in PHC form.
     password_hash text        NOT NULL,
     created_at    timestamptz NOT NULL,
-    role          text        NOT NULL DEFAULT 'owner' CHECK (role IN ('owner', 'admin', 'viewer'))
+    role          text        NOT NULL CHECK (role IN ('owner', 'admin', 'viewer'))
 );
 
 -- Serves the list of an organization's members and the count of its owners.
@@ -83,8 +83,8 @@ CREATE TABLE api_keys (
     created_at   timestamptz NOT NULL,
     expires_at   timestamptz,
     -- The last characters of the key, to tell keys apart.
-    hint         text,
-    -- NULL: it was made by a command.
+    hint         text        NOT NULL,
+    -- NULL: an operator, by a command.
     created_by   uuid,
     -- To within the seconds that uses are gathered for.
     last_used_at timestamptz,
@@ -92,7 +92,7 @@ CREATE TABLE api_keys (
     -- Its successor, if it was rotated; it ends soon and is not rotated again.
     replaced_by  uuid,
     -- The agents that it speaks for, as `billing-*`; without any it speaks for whomever it says.
-    agents       text[]      NOT NULL DEFAULT '{}',
+    agents       text[]      NOT NULL,
     PRIMARY KEY (org_id, id)
 );
 

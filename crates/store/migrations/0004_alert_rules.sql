@@ -17,8 +17,8 @@ CREATE TABLE alert_rules (
     -- Whether an event meets it only by one of its values. Those that are not are few.
     is_indexed   boolean     NOT NULL,
     -- The key or the person, as the audit event names it.
-    created_by   text,
-    updated_by   text,
+    created_by   text        NOT NULL,
+    updated_by   text        NOT NULL,
     -- Serves the list of an organization's rules, newest first.
     PRIMARY KEY (org_id, id)
 );
@@ -33,7 +33,7 @@ CREATE TABLE alert_rule_versions (
     changed     text[]      NOT NULL,
     definition  text        NOT NULL,
     -- The key or the person.
-    made_by     text,
+    made_by     text        NOT NULL,
     made_at     timestamptz NOT NULL,
     -- Whether the trail has the audit event of it.
     is_recorded boolean     NOT NULL,

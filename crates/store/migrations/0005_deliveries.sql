@@ -14,9 +14,9 @@ CREATE TABLE deliveries (
     matched_at timestamptz NOT NULL,
     next_at    timestamptz,
     -- Why there is a delivery: a match, a test, or a summary of alerts that were kept back.
-    cause      text        NOT NULL DEFAULT 'match',
+    cause      text        NOT NULL,
     -- How many alerts a summary stands for.
-    suppressed integer     NOT NULL DEFAULT 0,
+    suppressed integer     NOT NULL,
     -- Why it is held, failed or canceled.
     reason     text,
     -- A delivery that somebody asks for again begins a round: since when it has been due, and the number of the round's
@@ -63,9 +63,9 @@ CREATE TABLE delivery_attempts (
     answered_us    integer,
     tls            text,
     -- The secrets it was signed with, a JSON array; the first gave the main signature.
-    secrets        text        NOT NULL DEFAULT '[]',
+    secrets        text        NOT NULL,
     -- A JSON array of pairs.
-    answer_headers text        NOT NULL DEFAULT '[]',
+    answer_headers text        NOT NULL,
     clock_skew_s   integer,
     retry_after_s  integer,
     -- What was decided on it: where the delivery stood after it.

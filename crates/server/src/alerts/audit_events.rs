@@ -54,7 +54,7 @@ impl Change for RuleChange {
     fn event(&self) -> impl Serialize + Send + Sync {
         ChangeEvent {
             event_type: EVENT_TYPE,
-            agent_id: self.by.as_deref().unwrap_or("unknown"),
+            agent_id: &self.by,
             action: self.what.action(),
             result: "success",
             metadata: ChangeMetadata {

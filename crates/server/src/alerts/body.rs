@@ -130,8 +130,8 @@ pub struct RuleBody {
     updated_at: Timestamp,
     /// The API key or the person.
     #[schema(example = "key_01jcq3k5m8e9ratvw2x4y6z8ab")]
-    created_by: Option<String>,
-    updated_by: Option<String>,
+    created_by: String,
+    updated_by: String,
     /// Starts at 1 and grows with every change; also in `ETag`.
     pub(super) version: u32,
     stats: StatsBody,
@@ -174,7 +174,7 @@ pub struct VersionBody {
     #[schema(value_type = Vec<RuleField>)]
     changed: Vec<String>,
     /// The API key or the person.
-    made_by: Option<String>,
+    made_by: String,
     #[schema(value_type = String, format = DateTime)]
     made_at: Timestamp,
     /// The rule from this version on; for the version that deleted a rule, the rule as it was until then. To go back to

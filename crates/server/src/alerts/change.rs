@@ -100,8 +100,8 @@ impl<'a> Author<'a> {
         change_outbox::publish(self.plane, &version.told(rule.org_id, rule.id)).await;
         Ok(Some(StoredRule {
             rule,
-            created_by: Some(self.by.clone()),
-            updated_by: Some(self.by.clone()),
+            created_by: self.by.clone(),
+            updated_by: self.by.clone(),
         }))
     }
 
@@ -150,7 +150,7 @@ impl<'a> Author<'a> {
         change_outbox::publish(self.plane, &version.told(rule.org_id, rule.id)).await;
         Ok(StoredRule {
             rule,
-            updated_by: Some(self.by.clone()),
+            updated_by: self.by.clone(),
             ..current
         })
     }
@@ -205,7 +205,7 @@ impl<'a> Author<'a> {
             what,
             changed: changed.iter().map(ToString::to_string).collect(),
             definition: rule.definition.clone(),
-            by: Some(self.by.clone()),
+            by: self.by.clone(),
             at: rule.updated_at,
         }
     }

@@ -11,9 +11,9 @@ use crate::{Error, Store, page::Page, times::from_database};
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredRule {
     pub rule: Rule,
-    /// The key or the person; `None` for rules from before this was kept.
-    pub created_by: Option<String>,
-    pub updated_by: Option<String>,
+    /// The key or the person.
+    pub created_by: String,
+    pub updated_by: String,
 }
 
 /// Which rules a list has.
@@ -39,8 +39,8 @@ struct Row {
     updated_at: OffsetDateTime,
     version: i32,
     counts_since: i32,
-    created_by: Option<String>,
-    updated_by: Option<String>,
+    created_by: String,
+    updated_by: String,
 }
 
 impl Store {

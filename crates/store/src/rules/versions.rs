@@ -30,8 +30,8 @@ pub struct Version {
     /// The fields in which it differs from the version before.
     pub changed: Vec<String>,
     pub definition: Definition,
-    /// The key or the person; `None` for versions from before this was kept.
-    pub by: Option<String>,
+    /// The key or the person.
+    pub by: String,
     pub at: Timestamp,
 }
 
@@ -45,7 +45,7 @@ pub struct RuleChange {
     pub what: What,
     pub changed: Vec<String>,
     pub name: String,
-    pub by: Option<String>,
+    pub by: String,
     pub at: Timestamp,
 }
 
@@ -64,7 +64,7 @@ struct Row {
     what: String,
     changed: Vec<String>,
     definition: String,
-    made_by: Option<String>,
+    made_by: String,
     made_at: OffsetDateTime,
 }
 

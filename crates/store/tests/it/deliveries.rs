@@ -318,10 +318,10 @@ async fn few_among_many_are_found_by_the_index_that_was_made_for_them() {
     let (store, database) = store().await;
     let mut log = store.delivery_log().await.expect("a log");
     stands(&store, &mut log, &[&[of_round(0, "failed")]]).await;
-    let many = "INSERT INTO deliveries (org_id, id, event_id, rule_id, rule_name, event_type, url, state, attempts, matched_at)
+    let many = "INSERT INTO deliveries (org_id, id, event_id, rule_id, rule_name, event_type, url, state, attempts, matched_at, cause, suppressed)
          SELECT org_id, (left(id::text, 14) || '7' || substr(md5(n::text), 1, 3) || '-8' || substr(md5(n::text), 4, 3) || '-'
                 || substr(md5(n::text), 8, 12))::uuid, event_id, gen_random_uuid(), rule_name, event_type, url, 'delivered', 1,
-                matched_at
+                matched_at, cause, suppressed
          FROM deliveries, generate_series(1, 20000) AS n WHERE state = 'failed'";
     database.query(many).expect("inserted");
     database.query("ANALYZE deliveries").expect("analyzed");
