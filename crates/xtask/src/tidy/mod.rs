@@ -8,10 +8,12 @@ mod circles;
 mod docs;
 mod lock_files;
 mod manifests;
+mod migrations;
 mod monitoring;
 mod source;
 mod text;
 mod tree;
+mod versions;
 mod words;
 
 use std::path::Path;
@@ -129,6 +131,16 @@ const RULES: &[Rule] = &[
         name: "crate-direction",
         why: "Nothing builds on the server, and test support never ships; cargo-deny cannot say either.",
         check: manifests::crate_direction,
+    },
+    Rule {
+        name: "contracting-migration",
+        why: "The version before runs on the new schema, in an upgrade and after a rollback: make room first, remove a release later.",
+        check: migrations::contracting_migration,
+    },
+    Rule {
+        name: "another-version",
+        why: "Whoever reports a problem names one version; parts that go together have the same.",
+        check: versions::another_version,
     },
     Rule {
         name: "unknown-metric",
