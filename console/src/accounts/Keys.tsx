@@ -116,8 +116,7 @@ function KeyRow({ of: key, state }: { of: Key; state: ReturnType<typeof stateOf>
               </Mark>
             ))}
           </Group>
-          {/* A node from before keys were bound says nothing of it. */}
-          {key.agents?.length > 0 && (
+          {key.agents.length > 0 && (
             <Text size="xs" className="quiet" style={{ overflowWrap: "anywhere" }}>
               only as {key.agents.join(", ")}
             </Text>

@@ -117,8 +117,7 @@ fn random_base64() -> String {
 pub(super) struct Demo {
     /// The deployment's, from which the organization's is derived.
     pub signing_secret: String,
-    /// Seals the signing secrets of organizations. Folders from before there were any have none yet.
-    #[serde(default = "random_base64")]
+    /// Seals the signing secrets of organizations.
     pub secrets_key: String,
     pub receiver_port: Option<u16>,
     pub api_key: String,
@@ -126,7 +125,6 @@ pub(super) struct Demo {
     pub user_password: String,
     rule_made: bool,
     /// Whether `--demo` was here.
-    #[serde(default)]
     pub filled: bool,
 }
 
