@@ -73,6 +73,7 @@ const CHAPTERS: [(&str, &[&str]); 16] = [
             "cli_webhooks",
             "commands",
             "dev",
+            "dev_engines",
         ],
     ),
     ("config", &["commands", "limits", "limits_apart"]),
@@ -389,7 +390,7 @@ mod tests {
     }
 
     /// Parts that other chapters use, and what takes too long between two edits: whole clusters, chaos, peers, a mass.
-    const NO_CHAPTER: [&str; 21] = [
+    const NO_CHAPTER: [&str; 22] = [
         "canary",
         "chaos",
         "cli",
@@ -405,6 +406,7 @@ mod tests {
         "mass",
         "outages",
         "pace",
+        "processes",
         "peers",
         "people",
         "snapshots",
