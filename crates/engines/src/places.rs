@@ -70,11 +70,11 @@ fn of(kind: PlaceKind, folders: impl IntoIterator<Item = PathBuf>) -> impl Itera
     folders.into_iter().map(place)
 }
 
-/// The folders of a variable that is written like `PATH`. An empty one is none: in `PATH` it would be the folder that we were
-/// started in, whose programs we have no reason to run.
+/// The folders of a variable that is written like `PATH`. An empty one has no absolute path and is left out: in `PATH` it would
+/// be the folder that we were started in, whose programs we have no reason to run.
 fn named(folders: &OsStr, kind: PlaceKind) -> impl Iterator<Item = Place> {
-    let folders = env::split_paths(folders).filter(|folder| !folder.as_os_str().is_empty());
-    of(kind, folders.filter_map(|folder| absolute(folder).ok()))
+    let folders = env::split_paths(folders).filter_map(|folder| absolute(folder).ok());
+    of(kind, folders)
 }
 
 /// The packages of the Python environment that a program is in, as `pip` and `uv` lay it out: `bin/watchbell` beside
