@@ -59,6 +59,7 @@ images:
 # The tests that reach our SQL on every PostgreSQL that we support, or on those named
 postgres *args:
     scripts/test-postgres {{ args }}
+
 # Make the packages and install each where nothing of ours was before; needs root on Debian
 packages:
     cargo build -p server && scripts/check-packages
