@@ -11,7 +11,7 @@ try {
   binary = require.resolve(`@watchbell/${platform}/bin/watchbell`);
 } catch {
   console.error(`watchbell: there is no package for ${platform}, or npm left it out (--omit=optional).`);
-  console.error("  Build it from source: https://github.com/watchbell/watchbell#build-from-source");
+  console.error("  Build it from source: https://github.com/watchbell/watchbell#from-source");
   process.exit(1);
 }
 
