@@ -78,7 +78,7 @@ impl Engine {
             Self::Postgres => (15, 0),
             // Scheduled messages and per-message TTL, which the journal needs.
             Self::Nats => (2, 12),
-            Self::Redis => (6, 0),
+            Self::Redis => (7, 0),
         }
     }
 }
