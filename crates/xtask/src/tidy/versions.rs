@@ -49,7 +49,7 @@ fn of_the_workspace(manifest: &File) -> Option<&str> {
 }
 
 /// The `1.2.3` that a text begins with.
-fn leading_version(text: &str) -> Option<&str> {
+pub(super) fn leading_version(text: &str) -> Option<&str> {
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
     let version = &text[..end.unwrap_or(text.len())];
     let version = version.trim_end_matches('.');
