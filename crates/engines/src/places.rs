@@ -80,7 +80,9 @@ fn named(folders: &OsStr) -> impl Iterator<Item = Place> {
 /// The packages of the Python environment that a program is in, as `pip` and `uv` lay it out: `bin/watchbell` beside
 /// `lib/python3.13/site-packages`.
 fn site_packages(program: &Path) -> Vec<PathBuf> {
-    let environment = program.parent().unwrap_or(program);
+    let Some(environment) = program.parent().filter(|_| program.ends_with("bin")) else {
+        return Vec::new();
+    };
     let pythons = entries(&environment.join("lib"), "python3");
     let packages = pythons
         .iter()
