@@ -14,20 +14,20 @@ trap 'rm -rf "$scratch"' EXIT
 # apart OPTION... begins the script again in namespaces of its own, those that the options of unshare add too, and so that all
 # that it starts ends with it.
 apart() {
-    local folder started=$SECONDS
+    local folder folders started=$SECONDS
     [[ -z "$why_not" ]] || return 0
     if [[ -z "${WATCHBELL_APART:-}" ]]; then
         scripts/install-containers && scripts/stand-in-images || exit
         printf 'ready in %d s\n' $((SECONDS - started))
         rm -rf "$scratch"
-        WATCHBELL_APART=yes exec unshare --pid --mount --fork --kill-child --mount-proc "$@" "$0" "${binary:?}"
+        WATCHBELL_APART=yes exec unshare --pid --mount --fork --kill-child --mount-proc "$@" "$PWD/scripts/${0##*/}" "${binary:?}"
     fi
     PATH="$(scripts/install-containers --path):$PATH"
     trap clean_up EXIT
     # Images are kept; what podman knows of containers, volumes and networks begins and ends here. The process that podman
     # leaves with a container looks for some of it where nothing can be set.
-    for folder in $(podman info --format '{{.Store.RunRoot}}/.. {{.Store.GraphRoot}}/libpod {{.Store.GraphRoot}}/volumes' 2>/dev/null) \
-        /run/containers /run/netns; do
+    folders="$(podman info --format '{{.Store.RunRoot}}/.. {{.Store.GraphRoot}}/libpod {{.Store.GraphRoot}}/volumes')" || exit
+    for folder in $folders /run/containers /run/netns; do
         mkdir -p "$folder" && mount -t tmpfs tmpfs "$folder" || exit
     done
     # Nothing is left of a script that was killed, and images of before go with what they were made from.
@@ -44,6 +44,9 @@ clean_up() {
     { "${containers[@]}" || "${containers[@]}"; } >/dev/null 2>&1
     rm -rf "$scratch"
 }
+
+# image NAME prints it with the tag that the compose files ask for.
+image() { sed -n "s#^ *image: \($1:.*\)#\1#p" deploy/compose/dev.yaml; }
 
 # check NAME COMMAND... runs the command and says how it ended.
 check() {
