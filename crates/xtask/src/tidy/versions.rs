@@ -4,8 +4,9 @@ use super::Finding;
 use super::tree::{File, Tree};
 
 /// Where a version of ours stands, by the file's name and by what its line begins with.
-const PLACES: [(&str, &str); 7] = [
+const PLACES: [(&str, &str); 8] = [
     ("package.json", "  \"version\": \""),
+    ("package.json", "    \"@watchbell/linux-x64\": \""),
     ("package-lock.json", "  \"version\": \""),
     ("pyproject.toml", "version = \""),
     ("Chart.yaml", "version: "),
