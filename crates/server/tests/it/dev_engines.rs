@@ -32,7 +32,7 @@ fn dev_says_which_engines_it_would_use_and_where_they_are() {
     assert!(lines[1].starts_with("nats       2."), "{lines:?}");
     assert_eq!(
         lines[2],
-        "redis      missing    Redis 6 or newer, or Valkey; limits are counted in memory"
+        "redis      missing    Redis 7 or newer, or Valkey; limits are counted in memory"
     );
 
     fs::create_dir(&named).expect("a folder");
