@@ -15,6 +15,7 @@
 //! | `names` | a name server that answers as told |
 //! | `mail` | a mail server that keeps what it is sent |
 //! | `s3` | an S3-compatible server that keeps files |
+//! | `machine` | machines with addresses of their own, between which packets get lost |
 //! | `process` | the real `watchbell` program |
 //! | `eventually` | waiting for a condition, with a deadline |
 //! | `dice` | chance that is the same in every run |
@@ -29,6 +30,7 @@ pub mod dice;
 pub mod environment;
 pub mod eventually;
 pub mod folder;
+pub mod machine;
 pub mod mail;
 pub mod names;
 pub mod namespace;
@@ -47,6 +49,7 @@ pub use database::Database;
 pub use dice::Dice;
 pub use engines::{Engines, Nats, Signal};
 pub use eventually::{eventually, eventually_blocking};
+pub use machine::{Machine, Network};
 pub use mail::{Mail, MailSink};
 pub use names::NameServer;
 pub use namespace::namespace;
