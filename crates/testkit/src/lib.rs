@@ -15,6 +15,7 @@
 //! | `names` | a name server that answers as told |
 //! | `mail` | a mail server that keeps what it is sent |
 //! | `s3` | an S3-compatible server that keeps files |
+//! | `disk` | a disk that loses power, fills up and slows down |
 //! | `machine` | machines with addresses of their own, between which packets get lost |
 //! | `process` | the real `watchbell` program |
 //! | `eventually` | waiting for a condition, with a deadline |
@@ -27,6 +28,8 @@ pub mod answer;
 pub mod certificates;
 pub mod database;
 pub mod dice;
+#[cfg(target_os = "linux")]
+pub mod disk;
 pub mod environment;
 pub mod eventually;
 pub mod folder;
@@ -47,6 +50,8 @@ pub use answer::Answer;
 pub use certificates::{Authority, Identity};
 pub use database::Database;
 pub use dice::Dice;
+#[cfg(target_os = "linux")]
+pub use disk::Disk;
 pub use engines::{Engines, Nats, Signal};
 pub use eventually::{eventually, eventually_blocking};
 pub use machine::{Machine, Network};

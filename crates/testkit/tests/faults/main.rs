@@ -2,6 +2,8 @@
 //!
 //! They need root and Linux. Where a piece cannot be had, its tests say so and do nothing.
 
+#[cfg(target_os = "linux")]
+mod disks;
 mod machines;
 
 /// Whether a piece can be had here; says by its name why it is skipped if not.
