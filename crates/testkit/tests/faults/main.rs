@@ -5,6 +5,8 @@
 #[cfg(target_os = "linux")]
 mod disks;
 mod machines;
+#[cfg(target_os = "linux")]
+mod power_cuts;
 
 /// Whether a piece can be had here; says by its name why it is skipped if not.
 fn can_be_had(piece: &str, unavailable: Option<String>) -> bool {
