@@ -13,6 +13,9 @@ use rustix::io::Errno;
 /// Small enough to copy at once when a page of it changes, large enough that a file of a GiB has few.
 const CHUNK_BYTES: usize = 64 * 1024;
 
+/// To fill gaps with: unoptimized, a loop over bytes would be the slowest thing here.
+const ZEROS: &[u8] = &[0; CHUNK_BYTES];
+
 /// No engine writes larger files, and what asks for one would take all memory.
 const FILE_BYTES_MAX: u64 = 64 << 30;
 
@@ -87,12 +90,16 @@ impl Content {
     }
 
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) {
-        let mut taken = 0;
+        let mut rest = bytes;
         for piece in pieces(offset, bytes.len()) {
-            let chunk = self.changing(piece);
-            chunk[piece.from..piece.from + piece.length]
-                .copy_from_slice(&bytes[taken..taken + piece.length]);
-            taken += piece.length;
+            let (written, after) = rest.split_at(piece.length);
+            rest = after;
+            self.change(piece.chunk, piece.from, |chunk| {
+                let over = written.len().min(chunk.len() - piece.from);
+                let (over, beyond) = written.split_at(over);
+                chunk[piece.from..piece.from + over.len()].copy_from_slice(over);
+                chunk.extend_from_slice(beyond);
+            });
         }
         self.size = self.size.max(offset + bytes.len() as u64);
         self.synced.written_since += bytes.len() as u64;
@@ -100,13 +107,11 @@ impl Content {
 
     /// Takes room on the disk for these bytes, and leaves those that are there.
     pub(super) fn reserve(&mut self, offset: u64, length: usize) {
-        for mut piece in pieces(offset, length) {
+        for piece in pieces(offset, length) {
             let held = self.chunks.get(piece.chunk).map_or(0, Vec::len);
             let end = piece.from + piece.length;
             if end > held {
-                piece.from = held;
-                piece.length = end - held;
-                self.changing(piece);
+                self.change(piece.chunk, end, |_| {});
             }
         }
     }
@@ -177,19 +182,17 @@ impl Content {
         self.synced.written_since = 0;
     }
 
-    /// The chunk, as long as the piece needs it, after what is there has been kept.
-    fn changing(&mut self, piece: Piece) -> &mut Vec<u8> {
-        if self.chunks.len() <= piece.chunk {
-            self.chunks.resize_with(piece.chunk + 1, Vec::new);
+    /// Changes a chunk from `from` on, up to where it reaches at least; what is there before is kept.
+    fn change(&mut self, chunk: usize, from: usize, change: impl FnOnce(&mut Vec<u8>)) {
+        if self.chunks.len() <= chunk {
+            self.chunks.resize_with(chunk + 1, Vec::new);
         }
-        self.remember(piece.chunk, piece.from);
-        let chunk = &mut self.chunks[piece.chunk];
-        let end = piece.from + piece.length;
-        if chunk.len() < end {
-            self.held_bytes += (end - chunk.len()) as u64;
-            chunk.resize(end, 0);
-        }
-        chunk
+        self.remember(chunk, from);
+        let chunk = &mut self.chunks[chunk];
+        let before = chunk.len();
+        chunk.extend_from_slice(&ZEROS[..from.saturating_sub(before)]);
+        change(chunk);
+        self.held_bytes += (chunk.len() - before) as u64;
     }
 
     /// Keeps what a cut has to put back when bytes from `from` on change.
