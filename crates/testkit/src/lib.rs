@@ -15,6 +15,7 @@
 //! | `names` | a name server that answers as told |
 //! | `mail` | a mail server that keeps what it is sent |
 //! | `s3` | an S3-compatible server that keeps files |
+//! | `clock` | a wall clock of one process's own, which jumps |
 //! | `disk` | a disk that loses power, fills up and slows down |
 //! | `machine` | machines with addresses of their own, between which packets get lost |
 //! | `process` | the real `watchbell` program |
@@ -26,6 +27,7 @@
 
 pub mod answer;
 pub mod certificates;
+pub mod clock;
 pub mod database;
 pub mod dice;
 #[cfg(target_os = "linux")]
@@ -48,6 +50,7 @@ pub mod stopwatch;
 
 pub use answer::Answer;
 pub use certificates::{Authority, Identity};
+pub use clock::Clock;
 pub use database::Database;
 pub use dice::Dice;
 #[cfg(target_os = "linux")]

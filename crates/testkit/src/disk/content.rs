@@ -306,10 +306,10 @@ mod tests {
     #[test]
     fn a_truncation_that_is_on_the_disk_leaves_nothing_beyond_it() {
         let mut content = Content::default();
-        content.write(0, &[1; 3 * CHUNK_BYTES]);
+        content.write(0, &vec![1; 3 * CHUNK_BYTES]);
         content.sync();
         content.truncate(10).expect("small");
-        content.write(5, &[2; 100_000]);
+        content.write(5, &vec![2; 100_000]);
         content.sync_truncation(10);
         assert_eq!(
             content.read(0, 20)[..12],

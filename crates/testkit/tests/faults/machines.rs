@@ -45,7 +45,7 @@ fn a_lossy_way_is_slow_and_complete() {
     };
     let (mut at_first, mut at_second) = connection(&first, &second);
     first.drop_from(second.address(), 0.2).expect("lossy");
-    let sent: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
+    let sent: Vec<u8> = (0..=250).cycle().take(BYTES).collect();
     let sender = {
         let sent = sent.clone();
         thread::spawn(move || say(&mut at_second, &sent))
