@@ -18,6 +18,7 @@
 //! | `clock` | a wall clock of one process's own, which jumps |
 //! | `disk` | a disk that loses power, fills up and slows down |
 //! | `machine` | machines with addresses of their own, between which packets get lost |
+//! | `wire` | a connection that is slow, holds what it is given, or is cut |
 //! | `process` | the real `watchbell` program |
 //! | `eventually` | waiting for a condition, with a deadline |
 //! | `dice` | chance that is the same in every run |
@@ -47,6 +48,7 @@ pub mod receiver;
 pub mod s3;
 pub mod shared;
 pub mod stopwatch;
+pub mod wire;
 
 pub use answer::Answer;
 pub use certificates::{Authority, Identity};
@@ -68,3 +70,4 @@ pub use receiver::Receiver;
 pub use s3::S3Server;
 pub use shared::{Shared, shared};
 pub use stopwatch::Stopwatch;
+pub use wire::Wire;

@@ -8,6 +8,7 @@ mod disks;
 mod machines;
 #[cfg(target_os = "linux")]
 mod power_cuts;
+mod wires;
 
 /// Whether a piece can be had here; says by its name why it is skipped if not.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
