@@ -97,7 +97,7 @@ fn a_slow_disk_takes_its_time_for_writes_and_syncs_and_not_for_reads() {
     let Some((_folder, disk)) = disk() else {
         return;
     };
-    let slower_by = Duration::from_millis(100);
+    let slower_by = Duration::from_millis(500);
     let mut file = write_synced(&disk.path().join("file"), b"before");
     disk.slow_down(slower_by);
     let started = Instant::now();
