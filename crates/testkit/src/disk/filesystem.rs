@@ -3,101 +3,33 @@
 //! The kernel keeps names, attributes and pages that it has seen for as long as the disk is mounted: nobody else changes
 //! them, and a power cut ends the mount. It writes through: each write reaches us before it returns.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ffi::{OsStr, OsString};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use fuser::{
-    BsdFileFlags, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
-    LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
-    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, LockOwner,
+    OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty,
+    ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
 
+use super::answers::{
+    BLOCK_BYTES, REMEMBERED, answer, answer_attributes, answer_entry, attributes_of, listing, said,
+};
 use super::content::Content;
+use super::platter::{Platter, now};
 use super::tree::{Attributes, Kind, Tree};
-
-/// Nothing that the kernel remembers changes behind it.
-const REMEMBERED: Duration = Duration::from_hours(24);
-
-/// What programs are told a block is; only for their information.
-const BLOCK_BYTES: u32 = 4096;
 
 /// How large a disk without a limit says it is.
 const UNLIMITED_BYTES: u64 = 1 << 40;
 
-/// The disk as both sides have it: the kernel, and who holds it.
-#[derive(Debug)]
-pub(super) struct Platter {
-    tree: Mutex<Tree>,
-    /// Nothing is answered while the power is off.
-    off: AtomicBool,
-    slower_by_us: AtomicU64,
-    /// What was in the folders that are open, when they were read from the beginning.
-    listings: Mutex<HashMap<u64, Listing>>,
-    next_listing: AtomicU64,
-}
-
-type Listing = Vec<(u64, FileType, OsString)>;
-
-impl Platter {
-    pub(super) fn new() -> Self {
-        Self {
-            tree: Mutex::new(Tree::new(now())),
-            off: AtomicBool::new(false),
-            slower_by_us: AtomicU64::new(0),
-            listings: Mutex::default(),
-            next_listing: AtomicU64::new(1),
-        }
-    }
-
-    pub(super) fn tree(&self) -> MutexGuard<'_, Tree> {
-        lock(&self.tree)
-    }
-
-    pub(super) fn switch_off(&self) {
-        // With the lock, so that whoever is at it is done.
-        let _tree = self.tree();
-        self.off.store(true, Ordering::SeqCst);
-    }
-
-    pub(super) fn switch_on(&self) {
-        lock(&self.listings).clear();
-        self.off.store(false, Ordering::SeqCst);
-    }
-
-    pub(super) fn slow_down(&self, by: Duration) {
-        let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
-        self.slower_by_us.store(micros, Ordering::SeqCst);
-    }
-
-    fn powered(&self) -> Result<MutexGuard<'_, Tree>, Errno> {
-        let tree = self.tree();
-        if self.off.load(Ordering::SeqCst) {
-            return Err(Errno::IO);
-        }
-        Ok(tree)
-    }
-
-    /// Does it, and returns as late as the disk is slow.
-    fn slowly<T>(&self, act: impl FnOnce(&mut Tree) -> Result<T, Errno>) -> Result<T, Errno> {
-        let done = self.powered().and_then(|mut tree| act(&mut tree));
-        let slower_by = Duration::from_micros(self.slower_by_us.load(Ordering::SeqCst));
-        if !slower_by.is_zero() {
-            thread::sleep(slower_by);
-        }
-        done
-    }
-}
-
 /// What the kernel talks to.
 #[derive(Debug)]
-pub(super) struct Served(pub(super) std::sync::Arc<Platter>);
+pub(super) struct Served(pub(super) Arc<Platter>);
 
 impl Served {
     fn create_node(
@@ -413,8 +345,7 @@ impl Filesystem for Served {
     }
 
     fn opendir(&self, _request: &Request, _node: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        let listing = self.0.next_listing.fetch_add(1, Ordering::SeqCst);
-        reply.opened(FileHandle(listing), FopenFlags::empty());
+        reply.opened(FileHandle(self.0.open_listing()), FopenFlags::empty());
     }
 
     fn readdir(
@@ -425,7 +356,7 @@ impl Filesystem for Served {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        let mut listings = lock(&self.0.listings);
+        let mut listings = self.0.listings();
         if offset == 0 {
             let tree = self.0.powered();
             match tree.and_then(|tree| listing(&tree, node.0)) {
@@ -451,7 +382,7 @@ impl Filesystem for Served {
         _flags: OpenFlags,
         reply: ReplyEmpty,
     ) {
-        lock(&self.0.listings).remove(&handle.0);
+        self.0.listings().remove(&handle.0);
         reply.ok();
     }
 
@@ -484,92 +415,9 @@ fn new(request: &Request, permissions: u32) -> Attributes {
     Attributes::new(permissions, request.uid(), request.gid(), now())
 }
 
-fn listing(tree: &Tree, folder: u64) -> Result<Listing, Errno> {
-    let itself = [".", ".."].map(|name| (folder, FileType::Directory, name.into()));
-    let mut listing: Listing = itself.into();
-    for (name, node) in tree.names_in(folder)? {
-        listing.push((*node, file_type(&tree.node(*node)?.kind), name.clone()));
-    }
-    Ok(listing)
-}
-
-fn attributes_of(tree: &Tree, number: u64) -> Result<FileAttr, Errno> {
-    let node = tree.node(number)?;
-    let (size, held_bytes) = match &node.kind {
-        Kind::File(content) => (content.size(), content.held_bytes()),
-        Kind::Link(target) => (target.as_os_str().len() as u64, 0),
-        Kind::Folder(_) | Kind::Socket | Kind::Pipe => (0, 0),
-    };
-    let attributes = &node.attributes;
-    Ok(FileAttr {
-        ino: INodeNo(number),
-        size,
-        blocks: held_bytes.div_ceil(512),
-        atime: attributes.accessed,
-        mtime: attributes.modified,
-        ctime: attributes.changed,
-        crtime: attributes.changed,
-        kind: file_type(&node.kind),
-        perm: attributes.permissions,
-        nlink: attributes.names,
-        uid: attributes.user,
-        gid: attributes.group,
-        rdev: 0,
-        blksize: BLOCK_BYTES,
-        flags: 0,
-    })
-}
-
-fn file_type(kind: &Kind) -> FileType {
-    match kind {
-        Kind::File(_) => FileType::RegularFile,
-        Kind::Folder(_) => FileType::Directory,
-        Kind::Link(_) => FileType::Symlink,
-        Kind::Socket => FileType::Socket,
-        Kind::Pipe => FileType::NamedPipe,
-    }
-}
-
-fn answer(reply: ReplyEmpty, done: Result<(), Errno>) {
-    match done {
-        Ok(()) => reply.ok(),
-        Err(error) => reply.error(said(error)),
-    }
-}
-
-fn answer_entry(reply: ReplyEntry, found: Result<FileAttr, Errno>) {
-    match found {
-        Ok(found) => reply.entry(&REMEMBERED, &found, Generation(0)),
-        Err(error) => reply.error(said(error)),
-    }
-}
-
-fn answer_attributes(reply: ReplyAttr, found: Result<FileAttr, Errno>) {
-    match found {
-        Ok(found) => reply.attr(&REMEMBERED, &found),
-        Err(error) => reply.error(said(error)),
-    }
-}
-
-fn said(error: Errno) -> fuser::Errno {
-    fuser::Errno::from_i32(error.raw_os_error())
-}
-
 fn time(time: TimeOrNow) -> SystemTime {
     match time {
         TimeOrNow::SpecificTime(time) => time,
         TimeOrNow::Now => now(),
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "files have the time of the machine that they are on"
-)]
-fn now() -> SystemTime {
-    SystemTime::now()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

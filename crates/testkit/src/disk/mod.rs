@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `content` | what is in one file, now and after a cut |
 //! | `tree` | names, folders and attributes, now and after a cut |
-//! | `filesystem` | answers the kernel |
+//! | `platter` | the disk as a whole: whether it has power, and how slow it is |
+//! | `filesystem`, `answers` | what the kernel asks, and what it is answered |
 //!
 //! After a cut there is what was synced, as on ext4: what is in a file if that file was synced, names if anything was since.
 //! All else is gone, of which a real disk may have some. The kernel of a real machine also syncs by itself after half a
@@ -13,8 +14,10 @@
 //! A cut ends the mount and mounts anew. So nothing that the kernel remembers survives, and what a program still has open
 //! answers with an error, as if its machine were off.
 
+mod answers;
 mod content;
 mod filesystem;
+mod platter;
 mod tree;
 
 use std::fs;
@@ -29,7 +32,8 @@ use anyhow::Context;
 use fuser::{BackgroundSession, Config, MountOption, SessionACL};
 use rustix::mount::{UnmountFlags, unmount};
 
-use filesystem::{Platter, Served};
+use filesystem::Served;
+use platter::Platter;
 
 /// One that sleeps, because the disk is slow, must not keep the others waiting.
 const THREADS: usize = 4;
