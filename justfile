@@ -56,6 +56,10 @@ deploy:
 images:
     cargo build -p server && scripts/check-images
 
+# Break a whole fleet under load, for an hour or as told; needs root on Linux
+faults *args:
+    scripts/install-fault-tools && cargo xtask faults {{ args }}
+
 # The tests that reach our SQL on every PostgreSQL that we support, or on those named
 postgres *args:
     scripts/test-postgres {{ args }}

@@ -1,5 +1,6 @@
 //! What a receiver keeps of what arrives: everything, or just enough to count by.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Instant, SystemTime};
@@ -14,6 +15,8 @@ use crate::answer::{Answer, Script};
 /// One request, exactly as received.
 #[derive(Debug)]
 pub struct Received {
+    /// Who sent it.
+    pub peer: SocketAddr,
     pub method: Method,
     pub uri: Uri,
     pub headers: HeaderMap,
@@ -109,8 +112,9 @@ impl Log {
     }
 
     /// Keeps a request, and says how it is to be answered.
-    pub(crate) fn keep(&self, head: Parts, body: Bytes) -> Answer {
+    pub(crate) fn keep(&self, peer: SocketAddr, head: Parts, body: Bytes) -> Answer {
         let mut received = Received {
+            peer,
             method: head.method,
             uri: head.uri,
             headers: head.headers,

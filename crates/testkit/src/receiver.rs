@@ -55,7 +55,11 @@ impl Receiver {
 
     /// Starts one for a load: it keeps an [`Arrival`] of each request, and neither headers nor body.
     pub fn start_light() -> anyhow::Result<Self> {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Self::start_light_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+    }
+
+    /// The same at this address.
+    pub fn start_light_at(address: SocketAddr) -> anyhow::Result<Self> {
         Self::run(address, None, Keeps::Arrivals)
     }
 
@@ -210,7 +214,7 @@ async fn serve(listener: TcpListener, identity: Option<Identity>, log: Arc<Log>)
     loop {
         while conversations.try_join_next().is_some() {}
         // What fails here is one connection that was gone already, or a lack of file handles.
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             tokio::task::yield_now().await;
             continue;
         };
@@ -219,22 +223,22 @@ async fn serve(listener: TcpListener, identity: Option<Identity>, log: Arc<Log>)
         let (identity, log) = (identity.clone(), Arc::clone(&log));
         conversations.spawn(async move {
             let Some(Identity(config)) = identity else {
-                return converse(TokioIo::new(stream), log).await;
+                return converse(TokioIo::new(stream), peer, log).await;
             };
             // A client that does not believe us is no news either.
             if let Ok(stream) = TlsAcceptor::from(config).accept(stream).await {
-                converse(TokioIo::new(stream), log).await;
+                converse(TokioIo::new(stream), peer, log).await;
             }
         });
     }
 }
 
 /// Answers the requests of one connection until either side closes it.
-async fn converse<S>(stream: S, log: Arc<Log>)
+async fn converse<S>(stream: S, peer: SocketAddr, log: Arc<Log>)
 where
     S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
 {
-    let service = service_fn(|request| keep_and_answer(&log, request));
+    let service = service_fn(|request| keep_and_answer(&log, peer, request));
     // A client that goes away is no news here.
     let _ = http1::Builder::new()
         .serve_connection(stream, service)
@@ -243,12 +247,13 @@ where
 
 async fn keep_and_answer(
     log: &Log,
+    peer: SocketAddr,
     request: Request<Incoming>,
 ) -> Result<Response<AnswerBody>, HungUp> {
     let (head, body) = request.into_parts();
     let body = Limited::new(body, BODY_BYTES_MAX).collect().await;
     let body = body.map_err(|_| HungUp)?.to_bytes();
-    let answer = log.keep(head, body);
+    let answer = log.keep(peer, head, body);
     answer.give(&log.handed_over).await.ok_or(HungUp)
 }
 

@@ -6,6 +6,7 @@ mod bench;
 mod book;
 mod changelog;
 mod errors_seen;
+mod faults;
 mod generate;
 mod markdown;
 mod quick;
@@ -59,6 +60,12 @@ enum Task {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Break a whole fleet under load and compare what it did with what it promised (faults/README.md).
+    Faults {
+        /// Its options.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Move the fragments of changelog.d/ into CHANGELOG.md as one release.
     Changelog {
         /// The version being released, such as 0.2.0.
@@ -98,6 +105,7 @@ fn main() -> anyhow::Result<ExitCode> {
             true
         }
         Task::Bench { arguments } => bench::run(root, &arguments)?,
+        Task::Faults { arguments } => faults::run(root, &arguments)?,
         Task::Changelog { version, date } => {
             changelog::fold(root, &version, &date)?;
             true

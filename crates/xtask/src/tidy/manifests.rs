@@ -54,6 +54,9 @@ pub(super) fn unexplained_dependency(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// Programs that only try Watchbell.
+const NOT_SHIPPED: [&str; 2] = ["bench/Cargo.toml", "faults/Cargo.toml"];
+
 pub(super) fn crate_direction(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for manifest in tree
@@ -64,10 +67,9 @@ pub(super) fn crate_direction(tree: &Tree) -> Vec<Finding> {
         for dependency in dependencies(manifest) {
             let message = match dependency.name {
                 "server" => "nothing may depend on `server`",
-                // A benchmark is not shipped either.
                 "testkit"
                     if dependency.section != "dev-dependencies"
-                        && manifest.path != "bench/Cargo.toml" =>
+                        && !NOT_SHIPPED.contains(&manifest.path.as_str()) =>
                 {
                     "`testkit` may only be a dev-dependency"
                 }

@@ -1,0 +1,96 @@
+//! Every accepted event is listed exactly once, by its own organization, and nothing is listed that nobody sent.
+
+use std::collections::HashMap;
+
+use domain::{EventId, RuleId};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::audit::Findings;
+use crate::books::Pages;
+use crate::workload::Customer;
+
+/// How often each of an organization's events is in its export.
+pub(crate) type Listed = HashMap<EventId, usize>;
+
+/// The exports of all organizations; events that the server made itself are left out.
+pub(crate) async fn read(customers: &[(Customer, RuleId)], findings: &mut Findings) -> Vec<Listed> {
+    let mut all = Vec::new();
+    for (customer, _) in customers {
+        let mut listed = Listed::new();
+        let mut strangers = Vec::new();
+        let prefix = format!("org{}-", customer.org);
+        for line in export(customer).await.lines() {
+            let Ok(event) = serde_json::from_str::<Value>(line) else {
+                strangers.push(format!("not JSON: {line}"));
+                continue;
+            };
+            let Some(id) = event["id"].as_str().and_then(|id| id.parse().ok()) else {
+                continue; // the last line, which counts
+            };
+            match event["client_event_id"].as_str() {
+                Some(name) if name.starts_with(&prefix) => *listed.entry(id).or_default() += 1,
+                Some(_) => strangers.push(line.to_owned()),
+                None if event["event_type"] == "tool_call" => strangers.push(line.to_owned()),
+                None => {}
+            }
+        }
+        findings.note(
+            "listed events that this organization did not send",
+            &strangers,
+        );
+        all.push(listed);
+    }
+    all
+}
+
+/// Asks until a whole export that is fresh has arrived.
+async fn export(customer: &Customer) -> String {
+    loop {
+        let page = customer.read("/v1/audit/events?limit=1").await;
+        if page["fresh"] != true {
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            continue;
+        }
+        let answer = customer
+            .send_slowly(Method::POST, "/v1/audit/export", &json!({}))
+            .await;
+        if let Ok(answer) = answer
+            && answer.status().is_success()
+            && let Ok(text) = answer.text().await
+            && text
+                .lines()
+                .last()
+                .is_some_and(|last| last.contains("\"export\""))
+        {
+            return text;
+        }
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    }
+}
+
+pub(crate) fn check(pages: &Pages, listed: &[Listed], findings: &mut Findings) {
+    let (mut lost, mut doubled, mut elsewhere) = (Vec::new(), Vec::new(), Vec::new());
+    for (id, accepted) in &pages.accepted {
+        match listed[accepted.org].get(id) {
+            None => lost.push(format!("{id} of organization {}", accepted.org)),
+            Some(1) => {}
+            Some(times) => doubled.push(format!("{id}: {times} times")),
+        }
+        for (org, others) in listed.iter().enumerate() {
+            if org != accepted.org && others.contains_key(id) {
+                elsewhere.push(format!("{id} of {} at {org}", accepted.org));
+            }
+        }
+    }
+    findings.note("accepted events that are not listed", &lost);
+    findings.note("events that are listed more than once", &doubled);
+    findings.note("events that another organization can see", &elsewhere);
+    // What was sent and never acknowledged would be no fault, but everybody sent until it was.
+    let unknown = |(org, listed): (usize, &Listed)| -> Vec<String> {
+        let unknown = listed.keys().filter(|id| !pages.accepted.contains_key(id));
+        unknown.map(|id| format!("{id} at {org}")).collect()
+    };
+    let unknown: Vec<String> = listed.iter().enumerate().flat_map(unknown).collect();
+    findings.note("listed events under an id that nobody was told", &unknown);
+}

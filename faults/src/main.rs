@@ -1,0 +1,236 @@
+//! Breaks a whole fleet on purpose, again and again, under load, and then compares what it did with what it promised. How
+//! to run it: faults/README.md.
+#![allow(clippy::print_stdout, reason = "the figures are what it is for")]
+
+mod audit;
+mod books;
+mod fault;
+mod fleet;
+mod receivers;
+mod report;
+mod workload;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use domain::Timestamp;
+use testkit::{Disk, Network, folder::TestFolder};
+use tokio::time::sleep;
+
+use crate::books::Books;
+use crate::fault::{Deck, Happened, Inflicted};
+use crate::fleet::Fleet;
+use crate::workload::{CUSTOMERS, Workload};
+
+/// Everybody must have an alert again so soon after a fault was mended.
+const RECOVERED_WITHIN: Duration = Duration::from_secs(180);
+/// Everything that is due has arrived so soon after the last fault: retries wait for minutes.
+const SETTLED_WITHIN: Duration = Duration::from_secs(600);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Breaks a fleet under load and compares what it did with what it promised.
+#[derive(Parser)]
+struct Arguments {
+    /// The binary of Watchbell; the one built beside this program unless given.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+    /// What half of the processes run after a rolling restart; the same unless given.
+    #[arg(long)]
+    other_binary: Option<PathBuf>,
+    /// Decides which faults come in which order; the same seed is the same schedule.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many faults at least.
+    #[arg(long, default_value_t = 200)]
+    faults: usize,
+    /// How many events at least.
+    #[arg(long, default_value_t = 1_000_000)]
+    events: usize,
+    /// How many events are sent in a second.
+    #[arg(long, default_value_t = 500)]
+    events_per_s: u32,
+    /// Only faults of these classes, such as `clock` or "power cut".
+    #[arg(long)]
+    only: Vec<String>,
+    /// Have NATS acknowledge before it syncs, as it does by default: a power cut of everything must then be found to have
+    /// lost something, or this finds nothing at all.
+    #[arg(long)]
+    without_sync: bool,
+    /// The page to write the figures into.
+    #[arg(long)]
+    write: Option<PathBuf>,
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let unavailable = [Network::unavailable(), Disk::unavailable()];
+    if let Some(why) = unavailable.into_iter().flatten().next() {
+        println!("faults: skipped, {why}\n0 passed, 0 failed, 1 skipped");
+        return Ok(ExitCode::SUCCESS);
+    }
+    // First of all: only this thread moves, and those that it starts.
+    let network = Network::create()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let is_well = runtime.block_on(run(&arguments, network))?;
+    println!(
+        "{} passed, {} failed, 0 skipped",
+        usize::from(is_well),
+        usize::from(!is_well)
+    );
+    Ok(if is_well {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+async fn run(arguments: &Arguments, network: Network) -> anyhow::Result<bool> {
+    let binary = match &arguments.binary {
+        Some(binary) => binary.canonicalize()?,
+        None => fleet::binary_beside()?,
+    };
+    let folder = TestFolder::create()?;
+    let mut fleet = Fleet::start(network, folder.path(), &binary, !arguments.without_sync).await?;
+    println!("the fleet is up; seed {}", arguments.seed);
+    let ran = break_and_compare(arguments, &mut fleet).await;
+    if !matches!(ran, Ok(true)) {
+        println!("the logs are in {}", fleet.keep_logs()?.display());
+    }
+    ran
+}
+
+async fn break_and_compare(arguments: &Arguments, fleet: &mut Fleet) -> anyhow::Result<bool> {
+    let (books, started) = (Books::default(), Instant::now());
+    let (mut workload, receivers) = Workload::start(fleet, &books, arguments.events_per_s).await?;
+    wait_until_recovered(&books, started, fleet).await?;
+    let mut deck = Deck::new(arguments.seed, arguments.only.clone());
+    let mut faults: Vec<Happened> = Vec::new();
+    while faults.len() < arguments.faults || books.open().accepted.len() < arguments.events {
+        workload.check()?;
+        sleep(deck.pause()).await;
+        let drawn = deck.draw();
+        let mut broken = Vec::new();
+        for fault in &drawn {
+            println!(
+                "{:>6.0} s {:>4}  {}",
+                started.elapsed().as_secs_f64(),
+                faults.len() + broken.len() + 1,
+                fault.kind
+            );
+            let began = Instant::now();
+            let other_binary = arguments.other_binary.as_deref();
+            broken.push((
+                began,
+                Inflicted::begin(*fault, fleet, &receivers, other_binary).await?,
+            ));
+        }
+        sleep(drawn[0].lasts).await;
+        let mut mended = Vec::new();
+        for (began, inflicted) in broken.into_iter().rev() {
+            mended.push((began, inflicted.fault, inflicted.touched.clone()));
+            inflicted.end(fleet, &receivers)?;
+        }
+        let healed = Instant::now();
+        let since = mended
+            .iter()
+            .map(|(began, ..)| *began)
+            .min()
+            .unwrap_or(healed);
+        let (recovered, exits) = wait_until_recovered(&books, since, fleet).await?;
+        for (began, fault, touched) in mended {
+            let happened = Happened {
+                fault,
+                touched,
+                began,
+                healed,
+                recovered,
+                exits,
+            };
+            println!("{}", progress(&happened, &books));
+            faults.push(happened);
+        }
+    }
+    let lasted = started.elapsed();
+    fleet.wait_until_ready().await?;
+    let customers = workload.stop().await?;
+    println!("nothing more breaks; comparing");
+    let (counts, findings) = audit::compare(&customers, &books, &faults, SETTLED_WITHIN).await;
+    let run = report::Run {
+        seed: arguments.seed,
+        lasted,
+        counts: &counts,
+        faults: &faults,
+        findings: findings.lines().len(),
+    };
+    let figures = report::text(&run, &books);
+    println!("\n{figures}");
+    for line in findings.lines() {
+        println!("WRONG {line}");
+    }
+    if let Some(page) = &arguments.write {
+        report::write(page, &figures)?;
+    }
+    Ok(findings.is_empty())
+}
+
+/// Waits until every organization has got an alert about an event that was sent after `since`, and says when that was; and
+/// until the NATS servers agree again, because faults come one at a time. Starts processes that ended by themselves, and
+/// says how many did.
+async fn wait_until_recovered(
+    books: &Books,
+    since: Instant,
+    fleet: &mut Fleet,
+) -> anyhow::Result<(Instant, usize)> {
+    let deadline = Instant::now() + RECOVERED_WITHIN;
+    let mut exits = 0;
+    loop {
+        let alerted: Option<Vec<Instant>> = (0..CUSTOMERS)
+            .map(|org| books.has_arrived_since(org, since))
+            .collect();
+        let recovered = alerted.and_then(|at| at.into_iter().max());
+        if let Some(recovered) = recovered
+            && fleet.nats_agrees().await
+        {
+            return Ok((recovered, exits));
+        }
+        anyhow::ensure!(
+            Instant::now() < deadline,
+            "not within {RECOVERED_WITHIN:?}: {}",
+            if recovered.is_some() {
+                "the NATS servers agree"
+            } else {
+                "every organization gets alerts"
+            },
+        );
+        exits += fleet.supervise()?;
+        sleep(LOOK).await;
+    }
+}
+
+fn progress(happened: &Happened, books: &Books) -> String {
+    let pages = books.open();
+    format!(
+        "               lasted {:.1} s, alerts again after {:.1} s, {} processes ended by themselves; {} events, {} deliveries",
+        (happened.healed - happened.began).as_secs_f64(),
+        (happened.recovered - happened.began).as_secs_f64(),
+        happened.exits,
+        pages.accepted.len(),
+        pages.arrivals.len(),
+    )
+}
+
+/// Events occur at the time that the fleet knows.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the fleet compares it with its own clock"
+)]
+pub(crate) fn now() -> Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
+    let millis = since.map_or(0, |since| since.as_millis());
+    Timestamp::from_unix_millis(i64::try_from(millis).unwrap_or_default())
+}

@@ -1,0 +1,133 @@
+//! The figures: printed, and written into the page that publishes them. Nobody types them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use crate::audit::Counts;
+use crate::books::Books;
+use crate::fault::Happened;
+
+const BEGIN: &str = "<!-- begin: figures of `cargo xtask faults`; do not edit -->";
+const END: &str = "<!-- end: figures -->";
+
+/// What a run was.
+pub(crate) struct Run<'r> {
+    pub(crate) seed: u64,
+    pub(crate) lasted: Duration,
+    pub(crate) counts: &'r Counts,
+    pub(crate) faults: &'r [Happened],
+    pub(crate) findings: usize,
+}
+
+/// The figures as Markdown.
+pub(crate) fn text(run: &Run<'_>, books: &Books) -> String {
+    let counts = run.counts;
+    let mut kinds: BTreeMap<String, Vec<(usize, &Happened)>> = BTreeMap::new();
+    for (place, fault) in run.faults.iter().enumerate() {
+        kinds
+            .entry(fault.fault.kind.to_string())
+            .or_default()
+            .push((place, fault));
+    }
+    let mut classes: Vec<&str> = run
+        .faults
+        .iter()
+        .map(|fault| fault.fault.kind.class())
+        .collect();
+    classes.sort_unstable();
+    classes.dedup();
+    let pages = books.open();
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "In {} minutes (seed {}): {} events accepted, {} listed, {} deliveries, {} decisions, {} changes of rules, {} faults of \
+         {} classes in {} variants. **Lost: {}. Sent again: {}**, each with an excuse: its sender, or the journal, broke \
+         before the send was on record. Clients repeated {} requests. Decisions by a version that had just been replaced, \
+         while something was broken: {}. Calls admitted in one window of the limit of 20: {} at most.\n",
+        run.lasted.as_secs() / 60,
+        run.seed,
+        grouped(counts.events),
+        grouped(counts.listed),
+        grouped(counts.deliveries),
+        grouped(counts.decisions),
+        pages.rule_changes,
+        run.faults.len(),
+        classes.len(),
+        kinds.len(),
+        run.findings,
+        counts.duplicates.total,
+        pages.repeated,
+        counts.stale_decisions,
+        counts.admitted_at_most,
+    );
+    drop(pages);
+    let _ = writeln!(
+        text,
+        "| fault | times | lasted, s | first delivery after it began, s: p50 | p99 | max | sent again | processes that ended by themselves |"
+    );
+    let _ = writeln!(text, "|---|---|---|---|---|---|---|---|");
+    for (kind, faults) in kinds {
+        let seconds = |duration: fn(&Happened) -> Duration| {
+            let mut all: Vec<f64> = faults
+                .iter()
+                .map(|(_, fault)| duration(fault).as_secs_f64())
+                .collect();
+            all.sort_by(f64::total_cmp);
+            all
+        };
+        let lasted = seconds(|fault| fault.healed - fault.began);
+        let recovered = seconds(|fault| fault.recovered.saturating_duration_since(fault.began));
+        let again: usize = faults
+            .iter()
+            .filter_map(|(place, _)| counts.duplicates.by_fault.get(place))
+            .sum();
+        let exits: usize = faults.iter().map(|(_, fault)| fault.exits).sum();
+        let _ = writeln!(
+            text,
+            "| {kind} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {again} | {exits} |",
+            faults.len(),
+            at(&lasted, 50),
+            at(&recovered, 50),
+            at(&recovered, 99),
+            at(&recovered, 100),
+        );
+    }
+    text
+}
+
+/// Puts the figures where the page has room for them.
+pub(crate) fn write(page: &Path, figures: &str) -> anyhow::Result<()> {
+    let text = fs::read_to_string(page).with_context(|| format!("read {}", page.display()))?;
+    let (before, rest) = text
+        .split_once(BEGIN)
+        .context("the page has no place for figures")?;
+    let (_, after) = rest
+        .split_once(END)
+        .context("the place for figures has no end")?;
+    fs::write(page, format!("{before}{BEGIN}\n\n{figures}\n{END}{after}"))?;
+    Ok(())
+}
+
+/// The value below which so many percent of sorted figures are.
+fn at(sorted: &[f64], percent: usize) -> f64 {
+    let place = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+    sorted.get(place).copied().unwrap_or_default()
+}
+
+/// 1,234,567.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
