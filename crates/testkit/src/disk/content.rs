@@ -13,6 +13,9 @@ use rustix::io::Errno;
 /// Small enough to copy at once when a page of it changes, large enough that a file of a GiB has few.
 const CHUNK_BYTES: usize = 64 * 1024;
 
+/// What a kernel writes out at once, and so what a cut leaves whole.
+const PAGE_BYTES: usize = 4096;
+
 /// To fill gaps with: unoptimized, a loop over bytes would be the slowest thing here.
 const ZEROS: &[u8] = &[0; CHUNK_BYTES];
 
@@ -166,20 +169,32 @@ impl Content {
         }
     }
 
-    /// Forgets what was not synced.
-    pub(super) fn cut(&mut self) {
-        for (chunk, before) in mem::take(&mut self.synced.chunks) {
-            if self.chunks.len() <= chunk {
-                self.chunks.resize_with(chunk + 1, Vec::new);
+    /// Forgets what was not synced, but for the pages that `survives` spares: those had just been written out.
+    pub(super) fn cut(&mut self, mut survives: impl FnMut() -> bool) {
+        let mut size = self.synced.size;
+        for (index, before) in mem::take(&mut self.synced.chunks) {
+            if self.chunks.len() <= index {
+                self.chunks.resize_with(index + 1, Vec::new);
             }
-            match before {
-                Before::Shorter(length) => self.chunks[chunk].truncate(length),
-                Before::Bytes(bytes) => self.chunks[chunk] = bytes,
+            let now = &mut self.chunks[index];
+            let mut left = match before {
+                Before::Shorter(length) => now[..length].to_vec(),
+                Before::Bytes(bytes) => bytes,
+            };
+            for (page, bytes) in now.chunks(PAGE_BYTES).enumerate() {
+                let from = page * PAGE_BYTES;
+                let end = from + bytes.len();
+                if left.get(from..end) != Some(bytes) && survives() {
+                    left.extend_from_slice(&ZEROS[..end.saturating_sub(left.len())]);
+                    left[from..end].copy_from_slice(bytes);
+                    size = size.max((index * CHUNK_BYTES + end) as u64);
+                }
             }
+            *now = left;
         }
-        self.size = self.synced.size;
+        self.size = size;
         self.held_bytes = self.chunks.iter().map(|chunk| chunk.len() as u64).sum();
-        self.synced.written_since = 0;
+        self.sync();
     }
 
     /// Changes a chunk from `from` on, up to where it reaches at least; what is there before is kept.
@@ -277,7 +292,7 @@ mod tests {
                     synced = now.clone();
                 }
                 1 => {
-                    content.cut();
+                    content.cut(|| false);
                     now = synced.clone();
                 }
                 2 => {
@@ -304,6 +319,38 @@ mod tests {
     }
 
     #[test]
+    fn a_torn_cut_leaves_each_page_as_it_was_or_as_it_is() {
+        let mut dice = Dice(26);
+        for _ in 0..100 {
+            let mut content = Content::default();
+            let synced = dice.place(3 * CHUNK_BYTES);
+            content.write(0, &vec![1; synced]);
+            content.sync();
+            let (offset, length) = (dice.place(4 * CHUNK_BYTES), 1 + dice.place(CHUNK_BYTES));
+            content.write(offset as u64, &vec![2; length]);
+            let all = content.read(0, usize::MAX);
+            content.cut(|| dice.one_in(2));
+            let left = content.read(0, usize::MAX);
+            assert!((synced..=all.len().max(synced)).contains(&left.len()));
+            let mut before = vec![0; left.len()];
+            before[..synced].fill(1);
+            let pages = left.chunks(PAGE_BYTES).zip(before.chunks(PAGE_BYTES));
+            for (page, before) in pages
+                .zip(all.chunks(PAGE_BYTES))
+                .map(|((a, b), c)| (a, (b, c)))
+            {
+                let (before, after) = before;
+                assert!(page == before || page == &after[..page.len()]);
+            }
+            content.cut(|| true);
+            assert!(
+                content.read(0, usize::MAX) == left,
+                "a second cut has nothing to take"
+            );
+        }
+    }
+
+    #[test]
     fn a_truncation_that_is_on_the_disk_leaves_nothing_beyond_it() {
         let mut content = Content::default();
         content.write(0, &vec![1; 3 * CHUNK_BYTES]);
@@ -315,7 +362,7 @@ mod tests {
             content.read(0, 20)[..12],
             [1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2]
         );
-        content.cut();
+        content.cut(|| false);
         assert_eq!(content.read(0, 1_000), [1; 10]);
         assert_eq!(content.held_bytes(), 10);
     }

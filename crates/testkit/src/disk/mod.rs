@@ -8,7 +8,7 @@
 //! | `filesystem`, `answers` | what the kernel asks, and what it is answered |
 //!
 //! After a cut there is what was synced, as on ext4: what is in a file if that file was synced, names if anything was since.
-//! All else is gone, of which a real disk may have some. The kernel of a real machine also syncs by itself after half a
+//! All else is gone, or in a torn cut any part of it: a kernel writes pages out when and in which order it likes. The kernel of a real machine also syncs by itself after half a
 //! minute; this one does not: [`Disk::sync`] does it where a test wants it, for instance when `initdb` is done.
 //!
 //! A cut ends the mount and mounts anew. So nothing that the kernel remembers survives, and what a program still has open
@@ -32,6 +32,7 @@ use anyhow::Context;
 use fuser::{BackgroundSession, Config, MountOption, SessionACL};
 use rustix::mount::{UnmountFlags, unmount};
 
+use crate::Dice;
 use filesystem::Served;
 use platter::Platter;
 
@@ -89,12 +90,22 @@ impl Disk {
     /// Forgets what was not synced, as a power cut does. Kill whoever uses the disk first: what is still open gives errors
     /// from now on, but who opens a file anew is on the disk as it is afterward.
     pub fn cut_power(&self) {
+        self.cut(None);
+    }
+
+    /// The same, but any page that was not synced may have been written out just before, whatever happened to those before
+    /// it. So records are torn, and files are longer than what is in them.
+    pub fn cut_power_torn(&self, dice: &mut Dice) {
+        self.cut(Some(dice));
+    }
+
+    fn cut(&self, dice: Option<&mut Dice>) {
         let mut mounted = self.mounted.lock().unwrap_or_else(PoisonError::into_inner);
         self.platter.switch_off();
         if let Some(mounted) = mounted.take() {
             end(&self.at, mounted);
         }
-        let lost = self.platter.tree().cut();
+        let lost = self.platter.tree().cut(dice);
         self.lost_bytes.store(lost, Ordering::SeqCst);
         self.cuts.fetch_add(1, Ordering::SeqCst);
         self.platter.switch_on();

@@ -5,7 +5,7 @@
 //! (see `content`): only a sync of that file makes it durable. So a new file whose folder was synced, or that was renamed
 //! over an old one, is there after a cut, and empty if nobody synced the file itself.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::mem;
 use std::path::PathBuf;
@@ -14,13 +14,15 @@ use std::time::SystemTime;
 use rustix::io::Errno;
 
 use super::content::Content;
+use crate::Dice;
 
 /// The number of the folder that everything is in.
 pub(super) const ROOT: u64 = 1;
 
 #[derive(Debug)]
 pub(super) struct Tree {
-    nodes: HashMap<u64, Node>,
+    /// In order, so that the same dice tear the same pages.
+    nodes: BTreeMap<u64, Node>,
     next_number: u64,
     /// What changed since the last sync of anything.
     log: Vec<Change>,
@@ -103,7 +105,7 @@ impl Tree {
             open: 0,
         };
         Self {
-            nodes: HashMap::from([(ROOT, root)]),
+            nodes: BTreeMap::from([(ROOT, root)]),
             next_number: ROOT + 1,
             log: Vec::new(),
             nameless: Vec::new(),
@@ -314,8 +316,13 @@ impl Tree {
             .collect();
     }
 
-    /// Forgets what was not synced; how many bytes that were.
-    pub(super) fn cut(&mut self) -> u64 {
+    /// Forgets what was not synced; how many bytes that were. With dice, some of it was written out just before: the names
+    /// or not, and of each file any page.
+    pub(super) fn cut(&mut self, mut dice: Option<&mut Dice>) -> u64 {
+        let mut survives = move || dice.as_mut().is_some_and(|dice| dice.one_in(2));
+        if survives() {
+            self.sync_names();
+        }
         for change in mem::take(&mut self.log).into_iter().rev() {
             match change {
                 Change::Name { folder, name, was } => {
@@ -341,7 +348,7 @@ impl Tree {
             node.open = 0;
             if let Kind::File(content) = &mut node.kind {
                 lost += content.unsynced_bytes();
-                content.cut();
+                content.cut(&mut survives);
             }
             node.attributes.names > 0
         });

@@ -16,7 +16,7 @@ fn a_new_file_over_a_synced_one_is_empty_unless_it_was_synced_itself() {
         }
         rename(&mut tree, "kept.new", "kept");
         tree.sync_names();
-        tree.cut();
+        tree.cut(None);
         assert_eq!(text(&tree, "kept").as_deref(), Some(left));
         assert_eq!(text(&tree, "kept.new"), None);
     }
@@ -33,7 +33,7 @@ fn a_cut_brings_old_names_back_unless_anything_was_synced_since() {
     rename(&mut tree, "kept.new", "kept");
     tree.remove_file(ROOT, "kept".as_ref(), NOW).expect("there");
     tree.change(old).expect("still there").permissions = 0o600;
-    assert_eq!(tree.cut(), 0);
+    assert_eq!(tree.cut(None), 0);
     assert_eq!(text(&tree, "kept").as_deref(), Some("old"));
     assert_eq!(text(&tree, "kept.new").as_deref(), Some("new"));
     assert_eq!(tree.node(old).expect("there").attributes.permissions, 0o644);
@@ -42,7 +42,7 @@ fn a_cut_brings_old_names_back_unless_anything_was_synced_since() {
     rename(&mut tree, "kept.new", "kept");
     let other = file(&mut tree, "other", "");
     tree.sync(other).expect("synced");
-    tree.cut();
+    tree.cut(None);
     assert_eq!(text(&tree, "kept").as_deref(), Some("new"));
     assert!(tree.node(old).is_err(), "it has no name and nobody uses it");
     assert_eq!(tree.held_bytes(), 3);
@@ -52,7 +52,7 @@ fn a_cut_brings_old_names_back_unless_anything_was_synced_since() {
 fn what_was_never_synced_is_gone_and_counted() {
     let mut tree = Tree::new(NOW);
     file(&mut tree, "lost", "some bytes");
-    assert_eq!(tree.cut(), 10);
+    assert_eq!(tree.cut(None), 10);
     assert_eq!(text(&tree, "lost"), None);
     assert_eq!(tree.held_bytes(), 0);
     assert_eq!(tree.nodes.len(), 1);
@@ -67,7 +67,7 @@ fn a_file_that_was_emptied_and_written_again_is_empty_when_another_was_synced() 
     tree.write(kept, 0, b"new", NOW).expect("written");
     let other = file(&mut tree, "other", "");
     tree.sync(other).expect("synced");
-    tree.cut();
+    tree.cut(None);
     assert_eq!(text(&tree, "kept").as_deref(), Some(""));
 }
 
@@ -116,7 +116,7 @@ fn folders_are_removed_and_replaced_only_when_empty() {
     let onto = tree.rename((ROOT, "empty".as_ref()), (ROOT, "full".as_ref()), NOW);
     assert_eq!(onto, Err(Errno::NOTEMPTY));
     rename(&mut tree, "full", "empty");
-    tree.cut();
+    tree.cut(None);
     assert!(tree.names_in(ROOT).expect("a folder").is_empty());
 }
 
