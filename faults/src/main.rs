@@ -165,7 +165,7 @@ async fn break_and_compare(arguments: &Arguments, fleet: &mut Fleet) -> anyhow::
         lasted,
         counts: &counts,
         faults: &faults,
-        findings: findings.lines().len(),
+        findings: &findings,
     };
     let figures = report::text(&run, &books);
     println!("\n{figures}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use crate::audit::Counts;
+use crate::audit::{Counts, Findings, Wrong};
 use crate::books::Books;
 use crate::fault::Happened;
 
@@ -21,7 +21,7 @@ pub(crate) struct Run<'r> {
     pub(crate) lasted: Duration,
     pub(crate) counts: &'r Counts,
     pub(crate) faults: &'r [Happened],
-    pub(crate) findings: usize,
+    pub(crate) findings: &'r Findings,
 }
 
 /// The figures as Markdown.
@@ -46,8 +46,8 @@ pub(crate) fn text(run: &Run<'_>, books: &Books) -> String {
     let _ = writeln!(
         text,
         "In {} minutes (seed {}): {} events accepted, {} listed, {} deliveries, {} decisions, {} changes of rules, {} faults of \
-         {} classes in {} variants. **Lost: {}. Sent again: {}**, each with an excuse: its sender, or the journal, broke \
-         before the send was on record. Clients repeated {} requests. Decisions by a version that had just been replaced, \
+         {} classes in {} variants. **Lost: {}. Of another organization: {}. Doubled without an excuse: {}.** Sent again with one: {}; the \
+         sender, or the journal, broke before the send was on record. Clients repeated {} requests. Decisions by a version that had just been replaced, \
          while something was broken: {}. Calls admitted in one window of the limit of 20: {} at most.\n",
         run.lasted.as_secs() / 60,
         run.seed,
@@ -59,8 +59,10 @@ pub(crate) fn text(run: &Run<'_>, books: &Books) -> String {
         run.faults.len(),
         classes.len(),
         kinds.len(),
-        run.findings,
-        counts.duplicates.total,
+        run.findings.count(Wrong::Lost),
+        run.findings.count(Wrong::Foreign),
+        run.findings.count(Wrong::Doubled),
+        counts.duplicates.by_fault.values().sum::<usize>(),
         pages.repeated,
         counts.stale_decisions,
         counts.admitted_at_most,

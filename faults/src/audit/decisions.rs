@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::audit::Findings;
+use crate::audit::{Findings, Wrong};
 use crate::books::{Decision, Pages};
 use crate::fault::Happened;
 use crate::workload::decisions::allows;
@@ -38,8 +38,16 @@ pub(crate) fn check(pages: &Pages, faults: &[Happened], findings: &mut Findings)
             ));
         }
     }
-    findings.note("decisions that contradict their version", &contradicting);
-    findings.note("decisions by a version that was not in force", &outdated);
+    findings.note(
+        Wrong::Untrue,
+        "decisions that contradict their version",
+        &contradicting,
+    );
+    findings.note(
+        Wrong::Untrue,
+        "decisions by a version that was not in force",
+        &outdated,
+    );
     stale
 }
 

@@ -7,7 +7,7 @@ use domain::{DeliveryId, RuleId, Timestamp};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use crate::audit::Findings;
+use crate::audit::{Findings, Wrong};
 use crate::books::{Books, Expected, Pages};
 use crate::now;
 use crate::workload::Customer;
@@ -90,7 +90,7 @@ pub(crate) fn check(
         .collect();
     let lost = wanted(pages).filter(|delivery| !arrived.contains(delivery));
     let lost: Vec<String> = lost.map(|delivery| delivery.to_string()).collect();
-    findings.note("alerts that never arrived", &lost);
+    findings.note(Wrong::Lost, "alerts that never arrived", &lost);
 
     let (mut uncalled, mut elsewhere) = (Vec::new(), Vec::new());
     for arrival in &pages.arrivals {
@@ -115,8 +115,12 @@ pub(crate) fn check(
             )),
         }
     }
-    findings.note("alerts that no rule in force called for", &uncalled);
-    findings.note("alerts at another organization", &elsewhere);
+    findings.note(
+        Wrong::Untrue,
+        "alerts that no rule in force called for",
+        &uncalled,
+    );
+    findings.note(Wrong::Foreign, "alerts at another organization", &elsewhere);
 
     for (org, balance) in balances.iter().enumerate() {
         let rule = customers[org].1;
@@ -130,6 +134,7 @@ pub(crate) fn check(
             && balance["delivered"] == promised;
         if !agrees {
             findings.note(
+                Wrong::Untrue,
                 "rules whose balance does not agree",
                 &[format!("{promised} promised: {balance}")],
             );

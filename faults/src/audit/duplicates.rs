@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use domain::DeliveryId;
 
-use crate::audit::Findings;
+use crate::audit::{Findings, Wrong};
 use crate::books::{Arrival, Pages};
 use crate::fault::{Happened, Touched};
 use crate::fleet::CONCURRENCY;
@@ -18,9 +18,7 @@ const IN_HAND_MAX: usize = 2 * CONCURRENCY;
 
 #[derive(Debug, Default)]
 pub(crate) struct Duplicates {
-    /// Sends beyond the first that was taken.
-    pub(crate) total: usize,
-    /// By the place of the fault that excuses them.
+    /// How many sends beyond the first each fault excuses, by its place.
     pub(crate) by_fault: HashMap<usize, usize>,
 }
 
@@ -33,7 +31,6 @@ pub(crate) fn check(pages: &Pages, faults: &[Happened], findings: &mut Findings)
     for (delivery, sends) in &sends {
         // Each send but the last one was taken, and should have been the last.
         for pair in sends.windows(2) {
-            duplicates.total += 1;
             match faults.iter().position(|fault| explains(fault, pair[0])) {
                 Some(place) => *duplicates.by_fault.entry(place).or_default() += 1,
                 None => unexplained.push(format!("{delivery}: {}", story(pair, faults))),
@@ -41,6 +38,7 @@ pub(crate) fn check(pages: &Pages, faults: &[Happened], findings: &mut Findings)
         }
     }
     findings.note(
+        Wrong::Doubled,
         "webhooks that were sent again without an excuse",
         &unexplained,
     );
@@ -53,6 +51,7 @@ pub(crate) fn check(pages: &Pages, faults: &[Happened], findings: &mut Findings)
         (*count > workers * IN_HAND_MAX).then(|| format!("{}: {count}", faults[*place].fault.kind))
     });
     findings.note(
+        Wrong::Doubled,
         "faults after which more was sent again than workers had in hand",
         &too_many.collect::<Vec<_>>(),
     );

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::audit::Findings;
+use crate::audit::{Findings, Wrong};
 use crate::books::Pages;
 use crate::fault::{Happened, Kind, Part};
 use crate::fleet::STATS_LIMIT;
@@ -28,7 +28,7 @@ pub(crate) fn check(pages: &Pages, faults: &[Happened], findings: &mut Findings)
             too_many.push(format!("{admitted} of {allowed}"));
         }
     }
-    findings.note("windows with more than the limit", &too_many);
+    findings.note(Wrong::Untrue, "windows with more than the limit", &too_many);
     most
 }
 

@@ -18,11 +18,24 @@ use crate::workload::Customer;
 
 pub(crate) use duplicates::Duplicates;
 
+/// What can be wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// Accepted and not listed, or called for and not delivered.
+    Lost,
+    /// Of one organization, at another.
+    Foreign,
+    /// Listed twice, or sent again without an excuse.
+    Doubled,
+    /// Everything else.
+    Untrue,
+}
+
 /// Everything that was found wrong; nothing, if all is well.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    wrong: Vec<String>,
-    total: usize,
+    lines: Vec<String>,
+    counts: Vec<(Wrong, usize)>,
 }
 
 /// How much of one kind is printed.
@@ -30,22 +43,27 @@ const EXAMPLES: usize = 10;
 
 impl Findings {
     /// Notes what is wrong, with a few examples.
-    pub(crate) fn note(&mut self, what: &str, examples: &[String]) {
+    pub(crate) fn note(&mut self, wrong: Wrong, what: &str, examples: &[String]) {
         if examples.is_empty() {
             return;
         }
-        self.total += examples.len();
+        self.counts.push((wrong, examples.len()));
         let shown = examples[..examples.len().min(EXAMPLES)].join("\n    ");
-        self.wrong
+        self.lines
             .push(format!("{}: {what}\n    {shown}", examples.len()));
     }
 
+    pub(crate) fn count(&self, wrong: Wrong) -> usize {
+        let counts = self.counts.iter().filter(|(one, _)| *one == wrong);
+        counts.map(|(_, count)| count).sum()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.total == 0
+        self.lines.is_empty()
     }
 
     pub(crate) fn lines(&self) -> &[String] {
-        &self.wrong
+        &self.lines
     }
 }
 
@@ -91,6 +109,7 @@ pub(crate) async fn compare(
 
 fn note_oddities(pages: &Pages, findings: &mut Findings) {
     findings.note(
+        Wrong::Foreign,
         "requests that are no webhooks of the receiver's organization",
         &pages.oddities,
     );

@@ -6,7 +6,7 @@ use domain::{EventId, RuleId};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::audit::Findings;
+use crate::audit::{Findings, Wrong};
 use crate::books::Pages;
 use crate::workload::Customer;
 
@@ -36,6 +36,7 @@ pub(crate) async fn read(customers: &[(Customer, RuleId)], findings: &mut Findin
             }
         }
         findings.note(
+            Wrong::Foreign,
             "listed events that this organization did not send",
             &strangers,
         );
@@ -83,14 +84,26 @@ pub(crate) fn check(pages: &Pages, listed: &[Listed], findings: &mut Findings) {
             }
         }
     }
-    findings.note("accepted events that are not listed", &lost);
-    findings.note("events that are listed more than once", &doubled);
-    findings.note("events that another organization can see", &elsewhere);
+    findings.note(Wrong::Lost, "accepted events that are not listed", &lost);
+    findings.note(
+        Wrong::Doubled,
+        "events that are listed more than once",
+        &doubled,
+    );
+    findings.note(
+        Wrong::Foreign,
+        "events that another organization can see",
+        &elsewhere,
+    );
     // What was sent and never acknowledged would be no fault, but everybody sent until it was.
     let unknown = |(org, listed): (usize, &Listed)| -> Vec<String> {
         let unknown = listed.keys().filter(|id| !pages.accepted.contains_key(id));
         unknown.map(|id| format!("{id} at {org}")).collect()
     };
     let unknown: Vec<String> = listed.iter().enumerate().flat_map(unknown).collect();
-    findings.note("listed events under an id that nobody was told", &unknown);
+    findings.note(
+        Wrong::Untrue,
+        "listed events under an id that nobody was told",
+        &unknown,
+    );
 }

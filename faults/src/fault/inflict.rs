@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use testkit::Machine;
+use testkit::{Dice, Machine};
 
 use crate::fault::{Cut, Fault, Kind, Part, Touched, Way};
 use crate::fleet::Fleet;
@@ -82,7 +82,7 @@ impl Inflicted {
             Kind::FailOver => {
                 let primary = fleet.postgres.primary();
                 primary.program.kill();
-                primary.disk.cut_power();
+                self.cut_power(&primary.disk);
                 fleet.postgres.fail_over()?;
             }
             Kind::RedisFlush => fleet.redis.flush()?,
@@ -120,16 +120,16 @@ impl Inflicted {
                     }
                 } else {
                     self.program(part, fleet).kill();
-                    self.disk(part, fleet).cut_power();
+                    self.cut_power(self.disk(part, fleet));
                 }
             }
             Kind::PowerCutOfAll => {
                 fleet.programs().for_each(Program::kill);
                 for member in &fleet.nats {
-                    member.disk.cut_power();
+                    self.cut_power(&member.disk);
                 }
                 for server in &fleet.postgres.servers {
-                    server.disk.cut_power();
+                    self.cut_power(&server.disk);
                 }
             }
         }
@@ -196,6 +196,15 @@ impl Inflicted {
             Part::Primary => &fleet.postgres.servers[0].disk,
             Part::Replica => &fleet.postgres.servers[1].disk,
             _ => &fleet.nats[self.member].disk,
+        }
+    }
+
+    /// What was not synced is gone, or any page of it: disks do either.
+    fn cut_power(&self, disk: &testkit::Disk) {
+        if self.fault.which.is_multiple_of(2) {
+            disk.cut_power();
+        } else {
+            disk.cut_power_torn(&mut Dice(self.fault.which as u64));
         }
     }
 
