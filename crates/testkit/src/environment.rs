@@ -7,7 +7,6 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::Context;
 use engines::{Binaries, Search, install};
@@ -60,12 +59,6 @@ pub(crate) fn postgres_major() -> anyhow::Result<Option<u32>> {
     major
         .transpose()
         .context("read WATCHBELL_TEST_POSTGRES_MAJOR")
-}
-
-/// How long a test that kills at random goes on, if somebody wants it longer than in CI.
-pub fn chaos_lasts() -> Option<Duration> {
-    let seconds = text("WATCHBELL_TEST_CHAOS_S")?.parse().ok()?;
-    Some(Duration::from_secs(seconds))
 }
 
 /// Whether scenarios last as long as they did for others, and not only as long as CI has time.

@@ -19,8 +19,8 @@ pub fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
         cargo
     };
     // These are tests, which also run in CI, at full length.
-    if let Some(scenario @ ("chaos" | "peers")) = arguments.first().map(String::as_str) {
-        return run_scenario(root, scenario, built_as, arguments.get(1));
+    if arguments.first().is_some_and(|profile| profile == "peers") {
+        return run_peers(root, built_as);
     }
     // Rules are judged in memory; everything else is measured through the server.
     if arguments.first().is_none_or(|profile| profile != "rules") {
@@ -34,29 +34,14 @@ pub fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
     Ok(ran.context("run cargo")?.success())
 }
 
-/// Runs tests as long as it takes to believe them; `seconds` is for `chaos`, which goes on for ten minutes
-/// unless told otherwise.
-fn run_scenario(
-    root: &Path,
-    scenario: &str,
-    built_as: &str,
-    seconds: Option<&String>,
-) -> anyhow::Result<bool> {
-    // Of the two in CI one is enough: what they differ in is the order of the first half minute.
-    let filter = match scenario {
-        "chaos" => "chaos::kill_9_of_workers",
-        other => &format!("{other}::"),
-    };
+/// Runs the scenarios of others as long as they took there.
+fn run_peers(root: &Path, built_as: &str) -> anyhow::Result<bool> {
     let mut tests = Command::new(env!("CARGO"));
     tests
         .args(["nextest", "run", "--locked", "--cargo-profile", built_as])
         .args(["--profile", "full", "--no-capture"])
-        .args(["-p", "server", "--test", "it", filter])
+        .args(["-p", "server", "--test", "it", "peers::"])
         .env("WATCHBELL_TEST_FULL", "1")
-        .env(
-            "WATCHBELL_TEST_CHAOS_S",
-            seconds.map_or("600", String::as_str),
-        )
         .current_dir(root);
     Ok(tests.status().context("run cargo")?.success())
 }

@@ -389,10 +389,9 @@ mod tests {
         );
     }
 
-    /// Parts that other chapters use, and what takes too long between two edits: whole clusters, chaos, peers, a mass.
-    const NO_CHAPTER: [&str; 22] = [
+    /// Parts that other chapters use, and what takes too long between two edits: whole clusters, peers, a mass.
+    const NO_CHAPTER: [&str; 21] = [
         "canary",
-        "chaos",
         "cli",
         "cluster",
         "deployment",

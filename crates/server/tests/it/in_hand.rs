@@ -14,73 +14,25 @@ use testkit::eventually;
 use crate::deployment::Deployment;
 use crate::load::Arrived;
 
-/// What was sent so long before the journal died may not have been on record yet.
-const RECORDED_WITHIN: Duration = Duration::from_secs(1);
 /// What a killed worker had in hand comes back after 16 s; so does what the next one had.
 const EMPTY_WITHIN: Duration = Duration::from_mins(2);
 
-/// How often each delivery may have been sent once more than it had to be.
+/// How often each delivery may have been sent once more than it had to be: as often as it was in the hands of a worker that
+/// died.
 #[derive(Debug, Default)]
-pub(crate) struct Excuses {
-    /// How often it was in the hands of a worker that died.
-    held: BTreeMap<String, usize>,
-    /// When the journal was away.
-    away: Vec<(Instant, Instant)>,
-    /// The workers that died, one after the other.
-    dead: Vec<Dead>,
-    /// Who died, and when: for whoever has to find out why something was sent again.
-    deaths: Vec<(Instant, &'static str)>,
-}
-
-/// A worker that died.
-#[derive(Debug)]
-struct Dead {
-    /// Not before the one before it had died.
-    began: Option<Instant>,
-    died: Instant,
-    /// What stood in lanes then, in nobody's hands as far as the queue knew. If the journal was started anew, it had
-    /// forgotten who takes from lanes, and what they have.
-    in_lanes: BTreeSet<String>,
-}
-
-impl Dead {
-    /// Whether it had a delivery in hand that the queue had forgotten: it sent it, and it stood in a lane afterwards.
-    fn had(&self, delivery: &str, sent: &[Instant], away: &[(Instant, Instant)]) -> bool {
-        let lived = |at: &Instant| self.began.is_none_or(|began| began < *at) && *at < self.died;
-        self.in_lanes.contains(delivery)
-            && away.iter().any(|(_, back)| lived(back))
-            && sent.iter().any(lived)
-    }
-}
+pub(crate) struct Excuses(BTreeMap<String, usize>);
 
 impl Excuses {
-    /// Notes a death that excuses nothing.
-    pub(crate) fn died(&mut self, who: &'static str) {
-        self.deaths.push((Instant::now(), who));
-    }
-
     /// A worker has just been killed: what it had in hand may be sent again. If others live, theirs is taken for its.
     pub(crate) fn worker_died(&mut self, deployment: &Deployment) {
-        let died = Instant::now();
-        let (in_hand, in_lanes) = Queue::of(deployment).standing();
-        for delivery in in_hand {
-            *self.held.entry(delivery).or_default() += 1;
+        for delivery in Queue::of(deployment).in_hand() {
+            *self.0.entry(delivery).or_default() += 1;
         }
-        self.dead.push(Dead {
-            began: self.dead.last().map(|before| before.died),
-            died,
-            in_lanes,
-        });
-    }
-
-    /// The journal was away: what was sent meanwhile, or just before, may not be on record.
-    pub(crate) fn journal_was_away(&mut self, since: Instant) {
-        self.away.push((since, Instant::now()));
     }
 
     /// How many deliveries were in the hands of workers that died.
     pub(crate) fn held(&self) -> usize {
-        self.held.values().sum()
+        self.0.values().sum()
     }
 
     /// How often deliveries were sent too often, if each of them has an excuse. `sends` are all deliveries with the
@@ -91,30 +43,12 @@ impl Excuses {
     ) -> usize {
         let (mut again, mut unexcused) = (0, Vec::new());
         for (delivery, at) in sends {
-            let is_near = |(from, to): &&(Instant, Instant)| {
-                at.iter()
-                    .any(|at| *at + RECORDED_WITHIN >= *from && at <= to)
-            };
-            let held = self.held.get(delivery).copied().unwrap_or_default();
-            let had = |dead: &&Dead| dead.had(delivery, &at, &self.away);
-            let forgotten = self.dead.iter().filter(had).count();
-            let allowed = held + forgotten + self.away.iter().filter(is_near).count();
+            let allowed = self.0.get(delivery).copied().unwrap_or_default();
             again += at.len() - 1;
             if at.len() - 1 > allowed {
                 let gaps: Vec<Duration> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
-                let before = |(died, who): &(Instant, &str)| {
-                    let last = at.last()?;
-                    (died <= last).then(|| format!("{who} {:?} before", *last - *died))
-                };
-                let deaths: Vec<String> = self
-                    .deaths
-                    .iter()
-                    .rev()
-                    .filter_map(before)
-                    .take(6)
-                    .collect();
                 unexcused.push(format!(
-                    "{delivery}: again after {gaps:?}, {allowed} excused, {deaths:?}"
+                    "{delivery}: again after {gaps:?}, {allowed} excused"
                 ));
             }
         }
@@ -232,12 +166,12 @@ impl Queue {
         names.iter().map(|name| self.state(name).messages).sum()
     }
 
-    /// The deliveries of all messages that were handed to a worker and not settled, and of those that stand in lanes. A
-    /// message from which something was moved that stands elsewhere now is in the hands of whoever moved it, whatever the
-    /// queue says: it may have been started anew since.
-    fn standing(mut self) -> (Vec<String>, BTreeSet<String>) {
+    /// The deliveries of all messages that were handed to a worker and not settled. A message from which something was moved
+    /// that stands elsewhere now is in the hands of whoever moved it, whatever the queue says: it may have been started anew
+    /// since.
+    fn in_hand(mut self) -> Vec<String> {
         let names = self.names.clone();
-        let (mut in_hand, mut in_lanes) = (Vec::new(), BTreeSet::new());
+        let mut in_hand = Vec::new();
         for name in &names {
             let sources = self.handed_out(name);
             let state = self.state(name);
@@ -246,17 +180,14 @@ impl Queue {
             let messages: BTreeMap<u64, Message> = messages.map(|it| (it.sequence, it)).collect();
             let moved: BTreeSet<u64> = messages.values().filter_map(Message::moved_from).collect();
             for (sequence, message) in messages {
-                let jobs = record::jobs(&message.payload).expect("readable");
-                let ids = jobs.iter().map(|job| job.matched.delivery.to_string());
                 let handed_out = sources.get(&message.subject);
                 if handed_out.is_some_and(|last| sequence <= *last) || moved.contains(&sequence) {
-                    in_hand.extend(ids);
-                } else if message.subject.contains(".lane.") {
-                    in_lanes.extend(ids);
+                    let jobs = record::jobs(&message.payload).expect("readable");
+                    in_hand.extend(jobs.iter().map(|job| job.matched.delivery.to_string()));
                 }
             }
         }
-        (in_hand, in_lanes)
+        in_hand
     }
 
     fn handed_out_again(mut self) -> u64 {

@@ -17,7 +17,6 @@ mod backtest;
 mod bound_keys;
 mod bundles;
 mod canary;
-mod chaos;
 mod cli;
 mod cli_api;
 mod cli_approvals;
