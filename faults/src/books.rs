@@ -24,7 +24,7 @@ pub(crate) enum Expected {
 
 /// An event that the fleet has acknowledged.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedEvent {
     pub(crate) org: Org,
     /// When its first request began.
     pub(crate) sent: Instant,
@@ -64,7 +64,7 @@ pub(crate) struct Activation {
 
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
-    pub(crate) accepted: HashMap<EventId, Accepted>,
+    pub(crate) accepted: HashMap<EventId, AcceptedEvent>,
     pub(crate) arrivals: Vec<Arrival>,
     /// What arrived and is not what we expect of a webhook at all.
     pub(crate) oddities: Vec<String>,
@@ -88,7 +88,7 @@ impl Books {
         self.0.lock().expect("nobody panics with the books open")
     }
 
-    pub(crate) fn accept(&self, event: EventId, accepted: Accepted) {
+    pub(crate) fn accept(&self, event: EventId, accepted: AcceptedEvent) {
         // Sent again it is the same event; what was expected of it first counts.
         self.open().accepted.entry(event).or_insert(accepted);
     }

@@ -10,7 +10,7 @@ mod receivers;
 mod report;
 mod workload;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -20,8 +20,9 @@ use testkit::{Disk, Network, folder::TestFolder};
 use tokio::time::sleep;
 
 use crate::books::Books;
-use crate::fault::{Deck, Happened, Inflicted};
+use crate::fault::{ActiveFault, Deck, Fault, PastFault};
 use crate::fleet::Fleet;
+use crate::receivers::Receivers;
 use crate::workload::{CUSTOMERS, Workload};
 
 /// Everybody must have an alert again so soon after a fault was mended.
@@ -109,51 +110,19 @@ async fn break_and_compare(arguments: &Arguments, fleet: &mut Fleet) -> anyhow::
     let (mut workload, receivers) = Workload::start(fleet, &books, arguments.events_per_s).await?;
     wait_until_recovered(&books, started, fleet).await?;
     let mut deck = Deck::new(arguments.seed, arguments.only.clone());
-    let mut faults: Vec<Happened> = Vec::new();
+    let mut faults: Vec<PastFault> = Vec::new();
     while faults.len() < arguments.faults || books.open().accepted.len() < arguments.events {
         workload.check()?;
         sleep(deck.pause()).await;
         let drawn = deck.draw();
-        let mut broken = Vec::new();
-        for fault in &drawn {
-            println!(
-                "{:>6.0} s {:>4}  {}",
-                started.elapsed().as_secs_f64(),
-                faults.len() + broken.len() + 1,
-                fault.kind
-            );
-            let began = Instant::now();
-            let other_binary = arguments.other_binary.as_deref();
-            broken.push((
-                began,
-                Inflicted::begin(*fault, fleet, &receivers, other_binary).await?,
-            ));
+        let at = started.elapsed().as_secs_f64();
+        for (number, fault) in (faults.len() + 1..).zip(&drawn) {
+            println!("{at:>6.0} s {number:>4}  {}", fault.kind);
         }
-        sleep(drawn[0].lasts).await;
-        let mut mended = Vec::new();
-        for (began, inflicted) in broken.into_iter().rev() {
-            mended.push((began, inflicted.fault, inflicted.touched.clone()));
-            inflicted.end(fleet, &receivers)?;
-        }
-        let healed = Instant::now();
-        let since = mended
-            .iter()
-            .map(|(began, ..)| *began)
-            .min()
-            .unwrap_or(healed);
-        let (recovered, exits) = wait_until_recovered(&books, since, fleet).await?;
-        for (began, fault, touched) in mended {
-            let happened = Happened {
-                fault,
-                touched,
-                began,
-                healed,
-                recovered,
-                exits,
-            };
-            println!("{}", progress(&happened, &books));
-            faults.push(happened);
-        }
+        let other_binary = arguments.other_binary.as_deref();
+        let past = break_and_mend(&drawn, fleet, &receivers, &books, other_binary).await?;
+        println!("{}", progress(&past[0], &books));
+        faults.extend(past);
     }
     let lasted = started.elapsed();
     fleet.wait_until_ready().await?;
@@ -176,6 +145,39 @@ async fn break_and_compare(arguments: &Arguments, fleet: &mut Fleet) -> anyhow::
         report::write(page, &figures)?;
     }
     Ok(findings.is_empty())
+}
+
+/// Breaks all of these, mends them in the opposite order, and waits until the fleet has recovered.
+async fn break_and_mend(
+    faults: &[Fault],
+    fleet: &mut Fleet,
+    receivers: &Receivers,
+    books: &Books,
+    other_binary: Option<&Path>,
+) -> anyhow::Result<Vec<PastFault>> {
+    let began = Instant::now();
+    let mut broken = Vec::new();
+    for fault in faults {
+        broken.push(ActiveFault::begin(*fault, fleet, receivers, other_binary).await?);
+    }
+    sleep(faults[0].lasts).await;
+    let (mut reaches, mut exits) = (Vec::new(), 0);
+    for active in broken.into_iter().rev() {
+        reaches.push((active.fault, active.reach.clone()));
+        exits += active.end(fleet, receivers)?;
+    }
+    let healed = Instant::now();
+    let (recovered, exits_later) = wait_until_recovered(books, began, fleet).await?;
+    exits += exits_later;
+    let past = |(fault, reach)| PastFault {
+        fault,
+        reach,
+        began,
+        healed,
+        recovered,
+        exits,
+    };
+    Ok(reaches.into_iter().map(past).collect())
 }
 
 /// Waits until every organization has got an alert about an event that was sent after `since`, and says when that was; and
@@ -212,13 +214,13 @@ async fn wait_until_recovered(
     }
 }
 
-fn progress(happened: &Happened, books: &Books) -> String {
+fn progress(past: &PastFault, books: &Books) -> String {
     let pages = books.open();
     format!(
         "               lasted {:.1} s, alerts again after {:.1} s, {} processes ended by themselves; {} events, {} deliveries",
-        (happened.healed - happened.began).as_secs_f64(),
-        (happened.recovered - happened.began).as_secs_f64(),
-        happened.exits,
+        (past.healed - past.began).as_secs_f64(),
+        (past.recovered - past.began).as_secs_f64(),
+        past.exits,
         pages.accepted.len(),
         pages.arrivals.len(),
     )

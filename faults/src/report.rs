@@ -10,7 +10,7 @@ use anyhow::Context as _;
 
 use crate::audit::{Counts, Findings, Wrong};
 use crate::books::Books;
-use crate::fault::Happened;
+use crate::fault::PastFault;
 
 const BEGIN: &str = "<!-- begin: figures of `cargo xtask faults`; do not edit -->";
 const END: &str = "<!-- end: figures -->";
@@ -20,14 +20,14 @@ pub(crate) struct Run<'r> {
     pub(crate) seed: u64,
     pub(crate) lasted: Duration,
     pub(crate) counts: &'r Counts,
-    pub(crate) faults: &'r [Happened],
+    pub(crate) faults: &'r [PastFault],
     pub(crate) findings: &'r Findings,
 }
 
 /// The figures as Markdown.
 pub(crate) fn text(run: &Run<'_>, books: &Books) -> String {
     let counts = run.counts;
-    let mut kinds: BTreeMap<String, Vec<(usize, &Happened)>> = BTreeMap::new();
+    let mut kinds: BTreeMap<String, Vec<(usize, &PastFault)>> = BTreeMap::new();
     for (place, fault) in run.faults.iter().enumerate() {
         kinds
             .entry(fault.fault.kind.to_string())
@@ -74,7 +74,7 @@ pub(crate) fn text(run: &Run<'_>, books: &Books) -> String {
     );
     let _ = writeln!(text, "|---|---|---|---|---|---|---|---|");
     for (kind, faults) in kinds {
-        let seconds = |duration: fn(&Happened) -> Duration| {
+        let seconds = |duration: fn(&PastFault) -> Duration| {
             let mut all: Vec<f64> = faults
                 .iter()
                 .map(|(_, fault)| duration(fault).as_secs_f64())

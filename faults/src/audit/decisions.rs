@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::audit::{Findings, Wrong};
 use crate::books::{Decision, Pages};
-use crate::fault::Happened;
+use crate::fault::PastFault;
 use crate::workload::decisions::allows;
 
 /// An activated version is in force on every node within this, as long as the journal is available.
@@ -13,7 +13,7 @@ const IN_FORCE_WITHIN: Duration = Duration::from_secs(1);
 const RECONNECTED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How many were answered by an older version while something was broken.
-pub(crate) fn check(pages: &Pages, faults: &[Happened], findings: &mut Findings) -> usize {
+pub(crate) fn check(pages: &Pages, faults: &[PastFault], findings: &mut Findings) -> usize {
     let (mut contradicting, mut outdated, mut stale) = (Vec::new(), Vec::new(), 0);
     for decision in &pages.decisions {
         if decision.allowed != allows(decision.version) {
@@ -25,7 +25,7 @@ pub(crate) fn check(pages: &Pages, faults: &[Happened], findings: &mut Findings)
         if is_in_force(pages, decision) {
             continue;
         }
-        let was_broken = |fault: &Happened| {
+        let was_broken = |fault: &PastFault| {
             let until = fault.recovered.max(fault.healed) + RECONNECTED_WITHIN;
             decision.answered >= fault.began && decision.asked <= until
         };

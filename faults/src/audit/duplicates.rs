@@ -7,7 +7,7 @@ use domain::DeliveryId;
 
 use crate::audit::{Findings, Wrong};
 use crate::books::{Arrival, Pages};
-use crate::fault::{Happened, Touched};
+use crate::fault::{PastFault, Reach};
 use crate::fleet::CONCURRENCY;
 
 /// What was sent so long before something broke may not have been on record yet.
@@ -22,7 +22,7 @@ pub(crate) struct Duplicates {
     pub(crate) by_fault: HashMap<usize, usize>,
 }
 
-pub(crate) fn check(pages: &Pages, faults: &[Happened], findings: &mut Findings) -> Duplicates {
+pub(crate) fn check(pages: &Pages, faults: &[PastFault], findings: &mut Findings) -> Duplicates {
     let mut sends: HashMap<DeliveryId, Vec<&Arrival>> = HashMap::new();
     for arrival in &pages.arrivals {
         sends.entry(arrival.delivery).or_default().push(arrival);
@@ -43,7 +43,7 @@ pub(crate) fn check(pages: &Pages, faults: &[Happened], findings: &mut Findings)
         &unexplained,
     );
     let too_many = duplicates.by_fault.iter().filter_map(|(place, count)| {
-        let workers = if faults[*place].touched == Touched::Everybody {
+        let workers = if faults[*place].reach == Reach::Everybody {
             2
         } else {
             1
@@ -59,11 +59,11 @@ pub(crate) fn check(pages: &Pages, faults: &[Happened], findings: &mut Findings)
 }
 
 /// Whether a send may not have got on record because of this.
-fn explains(fault: &Happened, send: &Arrival) -> bool {
-    let is_hit = match &fault.touched {
-        Touched::Nobody => false,
-        Touched::Worker(address) => *address == send.from,
-        Touched::Everybody => true,
+fn explains(fault: &PastFault, send: &Arrival) -> bool {
+    let is_hit = match &fault.reach {
+        Reach::Nobody => false,
+        Reach::Worker(address) => *address == send.from,
+        Reach::Everybody => true,
     };
     is_hit
         && send.at + RECORDED_WITHIN >= fault.began
@@ -71,7 +71,7 @@ fn explains(fault: &Happened, send: &Arrival) -> bool {
 }
 
 /// For whoever has to find out why.
-fn story(pair: &[&Arrival], faults: &[Happened]) -> String {
+fn story(pair: &[&Arrival], faults: &[PastFault]) -> String {
     let after = |at: Instant, since: Instant| at.saturating_duration_since(since);
     let before = faults
         .iter()

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::audit::{Findings, Wrong};
 use crate::books::Pages;
-use crate::fault::{Happened, Kind, Part};
+use crate::fault::{Kind, Part, PastFault};
 use crate::fleet::STATS_LIMIT;
 use crate::fleet::node::Role;
 
@@ -12,7 +12,7 @@ use crate::fleet::node::Role;
 const NODES: usize = 2;
 
 /// The most that was admitted in one window.
-pub(crate) fn check(pages: &Pages, faults: &[Happened], findings: &mut Findings) -> usize {
+pub(crate) fn check(pages: &Pages, faults: &[PastFault], findings: &mut Findings) -> usize {
     let (limit, window) = STATS_LIMIT;
     let (mut most, mut too_many, mut first) = (0, Vec::new(), 0);
     for (last, at) in pages.admitted.iter().enumerate() {
@@ -36,7 +36,7 @@ const SLACK: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// How often the whole limit may have been given out within a window: once, or by each node, and again by each node that
 /// was started anew and had forgotten what it admitted.
-fn copies(from: Instant, to: Instant, faults: &[Happened]) -> usize {
+fn copies(from: Instant, to: Instant, faults: &[PastFault]) -> usize {
     let from = from.checked_sub(STATS_LIMIT.1).unwrap_or(from);
     let near = faults
         .iter()

@@ -13,7 +13,7 @@ use std::time::Duration;
 use domain::RuleId;
 
 use crate::books::Pages;
-use crate::fault::Happened;
+use crate::fault::PastFault;
 use crate::workload::Customer;
 
 pub(crate) use duplicates::Duplicates;
@@ -21,7 +21,7 @@ pub(crate) use duplicates::Duplicates;
 /// What can be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// Accepted and not listed, or called for and not delivered.
+    /// AcceptedEvent and not listed, or called for and not delivered.
     Lost,
     /// Of one organization, at another.
     Foreign,
@@ -83,7 +83,7 @@ pub(crate) struct Counts {
 pub(crate) async fn compare(
     customers: &[(Customer, RuleId)],
     books: &crate::books::Books,
-    faults: &[Happened],
+    faults: &[PastFault],
     within: Duration,
 ) -> (Counts, Findings) {
     let mut findings = Findings::default();

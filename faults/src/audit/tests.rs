@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use domain::{DeliveryId, EventId, RuleId};
 
 use super::{Findings, decisions, deliveries, duplicates, limits, trail};
-use crate::books::{Accepted, Activation, Arrival, Decision, Expected, Pages};
-use crate::fault::{Fault, Happened, Kind, Part, Touched};
+use crate::books::{AcceptedEvent, Activation, Arrival, Decision, Expected, Pages};
+use crate::fault::{Fault, Kind, Part, PastFault, Reach};
 use crate::fleet::STATS_LIMIT;
 use crate::fleet::node::Role;
 use crate::now;
@@ -24,9 +24,9 @@ fn rule() -> RuleId {
     RuleId::new(now(), [0; 10])
 }
 
-fn accepted(org: usize, expected: Expected) -> Accepted {
+fn accepted(org: usize, expected: Expected) -> AcceptedEvent {
     let sent = Instant::now();
-    Accepted {
+    AcceptedEvent {
         org,
         sent,
         expected,
@@ -45,7 +45,7 @@ fn arrival(event: EventId, rule: RuleId, to: usize, at: Instant) -> Arrival {
     }
 }
 
-fn kill_of_a_worker(began: Instant, touched: Touched) -> Happened {
+fn kill_of_a_worker(began: Instant, reach: Reach) -> PastFault {
     let kind = Kind::Kill(Part::Node(Role::Deliver));
     let fault = Fault {
         kind,
@@ -53,9 +53,9 @@ fn kill_of_a_worker(began: Instant, touched: Touched) -> Happened {
         lasts: Duration::from_secs(1),
     };
     let healed = began + Duration::from_secs(1);
-    Happened {
+    PastFault {
         fault,
-        touched,
+        reach,
         began,
         healed,
         recovered: healed,
@@ -110,22 +110,22 @@ fn a_webhook_that_is_sent_again_needs_an_excuse_of_its_own_sender() {
         ],
         ..Pages::default()
     };
-    let unexplained = |faults: &[Happened]| {
+    let unexplained = |faults: &[PastFault]| {
         found(|findings| drop(duplicates::check(&pages, faults, findings))).len()
     };
     assert_eq!(unexplained(&[]), 1);
     assert_eq!(
-        unexplained(&[kill_of_a_worker(at, Touched::Worker(WORKER))]),
+        unexplained(&[kill_of_a_worker(at, Reach::Worker(WORKER))]),
         0
     );
     assert_eq!(
-        unexplained(&[kill_of_a_worker(at, Touched::Worker(OTHER))]),
+        unexplained(&[kill_of_a_worker(at, Reach::Worker(OTHER))]),
         1
     );
-    assert_eq!(unexplained(&[kill_of_a_worker(at, Touched::Nobody)]), 1);
+    assert_eq!(unexplained(&[kill_of_a_worker(at, Reach::Nobody)]), 1);
     let long_after = at + Duration::from_secs(10);
     assert_eq!(
-        unexplained(&[kill_of_a_worker(long_after, Touched::Everybody)]),
+        unexplained(&[kill_of_a_worker(long_after, Reach::Everybody)]),
         1
     );
 }
@@ -141,7 +141,7 @@ fn no_fault_excuses_more_than_a_worker_has_in_hand() {
         arrivals: (0..count).flat_map(twice).collect(),
         ..Pages::default()
     };
-    let faults = [kill_of_a_worker(at, Touched::Worker(WORKER))];
+    let faults = [kill_of_a_worker(at, Reach::Worker(WORKER))];
     let found =
         |count| found(|findings| drop(duplicates::check(&pages(count), &faults, findings))).len();
     assert_eq!((found(128), found(129)), (0, 1));
@@ -189,7 +189,7 @@ fn a_window_with_one_more_than_the_limit_is_found() {
         admitted: vec![start; count],
         ..Pages::default()
     };
-    let found = |count, faults: &[Happened]| {
+    let found = |count, faults: &[PastFault]| {
         found(|findings| {
             limits::check(&pages(count), faults, findings);
         })

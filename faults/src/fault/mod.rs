@@ -1,13 +1,13 @@
 //! What can break, and how it is called in the figures.
 
-mod inflict;
+mod active;
 mod schedule;
 
 use std::fmt;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-pub(crate) use inflict::Inflicted;
+pub(crate) use active::ActiveFault;
 pub(crate) use schedule::Deck;
 
 use crate::fleet::node::Role;
@@ -100,18 +100,18 @@ pub(crate) struct Fault {
 
 /// Who may not have got something on record because of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Touched {
+pub(crate) enum Reach {
     /// Neither the journal nor a worker.
     Nobody,
     Worker(IpAddr),
     Everybody,
 }
 
-/// A fault that has happened.
+/// A fault that has past.
 #[derive(Clone, Debug)]
-pub(crate) struct Happened {
+pub(crate) struct PastFault {
     pub(crate) fault: Fault,
-    pub(crate) touched: Touched,
+    pub(crate) reach: Reach,
     pub(crate) began: Instant,
     /// When everything that was broken worked again.
     pub(crate) healed: Instant,

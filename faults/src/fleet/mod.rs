@@ -192,8 +192,9 @@ impl Fleet {
         Ok(())
     }
 
-    /// Starts whatever does not run, engines first, as a supervisor would.
-    pub(crate) fn start_what_is_down(&mut self) -> anyhow::Result<()> {
+    /// Starts whatever does not run, engines first, as a supervisor would. Says how many processes of Watchbell had ended by
+    /// themselves.
+    pub(crate) fn start_what_is_down(&mut self) -> anyhow::Result<usize> {
         for member in &mut self.nats {
             if !member.program.is_running() {
                 member.start()?;
@@ -207,19 +208,19 @@ impl Fleet {
         if !self.redis.program.is_running() {
             self.redis.start()?;
         }
-        self.supervise().map(drop)
+        self.supervise()
     }
 
-    /// Starts the processes of Watchbell that do not run; how many those were.
+    /// Starts the processes of Watchbell that do not run; how many of them had ended by themselves.
     pub(crate) fn supervise(&mut self) -> anyhow::Result<usize> {
-        let mut started = 0;
+        let mut exits = 0;
         for node in &mut self.nodes {
             if !node.program.is_running() {
+                exits += usize::from(node.program.ended_by_itself());
                 node.start()?;
-                started += 1;
             }
         }
-        Ok(started)
+        Ok(exits)
     }
 
     /// Which NATS server leads the events.

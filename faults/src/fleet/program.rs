@@ -57,6 +57,12 @@ impl Program {
         process.is_some_and(|process| process.ended().is_none())
     }
 
+    /// Whether it ended, and nobody here ended it.
+    pub(crate) fn ended_by_itself(&mut self) -> bool {
+        let process = self.process.as_mut();
+        process.is_some_and(|process| process.ended().is_some())
+    }
+
     /// SIGKILL to it and to all that it started, at once.
     pub(crate) fn kill(&mut self) {
         self.signal(Signal::Kill);

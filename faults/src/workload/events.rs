@@ -9,7 +9,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::books::{Accepted, Books, Expected};
+use crate::books::{AcceptedEvent, Books, Expected};
 use crate::now;
 use crate::workload::{AGAIN_AFTER, Customer};
 
@@ -59,7 +59,7 @@ impl Sender {
                 break;
             }
             let from = number * self.pace.batch;
-            let batch: Vec<Sent> = (from..from + self.pace.batch)
+            let batch: Vec<NewEvent> = (from..from + self.pace.batch)
                 .map(|number| self.event(number))
                 .collect();
             send_until_accepted(&self.customer, &batch, &books).await?;
@@ -67,24 +67,24 @@ impl Sender {
         Ok(())
     }
 
-    fn event(&self, number: usize) -> Sent {
+    fn event(&self, number: usize) -> NewEvent {
         let (result, expected) = if number.is_multiple_of(ALERTS_ONE_IN) {
             ("denied", Expected::Alert(self.rule))
         } else {
             ("success", Expected::Nothing)
         };
         let name = format!("c{}-{number}", self.client);
-        Sent::new(&self.customer, &name, ("files.delete", result), expected)
+        NewEvent::new(&self.customer, &name, ("files.delete", result), expected)
     }
 }
 
 /// An event, and what must come of it.
-pub(crate) struct Sent {
+pub(crate) struct NewEvent {
     event: Value,
     expected: Expected,
 }
 
-impl Sent {
+impl NewEvent {
     /// The same event however often it is sent: it has a name and a time.
     pub(crate) fn new(
         customer: &Customer,
@@ -104,7 +104,7 @@ impl Sent {
 /// Sends a batch until all of it is accepted; their ids.
 pub(crate) async fn send_until_accepted(
     customer: &Customer,
-    batch: &[Sent],
+    batch: &[NewEvent],
     books: &Books,
 ) -> anyhow::Result<Vec<EventId>> {
     let events: Vec<&Value> = batch.iter().map(|sent| &sent.event).collect();
@@ -135,7 +135,7 @@ pub(crate) async fn send_until_accepted(
         for (id, one) in ids.iter().zip(batch) {
             books.accept(
                 *id,
-                Accepted {
+                AcceptedEvent {
                     org: customer.org,
                     sent,
                     expected: one.expected,

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use crate::books::{Books, Expected};
 use crate::workload::Customer;
-use crate::workload::events::{Sent, send_until_accepted};
+use crate::workload::events::{NewEvent, send_until_accepted};
 
 /// How many events are sent while a rule is there, and after it.
 const EVENTS: usize = 5;
@@ -70,10 +70,10 @@ fn sent(
     when: &str,
     expected: Expected,
     action: &str,
-) -> Vec<Sent> {
+) -> Vec<NewEvent> {
     (0..EVENTS)
         .map(|event| {
-            Sent::new(
+            NewEvent::new(
                 customer,
                 &format!("r{number}-{when}-{event}"),
                 (action, "success"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use testkit::{Dice, Machine};
 
-use crate::fault::{Cut, Fault, Kind, Part, Touched, Way};
+use crate::fault::{Cut, Fault, Kind, Part, Reach, Way};
 use crate::fleet::Fleet;
 use crate::fleet::node::Role;
 use crate::fleet::postgres;
@@ -20,14 +20,14 @@ const SLOW: Duration = Duration::from_millis(20);
 const LOST: f64 = 0.2;
 
 /// A fault that is on, with what is needed to mend it.
-pub(crate) struct Inflicted {
+pub(crate) struct ActiveFault {
     pub(crate) fault: Fault,
     /// The NATS server that it hit, if it hit one.
     member: usize,
-    pub(crate) touched: Touched,
+    pub(crate) reach: Reach,
 }
 
-impl Inflicted {
+impl ActiveFault {
     /// Breaks what the fault says.
     pub(crate) async fn begin(
         fault: Fault,
@@ -50,14 +50,14 @@ impl Inflicted {
             Kind::Partition(..) => fault.which % 3,
             _ => leader,
         };
-        let mut inflicted = Self {
+        let mut active = Self {
             fault,
             member,
-            touched: Touched::Everybody,
+            reach: Reach::Everybody,
         };
-        inflicted.touched = inflicted.touched(fleet);
-        inflicted.break_it(fleet, receivers, other_binary).await?;
-        Ok(inflicted)
+        active.reach = active.reach(fleet);
+        active.break_it(fleet, receivers, other_binary).await?;
+        Ok(active)
     }
 
     async fn break_it(
@@ -137,8 +137,8 @@ impl Inflicted {
     }
 
     /// Mends it, and starts whatever ended meanwhile. NATS has stopped using a disk that was full until it is started anew:
-    /// making room is not enough.
-    pub(crate) fn end(self, fleet: &mut Fleet, receivers: &Receivers) -> anyhow::Result<()> {
+    /// making room is not enough. Says how many processes of Watchbell had ended by themselves.
+    pub(crate) fn end(self, fleet: &mut Fleet, receivers: &Receivers) -> anyhow::Result<usize> {
         match self.fault.kind {
             Kind::Hang(part) => self.program(part, fleet).resume(),
             Kind::FailOver => fleet.postgres.follow()?,
@@ -251,10 +251,10 @@ impl Inflicted {
     }
 
     /// Whose sends may not be on record because of it.
-    fn touched(&self, fleet: &mut Fleet) -> Touched {
+    fn reach(&self, fleet: &mut Fleet) -> Reach {
         let worker = |role: Role, address: IpAddr| match role {
-            Role::Deliver => Touched::Worker(address),
-            _ => Touched::Nobody,
+            Role::Deliver => Reach::Worker(address),
+            _ => Reach::Nobody,
         };
         let address = |place: usize, fleet: &Fleet| {
             IpAddr::V4(fleet.nodes[place].program.machine().address())
@@ -264,9 +264,9 @@ impl Inflicted {
             Kind::Kill(Part::Node(role)) | Kind::Hang(Part::Node(role)) => worker(role, address(half, fleet)),
             Kind::Clock(role, _) => worker(role, address(Role::ALL.len(), fleet)),
             Kind::PowerCut(Part::Node(_)) | Kind::PacketLoss(Part::Node(_)) | Kind::Partition(Cut::NodeFromNats, _) => {
-                Touched::Worker(address(half, fleet))
+                Reach::Worker(address(half, fleet))
             }
-            Kind::Delay => Touched::Worker(address(Role::ALL.len(), fleet)),
+            Kind::Delay => Reach::Worker(address(Role::ALL.len(), fleet)),
             Kind::Kill(Part::Primary | Part::Replica | Part::Redis)
             | Kind::Hang(Part::Primary | Part::Replica | Part::Redis)
             | Kind::PowerCut(Part::Primary | Part::Replica)
@@ -279,8 +279,8 @@ impl Inflicted {
             | Kind::RollingRestart
             | Kind::ReceiversBroken
             | Kind::ReceiversHang
-            | Kind::ReceiversHangUp => Touched::Nobody,
-            _ => Touched::Everybody,
+            | Kind::ReceiversHangUp => Reach::Nobody,
+            _ => Reach::Everybody,
         }
     }
 }
