@@ -5,6 +5,8 @@
 //! A value is JSON with its version in front (`{"v":1,...}`), so that an operator can read it. An
 //! empty value means that the thing is gone.
 
+use std::collections::BTreeMap;
+
 use async_nats::jetstream::message::PublishMessage;
 use bytes::Bytes;
 use domain::{
@@ -20,6 +22,9 @@ use crate::{
     retry::{CLIENT_PATIENCE, persist},
     streams::Bucket,
 };
+
+/// How many values are read in one go.
+const VALUES_AT_ONCE: usize = 1_000;
 
 /// What a node must know of an API key to serve it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -156,6 +161,28 @@ impl Journal {
             follower: self.follow_bucket(bucket, position),
             read,
         }
+    }
+
+    /// The last value of each thing in a bucket that is not gone, as of now.
+    pub async fn values(&self, bucket: Bucket) -> Result<BTreeMap<String, String>, Error> {
+        let newest = self.newest_change(bucket).await?;
+        let before_key = self.names.bucket_subject(bucket, "");
+        let mut follower = self.follow_bucket(bucket, 0);
+        let mut values = BTreeMap::new();
+        while follower.position() < newest {
+            for entry in follower.next(VALUES_AT_ONCE).await? {
+                let Some(key) = entry.subject.strip_prefix(&before_key) else {
+                    continue;
+                };
+                if entry.payload.is_empty() {
+                    values.remove(key);
+                } else {
+                    let value = String::from_utf8_lossy(&entry.payload).into_owned();
+                    values.insert(key.to_owned(), value);
+                }
+            }
+        }
+        Ok(values)
     }
 
     /// The sequence of the newest change there is: what a snapshot must have applied to be current. A

@@ -7,6 +7,7 @@
 
 pub mod account_outbox;
 pub mod accounts;
+pub mod announcements;
 pub mod api_keys;
 mod copy;
 mod copy_out;

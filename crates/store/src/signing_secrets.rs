@@ -148,7 +148,7 @@ impl Store {
 }
 
 /// All that have not ended, however many ended after them: nodes sign with what is read here.
-async fn read(
+pub(crate) async fn read(
     transaction: &mut Transaction<'_, Postgres>,
     org: OrgId,
     now: Timestamp,

@@ -14,6 +14,7 @@ const CHAPTERS: [(&str, &[&str]); 16] = [
         &[
             "access",
             "accounts",
+            "announce",
             "api_keys",
             "bound_keys",
             "deletion",

@@ -240,7 +240,7 @@ impl<'a> Author<'a> {
 }
 
 /// A rule as matchers need it: they hold all rules in memory, and never try the examples.
-fn for_matching(rule: &Rule) -> Rule {
+pub(crate) fn for_matching(rule: &Rule) -> Rule {
     let mut rule = rule.clone();
     rule.definition.tests = Vec::new();
     rule

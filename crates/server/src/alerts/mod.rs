@@ -9,7 +9,7 @@
 mod audit_events;
 pub mod backtest;
 mod body;
-mod change;
+pub(crate) mod change;
 pub(crate) mod load_inputs;
 pub mod preview;
 mod query;

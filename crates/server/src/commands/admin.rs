@@ -11,7 +11,15 @@ use domain::{
 use runtime::random;
 
 use super::{WithConfig, say};
-use crate::{accounts::new_organization::found, events::archive::archive_day, node, system_clock};
+use crate::{
+    accounts::new_organization::found,
+    announce::{
+        Announcer,
+        compare::{State, differences},
+    },
+    events::archive::archive_day,
+    node, system_clock,
+};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Admin {
@@ -27,6 +35,18 @@ pub(super) enum Admin {
     /// Write a day of the trail to a file under `files.url`, where exports read it; prints which, as
     /// JSON. The day stays in the database.
     ArchiveDay(ArchiveDay),
+    /// Announce all keys, rules, policies and signing secrets again, after the journal or the database was lost or restored;
+    /// prints what differed, as JSON.
+    Announce(Announce),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Announce {
+    #[command(flatten)]
+    with: WithConfig,
+    /// Only print what differs.
+    #[arg(long)]
+    dry_run: bool,
 }
 
 #[derive(Debug, Args)]
@@ -77,6 +97,7 @@ impl Admin {
             Self::ResetLink(command) => command.run().await,
             Self::DeleteOrg(command) => command.run().await,
             Self::ArchiveDay(command) => command.run().await,
+            Self::Announce(command) => command.run().await,
         }
     }
 }
@@ -153,6 +174,27 @@ impl ArchiveDay {
         say(serde_json::json!({
             "day": self.day, "file": file.file, "events": file.events, "bytes": file.bytes,
             "sha256": file.sha256,
+        }));
+        Ok(())
+    }
+}
+
+impl Announce {
+    async fn run(self) -> anyhow::Result<()> {
+        let config = self.with.load()?;
+        let store = node::open_store_for_command(&config)?;
+        let journal = node::connect_journal(&config).await?;
+        let now = system_clock::SYSTEM.now();
+        let found = if self.dry_run {
+            differences(&store, &journal, now).await?
+        } else {
+            Announcer::new(store, journal).announce_again(now).await?
+        };
+        let of = |state: State| found.iter().filter(|one| one.state == state).count();
+        say(serde_json::json!({
+            "announced": !self.dry_run,
+            "missing": of(State::Missing), "stale": of(State::Stale), "unknown": of(State::Unknown),
+            "differences": found,
         }));
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 mod access;
 mod accounts;
+mod announce;
 mod api_keys;
 mod approvals;
 mod approvals_outages;

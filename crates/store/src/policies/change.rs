@@ -144,6 +144,23 @@ pub(super) async fn write(
     Ok(())
 }
 
+/// What every node must know of an organization that has policies of its own.
+pub(crate) async fn standing_guard(
+    transaction: &mut Transaction<'_, Postgres>,
+    org: OrgId,
+    starter: &PolicyText,
+) -> Result<Guard, Error> {
+    let row: Row = sqlx::query_as(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM policy_guards WHERE org_id = $1"
+    ))
+    .bind(org.uuid())
+    .fetch_one(&mut **transaction)
+    .await?;
+    guard(transaction, org, &row.standing(org)?, starter).await
+}
+
 /// What every node must know.
 async fn guard(
     transaction: &mut Transaction<'_, Postgres>,

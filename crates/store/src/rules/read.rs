@@ -1,7 +1,7 @@
 //! Shows alert rules.
 
 use domain::{OrgId, RuleId, rule::Rule};
-use sqlx::{FromRow, types::time::OffsetDateTime};
+use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
 use uuid::Uuid;
 
 use super::{from_number, from_text};
@@ -87,6 +87,26 @@ impl Store {
             stored.rule.id
         }))
     }
+}
+
+/// Rules of all organizations, by organization and id, after this one.
+pub(crate) async fn rules_after(
+    transaction: &mut Transaction<'_, Postgres>,
+    org: Uuid,
+    rule: Uuid,
+    limit: i64,
+) -> Result<Vec<StoredRule>, Error> {
+    let rows: Vec<Row> = sqlx::query_as(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM alert_rules WHERE (org_id, id) > ($1, $2) ORDER BY org_id, id LIMIT $3",
+    ))
+    .bind(org)
+    .bind(rule)
+    .bind(limit)
+    .fetch_all(&mut **transaction)
+    .await?;
+    rows.into_iter().map(StoredRule::try_from).collect()
 }
 
 impl TryFrom<Row> for StoredRule {

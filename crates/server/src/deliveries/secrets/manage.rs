@@ -286,8 +286,12 @@ async fn change(
     changed.map_err(refusal)
 }
 
-/// What every node is told: all that is signed with, or is going to be.
 fn announced(org: OrgId, rows: &[SecretRow], now: Timestamp) -> OutboxEntry {
+    announce::entry(in_force(org, rows, now))
+}
+
+/// What every node is told: all that is signed with, or is going to be.
+pub(crate) fn in_force(org: OrgId, rows: &[SecretRow], now: Timestamp) -> Change {
     let live = rows
         .iter()
         .filter(|row| row.secret.state(now) != secret::State::Dropped);
@@ -298,7 +302,7 @@ fn announced(org: OrgId, rows: &[SecretRow], now: Timestamp) -> OutboxEntry {
         })
     };
     let secrets = live.filter_map(sealed).collect();
-    announce::entry(Change::secrets_saved(org, &SealedSecrets { secrets }))
+    Change::secrets_saved(org, &SealedSecrets { secrets })
 }
 
 async fn tell_of(plane: &ControlPlane, told: Option<SecretChange>) {

@@ -3,6 +3,8 @@
 //! A change and its announcement are saved in one transaction; the announcement is made right after,
 //! and by a sweep should that fail. So nothing decided stays unknown, and nothing unknown was decided.
 
+pub(crate) mod compare;
+
 use std::{sync::Arc, time::Duration};
 
 use journal::{Journal, kv::Change, streams::Bucket};

@@ -1,0 +1,200 @@
+//! Compares what the database says with what was announced, and has the difference announced.
+//!
+//! The two differ after one of them was lost or restored from a backup: a journal that is empty or older lacks what was
+//! decided since; a database that is older does not know what nodes still act by.
+
+use std::collections::BTreeMap;
+
+use domain::Timestamp;
+use journal::{
+    Journal,
+    kv::{Change, KeyEntry},
+    streams::Bucket,
+};
+use serde::Serialize;
+use store::{Store, announcements::Announcements};
+
+use super::Announcer;
+use crate::{
+    alerts::change::for_matching, apply_log::Error, deliveries::secrets::manage, policies::starter,
+};
+
+/// What the control plane announces; the other buckets are the data plane's own.
+const COMPARED: [Bucket; 4] = [Bucket::Keys, Bucket::Rules, Bucket::Secrets, Bucket::Guards];
+
+/// One thing that the journal says otherwise than the database.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Difference {
+    pub bucket: &'static str,
+    pub key: String,
+    pub state: State,
+    /// What the database says; `None`: it has no such thing.
+    #[serde(skip)]
+    value: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    /// The journal has nothing of it: it is not in force.
+    Missing,
+    /// The journal says something else: what is in force is not what was decided.
+    Stale,
+    /// Only the journal knows it: it is in force, and nobody can see or revoke it.
+    Unknown,
+}
+
+/// What differs now. Changes under way may show as well: look again.
+pub(crate) async fn differences(
+    store: &Store,
+    journal: &Journal,
+    now: Timestamp,
+) -> Result<Vec<Difference>, Error> {
+    compare(&mut store.announcements().await?, journal, now).await
+}
+
+impl Announcer {
+    /// Makes the journal say what the database says; returns what differed, when every node can know.
+    pub(crate) async fn announce_again(&self, now: Timestamp) -> Result<Vec<Difference>, Error> {
+        // Whoever wants to change something waits only if there is something to do.
+        if differences(&self.store, &self.journal, now)
+            .await?
+            .is_empty()
+        {
+            return Ok(Vec::new());
+        }
+        let mut held = self.store.hold_announcements().await?;
+        let found = compare(&mut held, &self.journal, now).await?;
+        let entries = found.iter().map(Difference::entry).collect();
+        held.tell(entries).await?;
+        self.announce().await?;
+        Ok(found)
+    }
+}
+
+impl Difference {
+    fn entry(&self) -> store::outbox::OutboxEntry {
+        store::outbox::OutboxEntry {
+            bucket: self.bucket.to_owned(),
+            key: self.key.clone(),
+            value: self.value.clone(),
+        }
+    }
+}
+
+async fn compare(
+    held: &mut Announcements,
+    journal: &Journal,
+    now: Timestamp,
+) -> Result<Vec<Difference>, Error> {
+    let mut all = Vec::new();
+    for bucket in COMPARED {
+        let wanted = wanted(held, bucket, now).await?;
+        let announced = journal.values(bucket).await?;
+        all.extend(between(bucket, wanted, announced));
+    }
+    Ok(all)
+}
+
+/// What differs between what is wanted and what was announced.
+fn between(
+    bucket: Bucket,
+    wanted: BTreeMap<String, String>,
+    mut announced: BTreeMap<String, String>,
+) -> Vec<Difference> {
+    let bucket = bucket.as_str();
+    let mut all = Vec::new();
+    for (key, value) in wanted {
+        let state = match announced.remove(&key) {
+            Some(announced) if announced == value => continue,
+            Some(_) => State::Stale,
+            None => State::Missing,
+        };
+        all.push(Difference {
+            bucket,
+            key,
+            state,
+            value: Some(value),
+        });
+    }
+    all.extend(announced.into_keys().map(|key| Difference {
+        bucket,
+        key,
+        state: State::Unknown,
+        value: None,
+    }));
+    all
+}
+
+/// What the database wants every node to know, by key.
+async fn wanted(
+    held: &mut Announcements,
+    bucket: Bucket,
+    now: Timestamp,
+) -> Result<BTreeMap<String, String>, Error> {
+    let mut wanted = BTreeMap::new();
+    let mut want = |change: Change| {
+        if let Some(value) = change.value {
+            wanted.insert(change.key, value);
+        }
+    };
+    match bucket {
+        Bucket::Keys => {
+            let mut after = None;
+            loop {
+                let keys = held.keys(after.as_ref()).await?;
+                let Some(last) = keys.last() else { break };
+                after = Some(last.hash.clone());
+                for key in keys {
+                    let entry = KeyEntry {
+                        id: key.id,
+                        org_id: key.org,
+                        scopes: key.scopes,
+                        expires_at: key.expires_at,
+                        agents: key.agents,
+                    };
+                    want(Change::key_made(&key.hash, &entry));
+                }
+            }
+        }
+        Bucket::Rules => {
+            let mut after = None;
+            loop {
+                let rules = held.rules(after).await?;
+                let Some(last) = rules.last() else { break };
+                after = Some((last.rule.org_id, last.rule.id));
+                for stored in rules {
+                    want(Change::rule_saved(&for_matching(&stored.rule)));
+                }
+            }
+        }
+        Bucket::Secrets => {
+            let mut after = None;
+            loop {
+                let secrets = held.secrets(after, now).await?;
+                let Some((last, _)) = secrets.last() else {
+                    break;
+                };
+                after = Some(*last);
+                for (org, rows) in secrets {
+                    want(manage::in_force(org, &rows, now));
+                }
+            }
+        }
+        Bucket::Guards => {
+            let mut after = None;
+            loop {
+                let guards = held.guards(after, starter::text()).await?;
+                let Some((last, _)) = guards.last() else {
+                    break;
+                };
+                after = Some(*last);
+                for (org, guard) in guards {
+                    want(Change::guard_saved(org, &guard));
+                }
+            }
+        }
+        Bucket::Endpoints | Bucket::Ownership | Bucket::Cancels | Bucket::Approvals => {}
+    }
+    Ok(wanted)
+}
