@@ -104,6 +104,14 @@ pub struct RuleChange {
     pub value: Option<Rule>,
 }
 
+/// What tells a bucket from one that was made anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketState {
+    /// When it was made, as the server writes it.
+    pub created: String,
+    pub is_empty: bool,
+}
+
 /// Reads the values of a bucket, then every change.
 pub struct Changes<T> {
     follower: Follower,
@@ -161,6 +169,15 @@ impl Journal {
             follower: self.follow_bucket(bucket, position),
             read,
         }
+    }
+
+    /// Whether a bucket is the one that it was, and has anything in it.
+    pub async fn bucket_state(&self, bucket: Bucket) -> Result<BucketState, Error> {
+        let state = self.stream_state(self.names.bucket_stream(bucket)).await?;
+        Ok(BucketState {
+            created: state.created,
+            is_empty: state.messages == 0,
+        })
     }
 
     /// The last value of each thing in a bucket that is not gone, as of now.

@@ -1,6 +1,8 @@
 //! What every node must know, as the database has it: to be compared with what was announced, and announced again if that
 //! got lost.
 
+use std::collections::BTreeMap;
+
 use domain::{
     KeyId, OrgId, RuleId, Timestamp,
     account::{Agents, KeyHash, Scope},
@@ -67,13 +69,26 @@ impl Store {
         Ok(Announcements { transaction })
     }
 
-    /// Whether anybody is there whom nodes must know of.
-    pub async fn has_organizations(&self) -> Result<bool, Error> {
-        Ok(
-            sqlx::query_scalar("SELECT EXISTS (SELECT FROM organisations)")
-                .fetch_one(&self.pool)
-                .await?,
+    /// The buckets that everything was announced to, each with when it was made.
+    pub async fn announced_buckets(&self) -> Result<BTreeMap<String, String>, Error> {
+        let rows: Vec<(String, String)> =
+            sqlx::query_as("SELECT bucket, created FROM announced_buckets")
+                .fetch_all(&self.pool)
+                .await?;
+        Ok(rows.into_iter().collect())
+    }
+
+    /// Everything was announced to a bucket that was made then.
+    pub async fn bucket_was_announced(&self, bucket: &str, created: &str) -> Result<(), Error> {
+        sqlx::query(
+            "INSERT INTO announced_buckets (bucket, created) VALUES ($1, $2)
+             ON CONFLICT (bucket) DO UPDATE SET created = excluded.created",
         )
+        .bind(bucket)
+        .bind(created)
+        .execute(&self.pool)
+        .await?;
+        Ok(())
     }
 }
 

@@ -20,7 +20,8 @@ use crate::{
 };
 
 /// What the control plane announces; the other buckets are the data plane's own.
-const COMPARED: [Bucket; 4] = [Bucket::Keys, Bucket::Rules, Bucket::Secrets, Bucket::Guards];
+pub(crate) const COMPARED: [Bucket; 4] =
+    [Bucket::Keys, Bucket::Rules, Bucket::Secrets, Bucket::Guards];
 
 /// One thing that the journal says otherwise than the database.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -48,25 +49,32 @@ pub(crate) enum State {
 pub(crate) async fn differences(
     store: &Store,
     journal: &Journal,
+    buckets: &[Bucket],
     now: Timestamp,
 ) -> Result<Vec<Difference>, Error> {
-    compare(&mut store.announcements().await?, journal, now).await
+    compare(&mut store.announcements().await?, journal, buckets, now).await
 }
 
 impl Announcer {
-    /// Makes the journal say what the database says; returns what differed, when every node can know.
-    pub(crate) async fn announce_again(&self, now: Timestamp) -> Result<Vec<Difference>, Error> {
+    /// Makes the journal say what the database says, of differences that are `meant`; returns them, when every node can
+    /// know.
+    pub(crate) async fn announce_again(
+        &self,
+        buckets: &[Bucket],
+        now: Timestamp,
+        meant: fn(&Difference) -> bool,
+    ) -> Result<Vec<Difference>, Error> {
         // Whoever wants to change something waits only if there is something to do.
-        if differences(&self.store, &self.journal, now)
-            .await?
-            .is_empty()
-        {
-            return Ok(Vec::new());
+        let mut found = differences(&self.store, &self.journal, buckets, now).await?;
+        found.retain(meant);
+        if found.is_empty() {
+            return Ok(found);
         }
         let mut held = self.store.hold_announcements().await?;
-        let found = compare(&mut held, &self.journal, now).await?;
-        let entries = found.iter().map(Difference::entry).collect();
-        held.tell(entries).await?;
+        let mut found = compare(&mut held, &self.journal, buckets, now).await?;
+        found.retain(meant);
+        held.tell(found.iter().map(Difference::entry).collect())
+            .await?;
         self.announce().await?;
         Ok(found)
     }
@@ -85,13 +93,14 @@ impl Difference {
 async fn compare(
     held: &mut Announcements,
     journal: &Journal,
+    buckets: &[Bucket],
     now: Timestamp,
 ) -> Result<Vec<Difference>, Error> {
     let mut all = Vec::new();
-    for bucket in COMPARED {
-        let wanted = wanted(held, bucket, now).await?;
-        let announced = journal.values(bucket).await?;
-        all.extend(between(bucket, wanted, announced));
+    for bucket in buckets {
+        let wanted = wanted(held, *bucket, now).await?;
+        let announced = journal.values(*bucket).await?;
+        all.extend(between(*bucket, wanted, announced));
     }
     Ok(all)
 }

@@ -4,8 +4,12 @@
 //! and by a sweep should that fail. So nothing decided stays unknown, and nothing unknown was decided.
 
 pub(crate) mod compare;
+mod heal;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use journal::{Journal, kv::Change, streams::Bucket};
 use runtime::retry::Retries;
@@ -13,10 +17,12 @@ use store::{Store, outbox::OutboxEntry};
 use tokio::{sync::Mutex, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::apply_log::Error;
+use crate::{apply_log::Error, system_clock};
 
 /// How long an announcement that failed waits for the sweep.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// How long a journal that lost everything goes unnoticed.
+const HEAL_EVERY: Duration = Duration::from_secs(30);
 
 /// Announces changes. Cheap to clone.
 #[derive(Clone)]
@@ -58,7 +64,13 @@ impl Announcer {
     /// Announces what was left behind, until stopped.
     pub async fn sweep(self, stopping: CancellationToken) -> anyhow::Result<()> {
         let mut retries = Retries::new("announce changes", &stopping);
+        let mut healed: Option<Instant> = None;
         loop {
+            if healed.is_none_or(|at| at.elapsed() >= HEAL_EVERY) {
+                let tried = self.heal(system_clock::SYSTEM.now()).await;
+                healed = tried.is_ok().then(Instant::now);
+                retries.again(tried).await;
+            }
             tokio::select! {
                 () = sleep(SWEEP_EVERY) => {}
                 () = stopping.cancelled() => return Ok(()),

@@ -15,7 +15,7 @@ use crate::{
     accounts::new_organization::found,
     announce::{
         Announcer,
-        compare::{State, differences},
+        compare::{COMPARED, State, differences},
     },
     events::archive::archive_day,
     node, system_clock,
@@ -186,9 +186,11 @@ impl Announce {
         let journal = node::connect_journal(&config).await?;
         let now = system_clock::SYSTEM.now();
         let found = if self.dry_run {
-            differences(&store, &journal, now).await?
+            differences(&store, &journal, &COMPARED, now).await?
         } else {
-            Announcer::new(store, journal).announce_again(now).await?
+            Announcer::new(store, journal)
+                .announce_again(&COMPARED, now, |_| true)
+                .await?
         };
         let of = |state: State| found.iter().filter(|one| one.state == state).count();
         say(serde_json::json!({
