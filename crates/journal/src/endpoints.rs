@@ -96,7 +96,8 @@ impl Journal {
     }
 }
 
-fn endpoint_key(org: OrgId, id: EndpointId) -> String {
+/// What an endpoint is called in its bucket.
+pub fn endpoint_key(org: OrgId, id: EndpointId) -> String {
     format!("{org}.{id}")
 }
 

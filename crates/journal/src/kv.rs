@@ -180,22 +180,17 @@ impl Journal {
         })
     }
 
-    /// The last value of each thing in a bucket that is not gone, as of now.
-    pub async fn values(&self, bucket: Bucket) -> Result<BTreeMap<String, String>, Error> {
+    /// The last value of each thing in a bucket, as of now; `None` if it is gone.
+    pub async fn values(&self, bucket: Bucket) -> Result<BTreeMap<String, Option<String>>, Error> {
         let newest = self.newest_change(bucket).await?;
         let before_key = self.names.bucket_subject(bucket, "");
         let mut follower = self.follow_bucket(bucket, 0);
         let mut values = BTreeMap::new();
         while follower.position() < newest {
             for entry in follower.next(VALUES_AT_ONCE).await? {
-                let Some(key) = entry.subject.strip_prefix(&before_key) else {
-                    continue;
-                };
-                if entry.payload.is_empty() {
-                    values.remove(key);
-                } else {
+                if let Some(key) = entry.subject.strip_prefix(&before_key) {
                     let value = String::from_utf8_lossy(&entry.payload).into_owned();
-                    values.insert(key.to_owned(), value);
+                    values.insert(key.to_owned(), (!value.is_empty()).then_some(value));
                 }
             }
         }

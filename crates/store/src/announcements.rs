@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 
 use domain::{
-    KeyId, OrgId, RuleId, Timestamp,
+    EndpointId, KeyId, OrgId, RuleId, Timestamp,
     account::{Agents, KeyHash, Scope},
+    delivery::endpoint::Endpoint,
     guard::{Guard, PolicyText},
 };
 use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
 use uuid::Uuid;
 
 use crate::{
-    Error, Store,
+    Error, Store, endpoints,
     outbox::{self, OutboxEntry},
     policies,
     rules::read::{self, StoredRule},
@@ -162,6 +163,17 @@ impl Announcements {
             all.push((org, guard.await?));
         }
         Ok(all)
+    }
+
+    /// Endpoints that are or were in trouble, as of their last notice, by organization and id, after this one.
+    pub async fn endpoints(
+        &mut self,
+        after: Option<(OrgId, EndpointId)>,
+    ) -> Result<Vec<Endpoint>, Error> {
+        let (org, id) = after.map_or((Uuid::nil(), Uuid::nil()), |(org, id)| {
+            (org.uuid(), id.uuid())
+        });
+        endpoints::endpoints_after(&mut self.transaction, org, id, PAGE).await
     }
 
     async fn organizations(

@@ -217,6 +217,26 @@ impl Store {
     }
 }
 
+/// Endpoints of all organizations, by organization and id, after this one.
+pub(crate) async fn endpoints_after(
+    connection: &mut PgConnection,
+    org: Uuid,
+    id: Uuid,
+    limit: i64,
+) -> Result<Vec<Endpoint>, Error> {
+    let rows: Vec<Row> = sqlx::query_as(
+        "SELECT endpoint, error, noticed_at FROM endpoints
+         WHERE (org_id, id) > ($1, $2) ORDER BY org_id, id LIMIT $3",
+    )
+    .bind(org)
+    .bind(id)
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    let endpoint = |row| EndpointRow::try_from(row).map(|row| row.endpoint);
+    rows.into_iter().map(endpoint).collect()
+}
+
 impl TryFrom<Row> for EndpointRow {
     type Error = Error;
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use domain::Timestamp;
 use journal::{
     Journal,
+    endpoints::{endpoint_key, endpoint_value, read_endpoint},
     kv::{Change, KeyEntry},
     streams::Bucket,
 };
@@ -19,9 +20,15 @@ use crate::{
     alerts::change::for_matching, apply_log::Error, deliveries::secrets::manage, policies::starter,
 };
 
-/// What the control plane announces; the other buckets are the data plane's own.
-pub(crate) const COMPARED: [Bucket; 4] =
-    [Bucket::Keys, Bucket::Rules, Bucket::Secrets, Bucket::Guards];
+/// What the control plane announces, and endpoints, of which the database is told; the other buckets are the data plane's own.
+/// Keys come last: nobody is let in before it is known what they may do, and to whom nothing is sent.
+pub(crate) const COMPARED: [Bucket; 5] = [
+    Bucket::Endpoints,
+    Bucket::Secrets,
+    Bucket::Guards,
+    Bucket::Rules,
+    Bucket::Keys,
+];
 
 /// One thing that the journal says otherwise than the database.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -73,9 +80,18 @@ impl Announcer {
         let mut held = self.store.hold_announcements().await?;
         let mut found = compare(&mut held, &self.journal, buckets, now).await?;
         found.retain(meant);
-        held.tell(found.iter().map(Difference::entry).collect())
+        let is_endpoint = |one: &&Difference| one.bucket == Bucket::Endpoints.as_str();
+        let announced = found.iter().filter(|one| !is_endpoint(one));
+        held.tell(announced.map(Difference::entry).collect())
             .await?;
         self.announce().await?;
+        for lost in found.iter().filter(is_endpoint) {
+            let value = lost.value.as_deref().unwrap_or_default();
+            if let Some(endpoint) = read_endpoint(value.as_bytes())? {
+                // Unless a worker has learned something of it meanwhile.
+                self.journal.set_endpoint(&endpoint, 0).await?;
+            }
+        }
         Ok(found)
     }
 }
@@ -109,13 +125,18 @@ async fn compare(
 fn between(
     bucket: Bucket,
     wanted: BTreeMap<String, String>,
-    mut announced: BTreeMap<String, String>,
+    mut announced: BTreeMap<String, Option<String>>,
 ) -> Vec<Difference> {
+    // Of an endpoint the journal knows more than the database, unless it knows nothing.
+    let is_told = bucket == Bucket::Endpoints;
+    if !is_told {
+        announced.retain(|_, value| value.is_some());
+    }
     let bucket = bucket.as_str();
     let mut all = Vec::new();
     for (key, value) in wanted {
         let state = match announced.remove(&key) {
-            Some(announced) if announced == value => continue,
+            Some(announced) if is_told || announced.as_ref() == Some(&value) => continue,
             Some(_) => State::Stale,
             None => State::Missing,
         };
@@ -126,7 +147,8 @@ fn between(
             value: Some(value),
         });
     }
-    all.extend(announced.into_keys().map(|key| Difference {
+    let unknown = announced.into_keys().filter(|_| !is_told);
+    all.extend(unknown.map(|key| Difference {
         bucket,
         key,
         state: State::Unknown,
@@ -203,7 +225,22 @@ async fn wanted(
                 }
             }
         }
-        Bucket::Endpoints | Bucket::Ownership | Bucket::Cancels | Bucket::Approvals => {}
+        Bucket::Endpoints => {
+            let mut after = None;
+            loop {
+                let endpoints = held.endpoints(after).await?;
+                let Some(last) = endpoints.last() else { break };
+                after = Some((last.org_id, last.id));
+                for endpoint in endpoints.iter().filter(|endpoint| !endpoint.is_plain()) {
+                    want(Change {
+                        bucket,
+                        key: endpoint_key(endpoint.org_id, endpoint.id),
+                        value: Some(endpoint_value(endpoint)),
+                    });
+                }
+            }
+        }
+        Bucket::Ownership | Bucket::Cancels | Bucket::Approvals => {}
     }
     Ok(wanted)
 }

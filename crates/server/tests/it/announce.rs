@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::{Receiver, eventually};
 
 use crate::dead_letters::{namespace, publish};
-use crate::deployment::{Customer, DEADLINE, Deployment, Running, event};
+use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, ok};
 
 /// Runs the command, and returns what it prints.
 fn announce(deployment: &Deployment, options: &[&str]) -> Value {
@@ -81,8 +81,26 @@ async fn a_journal_that_lost_everything_is_told_by_itself() {
     customer
         .rule(json!({"agent_id": ["agent"]}), &receiver.url())
         .await;
+    customer
+        .rule(json!({"agent_id": ["quiet"]}), &receiver.url_of("/paused"))
+        .await;
+    customer.ingest(&event("quiet")).await;
+    receiver.wait_for(1, DEADLINE).await;
+    let endpoint = eventually(DEADLINE, "the delivery is listed", async || {
+        let listed = customer.all_deliveries().await;
+        Some(listed.first()?["endpoint_id"].as_str()?.to_owned())
+    })
+    .await;
+    ok(customer
+        .post(&format!("/v1/endpoints/{endpoint}/pause"), &json!({}))
+        .await)
+    .await;
+    eventually(DEADLINE, "the database knows", async || {
+        deployment.sql("SELECT count(*) FROM endpoints") == "1"
+    })
+    .await;
     drop(server);
-    for bucket in ["keys", "rules", "secrets", "guards"] {
+    for bucket in ["keys", "rules", "secrets", "guards", "endpoints"] {
         let stream = format!("KV_{}_{bucket}", namespace(&deployment));
         publish(
             &format!("$JS.API.STREAM.DELETE.{stream} _INBOX.deleted"),
@@ -95,8 +113,15 @@ async fn a_journal_that_lost_everything_is_told_by_itself() {
         accepts(&customer).await
     })
     .await;
+    let quiet = customer.ingest(&event("quiet")).await;
     customer.ingest(&event("agent")).await;
-    receiver.wait_for(1, DEADLINE).await;
+    receiver.wait_for(2, DEADLINE).await;
+    eventually(DEADLINE, "what is paused is held", async || {
+        let held = format!("/v1/deliveries?state=held&event_id={quiet}");
+        let held = customer.get_json(&held).await;
+        held["data"].as_array().is_some_and(|held| held.len() == 1)
+    })
+    .await;
     server.wait_for_line(DEADLINE, |line| {
         line.contains("announced it again") && line.contains("rules")
     });
