@@ -74,6 +74,7 @@ const DESCRIBERS: Record<string, Describer> = {
     more: `for ${about("deletes_at")}`,
   }),
   "organisation.keep": () => ({ did: "canceled the deletion of the organization" }),
+  "organisation.announce": () => ({ did: "announced keys, rules, policies and secrets again" }),
   "view.share": (about) => ({ did: `shared the view “${about("name")}” of ${about("list")}` }),
   "view.change": (about) => ({ did: `changed the shared view “${about("name")}” of ${about("list")}` }),
   "view.delete": (about) => ({ did: `deleted the shared view “${about("name")}” of ${about("list")}` }),

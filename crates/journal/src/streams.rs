@@ -3,7 +3,10 @@
 //! Streams are made idempotently at every start. A setting that may change (copies, ages) is
 //! brought in line; the number of partitions may not, so a different one stops the start.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use async_nats::jetstream::{ErrorCode, context::GetStreamErrorKind, kv, stream};
 use domain::{
@@ -11,6 +14,7 @@ use domain::{
     delivery::schedule::EXPIRY,
     partition::{Partition, Partitions},
 };
+use futures::TryStreamExt as _;
 
 use crate::{Error, Journal};
 
@@ -268,6 +272,30 @@ impl Journal {
                 _ => Err(Error::unavailable("list the streams", error)),
             },
         }
+    }
+
+    /// Whether every stream is there, whatever its settings.
+    pub async fn is_whole(&self) -> Result<bool, Error> {
+        let names = self.context.stream_names();
+        let there: HashSet<String> = names
+            .try_collect()
+            .await
+            .map_err(|source| Error::unavailable("list the streams", source))?;
+        let partitions = self.names.partitions.all();
+        let mut wanted: Vec<String> = partitions
+            .flat_map(|partition| {
+                [
+                    self.names.log_stream(Log::Events(partition)),
+                    self.names.log_stream(Log::Outcomes(partition)),
+                    self.names.deliveries_stream(partition),
+                ]
+            })
+            .collect();
+        wanted.push(self.names.turns_stream());
+        wanted.push(self.names.dead_stream());
+        wanted.extend(Marks::ALL.map(|marks| self.names.marks_stream(marks)));
+        wanted.extend(Bucket::ALL.map(|bucket| self.names.bucket_stream(bucket)));
+        Ok(wanted.iter().all(|name| there.contains(name)))
     }
 
     /// Makes what is missing and brings the rest in line.

@@ -18,7 +18,7 @@ pub struct AccountChange {
     pub org: OrgId,
     pub id: Uuid,
     pub what: What,
-    /// The person, or `operator`; of a refused login, whose account it is.
+    /// The person, `operator`, or `watchbell`; of a refused login, whose account it is.
     pub by: String,
     pub at: Timestamp,
     /// Whom or what it was done to, and how it was before.
@@ -123,6 +123,33 @@ pub(crate) async fn note_by(
     .bind(by)
     .bind(details)
     .bind(to_database(at))
+    .execute(transaction)
+    .await?;
+    Ok(())
+}
+
+/// The same for something that concerns several organizations, of which those are told that are there.
+pub(crate) async fn note_of_each(
+    transaction: &mut PgConnection,
+    (by, at): (&str, Timestamp),
+    what: What,
+    details: Vec<(OrgId, String)>,
+) -> Result<(), Error> {
+    let (orgs, details): (Vec<Uuid>, Vec<String>) = details
+        .into_iter()
+        .map(|(org, details)| (org.uuid(), details))
+        .unzip();
+    sqlx::query(
+        "INSERT INTO account_changes (org_id, what, made_by, details, made_at)
+         SELECT made.org_id, $1, $2, made.details, $3
+         FROM unnest($4::uuid[], $5::text[]) AS made (org_id, details)
+         JOIN organisations ON organisations.id = made.org_id",
+    )
+    .bind(what.as_str())
+    .bind(by)
+    .bind(to_database(at))
+    .bind(orgs)
+    .bind(details)
     .execute(transaction)
     .await?;
     Ok(())

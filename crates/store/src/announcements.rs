@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 
 use domain::{
     EndpointId, KeyId, OrgId, RuleId, Timestamp,
-    account::{Agents, KeyHash, Scope},
+    account::{Agents, KeyHash, Scope, security_log::What},
     delivery::endpoint::Endpoint,
     guard::{Guard, PolicyText},
 };
+use serde_json::Value;
 use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
 use uuid::Uuid;
 
 use crate::{
-    Error, Store, endpoints,
+    Error, Store, account_outbox, endpoints,
     outbox::{self, OutboxEntry},
     policies,
     rules::read::{self, StoredRule},
@@ -27,6 +28,14 @@ const PAGE: i64 = 1_000;
 /// Everything at one moment.
 pub struct Announcements {
     transaction: Transaction<'static, Postgres>,
+}
+
+/// What the trail is told of an announcement.
+pub struct Told {
+    pub by: &'static str,
+    pub at: Timestamp,
+    /// An object for each organization.
+    pub details: BTreeMap<OrgId, Value>,
 }
 
 /// What a node must know of a key that works.
@@ -189,9 +198,27 @@ impl Announcements {
         Ok(orgs.into_iter().map(OrgId::from_uuid).collect())
     }
 
-    /// Has these announced, each about another thing, before whatever is decided after this.
-    pub async fn tell(mut self, entries: Vec<OutboxEntry>) -> Result<(), Error> {
+    /// What waits to be announced in a bucket, by key: the last that was decided.
+    pub async fn waiting(
+        &mut self,
+        bucket: &str,
+    ) -> Result<BTreeMap<String, Option<String>>, Error> {
+        let rows: Vec<(String, Option<String>)> =
+            sqlx::query_as("SELECT key, value FROM config_outbox WHERE bucket = $1 ORDER BY id")
+                .bind(bucket)
+                .fetch_all(&mut *self.transaction)
+                .await?;
+        Ok(rows.into_iter().collect())
+    }
+
+    /// Has these announced, each about another thing, before whatever is decided after this; and the trail told.
+    pub async fn tell(mut self, entries: Vec<OutboxEntry>, told: Told) -> Result<(), Error> {
         outbox::enqueue_all(&mut self.transaction, entries).await?;
+        let Told { by, at, details } = told;
+        let details = details.into_iter().map(|(org, it)| (org, it.to_string()));
+        let what = What::AnnouncedAgain;
+        account_outbox::note_of_each(&mut self.transaction, (by, at), what, details.collect())
+            .await?;
         self.transaction.commit().await?;
         Ok(())
     }

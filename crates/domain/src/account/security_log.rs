@@ -28,6 +28,8 @@ pub enum What {
     DeletionScheduled,
     /// It is not, after all.
     DeletionCanceled,
+    /// Nodes were told again who may do what, after the journal or the database was lost or restored.
+    AnnouncedAgain,
     LoggedIn,
     /// Somebody had the address of an account and not its password.
     LoginRefused,
@@ -39,7 +41,7 @@ pub enum What {
 }
 
 impl What {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::KeyMade,
         Self::KeyRotated,
         Self::KeyRevoked,
@@ -54,6 +56,7 @@ impl What {
         Self::ViewDeleted,
         Self::DeletionScheduled,
         Self::DeletionCanceled,
+        Self::AnnouncedAgain,
         Self::LoggedIn,
         Self::LoginRefused,
         Self::SessionEnded,
@@ -78,6 +81,7 @@ impl What {
             Self::ViewDeleted => "view_deleted",
             Self::DeletionScheduled => "deletion_scheduled",
             Self::DeletionCanceled => "deletion_canceled",
+            Self::AnnouncedAgain => "announced_again",
             Self::LoggedIn => "logged_in",
             Self::LoginRefused => "login_refused",
             Self::SessionEnded => "session_ended",
@@ -102,7 +106,8 @@ impl What {
             | Self::InvitationAccepted
             | Self::Renamed
             | Self::DeletionScheduled
-            | Self::DeletionCanceled => "permission_change",
+            | Self::DeletionCanceled
+            | Self::AnnouncedAgain => "permission_change",
             Self::ViewShared | Self::ViewChanged | Self::ViewDeleted => "view_change",
             Self::LoggedIn
             | Self::LoginRefused
@@ -129,6 +134,7 @@ impl What {
             Self::ViewDeleted => "view.delete",
             Self::DeletionScheduled => "organisation.delete",
             Self::DeletionCanceled => "organisation.keep",
+            Self::AnnouncedAgain => "organisation.announce",
             Self::LoggedIn | Self::LoginRefused => "session.start",
             Self::SessionEnded => "session.end",
             Self::PasswordReset => "password.reset",

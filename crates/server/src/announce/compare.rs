@@ -5,15 +5,19 @@
 
 use std::collections::BTreeMap;
 
-use domain::Timestamp;
+use domain::{OrgId, Timestamp};
 use journal::{
     Journal,
     endpoints::{endpoint_key, endpoint_value, read_endpoint},
-    kv::{Change, KeyEntry},
+    kv::{Change, KeyEntry, read_key},
     streams::Bucket,
 };
 use serde::Serialize;
-use store::{Store, announcements::Announcements};
+use serde_json::{Map, Value};
+use store::{
+    Store,
+    announcements::{Announcements, Told},
+};
 
 use super::Announcer;
 use crate::{
@@ -36,6 +40,9 @@ pub(crate) struct Difference {
     pub bucket: &'static str,
     pub key: String,
     pub state: State,
+    /// `None` if what the journal says of it cannot be read.
+    #[serde(skip)]
+    org: Option<OrgId>,
     /// What the database says; `None`: it has no such thing.
     #[serde(skip)]
     value: Option<String>,
@@ -46,10 +53,20 @@ pub(crate) struct Difference {
 pub(crate) enum State {
     /// The journal has nothing of it: it is not in force.
     Missing,
-    /// The journal says something else: what is in force is not what was decided.
+    /// The journal says something else, or that it is gone: what is in force is not what was decided.
     Stale,
     /// Only the journal knows it: it is in force, and nobody can see or revoke it.
     Unknown,
+}
+
+/// Why everything is announced again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// A node found that the journal had lost it. Whatever the journal does know is left to an operator: it may be the database
+    /// that is older, and a key that was revoked must not work again by itself.
+    Lost,
+    /// An operator said so.
+    Asked,
 }
 
 /// What differs now. Changes under way may show as well: look again.
@@ -63,28 +80,25 @@ pub(crate) async fn differences(
 }
 
 impl Announcer {
-    /// Makes the journal say what the database says, of differences that are `meant`; returns them, when every node can
-    /// know.
+    /// Makes the journal say what the database says, as far as the cause asks for it; returns what differed, when every node can
+    /// know. The trail of each organization is told.
     pub(crate) async fn announce_again(
         &self,
         buckets: &[Bucket],
         now: Timestamp,
-        meant: fn(&Difference) -> bool,
+        cause: Cause,
     ) -> Result<Vec<Difference>, Error> {
         // Whoever wants to change something waits only if there is something to do.
         let mut found = differences(&self.store, &self.journal, buckets, now).await?;
-        found.retain(meant);
+        found.retain(|one| cause.asks_for(one));
         if found.is_empty() {
             return Ok(found);
         }
+        // One at a time. Whoever waited for another finds nothing left to do.
         let mut held = self.store.hold_announcements().await?;
         let mut found = compare(&mut held, &self.journal, buckets, now).await?;
-        found.retain(meant);
+        found.retain(|one| cause.asks_for(one));
         let is_endpoint = |one: &&Difference| one.bucket == Bucket::Endpoints.as_str();
-        let announced = found.iter().filter(|one| !is_endpoint(one));
-        held.tell(announced.map(Difference::entry).collect())
-            .await?;
-        self.announce().await?;
         for lost in found.iter().filter(is_endpoint) {
             let value = lost.value.as_deref().unwrap_or_default();
             if let Some(endpoint) = read_endpoint(value.as_bytes())? {
@@ -92,8 +106,71 @@ impl Announcer {
                 self.journal.set_endpoint(&endpoint, 0).await?;
             }
         }
+        let announced = found.iter().filter(|one| !is_endpoint(one));
+        let told = Told {
+            by: cause.by(),
+            at: now,
+            details: by_organization(&found, cause),
+        };
+        held.tell(announced.map(Difference::entry).collect(), told)
+            .await?;
+        self.announce().await?;
         Ok(found)
     }
+}
+
+impl Cause {
+    fn asks_for(self, one: &Difference) -> bool {
+        self == Self::Asked || one.state == State::Missing
+    }
+
+    fn by(self) -> &'static str {
+        match self {
+            Self::Lost => "watchbell",
+            Self::Asked => "operator",
+        }
+    }
+
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Lost => "the journal had lost what was announced",
+            Self::Asked => "an operator had everything announced again",
+        }
+    }
+}
+
+impl State {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Stale => "stale",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What the trail of each organization is told: how much of what differed, and why it was announced again.
+fn by_organization(found: &[Difference], cause: Cause) -> BTreeMap<OrgId, Value> {
+    let mut counts: BTreeMap<OrgId, BTreeMap<&str, BTreeMap<&str, usize>>> = BTreeMap::new();
+    for one in found {
+        if let Some(org) = one.org {
+            let states = counts.entry(org).or_default();
+            let buckets = states.entry(one.state.as_str()).or_default();
+            *buckets.entry(one.bucket).or_default() += 1;
+        }
+    }
+    let details = |states: BTreeMap<&str, BTreeMap<&str, usize>>| {
+        let mut details = Map::from_iter([("reason".to_owned(), cause.reason().into())]);
+        for (state, buckets) in states {
+            let buckets = buckets
+                .into_iter()
+                .map(|(of, count)| (of.to_owned(), count.into()));
+            details.insert(state.to_owned(), Value::Object(buckets.collect()));
+        }
+        Value::Object(details)
+    };
+    let told = counts.into_iter();
+    told.map(|(org, states)| (org, details(states))).collect()
 }
 
 impl Difference {
@@ -115,7 +192,10 @@ async fn compare(
     let mut all = Vec::new();
     for bucket in buckets {
         let wanted = wanted(held, *bucket, now).await?;
-        let announced = journal.values(*bucket).await?;
+        let waiting = held.waiting(bucket.as_str()).await?;
+        let mut announced = journal.values(*bucket).await?;
+        // What waits to be announced is not lost.
+        announced.extend(waiting);
         all.extend(between(*bucket, wanted, announced));
     }
     Ok(all)
@@ -129,10 +209,6 @@ fn between(
 ) -> Vec<Difference> {
     // Of an endpoint the journal knows more than the database, unless it knows nothing.
     let is_told = bucket == Bucket::Endpoints;
-    if !is_told {
-        announced.retain(|_, value| value.is_some());
-    }
-    let bucket = bucket.as_str();
     let mut all = Vec::new();
     for (key, value) in wanted {
         let state = match announced.remove(&key) {
@@ -141,20 +217,32 @@ fn between(
             None => State::Missing,
         };
         all.push(Difference {
-            bucket,
-            key,
+            bucket: bucket.as_str(),
             state,
+            org: whose(bucket, &key, Some(&value)),
+            key,
             value: Some(value),
         });
     }
-    let unknown = announced.into_keys().filter(|_| !is_told);
-    all.extend(unknown.map(|key| Difference {
-        bucket,
-        key,
+    let is_in_force = |(_, value): &(String, Option<String>)| value.is_some() && !is_told;
+    let unknown = announced.into_iter().filter(is_in_force);
+    all.extend(unknown.map(|(key, value)| Difference {
+        bucket: bucket.as_str(),
         state: State::Unknown,
+        org: whose(bucket, &key, value.as_deref()),
+        key,
         value: None,
     }));
     all
+}
+
+/// The organization of a value.
+fn whose(bucket: Bucket, key: &str, value: Option<&str>) -> Option<OrgId> {
+    if bucket == Bucket::Keys {
+        let entry = read_key(value?.as_bytes()).ok()??;
+        return Some(entry.org_id);
+    }
+    key.split('.').next()?.parse().ok()
 }
 
 /// What the database wants every node to know, by key.

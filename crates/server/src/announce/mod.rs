@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use journal::{Journal, kv::Change, streams::Bucket};
+use journal::{Connection, Journal, kv::Change, streams::Bucket};
 use runtime::retry::Retries;
 use store::{Store, outbox::OutboxEntry};
 use tokio::{sync::Mutex, time::sleep};
@@ -21,7 +21,7 @@ use crate::{apply_log::Error, system_clock};
 
 /// How long an announcement that failed waits for the sweep.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
-/// How long a journal that lost everything goes unnoticed.
+/// How long a journal that lost something goes unnoticed, unless it was away meanwhile.
 const HEAL_EVERY: Duration = Duration::from_secs(30);
 
 /// Announces changes. Cheap to clone.
@@ -64,11 +64,14 @@ impl Announcer {
     /// Announces what was left behind, until stopped.
     pub async fn sweep(self, stopping: CancellationToken) -> anyhow::Result<()> {
         let mut retries = Retries::new("announce changes", &stopping);
-        let mut healed: Option<Instant> = None;
+        // When, and over which connection: a journal that comes back may have lost something.
+        let mut healed: Option<(Instant, Connection)> = None;
         loop {
-            if healed.is_none_or(|at| at.elapsed() >= HEAL_EVERY) {
+            if let Some(connection) = self.journal.connection()
+                && healed.is_none_or(|(at, over)| at.elapsed() >= HEAL_EVERY || over != connection)
+            {
                 let tried = self.heal(system_clock::SYSTEM.now()).await;
-                healed = tried.is_ok().then(Instant::now);
+                healed = tried.is_ok().then(|| (Instant::now(), connection));
                 retries.again(tried).await;
             }
             tokio::select! {

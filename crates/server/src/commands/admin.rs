@@ -15,7 +15,7 @@ use crate::{
     accounts::new_organization::found,
     announce::{
         Announcer,
-        compare::{COMPARED, State, differences},
+        compare::{COMPARED, Cause, State, differences},
     },
     events::archive::archive_day,
     node, system_clock,
@@ -189,7 +189,7 @@ impl Announce {
             differences(&store, &journal, &COMPARED, now).await?
         } else {
             Announcer::new(store, journal)
-                .announce_again(&COMPARED, now, |_| true)
+                .announce_again(&COMPARED, now, Cause::Asked)
                 .await?
         };
         let of = |state: State| found.iter().filter(|one| one.state == state).count();

@@ -9,7 +9,7 @@ use crate::dead_letters::{namespace, publish};
 use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, ok};
 
 /// Runs the command, and returns what it prints.
-fn announce(deployment: &Deployment, options: &[&str]) -> Value {
+pub(crate) fn announce(deployment: &Deployment, options: &[&str]) -> Value {
     let arguments = [&["admin", "announce"], options].concat();
     let mut command = deployment.command(&arguments);
     let line = command.wait_for_line(DEADLINE, |line| line.contains("\"differences\""));
@@ -23,8 +23,18 @@ fn empty(deployment: &Deployment, bucket: &str) {
     publish(&format!("$JS.API.STREAM.PURGE.{stream} _INBOX.purged"), b"");
 }
 
-fn counts(printed: &Value) -> [u64; 3] {
+pub(crate) fn counts(printed: &Value) -> [u64; 3] {
     ["missing", "stale", "unknown"].map(|state| printed[state].as_u64().expect("a number"))
+}
+
+/// What the trail says of it.
+async fn in_trail(customer: &Customer) -> Vec<Value> {
+    let page = customer
+        .get_json("/v1/audit/events?event_type=permission_change")
+        .await;
+    let events = page["data"].as_array().expect("data").iter();
+    let is_it = |event: &&Value| event["action"] == "organisation.announce";
+    events.filter(is_it).cloned().collect()
 }
 
 async fn accepts(customer: &Customer) -> bool {
@@ -107,8 +117,10 @@ async fn a_journal_that_lost_everything_is_told_by_itself() {
             b"",
         );
     }
-    let mut server = deployment.serve_all();
-    let customer = customer.at(&mut server);
+    // Both find it at the same time.
+    let roles = ["api,index,match,deliver", "api"];
+    let mut nodes = roles.map(|roles| deployment.command(&["serve", "--role", roles]));
+    let customer = customer.at(&mut nodes[0]);
     eventually(DEADLINE, "the key works again", async || {
         accepts(&customer).await
     })
@@ -122,10 +134,21 @@ async fn a_journal_that_lost_everything_is_told_by_itself() {
         held["data"].as_array().is_some_and(|held| held.len() == 1)
     })
     .await;
-    server.wait_for_line(DEADLINE, |line| {
-        line.contains("announced it again") && line.contains("rules")
-    });
     assert_eq!(counts(&announce(&deployment, &["--dry-run"])), [0, 0, 0]);
+    let [event] = &eventually(DEADLINE, "the trail says so", async || {
+        let told = in_trail(&customer).await;
+        let waiting = deployment.sql("SELECT count(*) FROM account_changes");
+        (!told.is_empty() && waiting == "0").then_some(told)
+    })
+    .await[..] else {
+        panic!("it is told once");
+    };
+    assert_eq!(event["agent_id"], "watchbell");
+    assert_eq!(
+        event["metadata"]["missing"],
+        json!({"endpoints": 1, "keys": 1, "rules": 2}),
+        "{event}"
+    );
 }
 
 #[tokio::test]
@@ -170,4 +193,16 @@ async fn what_only_the_journal_knows_is_out_of_force() {
     let body: Value = serde_json::from_slice(&received[0].body).expect("JSON");
     assert_eq!(body["event"]["agent_id"], "kept");
     assert_eq!(counts(&announce(deployment, &[])), [0, 0, 0]);
+    let events = eventually(DEADLINE, "the trail says so", async || {
+        let told = in_trail(customer).await;
+        (!told.is_empty()).then_some(told)
+    })
+    .await;
+    assert_eq!(
+        (events.len(), &events[0]["agent_id"]),
+        (1, &json!("operator"))
+    );
+    let rule = json!({"rules": 1});
+    let metadata = &events[0]["metadata"];
+    assert_eq!((&metadata["stale"], &metadata["unknown"]), (&rule, &rule));
 }
