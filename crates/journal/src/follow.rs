@@ -23,6 +23,7 @@ use futures::{FutureExt, StreamExt};
 
 use crate::{
     Error, Journal,
+    log_state::nanoseconds,
     streams::{Bucket, Log},
 };
 
@@ -32,7 +33,7 @@ const PULL_EXPIRES: Duration = Duration::from_secs(5);
 /// What was not acknowledged by then did not arrive and is sent again.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(2);
 /// A consumer nobody reads any more is forgotten by the server after this.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(30);
+pub(crate) const FORGOTTEN_AFTER: Duration = Duration::from_secs(30);
 /// What one pull asks for at most. The next is asked for when half of it has been read, so one and a
 /// half times these bytes may wait in memory; a reader that does not read is not sent more.
 const PULL_MESSAGES: usize = 512;
@@ -46,6 +47,9 @@ const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub sequence: u64,
+    /// When the server stored it, in nanoseconds: tells it from another that gets its sequence when the stream is put back
+    /// to an earlier state.
+    pub stored_ns: i64,
     pub subject: String,
     pub payload: Bytes,
 }
@@ -57,6 +61,8 @@ pub struct Follower {
     /// Only messages of this subject; all, if it is empty.
     subject: String,
     position: u64,
+    /// Of the message at the position, if it was read.
+    stored_ns: Option<i64>,
     /// Where to begin if nothing was read yet: with the first message of this time or later.
     since: Option<Timestamp>,
     reading: Option<Reading>,
@@ -104,6 +110,7 @@ impl Journal {
             stream,
             subject,
             position,
+            stored_ns: None,
             since: None,
             reading: None,
         }
@@ -143,6 +150,20 @@ impl Follower {
         Ok(entries)
     }
 
+    /// Goes back to the beginning if the message at the position is not the one that was read: the stream was made anew or
+    /// put back to an earlier state, or there is a newer value of the same thing; whether it did.
+    pub(crate) async fn begins_anew(&mut self) -> Result<bool, Error> {
+        let Some(read) = self.stored_ns else {
+            return Ok(false);
+        };
+        let there = self.journal.stored_in(&self.stream, self.position).await?;
+        if there == Some(read) {
+            return Ok(false);
+        }
+        (self.position, self.stored_ns, self.reading) = (0, None, None);
+        Ok(true)
+    }
+
     /// The sequence of the last entry returned, or where following began.
     pub fn position(&self) -> u64 {
         self.position
@@ -169,9 +190,11 @@ impl Follower {
         }
         let sequence = info.stream_sequence;
         if sequence > self.position {
-            self.position = sequence;
+            let stored_ns = nanoseconds(info.published);
+            (self.position, self.stored_ns) = (sequence, Some(stored_ns));
             entries.push(Entry {
                 sequence,
+                stored_ns,
                 subject: message.subject.to_string(),
                 payload: message.payload.clone(),
             });

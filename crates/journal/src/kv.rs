@@ -5,7 +5,7 @@
 //! A value is JSON with its version in front (`{"v":1,...}`), so that an operator can read it. An
 //! empty value means that the thing is gone.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Display};
 
 use async_nats::jetstream::message::PublishMessage;
 use bytes::Bytes;
@@ -119,12 +119,12 @@ pub struct Changes<T> {
 }
 
 impl Journal {
-    /// Makes a change known; returns when it is durable. `number` tells the changes of one thing
+    /// Makes a change known; returns when it is durable. `name` tells the changes of one thing
     /// apart: a try that was slow on its way must not arrive after a newer change and undo it.
-    pub async fn announce(&self, change: &Change, number: i64) -> Result<(), Error> {
+    pub async fn announce(&self, change: &Change, name: impl Display) -> Result<(), Error> {
         let value = change.value.clone().unwrap_or_default();
         let message = PublishMessage::build()
-            .message_id(format!("{}-{number}", change.key))
+            .message_id(format!("{}-{name}", change.key))
             .payload(Bytes::from(value));
         self.publish(
             &self.names.bucket_subject(change.bucket, &change.key),
@@ -216,6 +216,11 @@ impl<T> Changes<T> {
         const CHANGES_MAX: usize = 1_000;
         let entries = self.follower.next(CHANGES_MAX).await?;
         Ok(entries.iter().filter_map(self.read).collect())
+    }
+
+    /// Whether everything is returned again, because the bucket was made anew or put back to an earlier state.
+    pub(crate) async fn begin_anew(&mut self) -> Result<bool, Error> {
+        self.follower.begins_anew().await
     }
 
     /// The sequence up to which every change has been returned.

@@ -29,6 +29,9 @@ use crate::{
     streams::Log,
 };
 
+/// Says when the last message that is judged was stored. Beside the record, as the nonce is.
+const REACHED: &str = "Watchbell-Reached-Ns";
+
 /// One message of the chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgment {
@@ -36,6 +39,8 @@ pub struct Judgment {
     pub judged: Judged,
     /// What was decided with it.
     pub facts: Vec<OutcomeRecord>,
+    /// When the last message that is judged was stored ([`Journal::stored_ns`]); `None` if nobody noted it.
+    pub reached_ns: Option<i64>,
 }
 
 impl Judgment {
@@ -47,6 +52,7 @@ impl Judgment {
                 sequence,
                 judged,
                 facts: records.collect(),
+                reached_ns: None,
             }),
             _ => None,
         })
@@ -61,7 +67,11 @@ impl Journal {
             self.last_of_chain(partition, doing)
         });
         match last.await? {
-            Some(last) => Judgment::read(last.sequence, &last.payload),
+            Some(last) => {
+                let end = Judgment::read(last.sequence, &last.payload)?;
+                let reached_ns = reached_ns(&last);
+                Ok(end.map(|end| Judgment { reached_ns, ..end }))
+            }
             None => Ok(None),
         }
     }
@@ -77,20 +87,25 @@ impl Journal {
 
     /// Appends to a partition's chain, and returns where; `None` if `last` is not its end any more. `nonce` must
     /// never have been used for another message: by it a writer knows its own, should the answer have got lost.
+    /// `reached_ns` is noted beside it.
     pub async fn append_judgment(
         &self,
         partition: Partition,
         last: u64,
         nonce: &str,
+        reached_ns: Option<i64>,
         message: Vec<u8>,
     ) -> Result<Option<u64>, Error> {
         let doing = "append a judgment";
         let (subject, payload) = (self.names.judged_subject(partition), Bytes::from(message));
         persist(APPEND_DEADLINE, doing, || async {
-            let message = PublishMessage::build()
+            let mut message = PublishMessage::build()
                 .payload(payload.clone())
                 .message_id(nonce)
                 .expected_last_subject_sequence(last);
+            if let Some(reached_ns) = reached_ns {
+                message = message.header(REACHED, reached_ns.to_string());
+            }
             match self.publish_once(&subject, message).await {
                 Ok(acknowledged) => Ok(Some(acknowledged.sequence)),
                 Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => {
@@ -157,4 +172,8 @@ pub fn own_end(end: Option<(u64, Option<&str>)>, nonce: &str) -> Option<u64> {
 fn nonce_of(message: &StreamMessage) -> Option<&str> {
     let nonce = message.headers.get(NATS_MESSAGE_ID)?;
     Some(nonce.as_str())
+}
+
+fn reached_ns(message: &StreamMessage) -> Option<i64> {
+    message.headers.get(REACHED)?.as_str().parse().ok()
 }

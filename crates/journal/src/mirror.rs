@@ -66,6 +66,9 @@ impl Mirror {
         apply: &impl Fn(Vec<T>),
         stopping: &CancellationToken,
     ) -> Result<(), Error> {
+        if changes.begin_anew().await? {
+            self.applied.send_replace(0);
+        }
         loop {
             tokio::select! {
                 changed = changes.next() => {

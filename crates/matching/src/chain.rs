@@ -64,9 +64,9 @@ impl<W: World> Judge<W> {
         let first = OutcomeRecord::Judged(judged.clone());
         let message = record::message_of(iter::once(&first).chain(&decided.facts));
         let nonce = self.world.nonce();
-        let appended = self
-            .world
-            .append_judgment(partition, state.last, &nonce, message);
+        let appended =
+            self.world
+                .append_judgment(partition, state.last, &nonce, state.reached_ns, message);
         let sequence = appended.await?.ok_or(Interruption::Overtaken)?;
         state.appended(sequence, &judged);
         self.world.deliver_all(&decided.jobs).await?;

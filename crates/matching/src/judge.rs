@@ -104,6 +104,7 @@ impl<W: World> Judge<W> {
             };
             self.judge_message(state, &mut batch, entry.sequence, &events)
                 .await?;
+            state.reached_ns = Some(entry.stored_ns);
             metrics::counter!(names::EVENTS_JUDGED).increment(events.len() as u64);
         }
         self.put_on_record(state, batch, None).await?;

@@ -36,6 +36,8 @@ pub(super) struct PartitionState {
     pub(super) created: String,
     /// What is judged.
     pub(super) position: Position,
+    /// When the last message of it was stored, if that is known.
+    pub(super) reached_ns: Option<i64>,
     /// The end of the chain of judgments, and what of it needs no look any more.
     pub(super) last: u64,
     pub(super) settled: u64,

@@ -13,6 +13,7 @@ use domain::{
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use journal::{
+    log_state::LogState,
     match_log::Judgment,
     record::{self, EventRecord, Judged, Matched, OutcomeRecord, Paced, Position},
     streams::Log,
@@ -47,6 +48,8 @@ impl<W: World> Judge<W> {
         let end = self.world.last_judgment(partition).await?;
         let log = self.world.log_state(Log::Events(partition)).await?;
         let Some(end) = end else {
+            // Whatever we know is of a record that was lost.
+            *state = PartitionState::default();
             state.created = log.created;
             return Ok(());
         };
@@ -58,17 +61,51 @@ impl<W: World> Judge<W> {
             self.read_chain(partition, state, &end).await?;
         }
         state.retain(|whose| self.rule(whose).is_some());
-        state.position = if end.judged.created == log.created {
-            // A log that was put back to an earlier state has less than we saw; that much is judged.
-            let whole = Position {
-                sequence: log.last_sequence,
-                records: 0,
-            };
-            end.judged.position.min(whole)
-        } else {
-            Position::default()
-        };
+        self.stand(partition, state, &end, &log).await?;
         state.created = log.created;
+        Ok(())
+    }
+
+    /// Takes our place in the log as it is now.
+    async fn stand(
+        &self,
+        partition: Partition,
+        state: &mut PartitionState,
+        end: &Judgment,
+        log: &LogState,
+    ) -> Result<(), Interruption> {
+        (state.position, state.reached_ns) = (Position::default(), None);
+        if end.judged.created != log.created {
+            return Ok(());
+        }
+        let events = Log::Events(partition);
+        let whole = |sequence| Position {
+            sequence,
+            records: 0,
+        };
+        // A log that was put back to an earlier state has less than we saw; that much is judged.
+        state.position = end.judged.position.min(whole(log.last_sequence));
+        let there = self
+            .world
+            .stored_ns(events, state.position.sequence)
+            .await?;
+        state.reached_ns = there;
+        if let Some(reached) = end.reached_ns
+            && there.is_some_and(|there| there != reached)
+        {
+            // What came after that has sequences that others had; what came before was stored before.
+            let judged = self.world.last_stored_by(events, reached).await?;
+            let (position, end) = (end.judged.position.sequence, log.last_sequence);
+            tracing::error!(
+                partition = partition.index(),
+                position,
+                judged,
+                end,
+                "the end of the journal is missing; judging what came since"
+            );
+            state.position = whole(judged);
+            state.reached_ns = self.world.stored_ns(events, judged).await?;
+        }
         Ok(())
     }
 

@@ -45,8 +45,13 @@ pub(crate) trait World {
         partition: Partition,
         last: u64,
         nonce: &str,
+        reached_ns: Option<i64>,
         message: Vec<u8>,
     ) -> Result<Option<u64>, Error>;
+
+    async fn stored_ns(&self, log: Log, sequence: u64) -> Result<Option<i64>, Error>;
+
+    async fn last_stored_by(&self, log: Log, stored_ns: i64) -> Result<u64, Error>;
 
     /// The bytes of a message of events; `None` if the log no longer has it.
     async fn event_message(
@@ -124,12 +129,21 @@ impl World for Node {
         partition: Partition,
         last: u64,
         nonce: &str,
+        reached_ns: Option<i64>,
         message: Vec<u8>,
     ) -> Result<Option<u64>, Error> {
         let journal = &self.journal;
         journal
-            .append_judgment(partition, last, nonce, message)
+            .append_judgment(partition, last, nonce, reached_ns, message)
             .await
+    }
+
+    async fn stored_ns(&self, log: Log, sequence: u64) -> Result<Option<i64>, Error> {
+        self.journal.stored_ns(log, sequence).await
+    }
+
+    async fn last_stored_by(&self, log: Log, stored_ns: i64) -> Result<u64, Error> {
+        self.journal.last_stored_by(log, stored_ns).await
     }
 
     async fn event_message(

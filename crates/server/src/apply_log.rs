@@ -185,7 +185,7 @@ impl Applier {
         // Asked for before the log's end, which another may move and then apply.
         let position = self.store.watermark(&source).await?;
         let state = self.journal.log_state(self.log).await?;
-        if is_rolled_back(&state, position) {
+        if self.is_rolled_back(&source, &state, position).await? {
             let (end, log) = (state.last_sequence, &source.stream);
             tracing::error!(
                 log,
@@ -210,6 +210,24 @@ impl Applier {
         Ok((source, position))
     }
 
+    /// Whether the log was put back to an earlier state: it has less than was applied, or another message where it was applied
+    /// up to.
+    async fn is_rolled_back(
+        &self,
+        source: &Source,
+        state: &LogState,
+        position: u64,
+    ) -> Result<bool, Error> {
+        if state.last_sequence < position {
+            return Ok(true);
+        }
+        let Some(milestone) = self.store.milestone(source).await? else {
+            return Ok(false);
+        };
+        let there = self.journal.stored_ns(self.log, milestone.sequence).await?;
+        Ok(there.is_some_and(|there| there != milestone.stored_ns))
+    }
+
     /// At the end of a turn: whether the log is still the one that it was, and the lease ours or
     /// nobody's who works.
     async fn may_go_on<S: Sink>(
@@ -220,7 +238,7 @@ impl Applier {
         turn: &mut LeaseTerm,
     ) -> Result<bool, Error> {
         let state = self.journal.log_state(self.log).await?;
-        if state.created != source.created || is_rolled_back(&state, position) {
+        if state.created != source.created || self.is_rolled_back(source, &state, position).await? {
             return Ok(false);
         }
         let is_still_ours = sink.writer().offer_lease(&source.stream).await?;
@@ -266,6 +284,7 @@ impl Applier {
         let span = Span {
             from: position,
             to: batch.reached,
+            stored_ns: batch.reached_ns,
         };
         self.put_aside::<S>(source, &mut batch.unfit).await?;
         let applied = match sink.apply(source, span, &batch.records).await {
@@ -317,6 +336,8 @@ struct Batch<'e, S: Sink> {
     unfit: Vec<(Spot, Unfit)>,
     /// The sequence of the last message read.
     reached: u64,
+    /// When it was stored.
+    reached_ns: Option<i64>,
 }
 
 impl<'e, S: Sink> Batch<'e, S> {
@@ -329,6 +350,7 @@ impl<'e, S: Sink> Batch<'e, S> {
             spots,
             unfit,
             reached: 0,
+            reached_ns: None,
         };
         for entry in entries {
             let sequence = entry.sequence;
@@ -344,6 +366,7 @@ impl<'e, S: Sink> Batch<'e, S> {
                 records => records?,
             };
             batch.reached = sequence;
+            batch.reached_ns = Some(entry.stored_ns);
             for (number, record) in records.into_iter().enumerate() {
                 let spot = Spot { sequence, number };
                 match record {
@@ -386,12 +409,6 @@ impl<'e, S: Sink> Batch<'e, S> {
 fn halves(range: &Range<usize>) -> Option<[Range<usize>; 2]> {
     let middle = range.start + range.len() / 2;
     (range.len() > 1).then_some([range.start..middle, middle..range.end])
-}
-
-/// Whether the log ends before what was applied: the journal was put back to an earlier state, and what
-/// follows has sequences that were others'.
-fn is_rolled_back(state: &LogState, position: u64) -> bool {
-    state.last_sequence < position
 }
 
 /// How long a log is applied before somebody else may.

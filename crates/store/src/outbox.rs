@@ -24,6 +24,7 @@ pub struct OutboxEntry {
 pub struct Round {
     transaction: Transaction<'static, Postgres>,
     ids: Vec<i64>,
+    names: Vec<String>,
     pub entries: Vec<OutboxEntry>,
 }
 
@@ -36,27 +37,34 @@ impl Store {
             .bind(LOCK)
             .execute(&mut *transaction)
             .await?;
-        let rows: Vec<(i64, String, String, Option<String>)> = sqlx::query_as(
-            "SELECT id, bucket, key, value FROM config_outbox WHERE bucket = ANY($1) ORDER BY id LIMIT $2",
+        // A database that was put back to an earlier state gives the same numbers again, at another time.
+        let rows: Vec<(i64, String, String, String, Option<String>)> = sqlx::query_as(
+            "SELECT id, concat_ws('-', id, extract(epoch FROM written_at)), bucket, key, value
+             FROM config_outbox WHERE bucket = ANY($1) ORDER BY id LIMIT $2",
         )
         .bind(buckets)
         .bind(ROUND_MAX)
         .fetch_all(&mut *transaction)
         .await?;
-        let ids = rows.iter().map(|row| row.0).collect();
-        let entry = |(_, bucket, key, value)| OutboxEntry { bucket, key, value };
-        Ok(Round {
+        let mut round = Round {
             transaction,
-            ids,
-            entries: rows.into_iter().map(entry).collect(),
-        })
+            ids: Vec::with_capacity(rows.len()),
+            names: Vec::with_capacity(rows.len()),
+            entries: Vec::with_capacity(rows.len()),
+        };
+        for (id, name, bucket, key, value) in rows {
+            round.ids.push(id);
+            round.names.push(name);
+            round.entries.push(OutboxEntry { bucket, key, value });
+        }
+        Ok(round)
     }
 }
 
 impl Round {
-    /// What was taken out, each with a number that no other announcement has.
-    pub fn numbered(&self) -> impl Iterator<Item = (i64, &OutboxEntry)> {
-        self.ids.iter().copied().zip(&self.entries)
+    /// What was taken out, each with a name that no other announcement has.
+    pub fn named(&self) -> impl Iterator<Item = (&str, &OutboxEntry)> {
+        self.names.iter().map(String::as_str).zip(&self.entries)
     }
 
     /// Whether more may be waiting than one round takes.

@@ -24,6 +24,26 @@ pub struct Source {
 pub struct Span {
     pub from: u64,
     pub to: u64,
+    /// When the last of them was stored, if that is known.
+    pub stored_ns: Option<i64>,
+}
+
+impl Span {
+    /// Of which is not known when the last was stored.
+    pub fn new(from: u64, to: u64) -> Self {
+        Self {
+            from,
+            to,
+            stored_ns: None,
+        }
+    }
+}
+
+/// A message that was applied, as the journal stored it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Milestone {
+    pub sequence: u64,
+    pub stored_ns: i64,
 }
 
 /// What became of applying a span.
@@ -41,12 +61,33 @@ impl Store {
         position(&mut connection, source).await
     }
 
+    /// The last message of `source` that was applied; `None` if nobody noted it.
+    pub async fn milestone(&self, source: &Source) -> Result<Option<Milestone>, Error> {
+        let noted: Option<(Option<i64>, Option<i64>)> = sqlx::query_as(
+            "SELECT milestone_sequence, milestone_stored_ns FROM journal_watermark
+             WHERE stream = $1 AND stream_created = $2",
+        )
+        .bind(&source.stream)
+        .bind(&source.created)
+        .fetch_optional(&self.pool)
+        .await?;
+        let Some((Some(sequence), Some(stored_ns))) = noted else {
+            return Ok(None);
+        };
+        let sequence = unsigned(sequence);
+        Ok(Some(Milestone {
+            sequence,
+            stored_ns,
+        }))
+    }
+
     /// Has `source` applied from its beginning again, if it still stands at `position`: the journal was
     /// put back to an earlier state. What is applied a second time is recognized by its keys, and what has
     /// none by its time ([`count_up_to`]).
     pub async fn start_over(&self, source: &Source, position: u64) -> Result<(), Error> {
         sqlx::query(
-            "UPDATE journal_watermark SET applied_sequence = 0, counted_before = counted_at
+            "UPDATE journal_watermark SET applied_sequence = 0, counted_before = counted_at,
+                                          milestone_sequence = NULL, milestone_stored_ns = NULL
              WHERE stream = $1 AND stream_created = $2 AND applied_sequence = $3",
         )
         .bind(&source.stream)
@@ -80,7 +121,8 @@ pub(crate) async fn claim(
     sqlx::query(
         "INSERT INTO journal_watermark (stream, stream_created, applied_sequence) VALUES ($1, $2, 0)
          ON CONFLICT (stream) DO UPDATE SET stream_created = $2, applied_sequence = 0,
-                                            counted_before = journal_watermark.counted_at
+                                            counted_before = journal_watermark.counted_at,
+                                            milestone_sequence = NULL, milestone_stored_ns = NULL
          WHERE journal_watermark.stream_created <> $2",
     )
     .bind(&source.stream)
@@ -88,11 +130,14 @@ pub(crate) async fn claim(
     .execute(&mut **transaction)
     .await?;
     let moved = sqlx::query(
-        "UPDATE journal_watermark SET applied_sequence = $2 WHERE stream = $1 AND applied_sequence = $3",
+        "UPDATE journal_watermark
+         SET applied_sequence = $2, milestone_sequence = $2, milestone_stored_ns = $4
+         WHERE stream = $1 AND applied_sequence = $3",
     )
     .bind(&source.stream)
     .bind(signed(span.to))
     .bind(signed(span.from))
+    .bind(span.stored_ns)
     .execute(&mut **transaction)
     .await?;
     if moved.rows_affected() == 1 {

@@ -67,7 +67,7 @@ async fn a_judgment_goes_behind_the_last_one_or_its_writer_was_overtaken() {
     };
     let message = |records| record::message(&OutcomeRecord::Judged(judged(records)));
     let append = async |last, nonce, records| {
-        let appended = journal.append_judgment(partition, last, nonce, message(records));
+        let appended = journal.append_judgment(partition, last, nonce, None, message(records));
         appended.await.expect("asked")
     };
     let first = append(0, "a", 1).await.expect("appended");

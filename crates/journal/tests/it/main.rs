@@ -186,6 +186,38 @@ async fn work_larger_than_may_wait_is_appended_whole_and_a_clients_is_refused_wh
 }
 
 #[tokio::test]
+async fn a_message_is_found_by_when_it_was_stored() {
+    let journal = journal().await;
+    let log = events_log(&journal);
+    for number in 1..=3 {
+        let (appender, task) = journal.appender(log, &format!("a{number}"));
+        let appends = async {
+            appender
+                .append(frame(number, "{}"))
+                .await
+                .expect("appended");
+            drop(appender);
+        };
+        tokio::join!(appends, task);
+    }
+    let mut follower = journal.follow(log, 0);
+    let mut entries = Vec::new();
+    while entries.len() < 3 {
+        let read = timeout(DEADLINE, follower.next(10)).await;
+        entries.extend(read.expect("in time").expect("read"));
+    }
+    for entry in &entries {
+        let stored = journal.stored_ns(log, entry.sequence).await;
+        assert_eq!(stored.expect("asked"), Some(entry.stored_ns));
+        let last = journal.last_stored_by(log, entry.stored_ns).await;
+        assert_eq!(last.expect("asked"), entry.sequence);
+        let before = journal.last_stored_by(log, entry.stored_ns - 1).await;
+        assert_eq!(before.expect("asked"), entry.sequence - 1);
+    }
+    assert_eq!(journal.stored_ns(log, 4).await.expect("asked"), None);
+}
+
+#[tokio::test]
 async fn a_follower_goes_on_where_it_is_told() {
     let journal = journal().await;
     let (appender, task) = journal.appender(events_log(&journal), "a");

@@ -222,6 +222,7 @@ impl World for Node {
         _: Partition,
         last: u64,
         nonce: &str,
+        _: Option<i64>,
         message: Vec<u8>,
     ) -> Result<Option<u64>, Error> {
         let (by, message) = (Rc::new(self.by()), Rc::new(message));
@@ -241,6 +242,15 @@ impl World for Node {
                 return answer;
             }
         }
+    }
+
+    /// Nobody puts this journal back: each message is stored at its sequence.
+    async fn stored_ns(&self, _: Log, sequence: u64) -> Result<Option<i64>, Error> {
+        Ok(i64::try_from(sequence).ok().filter(|it| *it > 0))
+    }
+
+    async fn last_stored_by(&self, _: Log, stored_ns: i64) -> Result<u64, Error> {
+        Ok(u64::try_from(stored_ns).unwrap_or(0))
     }
 
     async fn event_message(
@@ -376,6 +386,7 @@ impl Reader for Reading {
             };
             let entry = |(sequence, payload)| Entry {
                 sequence,
+                stored_ns: i64::try_from(sequence).unwrap_or(i64::MAX),
                 subject: String::new(),
                 payload,
             };

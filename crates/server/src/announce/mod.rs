@@ -49,9 +49,9 @@ impl Announcer {
         let known = Bucket::ALL.map(Bucket::as_str);
         loop {
             let round = self.store.outbox_round(&known).await?;
-            for (number, entry) in round.numbered() {
+            for (name, entry) in round.named() {
                 let change = change(entry).expect("only what is for known buckets was taken");
-                self.journal.announce(&change, number).await?;
+                self.journal.announce(&change, name).await?;
             }
             let was_full = round.is_full();
             round.finish().await?;

@@ -99,7 +99,8 @@ async fn what_a_dead_matcher_decided_is_sent_and_what_it_did_not_is_judged_each_
     let half = rules[..2].iter();
     let facts = half.map(|rule| alerted(event, sequence, *rule, &receiver.url()));
     let records: Vec<OutcomeRecord> = std::iter::once(judged).chain(facts).collect();
-    let appended = journal.append_judgment(partition, 0, "dead", record::message_of(&records));
+    let appended =
+        journal.append_judgment(partition, 0, "dead", None, record::message_of(&records));
     appended.await.expect("asked").expect("appended");
 
     let mut matcher = deployment.serve("match");
@@ -186,7 +187,7 @@ impl Dead {
             }
             let message = record::message_of(&records);
             let nonce = format!("dead-{last}");
-            let appended = journal.append_judgment(partition, last, &nonce, message);
+            let appended = journal.append_judgment(partition, last, &nonce, None, message);
             last = appended.await.expect("asked").expect("appended");
             journal.deliver_all(&jobs).await.expect("queued");
         }

@@ -85,10 +85,7 @@ async fn stands(store: &Store, log: &mut DeliveryLog, words: &[&[StateUpdate]]) 
             standings: span.to_vec(),
             ..Outcomes::default()
         };
-        let span = Span {
-            from: at,
-            to: at + 1,
-        };
+        let span = Span::new(at, at + 1);
         log.apply(&source, span, &outcomes).await.expect("applied");
         at += 1;
     }

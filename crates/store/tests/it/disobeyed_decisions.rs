@@ -38,10 +38,7 @@ impl Log {
             stream: String::from("EVENTS_0"),
             created: self.created.to_owned(),
         };
-        let span = Span {
-            from: self.at,
-            to: self.at + 1,
-        };
+        let span = Span::new(self.at, self.at + 1);
         self.at += 1;
         self.index
             .apply(&source, span, rows)

@@ -178,7 +178,7 @@ async fn nothing_in_a_filter_is_read_as_sql() {
     let events: Vec<Event> = numbered
         .map(|(number, text)| hostile_event(number, text))
         .collect();
-    index(&store, org(), &events, Span { from: 0, to: 1 }).await;
+    index(&store, org(), &events, Span::new(0, 1)).await;
     compare_hostile(&store, &events).await;
     // A database may be told to read plain literals as they were read of old.
     set_of_old(&database);
@@ -234,7 +234,7 @@ async fn a_piece_that_grows_too_large_is_cut_and_the_next_goes_on_behind_it() {
     // One connection only: whoever gets it next must not be sent the rest of a piece.
     let store = Store::new(database.url(), 1).expect("a store");
     let events = large_events(900, 30_000);
-    index(&store, org(), &events, Span { from: 0, to: 1 }).await;
+    index(&store, org(), &events, Span::new(0, 1)).await;
     let all = Filter::default();
     let first = store.export_events(org(), &all, everything()).await;
     let first = first.expect("a piece");
@@ -257,7 +257,7 @@ async fn a_reader_that_gives_up_leaves_no_half_read_piece_behind() {
     let (_, database) = store().await;
     let store = Store::new(database.url(), 1).expect("a store");
     let events = large_events(300, 30_000);
-    index(&store, org(), &events, Span { from: 0, to: 1 }).await;
+    index(&store, org(), &events, Span::new(0, 1)).await;
     let all = Filter::default();
     for polls in 1..20 {
         let mut piece = Box::pin(store.export_events(org(), &all, everything()));

@@ -56,7 +56,7 @@ fn row(id: EventId) -> EventRow<'static> {
 }
 
 fn span(from: u64) -> Span {
-    Span { from, to: from + 1 }
+    Span::new(from, from + 1)
 }
 
 fn asked(database: &Database, sql: &str) -> String {

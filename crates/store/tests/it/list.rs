@@ -168,9 +168,9 @@ pub(crate) async fn filled(store: &Store, database: &Database, dice: &mut Dice) 
     let now = now(database);
     let mut mine: Vec<Event> = (0..EVENTS).map(|_| event(dice, now)).collect();
     let others: Vec<Event> = (0..50).map(|_| event(dice, now)).collect();
-    index(store, org(), &mine, Span { from: 0, to: 1 }).await;
+    index(store, org(), &mine, Span::new(0, 1)).await;
     let other_org = OrgId::from_uuid(Uuid::from_u128(2));
-    index(store, other_org, &others, Span { from: 1, to: 2 }).await;
+    index(store, other_org, &others, Span::new(1, 2)).await;
     mine.sort_by_key(|event| event.id);
     mine
 }
@@ -397,7 +397,7 @@ async fn what_the_server_wrote_far_back_is_on_the_first_page() {
     let calls = (0..HOURS).map(|hours_ago| event(hours_ago, "tool_call", KEYS[0]));
     let mut events: Vec<Event> = calls.collect();
     events.push(event(HOURS, "login", "server"));
-    index(&store, org(), &events, Span { from: 0, to: 1 }).await;
+    index(&store, org(), &events, Span::new(0, 1)).await;
     let mut filter = Filter::default();
     filter.add("source", "server").expect("a filter");
     let wanted = EventsQuery {

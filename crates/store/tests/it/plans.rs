@@ -65,7 +65,7 @@ async fn fill(store: &Store, database: &Database) {
         stream: String::from("EVENTS_0"),
         created: String::from("1"),
     };
-    let applied = index.apply(&source, Span { from: 0, to: 1 }, &rows).await;
+    let applied = index.apply(&source, Span::new(0, 1), &rows).await;
     applied.expect("applied");
     let events = format!(
         "INSERT INTO audit_events (org_id, id, received_at, event_type, agent_id, action, result, severity,

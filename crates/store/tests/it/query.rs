@@ -242,7 +242,7 @@ fn text(dice: &mut Dice, now: Timestamp) -> String {
 async fn filled(store: &Store, database: &Database, dice: &mut Dice) -> Vec<Event> {
     let now = now(database);
     let mut events: Vec<Event> = (0..EVENTS).map(|_| event(dice, now)).collect();
-    index(store, org(), &events, Span { from: 0, to: 1 }).await;
+    index(store, org(), &events, Span::new(0, 1)).await;
     database.query(COUNT).expect("counted");
     events.sort_by_key(|event| std::cmp::Reverse(event.id));
     events

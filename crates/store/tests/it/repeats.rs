@@ -111,7 +111,7 @@ fn source(created: &str) -> Source {
 /// Applies outcomes as the next message of a log.
 async fn apply(store: &Store, log: &mut DeliveryLog, source: &Source, outcomes: &Outcomes) {
     let from = store.watermark(source).await.expect("a position");
-    let span = Span { from, to: from + 1 };
+    let span = Span::new(from, from + 1);
     log.apply(source, span, outcomes).await.expect("applied");
 }
 

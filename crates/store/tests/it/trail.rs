@@ -6,7 +6,7 @@ use store::{
     deliveries::{Attempt, Delivery, Outcomes, Phases, StateUpdate, UpdateSource},
     events::{EventRow, EventsQuery, Order},
     outbox::OutboxEntry,
-    watermark::{Applied, Source, Span},
+    watermark::{Applied, Milestone, Source, Span},
 };
 use uuid::Uuid;
 
@@ -67,7 +67,7 @@ async fn of_two_indexers_that_race_one_applies_and_the_other_is_told_where_to_go
         store.event_index().await.expect("one"),
         store.event_index().await.expect("two"),
     );
-    let span = Span { from: 0, to: 5 };
+    let span = Span::new(0, 5);
     let rows = [row(event_id(1)), row(event_id(2))];
     let source = source();
     let (a, b) = tokio::join!(
@@ -91,15 +91,11 @@ async fn an_event_applied_again_is_listed_once_with_its_first_bytes() {
         ..first.clone()
     };
     index
-        .apply(&source(), Span { from: 0, to: 1 }, &[first])
+        .apply(&source(), Span::new(0, 1), &[first])
         .await
         .expect("applied");
     index
-        .apply(
-            &source(),
-            Span { from: 1, to: 2 },
-            &[again, row(event_id(2))],
-        )
+        .apply(&source(), Span::new(1, 2), &[again, row(event_id(2))])
         .await
         .expect("applied");
     assert_eq!(listed(&store).await.len(), 2);
@@ -126,7 +122,7 @@ async fn a_large_span_is_written_like_a_small_one() {
     large.push(large[0].clone());
     large.push(small[0].clone());
     for (from, rows) in [(0, small), (1, large)] {
-        let span = Span { from, to: from + 1 };
+        let span = Span::new(from, from + 1);
         let applied = index.apply(&source(), span, &rows).await;
         assert_eq!(applied.expect("applied"), Applied::Done);
     }
@@ -142,7 +138,7 @@ async fn a_span_without_a_readable_event_still_moves_the_position() {
     let (store, _database) = store().await;
     let mut index = store.event_index().await.expect("an index");
     index
-        .apply(&source(), Span { from: 0, to: 7 }, &[])
+        .apply(&source(), Span::new(0, 7), &[])
         .await
         .expect("applied");
     assert_eq!(store.watermark(&source()).await.expect("a position"), 7);
@@ -153,7 +149,7 @@ async fn a_stream_that_was_lost_and_made_again_starts_over() {
     let (store, _database) = store().await;
     let mut index = store.event_index().await.expect("an index");
     index
-        .apply(&source(), Span { from: 0, to: 90 }, &[row(event_id(1))])
+        .apply(&source(), Span::new(0, 90), &[row(event_id(1))])
         .await
         .expect("applied");
     let anew = Source {
@@ -162,10 +158,33 @@ async fn a_stream_that_was_lost_and_made_again_starts_over() {
     };
     assert_eq!(store.watermark(&anew).await.expect("a position"), 0);
     let applied = index
-        .apply(&anew, Span { from: 0, to: 1 }, &[row(event_id(2))])
+        .apply(&anew, Span::new(0, 1), &[row(event_id(2))])
         .await;
     assert_eq!(applied.expect("applied"), Applied::Done);
     assert_eq!(listed(&store).await.len(), 2);
+}
+
+#[tokio::test]
+async fn the_last_message_that_was_applied_is_noted_until_its_stream_starts_over() {
+    let (store, _database) = store().await;
+    let mut index = store.event_index().await.expect("an index");
+    let noted = async || store.milestone(&source()).await.expect("asked");
+    let span = |from, to, stored_ns| Span {
+        stored_ns,
+        ..Span::new(from, to)
+    };
+    assert_eq!(noted().await, None);
+    for (span, sequence) in [(span(0, 3, Some(7)), 3), (span(3, 5, Some(9)), 5)] {
+        index.apply(&source(), span, &[]).await.expect("applied");
+        let stored_ns = span.stored_ns.expect("known");
+        let milestone = Milestone {
+            sequence,
+            stored_ns,
+        };
+        assert_eq!(noted().await, Some(milestone));
+    }
+    store.start_over(&source(), 5).await.expect("started over");
+    assert_eq!(noted().await, None);
 }
 
 #[tokio::test]
@@ -178,7 +197,7 @@ async fn events_of_any_day_find_their_partition_and_are_listed_in_event_time() {
         .collect();
     let rows: Vec<_> = ids.iter().map(|id| row(*id)).collect();
     index
-        .apply(&source(), Span { from: 0, to: 1 }, &rows)
+        .apply(&source(), Span::new(0, 1), &rows)
         .await
         .expect("applied");
     assert_eq!(listed(&store).await, ids);
@@ -197,7 +216,7 @@ async fn pages_follow_each_other_without_gap_or_overlap_and_stay_in_the_organiza
         ..row(event_id(99))
     });
     index
-        .apply(&source(), Span { from: 0, to: 1 }, &rows)
+        .apply(&source(), Span::new(0, 1), &rows)
         .await
         .expect("applied");
     let (mut seen, mut before) = (Vec::new(), None);
@@ -302,14 +321,14 @@ async fn the_last_word_about_a_delivery_wins_but_delivered_stays_delivered() {
         ],
         ..Outcomes::default()
     };
-    log.apply(&source(), Span { from: 0, to: 1 }, &outcomes)
+    log.apply(&source(), Span::new(0, 1), &outcomes)
         .await
         .expect("applied");
     let later = Outcomes {
         standings: vec![standing(1, "scheduled")],
         ..Outcomes::default()
     };
-    log.apply(&source(), Span { from: 1, to: 2 }, &later)
+    log.apply(&source(), Span::new(1, 2), &later)
         .await
         .expect("applied");
 
@@ -352,6 +371,7 @@ async fn announcements_are_taken_in_order_and_stay_until_they_were_made() {
         value: value.map(str::to_owned),
     };
     assert_eq!(round.entries, [entry(Some("1")), entry(None)]);
+    let names: Vec<String> = round.named().map(|(name, _)| name.to_owned()).collect();
     round.finish().await.expect("finished");
     assert!(
         store
@@ -364,4 +384,17 @@ async fn announcements_are_taken_in_order_and_stay_until_they_were_made() {
     let newer = store.outbox_round(&["rules", "newer"]).await;
     let newer = newer.expect("a round of a node that knows more");
     assert_eq!(newer.entries.len(), 1, "it waits for whoever knows it");
+    newer.finish().await.expect("finished");
+    // As if the database had been put back to before: the numbers are given again.
+    database
+        .query("ALTER TABLE config_outbox ALTER COLUMN id RESTART WITH 1")
+        .expect("put back");
+    database.query(waiting).expect("inserted");
+    let round = store.outbox_round(&["rules"]).await.expect("a round");
+    assert!(
+        round
+            .named()
+            .all(|(name, _)| !names.contains(&name.to_owned())),
+        "{names:?}"
+    );
 }
