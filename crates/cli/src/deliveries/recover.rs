@@ -32,7 +32,7 @@ pub struct Recover {
     /// For events that matched before this time; defaults to now.
     #[arg(long, value_name = "TIME", value_parser = moment::argument)]
     to: Option<Timestamp>,
-    /// In this state; defaults to held and failed. Canceled and delivered are possible too.
+    /// In this state; defaults to held and failed. Canceled and delivered are possible too; so are pending and scheduled, for deliveries that the queue has lost.
     #[arg(long)]
     state: Vec<String>,
     /// Only count the deliveries.

@@ -23,6 +23,8 @@ pub mod send_window;
 #[cfg(test)]
 mod test_answers;
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 pub use breaker::FailureTally;
@@ -57,6 +59,10 @@ pub enum State {
     Canceled,
 }
 
+/// A delivery that has been due for so long without an attempt is not in the queue: whoever asked for it died before it was,
+/// or the queue was lost. Longer than any send takes.
+pub const LOST_AFTER: Duration = Duration::from_mins(10);
+
 impl State {
     pub const ALL: [Self; 9] = [
         Self::Pending,
@@ -70,8 +76,15 @@ impl State {
         Self::Shadow,
     ];
 
-    /// Those in which a recovery may send again.
-    pub const RECOVERABLE: [Self; 4] = [Self::Held, Self::Failed, Self::Canceled, Self::Delivered];
+    /// Those in which a recovery may send again; of the last two, what is lost ([`LOST_AFTER`]).
+    pub const RECOVERABLE: [Self; 6] = [
+        Self::Held,
+        Self::Failed,
+        Self::Canceled,
+        Self::Delivered,
+        Self::Pending,
+        Self::Scheduled,
+    ];
 
     /// The state of this name.
     pub fn named(name: &str) -> Option<Self> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::{DeliveryId, EventId, OrgId, RuleId, Timestamp};
+use domain::{DeliveryId, EventId, OrgId, RuleId, Timestamp, delivery::LOST_AFTER};
 use sqlx::{Postgres, QueryBuilder};
 use uuid::Uuid;
 
@@ -86,7 +86,7 @@ impl Store {
 }
 
 /// What is held by the breaker, at the receiver's wish or until its endpoint is verified goes on by itself: it is
-/// in the queue, and sent again it would be sent twice.
+/// in the queue, and sent again it would be sent twice. So would be what is on its way, unless it is lost.
 fn add(query: &mut QueryBuilder<Postgres>, wanted: &Recoverable) {
     query.push(" AND rule_id = ").push_bind(wanted.rule.uuid());
     query
@@ -102,8 +102,11 @@ fn add(query: &mut QueryBuilder<Postgres>, wanted: &Recoverable) {
         .push_bind(wanted.states.clone());
     query.push(
         ") AND (state <> 'held' OR reason IS DISTINCT FROM 'breaker' AND reason IS DISTINCT FROM 'retry_after'
-              AND reason IS DISTINCT FROM 'unverified')",
+              AND reason IS DISTINCT FROM 'unverified')
+          AND (state NOT IN ('pending', 'scheduled')
+               OR coalesce(next_at, matched_at) < now() - interval '1 second' * ",
     );
+    query.push_bind(LOST_AFTER.as_secs_f64()).push(")");
     // Said so that PostgreSQL sees that the index of those that are not delivered has them all.
     if wanted.states.iter().all(|state| state != "delivered") {
         query.push(" AND state <> 'delivered'");

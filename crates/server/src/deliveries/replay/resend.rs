@@ -1,11 +1,11 @@
 //! `POST /v1/deliveries/{id}/resend`: one delivery once more, whatever became of it.
 
-use std::{slice, time::Duration};
+use std::slice;
 
 use axum::{Json, extract::State, http::StatusCode};
 use domain::{
     DeliveryId, Timestamp,
-    delivery::{self, Reason, Trigger},
+    delivery::{self, LOST_AFTER, Reason, Trigger},
     error_code::ErrorCode,
 };
 use journal::{frames::Frames, requeue::is_recognized, streams::Log};
@@ -21,10 +21,6 @@ use crate::{
     },
     planes::ControlPlane,
 };
-
-/// A delivery that has been due for so long without an attempt may not be in the queue: whoever asked for it
-/// died before it was. Longer than any send takes.
-const LOST_AFTER: Duration = Duration::from_mins(10);
 
 /// A delivery that is on its way again.
 #[derive(Serialize, ToSchema)]
@@ -122,7 +118,7 @@ fn refuse_unless_resendable(delivery: &Delivery, now: Timestamp) -> Result<(), P
              own."
                 .to_owned()
         }
-        "pending" if now.since(due_at) > LOST_AFTER => return Ok(()),
+        "pending" | "scheduled" if now.since(due_at) > LOST_AFTER => return Ok(()),
         "pending" => "It is already on its way: the next attempt is about to be made.".to_owned(),
         "scheduled" => {
             format!(

@@ -284,9 +284,14 @@ impl Worker {
         if plan.jobs.is_empty() {
             return Ok(());
         }
-        let canceled = State::Canceled.as_str();
-        if job.wanted.states.iter().any(|state| state == canceled) {
-            self.take_back_cancels(&mut plan).await?;
+        let voids = [State::Canceled, State::Pending, State::Scheduled].map(State::as_str);
+        if job
+            .wanted
+            .states
+            .iter()
+            .any(|state| voids.contains(&state.as_str()))
+        {
+            self.void_earlier_rounds(&mut plan).await?;
         }
         if !plan.is_begun {
             let records = plan.jobs.iter().map(round::begins);
@@ -302,8 +307,9 @@ impl Worker {
         Ok(())
     }
 
-    /// Makes known that what was canceled is wanted again; not of what is over, which may have been canceled since.
-    async fn take_back_cancels(&self, plan: &mut Plan) -> Result<(), Error> {
+    /// Makes known that what was canceled is wanted again, and that what the queue may have after all is void; not of what is
+    /// over, which may have been canceled since.
+    async fn void_earlier_rounds(&self, plan: &mut Plan) -> Result<(), Error> {
         let over = &plan.over.deliveries;
         let wanted = plan.jobs.iter_mut();
         let wanted: Vec<&mut Job> = wanted
