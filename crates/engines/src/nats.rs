@@ -117,6 +117,11 @@ impl Nats {
         format!("http://127.0.0.1:{}", self.ports.monitor)
     }
 
+    /// Where its streams are: what is lost with its disk.
+    pub fn streams(&self) -> PathBuf {
+        self.folder.join("streams")
+    }
+
     pub fn port(&self) -> u16 {
         self.ports.client
     }

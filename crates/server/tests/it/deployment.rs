@@ -119,10 +119,15 @@ impl Deployment {
 
     /// Changes a setting: `.with("DELIVERY__CONCURRENCY", "1")`.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// The same for processes that start from now on.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
         let name = format!("WATCHBELL__{name}");
         self.variables.retain(|(existing, _)| *existing != name);
         self.variables.push((name, value.to_owned()));
-        self
     }
 
     /// Leaves a setting out.
@@ -130,6 +135,12 @@ impl Deployment {
         let name = format!("WATCHBELL__{name}");
         self.variables.retain(|(existing, _)| *existing != name);
         self
+    }
+
+    pub(crate) fn setting(&self, name: &str) -> String {
+        let name = format!("WATCHBELL__{name}");
+        let found = self.variables().find(|(key, _)| *key == name);
+        found.expect("a setting").1.to_owned()
     }
 
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -146,11 +157,7 @@ impl Deployment {
 
     /// The deployment's journal, for a test that writes or reads what no client can.
     pub(crate) async fn journal(&self) -> Journal {
-        let setting = |name: &str| {
-            let name = format!("WATCHBELL__JOURNAL__{name}");
-            let found = self.variables().find(|(key, _)| *key == name);
-            found.expect("a setting").1.to_owned()
-        };
+        let setting = |name: &str| self.setting(&format!("JOURNAL__{name}"));
         let partitions = setting("PARTITIONS").parse().expect("a number");
         let options = Options {
             url: setting("URL"),
