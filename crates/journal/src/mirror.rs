@@ -48,15 +48,33 @@ impl Mirror {
     /// Applies every value, then every change, until stopped.
     pub async fn follow<T>(
         &self,
-        mut changes: Changes<T>,
+        changes: Changes<T>,
         apply: impl Fn(Vec<T>),
         stopping: CancellationToken,
     ) -> anyhow::Result<()> {
-        let mut retries = Retries::new(format!("follow {}", self.bucket.as_str()), &stopping);
-        while retries
-            .again(self.apply_all(&mut changes, &apply, &stopping).await)
+        let nothing_to_do = || {};
+        self.follow_revisions(changes, apply, nothing_to_do, stopping)
             .await
-        {}
+    }
+
+    /// The same for values that are compared by their revisions: `begin_anew` is told when the bucket was made anew or put
+    /// back to an earlier state, and those that come now count from the beginning again.
+    pub async fn follow_revisions<T>(
+        &self,
+        mut changes: Changes<T>,
+        apply: impl Fn(Vec<T>),
+        begin_anew: impl Fn(),
+        stopping: CancellationToken,
+    ) -> anyhow::Result<()> {
+        let mut retries = Retries::new(format!("follow {}", self.bucket.as_str()), &stopping);
+        let apply_all = async |changes: &mut Changes<T>| -> Result<(), Error> {
+            if changes.begin_anew().await? {
+                self.applied.send_replace(0);
+                begin_anew();
+            }
+            self.apply_all(changes, &apply, &stopping).await
+        };
+        while retries.again(apply_all(&mut changes).await).await {}
         Ok(())
     }
 
@@ -66,9 +84,6 @@ impl Mirror {
         apply: &impl Fn(Vec<T>),
         stopping: &CancellationToken,
     ) -> Result<(), Error> {
-        if changes.begin_anew().await? {
-            self.applied.send_replace(0);
-        }
         loop {
             tokio::select! {
                 changed = changes.next() => {

@@ -115,7 +115,18 @@ impl Owners {
     pub async fn follow(self, stopping: CancellationToken) -> anyhow::Result<()> {
         let changes = self.journal.ownership_changes();
         let apply = |changes| self.apply(changes);
-        self.mirror.follow(changes, apply, stopping).await
+        let begin_anew = || self.begin_anew();
+        self.mirror
+            .follow_revisions(changes, apply, begin_anew, stopping)
+            .await
+    }
+
+    /// Whatever comes now is newer than what we know, which stands until then.
+    fn begin_anew(&self) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        for known in known.values_mut() {
+            known.revision = 0;
+        }
     }
 
     /// What is older than what we know already is left out.

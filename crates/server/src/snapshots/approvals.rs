@@ -217,7 +217,15 @@ impl Approvals {
     pub async fn follow(self, stopping: CancellationToken) -> anyhow::Result<()> {
         let changes = self.journal.approval_changes();
         let apply = |changes| self.apply(changes);
-        self.mirror.follow(changes, apply, stopping).await
+        let begin_anew = || self.begin_anew();
+        self.mirror
+            .follow_revisions(changes, apply, begin_anew, stopping)
+            .await
+    }
+
+    fn begin_anew(&self) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.begin_anew();
     }
 
     fn apply(&self, entries: Vec<ApprovalEntry>) {

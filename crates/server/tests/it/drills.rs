@@ -272,12 +272,31 @@ impl Drill {
             },
         )
         .await;
-        assert_eq!(self.customer.all_deliveries().await.len(), wanted.len());
+        let listed = self.customer.all_deliveries().await;
+        let ours = listed.iter().filter(|it| it["rule_id"] == self.rule);
+        assert_eq!(ours.count(), wanted.len());
         Counts {
             kept: wanted.len(),
             lost: self.books.lost.len(),
             sent_again: wanted.values().map(|count| count - 1).sum(),
         }
+    }
+
+    /// The endpoint of the rule for another agent, once something was sent there.
+    pub(crate) async fn endpoint_of(&self, agent: &str) -> String {
+        let id = self.customer.ingest(&event(agent)).await;
+        let path = format!("/v1/deliveries?state=delivered&event_id={id}");
+        eventually(DEADLINE, "a delivery is listed", async || {
+            let listed = self.customer.get_json(&path).await;
+            Some(listed["data"][0]["endpoint_id"].as_str()?.to_owned())
+        })
+        .await
+    }
+
+    /// Pauses or resumes an endpoint.
+    pub(crate) async fn change(&self, endpoint: &str, change: &str) {
+        let path = format!("/v1/endpoints/{endpoint}/{change}");
+        ok(self.person.post(&path, &json!({})).await).await;
     }
 
     pub(crate) async fn balance(&self) -> Value {
@@ -289,6 +308,9 @@ impl Drill {
     fn arrived(&self) -> BTreeMap<String, usize> {
         let mut arrived = BTreeMap::new();
         for received in self.receiver.received() {
+            if received.uri.path() == "/other" {
+                continue;
+            }
             assert_ne!(received.uri.path(), "/deleted", "a deleted rule sends");
             let id = received.event_id().expect("an event");
             *arrived.entry(id).or_default() += 1;

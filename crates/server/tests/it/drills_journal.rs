@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::eventually;
 
 use crate::announce::{announce, counts};
-use crate::deployment::DEADLINE;
+use crate::deployment::{DEADLINE, event};
 use crate::drills::{Counts, Drill, WORKERS, key};
 
 #[tokio::test]
@@ -151,7 +151,8 @@ async fn last_values_that_are_lost_come_back_by_themselves_and_those_put_back_by
         .delete(&format!("/v1/alert-rules/{deleted}"))
         .await;
     let other = json!({"agent_id": ["other"]});
-    drill.customer.rule(other, &drill.receiver.url()).await;
+    let url = drill.receiver.url_of("/other");
+    drill.customer.rule(other, &url).await;
 
     drill.put_back(&copy, &["KV_"]);
     eventually(DEADLINE, "what was revoked works again", async || {
@@ -172,6 +173,11 @@ async fn last_values_that_are_lost_come_back_by_themselves_and_those_put_back_by
         }
     );
 
+    // Its revision grows.
+    let endpoint = drill.endpoint_of("other").await;
+    for change in ["pause", "resume", "pause", "resume"] {
+        drill.change(&endpoint, change).await;
+    }
     drill.lose(&["KV_"]);
     assert_eq!(
         drill.works("lost").await,
@@ -185,6 +191,14 @@ async fn last_values_that_are_lost_come_back_by_themselves_and_those_put_back_by
         counts(&announce(&drill.deployment, &["--dry-run"])),
         [0, 0, 0]
     );
+    drill.change(&endpoint, "pause").await;
+    let held = drill.customer.ingest(&event("other")).await;
+    eventually(DEADLINE, "what is paused now is held", async || {
+        let held = format!("/v1/deliveries?state=held&event_id={held}");
+        let held = drill.customer.get_json(&held).await;
+        held["data"].as_array().is_some_and(|held| held.len() == 1)
+    })
+    .await;
 }
 
 #[tokio::test]

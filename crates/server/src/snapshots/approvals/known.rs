@@ -59,6 +59,14 @@ impl Known {
         (was_open != Some(is_open)).then_some(approval)
     }
 
+    /// Whatever comes now is newer than what is known, which stands until then.
+    pub(super) fn begin_anew(&mut self) {
+        let held = self.of.values_mut().flat_map(BTreeMap::values_mut);
+        for held in held {
+            held.revision = 0;
+        }
+    }
+
     /// How many are held.
     pub(super) fn len(&self) -> usize {
         self.agenda.len()
