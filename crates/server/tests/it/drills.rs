@@ -245,19 +245,7 @@ impl Drill {
             },
         )
         .await;
-        eventually(DEADLINE, &format!("{what}: all arrived"), async || {
-            let arrived = self.arrived();
-            let arrived: BTreeMap<&str, usize> = arrived
-                .iter()
-                .map(|(id, count)| (id.as_str(), *count))
-                .collect();
-            if arrived == wanted {
-                Ok(())
-            } else {
-                Err(format!("{:?} of {:?}", arrived.values(), wanted.values()))
-            }
-        })
-        .await;
+        self.arrive(what).await;
         eventually(
             DEADLINE,
             &format!("{what}: all are in balance"),
@@ -280,6 +268,24 @@ impl Drill {
             lost: self.books.lost.len(),
             sent_again: wanted.values().map(|count| count - 1).sum(),
         }
+    }
+
+    /// Waits until every delivery has arrived as often as it must.
+    pub(crate) async fn arrive(&self, what: &str) {
+        let wanted = self.books.wanted();
+        eventually(DEADLINE, &format!("{what}: all arrived"), async || {
+            let arrived = self.arrived();
+            let arrived: BTreeMap<&str, usize> = arrived
+                .iter()
+                .map(|(id, count)| (id.as_str(), *count))
+                .collect();
+            if arrived == wanted {
+                Ok(())
+            } else {
+                Err(format!("{:?} of {:?}", arrived.values(), wanted.values()))
+            }
+        })
+        .await;
     }
 
     /// The endpoint of the rule for another agent, once something was sent there.

@@ -65,6 +65,9 @@ async fn outcomes_that_are_lost_or_put_back_are_decided_again() {
     drill.put_back(&copy, &["_OUTCOMES_"]);
     drill.books.again(&forgotten);
     drill.accept(8).await;
+    // Past where it was recorded.
+    drill.work("match,deliver");
+    drill.arrive("put back").await;
     drill.work(WORKERS);
     assert_eq!(
         drill.works("put back").await,
@@ -139,12 +142,12 @@ async fn deliveries_that_are_lost_are_recovered_and_those_put_back_are_not_sent_
 #[tokio::test]
 async fn last_values_that_are_lost_come_back_by_themselves_and_those_put_back_by_the_command() {
     let mut drill = Drill::start().await;
-    drill.work(WORKERS);
     let (later, id) = key(&drill.person).await;
     let pattern = json!({"agent_id": ["agent"]});
     let url = drill.receiver.url_of("/deleted");
     let deleted = drill.customer.rule(pattern.clone(), &url).await;
     let copy = drill.copy();
+    drill.work(WORKERS);
     drill.person.delete(&format!("/v1/api-keys/{id}")).await;
     drill
         .customer
@@ -217,7 +220,9 @@ async fn a_journal_that_is_lost_or_put_back_as_a_whole_comes_back_under_nodes_th
         }
     );
 
+    drill.rest();
     let copy = drill.copy();
+    drill.work(WORKERS);
     drill.accept(3).await;
     let url = drill.receiver.url_of("/deleted");
     let pattern = json!({"agent_id": ["other"]});
