@@ -119,7 +119,7 @@ async fn what_makes_no_recovery_says_why() {
     for body in [
         json!({"since": "yesterday"}),
         json!({"since": EVER, "until": "2019-01-01T00:00:00Z"}),
-        json!({"since": EVER, "states": ["pending"]}),
+        json!({"since": EVER, "states": ["suppressed"]}),
         json!({"since": EVER, "states": []}),
         json!({"since": "2999-01-01T00:00:00Z"}),
     ] {
