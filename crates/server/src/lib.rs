@@ -7,6 +7,7 @@ mod about;
 mod accounts;
 mod alerts;
 mod announce;
+mod announce_again;
 mod apply_log;
 mod approvals;
 mod change_outbox;

@@ -24,6 +24,7 @@ use tokio::net::TcpListener;
 
 use crate::{
     accounts::{deletion::worker::Deleting, expiry, key_uses},
+    announce_again,
     apply_log::{Applier, Sink},
     approvals::audit_events::ApprovalPublisher,
     change_outbox,
@@ -126,6 +127,9 @@ fn serve_health(
 fn serve_customers(node: &Node, roles: &[Role], tasks: &Tasks) -> anyhow::Result<Router> {
     let stopping = tasks.stopping();
     tasks.spawn("announce", node.announcer.clone().sweep(stopping.clone()));
+    let healing =
+        announce_again::heal_until_stopped(node.announcer.clone(), node.clock, stopping.clone());
+    tasks.spawn("announce again", healing);
     tasks.spawn(
         "follow keys",
         node.door.keys.clone().follow(stopping.clone()),

@@ -31,7 +31,7 @@ pub struct Announcements {
 }
 
 /// What the trail is told of an announcement.
-pub struct Told {
+pub struct TrailNote {
     pub by: &'static str,
     pub at: Timestamp,
     /// An object for each organization.
@@ -212,9 +212,9 @@ impl Announcements {
     }
 
     /// Has these announced, each about another thing, before whatever is decided after this; and the trail told.
-    pub async fn tell(mut self, entries: Vec<OutboxEntry>, told: Told) -> Result<(), Error> {
+    pub async fn tell(mut self, entries: Vec<OutboxEntry>, note: TrailNote) -> Result<(), Error> {
         outbox::enqueue_all(&mut self.transaction, entries).await?;
-        let Told { by, at, details } = told;
+        let TrailNote { by, at, details } = note;
         let details = details.into_iter().map(|(org, it)| (org, it.to_string()));
         let what = What::AnnouncedAgain;
         account_outbox::note_of_each(&mut self.transaction, (by, at), what, details.collect())

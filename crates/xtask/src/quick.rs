@@ -47,7 +47,7 @@ const CHAPTERS: [(&str, &[&str]); 17] = [
             "trigger",
         ],
     ),
-    ("announce", &["announce"]),
+    ("announce_again", &["announce"]),
     (
         "approvals",
         &[

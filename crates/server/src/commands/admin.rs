@@ -13,10 +13,8 @@ use runtime::random;
 use super::{WithConfig, say};
 use crate::{
     accounts::new_organization::found,
-    announce::{
-        Announcer,
-        compare::{COMPARED, Cause, State, differences},
-    },
+    announce::Announcer,
+    announce_again::compare::{COMPARED, Cause, State, differences},
     events::archive::archive_day,
     node, system_clock,
 };

@@ -3,32 +3,24 @@
 //! A change and its announcement are saved in one transaction; the announcement is made right after,
 //! and by a sweep should that fail. So nothing decided stays unknown, and nothing unknown was decided.
 
-pub(crate) mod compare;
-mod heal;
+use std::{sync::Arc, time::Duration};
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
-use journal::{Connection, Journal, kv::Change, streams::Bucket};
+use journal::{Journal, kv::Change, streams::Bucket};
 use runtime::retry::Retries;
 use store::{Store, outbox::OutboxEntry};
 use tokio::{sync::Mutex, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::{apply_log::Error, system_clock};
+use crate::apply_log::Error;
 
 /// How long an announcement that failed waits for the sweep.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
-/// How long a journal that lost something goes unnoticed, unless it was away meanwhile.
-const HEAL_EVERY: Duration = Duration::from_secs(30);
 
 /// Announces changes. Cheap to clone.
 #[derive(Clone)]
 pub struct Announcer {
-    store: Store,
-    journal: Journal,
+    pub(crate) store: Store,
+    pub(crate) journal: Journal,
     /// One at a time in this process: a journal that is away must not cost every request a connection
     /// to the database.
     turn: Arc<Mutex<()>>,
@@ -64,16 +56,7 @@ impl Announcer {
     /// Announces what was left behind, until stopped.
     pub async fn sweep(self, stopping: CancellationToken) -> anyhow::Result<()> {
         let mut retries = Retries::new("announce changes", &stopping);
-        // When, and over which connection: a journal that comes back may have lost something.
-        let mut healed: Option<(Instant, Connection)> = None;
         loop {
-            if let Some(connection) = self.journal.connection()
-                && healed.is_none_or(|(at, over)| at.elapsed() >= HEAL_EVERY || over != connection)
-            {
-                let tried = self.heal(system_clock::SYSTEM.now()).await;
-                healed = tried.is_ok().then(|| (Instant::now(), connection));
-                retries.again(tried).await;
-            }
             tokio::select! {
                 () = sleep(SWEEP_EVERY) => {}
                 () = stopping.cancelled() => return Ok(()),

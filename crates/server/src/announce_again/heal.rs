@@ -1,17 +1,48 @@
 //! Notices a journal that lost what was announced, and announces it again.
 
-use domain::Timestamp;
-use journal::streams::Bucket;
+use std::time::{Duration, Instant};
 
-use super::{
-    Announcer,
-    compare::{COMPARED, Cause},
-};
-use crate::{apply_log::Error, telemetry::metrics as names};
+use domain::{Timestamp, clock::Clock};
+use journal::{Connection, streams::Bucket};
+use runtime::retry::Retries;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::compare::{COMPARED, Cause};
+use crate::{announce::Announcer, apply_log::Error, telemetry::metrics as names};
+
+/// How often it is looked whether the connection is another one.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long a journal that lost something goes unnoticed, unless it was away meanwhile.
+const HEAL_EVERY: Duration = Duration::from_secs(30);
+
+/// Heals the journal whenever it has lost something, until stopped.
+pub(crate) async fn heal_until_stopped(
+    announcer: Announcer,
+    clock: Clock,
+    stopping: CancellationToken,
+) -> anyhow::Result<()> {
+    let mut retries = Retries::new("announce again what the journal lost", &stopping);
+    // When, and over which connection: a journal that comes back may have lost something.
+    let mut healed: Option<(Instant, Connection)> = None;
+    loop {
+        if let Some(connection) = announcer.journal.connection()
+            && healed.is_none_or(|(at, over)| at.elapsed() >= HEAL_EVERY || over != connection)
+        {
+            let tried = announcer.heal(clock.now()).await;
+            healed = tried.is_ok().then(|| (Instant::now(), connection));
+            retries.again(tried).await;
+        }
+        tokio::select! {
+            () = sleep(LOOK_EVERY) => {}
+            () = stopping.cancelled() => return Ok(()),
+        }
+    }
+}
 
 impl Announcer {
     /// Makes streams that are gone, and announces everything again to buckets that were made anew or emptied.
-    pub(super) async fn heal(&self, now: Timestamp) -> Result<(), Error> {
+    async fn heal(&self, now: Timestamp) -> Result<(), Error> {
         if !self.journal.is_whole().await? {
             tracing::error!("streams of the journal are gone: making them anew");
             self.journal.prepare().await?;

@@ -16,12 +16,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use store::{
     Store,
-    announcements::{Announcements, Told},
+    announcements::{Announcements, TrailNote},
 };
 
-use super::Announcer;
 use crate::{
-    alerts::change::for_matching, apply_log::Error, deliveries::secrets::manage, policies::starter,
+    alerts::change::for_matching, announce::Announcer, apply_log::Error,
+    deliveries::secrets::manage, policies::starter,
 };
 
 /// What the control plane announces, and endpoints, of which the database is told; the other buckets are the data plane's own.
@@ -107,12 +107,12 @@ impl Announcer {
             }
         }
         let announced = found.iter().filter(|one| !is_endpoint(one));
-        let told = Told {
+        let note = TrailNote {
             by: cause.by(),
             at: now,
             details: by_organization(&found, cause),
         };
-        held.tell(announced.map(Difference::entry).collect(), told)
+        held.tell(announced.map(Difference::entry).collect(), note)
             .await?;
         self.announce().await?;
         Ok(found)
