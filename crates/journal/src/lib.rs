@@ -18,6 +18,7 @@
 //!   [`ownership`]: whose they are.
 //! - [`dead_letters`]: records that could not be applied, until a person has seen to them.
 //! - [`kv`]: keys and rules as last values, so that the data plane runs without PostgreSQL.
+//! - [`clock`]: what time it is for the server, which hands out what was scheduled.
 //! - [`mirror`]: keeps last values in memory.
 //! - [`secrets`]: signing secrets as last values, sealed.
 //! - [`guards`]: policies as last values; [`approvals`]: what people were asked to approve.
@@ -30,6 +31,7 @@ pub mod append;
 pub mod appenders;
 pub mod approvals;
 pub mod cancellations;
+pub mod clock;
 pub mod dead_letters;
 pub mod dedup;
 pub mod endpoints;

@@ -11,6 +11,7 @@ mod announce_again;
 mod apply_log;
 mod approvals;
 mod change_outbox;
+mod clock_watch;
 pub mod commands;
 mod config;
 mod console;

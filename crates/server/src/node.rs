@@ -25,6 +25,7 @@ use crate::{
     alerts::backtest::BACKTESTS,
     announce::Announcer,
     approvals::{STREAMS, WAITS},
+    clock_watch,
     config::{Config, EndpointOwnership, PublicUrl, Registration, Role},
     console::Console,
     cpu_limiter::CpuLimiter,
@@ -96,6 +97,8 @@ impl Node {
     /// Connects to the journal, which must be there; PostgreSQL may be down.
     pub async fn connect(config: &Config, clock: Clock) -> anyhow::Result<Self> {
         let journal = connect_journal(config).await?;
+        // Before anything goes by it. Should that fail it is tried again soon.
+        clock_watch::compare(&journal).await;
         let store = open_store(config)?;
         let files = config.files.open()?;
         Ok(Self {

@@ -27,7 +27,7 @@ use crate::{
     announce_again,
     apply_log::{Applier, Sink},
     approvals::audit_events::ApprovalPublisher,
-    change_outbox,
+    change_outbox, clock_watch,
     config::{EndpointOwnership, Role},
     dead_letters,
     deliveries::{
@@ -45,7 +45,7 @@ use crate::{
     lifecycle::Tasks,
     listener::{self, Seats},
     node::Node,
-    routes,
+    routes, system_clock,
 };
 
 /// How many connections there may be at a time; the next ones wait to be accepted.
@@ -72,6 +72,8 @@ pub fn start(
     let Listeners { public, admin } = listeners;
     let address = public.local_addr().context("read the listening address")?;
     let health = routes::node(Health::start(&node.journal, &node.store, metrics, tasks));
+    let comparing = clock_watch::run(node.journal.clone(), tasks.stopping().clone());
+    tasks.spawn("compare clocks", comparing);
     let mut app = Router::new();
     match admin {
         None => app = health,
@@ -278,7 +280,8 @@ fn judge_events(node: &Node, tasks: &Tasks) {
         "follow rules",
         rules.clone().follow(tasks.stopping().clone()),
     );
-    let matcher = Arc::new(Matcher::new(journal, rules, node.clock));
+    // Deliveries wait from when their event matched, so that goes by the same clock.
+    let matcher = Arc::new(Matcher::new(journal, rules, system_clock::JOURNAL));
     for partition in node.journal.partitions().all() {
         let task = Arc::clone(&matcher).run(partition, tasks.stopping().clone());
         tasks.spawn(format!("match {}", partition.index()), task);
@@ -314,7 +317,8 @@ fn send_deliveries(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
         owners,
         targets,
         cancels,
-        clock: node.clock,
+        clock: system_clock::JOURNAL,
+        own_clock: node.clock,
     };
     if tools.owners.are_wanted() {
         ask_endpoints(&tools, signing.clone(), tasks);
@@ -346,6 +350,7 @@ fn ask_endpoints(tools: &Tools, signing: Signing, tasks: &Tasks) {
         outcomes: tools.outcomes.clone(),
         notices: tools.notices.clone(),
         clock: tools.clock,
+        own_clock: tools.own_clock,
     };
     tasks.spawn("verify who owns endpoints", async move {
         signing.load(&stopping).await;

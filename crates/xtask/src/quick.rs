@@ -95,6 +95,7 @@ const CHAPTERS: [(&str, &[&str]); 17] = [
         "deliveries",
         &[
             "bundles",
+            "clocks",
             "conservation",
             "crashes",
             "deliveries",

@@ -49,7 +49,10 @@ pub struct Challenger {
     pub targets: Targets,
     pub outcomes: Appenders,
     pub notices: Notices,
+    /// The journal's: workers share when a challenge is due.
     pub clock: Clock,
+    /// This machine's: what is signed and put on record goes by it.
+    pub own_clock: Clock,
 }
 
 /// An endpoint that is asked.
@@ -130,10 +133,12 @@ impl Challenger {
             return Ok(());
         };
         let challenge = hex::encode(random::bytes::<32>());
+        let signed_at = self.own_clock.now();
         let sent = self
             .sender
-            .challenge((org, url), &challenge, number, now)
-            .await;
+            .challenge((org, url), &challenge, number, signed_at)
+            .await
+            .unless_by_our_clock(signed_at, now);
         let (now, refusal) = (self.clock.now(), refusal(&sent, &challenge));
         let outcome = if refusal.is_none() {
             "verified"
@@ -170,7 +175,7 @@ impl Challenger {
             endpoint: self.endpoints.of(asked.org, &asked.url),
             notice,
             error,
-            at: self.clock.now(),
+            at: self.own_clock.now(),
         };
         let record = OutcomeRecord::Endpoint(Box::new(noticed.clone()));
         let outcomes = self.outcomes.of(asked.org);

@@ -29,6 +29,9 @@ use super::{
     signing::Unsigned,
 };
 
+/// Receivers allow for 300 s, and strict ones for less. No clock that somebody sets is off by this much.
+const CLOCK_OFF_MAX: Duration = Duration::from_secs(60);
+
 /// What one attempt came to.
 #[derive(Clone, Debug)]
 pub struct Sent {
@@ -111,6 +114,22 @@ impl Sent {
         self
     }
 
+    /// Who refuses what was signed at a time that is far from the one that others have is right, and says nothing about
+    /// itself.
+    pub(crate) fn unless_by_our_clock(mut self, signed_at: Timestamp, at: Timestamp) -> Self {
+        let off = signed_at.since(at).max(at.since(signed_at));
+        if let Some(status @ (400 | 401)) = self.status
+            && off > CLOCK_OFF_MAX
+        {
+            self.outcome = Outcome::OurFault;
+            let seconds = off.as_secs();
+            self.error = Some(format!(
+                "The receiver answered {status}. Watchbell's clock was {seconds} s off when it signed this, so that may be the reason."
+            ));
+        }
+        self
+    }
+
     /// Reads the head of an answer that came at this time.
     pub(super) fn read_head(&mut self, response: &Response<Incoming>, at: Timestamp) {
         let header = |name| response.headers().get(name)?.to_str().ok();
@@ -131,5 +150,36 @@ impl Sent {
             secret: secret.as_deref(),
             location: header(LOCATION),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_refuses_what_a_wrong_clock_signed_is_not_at_fault() {
+        let at = Timestamp::from_unix_millis(1_763_200_000_000);
+        let cases = [
+            (400, 61, Outcome::OurFault),
+            (401, 3_600, Outcome::OurFault),
+            (400, 60, Outcome::Rejected),
+            (404, 3_600, Outcome::Rejected),
+            (500, 3_600, Outcome::Transient),
+            (200, 3_600, Outcome::Delivered),
+        ];
+        for (status, off_s, outcome) in cases {
+            let off = Duration::from_secs(off_s);
+            for signed_at in [at.plus(off), at.minus(off)] {
+                let sent = Sent {
+                    status: Some(status),
+                    outcome: Outcome::of_status(status),
+                    ..Sent::nothing_yet("")
+                };
+                let sent = sent.unless_by_our_clock(signed_at, at);
+                assert_eq!(sent.outcome, outcome, "{status}, {off_s} s off");
+                assert_eq!(sent.error.is_some(), outcome == Outcome::OurFault);
+            }
+        }
     }
 }

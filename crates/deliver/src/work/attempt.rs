@@ -64,14 +64,21 @@ impl Worker {
     }
 
     async fn attempt(&self, mut item: Item) {
-        let started_at = self.clock.now();
+        let (begun, started_at) = (self.clock.now(), self.own_clock.now());
         let sent = self.sender.send(&item.job, started_at).await;
-        let finished_at = self.clock.now();
+        let (over, finished_at) = (self.clock.now(), self.own_clock.now());
+        let sent = sent.unless_by_our_clock(started_at, begun);
         let answer = sent.answer();
-        let trips = item.answered(&answer, (started_at, finished_at));
-        count(&item.job, &sent, started_at, finished_at);
-        let learned = self.learn(&item.job, &answer, trips, finished_at).await;
-        let concluded = conclude(&item.job, sent, (started_at, finished_at), learned);
+        let trips = item.answered(&answer, (begun, over));
+        count(&item.job, &sent, begun, over);
+        let learned = self.learn(&item.job, &answer, trips, over).await;
+        let times = Times {
+            begun,
+            over,
+            started_at,
+            finished_at,
+        };
+        let concluded = conclude(&item.job, sent, times, learned);
         if self.record(&item, &concluded).await {
             item.done();
         }
@@ -154,18 +161,24 @@ struct Concluded {
     again: Option<Job>,
 }
 
-fn conclude(
-    job: &Job,
-    sent: Sent,
-    (started_at, finished_at): (Timestamp, Timestamp),
-    learned: Option<Learned>,
-) -> Concluded {
+/// When an attempt was made.
+#[derive(Clone, Copy)]
+struct Times {
+    /// By the journal's clock: what follows goes by these, and the order of attempts that several workers made.
+    begun: Timestamp,
+    over: Timestamp,
+    /// By this machine's: as it was signed, and as it is put on record.
+    started_at: Timestamp,
+    finished_at: Timestamp,
+}
+
+fn conclude(job: &Job, sent: Sent, times: Times, learned: Option<Learned>) -> Concluded {
     let attempt = (job.matched.delivery, job.attempt);
-    let next = schedule::next(attempt, job.round(), &sent.answer(), finished_at);
+    let next = schedule::next(attempt, job.round(), &sent.answer(), times.over);
     let gate = learned.as_ref();
-    let gate = gate.map_or(Gate::Open, |learned| learned.endpoint.gate(finished_at));
+    let gate = gate.map_or(Gate::Open, |learned| learned.endpoint.gate(times.over));
     let next = verdict::unless_shut(next, gate);
-    let attempted = attempted(job, sent, (started_at, finished_at), next);
+    let attempted = attempted(job, sent, times, next);
     let noticed = noticed(learned, &attempted);
     let failure = Failure {
         state: attempted.state,
@@ -197,24 +210,19 @@ fn conclude(
     }
 }
 
-fn attempted(
-    job: &Job,
-    sent: Sent,
-    (started_at, finished_at): (Timestamp, Timestamp),
-    next: Next,
-) -> Attempted {
+fn attempted(job: &Job, sent: Sent, times: Times, next: Next) -> Attempted {
     let seconds = |wait: Duration| u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
     Attempted {
-        id: AttemptId::new(started_at, random::bytes()),
+        id: AttemptId::new(times.begun, random::bytes()),
         org: job.matched.org,
         delivery: job.matched.delivery,
         number: job.attempt,
         trigger: job.trigger,
         due_at: job.due_at,
-        started_at,
-        finished_at,
+        started_at: times.started_at,
+        finished_at: times.finished_at,
         timings: sent.timings,
-        signed_at: started_at,
+        signed_at: times.started_at,
         secrets: sent.secrets,
         url: job.matched.url.clone(),
         remote_address: sent.remote_address.map(|address| address.to_string()),
@@ -259,11 +267,11 @@ fn told(told: Result<(), Unrecorded>) -> Result<(), journal::Error> {
     }
 }
 
-fn count(job: &Job, sent: &Sent, started_at: Timestamp, finished_at: Timestamp) {
-    let took: Duration = finished_at.since(started_at);
+fn count(job: &Job, sent: &Sent, begun: Timestamp, over: Timestamp) {
+    let took: Duration = over.since(begun);
     counter!(names::DELIVERY_ATTEMPTS, "outcome" => sent.outcome.as_str()).increment(1);
     histogram!(names::DELIVERY_ATTEMPT_SECONDS).record(took);
-    histogram!(names::DELIVERY_LAG_SECONDS).record(started_at.since(job.due_at));
+    histogram!(names::DELIVERY_LAG_SECONDS).record(begun.since(job.due_at));
     tracing::debug!(
         delivery.id = %job.matched.delivery,
         org.id = %job.matched.org,

@@ -96,7 +96,10 @@ pub struct Tools {
     pub owners: Owners,
     pub targets: Targets,
     pub cancels: Cancels,
+    /// The journal's: what waits, and what workers share, goes by it.
     pub clock: Clock,
+    /// This machine's: what is signed and put on record goes by it.
+    pub own_clock: Clock,
 }
 
 /// How many sends a worker has in flight at most.

@@ -104,7 +104,7 @@ impl Worker {
         }
         let worker = self.clone();
         self.spawn(async move {
-            let now = worker.clock.now();
+            let now = worker.own_clock.now();
             let record = || worker.record_end(&ended);
             let tell = || worker.tell_of_end(&ended, now);
             let is_on_record = worker.persist("record the end of deliveries", record).await

@@ -1,6 +1,7 @@
 //! The journal on a real NATS server.
 
 mod approvals;
+mod clock;
 mod endpoints;
 mod judged;
 mod nats_auth;

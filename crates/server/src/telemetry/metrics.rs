@@ -60,6 +60,8 @@ runtime::metrics! {
         "Records put aside and waiting for someone to deal with them";
     DEPENDENCY_UP, Gauge "watchbell_dependency_up" ["dependency"]
         "Whether a dependency responded when last checked: 1 or 0";
+    CLOCK_SKEW_SECONDS, Gauge "watchbell_clock_skew_seconds" []
+        "How far this machine's clock is ahead of NATS's, negative if it is behind";
     BUILD_INFO, Gauge "watchbell_build_info" ["version"]
         "The running version, as a label";
 }

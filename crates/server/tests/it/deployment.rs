@@ -8,7 +8,7 @@ use engines::Postgres;
 use journal::{Journal, Options};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Database, Own, Watchbell, eventually, namespace, own, shared};
+use testkit::{Clock, Database, Own, Watchbell, eventually, namespace, own, shared};
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_watchbell");
 pub(crate) const SECRET: &str = "whsec_dGhpcyBpcyBhIHNlY3JldCBmb3IgdGVzdHMgb25seSE=";
@@ -213,6 +213,18 @@ impl Deployment {
     /// A process in these roles (`"api,index"`), listening.
     pub(crate) fn serve(&self, roles: &str) -> Watchbell {
         let mut process = self.command(&["serve", "--role", roles]);
+        process.address(DEADLINE);
+        process
+    }
+
+    /// A process in these roles with a clock of its own.
+    pub(crate) fn serve_by(&self, clock: &Clock, roles: &str) -> Watchbell {
+        let clock = clock.variables();
+        let clock = clock.iter().map(|(name, value)| (&**name, &**value));
+        let variables = self.variables().chain(clock);
+        let arguments = ["serve", "--role", roles];
+        let process = Watchbell::spawn(Path::new(BINARY), &arguments, variables);
+        let mut process = process.expect("watchbell starts");
         process.address(DEADLINE);
         process
     }

@@ -31,6 +31,7 @@ mod cli_people;
 mod cli_policies;
 mod cli_trying;
 mod cli_webhooks;
+mod clocks;
 mod cluster;
 mod commands;
 mod compression;
