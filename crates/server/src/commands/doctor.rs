@@ -10,7 +10,11 @@ use store::Store;
 use tokio::time::timeout;
 
 use super::{WithConfig, durability, durability::Durability, say};
-use crate::{config::Config, mail, node};
+use crate::{
+    config::Config,
+    mail, node,
+    system_clock::{self, AGREE_WITHIN},
+};
 
 /// Scheduled messages came with this version.
 const NATS_VERSION_MIN: (u32, u32) = (2, 12);
@@ -49,6 +53,11 @@ pub(super) async fn run(with: &WithConfig) -> anyhow::Result<()> {
         "Start NATS 2.12 or later with JetStream, or correct journal.url.",
     );
     if is_reachable {
+        report.add(
+            "clock",
+            bounded(clock(&config)).await,
+            "Run NTP here and where NATS runs; receivers refuse webhooks signed more than 300 s off.",
+        );
         report.add(
             "dead letters",
             bounded(dead_letters(&config)).await,
@@ -135,6 +144,25 @@ async fn journal(config: &Config) -> anyhow::Result<String> {
         "no streams yet; `watchbell serve` creates them"
     };
     Ok(format!("NATS {version}, {streams}"))
+}
+
+async fn clock(config: &Config) -> anyhow::Result<String> {
+    let journal = Journal::connect(&node::journal_options(config)?).await?;
+    if !journal.is_prepared().await? {
+        return Ok("not compared with NATS's, which has no streams yet".to_owned());
+    }
+    let reading = journal.read_clock().await?;
+    let Some(ahead_ms) = system_clock::note(reading) else {
+        return Ok("not compared with NATS's, which was too slow to say".to_owned());
+    };
+    let off = Duration::from_millis(ahead_ms.unsigned_abs());
+    let which = if ahead_ms < 0 { "behind" } else { "ahead of" };
+    ensure!(
+        off < AGREE_WITHIN,
+        "this machine's clock is {} s {which} NATS's",
+        off.as_secs()
+    );
+    Ok("agrees with NATS's".to_owned())
 }
 
 async fn dead_letters(config: &Config) -> anyhow::Result<String> {

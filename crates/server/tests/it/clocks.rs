@@ -10,6 +10,7 @@ use testkit::folder::TestFolder;
 use testkit::{Answer, Clock, Received, Receiver, Watchbell, eventually};
 use tokio::time::sleep;
 
+use crate::commands::{run, stdout};
 use crate::deployment::{Customer, DEADLINE, Deployment, event, http};
 
 const HOUR_S: i64 = 3_600;
@@ -61,6 +62,9 @@ async fn what_receivers_refuse_because_of_our_clock_is_our_fault_and_arrives_onc
     let wrong = |line: &str| line.contains("ERROR") && line.contains("differs from NATS's");
     stage.worker.wait_for_line(DEADLINE, wrong);
     assert!(skew(&mut stage.worker).await > 3_000.0);
+    let doctor = stage.doctor();
+    assert!(doctor.contains("FAIL  clock "), "{doctor}");
+    assert!(doctor.contains(" s ahead of NATS's"), "{doctor}");
     stage.receiver.answer_by(|received| {
         let is_fresh = signed_off_by(received).unsigned_abs() <= TOLERANCE_S;
         Answer::status(if is_fresh { 200 } else { 400 })
@@ -103,7 +107,7 @@ struct Stage {
     receiver: Receiver,
     clock: Clock,
     _folder: TestFolder,
-    _deployment: Deployment,
+    deployment: Deployment,
 }
 
 impl Stage {
@@ -121,7 +125,7 @@ impl Stage {
             receiver: Receiver::start().expect("a receiver"),
             clock,
             _folder: folder,
-            _deployment: deployment,
+            deployment,
         })
     }
 
@@ -136,8 +140,16 @@ impl Stage {
             receiver: Receiver::start().expect("a receiver"),
             clock,
             _folder: folder,
-            _deployment: deployment,
+            deployment,
         })
+    }
+
+    /// What an operator is told on the worker's machine.
+    fn doctor(&self) -> String {
+        let clock = self.clock.variables();
+        let clock = clock.iter().map(|(name, value)| (&**name, &**value));
+        let variables = self.deployment.variables().chain(clock);
+        stdout(&run(&["doctor"], variables))
     }
 
     async fn alert(&self) {

@@ -131,6 +131,7 @@ fn doctor_is_content_with_a_healthy_deployment() {
         "configuration",
         "postgres",
         "journal",
+        "clock",
         "dead letters",
         "durability",
         "redis",
