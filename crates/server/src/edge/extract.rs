@@ -19,7 +19,7 @@ use utoipa::{
     openapi::{ObjectBuilder, RefOr, Schema, Type},
 };
 
-use super::{Problem, body_memory::room_for, missing_fields::unreadable};
+use super::{Problem, body_memory::room_for, missing_fields::unreadable, objects};
 
 /// How much of a body that is too large is read beyond the limit.
 const DISCARDED_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -94,7 +94,7 @@ impl<S: Send + Sync, T: DeserializeOwned + ToSchema> FromRequest<S> for Json<T> 
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let JsonBytes(bytes) = in_time(JsonBytes::from_request(request, state)).await?;
-        serde_json::from_slice(&bytes)
+        objects::from_slice(&bytes)
             .map(Self)
             .map_err(|error| unreadable::<T>(&bytes, &error))
     }

@@ -8,7 +8,7 @@
 //! [`byte_budget`] counts the bytes of events and questions. [`operators`] are those who run the deployment.
 //! [`cross_site`] refuses what a browser sends for another site's page. [`no_store`] keeps answers
 //! out of caches. [`compress`] packs those that are named, in the form that a client [likes best](accept_encoding). [`extract`] reads bodies, for which there is so much [`body_memory`], and parameters, [`events_body`] those of events, which may be
-//! [packed](decompress), [`strict_json`] those of rules and policies, where nothing may be said twice, and [`missing_fields`] says what a body lacks.
+//! [packed](decompress), [`strict_json`] those of rules and policies, where nothing may be said twice, [`objects`] what has fields, and [`missing_fields`] says what a body lacks.
 //! [`sse`] sends answers that go on, and [`slots`] bounds how many long answers there are. [`idempotency_key`] is the name of a request that may be sent again, [`idempotent_request`] when it came first, [`if_match`] the
 //! version that a change is meant for. [`enums`] tells the API document what texts there are.
 
@@ -33,6 +33,7 @@ pub mod if_match;
 pub mod known_browser;
 mod missing_fields;
 pub mod no_store;
+mod objects;
 pub mod operators;
 pub mod problem;
 pub mod quotas;

@@ -8,7 +8,7 @@ use domain::fault::{Fault, FaultCode, pointer_to};
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess};
 use utoipa::ToSchema;
 
-use super::{Problem, extract::small_json, missing_fields::unreadable};
+use super::{Problem, extract::small_json, missing_fields::unreadable, objects};
 
 /// The largest body: a rule (64 KiB) and an event (32 KiB), written with many spaces.
 const BODY_BYTES_MAX: usize = 256 * 1024;
@@ -79,7 +79,7 @@ async fn read<T: DeserializeOwned + ToSchema>(
         let fault = Fault::new(FaultCode::FieldDuplicated, pointer, detail);
         return Err(Problem::invalid(vec![fault]));
     }
-    serde_json::from_slice(&bytes).map_err(|error| unreadable::<T>(&bytes, &error))
+    objects::from_slice(&bytes).map_err(|error| unreadable::<T>(&bytes, &error))
 }
 
 /// Where a key stands that its object has already, if there is one. What is not JSON is left to others.

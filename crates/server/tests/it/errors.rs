@@ -160,6 +160,33 @@ async fn a_body_that_cannot_be_taken_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
+async fn a_list_is_no_object_also_if_it_lists_what_the_fields_of_one_could_be() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    let rule = customer.rule(json!({}), "http://127.0.0.1:9/").await;
+    let backtest = format!("/v1/alert-rules/{rule}/backtest");
+    let question = json!({"agent_id": "agent-1", "action": "files.read"});
+    let event =
+        json!({"event_type": "tool_call", "agent_id": "a", "action": "b", "result": "success"});
+    for (path, body) in [
+        (backtest.as_str(), json!([null, null])),
+        ("/v1/runtime/decisions", json!(["agent-1", "files.read"])),
+        (
+            "/v1/policies/test",
+            json!({"policies": "", "tests": [["one", question]]}),
+        ),
+        (
+            "/v1/alert-rules/test",
+            json!({"rule": ["name"], "event": event}),
+        ),
+    ] {
+        let refused = customer.post(path, &body).await;
+        let problem = problem(refused, 400).await;
+        assert_eq!(problem["code"], "INVALID_BODY", "{path}: {problem}");
+    }
+}
+
+#[tokio::test]
 async fn a_request_takes_a_thousand_events_and_five_mebibytes_and_no_more() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
