@@ -119,6 +119,13 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// What [`Self::as_str`] says.
+    pub const WORDS: [&str; 3] = [
+        Trigger::Match.as_str(),
+        Trigger::Summary.as_str(),
+        Trigger::Test.as_str(),
+    ];
+
     pub fn as_str(self) -> &'static str {
         self.first_trigger().as_str()
     }
@@ -166,7 +173,7 @@ impl Trigger {
     ];
 
     /// The value of `X-Service-Trigger`.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Match => "match",
             Self::Retry => "retry",

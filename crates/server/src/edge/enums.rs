@@ -61,7 +61,7 @@ words! {
     /// Why a delivery is held, failed or canceled.
     DeliveryReason = Reason::ALL.map(Reason::as_str);
     /// Why a delivery exists.
-    DeliveryCause = [Cause::Match, Cause::Summary { suppressed: 1 }, Cause::Test].map(Cause::as_str);
+    DeliveryCause = Cause::WORDS;
     /// Why an attempt was made.
     AttemptTrigger = Trigger::ALL.map(Trigger::as_str);
     /// The outcome of an attempt.

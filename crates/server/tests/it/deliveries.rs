@@ -105,6 +105,23 @@ async fn deliveries_are_found_by_rule_state_event_type_url_cause_reason_and_time
 }
 
 #[tokio::test]
+async fn a_reason_or_a_cause_that_there_is_not_is_refused_and_the_others_are_named() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    for (query, named) in [
+        ("?reason=breakers", "breaker, retry_after"),
+        ("?reason=", "breaker, retry_after"),
+        ("?cause=retry", "match, summary, test"),
+    ] {
+        let refused = customer.get(&format!("/v1/deliveries{query}")).await;
+        let problem = problem(refused, 400).await;
+        assert_eq!(problem["code"], "INVALID_PARAMETER", "{query}");
+        let detail = problem["detail"].as_str().expect("a text");
+        assert!(detail.contains(named), "{query}: {detail}");
+    }
+}
+
+#[tokio::test]
 async fn a_delivery_says_why_it_is_where_it_is_and_what_was_decided_on_each_attempt() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;

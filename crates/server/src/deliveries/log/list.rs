@@ -8,7 +8,8 @@ use axum::{
     http::request::Parts,
 };
 use domain::{
-    DeliveryId, Timestamp, delivery,
+    DeliveryId, Timestamp,
+    delivery::{self, Cause, Reason},
     query::{self, List, Query},
 };
 use journal::streams::Log;
@@ -164,16 +165,17 @@ impl<S: Send + Sync> FromRequestParts<S> for DeliveriesQuery {
                 _ => return Err(extract::unknown_parameter(&name, &KNOWN)),
             }
         }
-        let texts = [
-            &filter.reason,
-            &filter.event_type,
-            &filter.url,
-            &filter.cause,
-        ];
+        let texts = [&filter.event_type, &filter.url];
         if texts.into_iter().flatten().any(|text| text.contains('\0')) {
             let detail = "A parameter cannot contain NUL.";
             return Err(Problem::parameter("url", detail));
         }
+        one_of(
+            "reason",
+            filter.reason.as_deref(),
+            &Reason::ALL.map(Reason::as_str),
+        )?;
+        one_of("cause", filter.cause.as_deref(), &Cause::WORDS)?;
         filter.from = time("from", from)?;
         filter.to = time("to", to)?;
         filter.rule = id("rule_id", rule)?;
@@ -202,12 +204,21 @@ fn read_query(text: &str) -> Result<Option<Query>, Problem> {
 }
 
 fn add_state(states: &mut Vec<String>, state: String) -> Result<(), Problem> {
-    if delivery::State::named(&state).is_none() {
-        let states = delivery::State::ALL.map(delivery::State::as_str);
-        let detail = format!("`state` must be one of {}.", states.join(", "));
-        return Err(Problem::parameter("state", detail));
-    }
+    one_of(
+        "state",
+        Some(&state),
+        &delivery::State::ALL.map(delivery::State::as_str),
+    )?;
     states.push(state);
+    Ok(())
+}
+
+/// A parameter that can be one of these.
+fn one_of(name: &str, text: Option<&str>, words: &[&str]) -> Result<(), Problem> {
+    if text.is_some_and(|text| !words.contains(&text)) {
+        let detail = format!("`{name}` must be one of {}.", words.join(", "));
+        return Err(Problem::parameter(name, detail));
+    }
     Ok(())
 }
 
