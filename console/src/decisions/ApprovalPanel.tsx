@@ -69,7 +69,7 @@ function One({ id, triage }: { id: string; triage: Triage }) {
             <Title order={3} size="h6" mb={6}>
               Payload to be sent
             </Title>
-            {detail.payload ? (
+            {detail.payload != null ? (
               <Json value={detail.payload} />
             ) : (
               <Text size="sm" className="quiet">

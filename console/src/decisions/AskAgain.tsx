@@ -137,7 +137,7 @@ function Compared({ decision, now }: ComparedProps) {
             <span className="mono">{id}</span> could not be evaluated: {error}
           </Text>
         ))}
-        {now.modified_payload && (
+        {now.modified_payload != null && (
           <>
             <Text size="sm">The payload would become</Text>
             <Json value={now.modified_payload} />

@@ -101,7 +101,7 @@ function Answer({ of }: { of: Body<"PolicyTrialResult"> }) {
           <span className="mono">{id}</span> could not be evaluated: {error}
         </Text>
       ))}
-      {of.modified_payload && <Json value={of.modified_payload} />}
+      {of.modified_payload != null && <Json value={of.modified_payload} />}
     </Stack>
   );
 }

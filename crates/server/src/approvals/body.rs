@@ -81,7 +81,6 @@ pub struct DecisionDetail {
     pub question: Value,
     /// What the agent is about to send. If the decision was escalated, it is kept for 15 days and shown to anyone who
     /// may see the decision.
-    #[schema(value_type = Option<Object>)]
     pub payload: Option<Value>,
     /// Identifies the question and the payload: an approval is valid for exactly these.
     pub request_digest: Option<String>,

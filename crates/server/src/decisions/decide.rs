@@ -51,7 +51,6 @@ pub struct DecisionRequest {
     /// declares, and can have it changed (`modified_payload`); an approval is valid for this payload only. Only its
     /// digest is recorded; if a person is asked, the payload is kept for 15 days and shown to anyone who may see
     /// approvals.
-    #[schema(value_type = Option<Object>)]
     payload: Option<Value>,
     #[serde(default)]
     mode: Mode,
@@ -93,7 +92,6 @@ pub struct Decision {
     policy_digest: String,
     /// For `modify`: what to send instead.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
     modified_payload: Option<Value>,
     /// For `escalate`: when the request is denied if nobody has resolved it.
     #[serde(skip_serializing_if = "Option::is_none")]

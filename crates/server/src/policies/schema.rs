@@ -27,7 +27,6 @@ pub struct TestBody {
     #[schema(value_type = Object)]
     question: Value,
     /// What policies see as `context.payload`, and what `@obligation` changes.
-    #[schema(value_type = Option<Object>)]
     payload: Option<Value>,
     /// When the question is asked, which policies see as `context.server.now`; without it, policies see no clock.
     #[schema(value_type = Option<String>, format = DateTime)]

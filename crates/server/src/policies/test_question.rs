@@ -34,7 +34,6 @@ pub struct TrialBody {
     #[schema(value_type = Object, example = json!({"agent_id": "billing-agent", "action": "payments.refund", "resource": "invoice:4711"}))]
     question: TestQuestion,
     /// What the agent is about to send, any JSON: policies see it as `context.payload`, and `@obligation` changes it.
-    #[schema(value_type = Option<Object>)]
     payload: Option<Value>,
     /// When the question is asked, which policies see as `context.server.now`; by default now.
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -57,7 +56,6 @@ pub struct TrialAnswer {
     /// Policies that could not be evaluated; in that case the decision is `deny`.
     errors: Vec<PolicyError>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
     modified_payload: Option<Value>,
     /// Null for unsaved policies.
     policy_version: Option<u32>,

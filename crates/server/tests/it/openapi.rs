@@ -188,6 +188,24 @@ fn what_is_a_number_is_said_to_be_one_and_of_what_there_are_few_they_are_listed(
     }
 }
 
+#[tokio::test]
+async fn what_agents_send_anyway_may_be_any_json_and_the_document_says_so() {
+    let document = printed_document();
+    for place in [
+        "/components/schemas/DecisionRequest/properties/payload",
+        "/components/schemas/Decision/properties/modified_payload",
+        "/components/schemas/HookCall/properties/tool_response",
+    ] {
+        let schema = document.pointer(place).expect(place);
+        assert_eq!(schema.get("type"), None, "{place}");
+    }
+    let running = Running::start(Deployment::new());
+    let question =
+        json!({"agent_id": "agent-1", "action": "files.read", "payload": ["any", 1, null]});
+    let answer = running.customer.post("/v1/runtime/decisions", &question);
+    assert_eq!(answer.await.status(), 200);
+}
+
 fn printed_document() -> Value {
     let printed = run(&["reference", "openapi"], []);
     serde_json::from_slice(&printed.stdout).expect("JSON")

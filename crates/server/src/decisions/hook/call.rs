@@ -30,7 +30,6 @@ pub struct HookCall {
     #[serde(default)]
     #[schema(value_type = Object)]
     pub tool_input: Value,
-    #[schema(value_type = Option<Object>)]
     pub tool_response: Option<Value>,
     /// For a call that failed: the error.
     pub error: Option<String>,
