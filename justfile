@@ -48,6 +48,10 @@ book:
 sdks:
     cargo build -p server && scripts/test-python-sdk && scripts/test-typescript-sdk
 
+# Made-up requests to every operation of the OpenAPI document, on a real server
+api *args:
+    cargo build -p server && scripts/check-api {{ args }}
+
 # What can be checked of the packaging without a cluster
 deploy:
     scripts/check-deploy

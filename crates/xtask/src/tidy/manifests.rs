@@ -6,7 +6,7 @@ use super::tree::{File, Tree};
 const EXPLANATIONS: &str = "docs/reference/dependencies.md";
 
 const PACKAGES: [&str; 2] = ["console/package.json", "sdks/typescript/package.json"];
-const REQUIREMENTS: &str = "sdks/python/requirements-dev.txt";
+const REQUIREMENTS: [&str; 2] = ["sdks/python/requirements-dev.txt", "scripts/check-api.txt"];
 
 /// Compares the workspace's and the packages' dependencies with the first columns of the page that
 /// explains them.
@@ -32,9 +32,9 @@ pub(super) fn unexplained_dependency(tree: &Tree) -> Vec<Finding> {
         .iter()
         .filter_map(|path| tree.get(path))
         .flat_map(|file| packages(file).map(move |(line, name)| (file, line, name)));
-    let of_python = tree
-        .get(REQUIREMENTS)
-        .into_iter()
+    let of_python = REQUIREMENTS
+        .iter()
+        .filter_map(|path| tree.get(path))
         .flat_map(|file| requirements(file).map(move |(line, name)| (file, line, name)));
     let used: Vec<(&File, usize, &str)> = of_crates.chain(of_packages).chain(of_python).collect();
 
