@@ -8,6 +8,12 @@ pub(crate) enum Clock {
     /// For tests: the time is what was stored last.
     #[cfg(test)]
     Set(std::sync::Arc<std::sync::atomic::AtomicU64>),
+    /// For the simulation: tokio's time, which stands still until nobody has anything to do, and so much more.
+    #[cfg(test)]
+    Simulated {
+        began: tokio::time::Instant,
+        ahead_us: u64,
+    },
 }
 
 impl Clock {
@@ -20,6 +26,11 @@ impl Clock {
             Self::Real(started) => u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
             #[cfg(test)]
             Self::Set(now_us) => now_us.load(std::sync::atomic::Ordering::SeqCst),
+            #[cfg(test)]
+            Self::Simulated { began, ahead_us } => {
+                let elapsed = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+                elapsed.saturating_add(*ahead_us)
+            }
         }
     }
 }

@@ -58,6 +58,8 @@ mod node_count;
 mod reconnect;
 mod redis;
 mod restore_batch;
+#[cfg(test)]
+mod simulation;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -126,20 +128,22 @@ impl Limits {
     }
 
     fn assemble(options: &Options<'_>, parts: Parts) -> Result<Self, Error> {
-        let handles = Handles::new();
-        let link = |url| {
-            let server = Server::new(url, options.namespace, unique_name(), parts.scripts)?;
-            Ok(Link::new(server))
-        };
-        Ok(Self {
+        let scripts = parts.scripts.clone();
+        let server = |url| Server::new(url, options.namespace, unique_name(), scripts);
+        let server = options.redis_url.map(server).transpose()?;
+        Ok(Self::on(server, options.call_budget, parts))
+    }
+
+    fn on(server: Option<Server>, call_budget: Duration, parts: Parts) -> Self {
+        Self {
             inner: Arc::new(Node {
-                link: options.redis_url.map(link).transpose()?,
+                link: server.map(Link::new),
                 table: Table::new(parts.windows_max),
                 clock: parts.clock,
-                call_budget: options.call_budget,
-                handles,
+                call_budget,
+                handles: Handles::new(),
             }),
-        })
+        }
     }
 
     /// Decides on one request of `subject`: an API key, a user or an address. Counts it if it is

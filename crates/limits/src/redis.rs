@@ -50,11 +50,19 @@ impl Default for Scripts {
 
 /// Where Redis is and what we call things there.
 pub(crate) struct Server {
-    client: ::redis::Client,
+    address: Address,
     scripts: Arc<Scripts>,
     namespace: String,
     /// A name for this node that no other has.
     node: String,
+}
+
+/// How to come to Redis.
+pub(crate) enum Address {
+    Url(Box<::redis::Client>),
+    /// For the simulation: a wire to a Redis in the same process.
+    #[cfg(test)]
+    Wire(crate::simulation::Plug),
 }
 
 /// A connection that many calls share; each is answered in its turn. When it breaks it stays
@@ -118,12 +126,17 @@ impl Server {
         node: String,
         scripts: Scripts,
     ) -> Result<Self, Error> {
-        Ok(Self {
-            client: client(url)?,
+        let address = Address::Url(Box::new(client(url)?));
+        Ok(Self::at(address, namespace, node, scripts))
+    }
+
+    pub(crate) fn at(address: Address, namespace: &str, node: String, scripts: Scripts) -> Self {
+        Self {
+            address,
             scripts: Arc::new(scripts),
             namespace: namespace.to_owned(),
             node,
-        })
+        }
     }
 
     pub(crate) async fn connect(&self) -> Result<Connection, Failure> {
@@ -133,10 +146,15 @@ impl Server {
             .set_response_timeout(None)
             .set_pipeline_buffer_size(COMMANDS_WAITING_MAX);
         let connecting = async {
-            let client = &self.client;
-            let mut multiplexed = client
-                .get_multiplexed_async_connection_with_config(&config)
-                .await?;
+            let mut multiplexed = match &self.address {
+                Address::Url(client) => {
+                    client
+                        .get_multiplexed_async_connection_with_config(&config)
+                        .await?
+                }
+                #[cfg(test)]
+                Address::Wire(plug) => plug.connect(config).await?,
+            };
             let hashes = Hashes {
                 exact: load(&mut multiplexed, &self.scripts.exact).await?,
                 restore: load(&mut multiplexed, &self.scripts.restore).await?,

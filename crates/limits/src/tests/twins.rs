@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use domain::limit::{Log, Quota};
+use domain::limit::{Log, Quota, Verdict};
 use proptest::{collection::vec, prelude::*};
 use redis::Commands as _;
 
@@ -13,6 +13,7 @@ use super::{
     subjects::InRedis,
     suite::{CALLER, Limiter as _, runner},
 };
+use crate::simulation::redis::{Redis, Rule};
 
 const START_MS: u64 = 1_800_000_000_000;
 const WINDOW_MS: u64 = 60_000;
@@ -122,6 +123,45 @@ fn restored_admissions_are_merged_in_order_and_the_newest_are_kept() {
         Ok(())
     });
     merged.expect("they are");
+}
+
+#[test]
+fn the_redis_of_the_simulation_decides_and_restores_as_the_scripts_do() {
+    let redis = std::cell::RefCell::new(InRedis::new(Stage::shared()));
+    let step = (
+        prop_oneof![0u64..5, 0u64..WINDOW_MS],
+        0u32..6,
+        vec(0u64..WINDOW_MS + 10_000, 0..5),
+    );
+    let agreed = runner(100).run(&vec(step, 1..60), |steps| {
+        let mut redis = redis.borrow_mut();
+        redis.reset();
+        let (mut model, limit, mut now_ms) = (Redis::default(), quota("9/60s"), START_MS);
+        let rule = Rule {
+            count: 9,
+            window_ms: WINDOW_MS,
+        };
+        for (after_ms, wanted, mut ages_ms) in steps {
+            now_ms += after_ms;
+            redis.stage.set_ms(now_ms);
+            ages_ms.sort_unstable_by(|one, other| other.cmp(one));
+            if !ages_ms.is_empty() {
+                restore(&mut redis, limit, &ages_ms);
+                model.restore("key", rule, 1_000 * now_ms, &ages_ms);
+            }
+            let decided = redis.decide(CALLER, limit, now_ms, wanted);
+            let (granted, remaining, frees_in_us) =
+                model.decide("key", rule, 1_000 * now_ms, wanted as usize);
+            let modeled = Verdict {
+                granted: u32::try_from(granted).expect("few"),
+                remaining: u32::try_from(remaining).expect("few"),
+                frees_in: Duration::from_micros(frees_in_us),
+            };
+            prop_assert_eq!(decided, modeled, "at {}", now_ms);
+        }
+        Ok(())
+    });
+    agreed.expect("they agree");
 }
 
 #[test]
