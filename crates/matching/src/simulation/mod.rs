@@ -27,9 +27,9 @@ use testkit::environment;
 
 /// How many steps go wrong in each run, before all goes well again.
 const STEPS: usize = 500;
-/// How many runs there are: some 150,000 steps, in 6 s without optimization; and a million, if somebody
+/// How many runs there are: some 300,000 steps, in 6 s without optimization; and a million, if somebody
 /// has a minute.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 600;
 const SEEDS_AT_FULL_LENGTH: u64 = 2_000;
 
 #[test]

@@ -1,10 +1,11 @@
 //! The queue as the server of the journal keeps it: what it promises of messages, names and times.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::{mem::replace, time::Duration};
 
 use domain::{DeliveryId, EndpointId, Timestamp};
 use journal::record::Job;
+use testkit::Dice;
 
 /// A message that nobody spoke for so long is handed out again.
 const SETTLE: Duration = Duration::from_secs(16);
@@ -22,6 +23,7 @@ pub(super) enum Place {
 
 #[derive(Debug)]
 struct Message {
+    name: String,
     place: Place,
     jobs: Vec<Job>,
     /// Nobody gets it before.
@@ -50,7 +52,7 @@ impl Queue {
         if self.names.contains_key(&name) {
             return;
         }
-        self.names.insert(name, now);
+        self.names.insert(name.clone(), now);
         if let Place::Later(delivery, _) = place {
             let since = jobs[0].since;
             let waits = |message: &Message| {
@@ -59,12 +61,13 @@ impl Queue {
             };
             self.messages.retain(|_, message| !waits(message));
         }
-        self.add(place, jobs, now);
+        self.add(name, place, jobs, now);
     }
 
-    fn add(&mut self, place: Place, jobs: Vec<Job>, now: Timestamp) {
+    fn add(&mut self, name: String, place: Place, jobs: Vec<Job>, now: Timestamp) {
         self.last += 1;
         let message = Message {
+            name,
             place,
             jobs,
             not_before: now,
@@ -115,10 +118,23 @@ impl Queue {
             .collect();
         for sequence in due {
             if let Some(message) = self.messages.remove(&sequence) {
-                self.add(Place::Due, message.jobs, now);
+                self.add(message.name, Place::Due, message.jobs, now);
             }
         }
         self.names.retain(|_, at| now.since(*at) < NAMES_KEPT);
+    }
+
+    /// The server is killed and comes back: it has forgotten whom it gave what from lanes, and some of the rest, and the
+    /// names of what was settled.
+    pub(super) fn forget(&mut self, now: Timestamp, dice: &mut Dice) {
+        for message in self.messages.values_mut() {
+            if matches!(message.place, Place::Lane(_)) || dice.one_in(2) {
+                message.not_before = message.not_before.min(now);
+                message.was_handed_out = false;
+            }
+        }
+        let standing: HashSet<&String> = self.messages.values().map(|one| &one.name).collect();
+        self.names.retain(|name, _| standing.contains(name));
     }
 
     /// The lanes in which something stands.

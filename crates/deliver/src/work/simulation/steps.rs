@@ -45,6 +45,9 @@ enum From {
 
 impl World {
     pub(super) fn work(&mut self, number: usize) {
+        if self.workers[number].hangs_until > self.now {
+            return;
+        }
         match self.dice.below(8u64) {
             0 => self.on_change(number),
             1 | 2 => self.pull(number),
@@ -84,7 +87,7 @@ impl World {
             return;
         }
         let lane = self.dice.of(&lanes);
-        let from = match self.workers[number].known.gate(lane, self.now) {
+        let from = match self.workers[number].known.gate(lane, self.clock(number)) {
             Gate::Open => From::Lane,
             Gate::Probe if self.take_probe(number, lane) => From::Probe(lane),
             Gate::Shut { reason, .. } if reason.needs_a_person() => From::Lane,
@@ -99,7 +102,7 @@ impl World {
 
     /// Compared and set: one worker takes it.
     fn take_probe(&mut self, number: usize, lane: EndpointId) -> bool {
-        let now = self.now;
+        let now = self.clock(number);
         let is_due = self
             .endpoint(lane)
             .is_some_and(|endpoint| endpoint.gate(now) == Gate::Probe);
@@ -132,7 +135,8 @@ impl World {
         } = message;
         let first = jobs[0].clone();
         let now = self.now;
-        if is_again && !self.workers[number].knows(sequence, &first) {
+        let is_in_doubt = is_again || now < self.workers[number].doubts_until;
+        if is_in_doubt && !self.workers[number].knows(sequence, &first) {
             jobs.retain(|job| !self.delivered.contains(&attempt_of(job)));
         }
         let known = &self.workers[number].known;
@@ -164,7 +168,7 @@ impl World {
         for job in jobs {
             let known = &self.workers[number].known;
             let (void, target) = (known.void(&job), known.target(job.matched.rule));
-            match verdict::end_of(&job, void, target.as_ref(), now) {
+            match verdict::end_of(&job, void, target.as_ref(), self.clock(number)) {
                 Some((state, _)) => {
                     self.begin(number, sequence, vec![job], Stage::Ending(state));
                 }
@@ -184,7 +188,8 @@ impl World {
         (endpoint, mut share): (EndpointId, Vec<Job>),
         from: From,
     ) {
-        let gate = self.workers[number].known.gate(endpoint, self.now);
+        let now = self.clock(number);
+        let gate = self.workers[number].known.gate(endpoint, now);
         if from == From::Probe(endpoint) {
             let probe = share.remove(0);
             self.begin(number, sequence, vec![probe], Stage::Waiting);
@@ -192,7 +197,7 @@ impl World {
                 task.is_probe = true;
             }
         }
-        match verdict::shut(gate, self.now) {
+        match verdict::shut(gate, now) {
             _ if share.is_empty() => {}
             // Now and then there are too many for the endpoint.
             None if from == From::Lane || !self.dice.one_in(10) => {
@@ -303,8 +308,9 @@ impl World {
     fn start(&mut self, number: usize, place: usize) {
         let task = &self.workers[number].tasks[place];
         let (sequence, job) = (task.sequence, task.jobs[0].clone());
-        let known = self.workers[number].known.of(&job, self.now);
-        let Some(instead) = verdict::instead(&job, task.is_probe, &known, self.now) else {
+        let now = self.clock(number);
+        let known = self.workers[number].known.of(&job, now);
+        let Some(instead) = verdict::instead(&job, task.is_probe, &known, now) else {
             let answer = self.send(number, &job);
             let took = Duration::from_millis(self.dice.below(3_000u64));
             let worker = &mut self.workers[number];
@@ -348,7 +354,7 @@ impl World {
 
     /// What an answer says of its endpoint, if the journal takes it, and what follows.
     fn learn(&mut self, number: usize, job: &Job, answer: &Answer) -> Next {
-        let (id, now) = (endpoint_of(job), self.now);
+        let (id, now) = (endpoint_of(job), self.clock(number));
         let trips = answer.outcome != Outcome::Delivered && self.dice.one_in(10);
         let attempt = (job.matched.delivery, job.attempt);
         let next = schedule::next(attempt, job.round(), answer, now);
@@ -426,7 +432,7 @@ impl World {
             }
         } else {
             for mut job in jobs {
-                job.due_at = self.now.plus(AFTER_PANIC).max(job.since);
+                job.due_at = self.clock(number).plus(AFTER_PANIC).max(job.since);
                 self.publish_later(sequence, job);
             }
         }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Weak;
+use std::time::Duration;
 
 use domain::{
     DeliveryId, EndpointId, RuleId, Timestamp,
@@ -23,6 +24,9 @@ use super::super::{
     verdict::{Known, Shut},
 };
 use crate::snapshots::Target;
+
+/// As in `redelivery`.
+pub(super) const DOUBTED_FOR: Duration = Duration::from_secs(30);
 
 /// What every worker hears of, in this order.
 #[derive(Clone, Debug)]
@@ -96,11 +100,17 @@ pub(super) struct Worker {
     /// How many of the changes it has heard of.
     pub(super) heard: usize,
     pub(super) stopping: bool,
+    /// It does nothing before.
+    pub(super) hangs_until: Timestamp,
+    /// Until then the queue may say of a message that nobody had it, and be wrong.
+    pub(super) doubts_until: Timestamp,
+    /// Its clock, by that of the queue.
+    pub(super) ahead_ms: i64,
 }
 
 impl Worker {
     /// Nothing is sent before it is known what must not be.
-    pub(super) fn start(changes: &[Change]) -> Self {
+    pub(super) fn start(changes: &[Change], now: Timestamp, ahead_ms: i64) -> Self {
         let mut worker = Self {
             registry: MessageRegistry::new(),
             messages: HashMap::new(),
@@ -110,6 +120,9 @@ impl Worker {
             unsettled: BTreeMap::new(),
             heard: 0,
             stopping: false,
+            hangs_until: now,
+            doubts_until: now.plus(DOUBTED_FOR),
+            ahead_ms,
         };
         for change in changes {
             worker.on_change(change);

@@ -18,6 +18,7 @@ use testkit::{Dice, environment};
 use uuid::Uuid;
 
 use super::{
+    faults::Adrift,
     queue::{Place, Queue},
     state::DeliveryStates,
     worker::{Attempt, Change, Worker, attempt_of},
@@ -77,7 +78,19 @@ pub(super) struct World {
     /// How often somebody died with a round of a delivery in hand. It may be in the queue twice from then on, so each
     /// of its attempts may be made once more.
     pub(super) deaths: HashMap<(DeliveryId, Timestamp), u32>,
+    /// Rounds of which two workers say something at a time, because one hung, the journal forgot that it has them, or the
+    /// word of one that died is still on its way.
+    pub(super) overtaken: HashSet<(DeliveryId, Timestamp)>,
+    /// Those that one of the two had ended when the other scheduled another attempt, and died before it was queued. They
+    /// are scheduled for ever, which is wrong, and known.
+    pub(super) revived: HashSet<DeliveryId>,
     pub(super) away_until: Timestamp,
+    /// Until then somebody who lives cannot say what they have in hand.
+    pub(super) mute_until: Timestamp,
+    /// What was on its way to the journal when its sender died, and when that was.
+    pub(super) adrift: Vec<(Timestamp, Adrift)>,
+    /// How far the clocks of workers are from that of the queue, at most.
+    skew_ms: u64,
     next_beat: Timestamp,
     is_calm: bool,
     story: VecDeque<String>,
@@ -97,6 +110,11 @@ pub(super) fn url(number: u64) -> Arc<str> {
     Arc::from(format!("https://{number}.example/hook"))
 }
 
+fn ahead(dice: &mut Dice, skew_ms: u64) -> i64 {
+    let (one, other) = (dice.below(skew_ms + 1), dice.below(skew_ms + 1));
+    one.cast_signed() - other.cast_signed()
+}
+
 impl World {
     pub(super) fn new(seed: u64) -> Self {
         let now = Timestamp::from_unix_millis(1_794_735_000_000);
@@ -107,6 +125,8 @@ impl World {
         let changes: Vec<Change> = told
             .map(|(number, target)| Change::Rule(rule(number), target.clone()))
             .collect();
+        let mut dice = Dice(seed);
+        let skew_ms = dice.of(&[0, 2_000, 60_000]);
         let workers = if seed.is_multiple_of(ONE_ALONE_IN) {
             1
         } else {
@@ -114,11 +134,13 @@ impl World {
         };
         let endpoints = (0..URLS).map(|number| Endpoint::new(org(), url(number).to_string()));
         Self {
-            dice: Dice(seed),
             now,
             queue: Queue::default(),
             standings: DeliveryStates::default(),
-            workers: (0..workers).map(|_| Worker::start(&changes)).collect(),
+            workers: (0..workers)
+                .map(|_| Worker::start(&changes, now, ahead(&mut dice, skew_ms)))
+                .collect(),
+            dice,
             changes,
             steps: 0,
             endpoints: endpoints.map(|endpoint| (endpoint.id, endpoint)).collect(),
@@ -131,7 +153,12 @@ impl World {
             delivered: HashSet::new(),
             sends: BTreeMap::new(),
             deaths: HashMap::new(),
+            overtaken: HashSet::new(),
+            revived: HashSet::new(),
             away_until: now,
+            mute_until: now,
+            adrift: Vec::new(),
+            skew_ms,
             next_beat: now.plus(BEAT_EVERY),
             is_calm: false,
             story: VecDeque::new(),
@@ -148,6 +175,7 @@ impl World {
             5..20 => self.time_passes(),
             20..23 if !self.is_calm => self.somebody_acts(),
             23 if !self.is_calm => self.something_breaks(),
+            24 => self.something_arrives(),
             _ => {
                 let worker = self.any_worker();
                 self.work(worker);
@@ -163,6 +191,9 @@ impl World {
         self.tell("calm");
         self.is_calm = true;
         self.away_until = self.now;
+        for worker in &mut self.workers {
+            worker.hangs_until = self.now;
+        }
         for id in self.endpoints.keys().copied().collect::<Vec<_>>() {
             self.change_endpoint(id, |endpoint| {
                 endpoint.resume();
@@ -194,6 +225,7 @@ impl World {
                 State::Delivered => self.acknowledged.contains(delivery),
                 State::Canceled => is_gone || self.canceled.contains(delivery),
                 State::Held | State::Failed => is_gone,
+                State::Scheduled => self.revived.contains(delivery),
                 _ => false,
             };
             self.must(is_right, &format!("{delivery} ends as {standing:?}"));
@@ -202,6 +234,18 @@ impl World {
 
     pub(super) fn any_worker(&mut self) -> usize {
         usize::try_from(self.dice.below(self.workers.len() as u64)).expect("few")
+    }
+
+    /// The time, as a worker has it.
+    pub(super) fn clock(&self, number: usize) -> Timestamp {
+        let ahead_ms = self.workers[number].ahead_ms;
+        Timestamp::from_unix_millis(self.now.unix_millis() + ahead_ms)
+    }
+
+    /// Another worker, which knows all that changed and has a clock of its own.
+    pub(super) fn new_worker(&mut self) -> Worker {
+        let ahead_ms = ahead(&mut self.dice, self.skew_ms);
+        Worker::start(&self.changes, self.now, ahead_ms)
     }
 
     pub(super) fn is_alone(&self) -> bool {
@@ -308,7 +352,8 @@ impl World {
         if self.is_away() {
             return;
         }
-        for worker in &self.workers {
+        let is_awake = |worker: &&Worker| worker.hangs_until <= self.now;
+        for worker in self.workers.iter().filter(is_awake) {
             for sequence in worker.messages.keys() {
                 self.queue.still_at_it(*sequence, self.now);
             }
@@ -375,7 +420,8 @@ impl World {
             is_excused,
             "it is sent once, but for those who died with it in hand",
         );
-        self.must(job.due_at <= now, "it is due");
+        // A round begins a moment after what is void, which may be now.
+        self.must(job.due_at <= now.plus(TICK), "it is due");
         let known = &self.workers[worker].known;
         let is_void = known.void(job).is_some();
         self.must(
@@ -420,7 +466,8 @@ impl World {
             *since = job.since.max(*since);
         }
         for (delivery, standing) in &self.standings.0 {
-            if matches!(standing.state, State::Pending | State::Scheduled) {
+            let is_under_way = matches!(standing.state, State::Pending | State::Scheduled);
+            if is_under_way && !self.revived.contains(delivery) {
                 let is_queued = queued
                     .get(delivery)
                     .is_some_and(|since| *since >= standing.round_at);
@@ -454,6 +501,11 @@ impl World {
     pub(super) fn story(&self) -> String {
         let lines: Vec<&str> = self.story.iter().map(String::as_str).collect();
         lines.join("\n")
+    }
+
+    /// How many deliveries are scheduled though nobody will send them.
+    pub(super) fn stuck(&self) -> usize {
+        self.in_states(&[State::Scheduled]).len()
     }
 
     pub(super) fn attempts(&self) -> u32 {
