@@ -11,6 +11,7 @@
 //! `WATCHBELL_TEST_FULL` has ten times as many runs.
 
 mod books;
+mod mood;
 pub(super) mod redis;
 mod wire;
 mod world;

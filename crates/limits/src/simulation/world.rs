@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     books::Books,
+    mood::{Kind, Mood},
     redis::Redis,
     wire::{Hub, spawn},
 };
@@ -27,37 +28,11 @@ use crate::{
 };
 
 const SUBJECT: &str = "203.0.113.7";
-const NODES_MAX: u64 = 4;
 /// How long after the last fault every node asks Redis again: it probes four times a second, and connecting takes a
 /// second at most.
 const WELL_AGAIN_MAX: Duration = Duration::from_secs(10);
 /// How long nobody asks anything, so that what Redis is owed arrives.
 const QUIET: Duration = Duration::from_secs(3);
-
-/// What a run is about.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Busy,
-    Forgetful,
-    Outages,
-    Anything,
-}
-
-impl Kind {
-    fn of(seed: u64) -> Self {
-        match seed % 8 {
-            0 => Self::Busy,
-            1 => Self::Outages,
-            2 => Self::Forgetful,
-            _ => Self::Anything,
-        }
-    }
-
-    /// Whether nobody reaches the limit.
-    fn is_roomy(self) -> bool {
-        matches!(self, Self::Busy | Self::Forgetful)
-    }
-}
 
 /// One run.
 pub(super) struct World {
@@ -77,101 +52,6 @@ struct Node {
     stopping: CancellationToken,
     running: JoinHandle<()>,
     asking: JoinSet<()>,
-}
-
-/// How often things go wrong in a run: each once in so many steps. Some never do, so that others get far.
-struct Mood {
-    nodes: u64,
-    burst_max: u64,
-    pause_ms_max: u64,
-    slow: u64,
-    /// How long a command takes each way, at most.
-    slowness_ms: &'static [u64],
-    hangs: u64,
-    breaks: u64,
-    cuts: u64,
-    outages: u64,
-    flushes: u64,
-    clocks: u64,
-    deaths: u64,
-    gives_up: u64,
-}
-
-impl Mood {
-    fn new(dice: &mut Dice) -> Self {
-        let never = u64::MAX;
-        Self {
-            nodes: 1 + dice.below(NODES_MAX),
-            burst_max: dice.of(&[1, 3, 8]),
-            pause_ms_max: dice.of(&[10, 100, 400]),
-            slow: dice.of(&[10, 60, never]),
-            slowness_ms: &[1, 1, 20, 60, 200],
-            hangs: dice.of(&[60, never, never]),
-            breaks: dice.of(&[60, 200, never]),
-            cuts: dice.of(&[60, never]),
-            outages: dice.of(&[60, 150, never]),
-            flushes: dice.of(&[80, never, never]),
-            clocks: dice.of(&[80, never, never]),
-            deaths: dice.of(&[80, never, never]),
-            gives_up: dice.of(&[30, never, never]),
-        }
-    }
-
-    /// Redis is killed and comes back, and nothing else.
-    fn outages(dice: &mut Dice) -> Self {
-        Self {
-            burst_max: 3,
-            pause_ms_max: 400,
-            outages: 40,
-            ..Self::calm(dice)
-        }
-    }
-
-    /// Nobody reaches the limit, and Redis is late and nothing else: each request counts once. Not so late that it does
-    /// not say in time what it was told of, because that is told again.
-    fn busy(dice: &mut Dice) -> Self {
-        Self {
-            burst_max: 3,
-            slow: 10,
-            slowness_ms: &[1, 1, 20, 60],
-            ..Self::calm(dice)
-        }
-    }
-
-    /// Nobody reaches the limit, and Redis is away, forgets, and is hard to reach: it is told of all of them.
-    fn forgetful(dice: &mut Dice) -> Self {
-        Self {
-            burst_max: 3,
-            pause_ms_max: 100,
-            slow: 60,
-            slowness_ms: &[1, 1, 20, 60, 200],
-            hangs: 100,
-            breaks: 40,
-            cuts: 40,
-            outages: 60,
-            flushes: 80,
-            ..Self::calm(dice)
-        }
-    }
-
-    fn calm(dice: &mut Dice) -> Self {
-        let never = u64::MAX;
-        Self {
-            nodes: 1 + dice.below(NODES_MAX),
-            burst_max: 1,
-            pause_ms_max: 30,
-            slow: never,
-            slowness_ms: &[1],
-            hangs: never,
-            breaks: never,
-            cuts: never,
-            outages: never,
-            flushes: never,
-            clocks: never,
-            deaths: never,
-            gives_up: never,
-        }
-    }
 }
 
 impl World {

@@ -4,7 +4,7 @@
 //! What decides is the real thing: what is in hand ([`super::message_registry`]), when a message ends ([`super::in_flight::Tally`]), what becomes of a
 //! delivery ([`super::verdict`]), the schedule, endpoints, rounds, and how messages are cut and named. Modeled are the
 //! [`queue`], the record ([`state`]), and the order in which the tasks of a [`worker`] do one thing after the other
-//! ([`steps`], [`recording`]). In the [`world`] calls fail and answers get lost, processes and the journal break ([`faults`]), clocks differ, and
+//! ([`steps`], [`sends`], [`recording`]). In the [`world`] calls fail and answers get lost, processes and the journal break ([`faults`]), clocks differ, and
 //! [`people`] interfere.
 //!
 //! A run that fails prints its seed and what happened last; `WATCHBELL_TEST_SEED` shows it again, and `WATCHBELL_TEST_FULL`
@@ -14,6 +14,7 @@ mod faults;
 mod people;
 mod queue;
 mod recording;
+mod sends;
 mod state;
 mod steps;
 mod worker;
