@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use domain::{DeliveryId, OrgId, Timestamp};
+use domain::{DeliveryId, OrgId, Timestamp, delivery::Reason};
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
@@ -105,7 +105,8 @@ async fn begin_rounds(
 /// was under way, which then has a number of this round's. But if that one was delivered, the receiver has it.
 /// Anything else says which round it is of. An attempt made again after a crash, when a later one has been made
 /// already, has the last word only if it was delivered by it. If it is the last one, what it says to be scheduled was queued by
-/// the one that it repeats, and may have been held or ended since.
+/// the one that it repeats, and may have been held or ended since. What another worker has ended meanwhile stays ended, though
+/// the attempt counts: whoever made it may have died before the next was queued, and then nobody would make that.
 async fn go_on(
     transaction: &mut Transaction<'_, Postgres>,
     standings: &[&StateUpdate],
@@ -120,9 +121,18 @@ async fn go_on(
         }
     };
     let (numbers, times): (Vec<_>, Vec<_>) = standings.iter().map(word).unzip();
+    let needs_a_person = Reason::ALL
+        .into_iter()
+        .filter(|reason| reason.needs_a_person());
     sqlx::query(
         "UPDATE deliveries AS delivery
-         SET state = word.state, reason = word.reason, next_at = word.next_at,
+         SET (state, reason, next_at) = (
+                 SELECT says.state, says.reason, says.next_at
+                 FROM (VALUES (true, delivery.state, delivery.reason, delivery.next_at),
+                              (false, word.state, word.reason, word.next_at)) AS says (is_over, state, reason, next_at)
+                 WHERE says.is_over = (word.number IS NOT NULL AND word.state = 'scheduled'
+                                       AND (delivery.state IN ('canceled', 'failed')
+                                            OR delivery.state = 'held' AND coalesce(delivery.reason, '') = ANY($10)))),
              attempts = GREATEST(delivery.attempts, word.number)
          FROM UNNEST($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[], $6::int[],
                      $7::timestamptz[])
@@ -144,6 +154,7 @@ async fn go_on(
     .bind(times)
     .bind(first)
     .bind(last)
+    .bind(needs_a_person.map(Reason::as_str).collect::<Vec<_>>())
     .execute(&mut **transaction)
     .await?;
     Ok(())

@@ -97,7 +97,7 @@ async fn stands(store: &Store, log: &mut DeliveryLog, words: &[&[StateUpdate]]) 
 #[tokio::test]
 async fn where_a_delivery_stands_is_the_last_word_of_its_round() {
     let change = |state| of_round(0, state);
-    let cases: [(&str, Vec<StateUpdate>, (&str, u32)); 15] = [
+    let cases: [(&str, Vec<StateUpdate>, (&str, u32)); 17] = [
         (
             "delivered stays delivered",
             vec![attempted(1, 0, "delivered"), attempted(1, 0, "scheduled")],
@@ -218,6 +218,16 @@ async fn where_a_delivery_stands_is_the_last_word_of_its_round() {
                 of_round(150, "canceled"),
             ],
             ("canceled", 1),
+        ),
+        (
+            "ended by another worker while it is sent, it stays so, and the attempt counts",
+            vec![change("canceled"), attempted(1, 0, "scheduled")],
+            ("canceled", 1),
+        ),
+        (
+            "held while it waits in its lane, it goes on",
+            vec![change("held"), attempted(1, 0, "scheduled")],
+            ("scheduled", 1),
         ),
         (
             "canceled while it is sent, it is delivered if the receiver took it",

@@ -86,7 +86,6 @@ impl World {
         }
         for (delivery, _, since) in self.workers[number].attempts() {
             *self.deaths.entry((delivery, since)).or_default() += 1;
-            self.overtaken.insert((delivery, since));
         }
     }
 
@@ -121,9 +120,6 @@ impl World {
         let adrift: Vec<Adrift> = recording.chain(settling).collect();
         for one in adrift {
             if self.dice.one_in(2) {
-                if let Adrift::Record(job, _) = &one {
-                    self.overtaken.insert((job.matched.delivery, job.since));
-                }
                 self.adrift.push((self.now, one));
             }
         }

@@ -110,6 +110,7 @@ impl World {
         self.canceled.insert(delivery);
         let word = Word::Change {
             round_at: voided.until,
+            is_over: true,
         };
         self.standings.say(delivery, State::Canceled, word);
     }

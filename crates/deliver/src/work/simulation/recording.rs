@@ -13,25 +13,7 @@ use super::{
 impl World {
     pub(super) fn say(&mut self, job: &Job, state: State, word: Word) {
         self.tell(format!("{} is {state:?} by {word:?}", job.matched.delivery));
-        let delivery = job.matched.delivery;
-        let stood = self
-            .standings
-            .0
-            .get(&delivery)
-            .map(|standing| standing.state);
-        self.standings.say(delivery, state, word);
-        let stands = self
-            .standings
-            .0
-            .get(&delivery)
-            .map(|standing| standing.state);
-        let had_ended = matches!(stood, Some(State::Canceled | State::Failed | State::Held));
-        if had_ended
-            && stands == Some(State::Scheduled)
-            && self.overtaken.contains(&(delivery, job.since))
-        {
-            self.revived.insert(delivery);
-        }
+        self.standings.say(job.matched.delivery, state, word);
     }
 
     /// Puts an attempt on record, then queues the next.
@@ -109,6 +91,7 @@ impl World {
                     State::Held,
                     Word::Change {
                         round_at: job.since,
+                        is_over: false,
                     },
                 );
             }

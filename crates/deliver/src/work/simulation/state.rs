@@ -14,8 +14,10 @@ pub(super) enum Word {
     Again {
         at: Timestamp,
     },
+    /// `is_over`: it leaves the queue.
     Change {
         round_at: Timestamp,
+        is_over: bool,
     },
     /// It is moved, and stands where it did.
     Moved,
@@ -27,6 +29,8 @@ pub(super) struct DeliveryState {
     pub(super) attempts: u32,
     pub(super) round_at: Timestamp,
     round_from: u32,
+    /// Nobody sends it any more, unless somebody asks for that.
+    is_over: bool,
     /// The record says something of it.
     pub(super) is_on_record: bool,
 }
@@ -41,6 +45,7 @@ impl DeliveryStates {
             attempts: 0,
             round_at: matched_at,
             round_from: 1,
+            is_over: false,
             is_on_record: false,
         };
         self.0.entry(delivery).or_insert(standing);
@@ -57,12 +62,14 @@ impl DeliveryStates {
                 if standing.round_at < at {
                     standing.state = state;
                     standing.round_at = at;
+                    standing.is_over = false;
                     standing.round_from = standing.attempts + 1;
                 }
             }
-            Word::Change { round_at } => {
+            Word::Change { round_at, is_over } => {
                 if standing.state != State::Delivered && round_at >= standing.round_at {
                     standing.state = state;
+                    standing.is_over = is_over;
                 }
             }
             Word::Attempt { number, due_at } => {
@@ -76,8 +83,12 @@ impl DeliveryStates {
                     number == standing.attempts && (state != State::Scheduled || goes_on);
                 let is_last = is_next || is_repeated || is_delivered;
                 if standing.state != State::Delivered && is_of_the_round && is_last {
-                    standing.state = state;
                     standing.attempts = standing.attempts.max(number);
+                    // Whoever ended it did not know of this attempt, and nobody else will make the next.
+                    if state != State::Scheduled || !standing.is_over {
+                        standing.state = state;
+                        standing.is_over = state != State::Scheduled;
+                    }
                 }
             }
         }

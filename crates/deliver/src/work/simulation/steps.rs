@@ -273,6 +273,7 @@ impl World {
                             state,
                             Word::Change {
                                 round_at: job.since,
+                                is_over: true,
                             },
                         );
                     }

@@ -72,12 +72,6 @@ pub(super) struct World {
     /// How often somebody died with a round of a delivery in hand. It may be in the queue twice from then on, so each
     /// of its attempts may be made once more.
     pub(super) deaths: HashMap<(DeliveryId, Timestamp), u32>,
-    /// Rounds of which two workers say something at a time, because one hung, the journal forgot that it has them, or the
-    /// word of one that died is still on its way.
-    pub(super) overtaken: HashSet<(DeliveryId, Timestamp)>,
-    /// Those that one of the two had ended when the other scheduled another attempt, and died before it was queued. They
-    /// are scheduled for ever, which is wrong, and known.
-    pub(super) revived: HashSet<DeliveryId>,
     pub(super) away_until: Timestamp,
     /// Until then somebody who lives cannot say what they have in hand.
     pub(super) mute_until: Timestamp,
@@ -147,8 +141,6 @@ impl World {
             delivered: HashSet::new(),
             sends: BTreeMap::new(),
             deaths: HashMap::new(),
-            overtaken: HashSet::new(),
-            revived: HashSet::new(),
             away_until: now,
             mute_until: now,
             adrift: Vec::new(),
@@ -219,7 +211,6 @@ impl World {
                 State::Delivered => self.acknowledged.contains(delivery),
                 State::Canceled => is_gone || self.canceled.contains(delivery),
                 State::Held | State::Failed => is_gone,
-                State::Scheduled => self.revived.contains(delivery),
                 _ => false,
             };
             self.must(is_right, &format!("{delivery} ends as {standing:?}"));
@@ -403,7 +394,7 @@ impl World {
         }
         for (delivery, standing) in &self.standings.0 {
             let is_under_way = matches!(standing.state, State::Pending | State::Scheduled);
-            if is_under_way && !self.revived.contains(delivery) {
+            if is_under_way {
                 let is_queued = queued
                     .get(delivery)
                     .is_some_and(|since| *since >= standing.round_at);
@@ -437,10 +428,5 @@ impl World {
     pub(super) fn story(&self) -> String {
         let lines: Vec<&str> = self.story.iter().map(String::as_str).collect();
         lines.join("\n")
-    }
-
-    /// How many deliveries are scheduled though nobody will send them.
-    pub(super) fn stuck(&self) -> usize {
-        self.in_states(&[State::Scheduled]).len()
     }
 }
