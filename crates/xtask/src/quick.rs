@@ -277,7 +277,8 @@ impl<'a> Changed<'a> {
                 ["fuzz", "libfuzzer", ..] => {
                     changed.others.insert("fuzz/libfuzzer: fuzz/run all 10");
                 }
-                ["crates" | "libs", package, ..] | [package @ ("bench" | "fuzz"), ..] => {
+                ["crates" | "libs", package, ..]
+                | [package @ ("bench" | "faults" | "fuzz"), ..] => {
                     changed.packages.insert(package);
                 }
                 ["console", ..] => {
