@@ -60,7 +60,7 @@ deploy:
 images:
     cargo build -p server && scripts/check-images
 
-# Break a whole fleet under load, for an hour or as told; needs root on Linux
+# Break a whole fleet under load, for half an hour or as told; needs root on Linux
 faults *args:
     scripts/install-fault-tools && cargo xtask faults {{ args }}
 

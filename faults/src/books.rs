@@ -66,12 +66,14 @@ pub(crate) struct Activation {
 pub(crate) struct Pages {
     pub(crate) accepted: HashMap<EventId, AcceptedEvent>,
     pub(crate) arrivals: Vec<Arrival>,
-    /// What arrived and is not what we expect of a webhook at all.
+    /// What nobody should ever see: requests that are no webhook of the receiver's, ids that were given out twice.
     pub(crate) oddities: Vec<String>,
+    /// Webhooks of a worker whose clock is wrong, which receivers refuse.
+    pub(crate) refused: usize,
     pub(crate) decisions: Vec<Decision>,
     pub(crate) activations: Vec<Activation>,
-    /// When calls of the limited route were admitted.
-    pub(crate) admitted: Vec<Instant>,
+    /// When calls of the limited route were sent and answered that were admitted: somewhere between.
+    pub(crate) admitted: Vec<(Instant, Instant)>,
     /// How many requests the clients had to send again.
     pub(crate) repeated: usize,
     /// Changes of rules that were made, and those of them that failed and so were not judged.
@@ -89,8 +91,12 @@ impl Books {
     }
 
     pub(crate) fn accept(&self, event: EventId, accepted: AcceptedEvent) {
-        // Sent again it is the same event; what was expected of it first counts.
-        self.open().accepted.entry(event).or_insert(accepted);
+        let mut pages = self.open();
+        if pages.accepted.insert(event, accepted).is_some() {
+            pages
+                .oddities
+                .push(format!("{event} is the id of two events"));
+        }
     }
 
     /// When the first alert about an event arrived at this organization that was sent after `since`.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use domain::DeliveryId;
 use testkit::{Answer, Received, Receiver};
-use webhook_signature::{SIGNATURE_HEADER, TIMESTAMP_HEADER, Verifier};
+use webhook_signature::{Refusal, SIGNATURE_HEADER, TIMESTAMP_HEADER, Verifier};
 
 use crate::books::{Arrival, Books, Org};
 
@@ -54,7 +54,7 @@ impl Receivers {
         self.receiver.url_of(&format!("/{org}"))
     }
 
-    pub(crate) fn be(&self, mood: Mood) {
+    pub(crate) fn behave(&self, mood: Mood) {
         let place = MOODS
             .iter()
             .position(|one| *one == mood)
@@ -84,15 +84,17 @@ fn answer(received: &Received, mood: Mood, verifiers: &[Verifier], books: &Books
         received.header(SIGNATURE_HEADER),
     );
     if let Err(refusal) = verifier.verify(time, signature, &received.body, received.arrived_at) {
-        let status = refusal.http_status();
+        let mut pages = books.open();
         // A sender whose clock is wrong is refused, as the contract says; anything else must not happen.
-        if status != 400 {
-            books.open().oddities.push(format!(
-                "{refusal}: {} at {org}",
-                received.header("x-service-delivery-id").unwrap_or("?")
-            ));
+        if matches!(refusal, Refusal::TimestampOutsideWindow { .. }) {
+            pages.refused += 1;
+        } else {
+            let delivery = received.delivery_id().unwrap_or("?");
+            pages
+                .oddities
+                .push(format!("{refusal}: {delivery} at {org}"));
         }
-        return Answer::status(status);
+        return Answer::status(refusal.http_status());
     }
     match read(received, org) {
         Ok(arrival) => books.open().arrivals.push(arrival),

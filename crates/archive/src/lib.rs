@@ -22,3 +22,6 @@ pub use events::Events;
 pub use file::{FileWriter, Finished};
 pub use format::Format;
 pub use upload::FileUpload;
+
+// See Cargo.toml.
+use nix as _;

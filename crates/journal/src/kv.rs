@@ -5,7 +5,7 @@
 //! A value is JSON with its version in front (`{"v":1,...}`), so that an operator can read it. An
 //! empty value means that the thing is gone.
 
-use std::{collections::BTreeMap, fmt::Display};
+use std::{collections::BTreeMap, fmt::Display, time::Duration};
 
 use async_nats::jetstream::message::PublishMessage;
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use domain::{
     rule::Rule,
 };
 use serde::{Deserialize, Deserializer, Serialize};
+use tokio::time::timeout;
 
 use crate::{
     Error, Journal,
@@ -25,6 +26,8 @@ use crate::{
 
 /// How many values are read in one go.
 const VALUES_AT_ONCE: usize = 1_000;
+/// A bucket that was emptied meanwhile has no more of them, and nobody says so.
+const VALUES_WITHIN: Duration = Duration::from_secs(10);
 
 /// What a node must know of an API key to serve it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -187,7 +190,9 @@ impl Journal {
         let mut follower = self.follow_bucket(bucket, 0);
         let mut values = BTreeMap::new();
         while follower.position() < newest {
-            for entry in follower.next(VALUES_AT_ONCE).await? {
+            let read = timeout(VALUES_WITHIN, follower.next(VALUES_AT_ONCE)).await;
+            let late = |elapsed| Error::unavailable("read the last values of a bucket", elapsed);
+            for entry in read.map_err(late)?? {
                 if let Some(key) = entry.subject.strip_prefix(&before_key) {
                     let value = String::from_utf8_lossy(&entry.payload).into_owned();
                     values.insert(key.to_owned(), (!value.is_empty()).then_some(value));

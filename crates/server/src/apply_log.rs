@@ -221,7 +221,9 @@ impl Applier {
         if state.last_sequence < position {
             return Ok(true);
         }
-        let Some(milestone) = self.store.milestone(source).await? else {
+        let milestone = self.store.milestone(source).await?;
+        // A version that knows no milestones may have started over since.
+        let Some(milestone) = milestone.filter(|it| it.sequence <= position) else {
             return Ok(false);
         };
         let there = self.journal.stored_ns(self.log, milestone.sequence).await?;

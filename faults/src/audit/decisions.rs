@@ -1,10 +1,11 @@
 //! Every decision is what its version says, and its version was in force.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::audit::{Findings, Wrong};
 use crate::books::{Decision, Pages};
-use crate::fault::PastFault;
+use crate::fault::{Area, Cut, Kind, Part, PastFault};
+use crate::fleet::node::Role;
 use crate::workload::decisions::allows;
 
 /// An activated version is in force on every node within this, as long as the journal is available.
@@ -22,20 +23,21 @@ pub(crate) fn check(pages: &Pages, faults: &[PastFault], findings: &mut Findings
                 decision.version, decision.allowed
             ));
         }
-        if is_in_force(pages, decision) {
+        let asked = decision.asked;
+        if is_in_force(pages, decision, asked) {
             continue;
         }
-        let was_broken = |fault: &PastFault| {
-            let until = fault.recovered.max(fault.healed) + RECONNECTED_WITHIN;
-            decision.answered >= fault.began && decision.asked <= until
+        // A node that cannot hear of a change answers by what was in force when it was cut off, and not by anything older.
+        let excuses = |fault: &&PastFault| {
+            keeps_from_hearing(fault.fault.kind)
+                && decision.answered >= fault.began
+                && asked <= fault.recovered + RECONNECTED_WITHIN
+                && is_in_force(pages, decision, fault.began.min(asked))
         };
-        if faults.iter().any(was_broken) {
+        if faults.iter().any(|fault| excuses(&fault)) {
             stale += 1;
         } else {
-            outdated.push(format!(
-                "version {} was answered though nothing was broken",
-                decision.version
-            ));
+            outdated.push(format!("version {} was not in force", decision.version));
         }
     }
     findings.note(
@@ -51,17 +53,26 @@ pub(crate) fn check(pages: &Pages, faults: &[PastFault], findings: &mut Findings
     stale
 }
 
-/// Whether its version can have been in force between the question, less what a change may take, and the answer.
-fn is_in_force(pages: &Pages, decision: &Decision) -> bool {
-    let asked = decision
-        .asked
-        .checked_sub(IN_FORCE_WITHIN)
-        .unwrap_or(decision.asked);
+/// Whether an `api` node may not hear of a change, or not hear of it in time.
+fn keeps_from_hearing(kind: Kind) -> bool {
+    match kind {
+        Kind::Kill(Part::Node(role)) | Kind::Hang(Part::Node(role)) | Kind::Clock(role, _) => {
+            role == Role::Api
+        }
+        Kind::DiskSlow(part) => part == Part::NatsLeader,
+        Kind::Partition(Cut::NodeFromPostgres, _) => false,
+        kind => matches!(kind.area(), Area::Nats | Area::Nodes | Area::Everything),
+    }
+}
+
+/// Whether its version can have been in force between `since`, less what a change may take, and the answer.
+fn is_in_force(pages: &Pages, decision: &Decision, since: Instant) -> bool {
+    let since = since.checked_sub(IN_FORCE_WITHIN).unwrap_or(since);
     // The last change that was certainly through, and everything that began after it.
     let through = pages
         .activations
         .iter()
-        .rposition(|change| change.returned.is_some_and(|at| at <= asked));
+        .rposition(|change| change.returned.is_some_and(|at| at <= since));
     let possible = &pages.activations[through.unwrap_or_default()..];
     let began = possible
         .iter()

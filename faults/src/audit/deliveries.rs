@@ -13,6 +13,8 @@ use crate::now;
 use crate::workload::Customer;
 
 const LOOK: Duration = Duration::from_secs(1);
+/// What a worker held when it died is handed out again after 16 s.
+const QUIET: Duration = Duration::from_secs(18);
 const AHEAD_MS: i64 = 2 * 60 * 60 * 1_000;
 
 fn wanted(pages: &Pages) -> impl Iterator<Item = DeliveryId> {
@@ -35,10 +37,9 @@ pub(crate) fn count(pages: &Pages) -> usize {
     arrived.len()
 }
 
-/// Waits until nothing is missing; what still is in the end is for [`check`] to say.
-pub(crate) async fn wait_until_arrived(books: &Books, within: Duration) {
-    let started = Instant::now();
-    while started.elapsed() < within {
+/// Waits until nothing is missing and nothing more comes; what still is missing in the end is for [`check`] to say.
+pub(crate) async fn wait_until_arrived(books: &Books, deadline: Instant) {
+    while Instant::now() < deadline {
         {
             let pages = books.open();
             let arrived: HashSet<DeliveryId> = pages
@@ -46,7 +47,11 @@ pub(crate) async fn wait_until_arrived(books: &Books, within: Duration) {
                 .iter()
                 .map(|arrival| arrival.delivery)
                 .collect();
-            if wanted(&pages).all(|delivery| arrived.contains(&delivery)) {
+            let is_quiet = pages
+                .arrivals
+                .last()
+                .is_some_and(|last| last.at.elapsed() > QUIET);
+            if is_quiet && wanted(&pages).all(|delivery| arrived.contains(&delivery)) {
                 return;
             }
         }
@@ -55,26 +60,29 @@ pub(crate) async fn wait_until_arrived(books: &Books, within: Duration) {
 }
 
 /// The balance of each organization's rule, once nothing is under way.
-pub(crate) async fn balances(customers: &[(Customer, RuleId)], within: Duration) -> Vec<Value> {
+pub(crate) async fn balances(
+    customers: &[(Customer, RuleId)],
+    deadline: Instant,
+) -> anyhow::Result<Vec<Value>> {
     let mut balances = Vec::new();
     for (customer, rule) in customers {
-        let started = Instant::now();
         // A node whose clock was ahead has matched in the future.
         let to = Timestamp::from_unix_millis(now().unix_millis() + AHEAD_MS);
         let path = format!("/v1/alert-rules/{rule}/balance?to={to}");
         loop {
-            let balance = customer.read(&path).await;
+            let left = deadline.saturating_duration_since(Instant::now());
+            let balance = customer.read(&path, left).await?;
             let is_settled = balance["pending"] == 0
                 && balance["scheduled"] == 0
                 && balance["delivered"] == balance["matched"];
-            if is_settled || started.elapsed() > within {
+            if is_settled || Instant::now() > deadline {
                 balances.push(balance);
                 break;
             }
             sleep(LOOK).await;
         }
     }
-    balances
+    Ok(balances)
 }
 
 pub(crate) fn check(

@@ -65,9 +65,13 @@ fn explains(fault: &PastFault, send: &Arrival) -> bool {
         Reach::Worker(address) => *address == send.from,
         Reach::Everybody => true,
     };
-    is_hit
-        && send.at + RECORDED_WITHIN >= fault.began
-        && send.at <= fault.recovered.max(fault.healed)
+    // Who is dead sends nothing; whoever lives on may take until all is well again to put it on record.
+    let until = if fault.fault.kind.is_sudden_death_of_workers() {
+        fault.began + RECORDED_WITHIN
+    } else {
+        fault.recovered
+    };
+    is_hit && send.at + RECORDED_WITHIN >= fault.began && send.at <= until
 }
 
 /// For whoever has to find out why.

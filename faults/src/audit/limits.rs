@@ -11,19 +11,16 @@ use crate::fleet::node::Role;
 /// How many nodes count by themselves while Redis is away.
 const NODES: usize = 2;
 
-/// The most that was admitted in one window.
+/// The most that was certainly admitted in one window: sent after it began, and answered before it ended.
 pub(crate) fn check(pages: &Pages, faults: &[PastFault], findings: &mut Findings) -> usize {
     let (limit, window) = STATS_LIMIT;
-    let (mut most, mut too_many, mut first) = (0, Vec::new(), 0);
-    for (last, at) in pages.admitted.iter().enumerate() {
-        // When a call was admitted is known only to its answer's time, which another fault may delay: a window is
-        // taken to be shorter by what a call may take.
-        while at.saturating_duration_since(pages.admitted[first]) + SLACK >= window {
-            first += 1;
-        }
-        let admitted = last + 1 - first;
+    let (mut most, mut too_many) = (0, Vec::new());
+    for (first, (began, _)) in pages.admitted.iter().enumerate() {
+        let end = *began + window;
+        let within = pages.admitted[first..].iter();
+        let admitted = within.take_while(|(_, answered)| *answered < end).count();
         most = most.max(admitted);
-        let allowed = limit * copies(pages.admitted[first], *at, faults);
+        let allowed = limit * copies(*began, end, faults);
         if admitted > allowed {
             too_many.push(format!("{admitted} of {allowed}"));
         }
@@ -32,22 +29,25 @@ pub(crate) fn check(pages: &Pages, faults: &[PastFault], findings: &mut Findings
     most
 }
 
-const SLACK: std::time::Duration = std::time::Duration::from_secs(1);
-
-/// How often the whole limit may have been given out within a window: once, or by each node, and again by each node that
-/// was started anew and had forgotten what it admitted.
+/// How often the whole limit may have been given out within a window: once; by each node while one of them may not reach Redis;
+/// and again by each node that was started anew, or by an emptied Redis, which have forgotten what they admitted.
 fn copies(from: Instant, to: Instant, faults: &[PastFault]) -> usize {
     let from = from.checked_sub(STATS_LIMIT.1).unwrap_or(from);
     let near = faults
         .iter()
-        .filter(|fault| fault.began <= to && fault.healed.max(fault.recovered) >= from);
+        .filter(|fault| fault.began <= to && fault.recovered >= from);
     near.fold(1, |copies, fault| match fault.fault.kind {
-        Kind::Kill(Part::Node(Role::Api)) | Kind::Hang(_) => copies.max(NODES) + 1,
+        Kind::Kill(Part::Node(Role::Api)) | Kind::Hang(Part::Node(Role::Api)) => {
+            copies.max(NODES) + 1
+        }
         Kind::PowerCutOfAll | Kind::RollingRestart | Kind::PowerCut(Part::Node(_)) => {
             copies.max(NODES) + NODES
         }
         Kind::RedisFlush => copies + 1,
-        // A clock that is an hour off, or a slow machine, can make any node miss Redis.
-        _ => copies.max(NODES),
+        Kind::Kill(Part::Redis)
+        | Kind::Hang(Part::Redis)
+        | Kind::PacketLoss(Part::Node(_))
+        | Kind::Clock(Role::Api, _) => copies.max(NODES),
+        _ => copies,
     })
 }

@@ -186,7 +186,7 @@ fn a_decision_that_contradicts_its_version_or_comes_from_an_old_one_is_found() {
 fn a_window_with_one_more_than_the_limit_is_found() {
     let (limit, start) = (STATS_LIMIT.0, Instant::now());
     let pages = |count: usize| Pages {
-        admitted: vec![start; count],
+        admitted: vec![(start, start); count],
         ..Pages::default()
     };
     let found = |count, faults: &[PastFault]| {

@@ -1,26 +1,35 @@
 //! Every accepted event is listed exactly once, by its own organization, and nothing is listed that nobody sent.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
+use anyhow::ensure;
 use domain::{EventId, RuleId};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use crate::audit::{Findings, Wrong};
 use crate::books::Pages;
 use crate::workload::Customer;
 
+const LOOK: Duration = Duration::from_secs(1);
+
 /// How often each of an organization's events is in its export.
 pub(crate) type Listed = HashMap<EventId, usize>;
 
 /// The exports of all organizations; events that the server made itself are left out.
-pub(crate) async fn read(customers: &[(Customer, RuleId)], findings: &mut Findings) -> Vec<Listed> {
+pub(crate) async fn read(
+    customers: &[(Customer, RuleId)],
+    deadline: Instant,
+    findings: &mut Findings,
+) -> anyhow::Result<Vec<Listed>> {
     let mut all = Vec::new();
     for (customer, _) in customers {
         let mut listed = Listed::new();
         let mut strangers = Vec::new();
         let prefix = format!("org{}-", customer.org);
-        for line in export(customer).await.lines() {
+        for line in export(customer, deadline).await?.lines() {
             let Ok(event) = serde_json::from_str::<Value>(line) else {
                 strangers.push(format!("not JSON: {line}"));
                 continue;
@@ -42,32 +51,39 @@ pub(crate) async fn read(customers: &[(Customer, RuleId)], findings: &mut Findin
         );
         all.push(listed);
     }
-    all
+    Ok(all)
 }
 
 /// Asks until a whole export that is fresh has arrived.
-async fn export(customer: &Customer) -> String {
+async fn export(customer: &Customer, deadline: Instant) -> anyhow::Result<String> {
     loop {
-        let page = customer.read("/v1/audit/events?limit=1").await;
-        if page["fresh"] != true {
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-            continue;
+        let left = deadline.saturating_duration_since(Instant::now());
+        let page = customer.read("/v1/audit/events?limit=1", left).await?;
+        if page["fresh"] == true {
+            let answer = customer
+                .send_slowly(Method::POST, "/v1/audit/export", &json!({}))
+                .await;
+            if let Ok(answer) = answer
+                && answer.status().is_success()
+                && let Ok(text) = answer.text().await
+                && is_whole(&text)
+            {
+                return Ok(text);
+            }
         }
-        let answer = customer
-            .send_slowly(Method::POST, "/v1/audit/export", &json!({}))
-            .await;
-        if let Ok(answer) = answer
-            && answer.status().is_success()
-            && let Ok(text) = answer.text().await
-            && text
-                .lines()
-                .last()
-                .is_some_and(|last| last.contains("\"export\""))
-        {
-            return text;
-        }
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        ensure!(
+            Instant::now() < deadline,
+            "there is no whole export: {page}"
+        );
+        sleep(LOOK).await;
     }
+}
+
+/// Whether the last line counts what is before it.
+fn is_whole(export: &str) -> bool {
+    let last = export.lines().last().unwrap_or_default();
+    let last: Value = serde_json::from_str(last).unwrap_or_default();
+    last["export"]["events"] == export.lines().count().saturating_sub(1)
 }
 
 pub(crate) fn check(pages: &Pages, listed: &[Listed], findings: &mut Findings) {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use testkit::machine::WORLD;
 use testkit::{Dice, Machine};
 
 use crate::fault::{Cut, Fault, Kind, Part, Reach, Way};
@@ -96,9 +97,9 @@ impl ActiveFault {
                 }
             }
             Kind::Delay => fleet.wires.iter().for_each(|wire| wire.delay(DELAY, DELAY)),
-            Kind::ReceiversBroken => receivers.be(Mood::Broken),
-            Kind::ReceiversHang => receivers.be(Mood::Hanging),
-            Kind::ReceiversHangUp => receivers.be(Mood::HangingUp),
+            Kind::ReceiversBroken => receivers.behave(Mood::Broken),
+            Kind::ReceiversHang => receivers.behave(Mood::Hanging),
+            Kind::ReceiversHangUp => receivers.behave(Mood::HangingUp),
             Kind::DiskFull(part) => {
                 let disk = self.disk(part, fleet);
                 disk.limit(Some(disk.bytes()));
@@ -136,9 +137,9 @@ impl ActiveFault {
         Ok(())
     }
 
-    /// Mends it, and starts whatever ended meanwhile. NATS has stopped using a disk that was full until it is started anew:
-    /// making room is not enough. Says how many processes of Watchbell had ended by themselves.
-    pub(crate) fn end(self, fleet: &mut Fleet, receivers: &Receivers) -> anyhow::Result<usize> {
+    /// Mends it; whatever has ended is for the supervisor to start. NATS has stopped using a disk that was full until it is
+    /// started anew: making room is not enough.
+    pub(crate) fn mend(&self, fleet: &mut Fleet, receivers: &Receivers) -> anyhow::Result<()> {
         match self.fault.kind {
             Kind::Hang(part) => self.program(part, fleet).resume(),
             Kind::FailOver => fleet.postgres.follow()?,
@@ -154,11 +155,13 @@ impl ActiveFault {
             }
             Kind::Delay => fleet.wires.iter().for_each(testkit::Wire::heal),
             Kind::ReceiversBroken | Kind::ReceiversHang | Kind::ReceiversHangUp => {
-                receivers.be(Mood::Well);
+                receivers.behave(Mood::Well);
             }
             Kind::DiskFull(part) => {
                 self.disk(part, fleet).limit(None);
-                self.program(part, fleet).stop();
+                if part != Part::Primary {
+                    self.program(part, fleet).stop();
+                }
             }
             Kind::JournalFull => {
                 for member in &mut fleet.nats {
@@ -170,7 +173,7 @@ impl ActiveFault {
             Kind::Clock(role, _) => clock_of(role, fleet)?.shift(0)?,
             _ => {}
         }
-        fleet.start_what_is_down()
+        Ok(())
     }
 
     fn program<'f>(&self, part: Part, fleet: &'f mut Fleet) -> &'f mut Program {
@@ -261,26 +264,37 @@ impl ActiveFault {
         };
         let half = self.fault.which % 2 * Role::ALL.len();
         match self.fault.kind {
-            Kind::Kill(Part::Node(role)) | Kind::Hang(Part::Node(role)) => worker(role, address(half, fleet)),
-            Kind::Clock(role, _) => worker(role, address(Role::ALL.len(), fleet)),
-            Kind::PowerCut(Part::Node(_)) | Kind::PacketLoss(Part::Node(_)) | Kind::Partition(Cut::NodeFromNats, _) => {
-                Reach::Worker(address(half, fleet))
+            Kind::Kill(Part::Node(role)) | Kind::Hang(Part::Node(role)) => {
+                worker(role, address(half, fleet))
             }
-            Kind::Delay => Reach::Worker(address(Role::ALL.len(), fleet)),
-            Kind::Kill(Part::Primary | Part::Replica | Part::Redis)
-            | Kind::Hang(Part::Primary | Part::Replica | Part::Redis)
-            | Kind::PowerCut(Part::Primary | Part::Replica)
-            | Kind::DiskFull(Part::Primary)
-            | Kind::DiskSlow(Part::Primary)
-            | Kind::Partition(Cut::NodeFromPostgres, _)
+            Kind::PowerCut(Part::Node(_))
+            | Kind::PacketLoss(Part::Node(_))
+            | Kind::Partition(Cut::NodeFromNats, _) => Reach::Worker(address(half, fleet)),
+            Kind::Kill(part)
+            | Kind::Hang(part)
+            | Kind::PowerCut(part)
+            | Kind::PacketLoss(part)
+            | Kind::DiskFull(part) => match part {
+                Part::NatsLeader | Part::NatsFollower => Reach::Everybody,
+                Part::Node(_) | Part::Primary | Part::Replica | Part::Redis => Reach::Nobody,
+            },
+            Kind::QuorumLoss
+            | Kind::JournalLoss
+            | Kind::JournalFull
+            | Kind::Partition(Cut::NatsFromNats, _)
+            | Kind::PowerCutOfAll => Reach::Everybody,
+            // A clean stop sends nothing twice, what is slow or late is not lost, and a receiver that does not take a webhook
+            // is not sent it too often.
+            Kind::RollingRestart
             | Kind::FailOver
             | Kind::RedisFlush
-            // A clean stop sends nothing twice, and a receiver that does not take a webhook is not sent it too often.
-            | Kind::RollingRestart
+            | Kind::Partition(Cut::NodeFromPostgres, _)
+            | Kind::Delay
+            | Kind::DiskSlow(_)
+            | Kind::Clock(..)
             | Kind::ReceiversBroken
             | Kind::ReceiversHang
             | Kind::ReceiversHangUp => Reach::Nobody,
-            _ => Reach::Everybody,
         }
     }
 }
@@ -308,9 +322,8 @@ fn clock_of(role: Role, fleet: &Fleet) -> anyhow::Result<&testkit::Clock> {
     clocks.next().context("one of two has a clock of its own")
 }
 
+/// Everybody's: also that of the primary, and that of the wires and the receivers.
 fn addresses(fleet: &mut Fleet) -> Vec<Ipv4Addr> {
-    fleet
-        .programs()
-        .map(|program| program.machine().address())
-        .collect()
+    let machines = fleet.programs().map(|program| program.machine().address());
+    machines.chain([postgres::ADDRESS, WORLD]).collect()
 }

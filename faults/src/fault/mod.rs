@@ -107,7 +107,7 @@ pub(crate) enum Reach {
     Everybody,
 }
 
-/// A fault that has past.
+/// A fault that is over.
 #[derive(Clone, Debug)]
 pub(crate) struct PastFault {
     pub(crate) fault: Fault,
@@ -115,7 +115,7 @@ pub(crate) struct PastFault {
     pub(crate) began: Instant,
     /// When everything that was broken worked again.
     pub(crate) healed: Instant,
-    /// When every organization had got an alert about an event that was sent after it began.
+    /// When every organization had got an alert about an event that was sent after it was healed.
     pub(crate) recovered: Instant,
     /// How many processes of Watchbell ended by themselves because of it, and were started again.
     pub(crate) exits: usize,
@@ -176,6 +176,9 @@ impl fmt::Display for Kind {
                     Part::Node(*role)
                 )
             }
+            Self::PowerCut(Part::Node(_)) => {
+                formatter.write_str("power cut of a machine of Watchbell")
+            }
             Self::PowerCut(part) => write!(formatter, "power cut of {part}"),
             Self::PowerCutOfAll => formatter.write_str("power cut of everything"),
         }
@@ -194,6 +197,14 @@ impl Part {
 }
 
 impl Kind {
+    /// Whether it ends processes at once, so that nothing of theirs is under way afterwards.
+    pub(crate) fn is_sudden_death_of_workers(&self) -> bool {
+        matches!(
+            self,
+            Self::Kill(Part::Node(_)) | Self::PowerCut(Part::Node(_)) | Self::PowerCutOfAll
+        )
+    }
+
     pub(crate) fn area(&self) -> Area {
         match self {
             Self::Kill(part)
@@ -214,7 +225,7 @@ impl Kind {
         }
     }
 
-    /// What kind of fault it is, whoever it hits: the issue counts these.
+    /// What kind of fault it is, whoever it hits.
     pub(crate) fn class(&self) -> &'static str {
         match self {
             Self::Kill(_) | Self::JournalLoss => "kill -9",

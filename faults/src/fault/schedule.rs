@@ -12,25 +12,35 @@ const LASTS_MS: Range<u64> = 500..5_000;
 /// One in so many lasts long: longer than a lease, and than the queue waits for an acknowledgment.
 const LONG_ONE_IN: u64 = 8;
 const LONG_MS: Range<u64> = 5_000..25_000;
+/// A process looks once a second whether its clock has jumped.
+const CLOCK_MS_MIN: u64 = 3_000;
 /// One in so many has another one beside it.
 const BESIDE_ONE_IN: u64 = 4;
 const PAUSE_MS_MAX: u64 = 2_000;
 
-/// Every kind of fault once, in an order that chance picks, and then again in another.
+/// Every kind of fault once, in an order that chance picks, one of each class first; and then again in another.
 pub(crate) struct Deck {
     dice: Dice,
     left: Vec<Kind>,
+    /// The classes that have had their turn.
+    seen: Vec<&'static str>,
     /// Only those of these classes, if somebody wants to see one again.
     only: Vec<String>,
 }
 
 impl Deck {
-    pub(crate) fn new(seed: u64, only: Vec<String>) -> Self {
-        Self {
+    /// Fails if there is no fault of a class that is wanted.
+    pub(crate) fn new(seed: u64, only: Vec<String>) -> anyhow::Result<Self> {
+        for class in &only {
+            let is_there = !wanted(std::slice::from_ref(class)).is_empty();
+            anyhow::ensure!(is_there, "there are no faults of the class {class:?} here");
+        }
+        Ok(Self {
             dice: Dice(seed),
             left: Vec::new(),
+            seen: Vec::new(),
             only,
-        }
+        })
     }
 
     /// What breaks next: one fault, or two in different areas at once.
@@ -49,28 +59,35 @@ impl Deck {
             beside.is_none_or(|area| ![area, Area::Everything].contains(&kind.area()))
         };
         if !self.left.iter().any(fits) {
-            let is_wanted = |kind: &Kind| {
-                self.only.is_empty() || self.only.iter().any(|only| only == kind.class())
-            };
-            self.left.extend(all().into_iter().filter(is_wanted));
+            self.left.extend(wanted(&self.only));
+            self.seen.clear();
         }
-        let places: Vec<usize> = (0..self.left.len())
-            .filter(|place| fits(&self.left[*place]))
-            .collect();
-        // If only one area is wanted, it is hit alone or twice.
-        let place = if places.is_empty() {
-            self.dice.place(self.left.len())
-        } else {
-            self.dice.of(&places)
+        let places = |is_it: &dyn Fn(&Kind) -> bool| -> Vec<usize> {
+            let places = 0..self.left.len();
+            places.filter(|place| is_it(&self.left[*place])).collect()
         };
+        let is_new = |kind: &Kind| fits(kind) && !self.seen.contains(&kind.class());
+        // If only one area is wanted, it is hit alone or twice.
+        let choices = [places(&is_new), places(&fits), places(&|_| true)];
+        let choices = choices.into_iter().find(|choices| !choices.is_empty());
+        let place = self
+            .dice
+            .of(&choices.expect("there are faults of the wanted classes"));
+        let kind = self.left.swap_remove(place);
+        self.seen.push(kind.class());
         let range = if self.dice.one_in(LONG_ONE_IN) {
             LONG_MS
         } else {
             LASTS_MS
         };
-        let lasts = range.start + self.dice.below(range.end - range.start);
+        let at_least = if kind.class() == "clock" {
+            CLOCK_MS_MIN
+        } else {
+            0
+        };
+        let lasts = at_least + range.start + self.dice.below(range.end - range.start);
         Fault {
-            kind: self.left.swap_remove(place),
+            kind,
             which: self.dice.place(1 << 16),
             lasts: Duration::from_millis(lasts),
         }
@@ -80,6 +97,13 @@ impl Deck {
     pub(crate) fn pause(&mut self) -> Duration {
         Duration::from_millis(self.dice.below(PAUSE_MS_MAX))
     }
+}
+
+/// The kinds of these classes, or all.
+fn wanted(classes: &[String]) -> Vec<Kind> {
+    let is_wanted =
+        |kind: &Kind| classes.is_empty() || classes.iter().any(|class| class == kind.class());
+    all().into_iter().filter(is_wanted).collect()
 }
 
 /// Workers hold deliveries, so they are hit most often.

@@ -8,12 +8,13 @@ pub(crate) mod program;
 pub(crate) mod redis;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use reqwest::Client;
 use serde_json::Value;
 use testkit::{Clock, Machine, Network, Wire, environment};
+use tokio::time::sleep;
 
 use nats::Member;
 use node::{Node, Role};
@@ -28,6 +29,7 @@ pub(crate) const CONCURRENCY: usize = 64;
 /// A limit that the workload reaches all the time.
 pub(crate) const STATS_LIMIT: (usize, Duration) = (20, Duration::from_secs(10));
 const READY_WITHIN: Duration = Duration::from_secs(90);
+const LOOK: Duration = Duration::from_millis(100);
 /// Where wires of the second machine begin.
 const WIRES: u16 = 14_220;
 
@@ -138,8 +140,8 @@ impl Fleet {
         node.program.machine().run(&command)
     }
 
-    /// Founds an organization: its key and the secret that signs its webhooks.
-    pub(crate) fn found(&self, name: &str) -> anyhow::Result<(String, String)> {
+    /// Creates an organization: its key and the secret that signs its webhooks.
+    pub(crate) fn create_organization(&self, name: &str) -> anyhow::Result<(String, String)> {
         let email = format!("{name}@example.com");
         let printed = self.run(&["admin", "create-org", "--name", name, "--email", &email])?;
         let line = printed.lines().find(|line| line.contains("api_key"));
@@ -164,29 +166,28 @@ impl Fleet {
             .collect()
     }
 
-    /// Waits until every process says that it is ready.
+    /// Waits until every process says that it is ready, and starts those that ended by themselves.
     pub(crate) async fn wait_until_ready(&mut self) -> anyhow::Result<()> {
-        let deadline = tokio::time::Instant::now() + READY_WITHIN;
-        for node in &mut self.nodes {
+        let deadline = Instant::now() + READY_WITHIN;
+        for place in 0..self.nodes.len() {
+            let node = &self.nodes[place];
             let (machine, port) = (node.program.machine(), node.role.port());
             let url = format!("http://{}:{port}/healthz/ready", machine.address());
-            let what = format!("{} on {} is ready", node.role.name(), machine.name());
             loop {
                 let answer = self.http.get(&url).send().await;
                 if answer.is_ok_and(|answer| answer.status().is_success()) {
                     break;
                 }
+                let node = &self.nodes[place];
                 ensure!(
-                    node.program.is_running(),
-                    "it ended: {what}\n{}",
+                    Instant::now() < deadline,
+                    "{} on {} is not ready:\n{}",
+                    node.role.name(),
+                    node.program.machine().name(),
                     node.program.last_words()
                 );
-                ensure!(
-                    tokio::time::Instant::now() < deadline,
-                    "not in time: {what}\n{}",
-                    node.program.last_words()
-                );
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                self.supervise()?;
+                sleep(LOOK).await;
             }
         }
         Ok(())
@@ -247,6 +248,16 @@ impl Fleet {
         true
     }
 
+    /// The lines in which a process of Watchbell says that it panicked.
+    pub(crate) fn panics(&self) -> Vec<String> {
+        let said = |node: &Node| {
+            let log = std::fs::read_to_string(node.program.log()).unwrap_or_default();
+            let lines = log.lines().filter(|line| line.contains("panicked"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        self.nodes.iter().flat_map(said).collect()
+    }
+
     /// Copies what the processes wrote to where it outlives the run.
     pub(crate) fn keep_logs(&mut self) -> anyhow::Result<PathBuf> {
         let kept = tempfile::Builder::new()
@@ -287,6 +298,8 @@ fn settings(redis: &str) -> Vec<(String, String)> {
         ("JOURNAL__PARTITIONS", "2"),
         ("JOURNAL__REPLICAS", "3"),
         ("REDIS__URL", redis),
+        // Two cores run all of this: a Redis that is there must not be taken for one that is not.
+        ("REDIS__TIMEOUT_MS", "1000"),
         ("DELIVERY__SIGNING_SECRET", ROOT_SECRET),
         ("DELIVERY__ALLOW_HTTP", "true"),
         ("DELIVERY__ALLOW_CIDRS", "10.77.0.0/24"),

@@ -159,6 +159,8 @@ impl Server {
             "shared_buffers=512MB".to_owned(),
             "wal_keep_size=1GB".to_owned(),
             "wal_level=replica".to_owned(),
+            // In its own namespace, as below, so that a killed one leaves nothing on the machine.
+            "dynamic_shared_memory_type=sysv".to_owned(),
             "wal_receiver_timeout=10s".to_owned(),
             "wal_sender_timeout=10s".to_owned(),
         ];
@@ -222,6 +224,9 @@ impl Server {
     /// It refuses to run as root; and who changes the user forgets who dies with whom.
     fn as_postgres(&self, program: &str) -> Vec<OsString> {
         let user = [
+            "unshare",
+            "--ipc",
+            "--",
             "setpriv",
             "--reuid=postgres",
             "--regid=postgres",

@@ -8,7 +8,7 @@ mod rules;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use domain::RuleId;
@@ -59,7 +59,7 @@ impl Workload {
         per_s: u32,
     ) -> anyhow::Result<(Self, Receivers)> {
         let founded: Vec<(String, String)> = (0..CUSTOMERS)
-            .map(|number| fleet.found(&format!("customer-{number}")))
+            .map(|number| fleet.create_organization(&format!("customer-{number}")))
             .collect::<Result<_, _>>()?;
         let secrets: Vec<String> = founded.iter().map(|(_, secret)| secret.clone()).collect();
         let receivers = Receivers::start(books, &secrets)?;
@@ -177,9 +177,11 @@ impl Customer {
         path: &str,
         body: &Value,
     ) -> reqwest::Result<Response> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let url = &self.urls[turn % self.urls.len()];
         let request = self
             .http
-            .request(method, format!("{}{path}", self.urls[0]))
+            .request(method, format!("{url}{path}"))
             .bearer_auth(&self.key);
         request.timeout(LONG_ANSWER_WITHIN).json(body).send().await
     }
@@ -200,12 +202,14 @@ impl Customer {
         Ok(serde_json::from_str(&text)?)
     }
 
-    /// Asks again and again until there is an answer.
-    pub(crate) async fn read(&self, path: &str) -> Value {
+    /// Asks again and again until there is an answer, within a limit.
+    pub(crate) async fn read(&self, path: &str, within: Duration) -> anyhow::Result<Value> {
+        let started = Instant::now();
         loop {
             match self.ask(Method::GET, path, None).await {
-                Ok(answer) => return answer,
+                Err(error) if started.elapsed() > within => return Err(error),
                 Err(_) => sleep(AGAIN_AFTER).await,
+                answer => return answer,
             }
         }
     }

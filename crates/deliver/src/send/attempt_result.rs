@@ -114,12 +114,14 @@ impl Sent {
         self
     }
 
-    /// Who refuses what was signed at a time that is far from the one that others have is right, and says nothing about
-    /// itself.
+    /// A receiver that refuses what our own wrong clock signed is right, and the refusal says nothing about it. If its clock
+    /// agrees with ours, NATS's is the wrong one, and the refusal has another reason.
     pub(crate) fn unless_by_our_clock(mut self, signed_at: Timestamp, at: Timestamp) -> Self {
         let off = signed_at.since(at).max(at.since(signed_at));
+        let agrees = |skew_s: i32| u64::from(skew_s.unsigned_abs()) <= CLOCK_OFF_MAX.as_secs();
         if let Some(status @ (400 | 401)) = self.status
             && off > CLOCK_OFF_MAX
+            && !self.clock_skew_s.is_some_and(agrees)
         {
             self.outcome = Outcome::OurFault;
             let seconds = off.as_secs();
@@ -180,6 +182,21 @@ mod tests {
                 assert_eq!(sent.outcome, outcome, "{status}, {off_s} s off");
                 assert_eq!(sent.error.is_some(), outcome == Outcome::OurFault);
             }
+        }
+    }
+
+    #[test]
+    fn a_receiver_whose_clock_agrees_with_ours_refuses_for_another_reason() {
+        let at = Timestamp::from_unix_millis(1_763_200_000_000);
+        for (skew_s, outcome) in [(0, Outcome::Rejected), (-3_600, Outcome::OurFault)] {
+            let sent = Sent {
+                status: Some(401),
+                outcome: Outcome::of_status(401),
+                clock_skew_s: Some(skew_s),
+                ..Sent::nothing_yet("")
+            };
+            let sent = sent.unless_by_our_clock(at.plus(Duration::from_hours(1)), at);
+            assert_eq!(sent.outcome, outcome, "{skew_s} s");
         }
     }
 }

@@ -5,7 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use domain::{OrgId, Timestamp};
+use domain::{
+    OrgId, Timestamp,
+    delivery::endpoint::{Endpoint, Status},
+};
 use journal::{
     Journal,
     endpoints::{endpoint_key, endpoint_value, read_endpoint},
@@ -319,11 +322,20 @@ async fn wanted(
                 let endpoints = held.endpoints(after).await?;
                 let Some(last) = endpoints.last() else { break };
                 after = Some((last.org_id, last.id));
-                for endpoint in endpoints.iter().filter(|endpoint| !endpoint.is_plain()) {
+                // Whether it is well now is for workers to learn: what is on record is as of the last notice.
+                for stored in endpoints {
+                    if stored.status == Status::Active {
+                        continue;
+                    }
+                    let endpoint = Endpoint {
+                        status: stored.status,
+                        gone_at: stored.gone_at,
+                        ..Endpoint::new(stored.org_id, stored.url)
+                    };
                     want(Change {
                         bucket,
                         key: endpoint_key(endpoint.org_id, endpoint.id),
-                        value: Some(endpoint_value(endpoint)),
+                        value: Some(endpoint_value(&endpoint)),
                     });
                 }
             }

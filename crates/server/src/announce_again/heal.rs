@@ -52,11 +52,18 @@ impl Announcer {
         for bucket in COMPARED {
             let state = self.journal.bucket_state(bucket).await?;
             let is_known = known.get(bucket.as_str()) == Some(&state.created);
+            if state.is_empty || !is_known && is_new(&state.created, now) {
+                suspects.push(bucket);
+            } else if !is_known && known.contains_key(bucket.as_str()) {
+                let bucket = bucket.as_str();
+                tracing::error!(
+                    bucket,
+                    "the database does not know what was announced here: if it was restored, look at \
+                     `watchbell admin announce --dry-run`"
+                );
+            }
             if !is_known {
                 made_anew.push((bucket, state.created));
-            }
-            if !is_known || state.is_empty {
-                suspects.push(bucket);
             }
         }
         let found = self.announce_again(&suspects, now, Cause::Lost).await?;
@@ -73,6 +80,15 @@ impl Announcer {
     }
 }
 
+/// Whether a bucket was made just now. Who makes one anew announces everything to it within the minute; an older one that the
+/// database has not heard of was announced to by a database that had, and was put back since. A key that it knows and the
+/// bucket does not may be one that was revoked meanwhile.
+fn is_new(created: &str, now: Timestamp) -> bool {
+    const NEW_FOR_MS: i128 = 60 * 60 * 1_000;
+    let created_ms = created.parse::<i128>().unwrap_or_default() / 1_000_000;
+    i128::from(now.unix_millis()) - created_ms < NEW_FOR_MS
+}
+
 fn say_lost(bucket: Bucket, announced: usize) {
     if announced == 0 {
         return;
@@ -84,4 +100,20 @@ fn say_lost(bucket: Bucket, announced: usize) {
         announced,
         "the journal had lost what was announced: announced it again from the database"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_is_new_for_an_hour_and_one_whose_age_is_unknown_is_not() {
+        let now = Timestamp::from_unix_millis(1_763_200_000_000);
+        let made =
+            |ago: Duration| (i128::from(now.minus(ago).unix_millis()) * 1_000_000).to_string();
+        assert!(is_new(&made(Duration::ZERO), now));
+        assert!(is_new(&made(Duration::from_mins(59)), now));
+        assert!(!is_new(&made(Duration::from_mins(61)), now));
+        assert!(!is_new("", now));
+    }
 }

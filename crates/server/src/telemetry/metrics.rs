@@ -43,7 +43,7 @@ runtime::metrics! {
     JOURNAL_GAPS, Counter "watchbell_journal_gap_total" ["log"]
         "How often a log no longer had the record to be applied next; each is also logged as an error";
     ANNOUNCED_AGAIN, Counter "watchbell_announced_again_total" ["bucket"]
-        "Keys, rules, policies and signing secrets that the journal had lost and that were announced again from the database";
+        "Keys, rules, policies, signing secrets and endpoints that the journal had lost and that were announced again from the database";
     JOURNAL_EVENTS_BYTES, Gauge "watchbell_journal_events_bytes" []
         "Bytes in the fullest event log";
     JOURNAL_EVENTS_BYTES_MAX, Gauge "watchbell_journal_events_bytes_max" []

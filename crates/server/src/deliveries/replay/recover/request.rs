@@ -53,7 +53,7 @@ pub struct RecoverBody {
     until: Option<String>,
     /// In one of these states: `held`, `failed`, `canceled`, `delivered`, `pending`, `scheduled`; by default the first two.
     /// Deliveries held by an open breaker or at the receiver's request continue on their own and are left alone, and so do
-    /// `pending` and `scheduled` ones unless they have been due for ten minutes: then the queue has lost them.
+    /// `pending` and `scheduled` ones unless they have been due for ten minutes: then the queue may have lost them.
     #[schema(value_type = Option<Vec<RecoverableState>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     states: Option<Vec<String>>,
