@@ -8,7 +8,6 @@ use domain::Timestamp;
 use serde_json::{Value, json};
 use testkit::folder::TestFolder;
 use testkit::{Answer, Clock, Received, Receiver, Watchbell, eventually};
-use tokio::time::sleep;
 
 use crate::commands::{run, stdout};
 use crate::deployment::{Customer, DEADLINE, Deployment, event, http};
@@ -21,10 +20,11 @@ const FIRST_WAIT: Duration = Duration::from_millis(999);
 
 #[tokio::test]
 async fn a_clock_that_jumps_ahead_puts_off_no_retry() {
-    let Some(stage) = Stage::set(0) else { return };
+    let Some(mut stage) = Stage::set(0) else {
+        return;
+    };
     stage.clock.shift(HOUR_S).expect("shifted");
-    // waits for: the process reads the file of its clock once a second.
-    sleep(Duration::from_millis(1_500)).await;
+    stage.notices();
 
     let [first, second] = stage.refused_once().await;
     assert!(signed_off_by(&first) > HOUR_S / 2, "its clock is ahead");
@@ -34,9 +34,10 @@ async fn a_clock_that_jumps_ahead_puts_off_no_retry() {
 
 #[tokio::test]
 async fn a_clock_that_is_behind_brings_no_retry_forward() {
-    let Some(stage) = Stage::set(-HOUR_S) else {
+    let Some(mut stage) = Stage::set(-HOUR_S) else {
         return;
     };
+    stage.notices();
     let [first, second] = stage.refused_once().await;
     assert!(signed_off_by(&first) < -HOUR_S / 2, "its clock is behind");
     let waited = second.arrived - first.arrived;
@@ -45,9 +46,10 @@ async fn a_clock_that_is_behind_brings_no_retry_forward() {
 
 #[tokio::test]
 async fn on_a_machine_that_does_everything_a_clock_that_is_ahead_puts_off_no_retry_either() {
-    let Some(stage) = Stage::set_alone(HOUR_S) else {
+    let Some(mut stage) = Stage::set_alone(HOUR_S) else {
         return;
     };
+    stage.notices();
     let [first, second] = stage.refused_once().await;
     assert!(signed_off_by(&first) > HOUR_S / 2, "its clock is ahead");
     let waited = second.arrived - first.arrived;
@@ -59,8 +61,7 @@ async fn what_receivers_refuse_because_of_our_clock_is_our_fault_and_arrives_onc
     let Some(mut stage) = Stage::set(HOUR_S) else {
         return;
     };
-    let wrong = |line: &str| line.contains("ERROR") && line.contains("differs from NATS's");
-    stage.worker.wait_for_line(DEADLINE, wrong);
+    stage.notices();
     assert!(skew(&mut stage.worker).await > 3_000.0);
     let doctor = stage.doctor();
     assert!(doctor.contains("FAIL  clock "), "{doctor}");
@@ -142,6 +143,12 @@ impl Stage {
             _folder: folder,
             deployment,
         })
+    }
+
+    /// Waits until the worker has compared its clock with the journal's: before that it knows of nothing but its own.
+    fn notices(&mut self) {
+        let wrong = |line: &str| line.contains("ERROR") && line.contains("differs from NATS's");
+        self.worker.wait_for_line(DEADLINE, wrong);
     }
 
     /// What an operator is told on the worker's machine.
