@@ -25,7 +25,9 @@ const STOP_PATIENCE: Duration = Duration::from_secs(15);
 /// A port that was free when we looked can be taken before the server binds it.
 const PORT_TRIES: usize = 5;
 
-/// The backends of a killed PostgreSQL notice within milliseconds that their parent is gone.
+/// What PostgreSQL says while one that was killed has backends left.
+const LINGERING: &str = "pre-existing shared memory block";
+/// They notice within milliseconds that their parent is gone, unless they are busy.
 const LINGERING_PATIENCE: Duration = Duration::from_secs(15);
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
@@ -209,7 +211,7 @@ impl Server {
         );
         if tail.to_lowercase().contains("address already in use") {
             Failure::PortTaken(error)
-        } else if tail.contains("pre-existing shared memory block") {
+        } else if tail.contains(LINGERING) {
             Failure::Lingering(error)
         } else {
             Failure::Other(error)
@@ -249,6 +251,21 @@ pub(crate) fn with_free_ports<T>(
             Err(Failure::PortTaken(_)) if ports_taken + 1 < PORT_TRIES => ports_taken += 1,
             Err(Failure::Lingering(_)) if Instant::now() < deadline => thread::sleep(RETRY_PAUSE),
             Err(failure) => return Err(failure.into_error()),
+        }
+    }
+}
+
+/// Calls `run`, which runs a program on the data of a PostgreSQL that may have been killed, until nothing of that is left.
+pub(crate) fn once_nothing_lingers<T>(
+    mut run: impl FnMut() -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let deadline = Instant::now() + LINGERING_PATIENCE;
+    loop {
+        match run() {
+            Err(error) if error.to_string().contains(LINGERING) && Instant::now() < deadline => {
+                thread::sleep(RETRY_PAUSE);
+            }
+            outcome => return outcome,
         }
     }
 }

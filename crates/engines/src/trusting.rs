@@ -62,13 +62,8 @@ fn set_password(
         "postgres".into(),
     ];
     let command = format!("ALTER ROLE {SUPERUSER} PASSWORD '{password}'\n");
-    server::run_on(
-        &command,
-        &binaries.join("postgres"),
-        account,
-        None,
-        &arguments,
-    )?;
+    let binary = binaries.join("postgres");
+    server::once_nothing_lingers(|| server::run_on(&command, &binary, account, None, &arguments))?;
     Ok(())
 }
 

@@ -13,6 +13,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use engines::{
@@ -136,7 +137,17 @@ fn a_database_that_let_everybody_in_asks_for_the_password_and_keeps_its_data() {
     let mut open = start(None);
     open.query("CREATE TABLE kept AS SELECT 1 AS value")
         .expect("a table is made");
-    // What it had not written yet is written first.
+    // What it had not written yet is written first, once nobody is left who is busy with it.
+    let url = open.url();
+    let busy = thread::spawn(move || {
+        let counting = "SELECT count(*) FROM generate_series(1, 5000000) AS busy";
+        engines::postgres::query(&binaries().postgres, &url, counting)
+    });
+    let is_busy =
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%AS busy' AND state = 'active'";
+    while open.query(is_busy).expect("an answer") != "1" {
+        assert!(!busy.is_finished(), "it was not seen to be busy");
+    }
     open.kill();
     drop(open);
 
@@ -369,6 +380,6 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     while !is_so() {
         assert!(Instant::now() < deadline, "not within {DEADLINE:?}: {what}");
         // waits for: the next look at a condition that has a deadline.
-        std::thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(10));
     }
 }
