@@ -73,6 +73,9 @@ fn what_is_held_arrives_when_it_is_let_go() {
 fn a_cut_resets_what_is_connected_and_refuses_what_comes() {
     let (wire, listener) = wire();
     let (mut there, mut here) = connection(&wire, &listener);
+    // The wire knows its end of it, too, once something has arrived.
+    there.write_all(b"kept").expect("sent");
+    assert_eq!(hear(&mut here), *b"kept");
     wire.hold(true, true);
     there.write_all(b"lost").expect("sent");
     wire.cut();
