@@ -11,7 +11,7 @@ mod report;
 mod workload;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
@@ -109,7 +109,19 @@ async fn run(arguments: &Arguments, network: Network) -> anyhow::Result<bool> {
     ran
 }
 
+/// What runs: the version that the fleet starts with, and the one that restarts exchange it for.
+fn versions(fleet: &Fleet, other_binary: Option<&Path>) -> anyhow::Result<String> {
+    let version = fleet.run(&["--version"])?.trim().to_owned();
+    let Some(other) = other_binary else {
+        return Ok(version);
+    };
+    let other = Command::new(other).arg("--version").output()?;
+    let other = String::from_utf8(other.stdout)?;
+    Ok(format!("{version} in turn with {}", other.trim()))
+}
+
 async fn break_and_compare(arguments: &Arguments, fleet: &mut Fleet) -> anyhow::Result<bool> {
+    let version = versions(fleet, arguments.other_binary.as_deref())?;
     let (books, started) = (Books::default(), Instant::now());
     let (mut workload, receivers) = Workload::start(fleet, &books, arguments.events_per_s).await?;
     wait_until_recovered(&books, started, fleet).await?;
@@ -135,9 +147,8 @@ async fn break_and_compare(arguments: &Arguments, fleet: &mut Fleet) -> anyhow::
     let (counts, mut findings) =
         audit::compare(&customers, &books, &faults, SETTLED_WITHIN).await?;
     findings.note(Wrong::Untrue, "panics of Watchbell", &fleet.panics());
-    let version = fleet.run(&["--version"])?;
     let run = report::Run {
-        version: version.trim(),
+        version: &version,
         seed: arguments.seed,
         events_per_s: arguments.events_per_s,
         lasted,

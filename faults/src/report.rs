@@ -18,7 +18,7 @@ const END: &str = "<!-- end: figures -->";
 
 /// What a run was.
 pub(crate) struct Run<'r> {
-    /// What the binary says of itself.
+    /// What the binaries say of themselves.
     pub(crate) version: &'r str,
     pub(crate) seed: u64,
     pub(crate) events_per_s: u32,

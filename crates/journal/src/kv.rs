@@ -110,7 +110,7 @@ pub struct RuleChange {
 /// What tells a bucket from one that was made anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketState {
-    /// When it was made, as the server writes it.
+    /// When it was made, in nanoseconds since 1970.
     pub created: String,
     pub is_empty: bool,
 }

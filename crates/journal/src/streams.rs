@@ -281,41 +281,37 @@ impl Journal {
             .try_collect()
             .await
             .map_err(|source| Error::unavailable("list the streams", source))?;
-        let partitions = self.names.partitions.all();
-        let mut wanted: Vec<String> = partitions
-            .flat_map(|partition| {
-                [
-                    self.names.log_stream(Log::Events(partition)),
-                    self.names.log_stream(Log::Outcomes(partition)),
-                    self.names.deliveries_stream(partition),
-                ]
-            })
-            .collect();
-        wanted.push(self.names.turns_stream());
-        wanted.push(self.names.dead_stream());
-        wanted.extend(Marks::ALL.map(|marks| self.names.marks_stream(marks)));
-        wanted.extend(Bucket::ALL.map(|bucket| self.names.bucket_stream(bucket)));
-        Ok(wanted.iter().all(|name| there.contains(name)))
+        let streams = self.stream_configs().into_iter().map(|config| config.name);
+        let buckets = Bucket::ALL.map(|bucket| self.names.bucket_stream(bucket));
+        Ok(streams.chain(buckets).all(|name| there.contains(&name)))
     }
 
     /// Makes what is missing and brings the rest in line.
     pub async fn prepare(&self) -> Result<(), Error> {
-        for partition in self.names.partitions.all() {
-            for log in [Log::Events(partition), Log::Outcomes(partition)] {
-                self.ensure_stream(self.log_config(log)).await?;
-            }
-            self.ensure_stream(self.deliveries_config(partition))
-                .await?;
+        for config in self.stream_configs() {
+            self.ensure_stream(config).await?;
         }
-        self.ensure_stream(self.turns_config()).await?;
-        for marks in Marks::ALL {
-            self.ensure_stream(self.marks_config(marks)).await?;
-        }
-        self.ensure_stream(self.dead_config()).await?;
         for bucket in Bucket::ALL {
             self.ensure_bucket(bucket).await?;
         }
         Ok(())
+    }
+
+    /// All streams but those of buckets.
+    fn stream_configs(&self) -> Vec<stream::Config> {
+        let of_partition = |partition| {
+            [
+                self.log_config(Log::Events(partition)),
+                self.log_config(Log::Outcomes(partition)),
+                self.deliveries_config(partition),
+            ]
+        };
+        let partitions = self.names.partitions.all();
+        let mut configs: Vec<stream::Config> = partitions.flat_map(of_partition).collect();
+        configs.push(self.turns_config());
+        configs.extend(Marks::ALL.map(|marks| self.marks_config(marks)));
+        configs.push(self.dead_config());
+        configs
     }
 
     fn log_config(&self, log: Log) -> stream::Config {

@@ -27,14 +27,14 @@ fn wanted(pages: &Pages) -> impl Iterator<Item = DeliveryId> {
         })
 }
 
+fn arrived(pages: &Pages) -> HashSet<DeliveryId> {
+    let arrivals = pages.arrivals.iter();
+    arrivals.map(|arrival| arrival.delivery).collect()
+}
+
 /// How many deliveries arrived, each counted once.
 pub(crate) fn count(pages: &Pages) -> usize {
-    let arrived: HashSet<DeliveryId> = pages
-        .arrivals
-        .iter()
-        .map(|arrival| arrival.delivery)
-        .collect();
-    arrived.len()
+    arrived(pages).len()
 }
 
 /// Waits until nothing is missing and nothing more comes; what still is missing in the end is for [`check`] to say.
@@ -42,11 +42,7 @@ pub(crate) async fn wait_until_arrived(books: &Books, deadline: Instant) {
     while Instant::now() < deadline {
         {
             let pages = books.open();
-            let arrived: HashSet<DeliveryId> = pages
-                .arrivals
-                .iter()
-                .map(|arrival| arrival.delivery)
-                .collect();
+            let arrived = arrived(&pages);
             let is_quiet = pages
                 .arrivals
                 .last()
@@ -91,11 +87,7 @@ pub(crate) fn check(
     balances: &[Value],
     findings: &mut Findings,
 ) {
-    let arrived: HashSet<DeliveryId> = pages
-        .arrivals
-        .iter()
-        .map(|arrival| arrival.delivery)
-        .collect();
+    let arrived = arrived(pages);
     let lost = wanted(pages).filter(|delivery| !arrived.contains(delivery));
     let lost: Vec<String> = lost.map(|delivery| delivery.to_string()).collect();
     findings.note(Wrong::Lost, "alerts that never arrived", &lost);
