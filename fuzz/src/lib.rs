@@ -3,13 +3,20 @@
 //!
 //! `tests/corpus.rs` tries each on its corpus and on inputs made from it; `run` searches with libFuzzer.
 
+mod bundle;
+mod checkpoint;
 mod decide;
+mod export;
 mod filter;
 mod ingest;
+mod note;
 mod pattern;
 mod query;
+mod tile;
+mod tlog_proof;
 mod unpack;
 mod verify;
+mod witness;
 
 /// One parser.
 #[derive(Clone, Copy, Debug)]
@@ -21,10 +28,22 @@ pub struct Target {
 }
 
 /// All of them, in the order of their names.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 14] = [
+    Target {
+        name: "bundle",
+        check: bundle::check,
+    },
+    Target {
+        name: "checkpoint",
+        check: checkpoint::check,
+    },
     Target {
         name: "decide",
         check: decide::check,
+    },
+    Target {
+        name: "export",
+        check: export::check,
     },
     Target {
         name: "filter",
@@ -35,6 +54,10 @@ pub const TARGETS: [Target; 7] = [
         check: ingest::check,
     },
     Target {
+        name: "note",
+        check: note::check,
+    },
+    Target {
         name: "pattern",
         check: pattern::check,
     },
@@ -43,12 +66,24 @@ pub const TARGETS: [Target; 7] = [
         check: query::check,
     },
     Target {
+        name: "tile",
+        check: tile::check,
+    },
+    Target {
+        name: "tlog_proof",
+        check: tlog_proof::check,
+    },
+    Target {
         name: "unpack",
         check: unpack::check,
     },
     Target {
         name: "verify",
         check: verify::check,
+    },
+    Target {
+        name: "witness",
+        check: witness::check,
     },
 ];
 

@@ -22,8 +22,23 @@ const TROUBLE: [&str; 24] = [
 ];
 
 #[test]
+fn entry_bundles_hold_for_any_input() {
+    hold("bundle");
+}
+
+#[test]
+fn checkpoints_hold_for_any_input() {
+    hold("checkpoint");
+}
+
+#[test]
 fn verdicts_hold_for_any_input() {
     hold("decide");
+}
+
+#[test]
+fn exports_hold_for_any_input() {
+    hold("export");
 }
 
 #[test]
@@ -37,6 +52,11 @@ fn the_door_for_events_holds_for_any_input() {
 }
 
 #[test]
+fn notes_hold_for_any_input() {
+    hold("note");
+}
+
+#[test]
 fn patterns_hold_for_any_input() {
     hold("pattern");
 }
@@ -47,6 +67,16 @@ fn queries_hold_for_any_input() {
 }
 
 #[test]
+fn tiles_hold_for_any_input() {
+    hold("tile");
+}
+
+#[test]
+fn proofs_hold_for_any_input() {
+    hold("tlog_proof");
+}
+
+#[test]
 fn unpacking_holds_for_any_input() {
     hold("unpack");
 }
@@ -54,6 +84,11 @@ fn unpacking_holds_for_any_input() {
 #[test]
 fn verification_holds_for_any_input() {
     hold("verify");
+}
+
+#[test]
+fn a_witness_holds_for_any_input() {
+    hold("witness");
 }
 
 #[test]
