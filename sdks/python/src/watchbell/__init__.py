@@ -1,4 +1,4 @@
-"""Watchbell for Python: record what agents do, ask before they act, verify alert webhooks."""
+"""Watchbell for Python: record what agents do, ask before they act, verify alert webhooks and exports of the trail."""
 
 from .async_client import AsyncWatchbell
 from .async_recorder import AsyncRecorder
@@ -8,6 +8,8 @@ from .errors import ApiError, Denied, Unreachable, WatchbellError
 from .events import Event, Rejected, Sent
 from .guard import guard
 from .outbox import Counts, Lost
+from .proof.report import Report
+from .proof.verify import verify_export
 from .recorder import Recorder
 from .webhooks import Delivery, Refused, verify_webhook
 
@@ -25,10 +27,12 @@ __all__ = [
     "Recorder",
     "Refused",
     "Rejected",
+    "Report",
     "Sent",
     "Unreachable",
     "Watchbell",
     "WatchbellError",
     "guard",
+    "verify_export",
     "verify_webhook",
 ]
