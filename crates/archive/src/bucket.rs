@@ -3,10 +3,11 @@
 use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt as _, path::Path as FolderPath, sync::Arc};
 
 use bytes::Bytes;
+use domain::Timestamp;
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use object_store::{
-    ObjectStore, ObjectStoreExt as _, aws::AmazonS3Builder, local::LocalFileSystem, path::Path,
-    prefix::PrefixStore,
+    ObjectStore, ObjectStoreExt as _, PutMode, aws::AmazonS3Builder, local::LocalFileSystem,
+    path::Path, prefix::PrefixStore,
 };
 use url::Url;
 
@@ -65,6 +66,44 @@ impl Bucket {
         Ok(FileUpload::new(name, upload))
     }
 
+    /// Writes a small file that must not be there yet; whether it was not.
+    pub async fn put_new(&self, name: &str, bytes: Bytes) -> Result<bool, Error> {
+        let put = self
+            .store
+            .put_opts(&Path::from(name), bytes.into(), PutMode::Create.into())
+            .await;
+        match put {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+            Err(error) => Err(Error::storage(format!("write {name}"), error)),
+        }
+    }
+
+    /// Writes a small file, in the place of one that is there.
+    pub async fn put(&self, name: &str, bytes: Bytes) -> Result<(), Error> {
+        let put = self.store.put(&Path::from(name), bytes.into()).await;
+        put.map_err(|error| Error::storage(format!("write {name}"), error))?;
+        Ok(())
+    }
+
+    /// A small file, all of it; `None` if there is none.
+    pub async fn get(&self, name: &str) -> Result<Option<Bytes>, Error> {
+        let failed = |error| Error::storage(format!("read {name}"), error);
+        match self.store.get(&Path::from(name)).await {
+            Ok(found) => Ok(Some(found.bytes().await.map_err(failed)?)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Deletes a file; it is fine if there is none.
+    pub async fn delete(&self, name: &str) -> Result<(), Error> {
+        match self.store.delete(&Path::from(name)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(Error::storage(format!("delete {name}"), error)),
+        }
+    }
+
     /// A file's length and its bytes, read no faster than they are taken.
     pub async fn read(
         &self,
@@ -92,21 +131,27 @@ impl Bucket {
         let folder_path = Path::from(folder);
         let mut files = self.store.list(Some(&folder_path)).boxed();
         while let Some(file) = files.try_next().await.map_err(failed)? {
-            match self.store.delete(&file.location).await {
-                Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) => return Err(failed(error)),
-            }
+            self.delete(file.location.as_ref()).await?;
         }
         Ok(())
     }
 
     /// The names of the files below a folder.
     pub async fn list(&self, folder: &str) -> Result<Vec<String>, Error> {
+        let files = self.list_with_times(folder).await?;
+        Ok(files.into_iter().map(|(name, _)| name).collect())
+    }
+
+    /// The same, with when each was written, by the bucket's clock.
+    pub async fn list_with_times(&self, folder: &str) -> Result<Vec<(String, Timestamp)>, Error> {
         let folder_path = Path::from(folder);
-        let names = self.store.list(Some(&folder_path));
-        let names = names.map_ok(|file| file.location.to_string());
-        let names = names.try_collect().await;
-        names.map_err(|error| Error::storage(format!("list {folder}"), error))
+        let files = self.store.list(Some(&folder_path)).map_ok(|file| {
+            let written = file.last_modified.timestamp_millis();
+            let written = Timestamp::from_unix_millis(written);
+            (file.location.to_string(), written)
+        });
+        let files = files.try_collect().await;
+        files.map_err(|error| Error::storage(format!("list {folder}"), error))
     }
 }
 

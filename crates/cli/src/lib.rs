@@ -10,7 +10,9 @@
 //! | `events/`, `rules/`, `deliveries/`, `endpoints/`, `decide`, `decisions/`, `approvals/`, `export` | a folder or file for each noun of the API |
 //! | `keys/`, `secrets/`, `members/` | who has access, which is for people only |
 //! | `listen/`, `receiver`, `trigger`, `verify`, `secret` | webhooks, seen from the receiver |
+//! | `trail/` | the trail as an auditor has it: checked without a server |
 //! | `policy/` | policies, without a server and on one |
+//! | `witness/` | somebody else's memory of a transparency log |
 //! | `output`, `answer`, `table`, `page`, `color`, `progress`, `exit`, `failed` | what people and programs read |
 //! | `input`, `moment`, `machine`, `stop` | what a command is given |
 //! | `reference` | the page that documents it all |
@@ -49,8 +51,10 @@ mod secrets;
 mod server;
 mod stop;
 mod table;
+mod trail;
 mod trigger;
 mod verify;
+mod witness;
 
 use std::process::ExitCode;
 
@@ -100,6 +104,9 @@ pub enum Command {
     Members(members::Members),
     /// Export the trail, or part of it, to a file, and verify that the file is complete.
     Export(export::Export),
+    /// Check the trail as an auditor does: offline, without a server.
+    #[command(subcommand)]
+    Trail(trail::Trail),
     /// Receive webhooks on this machine: verify, show and forward them.
     Listen(listen::Listen),
     /// Send a test delivery: from the server to a rule's endpoint, or from this machine to any URL.
@@ -108,6 +115,8 @@ pub enum Command {
     Verify(verify::Verify),
     /// Sign a body the way deliveries are signed, without a server.
     Sign(verify::Sign),
+    /// Cosign the checkpoints of transparency logs, on a machine that their operator does not control.
+    Witness(witness::Run),
     /// Print a shell completion script.
     Completions {
         /// The shell.
@@ -133,10 +142,12 @@ impl Command {
             Self::Secrets(command) => command.run().await,
             Self::Members(command) => command.run().await,
             Self::Export(command) => Box::pin(command.run()).await,
+            Self::Trail(command) => command.run(),
             Self::Listen(command) => Box::pin(command.run()).await,
             Self::Trigger(command) => Box::pin(command.run()).await,
             Self::Verify(command) => command.run(),
             Self::Sign(command) => command.run(),
+            Self::Witness(command) => Box::pin(command.run()).await,
             Self::Completions { shell } => completions(shell, root()),
         };
         exit::unless_closed(outcome)

@@ -21,6 +21,7 @@ use crate::{
     Connection, Error, Journal,
     frames::{Frames, MESSAGE_BYTES_MAX},
     retry::persist,
+    salt,
     streams::Log,
 };
 
@@ -170,7 +171,8 @@ async fn commit_groups(
         number += 1;
         let message = PublishMessage::build()
             .payload(Bytes::from(message))
-            .message_id(format!("{nonce}-{number}"));
+            .message_id(format!("{nonce}-{number}"))
+            .header(salt::HEADER, salt::header());
         let outcome = journal.publish(&subject, message, APPEND_DEADLINE).await;
         for chunk in group {
             // A request that was given up has nobody waiting.

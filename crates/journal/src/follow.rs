@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use async_nats::{
     datetime::parse_rfc3339,
+    header::NATS_MESSAGE_ID,
     jetstream::{
         self,
         consumer::{AckPolicy, DeliverPolicy, pull},
@@ -24,6 +25,7 @@ use futures::{FutureExt, StreamExt};
 use crate::{
     Error, Journal,
     log_state::nanoseconds,
+    salt::{self, MessageSalt},
     streams::{Bucket, Log},
 };
 
@@ -51,6 +53,8 @@ pub struct Entry {
     /// to an earlier state.
     pub stored_ns: i64,
     pub subject: String,
+    /// What the salts of its records follow from.
+    pub salt: MessageSalt,
     pub payload: Bytes,
 }
 
@@ -196,6 +200,7 @@ impl Follower {
                 sequence,
                 stored_ns,
                 subject: message.subject.to_string(),
+                salt: salt_of(&message),
                 payload: message.payload.clone(),
             });
         }
@@ -243,4 +248,13 @@ impl Follower {
             arrived: 0,
         })
     }
+}
+
+/// A message of a version before there were salts has its id, which nobody can guess either.
+fn salt_of(message: &jetstream::Message) -> MessageSalt {
+    let text = message.headers.as_ref().and_then(|headers| {
+        let salt = headers.get(salt::HEADER);
+        salt.or_else(|| headers.get(NATS_MESSAGE_ID))
+    });
+    MessageSalt::from_header(text.map_or("", |text| text.as_str()))
 }

@@ -23,6 +23,7 @@
 //! - [`secrets`]: signing secrets as last values, sealed.
 //! - [`guards`]: policies as last values; [`approvals`]: what people were asked to approve.
 //! - `forget`: what is left of an organization that was deleted.
+//! - [`salt`]: what hides a record from whoever has only its hash.
 //! - [`dedup`]: marks that only the first writer makes: requests with a name, alerts that went out.
 //!
 //! Every read and write here may happen twice; ids derived from causes make that harmless.
@@ -53,6 +54,7 @@ pub mod record;
 pub mod redelivery;
 pub mod requeue;
 mod retry;
+pub mod salt;
 pub mod schedule;
 pub mod secrets;
 pub mod streams;

@@ -18,7 +18,10 @@
 use std::{ops::Range, pin::pin, time::Duration};
 
 use domain::clock::Clock;
-use journal::{Journal, dead_letters::Place, follow::Entry, log_state::LogState, streams::Log};
+use journal::{
+    Journal, dead_letters::Place, follow::Entry, log_state::LogState, salt::MessageSalt,
+    streams::Log,
+};
 use runtime::{error_chain::chain, random, retry::Retries};
 use store::{
     Store,
@@ -58,7 +61,10 @@ pub(crate) trait Sink: Send + Sized {
     fn writer(&mut self) -> &mut Writer;
 
     /// The records of a message; one that cannot be read says so.
-    fn read(message: &[u8]) -> Result<Vec<Result<Self::Record<'_>, Unfit>>, journal::Error>;
+    fn read(
+        message: &[u8],
+        salt: MessageSalt,
+    ) -> Result<Vec<Result<Self::Record<'_>, Unfit>>, journal::Error>;
 
     /// A record that the store refused, alone.
     fn unfit(record: &Self::Record<'_>, reason: String) -> Unfit;
@@ -356,7 +362,7 @@ impl<'e, S: Sink> Batch<'e, S> {
         };
         for entry in entries {
             let sequence = entry.sequence;
-            let records = match S::read(&entry.payload) {
+            let records = match S::read(&entry.payload, entry.salt) {
                 Err(error @ journal::Error::Corrupt { .. }) => {
                     vec![Err(Unfit {
                         what: format!("message {sequence}"),

@@ -42,4 +42,5 @@ mod snapshots;
 mod system;
 mod system_clock;
 mod telemetry;
+mod transparency;
 mod views;

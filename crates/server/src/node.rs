@@ -40,6 +40,7 @@ use crate::{
     planes::{ControlParts, ControlPlane, DataParts, DataPlane, Process},
     search_limiter::SearchLimiter,
     snapshots::{Approvals, Guards, Keys},
+    transparency,
 };
 
 /// How long a start waits for NATS, so that the order of starts does not matter.
@@ -76,7 +77,7 @@ pub struct Node {
     /// Connections that one address may have.
     pub connections_per_address_max: usize,
     mail: Option<mail::Settings>,
-    public_url: Arc<PublicUrl>,
+    pub public_url: Arc<PublicUrl>,
     registration: Registration,
     deletion_delay: Duration,
     operators: Operators,
@@ -87,6 +88,7 @@ pub struct Node {
     pub console: Option<Console>,
     /// `None`: `files.url` is not set.
     pub files: Option<Bucket>,
+    pub keeps_transparency_log: bool,
     /// Where days go before they are dropped; `None`: nowhere.
     pub archive: Option<Bucket>,
     /// Events after which a file of an export ends.
@@ -99,8 +101,9 @@ impl Node {
         let journal = connect_journal(config).await?;
         // Before anything goes by it. Should that fail it is tried again soon.
         clock_watch::compare(&journal).await;
-        let store = open_store(config)?;
         let files = config.files.open()?;
+        let vault = config.secrets.vault()?;
+        let store = open_store(config)?;
         Ok(Self {
             door: Door {
                 keys: Keys::new(journal.clone()),
@@ -129,7 +132,7 @@ impl Node {
             )),
             nameservers: config.delivery.nameservers.clone(),
             deployment_keys: Arc::new(config.delivery.deployment_keys()),
-            vault: Arc::new(config.secrets.vault()?),
+            vault: Arc::new(vault),
             rules_per_org_max: config.alerts.rules_per_org_max,
             policy_versions_max: config.policies.versions_per_org_max,
             delivery_concurrency: config.delivery.concurrency,
@@ -155,8 +158,16 @@ impl Node {
                 .then(|| Console::new(config.http.public_url.is_https())),
             archive: files.clone().filter(|_| config.files.archive_days),
             files,
+            keeps_transparency_log: false,
             export_events_max: config.files.export_events_max,
         })
+    }
+
+    /// Has a transparency log kept of what this process writes to the store, if there is somewhere to keep it.
+    pub async fn keep_transparency_log(&mut self) {
+        let (store, partitions) = (self.store.clone(), self.journal.partitions());
+        let kept = transparency::with_log(store, partitions, self.files.as_ref(), &self.vault);
+        (self.store, self.keeps_transparency_log) = kept.await;
     }
 
     pub fn data_plane(&self, events: Appenders, tasks: &Tasks) -> DataPlane {

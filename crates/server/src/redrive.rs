@@ -1,6 +1,6 @@
 //! Applies dead letters once what was wrong is right, and says what they hold.
 
-use journal::{Journal, dead_letters::Numbered, streams::Log};
+use journal::{Journal, dead_letters::Numbered, salt::MessageSalt, streams::Log};
 use runtime::error_chain::chain;
 use store::Store;
 
@@ -39,12 +39,13 @@ pub(crate) async fn redrive(
 }
 
 async fn write<S: Sink>(store: &Store, numbered: &Numbered) -> Result<Redriven, Error> {
-    let records: Result<Vec<_>, Unfit> = match S::read(&numbered.letter.payload) {
-        Err(error @ journal::Error::Corrupt { .. }) => {
-            return Ok(Redriven::StillFails(error.to_string()));
-        }
-        records => records?.into_iter().collect(),
-    };
+    let records: Result<Vec<_>, Unfit> =
+        match S::read(&numbered.letter.payload, MessageSalt::random()) {
+            Err(error @ journal::Error::Corrupt { .. }) => {
+                return Ok(Redriven::StillFails(error.to_string()));
+            }
+            records => records?.into_iter().collect(),
+        };
     let records = match records {
         Ok(records) => records,
         Err(unfit) => return Ok(Redriven::StillFails(unfit.reason)),
@@ -68,7 +69,7 @@ pub(crate) fn ids(journal: &Journal, numbered: &Numbered) -> Vec<String> {
 }
 
 fn names_in<S: Sink>(message: &[u8]) -> Vec<String> {
-    let records = S::read(message).unwrap_or_default();
+    let records = S::read(message, MessageSalt::random()).unwrap_or_default();
     let what = |record: Result<S::Record<'_>, Unfit>| match record {
         Ok(record) => S::unfit(&record, String::new()).what,
         Err(unfit) => unfit.what,

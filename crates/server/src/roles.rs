@@ -46,6 +46,7 @@ use crate::{
     listener::{self, Seats},
     node::Node,
     routes, system_clock,
+    transparency::{self, Sequencer},
 };
 
 /// How many connections there may be at a time; the next ones wait to be accepted.
@@ -224,6 +225,26 @@ fn fill_the_store(node: &Node, tasks: &Tasks) {
     see_to_deliveries(node, tasks);
     if let Some(files) = &node.files {
         make_exports(node, files, tasks);
+        if node.keeps_transparency_log {
+            keep_transparency_logs(node, files, tasks);
+        }
+    }
+}
+
+/// Here, beside what writes the leaves that they append.
+fn keep_transparency_logs(node: &Node, files: &Bucket, tasks: &Tasks) {
+    let tools = transparency::Tools {
+        store: node.store.clone(),
+        bucket: files.clone(),
+        vault: Arc::clone(&node.vault),
+        clock: node.clock,
+        host: node.public_url.without_scheme().to_owned(),
+    };
+    for partition in node.journal.partitions().all() {
+        let sequencer = Sequencer::new(tools.clone(), partition);
+        let task = sequencer.run(tasks.stopping().clone());
+        let number = partition.index();
+        tasks.spawn(format!("append to transparency logs {number}"), task);
     }
 }
 

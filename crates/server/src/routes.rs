@@ -58,6 +58,7 @@ use crate::{
     },
     queries,
     system::show as system,
+    transparency::doors as log,
     views::manage as views,
 };
 
@@ -118,6 +119,17 @@ pub fn api(parts: &Parts) -> anyhow::Result<Router> {
         .route(
             "/v1/audit/events/{id}",
             compressed(per_key(Read, get(events::show))),
+        )
+        .route(
+            "/v1/audit/events/{id}/proof",
+            per_key(Read, get(log::event_proof)),
+        )
+        .route("/v1/log/checkpoint", per_key(Read, get(log::checkpoint)))
+        .route("/v1/log/keys", per_key(Read, get(log::keys)))
+        .route("/v1/log/tile/{*path}", per_key(Read, get(log::tile)))
+        .route(
+            "/v1/deliveries/{id}/proof",
+            per_key(Read, get(log::delivery_proof)),
         )
         .route(
             "/v1/audit/events/stream",

@@ -39,6 +39,10 @@ impl Rows {
         self.field(value.as_bytes())
     }
 
+    pub(crate) fn bytes(&mut self, value: &[u8]) -> &mut Self {
+        self.field(value)
+    }
+
     pub(crate) fn text_or_null(&mut self, value: Option<&str>) -> &mut Self {
         match value {
             Some(text) => self.text(text),

@@ -38,6 +38,7 @@ pub mod sessions;
 pub mod signing_secrets;
 mod statement;
 mod times;
+pub mod transparency;
 mod values;
 pub mod views;
 pub mod watermark;
@@ -45,6 +46,7 @@ pub mod writer;
 
 use std::time::Duration;
 
+use domain::partition::Partitions;
 use sqlx::{
     Connection, Executor as _, PgConnection, PgPool,
     postgres::{PgConnectOptions, PgPoolOptions},
@@ -71,6 +73,8 @@ const STATEMENT_TIMEOUT: &str = "SET statement_timeout = '5s'";
 #[derive(Clone, Debug)]
 pub struct Store {
     pool: PgPool,
+    /// Those of the journal, if a transparency log is kept of what is written.
+    transparency: Option<Partitions>,
 }
 
 impl Store {
@@ -98,7 +102,19 @@ impl Store {
                 })
             })
             .connect_lazy_with(options.application_name("watchbell"));
-        Ok(Self { pool })
+        Ok(Self {
+            pool,
+            transparency: None,
+        })
+    }
+
+    /// Keeps a transparency log of the events and attempts that are written from now on.
+    #[must_use]
+    pub fn with_transparency_log(self, partitions: Partitions) -> Self {
+        Self {
+            transparency: Some(partitions),
+            ..self
+        }
     }
 
     /// A connection outside the pool, on which a statement may take its time. It says why there is none;

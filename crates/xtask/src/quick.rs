@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use crate::tidy;
 
 /// Which chapters of `crates/server/tests/it` are about a folder of `crates/server/src`. A test keeps it complete.
-const CHAPTERS: [(&str, &[&str]); 17] = [
+const CHAPTERS: [(&str, &[&str]); 18] = [
     (
         "accounts",
         &[
@@ -173,6 +173,7 @@ const CHAPTERS: [(&str, &[&str]); 17] = [
     ),
     ("system", &["overview", "system"]),
     ("telemetry", &["monitoring", "telemetry"]),
+    ("transparency", &["transparency", "transparency_crashes"]),
     ("views", &["views"]),
 ];
 /// What every node does, whichever part of it changed: start, serve, deliver, answer by its document, end.
@@ -393,7 +394,7 @@ mod tests {
     }
 
     /// Parts that other chapters use, and what takes too long between two edits: whole clusters, peers, a mass.
-    const NO_CHAPTER: [&str; 24] = [
+    const NO_CHAPTER: [&str; 27] = [
         "canary",
         "cli",
         "cluster",
@@ -415,8 +416,11 @@ mod tests {
         "peers",
         "people",
         "snapshots",
+        "trail_verify",
         "two_workers",
         "wire",
+        "witness",
+        "witness_crashes",
         "writers",
     ];
 

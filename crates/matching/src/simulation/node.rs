@@ -21,6 +21,7 @@ use journal::{
     queue::{bundles, name},
     record::Job,
     requeue::{OnRecord, Rounds},
+    salt::MessageSalt,
     streams::Log,
 };
 
@@ -388,6 +389,7 @@ impl Reader for Reading {
                 sequence,
                 stored_ns: i64::try_from(sequence).unwrap_or(i64::MAX),
                 subject: String::new(),
+                salt: MessageSalt::random(),
                 payload,
             };
             found.into_iter().map(entry).collect()

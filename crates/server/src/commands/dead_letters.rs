@@ -8,6 +8,7 @@ use super::{WithConfig, say};
 use crate::{
     node,
     redrive::{self, Redriven},
+    transparency,
 };
 
 /// How many are listed; whoever has more has one problem, not many.
@@ -84,7 +85,14 @@ impl Redrive {
     async fn run(self) -> anyhow::Result<()> {
         let config = self.with.load()?;
         let journal = node::connect_journal(&config).await?;
-        let store = node::open_store_for_command(&config)?;
+        // What is written now gets its leaf as what was written by itself did.
+        let (store, _) = transparency::with_log(
+            node::open_store_for_command(&config)?,
+            journal.partitions(),
+            config.files.open()?.as_ref(),
+            &config.secrets.vault()?,
+        )
+        .await;
         let (mut applied, mut failed, mut after) = (0, 0, 0);
         loop {
             let letters = match self.which.number {

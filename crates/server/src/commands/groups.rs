@@ -8,7 +8,14 @@ use clap::Command;
 const GROUPS: [(&str, &[&str]); 3] = [
     (
         "Server",
-        &["dev", "serve", "migrate", "doctor", "healthcheck"],
+        &[
+            "dev",
+            "serve",
+            "migrate",
+            "doctor",
+            "healthcheck",
+            "witness",
+        ],
     ),
     (
         "Client",
@@ -18,6 +25,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
             "api",
             "events",
             "export",
+            "trail",
             "rules",
             "deliveries",
             "endpoints",

@@ -59,7 +59,10 @@ async fn serve(config: &Config, roles: &[Role]) -> anyhow::Result<()> {
 async fn start(config: &Config, roles: &[Role], tasks: &Tasks) -> anyhow::Result<()> {
     let metrics = metrics::start()?;
     check_schema(&node::open_store(config)?).await?;
-    let node = Node::connect(config, system_clock::SYSTEM).await?;
+    let mut node = Node::connect(config, system_clock::SYSTEM).await?;
+    if roles.contains(&Role::Index) {
+        node.keep_transparency_log().await;
+    }
     durability::report(config).await;
     if roles.contains(&Role::Api) {
         warn_about_people(config);

@@ -47,6 +47,13 @@ impl PublicUrl {
         self.url.origin().ascii_serialization()
     }
 
+    /// Without its scheme: what names of transparency logs begin with.
+    pub fn without_scheme(&self) -> &str {
+        self.text
+            .split_once("://")
+            .map_or(&self.text, |(_, rest)| rest)
+    }
+
     /// The address of a path, which begins with a slash.
     pub fn to(&self, path: &str) -> String {
         format!("{}{path}", self.text)

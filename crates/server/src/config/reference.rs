@@ -374,7 +374,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "files.url",
         "none",
-        "Where files are stored: `file:///folder`, which every node must share, or `s3://bucket/prefix`. Exports requested with `async` are under `exports/`, archived days of the trail under `archive/`. Without it neither is available.",
+        "Where files are stored: `file:///folder`, which every node must share, or `s3://bucket/prefix`. Exports requested with `async` are under `exports/`, archived days of the trail under `archive/`, transparency logs under `transparency/`. Without it none of these is available; transparency logs also need `secrets.key`, and a bucket that honors `If-None-Match`.",
     ),
     setting(
         "files.s3_endpoint",

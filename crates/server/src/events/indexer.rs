@@ -3,13 +3,17 @@
 use std::borrow::Cow;
 
 use domain::event::EventView;
-use journal::record::{self, EventRecord};
+use journal::{
+    record::{self, EventRecord},
+    salt::MessageSalt,
+};
 use store::{
     Store,
     events::{EventIndex, EventRow},
     watermark::{Applied, Source, Span},
     writer::Writer,
 };
+use trail_proof::leaf::Salt;
 
 use crate::{apply_log::Sink, dead_letters::Unfit, telemetry::metrics as names};
 
@@ -28,9 +32,12 @@ impl Sink for Index {
         &mut self.0.writer
     }
 
-    fn read(message: &[u8]) -> Result<Vec<Result<Event<'_>, Unfit>>, journal::Error> {
-        let records = record::events(message)?;
-        Ok(records.into_iter().map(Event::read).collect())
+    fn read(
+        message: &[u8],
+        salt: MessageSalt,
+    ) -> Result<Vec<Result<Event<'_>, Unfit>>, journal::Error> {
+        let records = record::events(message)?.into_iter();
+        Ok(records.map(|record| Event::read(record, salt)).collect())
     }
 
     fn unfit(event: &Event<'_>, reason: String) -> Unfit {
@@ -66,6 +73,7 @@ impl Sink for Index {
 /// The columns of one event, unescaped where needed.
 pub(crate) struct Event<'m> {
     record: EventRecord<'m>,
+    salt: Salt,
     event_type: Cow<'m, str>,
     agent_id: Cow<'m, str>,
     action: Cow<'m, str>,
@@ -78,7 +86,7 @@ pub(crate) struct Event<'m> {
 }
 
 impl<'m> Event<'m> {
-    fn read(record: EventRecord<'m>) -> Result<Self, Unfit> {
+    fn read(record: EventRecord<'m>, salt: MessageSalt) -> Result<Self, Unfit> {
         let view = EventView::parse(record.json)
             .map_err(|fault| unfit(&record, format!("the event cannot be read: {fault}")))?;
         let required = |name| view.text(name).unwrap_or_default();
@@ -92,6 +100,7 @@ impl<'m> Event<'m> {
             trace_id: view.text("trace_id"),
             decision_id: view.text("decision_id"),
             source: view.text("source"),
+            salt: salt.of(record.id.uuid()),
             record,
         })
     }
@@ -111,6 +120,7 @@ impl<'m> Event<'m> {
             decision_id: self.decision_id.as_deref(),
             source: self.source.as_deref(),
             json: self.record.json,
+            salt: self.salt,
         }
     }
 }

@@ -26,6 +26,9 @@ const MAILED_LINK_CLOSED: &[ErrorCode] = &[TokenInvalid, Forbidden, RateLimited,
 /// The organization or the member was deleted while the request was on its way.
 const ONES_OWN: &[ErrorCode] = &[NotFound];
 
+/// There is no log, or nothing in it yet.
+const NOT_KEPT_YET: &[ErrorCode] = &[NotConfigured, NotFound];
+
 /// What the handler of an operation can answer by itself.
 const OWN: &[(&str, &[ErrorCode])] = &[
     // Documents and accounts.
@@ -66,6 +69,12 @@ const OWN: &[(&str, &[ErrorCode])] = &[
     ("get_audit_events_stream", LONG_ANSWER),
     ("audit_export", &[NotFound, LimitReached]),
     ("get_audit_export_file", PUBLIC_FILE),
+    // The transparency log.
+    ("get_audit_event_proof", &[NotConfigured]),
+    ("get_delivery_proof", &[NotConfigured]),
+    ("get_log_checkpoint", NOT_KEPT_YET),
+    ("get_log_keys", NOT_KEPT_YET),
+    ("get_log_tile", &[NotConfigured]),
     // Alert rules.
     (
         "create_alert_rule",

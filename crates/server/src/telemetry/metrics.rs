@@ -48,6 +48,12 @@ runtime::metrics! {
         "Bytes in the fullest event log";
     JOURNAL_EVENTS_BYTES_MAX, Gauge "watchbell_journal_events_bytes_max" []
         "Maximum number of bytes in each event log; absent if there is no limit";
+    TRANSPARENCY_LEAVES, Counter "watchbell_transparency_leaves_total" []
+        "Leaves appended to transparency logs";
+    TRANSPARENCY_CHECKPOINT_LAG, Histogram "watchbell_transparency_checkpoint_lag_seconds" []
+        "How long after the oldest record in it was received a checkpoint was signed";
+    TRANSPARENCY_LOGS_STOPPED, Counter "watchbell_transparency_logs_stopped_total" []
+        "Transparency logs that stopped because their files contradict what was signed; each is also logged as an error";
     TAIL_CLIENTS, Gauge "watchbell_tail_clients" []
         "Clients watching a live tail";
     TAIL_FOLLOWERS, Gauge "watchbell_tail_followers" []

@@ -13,7 +13,7 @@ use crate::deployment::{Customer, DEADLINE, Deployment, Running, event};
 use crate::telemetry::counted;
 
 /// From now on PostgreSQL refuses events of the agent `poison`.
-const REFUSE_POISON: &str =
+pub(crate) const REFUSE_POISON: &str =
     "ALTER TABLE audit_events ADD CONSTRAINT no_poison CHECK (agent_id <> 'poison') NOT VALID";
 
 async fn agents(customer: &Customer) -> Vec<String> {

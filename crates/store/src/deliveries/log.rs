@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use domain::{Day, OrgId};
+use domain::{Day, OrgId, partition::Partitions};
 use sqlx::Connection;
 
 use super::{
@@ -16,6 +16,7 @@ use crate::{
     endpoints::{self, EndpointNotice},
     partitions::{self, Table},
     rule_counts::{self, RuleMatch},
+    transparency::outbox,
     watermark::{Applied, Source, Span},
     writer::{Purpose, Writer},
 };
@@ -63,6 +64,7 @@ pub struct DeliveryLog {
     pub writer: Writer,
     delivery_days: BTreeSet<Day>,
     attempt_days: BTreeSet<Day>,
+    transparency: Option<Partitions>,
 }
 
 impl Store {
@@ -71,6 +73,7 @@ impl Store {
             writer: self.writer().await?,
             delivery_days: BTreeSet::new(),
             attempt_days: BTreeSet::new(),
+            transparency: self.transparency,
         })
     }
 }
@@ -152,7 +155,13 @@ impl DeliveryLog {
         )
         .await?;
         let known = write::deliveries(&mut transaction, &outcomes.matched).await?;
-        write::attempts(&mut transaction, &outcomes.attempts).await?;
+        let mut new = write::attempts(&mut transaction, &outcomes.attempts).await?;
+        if let Some(partitions) = self.transparency {
+            let attempts = outcomes.attempts.iter();
+            let attempts = attempts.filter(|attempt| new.remove(&attempt.id.uuid()));
+            let leaves = attempts.filter_map(|attempt| Some((attempt.org, attempt.leaf()?)));
+            outbox::put(&mut transaction, partitions, leaves).await?;
+        }
         state::update(&mut transaction, &outcomes.standings).await?;
         let matches = new_rows::matches(&mut transaction, purpose, outcomes, &known).await?;
         rule_counts::add(&mut transaction, &matches).await?;

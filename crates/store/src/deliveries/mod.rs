@@ -18,6 +18,7 @@ mod terms;
 mod write;
 
 use domain::{AttemptId, DeliveryId, EventId, OrgId, RuleId, Timestamp};
+use trail_proof::leaf::Salt;
 
 pub use log::{DeliveryLog, Outcomes};
 pub use state::{StateUpdate, UpdateSource};
@@ -67,6 +68,8 @@ pub struct Attempt {
     pub org: OrgId,
     pub delivery: DeliveryId,
     pub id: AttemptId,
+    /// Hides it from those who have only its leaf in the transparency log; `None` if it was recorded before there was one.
+    pub salt: Option<Salt>,
     pub number: u32,
     pub trigger: String,
     pub due_at: Timestamp,

@@ -2,6 +2,7 @@
 
 use domain::{AttemptId, DeliveryId, EventId, OrgId, RuleId};
 use sqlx::{FromRow, types::time::OffsetDateTime};
+use trail_proof::leaf::Salt;
 use uuid::Uuid;
 
 use super::{Attempt, Delivery, Phases, Round, from_int};
@@ -20,7 +21,7 @@ macro_rules! attempt_columns {
     () => {
         "org_id, delivery_id, id, number, trigger, due_at, started_at, finished_at, signed_at, url, remote_address, \
          body_sha256, body_bytes, status, outcome, error, answer, resolved_us, connected_us, secured_us, sent_us, \
-         answered_us, tls, secrets, answer_headers, clock_skew_s, retry_after_s, state, reason, next_at"
+         answered_us, tls, secrets, answer_headers, clock_skew_s, retry_after_s, state, reason, next_at, salt"
     };
 }
 
@@ -153,6 +154,7 @@ struct AttemptDbRow {
     state: Option<String>,
     reason: Option<String>,
     next_at: Option<OffsetDateTime>,
+    salt: Option<Vec<u8>>,
 }
 
 impl TryFrom<AttemptDbRow> for Attempt {
@@ -163,6 +165,7 @@ impl TryFrom<AttemptDbRow> for Attempt {
             org: OrgId::from_uuid(row.org_id),
             delivery: DeliveryId::from_uuid(row.delivery_id),
             id: AttemptId::from_uuid(row.id),
+            salt: row.salt.and_then(|salt| salt.try_into().ok()).map(Salt),
             number: from_int(row.number),
             trigger: row.trigger,
             due_at: from_database(row.due_at),

@@ -83,12 +83,13 @@ async fn insert(
     Ok(made)
 }
 
+/// Writes those that are not there yet; returns their ids.
 pub(super) async fn attempts(
     transaction: &mut Transaction<'_, Postgres>,
     attempts: &[Attempt],
-) -> Result<(), Error> {
+) -> Result<HashSet<Uuid>, Error> {
     if attempts.is_empty() {
-        return Ok(());
+        return Ok(HashSet::new());
     }
     let uuids = |value: fn(&Attempt) -> Uuid| attempts.iter().map(value).collect::<Vec<_>>();
     let texts = |value: fn(&Attempt) -> &str| attempts.iter().map(value).collect::<Vec<&str>>();
@@ -117,25 +118,28 @@ pub(super) async fn attempts(
     let next_at = attempts
         .iter()
         .map(|attempt| attempt.next_at.map(to_database));
-    sqlx::query(
+    let salts = attempts
+        .iter()
+        .map(|attempt| attempt.salt.map(|salt| salt.0.to_vec()));
+    let new: Vec<Uuid> = sqlx::query_scalar(
         "INSERT INTO delivery_attempts (org_id, delivery_id, id, number, trigger, due_at, started_at,
              finished_at, signed_at, url, remote_address, body_sha256, body_bytes, status, outcome, error,
              answer, resolved_us, connected_us, secured_us, sent_us, answered_us, tls, secrets,
-             answer_headers, clock_skew_s, retry_after_s, state, reason, next_at)
+             answer_headers, clock_skew_s, retry_after_s, state, reason, next_at, salt)
          SELECT org_id, delivery_id, id, number, trigger, due_at, started_at,
              finished_at, signed_at, url, remote_address, body_sha256, body_bytes, status, outcome, error,
              answer, resolved_us, connected_us, secured_us, sent_us, answered_us, tls, secrets,
-             answer_headers, clock_skew_s, retry_after_s, state, reason, next_at
+             answer_headers, clock_skew_s, retry_after_s, state, reason, next_at, salt
          FROM UNNEST($1::uuid[], $2::uuid[], $3::uuid[], $4::int[], $5::text[], $6::timestamptz[],
              $7::timestamptz[], $8::timestamptz[], $9::timestamptz[], $10::text[], $11::text[], $12::text[],
              $13::int[], $14::int[], $15::text[], $16::text[], $17::text[], $18::int[], $19::int[], $20::int[],
              $21::int[], $22::int[], $23::text[], $24::text[], $25::text[], $26::int[], $27::int[],
-             $28::text[], $29::text[], $30::timestamptz[])
+             $28::text[], $29::text[], $30::timestamptz[], $31::bytea[])
              AS row (org_id, delivery_id, id, number, trigger, due_at, started_at,
              finished_at, signed_at, url, remote_address, body_sha256, body_bytes, status, outcome, error,
              answer, resolved_us, connected_us, secured_us, sent_us, answered_us, tls, secrets,
-             answer_headers, clock_skew_s, retry_after_s, state, reason, next_at)
-         ON CONFLICT DO NOTHING",
+             answer_headers, clock_skew_s, retry_after_s, state, reason, next_at, salt)
+         ON CONFLICT DO NOTHING RETURNING id",
     )
     .bind(uuids(|attempt| attempt.org.uuid()))
     .bind(uuids(|attempt| attempt.delivery.uuid()))
@@ -167,7 +171,8 @@ pub(super) async fn attempts(
     .bind(maybe(|attempt| &attempt.state))
     .bind(maybe(|attempt| &attempt.reason))
     .bind(next_at.collect::<Vec<_>>())
-    .execute(&mut **transaction)
+    .bind(salts.collect::<Vec<_>>())
+    .fetch_all(&mut **transaction)
     .await?;
-    Ok(())
+    Ok(new.into_iter().collect())
 }

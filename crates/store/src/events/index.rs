@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use domain::{Day, EventId, OrgId, Timestamp};
+use domain::{Day, EventId, OrgId, Timestamp, partition::Partitions};
 use sqlx::{Connection, Postgres, Transaction};
+use trail_proof::leaf::Salt;
 
 use super::{
     counts::Tally,
@@ -14,6 +15,7 @@ use crate::{
     deletions::tombstones,
     disobeyed_decisions,
     partitions::{self, Table},
+    transparency::outbox,
     watermark::{Applied, Source, Span},
     writer::{Purpose, Writer},
 };
@@ -35,6 +37,8 @@ pub struct EventRow<'a> {
     /// `None` if it was recorded before events said who wrote them.
     pub source: Option<&'a str>,
     pub json: &'a str,
+    /// Hides it from those who have only its leaf in the transparency log.
+    pub salt: Salt,
 }
 
 /// Writes events through a connection of its own, where COPY has a staging table.
@@ -42,6 +46,7 @@ pub struct EventRow<'a> {
 pub struct EventIndex {
     pub writer: Writer,
     days: BTreeSet<Day>,
+    transparency: Option<Partitions>,
 }
 
 impl Store {
@@ -53,6 +58,7 @@ impl Store {
         Ok(EventIndex {
             writer,
             days: BTreeSet::new(),
+            transparency: self.transparency,
         })
     }
 }
@@ -104,7 +110,7 @@ impl EventIndex {
         if let Some(applied) = purpose.claim(&mut transaction).await? {
             return Ok(applied);
         }
-        let seen = save(&mut transaction, rows, way, &self.days).await?;
+        let seen = save(&mut transaction, rows, way, &self.days, self.transparency).await?;
         purpose.end(transaction).await?;
         // A rehearsal leaves no day behind either.
         if !matches!(purpose, Purpose::Rehearse) {
@@ -114,13 +120,14 @@ impl EventIndex {
     }
 }
 
-/// Writes rows, counts them and notes decisions that they say were not obeyed; returns the days it has seen or made, which are there for others once
-/// the transaction is. Events of organizations that were deleted are left out.
+/// Writes rows and their leaves, counts them and notes decisions that they say were not obeyed; returns the days it has seen
+/// or made, which are there for others once the transaction is. Events of organizations that were deleted are left out.
 async fn save(
     transaction: &mut Transaction<'_, Postgres>,
     rows: &[EventRow<'_>],
     way: Way,
     known: &BTreeSet<Day>,
+    transparency: Option<Partitions>,
 ) -> Result<BTreeSet<Day>, Error> {
     let deleted = tombstones::among(transaction, rows.iter().map(|row| row.org)).await?;
     let left: Vec<EventRow<'_>>;
@@ -137,6 +144,10 @@ async fn save(
     let keys = rows.iter().map(|row| row.id.uuid());
     let seen = partitions::ensure(transaction, Table::AuditEvents, keys, known).await?;
     let written = write::write(transaction, rows, way).await?;
+    if let Some(partitions) = transparency {
+        let leaves = written.iter().map(|row| (row.org, row.leaf()));
+        outbox::put(transaction, partitions, leaves).await?;
+    }
     disobeyed_decisions::note(transaction, &written).await?;
     Tally::of(written.into_iter()).save(transaction).await?;
     Ok(seen)

@@ -20,7 +20,7 @@ const ROWS_TO_COPY: usize = 500;
 /// Named, because a newer version may have added some.
 macro_rules! columns {
     () => {
-        "org_id, id, received_at, event_type, agent_id, action, result, severity, session_id, trace_id, decision_id, source, body"
+        "org_id, id, received_at, event_type, agent_id, action, result, severity, session_id, trace_id, decision_id, source, body, salt"
     };
 }
 
@@ -38,43 +38,46 @@ pub(super) enum Way {
     Checked,
 }
 
-/// Writes the rows that are not there yet, and returns those it wrote.
+/// Writes the rows that are not there yet, and returns those it wrote, in their order.
 pub(super) async fn write<'r, 'e>(
     transaction: &mut Transaction<'_, Postgres>,
     rows: &'r [EventRow<'e>],
     way: Way,
 ) -> Result<Vec<&'r EventRow<'e>>, Error> {
-    let (once, again): (Vec<_>, Vec<_>) = rows
-        .iter()
-        .partition(|row| way == Way::Straight && !row.id.is_derived());
+    let comes_once = |row: &EventRow<'_>| way == Way::Straight && !row.id.is_derived();
+    let (once, again): (Vec<_>, Vec<_>) = rows.iter().partition(|row| comes_once(row));
     // Few are inserted all alike, in one statement.
-    if once.len() < ROWS_TO_COPY {
-        return write_new(transaction, rows.iter().collect()).await;
+    let (copied, inserted) = if once.len() < ROWS_TO_COPY {
+        (Vec::new(), rows.iter().collect())
+    } else {
+        (once, again)
+    };
+    let is_copied = !copied.is_empty();
+    if is_copied {
+        copy(transaction, Target::Events, &copied).await?;
     }
-    copy(transaction, Target::Events, &once).await?;
-    let mut written = write_new(transaction, again).await?;
-    written.extend(once);
-    Ok(written)
+    let mut new = insert_new(transaction, &inserted).await?;
+    // Taken out as it is met: of two rows of one event the first was written.
+    let mut is_new = |row: &EventRow<'_>| new.remove(&(row.org.uuid(), row.id.uuid()));
+    let is_written = |row: &&EventRow<'_>| (is_copied && comes_once(row)) || is_new(row);
+    Ok(rows.iter().filter(is_written).collect())
 }
 
-/// Writes the rows that are not there yet, whatever their ids.
-async fn write_new<'r, 'e>(
+/// Writes the rows that are not there yet, whatever their ids; returns their keys.
+async fn insert_new(
     transaction: &mut Transaction<'_, Postgres>,
-    rows: Vec<&'r EventRow<'e>>,
-) -> Result<Vec<&'r EventRow<'e>>, Error> {
+    rows: &[&EventRow<'_>],
+) -> Result<HashSet<(Uuid, Uuid)>, Error> {
     if rows.is_empty() {
-        return Ok(rows);
+        return Ok(HashSet::new());
     }
     let written = if rows.len() < ROWS_TO_COPY {
-        insert(transaction, &rows).await?
+        insert(transaction, rows).await?
     } else {
-        copy(transaction, Target::Staging, &rows).await?;
+        copy(transaction, Target::Staging, rows).await?;
         insert_from_staging(transaction).await?
     };
-    let mut written: HashSet<(Uuid, Uuid)> = written.into_iter().collect();
-    // Taken out as it is met: of two rows of one event the first was written.
-    let is_new = |row: &&EventRow<'_>| written.remove(&(row.org.uuid(), row.id.uuid()));
-    Ok(rows.into_iter().filter(is_new).collect())
+    Ok(written.into_iter().collect())
 }
 
 async fn insert(
@@ -96,7 +99,7 @@ async fn insert(
         ") SELECT ",
         columns!(),
         " FROM UNNEST($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[], $6::text[],
-               $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[]) AS row (",
+               $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[]) AS row (",
         columns!(),
         ") ON CONFLICT DO NOTHING RETURNING org_id, id"
     ))
@@ -113,6 +116,7 @@ async fn insert(
     .bind(maybe(|row| row.decision_id))
     .bind(maybe(|row| row.source))
     .bind(texts(|row| row.json))
+    .bind(rows.iter().map(|row| row.salt.0.as_slice()).collect::<Vec<_>>())
     .fetch_all(&mut **transaction)
     .await?;
     Ok(written)
@@ -165,7 +169,7 @@ async fn insert_from_staging(
 
 /// A row's fields, in the order of [`columns`].
 fn encode(rows: &[&EventRow<'_>]) -> Vec<u8> {
-    const COLUMNS: i16 = 13;
+    const COLUMNS: i16 = 14;
     let mut encoded = Rows::new(COLUMNS);
     for event in rows {
         encoded
@@ -182,7 +186,8 @@ fn encode(rows: &[&EventRow<'_>]) -> Vec<u8> {
             .text_or_null(event.trace_id)
             .text_or_null(event.decision_id)
             .text_or_null(event.source)
-            .text(event.json);
+            .text(event.json)
+            .bytes(&event.salt.0);
     }
     encoded.finish()
 }

@@ -10,6 +10,7 @@ use store::{
     watermark::{Source, Span},
 };
 use testkit::Database;
+use trail_proof::leaf::Salt;
 use uuid::Uuid;
 
 use crate::{NOW, store};
@@ -67,6 +68,7 @@ fn row<'a>(id: EventId, event_type: &'a str, result: &'a str, decision: &'a str)
         decision_id: Some(decision),
         source: None,
         json: "{}",
+        salt: Salt([0; 16]),
     }
 }
 

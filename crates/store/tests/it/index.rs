@@ -9,6 +9,7 @@ use store::{
     watermark::{Applied, Source, Span},
 };
 use testkit::{Database, Dice};
+use trail_proof::leaf::Salt;
 use uuid::Uuid;
 
 use crate::{NOW, store};
@@ -52,6 +53,7 @@ fn row(id: EventId) -> EventRow<'static> {
         decision_id: None,
         source: Some("server"),
         json: "{}",
+        salt: Salt([0; 16]),
     }
 }
 
@@ -216,6 +218,7 @@ async fn what_postgresql_will_never_take_is_recognized_and_the_writer_goes_on() 
         .collect();
     let poison = EventRow {
         json: "nul \0",
+        salt: Salt([0; 16]),
         ..row(random_id(MANY, NOW))
     };
     for size in [1, MANY as usize] {

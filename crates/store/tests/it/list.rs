@@ -14,6 +14,7 @@ use store::{
     watermark::{Source, Span},
 };
 use testkit::{Database, Dice};
+use trail_proof::leaf::Salt;
 use uuid::Uuid;
 
 use crate::{NOW, store};
@@ -146,6 +147,7 @@ pub(crate) async fn index(store: &Store, org: OrgId, events: &[Event], span: Spa
                 decision_id: text(7),
                 source: text(8),
                 json: &event.json,
+                salt: Salt([0; 16]),
             }
         })
         .collect();

@@ -13,6 +13,7 @@ use store::{
     watermark::{Source, Span},
 };
 use testkit::Database;
+use trail_proof::leaf::Salt;
 use uuid::Uuid;
 
 use crate::store;
@@ -59,6 +60,7 @@ async fn fill(store: &Store, database: &Database) {
             decision_id: None,
             source: None,
             json: "{}",
+            salt: Salt([0; 16]),
         })
         .collect();
     let source = Source {

@@ -8,6 +8,7 @@ use store::{
     outbox::OutboxEntry,
     watermark::{Applied, Milestone, Source, Span},
 };
+use trail_proof::leaf::Salt;
 use uuid::Uuid;
 
 use crate::{NOW, store};
@@ -42,6 +43,7 @@ fn row(id: EventId) -> EventRow<'static> {
         decision_id: None,
         source: Some("key_00000000000000000000000002"),
         json: r#"{"n": 1.00}"#,
+        salt: Salt([0; 16]),
     }
 }
 
@@ -88,6 +90,7 @@ async fn an_event_applied_again_is_listed_once_with_its_first_bytes() {
     let first = row(event_id(1));
     let again = EventRow {
         json: "{}",
+        salt: Salt([0; 16]),
         ..first.clone()
     };
     index
@@ -263,6 +266,7 @@ fn attempt(number: u32) -> Attempt {
         org: org(),
         delivery: delivery().id,
         id: AttemptId::new(NOW, [u8::try_from(number).expect("small"); 10]),
+        salt: None,
         number,
         trigger: String::from("match"),
         due_at: NOW,

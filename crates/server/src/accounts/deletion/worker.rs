@@ -17,6 +17,7 @@ use crate::{
     announce::{self, Announcer},
     apply_log,
     exports::cleanup,
+    transparency,
 };
 
 /// How often it is looked for them: how late one may begin.
@@ -120,6 +121,7 @@ impl Deleting {
         self.journal.forget_organization(org).await?;
         if let Some(files) = &self.files {
             files.delete_below(&cleanup::folder_of(org)).await?;
+            files.delete_below(&transparency::folder_of(org)).await?;
         }
         // Not the time at which the round began: much may have been deleted since.
         let now = self.now().await?;

@@ -105,7 +105,8 @@ impl Dev {
         let mut receiver = Receiver::start(demo.receiver_port, &store, deployment, tasks).await?;
         config.console.receiver_url = Some(receiver.url());
         config.accounts.operators = vec![Demo::EMAIL.to_owned()];
-        let node = Node::connect(&config, system_clock::SYSTEM).await?;
+        let mut node = Node::connect(&config, system_clock::SYSTEM).await?;
+        node.keep_transparency_log().await;
         demo.receiver_port = Some(receiver.address.port());
         let listeners = Listeners {
             public: listener,

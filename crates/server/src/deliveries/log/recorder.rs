@@ -4,8 +4,11 @@ use domain::{
     OrgId, RuleId,
     delivery::{Reason, State},
 };
-use journal::record::{
-    self, Attempted, EndpointNoticed, Matched, OutcomeRecord, Paced, SecretUsed, StateChanged,
+use journal::{
+    record::{
+        self, Attempted, EndpointNoticed, Matched, OutcomeRecord, Paced, SecretUsed, StateChanged,
+    },
+    salt::MessageSalt,
 };
 use store::{
     Store,
@@ -26,7 +29,7 @@ pub(crate) struct Recorder(DeliveryLog);
 
 impl Sink for Recorder {
     const LOG: &'static str = "outcomes";
-    type Record<'m> = OutcomeRecord;
+    type Record<'m> = Outcome;
 
     async fn open(store: &Store) -> Result<Self, store::Error> {
         store.delivery_log().await.map(Self)
@@ -36,12 +39,15 @@ impl Sink for Recorder {
         &mut self.0.writer
     }
 
-    fn read(message: &[u8]) -> Result<Vec<Result<OutcomeRecord, Unfit>>, journal::Error> {
-        let records = record::outcomes(message)?;
-        Ok(records.into_iter().map(Ok).collect())
+    fn read(
+        message: &[u8],
+        salt: MessageSalt,
+    ) -> Result<Vec<Result<Outcome, Unfit>>, journal::Error> {
+        let records = record::outcomes(message)?.into_iter();
+        Ok(records.map(|record| Ok(Outcome { record, salt })).collect())
     }
 
-    fn unfit(record: &OutcomeRecord, reason: String) -> Unfit {
+    fn unfit(Outcome { record, .. }: &Outcome, reason: String) -> Unfit {
         let what = match record {
             OutcomeRecord::Matched(matched) => matched.delivery.to_string(),
             OutcomeRecord::Attempted(attempted) => attempted.id.to_string(),
@@ -81,10 +87,16 @@ impl Sink for Recorder {
     }
 }
 
-fn outcomes(records: &[OutcomeRecord]) -> Outcomes {
+/// A record, and what the salt of an attempt follows from.
+pub(crate) struct Outcome {
+    record: OutcomeRecord,
+    salt: MessageSalt,
+}
+
+fn outcomes(records: &[Outcome]) -> Outcomes {
     let mut outcomes = Outcomes::default();
-    for record in records.iter().cloned() {
-        match record {
+    for Outcome { record, salt } in records {
+        match record.clone() {
             OutcomeRecord::Matched(matched) => {
                 outcomes.matched.push(delivery(matched, State::Pending));
             }
@@ -118,7 +130,7 @@ fn outcomes(records: &[OutcomeRecord]) -> Outcomes {
             OutcomeRecord::Judged(_) => {}
             OutcomeRecord::Attempted(attempted) => {
                 outcomes.standings.push(standing_after(&attempted));
-                outcomes.attempts.push(attempt(*attempted));
+                outcomes.attempts.push(attempt(*attempted, *salt));
             }
             OutcomeRecord::StateChanged(stood) => outcomes.standings.extend(standing(&stood)),
             OutcomeRecord::Endpoint(noticed) => outcomes.notices.push(notice(*noticed)),
@@ -200,12 +212,13 @@ fn standing(stood: &StateChanged) -> Option<StateUpdate> {
     })
 }
 
-fn attempt(attempted: Attempted) -> Attempt {
+fn attempt(attempted: Attempted, salt: MessageSalt) -> Attempt {
     let timings = attempted.timings;
     Attempt {
         org: attempted.org,
         delivery: attempted.delivery,
         id: attempted.id,
+        salt: Some(salt.of(attempted.id.uuid())),
         number: attempted.number,
         trigger: attempted.trigger.as_str().to_owned(),
         due_at: attempted.due_at,

@@ -221,6 +221,7 @@ mod tests {
                     decision_id: None,
                     source: None,
                     json: "{}",
+                    salt: trail_proof::leaf::Salt([0; 16]),
                 }
             })
             .collect();

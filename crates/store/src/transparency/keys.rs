@@ -1,0 +1,79 @@
+//! What the checkpoints of a log are signed with. Texts are sealed; nothing here can read them.
+
+use domain::{OrgId, SecretId, Timestamp};
+use sqlx::{FromRow, types::time::OffsetDateTime};
+use uuid::Uuid;
+
+use crate::{
+    Error, Store,
+    times::{from_database, to_database},
+};
+
+/// A key of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogKey {
+    /// From 1.
+    pub number: u32,
+    /// What its sealed text is bound to.
+    pub id: SecretId,
+    /// The public part, as a verifier takes it.
+    pub verifier: String,
+    pub sealed: String,
+    pub created_at: Timestamp,
+    /// Since when it signs no more.
+    pub retired_at: Option<Timestamp>,
+}
+
+impl Store {
+    /// All keys that a log ever had, oldest first.
+    pub async fn transparency_keys(&self, org: OrgId) -> Result<Vec<LogKey>, Error> {
+        let rows: Vec<DbRow> = sqlx::query_as(
+            "SELECT number, id, verifier, sealed, created_at, retired_at FROM transparency_keys
+             WHERE org_id = $1 ORDER BY number",
+        )
+        .bind(org.uuid())
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows.into_iter().map(LogKey::from).collect())
+    }
+
+    /// Saves a key, unless there is one of that number: of two that are made at once, one is kept.
+    pub async fn add_transparency_key(&self, org: OrgId, key: &LogKey) -> Result<(), Error> {
+        sqlx::query(
+            "INSERT INTO transparency_keys (org_id, number, id, verifier, sealed, created_at)
+             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+        )
+        .bind(org.uuid())
+        .bind(i32::try_from(key.number).unwrap_or(i32::MAX))
+        .bind(key.id.uuid())
+        .bind(&key.verifier)
+        .bind(&key.sealed)
+        .bind(to_database(key.created_at))
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+}
+
+#[derive(FromRow)]
+struct DbRow {
+    number: i32,
+    id: Uuid,
+    verifier: String,
+    sealed: String,
+    created_at: OffsetDateTime,
+    retired_at: Option<OffsetDateTime>,
+}
+
+impl From<DbRow> for LogKey {
+    fn from(row: DbRow) -> Self {
+        Self {
+            number: u32::try_from(row.number).unwrap_or(0),
+            id: SecretId::from_uuid(row.id),
+            verifier: row.verifier,
+            sealed: row.sealed,
+            created_at: from_database(row.created_at),
+            retired_at: row.retired_at.map(from_database),
+        }
+    }
+}
