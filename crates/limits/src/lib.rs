@@ -138,7 +138,7 @@ impl Limits {
         Self {
             inner: Arc::new(Node {
                 link: server.map(Link::new),
-                table: Table::new(parts.windows_max),
+                table: Table::new(parts.windows_max, parts.shard_key),
                 clock: parts.clock,
                 call_budget,
                 handles: Handles::new(),
@@ -218,6 +218,7 @@ struct Parts {
     clock: Clock,
     scripts: Scripts,
     windows_max: usize,
+    shard_key: u64,
 }
 
 impl Default for Parts {
@@ -226,11 +227,17 @@ impl Default for Parts {
             clock: Clock::start(),
             scripts: Scripts::default(),
             windows_max: WINDOWS_MAX,
+            shard_key: random_number(),
         }
     }
 }
 
-/// The standard library seeds each `RandomState` anew; 64 bits of that do not meet by chance.
+/// 64 bits of this do not meet by chance.
 fn unique_name() -> String {
-    format!("{:016x}", RandomState::new().build_hasher().finish())
+    format!("{:016x}", random_number())
+}
+
+/// The standard library seeds each `RandomState` anew.
+fn random_number() -> u64 {
+    RandomState::new().build_hasher().finish()
 }

@@ -293,7 +293,7 @@ mod tests {
 
     #[tokio::test]
     async fn of_a_late_call_redis_is_owed_what_it_did_not_count() {
-        let (link, table) = (link(), Table::new(1_000));
+        let (link, table) = (link(), Table::new(1_000, 7));
         let now_us = Arc::new(AtomicU64::new(2_000));
         let clock = Clock::Set(Arc::clone(&now_us));
         let quota: Quota = "100/1h".parse().expect("a quota");
@@ -348,7 +348,7 @@ mod tests {
     #[tokio::test]
     async fn looking_through_all_windows_leaves_others_their_turn() {
         let link = link();
-        let (table, clock) = (Table::new(1_000), Clock::start());
+        let (table, clock) = (Table::new(1_000, 7), Clock::start());
         let quota: Quota = "5/1h".parse().expect("a quota");
         for number in 0..10_000 {
             let subject = format!("caller {number}");

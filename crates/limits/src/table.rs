@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    hash::{BuildHasher as _, RandomState},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -27,7 +27,8 @@ const ROOM_USED_MIN: usize = 4;
 
 pub(crate) struct Table {
     shards: Vec<Mutex<Shard>>,
-    hasher: RandomState,
+    /// Which shard a caller is in follows from it; drawn at random, nobody outside can tell.
+    shard_key: u64,
     windows_max: usize,
     windows: AtomicUsize,
     /// Which shards hold admissions that Redis has not heard of.
@@ -82,10 +83,10 @@ impl Place {
 }
 
 impl Table {
-    pub(crate) fn new(windows_max: usize) -> Self {
+    pub(crate) fn new(windows_max: usize, shard_key: u64) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            hasher: RandomState::new(),
+            shard_key,
             windows_max,
             windows: AtomicUsize::new(0),
             has_unsent: std::array::from_fn(|_| AtomicBool::new(false)),
@@ -210,8 +211,9 @@ impl Table {
     }
 
     fn shard_of(&self, operation: Operation, subject: &str) -> usize {
-        let hash = self.hasher.hash_one((operation, subject));
-        usize::try_from(hash % SHARDS as u64).expect("it is less than 64")
+        let mut hasher = DefaultHasher::new();
+        (self.shard_key, operation, subject).hash(&mut hasher);
+        usize::try_from(hasher.finish() % SHARDS as u64).expect("it is less than 64")
     }
 
     fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
@@ -246,7 +248,7 @@ mod tests {
 
     #[test]
     fn idle_windows_are_swept_and_live_ones_are_not() {
-        let table = Table::new(WINDOWS_MAX);
+        let table = Table::new(WINDOWS_MAX, 7);
         for number in 0..1_000 {
             admit(&table, &format!("early {number}"), 0);
         }
@@ -263,7 +265,7 @@ mod tests {
 
     #[test]
     fn past_the_bound_new_callers_share_a_window_and_nobody_is_forgotten() {
-        let table = Table::new(1);
+        let table = Table::new(1, 7);
         let callers: Vec<String> = (0..2_000)
             .map(|number| format!("caller {number}"))
             .collect();
@@ -288,7 +290,7 @@ mod tests {
 
     #[test]
     fn what_redis_is_owed_can_be_taken_and_put_back() {
-        let table = Table::new(WINDOWS_MAX);
+        let table = Table::new(WINDOWS_MAX, 7);
         let (shard, operation) = (table.shard_of(Operation::Login, "a"), Operation::Login);
         table.enter(operation, "a", quota(), |_, window| {
             window.add_unsynced(2, 5);
@@ -313,7 +315,7 @@ mod tests {
 
     #[test]
     fn when_redis_lost_its_data_all_admissions_are_owed() {
-        let table = Table::new(WINDOWS_MAX);
+        let table = Table::new(WINDOWS_MAX, 7);
         admit(&table, "a", 0);
         admit(&table, "a", 600_000);
         let shard = table.shard_of(Operation::Login, "a");

@@ -131,6 +131,8 @@ impl World {
                 began: Instant::now(),
                 ahead_us: 1_000 * self.dice.below(10_000_000u64),
             },
+            // What a node tells Redis first follows from it.
+            shard_key: self.dice.below(u64::MAX),
             ..Parts::default()
         };
         let address = Address::Wire(self.hub.plug(process));
