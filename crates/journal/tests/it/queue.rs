@@ -265,18 +265,19 @@ async fn what_stands_in_a_lane_is_seen_and_taken_there_and_nowhere_else() {
 #[tokio::test]
 async fn what_waits_is_replaced_and_never_taken_for_a_repetition_of_what_was_replaced() {
     let journal = journal().await;
-    let due_at = now().plus(Duration::from_secs(3));
-    let [third, fourth] = [3, 4].map(|attempt| Job {
-        attempt,
-        due_at,
-        ..job(2, now())
-    });
     journal.deliver_all(&[job(7, now())]).await.expect("queued");
     let source = due(&journal).await;
     let one_chain = one(&source).await;
     let both = [job(8, now()), job(9, now())];
     journal.deliver_all(&both).await.expect("queued");
     let other_chain = one(&source).await;
+    // All three are scheduled before the first is due, on a busy machine too.
+    let due_at = now().plus(Duration::from_secs(8));
+    let [third, fourth] = [3, 4].map(|attempt| Job {
+        attempt,
+        due_at,
+        ..job(2, now())
+    });
     for (chain, job) in [
         (&one_chain, &fourth),
         (&other_chain, &third),
