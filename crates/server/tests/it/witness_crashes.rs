@@ -4,7 +4,8 @@ use std::fs;
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::thread;
+use std::time::Instant;
 
 use testkit::{Dice, eventually};
 
@@ -56,22 +57,29 @@ async fn of_two_trees_one_is_cosigned_whenever_the_witness_is_killed() {
     let mut log = Log::new(ORIGIN).and(1, "first");
     let mut witness = Witness::start(&terminal, &log);
     let key = witness.key();
-    witness.cosigns(&log, 0).await;
+    // How long a request takes on this machine: the moments are to be within it.
+    let asked = Instant::now();
+    let url = format!("{}add-checkpoint", witness.url);
+    let first = cosigned_by(&url, &log, 0).await.flatten();
+    assert_cosigned(&log, &first.expect("cosigned"), &key);
+    let takes = asked.elapsed();
     let mut cut_off = 0;
     for round in 0..ROUNDS {
         let old_size = log.edge.size();
         let trees = ["left", "right"].map(|side| log.and(1, &format!("{side} {round}")));
         let url = format!("{}add-checkpoint", witness.url);
-        let moment = Duration::from_micros(dice.below(8_000_u64));
-        let (left, right, ()) = tokio::join!(
+        let moment = takes * dice.below(1_000_u32) / 1_000;
+        let killing = tokio::task::spawn_blocking(move || {
+            // waits for: any moment of two requests; those of tokio are whole milliseconds
+            thread::sleep(moment);
+            witness.process.kill();
+        });
+        let (left, right, killed) = tokio::join!(
             cosigned_by(&url, &trees[0], old_size),
             cosigned_by(&url, &trees[1], old_size),
-            async {
-                // waits for: any moment of two requests, which take some milliseconds
-                tokio::time::sleep(moment).await;
-                witness.process.kill();
-            }
+            killing
         );
+        killed.expect("killed");
         witness = Witness::start(&terminal, &log);
         let mut cosigned = [false; 2];
         for ((tree, answer), cosigned) in trees.iter().zip([left, right]).zip(&mut cosigned) {
