@@ -3,7 +3,7 @@
 //! A *question* ([`Question`]) is put into Cedar's terms once ([`CedarRequest`]) and answered by a *set*
 //! ([`PolicySet`]), which gives a *verdict* with its reasons ([`Decided`]). What we add to Cedar: four
 //! verdicts instead of two, an error that denies, and an index, so that a question meets the policies
-//! that can apply to it and not all of them (`slice.rs`).
+//! that can apply to it and not all of them (`slice.rs`). A decision that is on record ([`recorded`]) can be made again.
 
 mod annotations;
 mod cedar_request;
@@ -18,6 +18,7 @@ pub mod flips;
 pub mod obligation;
 pub mod payload;
 pub mod question;
+pub mod recorded;
 mod server_context;
 pub mod set;
 pub mod show;

@@ -249,9 +249,9 @@ async fn look(
         event_type: vec![audit_event::EVENT_TYPE.to_owned()],
         // There is an index of what was not simply a success; a decision never is.
         result: Verdict::ALL
-            .map(audit_event::result)
+            .map(policy::recorded::result)
             .into_iter()
-            .chain([audit_event::NOT_ENFORCED])
+            .chain([policy::recorded::NOT_ENFORCED])
             .map(str::to_owned)
             .collect(),
         ..Filter::default()
@@ -392,14 +392,14 @@ impl DecisionsBucket {
     fn new(at: Timestamp, decisions: &[&DecisionMade]) -> Self {
         let with =
             |result: &str| decisions.iter().filter(|one| one.result == result).count() as u64;
-        let count = |verdict| with(audit_event::result(verdict));
+        let count = |verdict| with(policy::recorded::result(verdict));
         Self {
             at,
             allowed: count(Verdict::Allow),
             denied: count(Verdict::Deny),
             modified: count(Verdict::Modify),
             escalated: count(Verdict::Escalate),
-            not_enforced: with(audit_event::NOT_ENFORCED),
+            not_enforced: with(policy::recorded::NOT_ENFORCED),
             p99_us: Took::of(decisions.iter().copied()).percentile(99),
         }
     }

@@ -4,7 +4,9 @@ use domain::{DecisionId, EventId, OrgId, Timestamp, approval::Status};
 use serde::Deserialize;
 
 use super::body::{ApprovalBody, DecisionDetail, ResolutionBody};
-use crate::{decisions::read_audit_event::RecordedDecision, edge::Problem, planes::ControlPlane};
+use policy::recorded::RecordedDecision;
+
+use crate::{edge::Problem, planes::ControlPlane};
 
 /// The event that says how an approval ended.
 #[derive(Deserialize)]

@@ -11,15 +11,16 @@ use std::{
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
 use domain::fault::Fault;
-use policy::{PolicySet, Verdict, starter};
+use policy::{
+    PolicySet, Verdict,
+    recorded::{Differs, NotADecision, Recorded, result},
+    starter,
+};
 use serde::{Deserialize, de::IgnoredAny};
 use sha2::{Digest as _, Sha256};
 
 use super::say;
-use crate::{
-    decisions::audit_event::{EVENT_TYPE, result},
-    policies::recorded_decision::{Differs, NotADecision, Recorded},
-};
+use crate::decisions::audit_event::EVENT_TYPE;
 
 /// How much of a line is read; what is longer than that is no event, which has 32 KiB.
 const LINE_BYTES_MAX: u64 = 1024 * 1024;

@@ -11,7 +11,7 @@ use domain::{
     id::Tail,
 };
 use journal::{frames::Frames, system_events};
-use policy::{Decided, Verdict};
+use policy::{Decided, Verdict, recorded::Mode};
 use runtime::{error_chain::chain, random};
 use serde_json::Value;
 use tokio::{task::block_in_place, time::timeout_at};
@@ -19,7 +19,7 @@ use tokio::{task::block_in_place, time::timeout_at};
 use super::{
     audit_event::Recorded,
     escalate::{self, NotApproved},
-    request::{Ask, Asker, Mode},
+    request::{Ask, Asker},
 };
 use crate::{
     edge::Problem,

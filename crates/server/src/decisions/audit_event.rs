@@ -6,19 +6,20 @@ use domain::{
     DecisionId,
     event::{METADATA_BYTES_MAX, reserved::DECISION},
 };
-use policy::{ENGINE, Question, Verdict, verdict::Failed};
+use policy::{
+    ENGINE, Question, Verdict,
+    recorded::{Mode, NOT_ENFORCED, result},
+    verdict::Failed,
+};
 use serde::Serialize;
 
 use super::{
     answer::DecisionAnswer,
     escalate::NotApproved,
-    request::{Ask, Mode, Named},
+    request::{Ask, Named},
 };
 
 pub const EVENT_TYPE: &str = DECISION;
-
-/// The result of what was asked in shadow mode: whatever the policies said, nobody was held to it.
-pub const NOT_ENFORCED: &str = "not_enforced";
 
 /// What is recorded beside the question, and beside reason, policies and errors, which fill what is left: ids,
 /// digests and the names of members.
@@ -164,14 +165,4 @@ fn is_zero(count: &usize) -> bool {
 )]
 fn is_enforced(mode: &Mode) -> bool {
     *mode == Mode::Enforce
-}
-
-/// What the verdict is called as the result of an event, if it is enforced.
-pub fn result(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Allow => "allowed",
-        Verdict::Deny => "denied",
-        Verdict::Modify => "modified",
-        Verdict::Escalate => "escalated",
-    }
 }

@@ -6,6 +6,7 @@ use axum::{Json as JsonAnswer, extract::State};
 use domain::{DecisionId, Timestamp, fault::Fault};
 use policy::{
     Question, Verdict,
+    recorded::Mode,
     verdict::{Determining, Failed},
 };
 use serde::{Deserialize, Serialize};
@@ -14,13 +15,13 @@ use utoipa::ToSchema;
 
 use super::{
     answer::{DecisionAnswer, Shadow, answer},
-    request::{Ask, Asker, Mode, Named, Run},
+    request::{Ask, Asker, Named, Run},
 };
 use crate::{
     edge::{
         Caller, Problem,
         caller::DecisionsWrite,
-        enums::{DecisionWord, PolicyEffect},
+        enums::{self, DecisionWord, PolicyEffect},
         strict_json::StrictJson,
     },
     planes::DataPlane,
@@ -53,6 +54,7 @@ pub struct DecisionRequest {
     /// approvals.
     payload: Option<Value>,
     #[serde(default)]
+    #[schema(value_type = enums::Mode)]
     mode: Mode,
     /// The id of a decision that was escalated and approved. The question and the payload must be exactly as they were
     /// then; an approval is valid for one decision.

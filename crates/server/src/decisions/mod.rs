@@ -2,7 +2,7 @@
 //!
 //! A question comes through a door ([`decide`], [`authzen`], [`hook`]), becomes an [`request`] that can be answered, is
 //! evaluated by the organization's policies from memory and put on [`audit_event`], and then is told ([`answer`]). Nothing
-//! here needs PostgreSQL. [`read_audit_event`] reads what is on record.
+//! here needs PostgreSQL. [`policy::recorded`] reads what is on record.
 
 pub mod answer;
 pub mod audit_event;
@@ -10,5 +10,4 @@ pub mod authzen;
 pub mod decide;
 mod escalate;
 pub mod hook;
-pub mod read_audit_event;
 pub mod request;

@@ -7,10 +7,9 @@ use domain::{
     event::check::fault_of_id,
     fault::{Fault, FaultCode},
 };
-use policy::{CedarRequest, Question, payload::bytes_up_to};
-use serde::{Deserialize, Serialize};
+use policy::{CedarRequest, Question, payload::bytes_up_to, recorded::Mode};
+use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use crate::edge::{Caller, caller::DecisionsWrite, identity::Identity};
 
@@ -98,17 +97,6 @@ impl Run {
             .filter_map(|(field, id)| fault_of_id(field, id.as_deref()?))
             .collect()
     }
-}
-
-/// Whether the agent obeys the decision.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    #[default]
-    Enforce,
-    /// The answer is `allow`, and `shadow` says what it would be. Only where the organization allows that
-    /// (`shadow_mode_allowed`).
-    Shadow,
 }
 
 impl Ask {

@@ -2,7 +2,7 @@
 
 use axum::{Json as JsonAnswer, extract::State};
 use domain::Timestamp;
-use policy::{CedarRequest, PolicySet};
+use policy::{CedarRequest, PolicySet, recorded::Recorded};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -10,7 +10,6 @@ use super::{
     check_pool,
     decision_scan::{Look, walk},
     flips::{Compared, FlipsBody},
-    recorded_decision::Recorded,
     versions::{text_of, unreadable},
 };
 use crate::{

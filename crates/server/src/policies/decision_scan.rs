@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use domain::{OrgId, Timestamp, error_code::ErrorCode, event::Filter};
+use policy::recorded::Recorded;
 use runtime::error_chain::chain;
 use tokio::{task::spawn_blocking, time::Instant};
 
-use super::recorded_decision::Recorded;
 use crate::{
     alerts::backtest::request::plan,
     decisions::audit_event::EVENT_TYPE,

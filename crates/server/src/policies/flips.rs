@@ -6,11 +6,10 @@ use domain::{DecisionId, Timestamp};
 use policy::{
     Party, Verdict,
     flips::{Flips, Sample},
+    recorded::Recorded,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use super::recorded_decision::Recorded;
 
 /// Decisions being compared.
 #[derive(Debug, Default)]

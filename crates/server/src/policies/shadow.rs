@@ -2,6 +2,7 @@
 
 use axum::{Json as JsonAnswer, extract::State, http::StatusCode};
 use domain::{Timestamp, error_code::ErrorCode, policy_state::Placed};
+use policy::recorded::Recorded;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -11,7 +12,6 @@ use super::{
     change::Author,
     decision_scan::{Look, walk},
     flips::{Compared, FlipsBody},
-    recorded_decision::Recorded,
     versions::text_of,
 };
 use crate::{

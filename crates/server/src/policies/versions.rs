@@ -121,14 +121,8 @@ pub(super) async fn text_of(
     if version == STARTER {
         return Ok(starter::text().clone());
     }
-    let found = plane.store.policy_version(org, version).await?;
-    let written = found.ok_or_else(no_such_version)?.written;
-    Ok(PolicyText {
-        version,
-        digest: written.digest,
-        policies: written.policies,
-        schema: written.schema,
-    })
+    let found = plane.store.policy_text(org, version).await?;
+    found.ok_or_else(no_such_version)
 }
 
 /// The version that somebody names, or the one that is active.

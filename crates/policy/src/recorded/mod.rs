@@ -1,13 +1,13 @@
 //! A decision as the trail has it, read so that it can be made again.
 
-use domain::{DecisionId, EventId};
-use policy::{CedarRequest, Decided, PolicySet, Question, Verdict};
+mod event;
 
-use crate::decisions::{
-    audit_event::{NOT_ENFORCED, result},
-    read_audit_event::{NotOurs, RecordedDecision, Said},
-    request::Mode,
+use domain::{DecisionId, EventId};
+
+pub use self::event::{
+    Mode, NOT_ENFORCED, NotOurs, RecordedDecision, RecordedMetadata, Said, result,
 };
+use crate::{CedarRequest, Decided, PolicySet, Question, Verdict};
 
 /// A recorded decision.
 #[derive(Debug)]

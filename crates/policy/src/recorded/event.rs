@@ -1,10 +1,33 @@
-//! A decision as the trail has it: the event that `audit_event.rs` writes, read again.
+//! The event that a decision is in the trail, read again.
 
-use domain::{DecisionId, EventId, Timestamp};
-use policy::{Question, Verdict};
-use serde::{Deserialize, de::IgnoredAny};
+use domain::{DecisionId, EventId, Timestamp, event::reserved::DECISION};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 
-use super::{audit_event::EVENT_TYPE, request::Mode};
+use crate::{Question, Verdict};
+
+/// The result of what was asked in shadow mode: whatever the policies said, nobody was held to it.
+pub const NOT_ENFORCED: &str = "not_enforced";
+
+/// The result that an event has for a verdict.
+pub fn result(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "allowed",
+        Verdict::Deny => "denied",
+        Verdict::Modify => "modified",
+        Verdict::Escalate => "escalated",
+    }
+}
+
+/// Whether the agent obeys the decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    #[default]
+    Enforce,
+    /// The answer is `allow`, and `shadow` says what it would be. Only where the organization allows that
+    /// (`shadow_mode_allowed`).
+    Shadow,
+}
 
 /// A decision that we recorded. What older versions did not record is optional.
 #[derive(Debug, Deserialize)]
@@ -73,7 +96,7 @@ impl RecordedDecision {
     /// Reads a stored event.
     pub fn read(json: &str) -> Result<Self, NotOurs> {
         let event: Self = serde_json::from_str(json).map_err(|_| NotOurs::OtherShape)?;
-        if event.event_type != EVENT_TYPE {
+        if event.event_type != DECISION {
             return Err(NotOurs::OtherShape);
         }
         let named = event.decision_id.as_deref().and_then(|id| id.parse().ok());
