@@ -66,6 +66,7 @@ fn rewritten(line: Line<'_>) -> Option<Vec<u8>> {
             writer.erased(&leaf, by, &mut written);
         }
         Line::Gone { leaf } => writer.gone(&leaf, &mut written),
+        Line::Missing { leaf } => writer.missing(&leaf, &mut written),
         Line::Policy(policy) => writer.policy(&policy, &mut written),
         Line::Withheld(_) | Line::End(_) => return None,
     }

@@ -144,7 +144,7 @@ def tree(records):
 class Export:
     """A file about leaves `first` to `end`, as a list of lines that an attack may change."""
 
-    def __init__(self, records, first=0, end=None, withheld=(), erased=None, gone=(), policies=(), keys=(LOG,), witnesses=(WITNESS,), **header):
+    def __init__(self, records, first=0, end=None, withheld=(), erased=None, gone=(), missing=(), policies=(), keys=(LOG,), witnesses=(WITNESS,), **header):
         hashes = tree(records)
         end = len(hashes) if end is None else end
         pieces = {"before": log.covering(0, first), "after": log.covering(end, len(hashes))}
@@ -170,6 +170,9 @@ class Export:
             elif index in gone:
                 self.body.append(dumped({"leaf": b64(record.leaf), "gone": True}))
                 self.count("gone")
+            elif index in missing:
+                self.body.append(dumped({"leaf": b64(record.leaf), "missing": True}))
+                self.counts["leaves"] += 1
             else:
                 self.body.append(record.line())
                 self.count("events" if record.kind == EVENT else "attempts")
@@ -338,6 +341,7 @@ def not_proven():
     yield bad("an attempt was edited", edited(whole(), 5, "503", "200"), (7, "commitment_mismatch"))
     recommitted = TRAIL[0].changed(stored=TRAIL[0].stored.replace("success", "failure"))
     yield bad("an event was edited and its leaf made to fit", replaced_line(whole(), 0, recommitted.line()), root_wrong)
+    yield bad("a record was deleted from under the server", whole(missing=(4,)), (6, "record_missing"))
     yield bad("a salt was changed", replaced_line(whole(), 0, salted(TRAIL[0])), (2, "commitment_mismatch"))
     yield bad("one was inserted", inserted(whole(), 4, event(30).line()), (13, "leaves_surplus"))
     yield bad("one was inserted, and the numbers adjusted", with_header(counted(inserted(whole(), 4, event(30).line()), leaves=1, events=1), end=12), (1, "range_outside_tree"))
@@ -451,6 +455,7 @@ def not_proven():
         ("half a hash", dumped({"hashes": b64(bytes(48))})),
         ("too many hashes", dumped({"hashes": b64(bytes(32 * 1025))})),
         ("erased by what is no event", dumped({"leaf": b64(TRAIL[0].leaf), "erased": TRAIL[2].text_id})),
+        ("missing, and not", dumped({"leaf": b64(TRAIL[0].leaf), "missing": False})),
         ("gone, and not", dumped({"leaf": b64(TRAIL[0].leaf), "gone": False})),
         ("an end with a number that is none", small().end().replace("2", "2.0", 1)),
         ("an end with a leading zero", small().end().replace("2", "02", 1)),

@@ -96,6 +96,10 @@ pub enum Problem {
     RecordMalformed,
     #[error("`{member}` is not what the leaf says")]
     RecordMismatch { member: &'static str },
+    #[error(
+        "{id} is in the log, and the server has lost it: it was deleted by somebody other than the server"
+    )]
+    RecordMissing { id: String },
     #[error("{id} is there a second time")]
     LeafTwice { id: String },
     #[error("there are more leaves than the {expected} that the header announces")]
@@ -149,6 +153,7 @@ impl Problem {
             Self::CommitmentMismatch => "commitment_mismatch",
             Self::RecordMalformed => "record_malformed",
             Self::RecordMismatch { .. } => "record_mismatch",
+            Self::RecordMissing { .. } => "record_missing",
             Self::LeafTwice { .. } => "leaf_twice",
             Self::LeavesSurplus { .. } => "leaves_surplus",
             Self::PolicyMismatch => "policy_mismatch",

@@ -25,6 +25,8 @@ pub enum Line<'l> {
     },
     /// The bytes are past their retention.
     Gone { leaf: [u8; LEAF_BYTES] },
+    /// The server should have the bytes, and has not.
+    Missing { leaf: [u8; LEAF_BYTES] },
     /// Leaves that the filter does not match.
     Withheld(Vec<Hash>),
     /// No leaf: what decisions in the file were made by.
@@ -74,6 +76,9 @@ fn leaf<'l>(json: &mut Json<'l>) -> Option<Line<'l>> {
     }
     if json.skipped("\"gone\":true") {
         return Some(Line::Gone { leaf });
+    }
+    if json.skipped("\"missing\":true") {
+        return Some(Line::Missing { leaf });
     }
     json.skip("\"salt\":")?;
     let salt = Salt(json.bytes()?);

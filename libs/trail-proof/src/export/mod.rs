@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! header      the signed checkpoint, which leaves of it the file is about, and the roots of the subtrees around them
-//! leaves      one after the other: an event or an attempt with its salt, one that was erased or is past its retention, or
-//!             bare hashes of what a filter withholds; in between, policies that decisions were made by
+//! leaves      one after the other: an event or an attempt with its salt, one that was erased, is past its retention or
+//!             is missing, or bare hashes of what a filter withholds; in between, policies that decisions were made by
 //! end         how many there were of each; a file without it was cut off
 //! ```
 //!
@@ -16,7 +16,7 @@
 //!
 //! - A server writes with a [`Writer`], which counts by itself.
 //! - An auditor calls [`verify()`] with the keys they [`Trust`], and reads the [`Report`].
-//! - Who also wants what is in the file feeds [`Lines`] to a [`Verifier`], one by one, and gets each [`Line`] back.
+//! - Who also wants what is in the file calls [`verify_each()`], or feeds [`Lines`] to a [`Verifier`], one by one.
 //!
 //! What is proven: the leaves in the file are all the leaves of that range of the log that the checkpoint's signers vouch for,
 //! and what the file shows of them is what was committed to. What is not: that something reached the log in the first place,
@@ -46,7 +46,7 @@ pub use line::{Counts, Line};
 pub use lines::{Lines, Next};
 pub use policy::Policy;
 pub use report::{Cosigned, Covered, Report};
-pub use verify::{Trust, Verifier, verify};
+pub use verify::{Trust, Verifier, verify, verify_each};
 pub use write::Writer;
 
 /// How a file says what it is.

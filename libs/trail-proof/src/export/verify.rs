@@ -31,12 +31,24 @@ pub struct Trust {
 }
 
 /// Checks a whole file. `progress` is told how many bytes were read, now and then.
-pub fn verify(reader: impl BufRead, trust: Trust, mut progress: impl FnMut(u64)) -> Report {
+pub fn verify(reader: impl BufRead, trust: Trust, progress: impl FnMut(u64)) -> Report {
+    verify_each(reader, trust, progress, |_| {})
+}
+
+/// The same, and shows what each line says that nothing is wrong with. It is proven only if the report says so in the end.
+pub fn verify_each(
+    reader: impl BufRead,
+    trust: Trust,
+    mut progress: impl FnMut(u64),
+    mut show: impl FnMut(Line<'_>),
+) -> Report {
     let mut verifier = Verifier::new(trust);
     let mut lines = Lines::of(reader);
     let mut told = 0;
     while !verifier.is_done() {
-        verifier.feed(lines.next_line());
+        if let Some(line) = verifier.feed(lines.next_line()) {
+            show(line);
+        }
         if lines.bytes_read() - told >= PROGRESS_EVERY_BYTES {
             told = lines.bytes_read();
             progress(told);
@@ -183,6 +195,11 @@ impl Verifier {
                 let leaf = self.leaf(leaf, false)?;
                 self.latest_gone_ms = self.latest_gone_ms.max(Some(leaf.received_ms));
                 Ok(())
+            }
+            Line::Missing { leaf } => {
+                let Leaf { kind, id, .. } = self.leaf(leaf, false)?;
+                let id = ids::encode(kind, id);
+                Err(Problem::RecordMissing { id })
             }
             Line::Withheld(hashes) => {
                 self.report.counts.withheld += hashes.len() as u64;

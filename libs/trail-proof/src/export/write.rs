@@ -80,6 +80,15 @@ impl Writer {
         lines.extend_from_slice(b",\"gone\":true}\n");
     }
 
+    /// A leaf whose bytes should be there and are not: the file will not be proven, and says which line.
+    pub fn missing(&mut self, leaf: &[u8; LEAF_BYTES], lines: &mut Vec<u8>) {
+        self.flush(lines);
+        self.counts.leaves += 1;
+        lines.extend_from_slice(b"{\"leaf\":");
+        base64(lines, leaf);
+        lines.extend_from_slice(b",\"missing\":true}\n");
+    }
+
     /// A leaf that the filter does not match. Several share a line, which is written when it is full or something else comes.
     pub fn withheld(&mut self, leaf: &Hash, lines: &mut Vec<u8>) {
         self.counts.leaves += 1;

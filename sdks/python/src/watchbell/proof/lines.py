@@ -87,6 +87,13 @@ class Gone:
 
 
 @dataclass(frozen=True)
+class Missing:
+    """A leaf whose bytes should be there and are not."""
+
+    leaf: bytes
+
+
+@dataclass(frozen=True)
 class Withheld:
     """Leaves that the filter does not match."""
 
@@ -109,7 +116,7 @@ class End:
     counts: tuple[int, ...]
 
 
-Line = Record | Erased | Gone | Withheld | Policy | End
+Line = Record | Erased | Gone | Missing | Withheld | Policy | End
 
 
 def read(line: bytes) -> Line:
@@ -126,6 +133,8 @@ def read(line: bytes) -> Line:
                 return Erased(_bytes(said["leaf"], LEAF_BYTES), by)
         case ("leaf", "gone") if said["gone"] is True:
             return Gone(_bytes(said["leaf"], LEAF_BYTES))
+        case ("leaf", "missing") if said["missing"] is True:
+            return Missing(_bytes(said["leaf"], LEAF_BYTES))
         case ("hashes",):
             joined = decoded(_text(said["hashes"]))
             if 0 < len(joined) <= 32 * WITHHELD_PER_LINE_MAX and len(joined) % 32 == 0:

@@ -40,6 +40,7 @@ NOT_PROVEN = {
     "commitment_mismatch": "what is shown is not what the log committed to: it was changed, or its salt was",
     "record_malformed": "what is shown is not a JSON object with the members that such a record has",
     "record_mismatch": "what is shown is not what the leaf says",
+    "record_missing": "the record is in the log, and the server has lost it: somebody other than the server deleted it",
     "leaf_twice": "the record is there a second time",
     "leaves_surplus": "there are more leaves than the header announces",
     "policy_mismatch": "the policies are not those that their digest names: a text was changed",

@@ -213,6 +213,9 @@ class _Check:
                 self._leaf(said.leaf, is_shown=False)
                 received_ms = int.from_bytes(said.leaf[26:34], "big", signed=True)
                 self.latest_gone_ms = max(received_ms, self.latest_gone_ms or received_ms)
+            case lines.Missing():
+                self._leaf(said.leaf, is_shown=False)
+                self._found("record_missing")
             case lines.Withheld():
                 self.counts["withheld"] += len(said.hashes)
                 for hashed in said.hashes:
