@@ -4,17 +4,22 @@
 //! Rows are ordered by organization and then newest first, which is the order that exports have, so a
 //! reader takes an organization's row groups one after the other and never sorts.
 
-use std::{ops::Range, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    sync::Arc,
+};
 
-use arrow_array::{Array as _, RecordBatch, cast::AsArray as _};
+use arrow_array::{Array as _, BooleanArray, RecordBatch, StringArray, cast::AsArray as _};
+use arrow_schema::ArrowError;
 use bytes::Bytes;
-use domain::OrgId;
+use domain::{EventId, OrgId};
 use futures::{FutureExt as _, Stream, TryFutureExt as _, TryStreamExt as _, future::BoxFuture};
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, path::Path};
 use parquet::{
     arrow::{
         ParquetRecordBatchStreamBuilder, ProjectionMask,
-        arrow_reader::ArrowReaderOptions,
+        arrow_reader::{ArrowPredicateFn, ArrowReaderOptions, RowFilter},
         async_reader::{AsyncFileReader, MetadataSuffixFetch},
     },
     errors::{ParquetError, Result as ParquetResult},
@@ -25,9 +30,14 @@ use tokio::task::spawn_blocking;
 
 use crate::{
     Bucket, Error, Events, Finished,
-    format::parquet::{EVENT, ORG, Writer},
+    format::parquet::{EVENT, ORG, Owned, SALT, Writer},
     upload::FileUpload,
 };
+
+pub use crate::format::parquet::Salt;
+
+/// The column with the event's id, as text.
+const ID: &str = "id";
 
 /// Rows that are decoded at a time; an event has at most 32 KiB, so at most some 17 MB.
 const ROWS_AT_A_TIME: usize = 512;
@@ -53,12 +63,18 @@ impl DayWriter {
         })
     }
 
-    /// Events of one organization, newest first; organizations come in ascending order.
-    pub async fn write(&mut self, org: OrgId, events: Events) -> Result<(), Error> {
+    /// Events of one organization, newest first, and what hides each; organizations come in ascending order.
+    pub async fn write(
+        &mut self,
+        org: OrgId,
+        events: Events,
+        salts: Vec<Salt>,
+    ) -> Result<(), Error> {
         let mut writer = self.writer.take().ok_or(Error::Stopped)?;
         let count = events.len() as u64;
         let written = spawn_blocking(move || {
-            let bytes = writer.write_of(org, &events);
+            let salts = &salts;
+            let bytes = writer.write_of(Owned { org, salts }, &events);
             (writer, bytes)
         });
         let (writer, bytes) = written.await.map_err(|_| Error::Stopped)?;
@@ -105,20 +121,9 @@ pub async fn read(
     org: OrgId,
 ) -> Result<impl Stream<Item = Result<Events, Error>> + Send + Unpin + use<>, Error> {
     let broken = |error: ParquetError| Error::broken(name, &error);
-    let builder = ParquetRecordBatchStreamBuilder::new(reader(bucket, name))
-        .await
-        .map_err(broken)?;
-    let found = builder.metadata().file_metadata().num_rows();
-    if u64::try_from(found) != Ok(noted) {
-        let problem = format!("it has {found} events, but {noted} were recorded");
-        return Err(Error::broken(name, &problem));
-    }
+    let builder = open(bucket, (name, noted)).await?;
     let org = org.to_string();
-    let groups = builder.metadata().row_groups().iter().enumerate();
-    let groups: Vec<usize> = groups
-        .filter(|(_, group)| may_hold(group, &org))
-        .map(|(number, _)| number)
-        .collect();
+    let groups = groups(&builder, |group| may_hold(group, ORG, (&org, &org)));
     let columns = ProjectionMask::columns(builder.parquet_schema(), [ORG, EVENT]);
     let rows = builder
         .with_row_groups(groups)
@@ -134,6 +139,95 @@ pub async fn read(
         })
         .and_then(move |batch| std::future::ready(of_org(&batch, &org, &name)));
     Ok(Box::pin(events))
+}
+
+/// An event as a day's file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub event: String,
+    pub salt: Salt,
+}
+
+/// Those of an organization's events with these ids that a day's file has. Of the other rows only the ids are read, and only
+/// where they may be.
+pub async fn find(
+    bucket: &Bucket,
+    (name, noted): (&str, u64),
+    org: OrgId,
+    ids: &[EventId],
+) -> Result<HashMap<EventId, Found>, Error> {
+    let broken = |error: ParquetError| Error::broken(name, &error);
+    let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else {
+        return Ok(HashMap::new());
+    };
+    let (first, last) = (first.to_string(), last.to_string());
+    let wanted: HashSet<String> = ids.iter().map(EventId::to_string).collect();
+    let org = org.to_string();
+    let builder = open(bucket, (name, noted)).await?;
+    let groups = groups(&builder, |group| {
+        may_hold(group, ORG, (&org, &org)) && may_hold(group, ID, (&first, &last))
+    });
+    let schema = builder.parquet_schema();
+    let columns = ProjectionMask::columns(schema, [ID, EVENT, SALT]);
+    let known_by = ProjectionMask::columns(schema, [ORG, ID]);
+    let is_wanted = ArrowPredicateFn::new(known_by, move |batch| {
+        let (orgs, ids) = (texts(&batch, ORG)?, texts(&batch, ID)?);
+        let is_wanted = |row| orgs.value(row) == org && wanted.contains(ids.value(row));
+        let is_wanted: Vec<bool> = (0..batch.num_rows()).map(is_wanted).collect();
+        Ok(BooleanArray::from(is_wanted))
+    });
+    let rows = builder
+        .with_row_groups(groups)
+        .with_projection(columns)
+        .with_row_filter(RowFilter::new(vec![Box::new(is_wanted)]))
+        .with_batch_size(ROWS_AT_A_TIME)
+        .build()
+        .map_err(broken)?;
+    let batches: Vec<RecordBatch> = rows.try_collect().await.map_err(broken)?;
+    let mut found = HashMap::new();
+    for batch in &batches {
+        let of_batch = |column| texts(batch, column).map_err(|error| broken(error.into()));
+        let (ids, events) = (of_batch(ID)?, of_batch(EVENT)?);
+        // Files from before there was a log have no such column.
+        let salts = batch
+            .column_by_name(SALT)
+            .and_then(|column| column.as_binary_opt::<i32>());
+        for row in 0..batch.num_rows() {
+            let Ok(id) = ids.value(row).parse() else {
+                continue;
+            };
+            let salt = salts.filter(|salts| salts.is_valid(row));
+            let salt = salt.and_then(|salts| salts.value(row).try_into().ok());
+            let event = events.value(row).to_owned();
+            found.insert(id, Found { event, salt });
+        }
+    }
+    Ok(found)
+}
+
+/// A day's file, if it is the one that was noted.
+async fn open(
+    bucket: &Bucket,
+    (name, noted): (&str, u64),
+) -> Result<ParquetRecordBatchStreamBuilder<Reader>, Error> {
+    let builder = ParquetRecordBatchStreamBuilder::new(reader(bucket, name)).await;
+    let builder = builder.map_err(|error| Error::broken(name, &error))?;
+    let found = builder.metadata().file_metadata().num_rows();
+    if u64::try_from(found) != Ok(noted) {
+        let problem = format!("it has {found} events, but {noted} were recorded");
+        return Err(Error::broken(name, &problem));
+    }
+    Ok(builder)
+}
+
+/// The row groups that are worth a look.
+fn groups(
+    builder: &ParquetRecordBatchStreamBuilder<Reader>,
+    may_hold: impl Fn(&RowGroupMetaData) -> bool,
+) -> Vec<usize> {
+    let groups = builder.metadata().row_groups().iter().enumerate();
+    let worth = groups.filter(|(_, group)| may_hold(group));
+    worth.map(|(number, _)| number).collect()
 }
 
 fn reader(bucket: &Bucket, name: &str) -> Reader {
@@ -199,28 +293,23 @@ impl MetadataSuffixFetch for &mut Reader {
     }
 }
 
-/// Whether the row group's statistics leave room for the organization.
-fn may_hold(group: &RowGroupMetaData, org: &str) -> bool {
+/// Whether the row group's statistics leave room for a value from the first to the last.
+fn may_hold(group: &RowGroupMetaData, column: &str, (first, last): (&str, &str)) -> bool {
     let column = group
         .columns()
         .iter()
-        .find(|column| column.column_path().string() == ORG);
+        .find(|one| one.column_path().string() == column);
     let Some(statistics) = column.and_then(|column| column.statistics()) else {
         return true;
     };
     let (smallest, largest) = (statistics.min_bytes_opt(), statistics.max_bytes_opt());
-    smallest.is_none_or(|smallest| smallest <= org.as_bytes())
-        && largest.is_none_or(|largest| org.as_bytes() <= largest)
+    smallest.is_none_or(|smallest| smallest <= last.as_bytes())
+        && largest.is_none_or(|largest| first.as_bytes() <= largest)
 }
 
 /// The organization's rows of a batch, which may hold its neighbors' too.
 fn of_org(batch: &RecordBatch, org: &str, name: &str) -> Result<Events, Error> {
-    let column = |column: &str| {
-        let found = batch.column_by_name(column);
-        found
-            .and_then(|found| found.as_string_opt::<i32>())
-            .ok_or_else(|| Error::broken(name, &format!("it has no column {column}")))
-    };
+    let column = |column| texts(batch, column).map_err(|error| Error::broken(name, &error));
     let (orgs, texts) = (column(ORG)?, column(EVENT)?);
     let mut events = Events::default();
     for row in 0..batch.num_rows() {
@@ -229,4 +318,11 @@ fn of_org(batch: &RecordBatch, org: &str, name: &str) -> Result<Events, Error> {
         }
     }
     Ok(events)
+}
+
+fn texts<'b>(batch: &'b RecordBatch, column: &str) -> Result<&'b StringArray, ArrowError> {
+    let found = batch.column_by_name(column);
+    found
+        .and_then(|found| found.as_string_opt::<i32>())
+        .ok_or_else(|| ArrowError::SchemaError(format!("it has no column {column}")))
 }

@@ -4,15 +4,20 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Compression, Error, Events, Format, compression::Compressor, format::Writer};
 
-/// Makes the bytes of a file. Its memory does not grow with the file.
+/// Makes the bytes of a file of events. Its memory does not grow with the file.
 pub struct FileWriter {
     writer: Writer,
+    bytes: ByteWriter,
+    events: u64,
+}
+
+/// Makes the bytes of a file of whatever its caller writes: compressed, and with its checksum.
+pub struct ByteWriter {
     compressor: Compressor,
-    /// Of the bytes before compression; the summary inside the file has it.
+    /// Of the bytes before compression; the summary inside a file of events has it.
     content: Sha256,
     /// Of the bytes as they are handed out, where compression makes them others.
     compressed: Option<Sha256>,
-    events: u64,
     bytes: u64,
 }
 
@@ -27,14 +32,10 @@ pub struct Finished {
 
 impl FileWriter {
     pub fn new(format: Format, compression: Compression) -> Result<Self, Error> {
-        let outer = format.outer(compression);
         Ok(Self {
             writer: Writer::new(format, compression)?,
-            compressor: Compressor::new(outer)?,
-            content: Sha256::new(),
-            compressed: (outer != Compression::None).then(Sha256::new),
+            bytes: ByteWriter::new(format.outer(compression))?,
             events: 0,
-            bytes: 0,
         })
     }
 
@@ -42,35 +43,32 @@ impl FileWriter {
     pub fn write(&mut self, events: Events) -> Result<Vec<u8>, Error> {
         self.events += events.len() as u64;
         let content = self.writer.write(events)?;
-        self.digest(content)
+        self.bytes.write(content)
     }
 
     /// The last bytes of the file.
-    pub fn finish(mut self) -> Result<(Vec<u8>, Finished), Error> {
-        let writer = std::mem::replace(&mut self.writer, Writer::Ndjson);
-        let content = writer.finish(self.events, &self.content)?;
-        let mut last = self.digest(content)?;
-        let compressor = std::mem::replace(&mut self.compressor, Compressor::None);
-        let end = compressor.finish()?;
-        if let Some(compressed) = &mut self.compressed {
-            compressed.update(&end);
-        }
-        self.bytes += end.len() as u64;
-        last.extend(end);
-        let whole = self.compressed.unwrap_or(self.content);
-        let finished = Finished {
-            events: self.events,
-            bytes: self.bytes,
-            sha256: hex::encode(whole.finalize()),
-        };
-        Ok((last, finished))
+    pub fn finish(self) -> Result<(Vec<u8>, Finished), Error> {
+        let content = self.writer.finish(self.events, &self.bytes.content)?;
+        self.bytes.finish(content, self.events)
     }
 
     pub fn events(&self) -> u64 {
         self.events
     }
+}
 
-    fn digest(&mut self, content: Vec<u8>) -> Result<Vec<u8>, Error> {
+impl ByteWriter {
+    pub fn new(compression: Compression) -> Result<Self, Error> {
+        Ok(Self {
+            compressor: Compressor::new(compression)?,
+            content: Sha256::new(),
+            compressed: (compression != Compression::None).then(Sha256::new),
+            bytes: 0,
+        })
+    }
+
+    /// The bytes that follow; they may lag behind. Computes: not for an async thread.
+    pub fn write(&mut self, content: Vec<u8>) -> Result<Vec<u8>, Error> {
         self.content.update(&content);
         let bytes = self.compressor.compress(content)?;
         if let Some(compressed) = &mut self.compressed {
@@ -78,6 +76,24 @@ impl FileWriter {
         }
         self.bytes += bytes.len() as u64;
         Ok(bytes)
+    }
+
+    /// The last bytes of the file, which has so many events.
+    pub fn finish(mut self, last: Vec<u8>, events: u64) -> Result<(Vec<u8>, Finished), Error> {
+        let mut last = self.write(last)?;
+        let end = self.compressor.finish()?;
+        if let Some(compressed) = &mut self.compressed {
+            compressed.update(&end);
+        }
+        self.bytes += end.len() as u64;
+        last.extend(end);
+        let whole = self.compressed.unwrap_or(self.content);
+        let finished = Finished {
+            events,
+            bytes: self.bytes,
+            sha256: hex::encode(whole.finalize()),
+        };
+        Ok((last, finished))
     }
 }
 

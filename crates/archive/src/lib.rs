@@ -19,7 +19,7 @@ pub use bucket::Bucket;
 pub use compression::Compression;
 pub use error::Error;
 pub use events::Events;
-pub use file::{FileWriter, Finished};
+pub use file::{ByteWriter, FileWriter, Finished};
 pub use format::Format;
 pub use upload::FileUpload;
 

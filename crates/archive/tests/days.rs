@@ -31,7 +31,9 @@ async fn each_organization_reads_its_own_events_and_no_other() {
     for number in 1..=ORGS {
         let mut events = Events::default();
         (0..EVENTS_EACH).for_each(|one| events.push(&event(number, one)));
-        writer.write(org(number), events).await.expect("written");
+        let salts = vec![None; events.len()];
+        let written = writer.write(org(number), events, salts).await;
+        written.expect("written");
     }
     assert!(
         bucket.list("day").await.expect("a list").is_empty(),

@@ -1,13 +1,13 @@
 //! Parquet: a column for each field, and the event as it is stored, so that nothing is lost.
 //!
-//! A row group is as much as a writer keeps in memory. An organization's column, which only days of
-//! the trail have, has statistics, so that a reader skips the row groups of others.
+//! A row group is as much as a writer keeps in memory. Days of the trail have two columns more: the organization, whose
+//! statistics let a reader skip the row groups of others, and the salt.
 
 use std::sync::Arc;
 
 use arrow_array::{
     ArrayRef, RecordBatch,
-    builder::{Float64Builder, StringBuilder},
+    builder::{BinaryBuilder, Float64Builder, StringBuilder},
 };
 use arrow_schema::{DataType, Field, Schema};
 use domain::OrgId;
@@ -33,6 +33,18 @@ const GROUP_ROWS_MAX: usize = 50_000;
 pub(crate) const EVENT: &str = "event";
 /// The column with the organization, in days of the trail.
 pub(crate) const ORG: &str = "org_id";
+/// The column with what hides the event from whoever has only its leaf in the transparency log, in days of the trail.
+pub(crate) const SALT: &str = "salt";
+
+/// What hides an event; `None` if it was recorded before there was a log.
+pub type Salt = Option<[u8; 16]>;
+
+/// Whose events they are, and what hides each.
+#[derive(Clone, Copy)]
+pub(crate) struct Owned<'s> {
+    pub(crate) org: OrgId,
+    pub(crate) salts: &'s [Salt],
+}
 
 /// A Parquet file in the making.
 pub(crate) struct Writer {
@@ -46,7 +58,7 @@ impl Writer {
         Self::with_columns(compression, false)
     }
 
-    /// With the organization in front of the other columns.
+    /// With the organization in front of the other columns, and the salt behind them.
     pub(crate) fn with_org() -> Result<Self, Error> {
         Self::with_columns(Compression::Zstd, true)
     }
@@ -61,10 +73,12 @@ impl Writer {
             Field::new(*name, data_type, true)
         });
         let event = Field::new(EVENT, DataType::Utf8, false);
+        let salt = has_org.then(|| Field::new(SALT, DataType::Binary, true));
         let schema = Arc::new(Schema::new(
             org.into_iter()
                 .chain(fields)
                 .chain([event])
+                .chain(salt)
                 .collect::<Vec<_>>(),
         ));
         let pages = match compression {
@@ -88,14 +102,14 @@ impl Writer {
     }
 
     /// Events of one organization.
-    pub(crate) fn write_of(&mut self, org: OrgId, events: &Events) -> Result<Vec<u8>, Error> {
-        self.write_batch(Some(org), events)
+    pub(crate) fn write_of(&mut self, owned: Owned<'_>, events: &Events) -> Result<Vec<u8>, Error> {
+        self.write_batch(Some(owned), events)
     }
 
-    fn write_batch(&mut self, org: Option<OrgId>, events: &Events) -> Result<Vec<u8>, Error> {
-        debug_assert_eq!(org.is_some(), self.has_org);
+    fn write_batch(&mut self, owned: Option<Owned<'_>>, events: &Events) -> Result<Vec<u8>, Error> {
+        debug_assert_eq!(owned.is_some(), self.has_org);
         if !events.is_empty() {
-            let columns = columns(org, events);
+            let columns = columns(owned, events);
             let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
                 .map_err(parquet::errors::ParquetError::from)?;
             self.arrow.write(&batch)?;
@@ -113,10 +127,10 @@ impl Writer {
     }
 }
 
-fn columns(org: Option<OrgId>, events: &Events) -> Vec<ArrayRef> {
+fn columns(owned: Option<Owned<'_>>, events: &Events) -> Vec<ArrayRef> {
     let views: Vec<_> = events.iter().map(view).collect();
-    let mut columns: Vec<ArrayRef> = Vec::with_capacity(COLUMNS.len() + 2);
-    if let Some(org) = org {
+    let mut columns: Vec<ArrayRef> = Vec::with_capacity(COLUMNS.len() + 3);
+    if let Some(Owned { org, .. }) = owned {
         let org = org.to_string();
         let mut texts = StringBuilder::with_capacity(events.len(), events.len() * org.len());
         events.iter().for_each(|_| texts.append_value(&org));
@@ -142,6 +156,14 @@ fn columns(org: Option<OrgId>, events: &Events) -> Vec<ArrayRef> {
     let mut texts = StringBuilder::with_capacity(events.len(), events.bytes());
     events.iter().for_each(|event| texts.append_value(event));
     columns.push(Arc::new(texts.finish()));
+    if let Some(Owned { salts, .. }) = owned {
+        let mut column = BinaryBuilder::new();
+        let salts = salts.iter().copied().chain(std::iter::repeat(None));
+        salts
+            .take(events.len())
+            .for_each(|salt| column.append_option(salt));
+        columns.push(Arc::new(column.finish()));
+    }
     columns
 }
 

@@ -7,9 +7,12 @@
 
 use archive::{
     Bucket, Events,
-    days::{self, DayWriter},
+    days::{self, DayWriter, Salt},
 };
-use domain::{Day, OrgId, Timestamp, event::Filter};
+use domain::{
+    Day, EventId, OrgId, Timestamp,
+    event::{EventView, Filter},
+};
 use runtime::random;
 use store::{
     Store,
@@ -114,6 +117,16 @@ pub async fn archive_day(
     }))
 }
 
+/// What hides each of the events.
+async fn salts_of(store: &Store, org: OrgId, events: &Events) -> Result<Vec<Salt>, Error> {
+    let id = |json: &str| EventView::parse(json).ok()?.text("id")?.parse().ok();
+    let ids: Vec<Option<EventId>> = events.iter().map(id).collect();
+    let known: Vec<EventId> = ids.iter().copied().flatten().collect();
+    let salts = store.salts_of(org, &known).await?;
+    let salt = |id: Option<EventId>| salts.get(&id?).map(|salt| salt.0);
+    Ok(ids.into_iter().map(salt).collect())
+}
+
 async fn write_org(
     store: &Store,
     writer: &mut DayWriter,
@@ -126,7 +139,8 @@ async fn write_org(
         let piece = store.export_events(org, &all, at).await?;
         let events = Events::from_text(piece.text, piece.lengths);
         let events = events.ok_or(Error::Inconsistent)?;
-        writer.write(org, events).await?;
+        let salts = salts_of(store, org, &events).await?;
+        writer.write(org, events, salts).await?;
         if piece.is_last {
             return Ok(());
         }

@@ -77,6 +77,30 @@ impl Store {
         .await?;
         row.map(Attempt::try_from).transpose()
     }
+
+    /// Those attempts that are there, of whichever deliveries.
+    pub(crate) async fn attempts_with_ids(
+        &self,
+        org: OrgId,
+        ids: &[AttemptId],
+    ) -> Result<Vec<Attempt>, Error> {
+        let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else {
+            return Ok(Vec::new());
+        };
+        // The ends are what the index serves.
+        let rows: Vec<AttemptDbRow> = sqlx::query_as(concat!(
+            "SELECT ",
+            attempt_columns!(),
+            " FROM delivery_attempts WHERE org_id = $1 AND id >= $2 AND id <= $3 AND id = ANY ($4)"
+        ))
+        .bind(org.uuid())
+        .bind(first.uuid())
+        .bind(last.uuid())
+        .bind(ids.iter().map(|id| id.uuid()).collect::<Vec<_>>())
+        .fetch_all(&self.pool)
+        .await?;
+        rows.into_iter().map(Attempt::try_from).collect()
+    }
 }
 
 #[derive(FromRow)]

@@ -23,4 +23,20 @@ impl Store {
         .await?;
         Ok(numbers.into_iter().map(from_index).collect())
     }
+
+    /// The first full bundle that has a leaf of this time or later; every one after it may have some, too.
+    pub async fn first_bundle_since(
+        &self,
+        org: OrgId,
+        at: Timestamp,
+    ) -> Result<Option<u64>, Error> {
+        let number: Option<i64> = sqlx::query_scalar(
+            "SELECT min(number) FROM transparency_bundles WHERE org_id = $1 AND last_at >= $2",
+        )
+        .bind(org.uuid())
+        .bind(to_database(at))
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(number.map(from_index))
+    }
 }

@@ -91,6 +91,25 @@ impl Store {
         Ok(first)
     }
 
+    /// The newest row that waits to be appended to a log, of those up to `upto`.
+    pub async fn newest_waiting(
+        &self,
+        org: OrgId,
+        partition: Partition,
+        upto: i64,
+    ) -> Result<Option<i64>, Error> {
+        let newest = sqlx::query_scalar(
+            "SELECT max(id) FROM transparency_outbox
+             WHERE partition = $1 AND org_id = $2 AND id <= $3 AND first_index IS NULL",
+        )
+        .bind(number(partition))
+        .bind(org.uuid())
+        .bind(upto)
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(newest)
+    }
+
     /// What waits to be appended to a log next.
     pub async fn leaves_waiting(&self, org: OrgId, partition: Partition) -> Result<Waiting, Error> {
         let rows: Vec<(i64, Vec<u8>)> = sqlx::query_as(
