@@ -273,6 +273,8 @@ fn make_exports(node: &Node, files: &Bucket, tasks: &Tasks) {
         files: files.clone(),
         clock: node.clock,
         file_events_max: node.export_events_max,
+        partitions: node.journal.partitions(),
+        events_kept: node.retention,
     };
     for number in 0..AT_A_TIME {
         let task = worker.clone().run(tasks.stopping().clone());

@@ -160,7 +160,10 @@ const CHAPTERS: [(&str, &[&str]); 18] = [
             "trail",
         ],
     ),
-    ("exports", &["archive", "export_jobs", "exports"]),
+    (
+        "exports",
+        &["archive", "export_jobs", "exports", "proven_exports"],
+    ),
     ("mail", &["endpoints", "mails"]),
     (
         "policies",
@@ -173,7 +176,10 @@ const CHAPTERS: [(&str, &[&str]); 18] = [
     ),
     ("system", &["overview", "system"]),
     ("telemetry", &["monitoring", "telemetry"]),
-    ("transparency", &["transparency", "transparency_crashes"]),
+    (
+        "transparency",
+        &["attacks", "transparency", "transparency_crashes"],
+    ),
     ("views", &["views"]),
 ];
 /// What every node does, whichever part of it changed: start, serve, deliver, answer by its document, end.

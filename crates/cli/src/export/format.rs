@@ -15,6 +15,8 @@ pub(super) enum Format {
     Json,
     Csv,
     Parquet,
+    /// A file that proves itself; check it with `watchbell trail verify`.
+    Bundle,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,6 +42,7 @@ impl Format {
             Self::Json => "json",
             Self::Csv => "csv",
             Self::Parquet => "parquet",
+            Self::Bundle => "bundle",
         }
     }
 
@@ -49,6 +52,7 @@ impl Format {
             "json" => Some(Self::Json),
             "csv" => Some(Self::Csv),
             "parquet" => Some(Self::Parquet),
+            "bundle" => Some(Self::Bundle),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! `watchbell trail`: the trail as an auditor has it, without a server.
 
+mod replay;
 mod verify;
 
 use std::process::ExitCode;

@@ -4,9 +4,10 @@ use std::{fs, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use serde_json::{Value, json};
-use trail_proof::export::{Report, Trust, Verdict, verify};
+use trail_proof::export::{Report, Trust, Verdict, verify_each};
 use transparency_log::{SignedCheckpoint, VerifierKey};
 
+use super::replay::Replay;
 use crate::{
     exit, input,
     output::{Form, Unsaid, say, say_json},
@@ -28,6 +29,9 @@ pub struct Verify {
     /// An earlier checkpoint of the log, in a file: what it had must still be there, unchanged.
     #[arg(long, value_name = "FILE")]
     since: Option<PathBuf>,
+    /// Make every decision in the file again, by the policies in it: each verdict must come out as it was recorded.
+    #[arg(long)]
+    replay: bool,
     /// Output format: a table for people, or JSON for programs.
     #[arg(long, short, value_enum, default_value_t)]
     output: Form,
@@ -48,13 +52,25 @@ impl Verify {
         let file = self.file.as_deref();
         let length = file.and_then(|file| fs::metadata(file).ok());
         let bar = length.map_or_else(progress::bytes, |file| progress::of(file.len()));
-        let report = verify(input::open(file)?, trust, |bytes| bar.set_position(bytes));
+        let mut replay = self.replay.then(Replay::default);
+        let progress = |bytes| bar.set_position(bytes);
+        let report = verify_each(input::open(file)?, trust, progress, |line| {
+            if let Some(replay) = &mut replay {
+                replay.take(&line);
+            }
+        });
         bar.finish_and_clear();
-        let said = match self.output {
-            Form::Table => say_report(&report),
-            Form::Json => say_json(&as_json(&report)),
+        let verdict = match &replay {
+            Some(replay) if report.verdict == Verdict::Proven && !replay.is_same() => {
+                Verdict::NotProven
+            }
+            _ => report.verdict,
         };
-        exit::with(code(report.verdict), said)
+        let said = match self.output {
+            Form::Table => say_report(verdict, &report, replay.as_ref()),
+            Form::Json => say_json(&as_json(verdict, &report, replay.as_ref())),
+        };
+        exit::with(code(verdict), said)
     }
 }
 
@@ -66,8 +82,8 @@ fn code(verdict: Verdict) -> ExitCode {
     }
 }
 
-fn say_report(report: &Report) -> Result<(), Unsaid> {
-    let verdict = match report.verdict {
+fn say_report(verdict: Verdict, report: &Report, replay: Option<&Replay>) -> Result<(), Unsaid> {
+    let verdict = match verdict {
         Verdict::Proven => "proven",
         Verdict::NotProven => "NOT PROVEN",
         Verdict::CannotBeChecked => "cannot be checked",
@@ -90,6 +106,9 @@ fn say_report(report: &Report) -> Result<(), Unsaid> {
         "  {} leaves: {} events, {} delivery attempts, {} erased, {} past their retention, {} withheld",
         counts.leaves, counts.events, counts.attempts, counts.erased, counts.gone, counts.withheld
     ))?;
+    if let Some(replay) = replay {
+        replay.tell(|line| say(format_args!("  {line}")))?;
+    }
     for key in &report.signed_by {
         say(format_args!("  signed by {key}"))?;
     }
@@ -102,7 +121,7 @@ fn say_report(report: &Report) -> Result<(), Unsaid> {
     Ok(())
 }
 
-fn as_json(report: &Report) -> Value {
+fn as_json(verdict: Verdict, report: &Report, replay: Option<&Replay>) -> Value {
     let finding = |line: Option<u64>, code: &str, detail: String| json!({"line": line, "code": code, "detail": detail});
     let findings = report.findings.iter().map(|one| {
         let problem = &one.problem;
@@ -124,7 +143,7 @@ fn as_json(report: &Report) -> Value {
         .map(|one| json!({"witness": one.witness, "unix_seconds": one.unix_seconds}));
     let counts = &report.counts;
     json!({
-        "verdict": report.verdict.code(),
+        "verdict": verdict.code(),
         "findings": findings.collect::<Vec<_>>(),
         "findings_left_out": report.findings_left_out,
         "notes": notes.collect::<Vec<_>>(),
@@ -133,6 +152,8 @@ fn as_json(report: &Report) -> Value {
             "leaves": counts.leaves, "events": counts.events, "attempts": counts.attempts,
             "erased": counts.erased, "gone": counts.gone, "withheld": counts.withheld,
         },
+        "policies": report.policies,
+        "replay": replay.map(Replay::as_json),
         "signed_by": report.signed_by,
         "witnessed": witnessed.collect::<Vec<_>>(),
     })

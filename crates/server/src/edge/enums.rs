@@ -1,7 +1,7 @@
 //! Texts of which there are few: what the API document says they can be, from the lists that decide where there are
 //! such lists.
 
-use archive::{Compression, Format};
+use archive::Compression;
 use domain::{
     account::{Role, Scope},
     approval::Status,
@@ -40,6 +40,8 @@ macro_rules! words {
 }
 
 words! {
+    /// Whether the agent obeys the decision.
+    Mode = ["enforce", "shadow"];
     /// How urgent something is.
     Severity = ["info", "low", "medium", "high", "critical"];
     /// The order in which events are listed, by time.
@@ -51,7 +53,7 @@ words! {
     /// The length of an interval.
     Interval = Grain::ALL.map(Grain::as_str);
     /// The format of an export's files.
-    ExportFormat = Format::ALL.map(Format::as_str);
+    ExportFormat = ["ndjson", "json", "csv", "parquet", "bundle"];
     /// The compression of an export's files.
     ExportCompression = Compression::ALL.map(Compression::as_str);
     /// The state of an export.

@@ -7,6 +7,9 @@
 //! within the bounds of [`EXPORTS`]; or made in the background by [`worker`], as files in object storage:
 //! [`jobs`] shows how far it is, [`links`] gives the files to whoever has the link, [`cleanup`] deletes them.
 //!
+//! An export of [`format`] `bundle` is another thing: the organization's transparency log with what its leaves commit to, in
+//! the log's order ([`bundle`]).
+//!
 //! | what | is guaranteed |
 //! |---|---|
 //! | accepted before the export was asked for | in it, once |
@@ -17,8 +20,10 @@
 //! that is being sent ends when its key is revoked or its session ends. One that is made in the background
 //! goes on: it was allowed when it was asked for, and its links are only shown to who may export.
 
+mod bundle;
 pub mod cleanup;
 pub mod create;
+pub(crate) mod format;
 pub mod jobs;
 pub mod links;
 pub(crate) mod plan;

@@ -9,6 +9,7 @@ use domain::{
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::format::FileFormat;
 use crate::{
     edge::{
         Problem,
@@ -19,9 +20,9 @@ use crate::{
 
 /// An export, as it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExportRequest {
+pub(crate) struct ExportRequest {
     pub filter: Filter,
-    pub format: Format,
+    pub format: FileFormat,
     pub compression: Compression,
     /// Made in the background, as files.
     pub in_background: bool,
@@ -35,7 +36,9 @@ pub struct ExportRequest {
     reason = "describes the body; `ExportRequest::read` reads it"
 )]
 pub struct NewExport {
-    /// `ndjson` (the default), `json`, `csv` or `parquet`.
+    /// `ndjson` (the default), `json`, `csv`, `parquet`, or `bundle`: a file that proves itself (`watchbell trail verify`).
+    /// It also has delivery attempts, unless there is a filter other than by time, and the policies of decisions, so it
+    /// needs the scopes `deliveries:read` and `policies:read`, too.
     #[schema(value_type = Option<ExportFormat>, example = "csv")]
     format: Option<String>,
     /// Compression of the file: `none` (the default), `gzip` or `zstd`. For Parquet, which has its own compression:
@@ -55,14 +58,14 @@ impl ExportRequest {
         let format = choice(
             &mut body,
             "format",
-            &Format::ALL.map(|one| (one.as_str(), one)),
+            &FileFormat::ALL.map(|one| (one.as_str(), one)),
         )?;
         let format = format.unwrap_or_default();
         let compressions = Compression::ALL.map(|one| (one.as_str(), one));
         let compression = choice(&mut body, "compression", &compressions)?;
         let compression = match (format, compression) {
-            (Format::Parquet, None) => Compression::Zstd,
-            (Format::Parquet, Some(Compression::Gzip)) => {
+            (FileFormat::Events(Format::Parquet), None) => Compression::Zstd,
+            (FileFormat::Events(Format::Parquet), Some(Compression::Gzip)) => {
                 let detail = "Parquet has its own compression; with it, `compression` must be `zstd` or \
                      `none`.";
                 return Err(invalid("compression", detail));
@@ -83,7 +86,7 @@ impl ExportRequest {
     }
 
     pub fn extension(&self) -> String {
-        extension(self.format, self.compression)
+        self.format.extension(self.compression)
     }
 
     pub fn media_type(&self) -> &'static str {
@@ -92,11 +95,6 @@ impl ExportRequest {
             .media_type()
             .unwrap_or_else(|| self.format.media_type())
     }
-}
-
-/// What a file's name ends with, after the dot.
-pub fn extension(format: Format, compression: Compression) -> String {
-    format!("{}{}", format.as_str(), format.outer(compression).suffix())
 }
 
 fn choice<T: Copy>(
@@ -164,7 +162,7 @@ mod tests {
     #[test]
     fn a_body_is_read_and_what_it_does_not_say_has_a_default() {
         let wanted = read(json!({})).expect("an export");
-        assert_eq!(wanted.format, Format::Ndjson);
+        assert_eq!(wanted.format, FileFormat::Events(Format::Ndjson));
         assert_eq!(wanted.extension(), "ndjson");
         let wanted =
             read(json!({"format": "csv", "compression": "gzip", "agent_id": ["a", "b"], "q": "X"}));

@@ -17,6 +17,9 @@ use runtime::error_chain::chain;
 use tokio::{task::spawn_blocking, time::Instant};
 
 use super::{
+    bundle::{self, BundleFile, Contents, Piece},
+    create::unproven,
+    format::FileFormat,
     plan::Plan,
     request::ExportRequest,
     source::{self, Ahead, Batch, Source},
@@ -47,6 +50,8 @@ enum CutOff {
     #[error(transparent)]
     Source(#[from] source::Error),
     #[error(transparent)]
+    Bundle(#[from] bundle::Error),
+    #[error(transparent)]
     Writing(#[from] archive::Error),
     #[error("the caller is no longer authorized")]
     Revoked,
@@ -57,7 +62,7 @@ enum CutOff {
 }
 
 /// The answer, whose body is the export.
-pub(super) fn answer(
+pub(super) async fn answer(
     plane: &ControlPlane,
     plan: Plan,
     wanted: &ExportRequest,
@@ -65,13 +70,19 @@ pub(super) fn answer(
     slot: Slot,
 ) -> Result<Response, Problem> {
     let file = format!("audit-events.{}", wanted.extension());
-    let writer = FileWriter::new(wanted.format, wanted.compression).map_err(|error| {
-        tracing::error!(error = chain(&error), "could not start an export");
-        Problem::new(ErrorCode::Internal, "The file could not be started.")
-    })?;
+    let state = match wanted.format {
+        FileFormat::Events(format) => {
+            let writer = FileWriter::new(format, wanted.compression).map_err(|error| {
+                tracing::error!(error = chain(&error), "could not start an export");
+                Problem::new(ErrorCode::Internal, "The file could not be started.")
+            })?;
+            let source = Source::new(plane.store.clone(), plane.files.clone(), plan);
+            State::Events(Ahead::new(source), Box::new(writer))
+        }
+        FileFormat::Bundle => State::Bundle(Box::new(bundle_file(plane, plan, wanted).await?)),
+    };
     let sending = Sending {
-        source: Ahead::new(Source::new(plane.store.clone(), plane.files.clone(), plan)),
-        state: State::Events(Box::new(writer)),
+        state,
         standing,
         asked_at: Instant::now(),
         rest: Bytes::new(),
@@ -102,9 +113,29 @@ pub(super) fn answer(
     Ok(response)
 }
 
+async fn bundle_file(
+    plane: &ControlPlane,
+    plan: Plan,
+    wanted: &ExportRequest,
+) -> Result<BundleFile, Problem> {
+    let bucket = plane.files.as_ref().ok_or_else(|| {
+        let detail = "There is nowhere to store files.";
+        Problem::new(ErrorCode::NotConfigured, detail)
+    })?;
+    let now = plane.clock.now();
+    let contents = Contents {
+        org: plan.org,
+        filter: plan.filter,
+        compression: wanted.compression,
+        now,
+        kept_since: now.minus(plane.retention),
+    };
+    let file = BundleFile::begin(&plane.store, bucket, contents).await;
+    file.map_err(|error| unproven(&error))
+}
+
 /// An export on its way.
 struct Sending {
-    source: Ahead,
     state: State,
     standing: AuthRecheck<EventsExport>,
     /// When it was last asked whether the key or the session holds.
@@ -148,7 +179,8 @@ impl Pace {
 }
 
 enum State {
-    Events(Box<FileWriter>),
+    Events(Ahead, Box<FileWriter>),
+    Bundle(Box<BundleFile>),
     Trailers(Finished),
     End,
 }
@@ -171,12 +203,26 @@ impl Sending {
                     metrics::counter!(names::EXPORTS, "outcome" => "whole").increment(1);
                     return Ok(Some((Frame::trailers(trailers(&finished)), self)));
                 }
-                State::Events(writer) => {
+                State::Events(mut source, writer) => {
                     self.ask_again().await?;
-                    self.rest = match self.source.next().await? {
-                        Some(batch) => self.write(writer, batch).await?.into(),
+                    self.rest = match source.next().await? {
+                        Some(batch) => self.write(source, writer, batch).await?.into(),
                         None => self.finish(*writer).await?.into(),
                     };
+                }
+                State::Bundle(mut file) => {
+                    self.ask_again().await?;
+                    match file.next().await? {
+                        Some(Piece::Bytes(bytes)) => {
+                            self.rest = bytes.into();
+                            self.state = State::Bundle(file);
+                        }
+                        Some(Piece::Last(bytes, finished)) => {
+                            self.rest = bytes.into();
+                            self.state = State::Trailers(finished);
+                        }
+                        None => {}
+                    }
                 }
             }
         }
@@ -194,6 +240,7 @@ impl Sending {
     /// Digests, formats and compresses, which is work for a thread that may be busy.
     async fn write(
         &mut self,
+        source: Ahead,
         mut writer: Box<FileWriter>,
         batch: Batch,
     ) -> Result<Vec<u8>, CutOff> {
@@ -203,7 +250,7 @@ impl Sending {
             (writer, bytes)
         });
         let (writer, bytes) = written.await?;
-        self.state = State::Events(writer);
+        self.state = State::Events(source, writer);
         Ok(bytes?)
     }
 

@@ -9,9 +9,9 @@ use std::{
     time::Duration,
 };
 
-use archive::{Bucket, Compression, FileWriter, Format};
+use archive::{Bucket, Compression, FileWriter, Finished, Format};
 use bytes::Bytes;
-use domain::{EventId, clock::Clock, event::Filter};
+use domain::{EventId, clock::Clock, event::Filter, partition::Partitions};
 use runtime::{error_chain::chain, random, retry::Retries};
 use store::{
     Store,
@@ -22,9 +22,10 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{
+    bundle::{self, BundleFile, Piece},
     cleanup,
+    format::FileFormat,
     plan::{Plan, Range},
-    request::extension,
     source::{self, Ahead, Source},
 };
 use crate::telemetry::metrics as names;
@@ -53,6 +54,9 @@ pub struct Worker {
     pub clock: Clock,
     /// Events after which a file ends.
     pub file_events_max: u64,
+    pub partitions: Partitions,
+    /// How long the database keeps events.
+    pub events_kept: Duration,
 }
 
 /// Why a job did not go on.
@@ -60,6 +64,8 @@ pub struct Worker {
 enum Error {
     #[error(transparent)]
     Source(#[from] source::Error),
+    #[error(transparent)]
+    Bundle(#[from] bundle::Error),
     #[error(transparent)]
     Store(#[from] store::Error),
     #[error(transparent)]
@@ -186,6 +192,10 @@ impl Worker {
             return Err(Error::Deadly);
         }
         let wanted = ExportJob::of(job)?;
+        let format = match wanted.format {
+            FileFormat::Events(format) => format,
+            FileFormat::Bundle => return self.make_bundle(job, &wanted, seen).await,
+        };
         let plan = wanted.plan.clone();
         let below = job.below.unwrap_or_else(|| plan.above());
         let source = Source::resume(self.store.clone(), Some(self.files.clone()), plan, below);
@@ -194,7 +204,8 @@ impl Worker {
         let mut source = Ahead::new(source.in_pieces_of(rows_max));
         let (mut number, mut events) = (job.files, job.events);
         loop {
-            let file = self.file(job, &wanted, (number + 1, events), &mut source, seen);
+            let encoding = (format, wanted.compression);
+            let file = self.file(job, encoding, (number + 1, events), &mut source, seen);
             let Some((file, below)) = file.await? else {
                 return Ok(events);
             };
@@ -207,21 +218,61 @@ impl Worker {
         }
     }
 
+    /// Writes the one file that a bundle is. Whoever takes it up begins again, because a checkpoint of now has more.
+    async fn make_bundle(
+        &self,
+        job: &Claimed,
+        wanted: &ExportJob,
+        seen: &Mutex<Seen>,
+    ) -> Result<u64, Error> {
+        if job.files > 0 {
+            return Ok(job.events);
+        }
+        bundle::caught_up(&self.store, self.partitions, job.org).await?;
+        let now = self.clock.now();
+        let of = bundle::Contents {
+            org: job.org,
+            filter: wanted.plan.filter.clone(),
+            compression: wanted.compression,
+            now,
+            kept_since: now.minus(self.events_kept),
+        };
+        let mut file = BundleFile::begin(&self.store, &self.files, of).await?;
+        let extension = FileFormat::Bundle.extension(wanted.compression);
+        let object = object(job, 1, &extension);
+        let mut upload = self.files.create(&object).await?;
+        while let Some(piece) = file.next().await? {
+            let (progress, events) = file.progress();
+            *seen.lock().unwrap_or_else(PoisonError::into_inner) = Seen { progress, events };
+            let (bytes, finished) = match piece {
+                Piece::Bytes(bytes) => (bytes, None),
+                Piece::Last(bytes, finished) => (bytes, Some(finished)),
+            };
+            upload.write(Bytes::from(bytes)).await?;
+            let Some(finished) = finished else {
+                continue;
+            };
+            upload.finish().await?;
+            let file = exported(1, object, &extension, finished);
+            let ours = self.store.complete_export_file(job, 1, &file, job.without);
+            return ours.await?.then_some(file.events).ok_or(Error::Lost);
+        }
+        Err(bundle::Error::NoCheckpoint.into())
+    }
+
     /// The next file and where it ends; `None` if there is nothing left for it. An export has a file
     /// even if it has no events.
     async fn file(
         &self,
         job: &Claimed,
-        wanted: &ExportJob,
+        (format, compression): (Format, Compression),
         (number, events_before): (u32, u64),
         source: &mut Ahead,
         seen: &Mutex<Seen>,
     ) -> Result<Option<(ExportFile, EventId)>, Error> {
-        let mut writer = FileWriter::new(wanted.format, wanted.compression)?;
-        let extension = extension(wanted.format, wanted.compression);
-        let lease = job.lease.simple();
-        let folder = cleanup::folder(job.org, job.id);
-        let object = format!("{folder}/{number:04}-{lease}.{extension}");
+        let mut writer = FileWriter::new(format, compression)?;
+        let extension = FileFormat::Events(format).extension(compression);
+        let object = object(job, number, &extension);
         let mut upload = None;
         // Of an export without a range, everything is behind any id.
         let mut below = job.without;
@@ -260,14 +311,27 @@ impl Worker {
         let (bytes, finished) = spawn_blocking(move || writer.finish()).await??;
         upload.write(Bytes::from(bytes)).await?;
         upload.finish().await?;
-        let file = ExportFile {
-            name: format!("audit-events-{number:04}.{extension}"),
-            object,
-            events: finished.events,
-            bytes: finished.bytes,
-            sha256: finished.sha256,
-        };
-        Ok(Some((file, below)))
+        Ok(Some((
+            exported(number, object, &extension, finished),
+            below,
+        )))
+    }
+}
+
+/// The name of a job's file in object storage.
+fn object(job: &Claimed, number: u32, extension: &str) -> String {
+    let folder = cleanup::folder(job.org, job.id);
+    let lease = job.lease.simple();
+    format!("{folder}/{number:04}-{lease}.{extension}")
+}
+
+fn exported(number: u32, object: String, extension: &str, finished: Finished) -> ExportFile {
+    ExportFile {
+        name: format!("audit-events-{number:04}.{extension}"),
+        object,
+        events: finished.events,
+        bytes: finished.bytes,
+        sha256: finished.sha256,
     }
 }
 
@@ -282,7 +346,7 @@ fn progress(job: &Claimed, below: EventId) -> f64 {
 /// A job, read.
 struct ExportJob {
     plan: Plan,
-    format: Format,
+    format: FileFormat,
     compression: Compression,
 }
 
@@ -291,7 +355,7 @@ impl ExportJob {
         let unreadable = |what: &str| Error::Unreadable(what.to_owned());
         let filter: Filter =
             serde_json::from_str(&job.filter).map_err(|error| unreadable(&error.to_string()))?;
-        let format = Format::ALL
+        let format = FileFormat::ALL
             .into_iter()
             .find(|one| one.as_str() == job.format);
         let compression = Compression::ALL

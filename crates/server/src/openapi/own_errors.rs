@@ -67,7 +67,7 @@ const OWN: &[(&str, &[ErrorCode])] = &[
     ("get_audit_facets", SEARCH),
     ("get_overview", SEARCH),
     ("get_audit_events_stream", LONG_ANSWER),
-    ("audit_export", &[NotFound, LimitReached]),
+    ("audit_export", &[NotFound, LimitReached, NotConfigured]),
     ("get_audit_export_file", PUBLIC_FILE),
     // The transparency log.
     ("get_audit_event_proof", &[NotConfigured]),

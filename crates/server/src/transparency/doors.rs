@@ -195,7 +195,7 @@ pub async fn delivery_proof(
     Ok(JsonAnswer(DeliveryProof { attempts }))
 }
 
-async fn published(plane: &ControlPlane, org: OrgId) -> Result<Published<'_>, Problem> {
+async fn published(plane: &ControlPlane, org: OrgId) -> Result<Published, Problem> {
     let bucket = plane.files.as_ref().ok_or_else(|| {
         let detail = "This server keeps no transparency log: files.url is not set.";
         Problem::new(ErrorCode::NotConfigured, detail)

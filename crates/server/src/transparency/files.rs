@@ -37,7 +37,7 @@ pub(super) struct LogFiles<'b> {
 
 /// Why the files of a log are of no use.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
+pub(crate) enum Error {
     #[error(transparent)]
     Storage(#[from] archive::Error),
     /// Not what it must be: somebody changed it, or it was damaged.

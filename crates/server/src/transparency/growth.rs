@@ -8,7 +8,7 @@ use trail_proof::leaf::Leaf;
 use transparency_log::{Edge, Hash, TILE_WIDTH};
 
 /// How many leaves a full bundle has.
-pub(super) const BUNDLE_LEAVES: u64 = TILE_WIDTH as u64;
+pub(crate) const BUNDLE_LEAVES: u64 = TILE_WIDTH as u64;
 /// How many levels of the tree one level of tiles stands for.
 const TILE_HEIGHT: u8 = 8;
 
@@ -38,7 +38,7 @@ pub(super) struct TileGrowth {
 }
 
 /// The first leaf that no full bundle has, in a log of so many.
-pub(super) fn in_full_bundles(size: u64) -> u64 {
+pub(crate) fn in_full_bundles(size: u64) -> u64 {
     size - size % BUNDLE_LEAVES
 }
 

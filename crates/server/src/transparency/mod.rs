@@ -38,7 +38,9 @@ use store::Store;
 use tokio::time::timeout;
 
 pub(crate) use files::folder_of;
-pub(crate) use sequencer::{Sequencer, Tools};
+pub(crate) use growth::{BUNDLE_LEAVES, in_full_bundles};
+pub(crate) use published::Published;
+pub(crate) use sequencer::{Error, Sequencer, Tools};
 
 /// How long a start waits to learn whether the bucket can keep logs.
 const PROBE_WAIT: Duration = Duration::from_secs(5);

@@ -18,18 +18,19 @@ use super::{
 };
 
 /// A log that has a checkpoint.
-pub(super) struct Published<'p> {
-    store: &'p Store,
-    files: LogFiles<'p>,
+pub(crate) struct Published {
+    store: Store,
+    bucket: Bucket,
+    org: OrgId,
     state: LogState,
-    pub(super) checkpoint: SignedCheckpoint,
+    pub(crate) checkpoint: SignedCheckpoint,
 }
 
-impl<'p> Published<'p> {
+impl Published {
     /// `None`: nothing was signed yet.
-    pub(super) async fn open(
-        store: &'p Store,
-        bucket: &'p Bucket,
+    pub(crate) async fn open(
+        store: &Store,
+        bucket: &Bucket,
         org: OrgId,
     ) -> Result<Option<Self>, Error> {
         let Some(state) = store.transparency_log(org).await? else {
@@ -39,17 +40,29 @@ impl<'p> Published<'p> {
             return Ok(None);
         };
         let checkpoint = SignedCheckpoint::parse(text)?;
-        let files = LogFiles { bucket, org };
         Ok(Some(Self {
-            store,
-            files,
+            store: store.clone(),
+            bucket: bucket.clone(),
+            org,
             state,
             checkpoint,
         }))
     }
 
-    pub(super) fn origin(&self) -> &str {
+    pub(crate) fn origin(&self) -> &str {
         &self.state.origin
+    }
+
+    /// How many leaves the checkpoint has.
+    pub(crate) fn size(&self) -> u64 {
+        self.state.size
+    }
+
+    fn files(&self) -> LogFiles<'_> {
+        LogFiles {
+            bucket: &self.bucket,
+            org: self.org,
+        }
     }
 
     /// The file of a tile; `None` if the tree is not so large.
@@ -79,7 +92,7 @@ impl<'p> Published<'p> {
     pub(super) async fn prove(&self, leaf: &Leaf, salt: Salt) -> Result<Option<TlogProof>, Error> {
         let encoded = leaf.encode();
         let size = self.state.size;
-        let index = find::index_of(self.store, self.files, size, &encoded).await?;
+        let index = find::index_of(&self.store, self.files(), size, &encoded).await?;
         let Some(index) = index else {
             return Ok(None);
         };
@@ -96,6 +109,15 @@ impl<'p> Published<'p> {
         Ok(Some(proof.with_extra(salt.0.to_vec())?))
     }
 
+    /// The roots of subtrees of the checkpoint's tree.
+    pub(crate) async fn roots_of(&self, nodes: &[Node]) -> Result<Vec<Hash>, Error> {
+        let mut roots = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            roots.push(self.root_of(*node).await?);
+        }
+        Ok(roots)
+    }
+
     async fn root_of(&self, node: Node) -> Result<Hash, Error> {
         let tile = Tile::holding(node, self.state.size)
             .ok_or_else(|| Error::Contradiction(format!("the tree has no subtree {node:?}")))?;
@@ -107,10 +129,17 @@ impl<'p> Published<'p> {
     async fn hashes(&self, tile: Tile) -> Result<Vec<Hash>, Error> {
         let (level, index, width) = (tile.level(), tile.index(), tile.width().into());
         if level > 0 || tile.is_full() {
-            return Ok(self.files.tile_hashes(level, index, width).await?);
+            return Ok(self.files().tile_hashes(level, index, width).await?);
         }
         let leaves = self.leaves(index, width).await?;
         Ok(leaves.iter().map(|leaf| Hash::of_leaf(leaf)).collect())
+    }
+
+    /// The leaves of a bundle, as far as the checkpoint has them.
+    pub(crate) async fn leaves_of(&self, number: u64) -> Result<Leaves, Error> {
+        let left = self.state.size.saturating_sub(number * BUNDLE_LEAVES);
+        let width = usize::try_from(left.min(BUNDLE_LEAVES)).unwrap_or_default();
+        self.leaves(number, width).await
     }
 
     /// The first `width` leaves of a bundle.
@@ -118,12 +147,12 @@ impl<'p> Published<'p> {
         let start = number * BUNDLE_LEAVES;
         if start == in_full_bundles(self.state.size) {
             let end = start + width as u64;
-            if let Some(leaves) = self.store.last_leaves(self.files.org, start, end).await? {
+            if let Some(leaves) = self.store.last_leaves(self.org, start, end).await? {
                 return Ok(leaves);
             }
         }
         // Or it is full by now.
-        let leaves = self.files.bundle(number).await?;
+        let leaves = self.files().bundle(number).await?;
         let leaves = leaves.ok_or_else(|| files::Error::Missing {
             name: format!("bundle {number}"),
         })?;

@@ -94,7 +94,7 @@ impl Known {
 
 /// Why leaves still wait.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
+pub(crate) enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     #[error(transparent)]

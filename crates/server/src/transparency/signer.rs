@@ -9,7 +9,7 @@ use transparency_log::SigningKey;
 
 /// Why nothing can be signed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoKey {
+pub(crate) enum NoKey {
     #[error(transparent)]
     Store(#[from] store::Error),
     #[error("the log's key cannot be unsealed: {0}")]

@@ -70,9 +70,13 @@ impl Terminal {
     }
 
     pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    pub(crate) fn set(&mut self, name: &'static str, value: &str) {
         self.variables.retain(|(known, _)| *known != name);
         self.variables.push((name, value.to_owned()));
-        self
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -381,7 +381,7 @@ impl Customer {
         self.all("/v1/deliveries").await
     }
 
-    async fn all(&self, list: &str) -> Vec<Value> {
+    pub(crate) async fn all(&self, list: &str) -> Vec<Value> {
         let mut rows = Vec::new();
         let mut path = format!("{list}?limit=1000");
         loop {

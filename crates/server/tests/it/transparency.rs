@@ -64,6 +64,11 @@ impl<'c> Auditor<'c> {
         }
     }
 
+    /// The log's key, as a verifier takes it.
+    pub(crate) fn key(&self) -> String {
+        self.keys[0].to_string()
+    }
+
     async fn bytes(&self, path: &str) -> Vec<u8> {
         let answer = self.customer.get(path).await;
         assert_eq!(answer.status(), StatusCode::OK, "{path}");

@@ -112,6 +112,17 @@ impl Store {
         find(&self.pool, org, version).await
     }
 
+    /// What one of an organization's own versions says.
+    pub async fn policy_text(&self, org: OrgId, version: u32) -> Result<Option<PolicyText>, Error> {
+        let found = self.policy_version(org, version).await?;
+        Ok(found.map(|Version { written, .. }| PolicyText {
+            version,
+            digest: written.digest,
+            policies: written.policies,
+            schema: written.schema,
+        }))
+    }
+
     /// The digests of some of an organization's own versions, by their numbers.
     pub async fn policy_digests(
         &self,

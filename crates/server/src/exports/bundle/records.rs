@@ -1,0 +1,200 @@
+//! What leaves stand for: rows of the database, or of the archive's files if their day has left it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use archive::{Bucket, days};
+use domain::{
+    AttemptId, Day, EventId, OrgId, Timestamp,
+    event::{EventView, reserved::DECISION},
+};
+use serde::Deserialize;
+use store::Store;
+use trail_proof::leaf::{Kind, LEAF_BYTES, Leaf, Salt};
+use uuid::Uuid;
+
+use super::{Error, selection::Selection};
+
+/// Where records are.
+pub(super) struct Records {
+    pub(super) store: Store,
+    pub(super) bucket: Bucket,
+    pub(super) org: OrgId,
+    /// Events that are older than this may have left the trail.
+    pub(super) kept_since: Timestamp,
+}
+
+/// What is written of a leaf.
+pub(super) enum Record {
+    Shown {
+        kind: Kind,
+        record: Committed,
+        /// What it was decided by, if it is a decision.
+        policies: Vec<PolicyNamed>,
+    },
+    /// The filter does not ask for it.
+    Withheld,
+    /// It is past its retention.
+    Gone,
+    /// It should be there, and is not.
+    Missing,
+}
+
+/// What a leaf commits to.
+pub(super) struct Committed {
+    pub(super) stored: String,
+    pub(super) salt: Salt,
+}
+
+/// The policies that a decision says it was made by.
+#[derive(Deserialize)]
+pub(super) struct PolicyNamed {
+    #[serde(rename = "policy_version")]
+    pub(super) version: u32,
+    #[serde(rename = "policy_digest")]
+    pub(super) digest: String,
+}
+
+/// As much as is read of a decision.
+#[derive(Deserialize)]
+struct Decided {
+    #[serde(flatten)]
+    enforced: PolicyNamed,
+    shadow: Option<PolicyNamed>,
+}
+
+type Leaves<'l> = Vec<(&'l [u8; LEAF_BYTES], Record)>;
+
+impl Records {
+    /// What leaves stand for, in their order.
+    pub(super) async fn of<'l>(
+        &self,
+        leaves: &[&'l [u8; LEAF_BYTES]],
+        selection: &Selection,
+    ) -> Result<Leaves<'l>, Error> {
+        let read: Vec<Option<Leaf>> = leaves.iter().map(|leaf| Leaf::decode(*leaf).ok()).collect();
+        let (mut events, mut attempts) = (Vec::new(), Vec::new());
+        for leaf in read.iter().flatten() {
+            match leaf.kind {
+                Kind::Event if selection.may_have(leaf) => events.push(event_id(leaf)),
+                Kind::Attempt if selection.has_attempt(leaf) => attempts.push(attempt_id(leaf)),
+                Kind::Event | Kind::Attempt => {}
+            }
+        }
+        let mut events = self.events(&events).await?;
+        let mut attempts = self.store.attempts_by_id(self.org, &attempts).await?;
+        let record = |leaf: &Option<Leaf>| match leaf {
+            // What this version cannot read it does not show.
+            None => Record::Withheld,
+            Some(leaf) if leaf.kind == Kind::Event => {
+                let id = event_id(leaf);
+                self.event(leaf, events.remove(&id), selection)
+            }
+            Some(leaf) => attempt(leaf, attempts.remove(&attempt_id(leaf)), selection),
+        };
+        Ok(leaves
+            .iter()
+            .copied()
+            .zip(read.iter().map(record))
+            .collect())
+    }
+
+    fn event(
+        &self,
+        leaf: &Leaf,
+        found: Option<store::transparency::Record>,
+        selection: &Selection,
+    ) -> Record {
+        let Some(store::transparency::Record { stored, salt }) = found else {
+            // Nobody can say whether the filter would ask for it.
+            return if !selection.may_have(leaf) {
+                Record::Withheld
+            } else if Timestamp::from_unix_millis(leaf.occurred_ms) < self.kept_since {
+                Record::Gone
+            } else {
+                Record::Missing
+            };
+        };
+        let view = EventView::parse(&stored).unwrap_or_default();
+        if !selection.has_event(event_id(leaf), &stored, &view) {
+            return Record::Withheld;
+        }
+        let Some(salt) = salt else {
+            return Record::Missing;
+        };
+        let policies = policies(&view);
+        Record::Shown {
+            kind: Kind::Event,
+            record: Committed { stored, salt },
+            policies,
+        }
+    }
+
+    async fn events(
+        &self,
+        ids: &[EventId],
+    ) -> Result<HashMap<EventId, store::transparency::Record>, Error> {
+        let mut found = self.store.events_by_id(self.org, ids).await?;
+        let mut by_day: BTreeMap<Day, Vec<EventId>> = BTreeMap::new();
+        for id in ids.iter().filter(|id| !found.contains_key(*id)) {
+            by_day.entry(Day::of(id.time())).or_default().push(*id);
+        }
+        for (day, ids) in by_day {
+            for file in self.store.archived_files(day, day).await? {
+                let noted = (&*file.file, file.events);
+                let archived = days::find(&self.bucket, noted, self.org, &ids).await?;
+                for (id, archived) in archived {
+                    // What was archived first was there first.
+                    found.entry(id).or_insert(store::transparency::Record {
+                        stored: archived.event,
+                        salt: archived.salt.map(Salt),
+                    });
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn attempt(
+    leaf: &Leaf,
+    found: Option<store::transparency::Record>,
+    selection: &Selection,
+) -> Record {
+    if !selection.has_attempt(leaf) {
+        return Record::Withheld;
+    }
+    match found {
+        Some(store::transparency::Record {
+            stored,
+            salt: Some(salt),
+        }) => Record::Shown {
+            kind: Kind::Attempt,
+            record: Committed { stored, salt },
+            policies: Vec::new(),
+        },
+        // An attempt is kept as long as its event's day, which its leaf does not say.
+        _ => Record::Gone,
+    }
+}
+
+fn policies(view: &EventView<'_>) -> Vec<PolicyNamed> {
+    if view.text("event_type").as_deref() != Some(DECISION) {
+        return Vec::new();
+    }
+    let metadata = view.field("metadata");
+    let decided = metadata.and_then(|json| serde_json::from_str::<Decided>(json.get()).ok());
+    decided.map_or_else(Vec::new, |decided| {
+        [decided.enforced]
+            .into_iter()
+            .chain(decided.shadow)
+            .collect()
+    })
+}
+
+fn event_id(leaf: &Leaf) -> EventId {
+    EventId::from_uuid(Uuid::from_bytes(leaf.id))
+}
+
+fn attempt_id(leaf: &Leaf) -> AttemptId {
+    AttemptId::from_uuid(Uuid::from_bytes(leaf.id))
+}
