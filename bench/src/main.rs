@@ -20,6 +20,7 @@ mod later;
 mod limits;
 mod load;
 mod process;
+mod proof;
 mod queue;
 mod rounds;
 mod rule_mix;
@@ -50,7 +51,7 @@ struct Arguments {
     /// Requests in flight.
     #[arg(long, default_value_t = 16)]
     lanes: usize,
-    /// How many events; for `index` (at most 500,000), `trail` and `backtest`.
+    /// How many events; for `index` (at most 500,000), `trail`, `backtest` and `proof`.
     #[arg(long, default_value_t = 10_000_000)]
     events: usize,
     /// Lists of one kind for each organization; for `trail`.
@@ -109,6 +110,8 @@ enum Profile {
     Fairness,
     /// A million retries that wait: memory, lateness, and a crash.
     Later,
+    /// The transparency log: the indexer with and without it, the age of checkpoints, an export verified.
+    Proof,
 }
 
 #[tokio::main]
@@ -124,6 +127,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         Profile::Decide => decide::measure(&arguments).await?,
         Profile::Fairness => fairness::measure(&arguments).await?,
         Profile::Later => later::measure(&arguments).await?,
+        Profile::Proof => proof::measure(&arguments).await?,
         Profile::Backtest => backtest::measure(&arguments).await?,
         Profile::Limits => {
             limits::measure(Duration::from_secs(arguments.seconds)).await?;

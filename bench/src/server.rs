@@ -22,11 +22,17 @@ const START: Duration = Duration::from_secs(60);
 /// Signs every webhook, and the bare ones beside them.
 pub(crate) const SECRET: &str = "whsec_dGhpcyBpcyBhIHNlY3JldCBmb3IgdGVzdHMgb25seSE=";
 
+/// Seals what is kept sealed.
+const SEALING_KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+
 /// What every process is started with.
+#[derive(Clone)]
 pub(crate) struct Settings {
     binary: PathBuf,
     pub(crate) postgres: String,
     nats: String,
+    /// Where files are kept, if they are.
+    files: Option<String>,
 }
 
 /// A process that serves HTTP, at least its metrics.
@@ -56,10 +62,20 @@ impl Settings {
             binary,
             postgres: engines.postgres.ensure_database("bench")?,
             nats: engines.nats.url(),
+            files: None,
         };
         let mut migrating = settings.run(&["migrate"])?;
         ensure!(migrating.wait_until_ended(START).success(), "migrate");
         Ok(settings)
+    }
+
+    /// The same, with transparency logs in a folder.
+    pub(crate) fn keeping_logs(&self, folder: &Path) -> Self {
+        let files = Some(format!("file://{}", folder.display()));
+        Self {
+            files,
+            ..self.clone()
+        }
     }
 
     pub(crate) fn serve(&self, roles: &str) -> anyhow::Result<Server> {
@@ -111,7 +127,13 @@ impl Settings {
             ("WATCHBELL__DELIVERY__CONCURRENCY_PER_HOST", "1024"),
             ("WATCHBELL__DELIVERY__SIGNING_SECRET", SECRET),
         ];
-        Watchbell::spawn(&self.binary, arguments, variables)
+        let files = self.files.as_deref();
+        let kept = files.map(|url| {
+            let sealed = ("WATCHBELL__SECRETS__KEY", SEALING_KEY);
+            [("WATCHBELL__FILES__URL", url), sealed]
+        });
+        let kept = kept.into_iter().flatten();
+        Watchbell::spawn(&self.binary, arguments, variables.into_iter().chain(kept))
     }
 }
 
@@ -222,24 +244,42 @@ impl Customer {
     }
 
     pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        Ok(serde_json::from_str(&self.text(path).await?)?)
+    }
+
+    pub(crate) async fn text(&self, path: &str) -> anyhow::Result<String> {
         let asking = self.client.get(format!("{}{path}", self.url));
         let response = asking.bearer_auth(&self.api_key).send().await?;
         let (status, text) = (response.status(), response.text().await?);
         ensure!(status == 200, "{path}: {status}: {text}");
-        Ok(serde_json::from_str(&text)?)
+        Ok(text)
     }
 
     /// Reads an export to its end; how many bytes it had, and its last ones.
     pub(crate) async fn export(&self, wanted: &Value) -> anyhow::Result<(u64, Bytes)> {
+        let (mut bytes, mut last) = (0, Bytes::new());
+        let reading = self.export_to(wanted, |chunk| {
+            bytes += chunk.len() as u64;
+            last = chunk.clone();
+            Ok(())
+        });
+        reading.await?;
+        Ok((bytes, last))
+    }
+
+    /// Reads an export to its end.
+    pub(crate) async fn export_to(
+        &self,
+        wanted: &Value,
+        mut read: impl FnMut(&Bytes) -> std::io::Result<()>,
+    ) -> anyhow::Result<()> {
         let body = Bytes::from(wanted.to_string());
         let mut response = self.post("/v1/audit/export", body).await?;
         ensure!(response.status() == 200, "export: {}", response.status());
-        let (mut bytes, mut last) = (0, Bytes::new());
         while let Some(chunk) = response.chunk().await? {
-            bytes += chunk.len() as u64;
-            last = chunk;
+            read(&chunk)?;
         }
-        Ok((bytes, last))
+        Ok(())
     }
 
     /// The lines of an answer that is told line by line.
