@@ -10,7 +10,7 @@ use transparency_log::{SignedCheckpoint, VerifierKey};
 use super::replay::Replay;
 use crate::{
     exit, input,
-    output::{Form, Unsaid, say, say_json},
+    output::{Form, Unsaid, counted, say, say_json},
     progress,
 };
 
@@ -103,8 +103,13 @@ fn say_report(verdict: Verdict, report: &Report, replay: Option<&Replay>) -> Res
     }
     let counts = &report.counts;
     say(format_args!(
-        "  {} leaves: {} events, {} delivery attempts, {} erased, {} past their retention, {} withheld",
-        counts.leaves, counts.events, counts.attempts, counts.erased, counts.gone, counts.withheld
+        "  {}: {}, {}, {} erased, {} past their retention, {} withheld",
+        counted(counts.leaves, "entry"),
+        counted(counts.events, "event"),
+        counted(counts.attempts, "delivery attempt"),
+        counts.erased,
+        counts.gone,
+        counts.withheld
     ))?;
     if let Some(replay) = replay {
         replay.tell(|line| say(format_args!("  {line}")))?;
