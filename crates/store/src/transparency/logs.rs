@@ -1,7 +1,7 @@
 //! How far each log is, and what moves with it: rows of the outbox that have their index now, and where full bundles begin
 //! and end in time.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use domain::{OrgId, Timestamp, partition::Partition};
 use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
@@ -29,6 +29,17 @@ pub struct LogState {
     pub adopted_until: Option<Timestamp>,
     /// Why nothing is signed any more.
     pub stopped: Option<String>,
+    /// The newest checkpoint that a witness cosigned.
+    pub witnessed: Option<Witnessed>,
+}
+
+/// A checkpoint with the cosignatures of witnesses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Witnessed {
+    pub size: u64,
+    pub checkpoint: String,
+    /// For how long the log has had a newer one, by the database's clock; `None`: it has none.
+    pub outgrown_for: Option<Duration>,
 }
 
 /// The next state of a log.
@@ -65,7 +76,8 @@ impl Store {
     /// `None`: nothing was ever appended.
     pub async fn transparency_log(&self, org: OrgId) -> Result<Option<LogState>, Error> {
         let row: Option<DbRow> = sqlx::query_as(
-            "SELECT origin, size, edge, checkpoint, signed_at, adopted_until, stopped
+            "SELECT origin, size, edge, checkpoint, signed_at, adopted_until, stopped, witnessed_size,
+                 witnessed_checkpoint, EXTRACT(EPOCH FROM now() - outgrown_at)::float8 AS outgrown_for_s
              FROM transparency_logs WHERE org_id = $1",
         )
         .bind(org.uuid())
@@ -203,7 +215,8 @@ async fn move_on(
     advance: &Advance,
 ) -> Result<bool, Error> {
     let moved = sqlx::query(
-        "UPDATE transparency_logs SET size = $3, edge = $4, checkpoint = $5, signed_at = $6
+        "UPDATE transparency_logs SET size = $3, edge = $4, checkpoint = $5, signed_at = $6,
+             outgrown_at = COALESCE(outgrown_at, now())
          WHERE org_id = $1 AND size = $2 AND stopped IS NULL",
     )
     .bind(org.uuid())
@@ -283,10 +296,17 @@ struct DbRow {
     signed_at: Option<OffsetDateTime>,
     adopted_until: Option<OffsetDateTime>,
     stopped: Option<String>,
+    witnessed_size: Option<i64>,
+    witnessed_checkpoint: Option<String>,
+    outgrown_for_s: Option<f64>,
 }
 
 impl From<DbRow> for LogState {
     fn from(row: DbRow) -> Self {
+        let witnessed = row.witnessed_size.zip(row.witnessed_checkpoint);
+        let outgrown_for = row
+            .outgrown_for_s
+            .map(|seconds| Duration::from_secs_f64(seconds.max(0.0)));
         Self {
             origin: row.origin,
             size: from_index(row.size),
@@ -295,6 +315,11 @@ impl From<DbRow> for LogState {
             signed_at: row.signed_at.map(from_database),
             adopted_until: row.adopted_until.map(from_database),
             stopped: row.stopped,
+            witnessed: witnessed.map(|(size, checkpoint)| Witnessed {
+                size: from_index(size),
+                checkpoint,
+                outgrown_for,
+            }),
         }
     }
 }
