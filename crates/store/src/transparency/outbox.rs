@@ -155,7 +155,8 @@ impl Store {
             if from_index(first) > next || skipped > leaves.count() {
                 return Ok(None);
             }
-            for leaf in leaves.iter().skip(skipped) {
+            let wanted = usize::try_from(size - next).unwrap_or(usize::MAX);
+            for leaf in leaves.iter().skip(skipped).take(wanted) {
                 last.push(leaf);
                 next += 1;
             }
