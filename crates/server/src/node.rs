@@ -26,7 +26,7 @@ use crate::{
     announce::Announcer,
     approvals::{STREAMS, WAITS},
     clock_watch,
-    config::{Config, EndpointOwnership, PublicUrl, Registration, Role},
+    config::{Config, EndpointOwnership, PublicUrl, Registration, Role, Witness},
     console::Console,
     cpu_limiter::CpuLimiter,
     edge::{
@@ -89,6 +89,8 @@ pub struct Node {
     /// `None`: `files.url` is not set.
     pub files: Option<Bucket>,
     pub keeps_transparency_log: bool,
+    /// Who cosigns transparency logs.
+    pub witnesses: Arc<[Witness]>,
     /// Where days go before they are dropped; `None`: nowhere.
     pub archive: Option<Bucket>,
     /// Events after which a file of an export ends.
@@ -159,6 +161,7 @@ impl Node {
             archive: files.clone().filter(|_| config.files.archive_days),
             files,
             keeps_transparency_log: false,
+            witnesses: Arc::from(config.transparency.witnesses.as_slice()),
             export_events_max: config.files.export_events_max,
         })
     }
@@ -231,6 +234,7 @@ impl Node {
             retention: self.retention,
             delivery_retention: self.delivery_retention,
             files: self.files.clone(),
+            witnesses: Arc::clone(&self.witnesses),
             exports: Slots::new(EXPORTS),
             backtests: Slots::new(BACKTESTS),
             searches: SearchLimiter::default(),

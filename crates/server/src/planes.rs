@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     announce::Announcer,
-    config::{EndpointOwnership, PublicUrl, Registration, Role},
+    config::{EndpointOwnership, PublicUrl, Registration, Role, Witness},
     cpu_limiter::CpuLimiter,
     edge::{
         Problem,
@@ -110,6 +110,8 @@ pub struct ControlParts {
     pub delivery_retention: Duration,
     /// `None`: `files.url` is not set.
     pub files: Option<Bucket>,
+    /// Who cosigns transparency logs.
+    pub witnesses: Arc<[Witness]>,
     pub exports: Slots,
     pub backtests: Slots,
     pub searches: SearchLimiter,

@@ -4,7 +4,7 @@ use deliver::ENDPOINT_CONCURRENCY_MOST;
 use secrecy::ExposeSecret as _;
 use url::Url;
 
-use super::Config;
+use super::{Config, Witness};
 
 /// The most that `alerts.rules_per_org_max` may be: matching is measured and tested up to here.
 const RULES_PER_ORG_MOST: u32 = 10_000;
@@ -12,6 +12,9 @@ const RULES_PER_ORG_MOST: u32 = 10_000;
 const POLICY_VERSIONS_MOST: u32 = 100_000;
 /// The most that `accounts.deletion_delay_days` may be: who wants to keep it so long does not want it deleted.
 const DELETION_DELAY_DAYS_MOST: u32 = 365;
+/// The most that `transparency.witnesses` may have: as many signatures as every reader of a checkpoint accepts (C2SP
+/// signed-note), with room for the log's own.
+const WITNESSES_MOST: usize = 12;
 
 impl Config {
     /// What a value alone cannot tell; run before anything starts.
@@ -94,6 +97,7 @@ impl Config {
             self.files.s3_access_key_id.is_some() == self.files.s3_secret_access_key.is_some(),
             "files.s3_access_key_id and files.s3_secret_access_key must be set together or not at all"
         );
+        self.check_witnesses()?;
         if let Some(secret) = &self.delivery.signing_secret {
             anyhow::ensure!(
                 !secret.expose_secret().is_empty(),
@@ -120,6 +124,25 @@ impl Config {
         anyhow::ensure!(
             self.secrets.key.is_some() || self.secrets.previous_key.is_none(),
             "secrets.previous_key is the former secrets.key; secrets.key must be set too"
+        );
+        Ok(())
+    }
+    fn check_witnesses(&self) -> anyhow::Result<()> {
+        let witnesses = &self.transparency.witnesses;
+        anyhow::ensure!(
+            witnesses.is_empty() || (self.files.url.is_some() && self.secrets.key.is_some()),
+            "transparency.witnesses needs files.url and secrets.key: without them there is no log to cosign"
+        );
+        anyhow::ensure!(
+            witnesses.len() <= WITNESSES_MOST,
+            "transparency.witnesses may have at most {WITNESSES_MOST}"
+        );
+        let mut names: Vec<&str> = witnesses.iter().map(Witness::name).collect();
+        names.sort_unstable();
+        names.dedup();
+        anyhow::ensure!(
+            names.len() == witnesses.len(),
+            "transparency.witnesses has two of the same name"
         );
         Ok(())
     }

@@ -223,6 +223,7 @@ mod tests {
             "[accounts]\noperators = [\"ann\"]",
             "[accounts]\ndeletion_delay_days = 400",
             "[console]\nreceiver_url = \"localhost:9000\"",
+            "[transparency]\nwitnesses = [\"https://witness.example.com\"]",
         ] {
             assert!(from_file(text).is_err(), "{text}");
         }

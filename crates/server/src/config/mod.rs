@@ -10,6 +10,7 @@ mod mail;
 mod public_url;
 pub mod reference;
 mod role;
+mod witness;
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -27,6 +28,7 @@ pub use limits::Limits;
 pub use load::{home, load, otel_is_configured, search_path, standard_variable};
 pub use public_url::PublicUrl;
 pub use role::Role;
+pub use witness::Witness;
 
 /// Everything that can be set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -46,6 +48,7 @@ pub struct Config {
     pub console: Console,
     pub mail: Mail,
     pub files: Files,
+    pub transparency: Transparency,
     pub log: Log,
 }
 
@@ -242,6 +245,14 @@ impl Files {
         };
         Ok(Some(Bucket::open(url, &s3)?))
     }
+}
+
+/// Who watches over transparency logs.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Transparency {
+    #[serde(deserialize_with = "load::list")]
+    pub witnesses: Vec<Witness>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]

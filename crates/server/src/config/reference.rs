@@ -406,6 +406,11 @@ pub const SETTINGS: &[Setting] = &[
         "500000",
         "Number of events after which a background export starts its next file; if a node dies, only the file it was writing is lost.",
     ),
+    setting(
+        "transparency.witnesses",
+        "none",
+        "Who cosigns the checkpoints of transparency logs: up to 12 witnesses, each as `URL KEY`, a list in the file, comma-separated in the environment. The key is what `watchbell witness key` prints. The URLs are yours to choose, so private addresses are allowed. See [run a witness](../how-to/run-a-witness.md).",
+    ),
     setting("log.format", "json", "`json` or `text`."),
     setting(
         "log.filter",
