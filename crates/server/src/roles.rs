@@ -46,7 +46,10 @@ use crate::{
     listener::{self, Seats},
     node::Node,
     routes, system_clock,
-    transparency::{self, Sequencer},
+    transparency::{
+        self, Sequencer,
+        witnesses::{self, Collector},
+    },
 };
 
 /// How many connections there may be at a time; the next ones wait to be accepted.
@@ -83,7 +86,7 @@ pub fn start(
     for role in roles {
         match role {
             Role::Api => app = app.merge(serve_customers(node, roles, tasks)?),
-            Role::Index => fill_the_store(node, tasks),
+            Role::Index => fill_the_store(node, tasks)?,
             Role::Match => judge_events(node, tasks),
             Role::Deliver => send_deliveries(node, tasks)?,
         }
@@ -196,7 +199,7 @@ fn serve_customers(node: &Node, roles: &[Role], tasks: &Tasks) -> anyhow::Result
     routes::api(&parts)
 }
 
-fn fill_the_store(node: &Node, tasks: &Tasks) {
+fn fill_the_store(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
     for partition in node.journal.partitions().all() {
         apply_log::<Index>(Log::Events(partition), node, tasks);
         apply_log::<Recorder>(Log::Outcomes(partition), node, tasks);
@@ -226,13 +229,14 @@ fn fill_the_store(node: &Node, tasks: &Tasks) {
     if let Some(files) = &node.files {
         make_exports(node, files, tasks);
         if node.keeps_transparency_log {
-            keep_transparency_logs(node, files, tasks);
+            keep_transparency_logs(node, files, tasks)?;
         }
     }
+    Ok(())
 }
 
 /// Here, beside what writes the leaves that they append.
-fn keep_transparency_logs(node: &Node, files: &Bucket, tasks: &Tasks) {
+fn keep_transparency_logs(node: &Node, files: &Bucket, tasks: &Tasks) -> anyhow::Result<()> {
     let tools = transparency::Tools {
         store: node.store.clone(),
         bucket: files.clone(),
@@ -246,6 +250,14 @@ fn keep_transparency_logs(node: &Node, files: &Bucket, tasks: &Tasks) {
         let number = partition.index();
         tasks.spawn(format!("append to transparency logs {number}"), task);
     }
+    if !node.witnesses.is_empty() {
+        let witnesses = Arc::clone(&node.witnesses);
+        let (store, files) = (node.store.clone(), files.clone());
+        let tools = witnesses::Tools::new(store, files, node.clock, witnesses)?;
+        let collecting = Collector(tools).run(tasks.stopping().clone());
+        tasks.spawn("collect cosignatures", collecting);
+    }
+    Ok(())
 }
 
 /// Here and not beside the deliverer, which goes on without PostgreSQL.

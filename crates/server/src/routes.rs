@@ -58,7 +58,7 @@ use crate::{
     },
     queries,
     system::show as system,
-    transparency::doors as log,
+    transparency::{doors as log, witnesses::list as log_witnesses},
     views::manage as views,
 };
 
@@ -127,6 +127,7 @@ pub fn api(parts: &Parts) -> anyhow::Result<Router> {
         .route("/v1/log/checkpoint", per_key(Read, get(log::checkpoint)))
         .route("/v1/log/keys", per_key(Read, get(log::keys)))
         .route("/v1/log/tile/{*path}", per_key(Read, get(log::tile)))
+        .route("/v1/log/witnesses", per_key(Read, get(log_witnesses::list)))
         .route(
             "/v1/deliveries/{id}/proof",
             per_key(Read, get(log::delivery_proof)),

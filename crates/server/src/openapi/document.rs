@@ -29,7 +29,7 @@ use crate::{
         problem::{FaultBody, ProblemBody},
     },
     events, exports, health, overview, policies, queries, system,
-    transparency::doors as log,
+    transparency::{doors as log, witnesses::list as log_witnesses},
     views::manage as views,
 };
 
@@ -72,7 +72,8 @@ use crate::{
         policies::shadow::report, policies::backtest::backtest, policies::validate::validate,
         policies::test_question::test, policies::templates::list,
         views::list, views::create, views::update, views::delete,
-        log::checkpoint, log::tile, log::keys, log::event_proof, log::delivery_proof,
+        log::checkpoint, log::tile, log::keys, log_witnesses::list, log::event_proof,
+        log::delivery_proof,
         about::show, system::show::show, health::live, health::ready, health::metrics,
         serve,
         webhooks::alert, webhooks::challenge,

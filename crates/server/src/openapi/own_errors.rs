@@ -75,6 +75,7 @@ const OWN: &[(&str, &[ErrorCode])] = &[
     ("get_log_checkpoint", NOT_KEPT_YET),
     ("get_log_keys", NOT_KEPT_YET),
     ("get_log_tile", &[NotConfigured]),
+    ("get_log_witnesses", NOT_KEPT_YET),
     // Alert rules.
     (
         "create_alert_rule",

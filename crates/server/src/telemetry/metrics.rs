@@ -54,6 +54,10 @@ runtime::metrics! {
         "How long after the oldest record in it was received a checkpoint was signed";
     TRANSPARENCY_LOGS_STOPPED, Counter "watchbell_transparency_logs_stopped_total" []
         "Transparency logs that stopped because their files contradict what was signed; each is also logged as an error";
+    TRANSPARENCY_COSIGNATURES, Counter "watchbell_transparency_cosignatures_total" ["witness", "outcome"]
+        "Checkpoints sent to witnesses: cosigned, or why not: away, unknown_log, refused, not_believed, rolled_back or inconsistent; the last two are also logged as errors";
+    TRANSPARENCY_WITNESS_LAG, Gauge "watchbell_transparency_witness_lag_seconds" ["witness"]
+        "For how long a witness has not cosigned what was signed, of the log that waits longest; 0 if none does; reported by one process";
     TAIL_CLIENTS, Gauge "watchbell_tail_clients" []
         "Clients watching a live tail";
     TAIL_FOLLOWERS, Gauge "watchbell_tail_followers" []

@@ -1,5 +1,6 @@
 //! `GET /v1/log/...`: what an auditor reads of a log, in the formats of C2SP; and the proofs of events and deliveries.
 
+use archive::Bucket;
 use axum::{
     Json as JsonAnswer,
     extract::{Path, State},
@@ -69,7 +70,8 @@ pub struct AttemptProof {
 /// Returns the newest checkpoint of your organization's transparency log.
 ///
 /// A signed note (`c2sp.org/tlog-checkpoint`): the log's name, the number of its entries and their root hash. Keep one, and
-/// nothing before it can be changed without you noticing.
+/// nothing before it can be changed without you noticing. If witnesses cosign the log, it is the newest checkpoint that they
+/// cosigned, a few seconds old at the most; if none of them has for 10 seconds, it is the newest, without cosignatures.
 #[utoipa::path(
     get, path = "/v1/log/checkpoint", tag = "log",
     security(("api_key" = ["events:read"]), ("session" = [])),
@@ -79,7 +81,8 @@ pub async fn checkpoint(
     State(plane): State<ControlPlane>,
     caller: Caller<EventsRead>,
 ) -> Result<Response, Problem> {
-    let log = published(&plane, caller.org).await?;
+    let log = Published::shown(&plane.store, bucket(&plane)?, caller.org).await;
+    let log = log.map_err(unreadable)?.ok_or_else(not_yet)?;
     Ok(text(log.checkpoint.to_string()))
 }
 
@@ -101,7 +104,7 @@ pub async fn tile(
     Path(path): Path<String>,
 ) -> Result<Response, Problem> {
     let path = format!("tile/{path}");
-    let log = published(&plane, caller.org).await?;
+    let log = newest(&plane, caller.org).await?;
     let bytes = if let Ok(tile) = path.parse::<Tile>() {
         log.tile(tile).await
     } else if let Ok(bundle) = path.parse::<Bundle>() {
@@ -124,7 +127,7 @@ pub async fn keys(
     State(plane): State<ControlPlane>,
     caller: Caller<EventsRead>,
 ) -> Result<JsonAnswer<Keys>, Problem> {
-    let log = published(&plane, caller.org).await?;
+    let log = newest(&plane, caller.org).await?;
     let keys = plane.store.transparency_keys(caller.org).await?;
     let key = |key: store::transparency::keys::LogKey| Key {
         verifier: key.verifier,
@@ -196,12 +199,20 @@ pub async fn delivery_proof(
 }
 
 async fn published(plane: &ControlPlane, org: OrgId) -> Result<Published, Problem> {
-    let bucket = plane.files.as_ref().ok_or_else(|| {
+    let log = Published::open(&plane.store, bucket(plane)?, org).await;
+    log.map_err(unreadable)?.ok_or_else(not_yet)
+}
+
+pub(super) async fn newest(plane: &ControlPlane, org: OrgId) -> Result<Published, Problem> {
+    let log = Published::newest(&plane.store, bucket(plane)?, org).await;
+    log.map_err(unreadable)?.ok_or_else(not_yet)
+}
+
+fn bucket(plane: &ControlPlane) -> Result<&Bucket, Problem> {
+    plane.files.as_ref().ok_or_else(|| {
         let detail = "This server keeps no transparency log: files.url is not set.";
         Problem::new(ErrorCode::NotConfigured, detail)
-    })?;
-    let log = Published::open(&plane.store, bucket, org).await;
-    log.map_err(unreadable)?.ok_or_else(not_yet)
+    })
 }
 
 fn not_yet() -> Problem {

@@ -14,6 +14,8 @@
 //! A sequencer that dies, at any point, leaves a step that PostgreSQL does not know of, or nothing. Whoever goes on finds the
 //! step and adopts it ([`catch_up`]). After PostgreSQL was put back to an earlier state it is the same, with more steps. What
 //! cannot be explained stops the log, with an alarm: then nothing is signed, and everything else goes on.
+//!
+//! [`witnesses`] has what was signed cosigned, behind the sequencer's back: it waits for nobody.
 
 use std::time::Duration;
 
@@ -30,6 +32,7 @@ mod signer;
 mod step;
 #[cfg(test)]
 mod tests;
+pub(crate) mod witnesses;
 
 use archive::Bucket;
 use domain::partition::Partitions;
