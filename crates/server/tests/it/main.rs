@@ -147,4 +147,5 @@ mod views;
 mod wire;
 mod witness;
 mod witness_crashes;
+mod witnesses;
 mod writers;
