@@ -14,6 +14,7 @@ use crate::{
     config::Config,
     mail, node,
     system_clock::{self, AGREE_WITHIN},
+    transparency::witnesses::SILENT_AFTER,
 };
 
 /// Scheduled messages came with this version.
@@ -77,6 +78,13 @@ pub(super) async fn run(with: &WithConfig) -> anyhow::Result<()> {
             "mail",
             bounded(mail(&config)).await,
             "Start the mail server, or correct mail.smtp_url.",
+        );
+    }
+    if !config.transparency.witnesses.is_empty() {
+        report.add(
+            "witnesses",
+            bounded(witnesses(&config)).await,
+            "Ask whoever runs the witness; docs/how-to/run-a-witness.md explains each answer.",
         );
     }
     report.add(
@@ -201,6 +209,24 @@ async fn mail(config: &Config) -> anyhow::Result<String> {
     let settings = mail::Settings::read(&config.mail)?.context("not set")?;
     settings.greet().await?;
     Ok("reachable".to_owned())
+}
+
+async fn witnesses(config: &Config) -> anyhow::Result<String> {
+    let witnesses = &config.transparency.witnesses;
+    let keys: Vec<String> = witnesses.iter().map(|one| one.key.to_string()).collect();
+    let before = system_clock::SYSTEM.now().minus(SILENT_AFTER);
+    let store = node::open_store(config)?;
+    let silent = store.silent_witnesses(&keys, before).await?;
+    let texts = silent.iter().map(|one| {
+        let name = one.witness.split('+').next().unwrap_or_default();
+        let (logs, since, problem) = (one.logs, one.since, &one.problem);
+        format!(
+            "{name} does not cosign ({problem}), {logs} of the logs wait, the first since {since}"
+        )
+    });
+    let texts: Vec<String> = texts.collect();
+    ensure!(texts.is_empty(), "{}", texts.join("; "));
+    Ok(format!("{} set, none is silent", keys.len()))
 }
 
 fn signing(config: &Config) -> anyhow::Result<String> {

@@ -36,7 +36,7 @@ const TURN: Duration = Duration::from_secs(30);
 /// How long one wait for the lease lasts.
 const LEASE_WAIT: Duration = Duration::from_secs(4);
 /// Whoever is silent for so long, an operator should know of.
-const SILENT_AFTER: Duration = Duration::from_mins(1);
+pub(crate) const SILENT_AFTER: Duration = Duration::from_mins(1);
 
 /// Collects the cosignatures of all logs.
 pub(crate) struct Collector(pub(crate) Tools);

@@ -29,4 +29,7 @@ mod not_cosigned;
 mod round;
 mod turn;
 
-pub(crate) use self::{collector::Collector, round::Tools};
+pub(crate) use self::{
+    collector::{Collector, SILENT_AFTER},
+    round::Tools,
+};
