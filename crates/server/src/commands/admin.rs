@@ -17,6 +17,7 @@ use crate::{
     announce_again::compare::{COMPARED, Cause, State, differences},
     events::archive::archive_day,
     node, system_clock,
+    transparency::rotate,
 };
 
 #[derive(Debug, Subcommand)]
@@ -36,6 +37,21 @@ pub(super) enum Admin {
     /// Announce all keys, rules, policies and signing secrets again, after the journal or the database was lost or restored;
     /// prints what differed, as JSON.
     Announce(Announce),
+    /// Replace the key that signs an organization's transparency log: a new key signs beside the old one from then on. Once auditors
+    /// and witnesses have it, retire the old one with --retire. Prints the public keys that sign, as JSON.
+    RotateLogKey(RotateLogKey),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RotateLogKey {
+    #[command(flatten)]
+    with: WithConfig,
+    /// The organization's id, `org_...`.
+    #[arg(long)]
+    org: String,
+    /// Retire the old key; the new one signs alone from then on.
+    #[arg(long)]
+    retire: bool,
 }
 
 #[derive(Debug, Args)]
@@ -96,6 +112,7 @@ impl Admin {
             Self::DeleteOrg(command) => command.run().await,
             Self::ArchiveDay(command) => command.run().await,
             Self::Announce(command) => command.run().await,
+            Self::RotateLogKey(command) => command.run().await,
         }
     }
 }
@@ -196,6 +213,25 @@ impl Announce {
             "missing": of(State::Missing), "stale": of(State::Stale), "unknown": of(State::Unknown),
             "differences": found,
         }));
+        Ok(())
+    }
+}
+
+impl RotateLogKey {
+    async fn run(self) -> anyhow::Result<()> {
+        let config = self.with.load()?;
+        let org: OrgId = self
+            .org
+            .parse()
+            .with_context(|| format!("`{}` is not an organization id", self.org))?;
+        let store = node::open_store_for_command(&config)?;
+        let clock = system_clock::SYSTEM;
+        let signing = if self.retire {
+            rotate::retire(&store, clock, org).await?
+        } else {
+            rotate::add(&store, &config.secrets.vault()?, clock, org).await?
+        };
+        say(serde_json::to_string(&signing)?);
         Ok(())
     }
 }

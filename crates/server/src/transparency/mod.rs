@@ -27,6 +27,7 @@ mod files;
 mod find;
 mod growth;
 mod published;
+pub(crate) mod rotate;
 mod sequencer;
 mod signer;
 mod step;

@@ -46,6 +46,8 @@ const LEASE_WAIT: Duration = Duration::from_secs(4);
 const LOGS_AT_A_TIME: usize = 16;
 /// What a process knows of a log's files is compared with them again after this.
 const TRUST: Duration = Duration::from_mins(1);
+/// The keys that sign are read again after this: so soon does a new one sign, and one that was retired no more.
+const KEYS_TRUST: Duration = Duration::from_secs(10);
 /// Leaves that a full bundle has are kept for this long all the same, should the bucket lose a file.
 const KEPT_AFTER_FULL: Duration = Duration::from_mins(1);
 /// Logs that a process remembers; those beyond are compared with their files each time.
@@ -76,20 +78,43 @@ pub(crate) struct Known {
     /// When its files were last seen to be the same.
     compared_at: Instant,
     keys: Arc<[SigningKey]>,
+    keys_read_at: Instant,
 }
 
 impl Known {
     /// Of a log that is about to be compared with its files.
     async fn new(sequencer: &Sequencer, org: OrgId, state: &LogState) -> Result<Self, NoKey> {
-        let tools = &sequencer.tools;
         let compared_at = Instant::now();
-        let keys = signer::keys(&tools.store, &tools.vault, tools.clock, org, &state.origin);
         Ok(Self {
             size: state.size,
             compared_at,
-            keys: keys.await?.into(),
+            keys: keys(sequencer, org, state).await?,
+            keys_read_at: compared_at,
         })
     }
+
+    async fn with_keys_of_now(
+        mut self,
+        sequencer: &Sequencer,
+        org: OrgId,
+        state: &LogState,
+    ) -> Result<Self, NoKey> {
+        if self.keys_read_at.elapsed() >= KEYS_TRUST {
+            self.keys_read_at = Instant::now();
+            self.keys = keys(sequencer, org, state).await?;
+        }
+        Ok(self)
+    }
+}
+
+async fn keys(
+    sequencer: &Sequencer,
+    org: OrgId,
+    state: &LogState,
+) -> Result<Arc<[SigningKey]>, NoKey> {
+    let tools = &sequencer.tools;
+    let keys = signer::keys(&tools.store, &tools.vault, tools.clock, org, &state.origin);
+    Ok(keys.await?.into())
 }
 
 /// Why leaves still wait.
@@ -274,7 +299,7 @@ impl<'s> OpenLog<'s> {
         let current = sequencer.known(org).filter(is_current);
         let is_current = current.is_some();
         let known = match current {
-            Some(known) => known,
+            Some(known) => known.with_keys_of_now(sequencer, org, &state).await?,
             None => Known::new(sequencer, org, &state).await?,
         };
         let mut log = Self {

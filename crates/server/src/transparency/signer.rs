@@ -1,4 +1,5 @@
 //! What checkpoints are signed with: an Ed25519 key for each log, made when the log begins and sealed as signing secrets are.
+//! While a key is replaced there are two, and both sign.
 
 use deliver::secrets::seal::{Unsealable, Vault};
 use domain::{OrgId, SecretId, clock::Clock};
@@ -28,7 +29,7 @@ pub(super) async fn keys(
 ) -> Result<Vec<SigningKey>, NoKey> {
     let mut rows = store.transparency_keys(org).await?;
     if rows.is_empty() {
-        let first = new_key(vault, clock, org, origin)?;
+        let first = new_key(vault, clock, org, origin, 1)?;
         store.add_transparency_key(org, &first).await?;
         rows = store.transparency_keys(org).await?;
     }
@@ -36,7 +37,13 @@ pub(super) async fn keys(
     signing.map(|row| unseal(vault, org, origin, row)).collect()
 }
 
-fn new_key(vault: &Vault, clock: Clock, org: OrgId, origin: &str) -> Result<LogKey, NoKey> {
+pub(super) fn new_key(
+    vault: &Vault,
+    clock: Clock,
+    org: OrgId,
+    origin: &str,
+    number: u32,
+) -> Result<LogKey, NoKey> {
     let seed: [u8; 32] = random::bytes();
     let created_at = clock.now();
     let id = SecretId::new(created_at, random::bytes());
@@ -46,7 +53,7 @@ fn new_key(vault: &Vault, clock: Clock, org: OrgId, origin: &str) -> Result<LogK
         .verifier_key()
         .to_string();
     Ok(LogKey {
-        number: 1,
+        number,
         id,
         verifier,
         sealed,

@@ -37,9 +37,9 @@ impl Store {
         Ok(rows.into_iter().map(LogKey::from).collect())
     }
 
-    /// Saves a key, unless there is one of that number: of two that are made at once, one is kept.
-    pub async fn add_transparency_key(&self, org: OrgId, key: &LogKey) -> Result<(), Error> {
-        sqlx::query(
+    /// Saves a key, unless there is one of that number: of two that are made at once, one is kept. Whether it is this one.
+    pub async fn add_transparency_key(&self, org: OrgId, key: &LogKey) -> Result<bool, Error> {
+        let added = sqlx::query(
             "INSERT INTO transparency_keys (org_id, number, id, verifier, sealed, created_at)
              VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
         )
@@ -51,7 +51,26 @@ impl Store {
         .bind(to_database(key.created_at))
         .execute(&self.pool)
         .await?;
-        Ok(())
+        Ok(added.rows_affected() > 0)
+    }
+
+    /// The keys before that number sign no more; how many did until now.
+    pub async fn retire_transparency_keys(
+        &self,
+        org: OrgId,
+        before: u32,
+        at: Timestamp,
+    ) -> Result<u64, Error> {
+        let retired = sqlx::query(
+            "UPDATE transparency_keys SET retired_at = $3
+             WHERE org_id = $1 AND number < $2 AND retired_at IS NULL",
+        )
+        .bind(org.uuid())
+        .bind(i32::try_from(before).unwrap_or(i32::MAX))
+        .bind(to_database(at))
+        .execute(&self.pool)
+        .await?;
+        Ok(retired.rows_affected())
     }
 }
 
