@@ -147,5 +147,6 @@ mod views;
 mod wire;
 mod witness;
 mod witness_crashes;
+mod witnessed_attacks;
 mod witnesses;
 mod writers;
