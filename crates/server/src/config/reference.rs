@@ -432,17 +432,9 @@ pub fn page() -> String {
          `OTEL_EXPORTER_OTLP_ENDPOINT` is set.\n\n\
          | setting | default | what it does |\n|---|---|---|\n",
     );
-    for Setting {
-        key,
-        default,
-        about,
-    } in SETTINGS
-    {
-        let default = default_cell(default);
-        page.extend([
-            "| `", key, "` | ", &default, " | ", about, " |
-",
-        ]);
+    for setting in SETTINGS {
+        let (key, default, about) = (setting.key, default_cell(setting.default), setting.about);
+        page.extend(["| `", key, "` | ", &default, " | ", about, " |\n"]);
     }
     page
 }

@@ -68,7 +68,7 @@ impl Published {
         let mut state = newest.state.clone();
         while let Some(witnessed) = awaited(&state) {
             if witnessed.size >= newest.size {
-                let log = Self::of(store, bucket, org, state).and_then(Self::as_cosigned);
+                let log = Self::of(store, bucket, org, state).and_then(Self::into_cosigned);
                 return log.map(Some);
             }
             if Instant::now() > deadline {
@@ -96,7 +96,7 @@ impl Published {
         if awaited(&log.state).is_none() {
             return Ok(Some(log));
         }
-        log.as_cosigned().map(Some)
+        log.into_cosigned().map(Some)
     }
 
     /// As of the newest checkpoint, with whatever cosignatures it has. `None`: nothing was signed yet.
@@ -132,7 +132,7 @@ impl Published {
     }
 
     /// The same log, as of the newest checkpoint that was cosigned.
-    fn as_cosigned(mut self) -> Result<Self, Error> {
+    fn into_cosigned(mut self) -> Result<Self, Error> {
         if let Some(cosigned) = &self.state.witnessed {
             self.size = cosigned.size;
             self.checkpoint = SignedCheckpoint::parse(&cosigned.checkpoint)?;

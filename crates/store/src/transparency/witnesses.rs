@@ -18,7 +18,7 @@ const PAGE: i64 = 1_000;
 
 /// How a witness is with a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct WitnessState {
     /// Its public key, as a verifier takes it.
     pub witness: String,
     /// How many leaves the last checkpoint has that it cosigned; `None`: it cosigned none.
@@ -94,15 +94,15 @@ impl Store {
     }
 
     /// How each witness is with a log that it was ever asked about.
-    pub async fn witnesses_of(&self, org: OrgId) -> Result<Vec<Standing>, Error> {
-        let rows: Vec<StandingRow> = sqlx::query_as(
+    pub async fn witnesses_of(&self, org: OrgId) -> Result<Vec<WitnessState>, Error> {
+        let rows: Vec<WitnessRow> = sqlx::query_as(
             "SELECT witness, size, cosigned_at, problem, problem_since FROM transparency_witnesses
              WHERE org_id = $1",
         )
         .bind(org.uuid())
         .fetch_all(&self.pool)
         .await?;
-        Ok(rows.into_iter().map(Standing::from).collect())
+        Ok(rows.into_iter().map(WitnessState::from).collect())
     }
 
     /// Keeps a checkpoint that a witness cosigned, unless a newer one is kept.
@@ -202,7 +202,7 @@ impl From<LogRow> for SignedLog {
 }
 
 #[derive(FromRow)]
-struct StandingRow {
+struct WitnessRow {
     witness: String,
     size: Option<i64>,
     cosigned_at: Option<OffsetDateTime>,
@@ -210,8 +210,8 @@ struct StandingRow {
     problem_since: Option<OffsetDateTime>,
 }
 
-impl From<StandingRow> for Standing {
-    fn from(row: StandingRow) -> Self {
+impl From<WitnessRow> for WitnessState {
+    fn from(row: WitnessRow) -> Self {
         Self {
             witness: row.witness,
             size: row.size.map(from_index),

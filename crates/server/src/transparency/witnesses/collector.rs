@@ -111,7 +111,9 @@ impl Collector {
         let newest = signed.iter().map(|log| log.signed_at).max();
         watch.signed_until = watch.signed_until.max(newest);
         if since.is_some() {
-            signed.iter().for_each(|log| watch.see(log));
+            for log in &signed {
+                watch.see(log);
+            }
         }
         if Instant::now() < watch.all_again_at {
             return Ok(());
@@ -130,7 +132,9 @@ impl Collector {
                 break;
             };
             after = Some(last.org);
-            page.iter().for_each(|log| watch.see_again(log));
+            for log in &page {
+                watch.see_again(log);
+            }
         }
         Ok(())
     }

@@ -50,9 +50,8 @@ impl Client {
         deadline: Instant,
     ) -> Answer {
         let left = deadline.saturating_duration_since(Instant::now());
-        let away = |error: reqwest::Error| {
-            Answer::Refused(Refusal::new(NotCosigned::Away, chain(&error).to_string()))
-        };
+        let away =
+            |error: reqwest::Error| Answer::Refused(Refusal::new(NotCosigned::Away, chain(&error)));
         let url = format!("{}add-checkpoint", witness.url);
         // The time limit includes reading the answer.
         let sent = self.0.post(url).timeout(left).body(request.to_string());

@@ -1,9 +1,9 @@
 //! `GET /v1/log/witnesses`: who watches over an organization's log, and how far each is.
 
-use axum::{Json, extract::State};
+use axum::{Json, extract};
 use domain::Timestamp;
 use serde::Serialize;
-use store::transparency::witnesses::Standing;
+use store::transparency::witnesses::WitnessState;
 use utoipa::ToSchema;
 
 use super::not_cosigned::NotCosigned;
@@ -32,7 +32,7 @@ pub struct LogWitness {
     /// Its public key, as tools for transparency logs accept it (`<name>+<id>+<key>`). Do not take our word for it: ask
     /// whoever runs the witness.
     verifier: String,
-    state: WitnessState,
+    state: State,
     /// How many entries the last checkpoint has that it cosigned; null if it cosigned none.
     size: Option<u64>,
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -48,7 +48,8 @@ pub struct LogWitness {
 /// log than there is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum WitnessState {
+#[schema(as = TransparencyLogWitnessState)]
+pub enum State {
     Waiting,
     Cosigning,
     Away,
@@ -69,21 +70,21 @@ pub enum WitnessState {
     responses((status = 200, description = "The witnesses", body = Witnesses)),
 )]
 pub async fn list(
-    State(plane): State<ControlPlane>,
+    extract::State(plane): extract::State<ControlPlane>,
     caller: Caller<EventsRead>,
 ) -> Result<Json<Witnesses>, Problem> {
     let log = newest(&plane, caller.org).await?;
-    let standings = plane.store.witnesses_of(caller.org).await?;
+    let known = plane.store.witnesses_of(caller.org).await?;
     let witness = |witness: &Witness| {
         let verifier = witness.key.to_string();
-        let standing = standings.iter().find(|one| one.witness == verifier);
+        let one = known.iter().find(|one| one.witness == verifier);
         LogWitness {
             name: witness.name().to_owned(),
             verifier,
-            state: state(standing),
-            size: standing.and_then(|one| one.size),
-            cosigned_at: standing.and_then(|one| one.cosigned_at),
-            silent_since: standing.and_then(|one| one.problem_since),
+            state: state(one),
+            size: one.and_then(|one| one.size),
+            cosigned_at: one.and_then(|one| one.cosigned_at),
+            silent_since: one.and_then(|one| one.problem_since),
         }
     };
     Ok(Json(Witnesses {
@@ -92,20 +93,20 @@ pub async fn list(
     }))
 }
 
-fn state(standing: Option<&Standing>) -> WitnessState {
-    let Some(standing) = standing else {
-        return WitnessState::Waiting;
+fn state(known: Option<&WitnessState>) -> State {
+    let Some(one) = known else {
+        return State::Waiting;
     };
-    let Some(problem) = &standing.problem else {
-        return WitnessState::Cosigning;
+    let Some(problem) = &one.problem else {
+        return State::Cosigning;
     };
     match NotCosigned::from_code(problem) {
-        Some(NotCosigned::Away) => WitnessState::Away,
-        Some(NotCosigned::UnknownLog) => WitnessState::UnknownLog,
+        Some(NotCosigned::Away) => State::Away,
+        Some(NotCosigned::UnknownLog) => State::UnknownLog,
         // One that only a newer version has.
-        Some(NotCosigned::Refused) | None => WitnessState::Refused,
-        Some(NotCosigned::NotBelieved) => WitnessState::NotBelieved,
-        Some(NotCosigned::RolledBack) => WitnessState::RolledBack,
-        Some(NotCosigned::Inconsistent) => WitnessState::Inconsistent,
+        Some(NotCosigned::Refused) | None => State::Refused,
+        Some(NotCosigned::NotBelieved) => State::NotBelieved,
+        Some(NotCosigned::RolledBack) => State::RolledBack,
+        Some(NotCosigned::Inconsistent) => State::Inconsistent,
     }
 }

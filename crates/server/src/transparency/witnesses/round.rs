@@ -7,7 +7,7 @@ use domain::{OrgId, Timestamp, clock::Clock};
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use store::{
     Store,
-    transparency::witnesses::{Cosigned, Standing},
+    transparency::witnesses::{Cosigned, WitnessState},
 };
 use tokio::time::Instant;
 use transparency_log::{AddCheckpoint, Note, Signature, SignedCheckpoint};
@@ -89,44 +89,44 @@ impl Tools {
         let Some(log) = Published::newest(&self.store, &self.bucket, org).await? else {
             return Ok(None);
         };
-        let standings = self.store.witnesses_of(org).await?;
-        let standing = |witness: &Witness| {
+        let states = self.store.witnesses_of(org).await?;
+        let state = |witness: &Witness| {
             let key = witness.key.to_string();
-            standings.iter().find(|one| one.witness == key)
+            states.iter().find(|one| one.witness == key)
         };
         let sent = by_the_log_alone(&log)?;
         let mut outcomes = Vec::new();
-        let mut asked = FuturesUnordered::new();
+        let mut requests = FuturesUnordered::new();
         for (number, (witness, ask)) in self.witnesses.iter().zip(asks).enumerate() {
             let had = log.checkpoint.cosigned_by(slice::from_ref(&witness.key));
             outcomes.push(if had.is_ok_and(|by| !by.is_empty()) {
                 Outcome::Had
             } else if *ask == Ask::Yes {
-                let known = standing(witness).and_then(|one| one.size).unwrap_or(0);
+                let known = state(witness).and_then(|one| one.size).unwrap_or(0);
                 let (log, sent) = (&log, &sent);
-                asked.push(async move { (number, self.ask(log, sent, witness, known).await) });
+                requests.push(async move { (number, self.ask(log, sent, witness, known).await) });
                 Outcome::NotAsked
             } else if *ask == Ask::IsAway {
                 let refusal = Refusal::new(NotCosigned::Away, "it did not answer a moment ago");
-                self.note(org, witness, standing(witness), &refusal).await?
+                self.note(org, witness, state(witness), &refusal).await?
             } else {
                 Outcome::NotAsked
             });
         }
         let mut checkpoint = log.checkpoint.clone();
-        while let Some((number, answer)) = asked.next().await {
+        while let Some((number, answer)) = requests.next().await {
             let witness = &self.witnesses[number];
             outcomes[number] = match answer? {
-                Asked::Cosigned(cosignature) => {
+                Reply::Cosigned(cosignature) => {
                     checkpoint.add(cosignature)?;
                     self.keep(org, witness, &checkpoint).await?;
                     Outcome::Cosigned
                 }
-                Asked::Refused(refusal) => {
+                Reply::Refused(refusal) => {
                     count(witness, refusal.why.code());
-                    self.note(org, witness, standing(witness), &refusal).await?
+                    self.note(org, witness, state(witness), &refusal).await?
                 }
-                Asked::Overtaken => Outcome::NotAsked,
+                Reply::Overtaken => Outcome::NotAsked,
             };
         }
         let size = log.size();
@@ -140,7 +140,7 @@ impl Tools {
         sent: &SignedCheckpoint,
         witness: &Witness,
         known: u64,
-    ) -> Result<Asked, Error> {
+    ) -> Result<Reply, Error> {
         let mut old_size = known.min(log.size());
         let deadline = Instant::now() + EXCHANGE_TIMEOUT;
         for _ in 0..REQUESTS_MAX {
@@ -148,8 +148,8 @@ impl Tools {
             let request = AddCheckpoint::new(old_size, proof, sent.clone())?;
             let answer = self.client.add_checkpoint(witness, &request, deadline);
             match answer.await {
-                Answer::Cosigned(cosignature) => return Ok(Asked::Cosigned(cosignature)),
-                Answer::Refused(refusal) => return Ok(Asked::Refused(refusal)),
+                Answer::Cosigned(cosignature) => return Ok(Reply::Cosigned(cosignature)),
+                Answer::Refused(refusal) => return Ok(Reply::Refused(refusal)),
                 Answer::Conflict(size) if size > log.size() => {
                     return self.is_behind(log, size).await;
                 }
@@ -157,21 +157,21 @@ impl Tools {
             }
         }
         let detail = "it answers 409 whatever size it is told";
-        Ok(Asked::Refused(Refusal::new(NotCosigned::Refused, detail)))
+        Ok(Reply::Refused(Refusal::new(NotCosigned::Refused, detail)))
     }
 
     /// What it means that a witness has seen more than the log's newest checkpoint has.
-    async fn is_behind(&self, log: &Published, seen: u64) -> Result<Asked, Error> {
+    async fn is_behind(&self, log: &Published, seen: u64) -> Result<Reply, Error> {
         let now = self.store.transparency_log(log.org()).await?;
         // Another process asked meanwhile, with a newer one.
         if now.is_some_and(|now| now.size >= seen) {
-            return Ok(Asked::Overtaken);
+            return Ok(Reply::Overtaken);
         }
         let detail = format!(
             "it has cosigned {seen} entries, and there are {}",
             log.size()
         );
-        Ok(Asked::Refused(Refusal::new(
+        Ok(Reply::Refused(Refusal::new(
             NotCosigned::RolledBack,
             detail,
         )))
@@ -199,22 +199,22 @@ impl Tools {
         &self,
         org: OrgId,
         witness: &Witness,
-        standing: Option<&Standing>,
+        state: Option<&WitnessState>,
         refusal: &Refusal,
     ) -> Result<Outcome, Error> {
         let (why, now) = (refusal.why, self.clock.now());
-        if standing.and_then(|one| one.problem.as_deref()) != Some(why.code()) {
+        if state.and_then(|one| one.problem.as_deref()) != Some(why.code()) {
             let key = witness.key.to_string();
             let noted = self.store.note_witness_problem(org, &key, why.code(), now);
             noted.await?;
             say(org, witness, refusal);
         }
-        let since = standing.and_then(|one| one.problem_since).unwrap_or(now);
+        let since = state.and_then(|one| one.problem_since).unwrap_or(now);
         Ok(Outcome::Refused { why, since })
     }
 }
 
-enum Asked {
+enum Reply {
     Cosigned(Signature),
     Refused(Refusal),
     Overtaken,
