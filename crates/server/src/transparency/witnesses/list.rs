@@ -48,7 +48,7 @@ pub struct LogWitness {
 /// log than there is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = TransparencyLogWitnessState)]
+#[schema(as = WitnessState)]
 pub enum State {
     Waiting,
     Cosigning,
