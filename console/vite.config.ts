@@ -1,6 +1,6 @@
 // Builds the console into `dist`, each file also packed, as the server embeds it.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve as pathOf } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
@@ -44,6 +44,16 @@ const SHARED = [
   { name: "screens", minShareCount: 2 },
 ];
 
+/**
+ * The verifier of exports is the SDK's own source, so that there is one. It finds its packages here: the SDK's may not be
+ * installed. `tsconfig.json` says the same.
+ */
+const PROOF = pathOf("../sdks/typescript/src/proof");
+const resolve = {
+  alias: { "@watchbell/sdk/proof": join(PROOF, "index.ts") },
+  dedupe: ["@noble/ed25519", "@noble/hashes"],
+};
+
 /** `npm run dev` serves the pages and asks a running `watchbell dev` for the rest. */
 const server = process.env.WATCHBELL_URL ?? "http://127.0.0.1:8080";
 
@@ -53,7 +63,12 @@ const inABrowser = { globalSetup: "e2e/server.ts", testTimeout: 60_000, hookTime
 
 export default defineConfig({
   plugins: [react(), packed()],
-  server: { proxy: { "/v1": server, "/openapi.json": server, "/healthz": server } },
+  resolve,
+  server: {
+    proxy: { "/v1": server, "/openapi.json": server, "/healthz": server },
+    fs: { allow: [".", PROOF] },
+  },
+  worker: { format: "es" },
   build: {
     target: "es2022",
     // These know `light-dark()`; what would stand in for it does not see which scheme the person chose.
@@ -64,7 +79,7 @@ export default defineConfig({
   },
   test: {
     projects: [
-      { test: { name: "unit", include: ["src/**/*.test.ts"], environment: "node" } },
+      { resolve, test: { name: "unit", include: ["src/**/*.test.ts"], environment: "node" } },
       {
         test: {
           ...inABrowser,

@@ -52,6 +52,13 @@ const outside = createRoute({
   component: lazyRouteComponent(() => import("./shell/Outside")),
 });
 
+/** For anybody, and without the server once it is loaded. */
+const alone = createRoute({
+  getParentRoute: () => root,
+  id: "alone",
+  component: lazyRouteComponent(styled(() => import("./shell/Alone"))),
+});
+
 const validateSearch = (search: Record<string, unknown>) => search as Search;
 type Screen = Parameters<typeof lazyRouteComponent>[0];
 
@@ -126,8 +133,19 @@ const doors = [
   door("/accept-invitation", () => import("./accounts/AcceptInvitation")),
 ];
 
+const verify = createRoute({
+  getParentRoute: () => alone,
+  path: "/verify",
+  validateSearch,
+  component: lazyRouteComponent(styled(() => import("./proof/Verify"))),
+});
+
 export const router = createRouter({
-  routeTree: root.addChildren([inside.addChildren([...screens, lost]), outside.addChildren(doors)]),
+  routeTree: root.addChildren([
+    inside.addChildren([...screens, lost]),
+    outside.addChildren(doors),
+    alone.addChildren([verify]),
+  ]),
   parseSearch,
   stringifySearch,
   defaultPreload: "intent",

@@ -20,6 +20,8 @@ const NOTICES: Record<string, string> = {
 
 const REGISTER = { "Register an organization": "/register" };
 const FORGOTTEN = { "Forgot your password?": "/forgot-password" };
+/** For an auditor, who has a file and no account. */
+const VERIFY = { "Verify an export": "/verify" };
 
 export default function SignIn() {
   const server = useQuery(about);
@@ -33,7 +35,11 @@ export default function SignIn() {
   return (
     <Card
       title="Sign in"
-      links={server.data?.registration === "closed" ? FORGOTTEN : { ...REGISTER, ...FORGOTTEN }}
+      links={{
+        ...(server.data?.registration === "closed" ? {} : REGISTER),
+        ...FORGOTTEN,
+        ...VERIFY,
+      }}
     >
       {notice && (
         <Alert color="teal" mb="md" role="status">

@@ -1,14 +1,16 @@
 // What to export, in which format, and whether to download it now or in the background.
-import { Button, Group, List, Modal, Radio, SegmentedControl, Stack, Text } from "@mantine/core";
+import { Anchor, Button, Group, List, Modal, Radio, SegmentedControl, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useRef, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { answer, api } from "../api/client";
 import { queries } from "../api/queries";
 import { Trouble } from "../parts/Answered";
 import { absolute, useZone } from "../parts/clock";
+import { docs } from "../parts/docs";
 import { bytes, number } from "../parts/numbers";
+import { To } from "../parts/To";
 import { type Compression, compressionsOf, download, FORMATS, type Format } from "./download";
 import { inAll } from "./estimate";
 import type { Counts } from "./facets";
@@ -17,11 +19,20 @@ import { type Filter, inWords } from "./filter";
 /** What a browser takes in one go; more is better made by the server and fetched when it is ready. */
 const DIRECT_MAX = 20_000;
 
-const ABOUT: Record<Format, string> = {
+const ABOUT: Record<Format, ReactNode> = {
   ndjson: "One event per line, as sent. For other programs.",
   csv: "A table. For spreadsheets.",
   json: "One document with all events.",
   parquet: "Compressed columns. For DuckDB, Spark and similar tools.",
+  bundle: (
+    <>
+      A file that proves itself: complete, unchanged, in order, with delivery attempts and policies. Anyone
+      can <To path="/verify">verify it in a browser</To>, without this server.{" "}
+      <Anchor href={docs("how-to/audit.md")} size="xs">
+        How it works
+      </Anchor>
+    </>
+  ),
 };
 
 interface ExportDialogProps {
@@ -163,7 +174,7 @@ interface ChoiceProps<T extends string> {
   data: T[];
   value: T;
   onChange: (value: T) => void;
-  note?: string;
+  note?: ReactNode;
 }
 
 function Choice<T extends string>({ label, data, value, onChange, note }: ChoiceProps<T>) {
@@ -181,7 +192,7 @@ function Choice<T extends string>({ label, data, value, onChange, note }: Choice
         onChange={(next) => onChange(next as T)}
       />
       {note && (
-        <Text size="xs" className="quiet" mt={4}>
+        <Text size="xs" className="quiet" mt={4} component="div">
           {note}
         </Text>
       )}

@@ -12,6 +12,7 @@ import { ManageButton } from "../parts/ManageButton";
 import { Mark } from "../parts/Mark";
 import { bytes, counted, number } from "../parts/numbers";
 import { Panel } from "../parts/Page";
+import { To } from "../parts/To";
 import { When } from "../parts/When";
 import { Who } from "../parts/Who";
 import { type Filter, inWords } from "./filter";
@@ -52,6 +53,12 @@ export function ExportJob({ job }: { job: Job }) {
         {isUnderWay(job) && <Doing job={job} />}
         {job.error && <WentWrong job={job} error={job.error} />}
         {job.files.length > 0 && <Files job={job} />}
+        {job.format === "bundle" && job.files.length > 0 && (
+          <Text size="sm">
+            This file proves itself: <To path="/verify">verify it in a browser</To>, or with{" "}
+            <span className="mono">watchbell trail verify</span>.
+          </Text>
+        )}
         <Text size="xs" className="quiet" component="div">
           Requested <When at={job.created_at} /> by <Who id={job.asked_by} />
           {job.expires_at && job.state === "done" && (

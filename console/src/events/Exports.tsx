@@ -1,6 +1,6 @@
 // Background exports, their progress and their files.
 import { Button, Stack } from "@mantine/core";
-import { IconDownload } from "@tabler/icons-react";
+import { IconDownload, IconFileCertificate } from "@tabler/icons-react";
 import { type InfiniteData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { answer, api } from "../api/client";
@@ -65,11 +65,27 @@ function Jobs() {
       New export
     </Button>
   );
+  const verify = (
+    <Button
+      component={Link}
+      to="/verify"
+      variant="default"
+      leftSection={<IconFileCertificate size={16} />}
+      size="xs"
+    >
+      Verify an export
+    </Button>
+  );
   return (
     <Page
       title="Exports"
       lead="Exports of your audit trail. To create one, filter events and select Export."
-      actions={start}
+      actions={
+        <>
+          {verify}
+          {start}
+        </>
+      }
     >
       <Answered
         query={query as never}

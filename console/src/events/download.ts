@@ -1,8 +1,9 @@
 // Downloads a small export as a file.
 import { problemOf } from "../api/problem";
+import { save } from "../parts/save";
 import type { Filter } from "./filter";
 
-export const FORMATS = ["ndjson", "csv", "json", "parquet"] as const;
+export const FORMATS = ["ndjson", "csv", "json", "parquet", "bundle"] as const;
 export type Format = (typeof FORMATS)[number];
 export type Compression = "none" | "gzip" | "zstd";
 
@@ -12,8 +13,9 @@ export interface ExportRequest {
   compression: Compression;
 }
 
-/** What each format can be compressed with; Parquet compresses inside. */
+/** What each format can be compressed with; Parquet compresses inside, and browsers verify nothing in Zstandard. */
 export function compressionsOf(format: Format): Compression[] {
+  if (format === "bundle") return ["none", "gzip"];
   return format === "parquet" ? ["zstd", "none"] : ["none", "gzip", "zstd"];
 }
 
@@ -50,13 +52,4 @@ export async function download(
 /** The name that the server gives a file. */
 function nameIn(disposition: string | null): string | undefined {
   return /filename="?([^";]+)"?/.exec(disposition ?? "")?.[1];
-}
-
-function save(blob: Blob, name: string): void {
-  const url = URL.createObjectURL(blob);
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
 }
