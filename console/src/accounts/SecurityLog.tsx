@@ -16,6 +16,7 @@ import { usePages } from "../parts/pages";
 import { type Range, TimeRange, timesOf } from "../parts/TimeRange";
 import { To } from "../parts/To";
 import { When } from "../parts/When";
+import { EventInLog } from "../proof/InLog";
 import { one } from "../search";
 import { SecurityEventList, Told } from "./SecurityEventList";
 import { isOwn, KINDS, type OwnEvent, placeOf } from "./securityEvents";
@@ -171,6 +172,7 @@ function Whole({ event }: { event: OwnEvent }) {
           ),
         }}
       />
+      <EventInLog id={event.id} />
       <Json value={event} />
     </Stack>
   );

@@ -6,6 +6,7 @@ import type { Body } from "../api/client";
 import { duration } from "../parts/clock";
 import { Mark } from "../parts/Mark";
 import { When } from "../parts/When";
+import { AttemptInLog } from "../proof/InLog";
 import { Phases } from "./Phases";
 import { Request } from "./Request";
 import { REASONS, STATE_WORDS } from "./states";
@@ -62,6 +63,7 @@ export function Attempt({ delivery, attempt }: { delivery: Body<"DeliveryDetail"
         </Text>
       )}
       <Decided attempt={attempt} />
+      <AttemptInLog delivery={delivery.id} attempts={delivery.attempts} id={attempt.id} />
       <div>
         <Button
           size="compact-xs"

@@ -23,6 +23,7 @@ import { ManageButton } from "../parts/ManageButton";
 import { Mark } from "../parts/Mark";
 import { When } from "../parts/When";
 import { useKeyName } from "../parts/Who";
+import { EventInLog } from "../proof/InLog";
 import { Reason } from "../why/Reason";
 import { WhySection } from "../why/WhySection";
 import { Agent } from "./Agent";
@@ -125,6 +126,7 @@ function Summary({ event }: { event: AuditEvent }) {
         <WrittenBy source={event.source} />
       </Text>
       <Id id={event.id} />
+      <EventInLog id={event.id} />
     </Stack>
   );
 }
