@@ -76,9 +76,13 @@ interface Running {
 
 async function start(): Promise<Running> {
   if (process.env.DEMO) return { demo: JSON.parse(process.env.DEMO) };
+  return launch(["--demo", process.env.DEMO_EVENTS ?? "100000"]);
+}
+
+/** A Watchbell with engines of its own, for a test that stops it. */
+export async function launch(options: string[]): Promise<Required<Running>> {
   const binary = resolve(process.env.WATCHBELL_BINARY ?? "../target/debug/watchbell");
-  const events = process.env.DEMO_EVENTS ?? "100000";
-  const server = spawn(binary, ["dev", "--json", "--demo", events], {
+  const server = spawn(binary, ["dev", "--json", ...options], {
     env: { ...process.env, ...FOR_TESTS },
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -115,7 +119,7 @@ export async function login(
   return { name, value };
 }
 
-async function stop(server: ChildProcess): Promise<void> {
+export async function stop(server: ChildProcess): Promise<void> {
   if (server.exitCode !== null) return;
   const ended = new Promise<void>((done) => server.once("exit", () => done()));
   server.kill("SIGTERM");
