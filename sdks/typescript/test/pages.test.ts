@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { signWebhook } from "../src/index.js";
+import { until } from "./until.js";
 
 const run = promisify(execFile);
 
@@ -30,12 +31,28 @@ beforeAll(async () => {
   expect(checked.stdout).toBe("");
 });
 
+/** The server's own export that proves itself, in the folder of the pages. */
+const EXPORT = join(FOLDER, "trail.bundle");
+
+async function writeExport(): Promise<void> {
+  const { base_url, api_key } = inject("demo");
+  const headers = { Authorization: `Bearer ${api_key}`, "Content-Type": "application/json" };
+  const asked = { method: "POST", headers, body: JSON.stringify({ format: "bundle" }) };
+  // The first checkpoint is signed about a second after the first event.
+  const response = await until("A checkpoint is signed", async () => {
+    const answer = await fetch(`${base_url}/v1/audit/export`, asked);
+    return answer.ok ? answer : undefined;
+  });
+  writeFileSync(EXPORT, await response.text());
+}
+
 /** What a block prints, with the environment that `watchbell dev` leads to. */
 async function printed(name: string): Promise<string> {
   const { base_url: WATCHBELL_URL, api_key: WATCHBELL_API_KEY } = inject("demo");
   const env = { ...process.env, WATCHBELL_URL, WATCHBELL_API_KEY };
   const { stdout } = await run(process.execPath, [join(FOLDER, name.replace(".ts", ".js"))], {
     env,
+    cwd: FOLDER,
     timeout: 30_000,
   });
   return stdout;
@@ -44,7 +61,16 @@ async function printed(name: string): Promise<string> {
 describe("the pages", () => {
   it("have these blocks, and each is run below", () => {
     const names = blocks.map(({ name }) => name);
-    const run = ["quick.ts", "handler.ts", "record.ts", "read.ts", "decide.ts", "guard.ts", "rules.ts"];
+    const run = [
+      "quick.ts",
+      "handler.ts",
+      "record.ts",
+      "read.ts",
+      "decide.ts",
+      "guard.ts",
+      "verify.ts",
+      "rules.ts",
+    ];
     expect(names).toEqual(run);
   });
 
@@ -57,6 +83,30 @@ describe("the pages", () => {
     ["rules.ts", /^NOT_FOUND ./m],
   ])("%s does what it says", async (name, output) => {
     expect(await printed(name)).toMatch(output);
+  });
+
+  it("verify.ts and the example prove an export, and find what was changed", async () => {
+    await writeExport();
+    expect(await printed("verify.ts")).toMatch(/^proven, [\d,]+ entries$/m);
+    const example = async () => {
+      const ran = run(process.execPath, ["examples/verify-export.mjs", EXPORT]).then(
+        ({ stdout }) => ({ code: 0, stdout }),
+        ({ code, stdout }) => ({ code, stdout }),
+      );
+      return ran as Promise<{ code: number; stdout: string }>;
+    };
+    expect(await example()).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^proven: \d+ entries of /),
+    });
+    writeFileSync(EXPORT, readFileSync(EXPORT, "utf8").replace("success", "failed"));
+    expect(await example()).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^line \d+: what is shown/m),
+    });
+    expect(await printed("verify.ts")).toMatch(/^line \d+: what is shown is not what the log committed to/m);
+    writeFileSync(EXPORT, "no export\n");
+    expect(await example()).toMatchObject({ code: 2, stdout: expect.stringMatching(/^cannot_be_checked/) });
   });
 
   it("handler.ts answers 200, 400 and 401", async () => {
