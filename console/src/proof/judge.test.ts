@@ -1,3 +1,4 @@
+// The check of proofs, on those that do not hold.
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { judge } from "./judge";

@@ -1,3 +1,4 @@
+// What an auditor types, as it is read and refused.
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { faultsOf, hasFaults, NO_TRUST, optionsOf } from "./trust";

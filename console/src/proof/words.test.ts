@@ -1,3 +1,4 @@
+// The words for what a check found.
 import type { Report } from "@watchbell/sdk/proof";
 import { expect, test } from "vitest";
 import { contents, leftOpen, meaning } from "./words";
