@@ -1,7 +1,8 @@
 // Public keys with their names (C2SP signed-note), as `<name>+<id>+<key>`.
-import { sha256 } from "@noble/hashes/sha2.js";
+
 import { isPublicKey } from "./ed25519.js";
 import { fromBase64, joined, toBase64, toHex, utf8 } from "./encoding.js";
+import { sha256 } from "./hash.js";
 import { Malformed } from "./malformed.js";
 
 /** Signature types: Ed25519 of a note's text, and of a checkpoint and a time (C2SP tlog-cosignature). */

@@ -8,7 +8,7 @@
 // | 8 | when it happened, in milliseconds since 1970, big-endian |
 // | 8 | when it was received or over, likewise |
 // | 32 | SHA-256 of the salt and the stored bytes |
-import { sha256 } from "@noble/hashes/sha2.js";
+import { sha256 } from "./hash.js";
 import { ATTEMPT, decodeId, EVENT, RECORD_BYTES } from "./ids.js";
 import { Malformed } from "./malformed.js";
 import { Members } from "./members.js";

@@ -7,10 +7,10 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
 
 const malformed = (why: string) => new Malformed("record_malformed", why);
 
-/** What stands between a name's colon and the comma after it, by the name. */
+/** What stands between each name's colon and the comma after it. */
 export class Members {
-  readonly #json: Map<string, string> = new Map();
-  readonly #twice: Set<string> = new Set();
+  readonly #names: string[] = [];
+  readonly #json: string[] = [];
 
   /** Throws {@link Malformed} unless it is an object whose names are texts: half a character is none. */
   constructor(json: string) {
@@ -28,8 +28,9 @@ export class Members {
 
   /** The member's JSON; undefined if there is none. */
   one(name: string): string | undefined {
-    if (this.#twice.has(name)) throw malformed(`\`${name}\` is there twice`);
-    return this.#json.get(name);
+    const at = this.#names.indexOf(name);
+    if (at !== this.#names.lastIndexOf(name)) throw malformed(`\`${name}\` is there twice`);
+    return this.#json[at];
   }
 
   /** The member, which must be a text. */
@@ -70,8 +71,8 @@ export class Members {
 
   #add(name: string | undefined, json: string): void {
     if (name === undefined) return;
-    if (this.#json.has(name)) this.#twice.add(name);
-    this.#json.set(name, json);
+    this.#names.push(name);
+    this.#json.push(json);
   }
 }
 

@@ -1,6 +1,7 @@
 // The Merkle tree of RFC 6962: its hashes, and its right edge, which is all that appending and the root need.
-import { sha256 } from "@noble/hashes/sha2.js";
+
 import { isSame, joined } from "./encoding.js";
+import { sha256 } from "./hash.js";
 import { Malformed } from "./malformed.js";
 
 export const HASH_BYTES = 32;
