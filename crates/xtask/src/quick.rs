@@ -288,6 +288,12 @@ impl<'a> Changed<'a> {
                 | [package @ ("bench" | "faults" | "fuzz"), ..] => {
                     changed.packages.insert(package);
                 }
+                // The console verifies exports with the SDK's source.
+                ["sdks", "typescript", "src", "proof", ..] => {
+                    changed
+                        .others
+                        .extend(["sdks: just sdks", "console: just console-check, just e2e"]);
+                }
                 ["console", ..] => {
                     changed
                         .others
