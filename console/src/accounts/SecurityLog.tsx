@@ -172,7 +172,7 @@ function Whole({ event }: { event: OwnEvent }) {
           ),
         }}
       />
-      <EventInLog id={event.id} />
+      <EventInLog id={event.id} at={event.occurred_at} />
       <Json value={event} />
     </Stack>
   );

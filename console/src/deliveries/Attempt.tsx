@@ -63,7 +63,12 @@ export function Attempt({ delivery, attempt }: { delivery: Body<"DeliveryDetail"
         </Text>
       )}
       <Decided attempt={attempt} />
-      <AttemptInLog delivery={delivery.id} attempts={delivery.attempts} id={attempt.id} />
+      <AttemptInLog
+        delivery={delivery.id}
+        attempts={delivery.attempts}
+        id={attempt.id}
+        at={attempt.started_at}
+      />
       <div>
         <Button
           size="compact-xs"

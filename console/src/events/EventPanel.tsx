@@ -126,7 +126,7 @@ function Summary({ event }: { event: AuditEvent }) {
         <WrittenBy source={event.source} />
       </Text>
       <Id id={event.id} />
-      <EventInLog id={event.id} />
+      <EventInLog id={event.id} at={event.received_at} />
     </Stack>
   );
 }

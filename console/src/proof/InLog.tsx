@@ -9,24 +9,39 @@ import type { Cosigner, Judged } from "./judge";
 import { attemptProofs, eventProof, type Proof } from "./log";
 import { sentence } from "./words";
 
-export function EventInLog({ id }: { id: string }) {
-  const { data } = useQuery(eventProof(id));
-  return <InLog id={id} proof={data} />;
+interface Recorded {
+  id: string;
+  /** When it was recorded. */
+  at: string;
 }
 
-export function AttemptInLog({ delivery, attempts, id }: { delivery: string; attempts: number; id: string }) {
-  const { data } = useQuery(attemptProofs(delivery, attempts));
-  return <InLog id={id} proof={data?.[id]} />;
+export function EventInLog({ id, at }: Recorded) {
+  const { data } = useQuery(eventProof(id));
+  return <InLog id={id} at={at} proof={data} />;
 }
+
+export function AttemptInLog({
+  delivery,
+  attempts,
+  id,
+  at,
+}: Recorded & { delivery: string; attempts: number }) {
+  const { data } = useQuery(attemptProofs(delivery, attempts));
+  return <InLog id={id} at={at} proof={data?.[id]} />;
+}
+
+/** What is older has had its chance: a checkpoint is signed about once a second. */
+const NOT_YET_MS = 60_000;
 
 /** Nothing is said while it is not known, nor where there is no log: what the screen is about comes first. */
-function InLog({ id, proof }: { id: string; proof: Proof | undefined }) {
+function InLog({ id, at, proof }: Recorded & { proof: Proof | undefined }) {
   if (proof === undefined || proof.is === "no_log") return null;
   if (proof.is === "contradicted") return <Contradicted id={id} {...proof} />;
   if (proof.is === "absent") {
+    const isRecent = Date.now() - Date.parse(at) < NOT_YET_MS;
     return (
-      <Text size="xs" className="quiet" data-in-log="absent" title={proof.why}>
-        In the log: not yet
+      <Text size="xs" className="quiet" data-in-log="absent">
+        {isRecent ? "In the log: not yet" : `Not in the log. ${proof.why}`}
       </Text>
     );
   }
