@@ -118,6 +118,8 @@ ids! {
     SecretId = "sec";
     /// A job that sends deliveries of the past again.
     RecoveryId = "rcv";
+    /// A job that erases events.
+    ErasureId = "era";
     /// A search that is kept under a name.
     ViewId = "vie";
 }
@@ -175,6 +177,13 @@ pub enum Tail {
     Random([u8; RANDOM_BYTES]),
     /// It follows from what the client said, so the event may come twice.
     Derived([u8; RANDOM_BYTES]),
+}
+
+impl ErasureId {
+    /// What makes the id of the event that tells of one page of it: told twice, it is the same event.
+    pub fn tail_of_page(self, number: u32) -> Tail {
+        Tail::Derived(derived(self.0.as_bytes(), &number.to_be_bytes()))
+    }
 }
 
 impl DeliveryId {

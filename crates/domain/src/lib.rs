@@ -30,7 +30,7 @@ pub mod view;
 
 pub use day::Day;
 pub use id::{
-    AttemptId, DecisionId, DeliveryId, EndpointId, EventId, ExportId, InvitationId, KeyId, OrgId,
-    RecoveryId, RuleId, SecretId, SessionId, UserId, ViewId,
+    AttemptId, DecisionId, DeliveryId, EndpointId, ErasureId, EventId, ExportId, InvitationId,
+    KeyId, OrgId, RecoveryId, RuleId, SecretId, SessionId, UserId, ViewId,
 };
 pub use timestamp::Timestamp;

@@ -15,6 +15,8 @@ pub mod deletions;
 pub mod deliveries;
 pub mod disobeyed_decisions;
 pub mod endpoints;
+
+pub mod erasures;
 mod error;
 pub mod events;
 mod expiry;

@@ -10,9 +10,11 @@ use crate::{
 pub const DECISION: &str = "decision";
 /// The `event_type` of an export that was asked for.
 pub const EXPORT: &str = "export";
+/// The `event_type` of an erasure; its `metadata.ids` names the events that were erased.
+pub const ERASURE: &str = "erasure";
 
 /// All of them. Those that people's accounts are about have their names in [`crate::account::security_log`].
-pub const RESERVED: [&str; 13] = [
+pub const RESERVED: [&str; 14] = [
     DECISION,
     approval::EVENT_TYPE,
     disobeyed_decision::EVENT_TYPE,
@@ -21,6 +23,7 @@ pub const RESERVED: [&str; 13] = [
     "permission_change",
     "view_change",
     EXPORT,
+    ERASURE,
     policy_state::EVENT_TYPE,
     rule::change::EVENT_TYPE,
     failure_event::EVENT_TYPE,

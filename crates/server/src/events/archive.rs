@@ -37,6 +37,8 @@ pub enum Error {
     },
     #[error("{day} had {held} events, but only {found} were found when it was written")]
     Shrunk { day: Day, held: u64, found: u64 },
+    #[error("events of {day} were erased while its file was written")]
+    Erased { day: Day },
     #[error("the recorded lengths of events do not match their text")]
     Inconsistent,
 }
@@ -58,13 +60,11 @@ pub async fn archive_day(
     day: Day,
     now: Timestamp,
 ) -> Result<Option<Archived>, Error> {
+    let erased = store.erased_of_day(day).await?;
     let Some(held) = store.day_held(day).await? else {
         return Ok(None);
     };
-    let content = format!(
-        "archive/audit_events/day={day}/{}-{}-{}-",
-        held.oldest, held.newest, held.events
-    );
+    let content = content(day, (held.oldest, held.newest), held.events);
     let noted = store.archived_files(day, day).await?;
     let has_it = |file: &ArchivedFile| file.file.starts_with(&content);
     if let Some(file) = noted.into_iter().find(has_it) {
@@ -73,10 +73,7 @@ pub async fn archive_day(
             file,
         }));
     }
-    let name = format!(
-        "{content}{}.parquet",
-        hex::encode(random::bytes::<ATTEMPT_BYTES>())
-    );
+    let name = name(day, (held.oldest, held.newest), held.events);
     let mut writer = DayWriter::create(files, &name).await?;
     let mut org = None;
     while let Some(next) = store.next_org_of_day(day, org).await? {
@@ -96,6 +93,7 @@ pub async fn archive_day(
     // Somebody dropped the day meanwhile: what it had is in that one's file, and not all of it here. Or an organization
     // was deleted, which the next try does not find any more.
     if finished.events < held.events {
+        files.delete(&name).await?;
         return Err(Error::Shrunk {
             day,
             held: held.events,
@@ -109,12 +107,31 @@ pub async fn archive_day(
         bytes: finished.bytes,
         sha256: finished.sha256,
     };
-    store.save_archived(&file, now).await?;
+    if !store.save_archived(&file, erased, now).await? {
+        files.delete(&file.file).await?;
+        return Err(Error::Erased { day });
+    }
     tracing::info!(day = %day, events = file.events, bytes = file.bytes, "archived a day");
     Ok(Some(Archived {
         events: file.events,
         file,
     }))
+}
+
+/// Where the files of a day are.
+pub(crate) fn folder(day: Day) -> String {
+    format!("archive/audit_events/day={day}")
+}
+
+/// How the name of a file begins that has these events.
+fn content(day: Day, (oldest, newest): (EventId, EventId), events: u64) -> String {
+    format!("{}/{oldest}-{newest}-{events}-", folder(day))
+}
+
+/// The name of a file of these events, like no other.
+pub(crate) fn name(day: Day, range: (EventId, EventId), events: u64) -> String {
+    let attempt = hex::encode(random::bytes::<ATTEMPT_BYTES>());
+    format!("{}{attempt}.parquet", content(day, range, events))
 }
 
 /// What hides each of the events.

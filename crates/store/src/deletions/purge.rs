@@ -30,7 +30,7 @@ const LATE: Duration = Duration::from_mins(20);
 const PEOPLE: [&str; 4] = ["invitations", "sessions", "password_resets", "users"];
 /// Everything else with an `org_id` that nobody has to be told of and that is not cut into days. The counts of
 /// deliveries go before the deliveries that they are held against, and files before the exports that they are of.
-const TABLES: [&str; 20] = [
+const TABLES: [&str; 23] = [
     "delivery_counts",
     "rule_counts",
     "event_counts",
@@ -51,6 +51,9 @@ const TABLES: [&str; 20] = [
     "transparency_keys",
     "transparency_witnesses",
     "transparency_logs",
+    "erasures",
+    "erased_events",
+    "organizations_with_erasures",
 ];
 
 /// An organization that is being deleted.

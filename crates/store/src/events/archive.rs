@@ -7,7 +7,7 @@ use sqlx::{
 };
 use uuid::Uuid;
 
-use crate::{Error, Store, times::to_database};
+use crate::{Error, Store, erasures::archive as erasures, times::to_database};
 
 /// A file that holds events of a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,9 +69,20 @@ impl Store {
         Ok(org.map(OrgId::from_uuid))
     }
 
-    /// Notes that a file is whole; noting it again changes nothing.
-    pub async fn save_archived(&self, file: &ArchivedFile, at: Timestamp) -> Result<(), Error> {
+    /// Notes that a file is whole; noting it again changes nothing. `false`, and it is not noted, if something of the day was
+    /// erased since there were `erased` such events: the file may have it.
+    pub async fn save_archived(
+        &self,
+        file: &ArchivedFile,
+        erased: u64,
+        at: Timestamp,
+    ) -> Result<bool, Error> {
         let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let mut transaction = self.pool.begin().await?;
+        erasures::lock(&mut transaction).await?;
+        if erasures::count_of_day(&mut transaction, file.day).await? != erased {
+            return Ok(false);
+        }
         sqlx::query(
             "INSERT INTO archived_days (day, file, events, bytes, sha256, archived_at)
              VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
@@ -82,9 +93,10 @@ impl Store {
         .bind(number(file.bytes))
         .bind(&file.sha256)
         .bind(to_database(at))
-        .execute(&self.pool)
+        .execute(&mut *transaction)
         .await?;
-        Ok(())
+        transaction.commit().await?;
+        Ok(true)
     }
 
     /// The files of these days, both included: the oldest day first, and of a day the one made first.

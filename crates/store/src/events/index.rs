@@ -1,6 +1,6 @@
 //! Applies events to the store, with the position in the journal that they came from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use domain::{Day, EventId, OrgId, Timestamp, partition::Partitions};
 use sqlx::{Connection, Postgres, Transaction};
@@ -14,6 +14,7 @@ use crate::{
     Error, Store,
     deletions::tombstones,
     disobeyed_decisions,
+    erasures::tombstones as erased_events,
     partitions::{self, Table},
     transparency::outbox,
     watermark::{Applied, Source, Span},
@@ -121,7 +122,8 @@ impl EventIndex {
 }
 
 /// Writes rows and their leaves, counts them and notes decisions that they say were not obeyed; returns the days it has seen
-/// or made, which are there for others once the transaction is. Events of organizations that were deleted are left out.
+/// or made, which are there for others once the transaction is. Events that were erased, or whose organizations were deleted,
+/// are left out.
 async fn save(
     transaction: &mut Transaction<'_, Postgres>,
     rows: &[EventRow<'_>],
@@ -129,15 +131,8 @@ async fn save(
     known: &BTreeSet<Day>,
     transparency: Option<Partitions>,
 ) -> Result<BTreeSet<Day>, Error> {
-    let deleted = tombstones::among(transaction, rows.iter().map(|row| row.org)).await?;
-    let left: Vec<EventRow<'_>>;
-    let rows = if deleted.is_empty() {
-        rows
-    } else {
-        let is_left = |row: &&EventRow<'_>| !deleted.contains(&row.org);
-        left = rows.iter().filter(is_left).cloned().collect();
-        left.as_slice()
-    };
+    let left = left(transaction, rows).await?;
+    let rows = left.as_deref().unwrap_or(rows);
     if rows.is_empty() {
         return Ok(BTreeSet::new());
     }
@@ -151,4 +146,28 @@ async fn save(
     disobeyed_decisions::note(transaction, &written).await?;
     Tally::of(written.into_iter()).save(transaction).await?;
     Ok(seen)
+}
+
+/// What is left to be written; `None`: all of it.
+async fn left<'e>(
+    transaction: &mut Transaction<'_, Postgres>,
+    rows: &[EventRow<'e>],
+) -> Result<Option<Vec<EventRow<'e>>>, Error> {
+    let marks = tombstones::marks_of(transaction, rows.iter().map(|row| row.org)).await?;
+    let in_question: Vec<&EventRow<'_>> = rows
+        .iter()
+        .filter(|row| marks.erasing.contains(&row.org))
+        .collect();
+    let erased = if in_question.is_empty() {
+        HashSet::new()
+    } else {
+        erased_events::among(transaction, &in_question).await?
+    };
+    if marks.deleted.is_empty() && erased.is_empty() {
+        return Ok(None);
+    }
+    let is_left = |row: &&EventRow<'_>| {
+        !marks.deleted.contains(&row.org) && !erased.contains(&(row.org, row.id))
+    };
+    Ok(Some(rows.iter().filter(is_left).cloned().collect()))
 }

@@ -3,7 +3,7 @@
 //! archived ([`archive`]).
 
 pub mod archive;
-mod counts;
+pub(crate) mod counts;
 mod decisions;
 pub mod export;
 mod facets;

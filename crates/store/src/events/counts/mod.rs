@@ -8,7 +8,7 @@ mod tally;
 use std::time::Duration;
 
 pub use read::{Counts, CountsQuery, TypeCounts};
-pub(super) use tally::Tally;
+pub(crate) use tally::Tally;
 
 /// How long minutes are kept; hours and days are kept as long as events. A week of minutes is what a
 /// chart shows at that grain, and all of them would be most of the table.

@@ -45,7 +45,7 @@ struct Key<'a> {
 
 /// Tally of a batch.
 #[derive(Default)]
-pub(in crate::events) struct Tally<'a> {
+pub(crate) struct Tally<'a> {
     minutes: HashMap<Minute, HashMap<&'a str, i64>>,
     /// The values that are counted by name.
     named: HashMap<(OrgId, CountedBy), HashSet<&'a str>>,
@@ -53,7 +53,7 @@ pub(in crate::events) struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    pub(in crate::events) fn of(rows: impl Iterator<Item = &'a EventRow<'a>>) -> Self {
+    pub(crate) fn of(rows: impl Iterator<Item = &'a EventRow<'a>>) -> Self {
         let mut counts = Self::default();
         for row in rows {
             counts.add(row);
@@ -88,9 +88,8 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// The minutes added up to hours and days; minutes themselves only while they are kept.
-    fn rolled_up(&self) -> BTreeMap<Key<'a>, i64> {
-        let kept_from = self.newest.minus(MINUTES_KEPT).unix_millis();
+    /// The minutes added up to hours and days; minutes themselves only from then on.
+    fn rolled_up(&self, kept_from: i64) -> BTreeMap<Key<'a>, i64> {
         let mut sums = BTreeMap::new();
         for (minute, values) in &self.minutes {
             for grain in Grain::ALL {
@@ -114,9 +113,19 @@ impl<'a> Tally<'a> {
 
     /// Adds them to what is there.
     pub(in crate::events) async fn save(&self, connection: &mut PgConnection) -> Result<(), Error> {
-        let sums: Vec<(Key<'_>, i64)> = self.rolled_up().into_iter().collect();
+        let kept_from = self.newest.minus(MINUTES_KEPT).unix_millis();
+        let sums: Vec<(Key<'_>, i64)> = self.rolled_up(kept_from).into_iter().collect();
         for sums in sums.chunks(COUNTS_PER_STATEMENT) {
             add_to_table(connection, sums).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes them away from what is there.
+    pub(crate) async fn take_away(&self, connection: &mut PgConnection) -> Result<(), Error> {
+        let sums: Vec<(Key<'_>, i64)> = self.rolled_up(i64::MIN).into_iter().collect();
+        for sums in sums.chunks(COUNTS_PER_STATEMENT) {
+            take_from_table(connection, sums).await?;
         }
         Ok(())
     }
@@ -193,6 +202,41 @@ async fn add_to_table(connection: &mut PgConnection, sums: &[(Key<'_>, i64)]) ->
     Ok(())
 }
 
+/// What no event has a count of any more goes with its value, which may be somebody's name. Of values that a batch did not
+/// count by name less is taken away there than was counted, never more.
+async fn take_from_table(
+    connection: &mut PgConnection,
+    sums: &[(Key<'_>, i64)],
+) -> Result<(), Error> {
+    let texts = |value: for<'k> fn(&Key<'k>) -> &'k str| {
+        sums.iter().map(|(key, _)| value(key)).collect::<Vec<_>>()
+    };
+    let begins = |(key, _): &(Key<'_>, i64)| to_database(Timestamp::from_unix_millis(key.begins));
+    sqlx::query(
+        "WITH erased AS (
+             SELECT * FROM UNNEST($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::bigint[])
+                  AS row (org_id, field, grain, bucket, value, events)),
+         gone AS (
+             DELETE FROM event_counts USING erased
+             WHERE event_counts.org_id = erased.org_id AND event_counts.field = erased.field
+               AND event_counts.grain = erased.grain AND event_counts.bucket = erased.bucket
+               AND event_counts.value = erased.value AND event_counts.events <= erased.events)
+         UPDATE event_counts SET events = event_counts.events - erased.events FROM erased
+         WHERE event_counts.org_id = erased.org_id AND event_counts.field = erased.field
+           AND event_counts.grain = erased.grain AND event_counts.bucket = erased.bucket
+           AND event_counts.value = erased.value AND event_counts.events > erased.events",
+    )
+    .bind(sums.iter().map(|(key, _)| key.org.uuid()).collect::<Vec<_>>())
+    .bind(texts(|key| key.field.as_str()))
+    .bind(texts(|key| key.grain.as_str()))
+    .bind(sums.iter().map(begins).collect::<Vec<_>>())
+    .bind(texts(|key| key.value))
+    .bind(sums.iter().map(|(_, events)| *events).collect::<Vec<_>>())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use domain::EventId;
@@ -225,7 +269,7 @@ mod tests {
                 }
             })
             .collect();
-        let sums = Tally::of(rows.iter()).rolled_up();
+        let sums = Tally::of(rows.iter()).rolled_up(i64::MIN);
         let mut by_day = sums
             .iter()
             .filter(|(key, _)| key.field == CountedBy::AgentId && key.grain == Grain::Day);

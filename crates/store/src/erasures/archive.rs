@@ -1,0 +1,117 @@
+//! What of the archive an erasure concerns: the days of its events, and the files that are replaced.
+//!
+//! A file of a day is noted only if nothing of the day was erased while it was written, and the two exclude each other: so a
+//! file has none of the events that were erased before it was noted, and an erasure finds those that have one of its own.
+
+use std::collections::BTreeSet;
+
+use domain::{Day, ErasureId, EventId, OrgId};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::{Error, Store, events::archive::ArchivedFile};
+
+/// Shared by all who erase; had alone by who notes a file of the archive ("wberas" in ASCII).
+const ERASING: i64 = 0x7762_6572_6173;
+
+pub(super) async fn lock_shared(connection: &mut PgConnection) -> Result<(), Error> {
+    sqlx::query("SELECT pg_advisory_xact_lock_shared($1)")
+        .bind(ERASING)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Nobody erases until the transaction ends.
+pub(crate) async fn lock(connection: &mut PgConnection) -> Result<(), Error> {
+    sqlx::query("SELECT pg_advisory_xact_lock($1)")
+        .bind(ERASING)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// How many events of a day were erased, of all organizations.
+pub(crate) async fn count_of_day(connection: &mut PgConnection, day: Day) -> Result<u64, Error> {
+    let erased: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM erased_events WHERE event_id >= $1 AND event_id < $2",
+    )
+    .bind(day.first_id().uuid())
+    .bind(day.next().first_id().uuid())
+    .fetch_one(connection)
+    .await?;
+    Ok(erased.unsigned_abs())
+}
+
+impl Store {
+    /// How many events of a day were erased, of all organizations.
+    pub async fn erased_of_day(&self, day: Day) -> Result<u64, Error> {
+        let mut connection = self.pool.acquire().await?;
+        count_of_day(&mut connection, day).await
+    }
+
+    /// The first of an erasure's events from `from` on.
+    pub async fn next_erased(
+        &self,
+        org: OrgId,
+        erasure: ErasureId,
+        from: EventId,
+    ) -> Result<Option<EventId>, Error> {
+        let next: Option<Uuid> = sqlx::query_scalar(
+            "SELECT event_id FROM erased_events WHERE org_id = $1 AND erasure_id = $2 AND event_id >= $3
+             ORDER BY event_id LIMIT 1",
+        )
+        .bind(org.uuid())
+        .bind(erasure.uuid())
+        .bind(from.uuid())
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(next.map(EventId::from_uuid))
+    }
+
+    /// Those of an organization's events of a day that were erased, whichever erasure did it.
+    pub async fn all_erased_of_day(
+        &self,
+        org: OrgId,
+        day: Day,
+    ) -> Result<BTreeSet<EventId>, Error> {
+        let ids: Vec<Uuid> = sqlx::query_scalar(
+            "SELECT event_id FROM erased_events WHERE org_id = $1 AND event_id >= $2 AND event_id < $3",
+        )
+        .bind(org.uuid())
+        .bind(day.first_id().uuid())
+        .bind(day.next().first_id().uuid())
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(ids.into_iter().map(EventId::from_uuid).collect())
+    }
+
+    /// Notes a file in the place of another, or that the other is gone; `false` if it was replaced before.
+    pub async fn replace_archived(
+        &self,
+        old: &ArchivedFile,
+        new: Option<&ArchivedFile>,
+    ) -> Result<bool, Error> {
+        let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let replaced = match new {
+            // When the day was archived decides which file's events count, so it stays.
+            Some(new) => {
+                sqlx::query("UPDATE archived_days SET file = $2, events = $3, bytes = $4, sha256 = $5 WHERE file = $1")
+                    .bind(&old.file)
+                    .bind(&new.file)
+                    .bind(number(new.events))
+                    .bind(number(new.bytes))
+                    .bind(&new.sha256)
+                    .execute(&self.pool)
+                    .await?
+            }
+            None => {
+                sqlx::query("DELETE FROM archived_days WHERE file = $1")
+                    .bind(&old.file)
+                    .execute(&self.pool)
+                    .await?
+            }
+        };
+        Ok(replaced.rows_affected() > 0)
+    }
+}
