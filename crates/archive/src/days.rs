@@ -37,10 +37,10 @@ use crate::{
 pub use crate::format::parquet::Salt;
 
 /// The column with the event's id, as text.
-const ID: &str = "id";
+pub(crate) const ID: &str = "id";
 
 /// Rows that are decoded at a time; an event has at most 32 KiB, so at most some 17 MB.
-const ROWS_AT_A_TIME: usize = 512;
+pub(crate) const ROWS_AT_A_TIME: usize = 512;
 
 /// A day on its way into a file.
 pub struct DayWriter {
@@ -206,7 +206,7 @@ pub async fn find(
 }
 
 /// A day's file, if it is the one that was noted.
-async fn open(
+pub(crate) async fn open(
     bucket: &Bucket,
     (name, noted): (&str, u64),
 ) -> Result<ParquetRecordBatchStreamBuilder<Reader>, Error> {
@@ -238,7 +238,7 @@ fn reader(bucket: &Bucket, name: &str) -> Reader {
 }
 
 /// Fetches the parts of a file that Parquet asks for.
-struct Reader {
+pub(crate) struct Reader {
     store: Arc<dyn ObjectStore>,
     path: Path,
 }
@@ -294,7 +294,11 @@ impl MetadataSuffixFetch for &mut Reader {
 }
 
 /// Whether the row group's statistics leave room for a value from the first to the last.
-fn may_hold(group: &RowGroupMetaData, column: &str, (first, last): (&str, &str)) -> bool {
+pub(crate) fn may_hold(
+    group: &RowGroupMetaData,
+    column: &str,
+    (first, last): (&str, &str),
+) -> bool {
     let column = group
         .columns()
         .iter()
@@ -320,7 +324,10 @@ fn of_org(batch: &RecordBatch, org: &str, name: &str) -> Result<Events, Error> {
     Ok(events)
 }
 
-fn texts<'b>(batch: &'b RecordBatch, column: &str) -> Result<&'b StringArray, ArrowError> {
+pub(crate) fn texts<'b>(
+    batch: &'b RecordBatch,
+    column: &str,
+) -> Result<&'b StringArray, ArrowError> {
     let found = batch.column_by_name(column);
     found
         .and_then(|found| found.as_string_opt::<i32>())

@@ -3,7 +3,7 @@
 //!
 //! It is handed events ([`Events`]: their stored bytes, many at a time) and hands back the bytes of a
 //! file, piece by piece ([`FileWriter`]), so that a file of any length is made in the same memory.
-//! [`Bucket`] is where files are kept; [`days`] are the files that days of the trail become.
+//! [`Bucket`] is where files are kept; [`days`] are the files that days of the trail become, and [`without`] erases events from them.
 
 pub mod bucket;
 mod columns;
@@ -14,6 +14,7 @@ mod events;
 mod file;
 pub mod format;
 mod upload;
+pub mod without;
 
 pub use bucket::Bucket;
 pub use compression::Compression;
