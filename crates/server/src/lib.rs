@@ -24,6 +24,7 @@ mod events;
 mod exports;
 mod fresh_reads;
 mod health;
+mod layers;
 mod lifecycle;
 mod listener;
 mod mail;

@@ -42,6 +42,7 @@ use crate::{
         worker::{AT_A_TIME, Worker},
     },
     health::Health,
+    layers,
     lifecycle::Tasks,
     listener::{self, Seats},
     node::Node,
@@ -92,7 +93,7 @@ pub fn start(
         }
     }
     let console = node.console.clone().filter(|_| roles.contains(&Role::Api));
-    let app = routes::finished(app, console, node.request_timeout);
+    let app = layers::finished(app, console, node.request_timeout);
     let seats = Seats::new(
         CONNECTIONS_MAX,
         node.connections_per_address_max,
@@ -115,7 +116,7 @@ fn serve_health(
     tasks: &Tasks,
 ) -> anyhow::Result<()> {
     let address = listener.local_addr().context("read the admin address")?;
-    let app = routes::finished(health, None, node.request_timeout);
+    let app = layers::finished(health, None, node.request_timeout);
     let seats = Seats::new(
         ADMIN_CONNECTIONS_MAX,
         ADMIN_CONNECTIONS_MAX,

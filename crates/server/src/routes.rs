@@ -4,19 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
-    http::{HeaderMap, Method, StatusCode, Uri},
+    http::StatusCode,
     middleware,
     routing::{delete, get, patch, post, put},
 };
-use domain::{
-    error_code::ErrorCode,
-    limit::Operation::{
-        Confirm, Decide, Evaluate, Export, HookDecide, HookIngest, Ingest, KeyWrite, List, Login,
-        PasswordChange, PasswordReset, PolicyTry, PolicyWrite, Public, Read, Register, RulePreview,
-        RuleTry, RuleWrite, Stats, Stream, Write,
-    },
+use domain::limit::Operation::{
+    Confirm, Decide, Evaluate, Export, HookDecide, HookIngest, Ingest, KeyWrite, List, Login,
+    PasswordChange, PasswordReset, PolicyTry, PolicyWrite, Public, Read, Register, RulePreview,
+    RuleTry, RuleWrite, Stats, Stream, Write,
 };
-use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
+use tower_http::timeout::TimeoutLayer;
 
 use crate::{
     about,
@@ -28,7 +25,6 @@ use crate::{
         backtest::request as backtest, preview, rules, suggest, test_rule, trigger, versions,
     },
     approvals::{queue, resolve, show as decision, stream as approval_stream},
-    console::Console,
     decisions::{authzen, decide, hook},
     deliveries::{
         endpoints::{manage as endpoints, verify},
@@ -37,10 +33,8 @@ use crate::{
         secrets::{initial, manage as secrets},
     },
     edge::{
-        Problem,
         compress::compressed,
         cross_site::{self, CrossSite},
-        envelope::envelope,
         no_store::no_store,
         rate_limit,
     },
@@ -477,24 +471,4 @@ pub fn node(health: Health) -> Router {
         .route("/healthz/ready", get(health::ready))
         .route("/metrics", get(health::metrics))
         .with_state(health)
-}
-
-/// What answers where no route does, and the layers around all of it, outermost last.
-pub fn finished(app: Router, console: Option<Console>, request_timeout: Duration) -> Router {
-    let otherwise = async move |method: Method, uri: Uri, headers: HeaderMap| {
-        let console = console.as_ref();
-        let answer = console.and_then(|console| console.answer(&method, &uri, &headers));
-        answer.ok_or_else(|| Problem::new(ErrorCode::NotFound, "There is no such path."))
-    };
-    let app = app
-        .fallback(otherwise)
-        .layer(TimeoutLayer::with_status_code(
-            StatusCode::REQUEST_TIMEOUT,
-            request_timeout,
-        ))
-        .layer(CatchPanicLayer::new())
-        .layer(middleware::from_fn(envelope));
-    #[cfg(debug_assertions)]
-    let app = app.layer(middleware::from_fn(openapi::check::check));
-    app
 }
