@@ -19,7 +19,7 @@ use futures::TryStreamExt as _;
 use crate::{Error, Journal};
 
 /// How long the journal keeps events and outcomes for consumers that are behind.
-const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
+pub const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How long a request that has a name may be sent again (API: 24 h).
 const REQUESTS_KEEP: Duration = Duration::from_secs(24 * 3600);
 /// How many marks of a kind there may be: the server keeps each one's name in memory. Their bytes have no

@@ -20,6 +20,7 @@ mod dead_letters;
 mod decisions;
 mod deliveries;
 mod edge;
+mod erasures;
 mod events;
 mod exports;
 mod fresh_reads;

@@ -36,6 +36,7 @@ use crate::{
         replay::recover,
     },
     edge::client_address::ProxyTrust,
+    erasures,
     events::{indexer::Index, journal_size, nearly_full, retention::Retention},
     exports::{
         cleanup,
@@ -226,6 +227,7 @@ fn fill_the_store(node: &Node, tasks: &Tasks) -> anyhow::Result<()> {
     };
     let deleting = deleting.run(tasks.stopping().clone());
     tasks.spawn("delete organizations", deleting);
+    erase_events(node, tasks);
     see_to_deliveries(node, tasks);
     if let Some(files) = &node.files {
         make_exports(node, files, tasks);
@@ -259,6 +261,18 @@ fn keep_transparency_logs(node: &Node, files: &Bucket, tasks: &Tasks) -> anyhow:
         tasks.spawn("collect cosignatures", collecting);
     }
     Ok(())
+}
+
+fn erase_events(node: &Node, tasks: &Tasks) {
+    let worker = erasures::worker::Worker {
+        store: node.store.clone(),
+        journal: node.journal.clone(),
+        events: tasks.appenders(&node.journal, Log::Events),
+        files: node.files.clone(),
+        clock: node.clock,
+        retention: node.retention,
+    };
+    tasks.spawn("erase events", worker.run(tasks.stopping().clone()));
 }
 
 /// Here and not beside the deliverer, which goes on without PostgreSQL.

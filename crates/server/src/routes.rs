@@ -38,6 +38,7 @@ use crate::{
         no_store::no_store,
         rate_limit,
     },
+    erasures::request as erasures,
     events::{
         facets, ingest, list as events, stats,
         stream::{self, Live},
@@ -156,6 +157,14 @@ pub fn api(parts: &Parts) -> anyhow::Result<Router> {
         .route(
             "/v1/audit/exports/{id}",
             per_key(Read, get(jobs::show)).merge(per_key(Write, delete(jobs::cancel))),
+        )
+        .route(
+            "/v1/audit/erasures",
+            per_key(Write, post(erasures::create)).merge(per_key(Read, get(erasures::list))),
+        )
+        .route(
+            "/v1/audit/erasures/{id}",
+            per_key(Read, get(erasures::show)),
         )
         .route(
             "/v1/audit/exports/{id}/files/{name}",

@@ -75,6 +75,8 @@ words! {
     RecoverableState = State::RECOVERABLE.map(State::as_str);
     /// The state of a recovery.
     RecoveryState = ["running", "done", "canceled", "failed"];
+    /// The state of an erasure.
+    ErasureState = ["running", "done", "failed"];
     /// Whether deliveries are sent to an endpoint.
     EndpointStatus = ["active", "paused", "disabled"];
     /// Why an endpoint is disabled.

@@ -19,6 +19,7 @@ use crate::{
         extract::{IdInPath, cursor},
     },
     events::{
+        missing::missing,
         query::{EventCursor, FilterParams, ListParams, PageOfEvents},
         schema::Event,
     },
@@ -90,6 +91,8 @@ pub async fn show(
     IdInPath(id): IdInPath<EventId>,
 ) -> Result<Response, Problem> {
     let event = plane.event(caller.org, id).await?;
-    let event = event.ok_or_else(|| Problem::not_found("event"))?;
+    let Some(event) = event else {
+        return Err(missing(&plane, caller.org, id).await);
+    };
     Ok(([(header::CONTENT_TYPE, "application/json")], event.json).into_response())
 }

@@ -12,6 +12,7 @@ pub mod ingest;
 mod ingest_params;
 pub mod journal_size;
 pub mod list;
+pub(crate) mod missing;
 pub mod nearly_full;
 pub mod query;
 pub(crate) mod retention;

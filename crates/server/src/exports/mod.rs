@@ -27,7 +27,7 @@ pub(crate) mod format;
 pub mod jobs;
 pub mod links;
 pub(crate) mod plan;
-mod request;
+pub(crate) mod request;
 pub(crate) mod source;
 mod stream;
 pub mod worker;

@@ -117,7 +117,7 @@ fn choice<T: Copy>(
 }
 
 /// What is left of the body is the filter; anything else would silently do nothing.
-fn filter(fields: &Map<String, Value>) -> Result<Filter, Problem> {
+pub(crate) fn filter(fields: &Map<String, Value>) -> Result<Filter, Problem> {
     let filter = Filter::from_json(fields).map_err(|refused| match refused {
         NotAFilter::UnknownField(name) => unread(&format!("`{name}` is not a field of an export.")),
         NotAFilter::NotText(_) => unread(&refused.to_string()),

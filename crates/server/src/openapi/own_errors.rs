@@ -69,8 +69,10 @@ const OWN: &[(&str, &[ErrorCode])] = &[
     ("get_audit_events_stream", LONG_ANSWER),
     ("audit_export", &[NotFound, LimitReached, NotConfigured]),
     ("get_audit_export_file", PUBLIC_FILE),
+    ("get_audit_event", &[Gone]),
+    ("create_audit_erasure", &[LimitReached, NotFound]),
     // The transparency log.
-    ("get_audit_event_proof", &[NotConfigured]),
+    ("get_audit_event_proof", &[Gone, NotConfigured]),
     ("get_delivery_proof", &[NotConfigured]),
     ("get_log_checkpoint", NOT_KEPT_YET),
     ("get_log_keys", NOT_KEPT_YET),

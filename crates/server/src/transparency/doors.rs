@@ -22,6 +22,7 @@ use crate::{
         caller::{DeliveriesRead, EventsRead},
         extract::IdInPath,
     },
+    events::missing::missing,
     planes::ControlPlane,
 };
 
@@ -157,7 +158,9 @@ pub async fn event_proof(
 ) -> Result<Response, Problem> {
     plane.wait_until_fresh(caller.org, Log::Events).await?;
     let event = plane.store.committed_event(caller.org, id).await?;
-    let event = event.ok_or_else(|| Problem::not_found("event"))?;
+    let Some(event) = event else {
+        return Err(missing(&plane, caller.org, id).await);
+    };
     let (leaf, salt) = event.ok_or_else(before_the_log)?;
     let log = published(&plane, caller.org).await?;
     let proof = log.prove(&leaf, salt).await.map_err(unreadable)?;

@@ -316,6 +316,8 @@ async fn the_ids_of_another_organization_are_not_found_on_any_route() {
     let session = text(&mine.get_json("/v1/auth/sessions").await["data"][0]["id"]);
     let view = json!({"list": "events", "name": "Mine", "search": {}, "shared": true});
     let view = text(&ok(mine.post("/v1/views", &view).await).await["id"]);
+    let erasure = json!({"ids": [event], "reason": "a test"});
+    let erasure = text(&ok(mine.post("/v1/audit/erasures", &erasure).await).await["id"]);
     let (member, _) = mine.ids().await;
     let ids = BTreeMap::from([
         ("/v1/audit/events/{id}", event.clone()),
@@ -361,6 +363,7 @@ async fn the_ids_of_another_organization_are_not_found_on_any_route() {
     let export = text(&export["id"]);
     let ids = {
         let mut ids = ids;
+        ids.insert("/v1/audit/erasures/{id}", erasure);
         ids.insert("/v1/audit/exports/{id}", export.clone());
         ids.insert("/v1/audit/exports/{id}/files/{name}", export);
         ids

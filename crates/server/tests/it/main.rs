@@ -56,6 +56,7 @@ mod drills_journal;
 mod drills_postgres;
 mod editing;
 mod endpoints;
+mod erasures;
 mod errors;
 mod export_jobs;
 mod exports;

@@ -11,16 +11,18 @@ mod caught_up;
 mod records;
 mod selection;
 
-use std::{borrow::Cow, collections::HashSet};
+use std::{borrow::Cow, collections::HashSet, time::Duration};
 
 use archive::{Bucket, ByteWriter, Compression, Finished};
-use domain::{OrgId, Timestamp, event::Filter};
+use domain::{EventId, OrgId, Timestamp, event::Filter};
 use futures::future::try_join_all;
 use policy::{set, starter};
 use store::{Store, transparency::Leaves};
 use tokio::task::spawn_blocking;
 use trail_proof::export::{Header, KEYS_MAX, Policy, Writer};
+use trail_proof::leaf::{Kind, Leaf};
 use transparency_log::{Hash, Range};
+use uuid::Uuid;
 
 pub(crate) use self::caught_up::{caught_up, is_stopped};
 use self::{
@@ -35,6 +37,9 @@ use crate::{
 
 /// How many bundles of leaves are read at a time. A record has at most 32 KiB, and most have less than one.
 const BUNDLES_AT_A_TIME: u64 = 4;
+
+/// How long an erasure that was told of may take until it is done: a page waits for the store, which may be behind.
+const ERASING_MAX: Duration = Duration::from_mins(10);
 
 /// Why a file could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +58,9 @@ pub(crate) enum Error {
     NoCheckpoint,
     #[error("the transparency log is behind the trail")]
     Behind,
+    /// What erased something is only in a later checkpoint.
+    #[error("events were erased while the file was written")]
+    ErasedMeanwhile,
     #[error("writing stopped")]
     Stopped(#[from] tokio::task::JoinError),
 }
@@ -79,6 +87,9 @@ pub(crate) struct BundleFile {
     next: u64,
     state: State,
     policies_written: HashSet<String>,
+    /// Those that erased something that was written, and have not come yet: an erasure is behind what it erases.
+    erasures: HashSet<EventId>,
+    began: Timestamp,
 }
 
 enum State {
@@ -143,6 +154,8 @@ impl BundleFile {
             next: first / BUNDLE_LEAVES,
             state: State::Header(Box::new(header), bytes),
             policies_written: HashSet::new(),
+            erasures: HashSet::new(),
+            began: contents.now,
         })
     }
 
@@ -170,6 +183,9 @@ impl BundleFile {
             State::Leaves(mut writer, bytes) => {
                 let mut lines = Vec::new();
                 if self.next * BUNDLE_LEAVES >= self.range.end() {
+                    if self.were_erased_meanwhile() {
+                        return Err(Error::ErasedMeanwhile);
+                    }
                     let events = writer.counts().events;
                     writer.end(&mut lines);
                     let written = spawn_blocking(move || bytes.finish(lines, events)).await?;
@@ -190,6 +206,13 @@ impl BundleFile {
         Ok(Some(Piece::Bytes(compressed?)))
     }
 
+    /// Whether what erased something may be behind the checkpoint. An older erasure that is not in the log is none, and
+    /// whoever verifies the file finds that.
+    fn were_erased_meanwhile(&self) -> bool {
+        let since = self.began.minus(ERASING_MAX);
+        self.erasures.iter().any(|erasure| erasure.time() >= since)
+    }
+
     async fn write_leaves(
         &mut self,
         writer: &mut Writer,
@@ -202,6 +225,16 @@ impl BundleFile {
         let leaves: Vec<_> = leaves.iter().flat_map(Leaves::iter).collect();
         let before = writer.counts().events;
         for (leaf, record) in self.records.of(&leaves, &self.selection).await? {
+            if !self.erasures.is_empty()
+                && let Ok(Leaf {
+                    kind: Kind::Event,
+                    id,
+                    ..
+                }) = Leaf::decode(leaf)
+            {
+                self.erasures
+                    .remove(&EventId::from_uuid(Uuid::from_bytes(id)));
+            }
             match record {
                 Record::Shown {
                     kind,
@@ -214,6 +247,10 @@ impl BundleFile {
                     writer.record(kind, leaf, record.salt, &record.stored, lines);
                 }
                 Record::Withheld => writer.withheld(&Hash::of_leaf(leaf), lines),
+                Record::Erased(by) => {
+                    writer.erased(leaf, by.uuid().into_bytes(), lines);
+                    self.erasures.insert(by);
+                }
                 Record::Gone => writer.gone(leaf, lines),
                 Record::Missing => writer.missing(leaf, lines),
             }

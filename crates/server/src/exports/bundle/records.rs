@@ -33,6 +33,8 @@ pub(super) enum Record {
     },
     /// The filter does not ask for it.
     Withheld,
+    /// It was erased, and this event says so.
+    Erased(EventId),
     /// It is past its retention.
     Gone,
     /// It should be there, and is not.
@@ -62,6 +64,9 @@ struct Decided {
     shadow: Option<PolicyNamed>,
 }
 
+/// Events, by their ids.
+type Found = HashMap<EventId, store::transparency::Record>;
+
 type Leaves<'l> = Vec<(&'l [u8; LEAF_BYTES], Record)>;
 
 impl Records {
@@ -80,14 +85,24 @@ impl Records {
                 Kind::Event | Kind::Attempt => {}
             }
         }
-        let mut events = self.events(&events).await?;
+        let wanted = events;
+        let mut events = self.store.events_by_id(self.org, &wanted).await?;
+        let lost: Vec<EventId> = wanted
+            .into_iter()
+            .filter(|id| !events.contains_key(id))
+            .collect();
+        let erased = self.store.erased_events(self.org, &lost).await?;
+        self.add_archived(&lost, &erased, &mut events).await?;
         let mut attempts = self.store.attempts_by_id(self.org, &attempts).await?;
         let record = |leaf: &Option<Leaf>| match leaf {
             // What this version cannot read it does not show.
             None => Record::Withheld,
             Some(leaf) if leaf.kind == Kind::Event => {
                 let id = event_id(leaf);
-                self.event(leaf, events.remove(&id), selection)
+                match erased.get(&id) {
+                    Some(by) => Record::Erased(*by),
+                    None => self.event(leaf, events.remove(&id), selection),
+                }
             }
             Some(leaf) => attempt(leaf, attempts.remove(&attempt_id(leaf)), selection),
         };
@@ -129,13 +144,15 @@ impl Records {
         }
     }
 
-    async fn events(
+    /// Those of these events that are in the archive. What was erased may be there for a while, and is not looked for.
+    async fn add_archived(
         &self,
         ids: &[EventId],
-    ) -> Result<HashMap<EventId, store::transparency::Record>, Error> {
-        let mut found = self.store.events_by_id(self.org, ids).await?;
+        erased: &HashMap<EventId, EventId>,
+        found: &mut Found,
+    ) -> Result<(), Error> {
         let mut by_day: BTreeMap<Day, Vec<EventId>> = BTreeMap::new();
-        for id in ids.iter().filter(|id| !found.contains_key(*id)) {
+        for id in ids.iter().filter(|id| !erased.contains_key(*id)) {
             by_day.entry(Day::of(id.time())).or_default().push(*id);
         }
         for (day, ids) in by_day {
@@ -151,7 +168,7 @@ impl Records {
                 }
             }
         }
-        Ok(found)
+        Ok(())
     }
 }
 
