@@ -1,6 +1,7 @@
-//! `watchbell events`: send audit events, list them, watch them come.
+//! `watchbell events`: send audit events, list them, watch them come, erase them.
 
 mod batch;
+mod erase;
 mod filter;
 mod list;
 mod send;
@@ -29,6 +30,8 @@ pub enum Events {
     Show(show::Show),
     /// Show events as they are accepted, until stopped.
     Tail(tail::Tail),
+    /// Erase events for good, so that only the proof remains that they were there; for owners.
+    Erase(Box<erase::Erase>),
 }
 
 impl Events {
@@ -38,6 +41,7 @@ impl Events {
             Self::List(command) => command.run().await,
             Self::Show(command) => command.run().await,
             Self::Tail(command) => command.run().await,
+            Self::Erase(command) => command.run().await,
         }
     }
 }
