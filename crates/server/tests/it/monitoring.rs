@@ -4,12 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
-use testkit::{Receiver, eventually, shared};
+use testkit::{Receiver, eventually, folder::TestFolder, shared};
 
 use crate::deployment::{DEADLINE, Deployment, Running, event, http, ok};
+use crate::transparency::kept_in;
 
 const ALERTS: &str = include_str!("../../../../deploy/prometheus/alerts.yaml");
 const DASHBOARD: &str = include_str!("../../../../deploy/grafana/watchbell.json");
+/// One that is away.
+const WITNESS: &str =
+    "http://127.0.0.1:9 witness.example/w1+861e6e1b+BPQP7LbPJuMfnMYFb+GFeYGnD/6a3onLf+Wgy2rr//Cn";
 /// Prometheus adds these itself, or they say which bucket of a histogram it is.
 const ADDED: [&str; 3] = ["instance", "job", "le"];
 
@@ -42,7 +46,9 @@ async fn metrics(base_url: &str) -> String {
 
 #[tokio::test]
 async fn the_alerts_and_the_dashboard_ask_for_labels_that_there_are() {
-    let running = Running::start(Deployment::new());
+    let folder = TestFolder::create().expect("a folder");
+    let deployment = kept_in(&folder).with("TRANSPARENCY__WITNESSES", WITNESS);
+    let running = Running::start(deployment);
     let customer = &running.customer;
     let receiver = Receiver::start().expect("a receiver");
     customer.rule(json!({}), &receiver.url()).await;
@@ -61,6 +67,7 @@ async fn the_alerts_and_the_dashboard_ask_for_labels_that_there_are() {
         let counted = [
             "watchbell_delivery_attempts_total",
             "watchbell_decisions_total",
+            "watchbell_transparency_cosignatures_total",
         ];
         let is_counted = counted.iter().all(|metric| labels.contains_key(*metric));
         is_counted.then_some(labels)
