@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use crate::tidy;
 
 /// Which chapters of `crates/server/tests/it` are about a folder of `crates/server/src`. A test keeps it complete.
-const CHAPTERS: [(&str, &[&str]); 18] = [
+const CHAPTERS: [(&str, &[&str]); 19] = [
     (
         "accounts",
         &[
@@ -142,6 +142,7 @@ const CHAPTERS: [(&str, &[&str]); 18] = [
             "timing",
         ],
     ),
+    ("erasures", &["erasures"]),
     (
         "events",
         &[
@@ -178,7 +179,13 @@ const CHAPTERS: [(&str, &[&str]); 18] = [
     ("telemetry", &["monitoring", "telemetry"]),
     (
         "transparency",
-        &["attacks", "transparency", "transparency_crashes"],
+        &[
+            "attacks",
+            "transparency",
+            "transparency_crashes",
+            "witnessed_attacks",
+            "witnesses",
+        ],
     ),
     ("views", &["views"]),
 ];
@@ -376,7 +383,7 @@ mod tests {
         assert!(command.ends_with(" -p server"), "{command}");
         assert_eq!(
             filter,
-            "not binary_id(server::it) | test(/^(archive|export_jobs|exports)::/)"
+            "not binary_id(server::it) | test(/^(archive|export_jobs|exports|proven_exports)::/)"
         );
     }
 
