@@ -38,7 +38,7 @@ const LAG_CEILING_S: f64 = 120.0;
 /// For a million events (issue 26).
 const VERIFY_AIM_S: f64 = 60.0;
 const VERIFY_CEILING_S: f64 = 3_600.0;
-/// A backlog that the indexer has for breakfast.
+/// The largest backlog of a round: enough for a steady pace, and there are six rounds.
 const BACKLOG_MAX: usize = 300_000;
 /// What is sent for the lag.
 const EVENTS_PER_S: usize = 10_000;
