@@ -25,6 +25,7 @@ mod events;
 mod exports;
 mod fresh_reads;
 mod health;
+mod jobs;
 mod layers;
 mod lifecycle;
 mod listener;

@@ -43,7 +43,7 @@ use crate::{
         worker::{AT_A_TIME, Worker},
     },
     health::Health,
-    layers,
+    jobs, layers,
     lifecycle::Tasks,
     listener::{self, Seats},
     node::Node,
@@ -272,7 +272,7 @@ fn erase_events(node: &Node, tasks: &Tasks) {
         clock: node.clock,
         retention: node.retention,
     };
-    tasks.spawn("erase events", worker.run(tasks.stopping().clone()));
+    tasks.spawn("erase events", jobs::run(worker, tasks.stopping().clone()));
 }
 
 /// Here and not beside the deliverer, which goes on without PostgreSQL.
@@ -283,7 +283,8 @@ fn see_to_deliveries(node: &Node, tasks: &Tasks) {
         outcomes: tasks.appenders(&node.journal, Log::Outcomes),
         clock: node.clock,
     };
-    tasks.spawn("recover deliveries", worker.run(tasks.stopping().clone()));
+    let recovering = jobs::run(worker, tasks.stopping().clone());
+    tasks.spawn("recover deliveries", recovering);
     let reconciler = Reconciler {
         store: node.store.clone(),
         clock: node.clock,
@@ -304,7 +305,7 @@ fn make_exports(node: &Node, files: &Bucket, tasks: &Tasks) {
         events_kept: node.retention,
     };
     for number in 0..AT_A_TIME {
-        let task = worker.clone().run(tasks.stopping().clone());
+        let task = jobs::run(worker.clone(), tasks.stopping().clone());
         tasks.spawn(format!("make exports {number}"), task);
     }
     let stopping = tasks.stopping().clone();

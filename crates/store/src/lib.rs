@@ -22,6 +22,7 @@ pub mod events;
 mod expiry;
 pub mod exports;
 pub mod invitations;
+pub mod jobs;
 mod literal;
 pub mod members;
 pub mod outbox;

@@ -14,7 +14,7 @@ use journal::{
     streams::Log,
     system_events::{Unrecorded, record_patiently},
 };
-use runtime::{error_chain::chain, random, retry::Retries};
+use runtime::error_chain::chain;
 use store::{
     Store,
     erasures::{ClaimedErasure, ErasurePage},
@@ -28,14 +28,14 @@ use super::{
     search::{Places, Search},
     trail_event::ErasureEvent,
 };
-use crate::{exports::source, fresh_reads};
+use crate::{
+    exports::source,
+    fresh_reads,
+    jobs::{self, LEASE},
+};
 
-/// How long a job is a worker's without a word from it.
-const LEASE: Duration = Duration::from_secs(15);
-/// How often it says one, however long a file of the archive takes.
+/// How often a worker says that it is there, however long a file of the archive takes.
 const KEEP_EVERY: Duration = Duration::from_secs(5);
-/// How often jobs are looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Steps of one job before others have their turn. Finding one and erasing it are two: some 15,000 events.
 const STEPS_A_TURN: u32 = 100;
 /// A job that failed this often with no page done in between is given up.
@@ -84,30 +84,14 @@ pub(super) enum Error {
     Lost,
 }
 
-impl Worker {
-    /// Works until stopped.
-    pub async fn run(self, stopping: CancellationToken) -> anyhow::Result<()> {
-        let mut retries = Retries::new("erase events", &stopping);
-        while retries.again(self.work(&stopping).await).await {}
-        Ok(())
+impl jobs::Worker for Worker {
+    type Job = ClaimedErasure;
+    const WHAT: &str = "erase events";
+
+    async fn claim(&self, lease: Uuid) -> Result<Option<ClaimedErasure>, store::Error> {
+        self.store.claim_erasure(lease, LEASE).await
     }
 
-    async fn work(&self, stopping: &CancellationToken) -> Result<(), store::Error> {
-        while !stopping.is_cancelled() {
-            let lease = Uuid::from_bytes(random::bytes());
-            if let Some(job) = self.store.claim_erasure(lease, LEASE).await? {
-                self.take_on(job, stopping).await?;
-                continue;
-            }
-            tokio::select! {
-                () = sleep(LOOK_EVERY) => {}
-                () = stopping.cancelled() => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Erases until the job is done, fails, is not ours any more, its turn is over, or we stop.
     async fn take_on(
         &self,
         mut job: ClaimedErasure,
@@ -122,7 +106,7 @@ impl Worker {
                 step = self.step(&mut job, &mut search) => step,
                 lost = self.keep(&keeping) => Err(lost),
                 () = stopping.cancelled() => {
-                    return self.store.release_erasure(&keeping, Duration::ZERO, None).await;
+                    return self.store.release_job(&keeping, Duration::ZERO, None).await;
                 }
             };
             match step {
@@ -131,17 +115,19 @@ impl Worker {
                 Err(error) => break Err(error),
             }
             if steps == STEPS_A_TURN {
-                return self.store.release_erasure(&job, Duration::ZERO, None).await;
+                return self.store.release_job(&job, Duration::ZERO, None).await;
             }
         };
         self.settle(&job, outcome).await
     }
+}
 
+impl Worker {
     /// Keeps a job for as long as nobody takes it; why it could not.
     async fn keep(&self, job: &ClaimedErasure) -> Error {
         loop {
             sleep(KEEP_EVERY).await;
-            match self.store.keep_erasure(job, LEASE).await {
+            match self.store.keep_job(job, LEASE).await {
                 Ok(true) => {}
                 Ok(false) => return Error::Lost,
                 Err(error) => return error.into(),
@@ -249,7 +235,7 @@ impl Worker {
         let error = match outcome {
             Ok(()) => {
                 tracing::info!(erasure.id = %job.id, "erased events");
-                return self.store.end_erasure(job, None, now).await;
+                return self.store.end_job(job, None, now).await;
             }
             Err(Error::Lost) => {
                 tracing::info!(erasure.id = %job.id, "another worker took over an erasure");
@@ -257,7 +243,7 @@ impl Worker {
             }
             Err(Error::Behind) => {
                 tracing::info!(erasure.id = %job.id, "an erasure is waiting for the store to catch up");
-                return self.store.release_erasure(job, BEHIND_PAUSE, None).await;
+                return self.store.release_job(job, BEHIND_PAUSE, None).await;
             }
             Err(error) => error,
         };
@@ -265,11 +251,11 @@ impl Worker {
             tracing::error!(error = chain(&error), erasure.id = %job.id, "gave up on an erasure");
             let told = "Not all of it could be erased after several tries; the operator can find the reason in Watchbell's \
                         log. Ask again for what is left.";
-            return self.store.end_erasure(job, Some(told), now).await;
+            return self.store.end_job(job, Some(told), now).await;
         }
         tracing::warn!(error = chain(&error), erasure.id = %job.id, "an erasure failed; will retry");
-        let pause = PAUSE * 2_u32.pow(job.tries.saturating_sub(1));
+        let pause = jobs::pause(PAUSE, job.tries);
         let told = "Some of it could not be erased; retrying.";
-        self.store.release_erasure(job, pause, Some(told)).await
+        self.store.release_job(job, pause, Some(told)).await
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use archive::{Bucket, Compression, FileWriter, Finished, Format};
 use bytes::Bytes;
 use domain::{EventId, clock::Clock, event::Filter, partition::Partitions};
-use runtime::{error_chain::chain, random, retry::Retries};
+use runtime::error_chain::chain;
 use store::{
     Store,
     exports::{Claimed, ExportFile, Seen},
@@ -28,16 +28,15 @@ use super::{
     plan::{Plan, Range},
     source::{self, Ahead, Source},
 };
-use crate::telemetry::metrics as names;
+use crate::{
+    jobs::{self, LEASE},
+    telemetry::metrics as names,
+};
 
 /// Jobs that one node works on at a time; each may keep a core busy.
 pub const AT_A_TIME: usize = 2;
-/// How long a job is a worker's without a word from it.
-const LEASE: Duration = Duration::from_secs(15);
-/// How often it says that it is there, and how far.
+/// How often a worker says that it is there, and how far.
 const RENEW_EVERY: Duration = Duration::from_secs(1);
-/// How often jobs are looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// A job that failed this often, or was lost with its worker, with no file completed in between, is given
 /// up.
 const TRIES_MAX: u32 = 6;
@@ -81,50 +80,36 @@ enum Error {
     Lost,
 }
 
-impl Worker {
-    /// Works until stopped.
-    pub async fn run(self, stopping: CancellationToken) -> anyhow::Result<()> {
-        let mut retries = Retries::new("make exports", &stopping);
-        while retries.again(self.work(&stopping).await).await {}
-        Ok(())
+impl jobs::Worker for Worker {
+    type Job = Claimed;
+    const WHAT: &str = "make exports";
+
+    async fn claim(&self, lease: Uuid) -> Result<Option<Claimed>, store::Error> {
+        self.store.claim_export(lease, LEASE).await
     }
 
-    async fn work(&self, stopping: &CancellationToken) -> Result<(), store::Error> {
-        while !stopping.is_cancelled() {
-            let lease = Uuid::from_bytes(random::bytes());
-            if let Some(job) = self.store.claim_export(lease, LEASE).await? {
-                self.take_on(&job, stopping).await?;
-                continue;
-            }
-            tokio::select! {
-                () = sleep(LOOK_EVERY) => {}
-                () = stopping.cancelled() => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes a job's files until it is done, fails, is not ours any more, or we stop.
     async fn take_on(
         &self,
-        job: &Claimed,
+        job: Claimed,
         stopping: &CancellationToken,
     ) -> Result<(), store::Error> {
         tracing::info!(export.id = %job.id, files = job.files, "making an export");
         let seen = Mutex::new(Seen {
-            progress: job.below.map_or(0.0, |below| progress(job, below)),
+            progress: job.below.map_or(0.0, |below| progress(&job, below)),
             events: job.events,
         });
         let made = tokio::select! {
-            made = self.make(job, &seen) => made,
-            lost = self.keep(job, &seen) => Err(lost),
+            made = self.make(&job, &seen) => made,
+            lost = self.keep(&job, &seen) => Err(lost),
             () = stopping.cancelled() => {
-                return self.store.release_export(job, Duration::ZERO, None).await;
+                return self.store.release_job(&job, Duration::ZERO, None).await;
             }
         };
-        self.settle(job, made).await
+        self.settle(&job, made).await
     }
+}
 
+impl Worker {
     /// Writes down how it ended: done, to be tried again, or given up.
     async fn settle(&self, job: &Claimed, made: Result<u64, Error>) -> Result<(), store::Error> {
         let now = self.clock.now();
@@ -143,9 +128,9 @@ impl Worker {
             }
             Err(error) if job.tries < TRIES_MAX => {
                 tracing::warn!(error = chain(&error), export.id = %job.id, "an export failed; will retry");
-                let pause = PAUSE * 2_u32.pow(job.tries.saturating_sub(1));
+                let pause = jobs::pause(PAUSE, job.tries);
                 let told = "A file could not be written or read; retrying.";
-                self.store.release_export(job, pause, Some(told)).await
+                self.store.release_job(job, pause, Some(told)).await
             }
             Err(error) => {
                 tracing::error!(error = chain(&error), export.id = %job.id, "gave up on an export");

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::What;
 use crate::{
     Error, Store,
+    jobs::{Held, Job},
     times::{from_database, to_database},
 };
 
@@ -140,64 +141,16 @@ impl Store {
             events: look.events,
         }))
     }
+}
 
-    /// Keeps a job for longer; `false` if it is not ours any more.
-    pub async fn keep_erasure(&self, job: &ClaimedErasure, lasts: Duration) -> Result<bool, Error> {
-        let kept = sqlx::query(
-            "UPDATE erasures SET leased_until = now() + $4 * interval '1 second'
-             WHERE org_id = $1 AND id = $2 AND lease = $3 AND state = 'running'",
-        )
-        .bind(job.org.uuid())
-        .bind(job.id.uuid())
-        .bind(job.lease)
-        .bind(lasts.as_secs_f64())
-        .execute(&self.pool)
-        .await?;
-        Ok(kept.rows_affected() > 0)
-    }
-
-    /// Ends a job: `done`, or `failed` with an error.
-    pub async fn end_erasure(
-        &self,
-        job: &ClaimedErasure,
-        error: Option<&str>,
-        now: Timestamp,
-    ) -> Result<(), Error> {
-        sqlx::query(
-            "UPDATE erasures SET state = CASE WHEN $4::text IS NULL THEN 'done' ELSE 'failed' END, error = $4, lease = NULL,
-                                 finished_at = $5
-             WHERE org_id = $1 AND id = $2 AND lease = $3 AND state = 'running'",
-        )
-        .bind(job.org.uuid())
-        .bind(job.id.uuid())
-        .bind(job.lease)
-        .bind(error)
-        .bind(to_database(now))
-        .execute(&self.pool)
-        .await?;
-        Ok(())
-    }
-
-    /// Gives a job back, to be taken again after `pause`; with an error, if it failed. If not, it was not a try.
-    pub async fn release_erasure(
-        &self,
-        job: &ClaimedErasure,
-        pause: Duration,
-        error: Option<&str>,
-    ) -> Result<(), Error> {
-        sqlx::query(
-            "UPDATE erasures SET lease = NULL, leased_until = now() + $4 * interval '1 second', error = $5,
-                                 tries = CASE WHEN $5::text IS NULL THEN greatest(tries - 1, 0) ELSE tries END
-             WHERE org_id = $1 AND id = $2 AND lease = $3 AND state = 'running'",
-        )
-        .bind(job.org.uuid())
-        .bind(job.id.uuid())
-        .bind(job.lease)
-        .bind(pause.as_secs_f64())
-        .bind(error)
-        .execute(&self.pool)
-        .await?;
-        Ok(())
+impl Job for ClaimedErasure {
+    fn held(&self) -> Held {
+        Held {
+            table: "erasures",
+            org: self.org,
+            id: self.id.uuid(),
+            lease: self.lease,
+        }
     }
 }
 

@@ -1,7 +1,4 @@
 //! Exports as nodes work on them: one at a time has a job, by a lease that it renews.
-//!
-//! The lease is by the database's clock, so that nodes whose clocks differ agree. Whatever a worker
-//! writes names its lease, so one that lost it, because it hung, writes nothing.
 
 use std::time::Duration;
 
@@ -10,7 +7,11 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::ExportFile;
-use crate::{Error, Store, times::to_database};
+use crate::{
+    Error, Store,
+    jobs::{Held, Job},
+    times::to_database,
+};
 
 /// A job that was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,29 +194,6 @@ impl Store {
         Ok(finished.rows_affected() > 0)
     }
 
-    /// Gives a job back, to be taken again after `pause`; with an error, if it failed. If not, it was not
-    /// a try.
-    pub async fn release_export(
-        &self,
-        job: &Claimed,
-        pause: Duration,
-        error: Option<&str>,
-    ) -> Result<(), Error> {
-        sqlx::query(
-            "UPDATE exports SET lease = NULL, leased_until = now() + $4 * interval '1 second', error = $5,
-                                tries = CASE WHEN $5::text IS NULL THEN greatest(tries - 1, 0) ELSE tries END
-             WHERE org_id = $1 AND id = $2 AND lease = $3 AND state = 'running'",
-        )
-        .bind(job.org.uuid())
-        .bind(job.id.uuid())
-        .bind(job.lease)
-        .bind(pause.as_secs_f64())
-        .bind(error)
-        .execute(&self.pool)
-        .await?;
-        Ok(())
-    }
-
     /// Gives a job up for good.
     pub async fn fail_export(
         &self,
@@ -275,6 +253,17 @@ impl Store {
             .await?;
         transaction.commit().await?;
         Ok(())
+    }
+}
+
+impl Job for Claimed {
+    fn held(&self) -> Held {
+        Held {
+            table: "exports",
+            org: self.org,
+            id: self.id.uuid(),
+            lease: self.lease,
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::{
     Error, Store,
     deliveries::recover::Recoverable,
+    jobs::{Held, Job},
     times::{from_database, to_database},
 };
 
@@ -142,48 +143,15 @@ impl Store {
         .await?;
         Ok(finished.rows_affected() > 0)
     }
+}
 
-    /// Ends a job: `done`, or `failed` with an error.
-    pub async fn end_recovery(
-        &self,
-        job: &ClaimedRecovery,
-        error: Option<&str>,
-        now: Timestamp,
-    ) -> Result<(), Error> {
-        sqlx::query(
-            "UPDATE recoveries SET state = CASE WHEN $4::text IS NULL THEN 'done' ELSE 'failed' END, error = $4,
-                                   lease = NULL, page = '{}', page_at = NULL, finished_at = $5
-             WHERE org_id = $1 AND id = $2 AND lease = $3 AND state = 'running'",
-        )
-        .bind(job.org.uuid())
-        .bind(job.id.uuid())
-        .bind(job.lease)
-        .bind(error)
-        .bind(to_database(now))
-        .execute(&self.pool)
-        .await?;
-        Ok(())
-    }
-
-    /// Gives a job back, to be taken again after `pause`; with an error, if it failed. If not, it was not a try.
-    pub async fn release_recovery(
-        &self,
-        job: &ClaimedRecovery,
-        pause: Duration,
-        error: Option<&str>,
-    ) -> Result<(), Error> {
-        sqlx::query(
-            "UPDATE recoveries SET lease = NULL, leased_until = now() + $4 * interval '1 second', error = $5,
-                                   tries = CASE WHEN $5::text IS NULL THEN greatest(tries - 1, 0) ELSE tries END
-             WHERE org_id = $1 AND id = $2 AND lease = $3 AND state = 'running'",
-        )
-        .bind(job.org.uuid())
-        .bind(job.id.uuid())
-        .bind(job.lease)
-        .bind(pause.as_secs_f64())
-        .bind(error)
-        .execute(&self.pool)
-        .await?;
-        Ok(())
+impl Job for ClaimedRecovery {
+    fn held(&self) -> Held {
+        Held {
+            table: "recoveries",
+            org: self.org,
+            id: self.id.uuid(),
+            lease: self.lease,
+        }
     }
 }

@@ -60,11 +60,11 @@ async fn a_job_counts_as_tried_when_it_is_taken_unless_it_is_given_back() {
     ask(&store, org(1), 1).await;
     let job = claim(&store, 1).await;
     assert_eq!(job.tries, 1);
-    let released = store.release_export(&job, Duration::ZERO, None).await;
+    let released = store.release_job(&job, Duration::ZERO, None).await;
     released.expect("given back");
     let job = claim(&store, 2).await;
     assert_eq!(job.tries, 1, "a clean stop is no try");
-    let released = store.release_export(&job, Duration::ZERO, Some("failed"));
+    let released = store.release_job(&job, Duration::ZERO, Some("failed"));
     released.await.expect("given back");
     let crashes = store.claim_export(Uuid::from_u128(3), Duration::ZERO).await;
     assert_eq!(crashes.expect("an answer").expect("a job").tries, 2);

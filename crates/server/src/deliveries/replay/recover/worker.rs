@@ -15,7 +15,7 @@ use futures::{TryStreamExt as _, stream};
 use journal::{
     Journal, appenders::Appenders, frames::Frames, record::Job, requeue::OnRecord, streams::Log,
 };
-use runtime::{error_chain::chain, random, retry::Retries};
+use runtime::error_chain::chain;
 use store::{
     Store,
     deliveries::Delivery,
@@ -26,7 +26,10 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::super::round;
-use crate::fresh_reads;
+use crate::{
+    fresh_reads,
+    jobs::{self, LEASE},
+};
 
 /// Deliveries of one page. With their events, which have up to 32 KiB, some megabytes at the most. The records that their
 /// rounds begin are one message of the log.
@@ -37,10 +40,6 @@ const PAGE_PAUSE: Duration = Duration::from_millis(100);
 const PAGES_A_TURN: u32 = 50;
 /// Cancellations that are taken back at once: a page of them takes milliseconds, not seconds.
 const TAKEN_BACK_AT_ONCE: usize = 16;
-/// How long a job is a worker's without a word from it. A page takes milliseconds.
-const LEASE: Duration = Duration::from_secs(15);
-/// How often jobs are looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// A job that failed this often, or was lost with its worker, with no page done in between, is given up.
 const TRIES_MAX: u32 = 10;
 /// The pause after the first failure; it doubles. The last try is some minutes after the first.
@@ -85,30 +84,14 @@ enum Error {
     Lost,
 }
 
-impl Worker {
-    /// Works until stopped.
-    pub async fn run(self, stopping: CancellationToken) -> anyhow::Result<()> {
-        let mut retries = Retries::new("recover deliveries", &stopping);
-        while retries.again(self.work(&stopping).await).await {}
-        Ok(())
+impl jobs::Worker for Worker {
+    type Job = ClaimedRecovery;
+    const WHAT: &str = "recover deliveries";
+
+    async fn claim(&self, lease: Uuid) -> Result<Option<ClaimedRecovery>, store::Error> {
+        self.store.claim_recovery(lease, LEASE).await
     }
 
-    async fn work(&self, stopping: &CancellationToken) -> Result<(), store::Error> {
-        while !stopping.is_cancelled() {
-            let lease = Uuid::from_bytes(random::bytes());
-            if let Some(job) = self.store.claim_recovery(lease, LEASE).await? {
-                self.take_on(job, stopping).await?;
-                continue;
-            }
-            tokio::select! {
-                () = sleep(LOOK_EVERY) => {}
-                () = stopping.cancelled() => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Sends again until the job is done, fails, is not ours any more, its turn is over, or we stop.
     async fn take_on(
         &self,
         mut job: ClaimedRecovery,
@@ -125,21 +108,20 @@ impl Worker {
             }
             pages += 1;
             if pages == PAGES_A_TURN {
-                return self
-                    .store
-                    .release_recovery(&job, Duration::ZERO, None)
-                    .await;
+                return self.store.release_job(&job, Duration::ZERO, None).await;
             }
             tokio::select! {
                 () = sleep(PAGE_PAUSE) => {}
                 () = stopping.cancelled() => {
-                    return self.store.release_recovery(&job, Duration::ZERO, None).await;
+                    return self.store.release_job(&job, Duration::ZERO, None).await;
                 }
             }
         };
         self.settle(&job, outcome).await
     }
+}
 
+impl Worker {
     async fn settle(
         &self,
         job: &ClaimedRecovery,
@@ -149,7 +131,7 @@ impl Worker {
         let error = match outcome {
             Ok(()) => {
                 tracing::info!(recovery.id = %job.id, "recovered deliveries");
-                return self.store.end_recovery(job, None, now).await;
+                return self.store.end_job(job, None, now).await;
             }
             Err(Error::Lost) => {
                 tracing::info!(recovery.id = %job.id, "a recovery was canceled, or another worker took it over");
@@ -158,12 +140,12 @@ impl Worker {
             Err(Error::Behind) => {
                 tracing::info!(recovery.id = %job.id, "a recovery is waiting for the store to \
                                                        catch up");
-                return self.store.release_recovery(job, PAUSE, None).await;
+                return self.store.release_job(job, PAUSE, None).await;
             }
             Err(Error::RuleDeleted) => {
                 let told = "The rule was deleted in the meantime, so there is nowhere to send the \
                             rest.";
-                return self.store.end_recovery(job, Some(told), now).await;
+                return self.store.end_job(job, Some(told), now).await;
             }
             Err(error) => error,
         };
@@ -171,12 +153,12 @@ impl Worker {
             tracing::error!(error = chain(&error), recovery.id = %job.id, "gave up on a recovery");
             let told = "Deliveries could not be queued after several tries; the operator can find the reason in \
                         Watchbell's log.";
-            return self.store.end_recovery(job, Some(told), now).await;
+            return self.store.end_job(job, Some(told), now).await;
         }
         tracing::warn!(error = chain(&error), recovery.id = %job.id, "a recovery failed; will retry");
-        let pause = PAUSE * 2_u32.pow(job.tries.saturating_sub(1));
+        let pause = jobs::pause(PAUSE, job.tries);
         let told = "Deliveries could not be queued; retrying.";
-        self.store.release_recovery(job, pause, Some(told)).await
+        self.store.release_job(job, pause, Some(told)).await
     }
 
     /// Does the page that was under way, or the next; `false` if there is none.
