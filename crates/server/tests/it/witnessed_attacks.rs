@@ -116,6 +116,21 @@ async fn two_logs_for_two_auditors_are_not_both_cosigned() {
 #[tokio::test]
 async fn a_log_that_was_rolled_back_is_not_cosigned_any_more() {
     let (mut scene, watcher) = rolled_back().await;
+    // As long as nothing is new, what the witness cosigned then is shown, and only its time tells.
+    let audit = Audit::of(&scene.customer).await;
+    audit.export("before.bundle", &[]);
+    let witness = watcher.key.to_string();
+    let report = audit.report("before.bundle", &["--witness", &witness]);
+    assert_eq!(report["verdict"], "proven", "{report}");
+    let lately = ["--witness", &witness, "--witnessed-since", "now"];
+    let report = audit.report("before.bundle", &lately);
+    assert_eq!(report["verdict"], "not_proven", "{report}");
+    assert_eq!(codes(&report, "findings"), ["witness_stale"]);
+    let report = audit.report(
+        "before.bundle",
+        &["--witness", &witness, "--witnessed-since", "1h"],
+    );
+    assert_eq!(report["verdict"], "proven", "{report}");
     scene.send(10).await;
     scene.stands("w.example/1", "rolled_back").await;
     is_found(&mut scene, &watcher).await;
