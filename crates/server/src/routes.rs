@@ -18,7 +18,7 @@ use tower_http::timeout::TimeoutLayer;
 use crate::{
     about,
     accounts::{
-        Accounts, api_keys, deletion::request as deletion, invitations, login, members,
+        Accounts, api_keys, deletion::request as deletion, invitations, log_access, login, members,
         organization, own_password, password_reset, register, sessions,
     },
     alerts::{
@@ -53,7 +53,7 @@ use crate::{
     },
     queries,
     system::show as system,
-    transparency::{doors as log, witnesses::list as log_witnesses},
+    transparency::{doors as log, public as public_log, witnesses::list as log_witnesses},
     views::manage as views,
 };
 
@@ -119,10 +119,26 @@ pub fn api(parts: &Parts) -> anyhow::Result<Router> {
             "/v1/audit/events/{id}/proof",
             per_key(Read, get(log::event_proof)),
         )
+        .route(
+            "/v1/log",
+            per_key(Read, get(log_access::show)).merge(per_key(Write, patch(log_access::update))),
+        )
         .route("/v1/log/checkpoint", per_key(Read, get(log::checkpoint)))
         .route("/v1/log/keys", per_key(Read, get(log::keys)))
         .route("/v1/log/tile/{*path}", per_key(Read, get(log::tile)))
         .route("/v1/log/witnesses", per_key(Read, get(log_witnesses::list)))
+        .route(
+            "/v1/public-logs/{id}/checkpoint",
+            per_address(Public, get(public_log::checkpoint)),
+        )
+        .route(
+            "/v1/public-logs/{id}/keys",
+            per_address(Public, get(public_log::keys)),
+        )
+        .route(
+            "/v1/public-logs/{id}/tile/{*path}",
+            per_address(Public, get(public_log::tile)),
+        )
         .route(
             "/v1/deliveries/{id}/proof",
             per_key(Read, get(log::delivery_proof)),

@@ -28,6 +28,16 @@ pub enum What {
     DeletionScheduled,
     /// It is not, after all.
     DeletionCanceled,
+    /// Anybody may read the transparency log.
+    LogPublished,
+    /// Only those who may read events may, again.
+    LogWithdrawn,
+    /// Another key signs the transparency log, beside the one before.
+    LogKeyAdded,
+    /// The one before signs it no more.
+    LogKeyRetired,
+    /// The transparency log, which had stopped because its files contradicted it, goes on.
+    LogResumed,
     /// Nodes were told again who may do what, after the journal or the database was lost or restored.
     AnnouncedAgain,
     LoggedIn,
@@ -41,7 +51,7 @@ pub enum What {
 }
 
 impl What {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 25] = [
         Self::KeyMade,
         Self::KeyRotated,
         Self::KeyRevoked,
@@ -56,6 +66,11 @@ impl What {
         Self::ViewDeleted,
         Self::DeletionScheduled,
         Self::DeletionCanceled,
+        Self::LogPublished,
+        Self::LogWithdrawn,
+        Self::LogKeyAdded,
+        Self::LogKeyRetired,
+        Self::LogResumed,
         Self::AnnouncedAgain,
         Self::LoggedIn,
         Self::LoginRefused,
@@ -81,6 +96,11 @@ impl What {
             Self::ViewDeleted => "view_deleted",
             Self::DeletionScheduled => "deletion_scheduled",
             Self::DeletionCanceled => "deletion_canceled",
+            Self::LogPublished => "log_published",
+            Self::LogWithdrawn => "log_withdrawn",
+            Self::LogKeyAdded => "log_key_added",
+            Self::LogKeyRetired => "log_key_retired",
+            Self::LogResumed => "log_resumed",
             Self::AnnouncedAgain => "announced_again",
             Self::LoggedIn => "logged_in",
             Self::LoginRefused => "login_refused",
@@ -98,7 +118,11 @@ impl What {
     /// The `event_type` of its audit event.
     pub fn event_type(self) -> &'static str {
         match self {
-            Self::KeyMade | Self::KeyRotated | Self::KeyRevoked => "key_rotation",
+            Self::KeyMade
+            | Self::KeyRotated
+            | Self::KeyRevoked
+            | Self::LogKeyAdded
+            | Self::LogKeyRetired => "key_rotation",
             Self::RoleChanged
             | Self::MemberRemoved
             | Self::Invited
@@ -107,6 +131,9 @@ impl What {
             | Self::Renamed
             | Self::DeletionScheduled
             | Self::DeletionCanceled
+            | Self::LogPublished
+            | Self::LogWithdrawn
+            | Self::LogResumed
             | Self::AnnouncedAgain => "permission_change",
             Self::ViewShared | Self::ViewChanged | Self::ViewDeleted => "view_change",
             Self::LoggedIn
@@ -134,6 +161,11 @@ impl What {
             Self::ViewDeleted => "view.delete",
             Self::DeletionScheduled => "organisation.delete",
             Self::DeletionCanceled => "organisation.keep",
+            Self::LogPublished => "log.publish",
+            Self::LogWithdrawn => "log.withdraw",
+            Self::LogKeyAdded => "log_key.add",
+            Self::LogKeyRetired => "log_key.retire",
+            Self::LogResumed => "log.resume",
             Self::AnnouncedAgain => "organisation.announce",
             Self::LoggedIn | Self::LoginRefused => "session.start",
             Self::SessionEnded => "session.end",

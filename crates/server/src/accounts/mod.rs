@@ -15,6 +15,7 @@ pub mod deletion;
 pub mod expiry;
 pub mod invitations;
 pub mod key_uses;
+pub mod log_access;
 pub mod login;
 pub mod members;
 pub mod new_organization;

@@ -40,6 +40,18 @@ pub(super) enum Admin {
     /// Replace the key that signs an organization's transparency log: a new key signs beside the old one from then on. Once auditors
     /// and witnesses have it, retire the old one with --retire. Prints the public keys that sign, as JSON.
     RotateLogKey(RotateLogKey),
+    /// Let an organization's transparency log go on that stopped because its files contradicted what was signed, once the files
+    /// are as they were. Prints why it had stopped, as JSON; if they still contradict, it stops again.
+    ResumeLog(ResumeLog),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ResumeLog {
+    #[command(flatten)]
+    with: WithConfig,
+    /// The organization's id, `org_...`.
+    #[arg(long)]
+    org: String,
 }
 
 #[derive(Debug, Args)]
@@ -113,6 +125,7 @@ impl Admin {
             Self::ArchiveDay(command) => command.run().await,
             Self::Announce(command) => command.run().await,
             Self::RotateLogKey(command) => command.run().await,
+            Self::ResumeLog(command) => command.run().await,
         }
     }
 }
@@ -213,6 +226,22 @@ impl Announce {
             "missing": of(State::Missing), "stale": of(State::Stale), "unknown": of(State::Unknown),
             "differences": found,
         }));
+        Ok(())
+    }
+}
+
+impl ResumeLog {
+    async fn run(self) -> anyhow::Result<()> {
+        let config = self.with.load()?;
+        let org: OrgId = self
+            .org
+            .parse()
+            .with_context(|| format!("`{}` is not an organization id", self.org))?;
+        let store = node::open_store_for_command(&config)?;
+        let now = system_clock::SYSTEM.now();
+        let reason = store.resume_transparency_log(org, now).await?;
+        let reason = reason.with_context(|| format!("no transparency log of {org} is stopped"))?;
+        say(serde_json::json!({"org_id": org, "had_stopped": reason}));
         Ok(())
     }
 }

@@ -12,8 +12,8 @@ use super::{errors::ErrorResponses, operation_ids::OperationIds, webhooks, webho
 use crate::{
     about,
     accounts::{
-        api_keys, deletion::request as deletion, invitations, login, members, organization,
-        own_password, password_reset, register, sessions,
+        api_keys, deletion::request as deletion, invitations, log_access, login, members,
+        organization, own_password, password_reset, register, sessions,
     },
     alerts::{backtest, preview, rules, suggest, test_rule, trigger, versions},
     approvals,
@@ -30,7 +30,7 @@ use crate::{
     },
     erasures::request as erasures,
     events, exports, health, overview, policies, queries, system,
-    transparency::{doors as log, witnesses::list as log_witnesses},
+    transparency::{doors as log, public as public_log, witnesses::list as log_witnesses},
     views::manage as views,
 };
 
@@ -75,7 +75,8 @@ use crate::{
         policies::test_question::test, policies::templates::list,
         views::list, views::create, views::update, views::delete,
         log::checkpoint, log::tile, log::keys, log_witnesses::list, log::event_proof,
-        log::delivery_proof,
+        log::delivery_proof, log_access::show, log_access::update, public_log::checkpoint, public_log::tile,
+        public_log::keys,
         about::show, system::show::show, health::live, health::ready, health::metrics,
         serve,
         webhooks::alert, webhooks::challenge,

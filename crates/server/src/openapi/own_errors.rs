@@ -78,6 +78,11 @@ const OWN: &[(&str, &[ErrorCode])] = &[
     ("get_log_keys", NOT_KEPT_YET),
     ("get_log_tile", &[NotConfigured]),
     ("get_log_witnesses", NOT_KEPT_YET),
+    ("get_log", NOT_KEPT_YET),
+    ("update_log", NOT_KEPT_YET),
+    ("get_public_log_checkpoint", NOT_KEPT_YET),
+    ("get_public_log_keys", NOT_KEPT_YET),
+    ("get_public_log_tile", NOT_KEPT_YET),
     // Alert rules.
     (
         "create_alert_rule",

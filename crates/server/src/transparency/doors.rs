@@ -12,6 +12,7 @@ use domain::{AttemptId, DeliveryId, EventId, OrgId, Timestamp, error_code::Error
 use journal::streams::Log;
 use runtime::error_chain::chain;
 use serde::Serialize;
+use store::transparency::keys::LogKey;
 use transparency_log::{Bundle, Tile};
 use utoipa::ToSchema;
 
@@ -82,9 +83,7 @@ pub async fn checkpoint(
     State(plane): State<ControlPlane>,
     caller: Caller<EventsRead>,
 ) -> Result<Response, Problem> {
-    let log = Published::shown(&plane.store, bucket(&plane)?, caller.org).await;
-    let log = log.map_err(unreadable)?.ok_or_else(not_yet)?;
-    Ok(text(log.checkpoint.to_string()))
+    checkpoint_of(&plane, caller.org).await
 }
 
 /// Returns a tile of hashes or a bundle of entries.
@@ -104,18 +103,7 @@ pub async fn tile(
     caller: Caller<EventsRead>,
     Path(path): Path<String>,
 ) -> Result<Response, Problem> {
-    let path = format!("tile/{path}");
-    let log = newest(&plane, caller.org).await?;
-    let bytes = if let Ok(tile) = path.parse::<Tile>() {
-        log.tile(tile).await
-    } else if let Ok(bundle) = path.parse::<Bundle>() {
-        log.bundle(bundle).await
-    } else {
-        return Err(Problem::not_found("tile"));
-    };
-    let bytes = bytes.map_err(unreadable)?;
-    let bytes = bytes.ok_or_else(|| Problem::not_found("tile"))?;
-    Ok(octets(bytes))
+    tile_of(&plane, caller.org, &path).await
 }
 
 /// Returns the keys that sign your organization's transparency log.
@@ -128,17 +116,7 @@ pub async fn keys(
     State(plane): State<ControlPlane>,
     caller: Caller<EventsRead>,
 ) -> Result<JsonAnswer<Keys>, Problem> {
-    let log = newest(&plane, caller.org).await?;
-    let keys = plane.store.transparency_keys(caller.org).await?;
-    let key = |key: store::transparency::keys::LogKey| Key {
-        verifier: key.verifier,
-        created_at: key.created_at,
-        retired_at: key.retired_at,
-    };
-    Ok(JsonAnswer(Keys {
-        origin: log.origin().to_owned(),
-        keys: keys.into_iter().map(key).collect(),
-    }))
+    keys_of(&plane, caller.org).await
 }
 
 /// Proves that an event is in your organization's transparency log.
@@ -201,12 +179,51 @@ pub async fn delivery_proof(
     Ok(JsonAnswer(DeliveryProof { attempts }))
 }
 
+pub(super) async fn checkpoint_of(plane: &ControlPlane, org: OrgId) -> Result<Response, Problem> {
+    let log = Published::shown(&plane.store, bucket(plane)?, org).await;
+    let log = log.map_err(unreadable)?.ok_or_else(not_yet)?;
+    Ok(text(log.checkpoint.to_string()))
+}
+
+pub(super) async fn tile_of(
+    plane: &ControlPlane,
+    org: OrgId,
+    path: &str,
+) -> Result<Response, Problem> {
+    let path = format!("tile/{path}");
+    let log = newest(plane, org).await?;
+    let bytes = if let Ok(tile) = path.parse::<Tile>() {
+        log.tile(tile).await
+    } else if let Ok(bundle) = path.parse::<Bundle>() {
+        log.bundle(bundle).await
+    } else {
+        return Err(Problem::not_found("tile"));
+    };
+    let bytes = bytes.map_err(unreadable)?;
+    let bytes = bytes.ok_or_else(|| Problem::not_found("tile"))?;
+    Ok(octets(bytes))
+}
+
+pub(super) async fn keys_of(plane: &ControlPlane, org: OrgId) -> Result<JsonAnswer<Keys>, Problem> {
+    let log = newest(plane, org).await?;
+    let keys = plane.store.transparency_keys(org).await?;
+    let key = |key: LogKey| Key {
+        verifier: key.verifier,
+        created_at: key.created_at,
+        retired_at: key.retired_at,
+    };
+    Ok(JsonAnswer(Keys {
+        origin: log.origin().to_owned(),
+        keys: keys.into_iter().map(key).collect(),
+    }))
+}
+
 async fn published(plane: &ControlPlane, org: OrgId) -> Result<Published, Problem> {
     let log = Published::open(&plane.store, bucket(plane)?, org).await;
     log.map_err(unreadable)?.ok_or_else(not_yet)
 }
 
-pub(super) async fn newest(plane: &ControlPlane, org: OrgId) -> Result<Published, Problem> {
+pub(crate) async fn newest(plane: &ControlPlane, org: OrgId) -> Result<Published, Problem> {
     let log = Published::newest(&plane.store, bucket(plane)?, org).await;
     log.map_err(unreadable)?.ok_or_else(not_yet)
 }

@@ -26,6 +26,7 @@ pub(crate) mod doors;
 mod files;
 mod find;
 mod growth;
+pub(crate) mod public;
 mod published;
 pub(crate) mod rotate;
 mod sequencer;

@@ -30,7 +30,7 @@ pub(super) async fn keys(
     let mut rows = store.transparency_keys(org).await?;
     if rows.is_empty() {
         let first = new_key(vault, clock, org, origin, 1)?;
-        store.add_transparency_key(org, &first).await?;
+        store.add_first_transparency_key(org, &first).await?;
         rows = store.transparency_keys(org).await?;
     }
     let signing = rows.iter().filter(|row| row.retired_at.is_none());

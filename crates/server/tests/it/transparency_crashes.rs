@@ -257,16 +257,17 @@ async fn a_database_that_lost_the_log_finds_it_in_the_files() {
 }
 
 #[tokio::test]
-async fn files_that_were_changed_stop_signing_and_nothing_else() {
+async fn files_that_were_changed_stop_signing_and_nothing_else_until_they_are_put_back() {
     let mut log = Log::start();
     log.work();
     send(&log.customer, 10).await;
     log.agrees(10).await;
     let signed = log.seen[0].clone();
     log.die();
-    let mut files = log.files();
-    fork(&mut files);
-    log.put_files(&files);
+    let good = log.files();
+    let mut forged = good.clone();
+    fork(&mut forged);
+    log.put_files(&forged);
     log.work();
     send(&log.customer, 5).await;
     let worker = log.worker.as_mut().expect("it works");
@@ -286,5 +287,24 @@ async fn files_that_were_changed_stop_signing_and_nothing_else() {
         signed,
         "nothing was signed since"
     );
+
+    log.die();
+    log.put_files(&good);
+    let org = signed.origin().split_once('/').expect("an organization").1;
+    let resume = ["admin", "resume-log", "--org", org];
+    let mut resumed = log.deployment.command(&resume);
+    assert!(resumed.wait_until_ended(DEADLINE).success());
+    let printed: Value = serde_json::from_str(&resumed.lines().join("\n")).expect("JSON");
+    assert!(printed["had_stopped"].is_string(), "{printed}");
+    let mut again = log.deployment.command(&resume);
+    assert!(!again.wait_until_ended(DEADLINE).success(), "it goes on");
+    log.work();
+    eventually(DEADLINE, "the trail has who let it go on", async || {
+        let events = log.customer.all_events().await;
+        events.iter().any(|event| event["action"] == "log.resume")
+    })
+    .await;
+    log.agrees(17).await;
+    log.is_whole().await;
     drop(log.api);
 }

@@ -1,11 +1,13 @@
 //! What the checkpoints of a log are signed with. Texts are sealed; nothing here can read them.
 
-use domain::{OrgId, SecretId, Timestamp};
-use sqlx::{FromRow, types::time::OffsetDateTime};
+use domain::{OrgId, SecretId, Timestamp, account::security_log::What};
+use serde_json::json;
+use sqlx::{FromRow, PgConnection, types::time::OffsetDateTime};
 use uuid::Uuid;
 
 use crate::{
     Error, Store,
+    account_outbox::note_by,
     times::{from_database, to_database},
 };
 
@@ -37,41 +39,69 @@ impl Store {
         Ok(rows.into_iter().map(LogKey::from).collect())
     }
 
-    /// Saves a key, unless there is one of that number: of two that are made at once, one is kept. Whether it is this one.
-    pub async fn add_transparency_key(&self, org: OrgId, key: &LogKey) -> Result<bool, Error> {
-        let added = sqlx::query(
-            "INSERT INTO transparency_keys (org_id, number, id, verifier, sealed, created_at)
-             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
-        )
-        .bind(org.uuid())
-        .bind(i32::try_from(key.number).unwrap_or(i32::MAX))
-        .bind(key.id.uuid())
-        .bind(&key.verifier)
-        .bind(&key.sealed)
-        .bind(to_database(key.created_at))
-        .execute(&self.pool)
-        .await?;
-        Ok(added.rows_affected() > 0)
+    /// Saves the first key, unless there is one: of two that are made at once, one is kept.
+    pub async fn add_first_transparency_key(&self, org: OrgId, key: &LogKey) -> Result<(), Error> {
+        let mut connection = self.pool.acquire().await?;
+        insert(&mut connection, org, key).await?;
+        Ok(())
     }
 
-    /// The keys before that number sign no more; how many did until now.
+    /// Saves a key that an operator adds, and tells the trail; whether no other was saved under its number.
+    pub async fn add_transparency_key(&self, org: OrgId, key: &LogKey) -> Result<bool, Error> {
+        let mut transaction = self.pool.begin().await?;
+        if !insert(&mut transaction, org, key).await? {
+            return Ok(false);
+        }
+        let details = json!({"verifier": key.verifier}).to_string();
+        let by = ("operator", key.created_at);
+        note_by(&mut transaction, org, by, What::LogKeyAdded, vec![details]).await?;
+        transaction.commit().await?;
+        Ok(true)
+    }
+
+    /// The keys before that number sign no more, on an operator's word, and the trail is told of each; how many did until
+    /// now.
     pub async fn retire_transparency_keys(
         &self,
         org: OrgId,
         before: u32,
         at: Timestamp,
-    ) -> Result<u64, Error> {
-        let retired = sqlx::query(
+    ) -> Result<usize, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let retired: Vec<String> = sqlx::query_scalar(
             "UPDATE transparency_keys SET retired_at = $3
-             WHERE org_id = $1 AND number < $2 AND retired_at IS NULL",
+             WHERE org_id = $1 AND number < $2 AND retired_at IS NULL RETURNING verifier",
         )
         .bind(org.uuid())
         .bind(i32::try_from(before).unwrap_or(i32::MAX))
         .bind(to_database(at))
-        .execute(&self.pool)
+        .fetch_all(&mut *transaction)
         .await?;
-        Ok(retired.rows_affected())
+        let details = retired
+            .iter()
+            .map(|verifier| json!({"verifier": verifier}).to_string());
+        let (by, details) = (("operator", at), details.collect());
+        note_by(&mut transaction, org, by, What::LogKeyRetired, details).await?;
+        transaction.commit().await?;
+        Ok(retired.len())
     }
+}
+
+/// Whether there was none of that number.
+async fn insert(connection: &mut PgConnection, org: OrgId, key: &LogKey) -> Result<bool, Error> {
+    let added = sqlx::query(
+        "INSERT INTO transparency_keys (org_id, number, id, verifier, sealed, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+    )
+    .bind(org.uuid())
+    .bind(i32::try_from(key.number).unwrap_or(i32::MAX))
+    .bind(key.id.uuid())
+    .bind(&key.verifier)
+    .bind(&key.sealed)
+    .bind(to_database(key.created_at))
+    .execute(connection)
+    .await?;
+    Ok(added.rows_affected() > 0)
 }
 
 #[derive(FromRow)]

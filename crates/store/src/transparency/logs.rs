@@ -3,7 +3,8 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use domain::{OrgId, Timestamp, partition::Partition};
+use domain::{OrgId, Timestamp, account::security_log::What, partition::Partition};
+use serde_json::json;
 use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
 use trail_proof::leaf::LEAF_BYTES;
 
@@ -13,6 +14,7 @@ use super::{
 };
 use crate::{
     Error, Store,
+    account_outbox::note_by,
     times::{from_database, to_database},
 };
 
@@ -187,6 +189,35 @@ impl Store {
         .execute(&self.pool)
         .await?;
         Ok(())
+    }
+
+    /// Lets a log that had stopped go on, on an operator's word, and tells the trail; why it had stopped, if it had. The
+    /// next append checks again.
+    pub async fn resume_transparency_log(
+        &self,
+        org: OrgId,
+        at: Timestamp,
+    ) -> Result<Option<String>, Error> {
+        let mut transaction = self.pool.begin().await?;
+        let stopped: Option<String> = sqlx::query_scalar(
+            "SELECT stopped FROM transparency_logs
+             WHERE org_id = $1 AND stopped IS NOT NULL FOR UPDATE",
+        )
+        .bind(org.uuid())
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(reason) = stopped else {
+            return Ok(None);
+        };
+        sqlx::query("UPDATE transparency_logs SET stopped = NULL WHERE org_id = $1")
+            .bind(org.uuid())
+            .execute(&mut *transaction)
+            .await?;
+        let details = vec![json!({"stopped": reason}).to_string()];
+        let by = ("operator", at);
+        note_by(&mut transaction, org, by, What::LogResumed, details).await?;
+        transaction.commit().await?;
+        Ok(Some(reason))
     }
 
     /// Forgets leaves that full bundles have, once they had them for a while.

@@ -4,8 +4,9 @@
 //! is in the log, and nothing else is. The sequencer appends what waits there and moves the log's state ([`logs`]). Steps,
 //! bundles and tiles are files, and are what counts: after a restore the state here catches up with them
 //! ([`logs::Adopted`]). Exports look up the rows that leaves stand for ([`records`]). What witnesses cosigned is kept beside
-//! the log ([`witnesses`]).
+//! the log ([`witnesses`]). Who may read a log is in [`access`].
 
+mod access;
 pub mod find;
 pub mod keys;
 pub mod lease;
