@@ -99,7 +99,8 @@ pub enum Answer {
     NotSigned(Error),
     /// This witness does not know the log.
     UnknownLog,
-    /// The witness signed another size last, this one: the log makes a proof from there and asks again.
+    /// The witness signed another size last, this one: the log makes a proof from there and asks again. Or it signed another tree
+    /// of this very size, and no proof helps.
     Conflict { size: u64 },
     /// It does not continue what the witness signed last.
     Inconsistent(Error),
@@ -139,10 +140,11 @@ pub fn judge(
         size: 0,
         root: Hash::of_empty_tree(),
     });
-    if request.old_size != seen.size {
+    let (size, root) = (checkpoint.size(), *checkpoint.root());
+    let is_fork = size == seen.size && root != seen.root;
+    if request.old_size != seen.size || is_fork {
         return Answer::Conflict { size: seen.size };
     }
-    let (size, root) = (checkpoint.size(), *checkpoint.root());
     match verify_consistency(seen.size, &seen.root, size, &root, &request.proof) {
         Ok(()) => Answer::Cosign(Seen { size, root }),
         Err(why) => Answer::Inconsistent(why),

@@ -567,13 +567,13 @@ def witness():
     yield asked("the log believes that a witness without memory saw something", 409, body(7, consistency(7, 13), 13), conflict=0)
     yield asked("the log was rolled back", 400, body(7, [], 6), seen=7)
     yield asked("the log was rolled back and does not say so", 409, body(6, [], 6), seen=7, conflict=7)
-    yield asked("the log was replaced by another of the same size", 422, body(7, [], 7), seen=7, root=mth(1, 8))
+    yield asked("the log was replaced by another of the same size", 409, body(7, [], 7), seen=7, root=mth(1, 8), conflict=7)
     yield asked("the log was replaced by another that is larger", 422, body(7, consistency(7, 13), 13), seen=7, root=mth(1, 8))
     yield asked("a hash of the proof was changed", 422, body(6, flipped(consistency(6, 13), 1), 13), seen=6)
     yield asked("a hash of the proof is missing", 422, body(6, consistency(6, 13)[:-1], 13), seen=6)
     yield asked("a proof though nothing was seen", 422, body(0, [mth(0, 1)], 7))
     yield asked("a proof though the size is the same", 422, body(7, [mth(0, 1)], 7), seen=7)
-    yield asked("a checkpoint without entries whose root is not that of none", 422, body(0, [], 0, text=checkpoint(0, root=mth(0, 1))))
+    yield asked("a checkpoint without entries whose root is not that of none", 409, body(0, [], 0, text=checkpoint(0, root=mth(0, 1))), conflict=0)
     good = body(6, consistency(6, 13), 13)
     for name, error, request in [
         ("no body", "request_malformed", ""),

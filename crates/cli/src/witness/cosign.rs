@@ -128,7 +128,7 @@ fn wrong(refused: &Answer, last: &SignedCheckpoint, request: &AddCheckpoint) -> 
     let is_fork = before.size() == now.size() && before.root() != now.root();
     match refused {
         // Whatever size the request says it continues.
-        Answer::Conflict { .. } | Answer::Inconsistent(_) if is_fork => Some(Wrong::Fork),
+        Answer::Conflict { .. } if is_fork => Some(Wrong::Fork),
         // A proof that nothing asked for is a mistake of whoever sent it.
         Answer::Inconsistent(_) if before.size() < now.size() && before.size() > 0 => {
             Some(Wrong::Unproven)

@@ -2,8 +2,10 @@
 //! empty line, and the request as it came.
 
 use std::{
+    collections::HashSet,
     fmt, fs,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use anyhow::Context as _;
@@ -40,7 +42,7 @@ impl fmt::Display for Wrong {
 #[derive(Debug)]
 pub(super) enum Kept {
     Here(PathBuf),
-    /// This checkpoint is kept already, whatever proof came with it.
+    /// This checkpoint is kept already, whatever proof came with it; or it was said that there is enough of this kind.
     Already,
     /// There is enough of this kind.
     Not,
@@ -50,12 +52,15 @@ pub(super) enum Kept {
 #[derive(Debug)]
 pub(super) struct Evidence {
     folder: PathBuf,
+    /// Kinds of which there is enough: that is said once.
+    full: Mutex<HashSet<String>>,
 }
 
 impl Evidence {
     pub(super) fn new(folder: &Path) -> Self {
         Self {
             folder: folder.join(FOLDER),
+            full: Mutex::default(),
         }
     }
 
@@ -77,7 +82,12 @@ impl Evidence {
             return Ok(Kept::Already);
         }
         if self.count(&kind)? >= KEPT_MAX {
-            return Ok(Kept::Not);
+            let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+            return Ok(if full.insert(kind) {
+                Kept::Not
+            } else {
+                Kept::Already
+            });
         }
         let text = format!("{before}\n{request}");
         folder::write(&self.folder, &name, text.as_bytes()).map(Kept::Here)

@@ -113,6 +113,10 @@ async fn added(served: Arc<Served>, body: Body) -> Response {
             "this witness does not know the log in the checkpoint's first line",
         );
     };
+    // Before anything is waited for: whoever knows a log's name must not be able to hold it up.
+    if let Err(why) = request.checkpoint().note().verify(&log.keys) {
+        return refused(&Answer::NotSigned(why));
+    }
     let lock = Arc::clone(&log.lock).lock_owned().await;
     let disk = Arc::clone(&served.disk).acquire_owned().await;
     // Whether or not the client still waits: the log is locked until the checkpoint is written.

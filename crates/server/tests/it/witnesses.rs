@@ -321,13 +321,15 @@ async fn liars_are_not_believed_and_cost_the_others_nothing() {
 }
 
 /// What the liars do, by their names, and as what it is shown.
-const LIES: [(&str, &str); 10] = [
+const LIES: [(&str, &str); 11] = [
     ("garbage.example/1", "not_believed"),
-    ("nothing.example/1", "not_believed"),
     ("endless.example/1", "not_believed"),
     ("somebody-else.example/1", "not_believed"),
     ("another-tree.example/1", "not_believed"),
     ("sizes.example/1", "refused"),
+    // They saw another tree of this size, one of them without saying so.
+    ("fork.example/1", "inconsistent"),
+    ("silent-fork.example/1", "inconsistent"),
     ("no-size.example/1", "not_believed"),
     ("redirect.example/1", "refused"),
     ("broken.example/1", "away"),
@@ -342,7 +344,6 @@ fn tell(lie: &str, own: &Cosigner, another: &Cosigner, asked: &AddCheckpoint) ->
     let checkpoint = asked.checkpoint().unverified();
     match lie.split('.').next() {
         Some("garbage") => Answer::status(200).body("<html>It works!</html>"),
-        Some("nothing") => Answer::status(200),
         Some("endless") => Answer::status(200).endless(1 << 30),
         Some("somebody-else") => cosigned(another, checkpoint),
         Some("another-tree") => {
@@ -353,6 +354,10 @@ fn tell(lie: &str, own: &Cosigner, another: &Cosigner, asked: &AddCheckpoint) ->
         Some("sizes") => {
             let size = u64::from(asked.old_size() == 0);
             Answer::status(409).body(format!("{size}\n"))
+        }
+        Some("silent-fork") if asked.old_size() == checkpoint.size() => Answer::status(409),
+        Some("fork" | "silent-fork") => {
+            Answer::status(409).body(format!("{}\n", checkpoint.size()))
         }
         Some("no-size") => Answer::status(409).body("-1\n"),
         Some("redirect") => Answer::status(307).header("location", "http://127.0.0.1:1/"),

@@ -26,7 +26,7 @@ pub(super) struct Client(reqwest::Client);
 #[derive(Debug)]
 pub(super) enum Answer {
     Cosigned(Signature),
-    /// It saw so many leaves last.
+    /// It saw so many leaves last, or another tree of as many as it was told.
     Conflict(u64),
     Refused(Refusal),
 }
@@ -72,6 +72,10 @@ impl Client {
         if status == StatusCode::CONFLICT {
             return match parse_conflict(&body) {
                 Ok(size) => Answer::Conflict(size),
+                // That it saw another tree of this size needs no size.
+                Err(_) if request.old_size() == request.checkpoint().unverified().size() => {
+                    Answer::Conflict(request.old_size())
+                }
                 Err(_) => not_believed("its answer 409 has no size"),
             };
         }

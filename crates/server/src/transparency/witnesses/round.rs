@@ -153,6 +153,11 @@ impl Tools {
                 Answer::Conflict(size) if size > log.size() => {
                     return self.is_behind(log, size).await;
                 }
+                Answer::Conflict(size) if size == old_size && size == log.size() => {
+                    let detail = format!("it has cosigned another tree of {size} entries");
+                    let refusal = Refusal::new(NotCosigned::Inconsistent, detail);
+                    return Ok(Reply::Refused(refusal));
+                }
                 Answer::Conflict(size) => old_size = size,
             }
         }
