@@ -221,8 +221,7 @@ impl Watch {
             let Some(turn) = self.logs.get_mut(&org) else {
                 continue;
             };
-            turn.begins(now);
-            let mut asks = Vec::new();
+            let (mut asks, mut is_asked) = (Vec::new(), false);
             for (pair, witness) in turn.pairs.iter_mut().zip(&mut self.witnesses) {
                 asks.push(if !witness.may_try(now) {
                     Ask::IsAway
@@ -232,10 +231,12 @@ impl Watch {
                     if !pair.is_done {
                         pair.backoff.tries(now);
                         witness.tries(now);
+                        is_asked = true;
                     }
                     Ask::Yes
                 });
             }
+            turn.begins(now, is_asked);
             begun.push((org, asks));
         }
         begun
@@ -295,5 +296,50 @@ impl Watch {
             since.min().map_or(Duration::ZERO, |since| now.since(since))
         };
         (0..self.witnesses.len()).map(lag).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use tokio::time::advance;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn answer(size: u64, why: Option<NotCosigned>) -> Done {
+        let since = Timestamp::MIN;
+        let outcome = why.map_or(Outcome::Cosigned, |why| Outcome::Refused { why, since });
+        let outcomes = vec![outcome];
+        Done { size, outcomes }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_log_that_a_witness_always_fails_at_does_not_have_all_its_tries() {
+        let orgs = [1, 2, 3].map(|number| OrgId::from_uuid(Uuid::from_u128(number)));
+        let mut watch = Watch::new(1);
+        for org in orgs {
+            let (size, signed_at) = (7, Timestamp::MIN);
+            watch.see(&SignedLog {
+                org,
+                size,
+                signed_at,
+            });
+        }
+        let mut cosigned = HashSet::new();
+        // At first all are asked at once, and the witness is away.
+        let mut is_away = true;
+        for _ in 0..400 {
+            for (org, asks) in watch.begin(ROUNDS_MAX, Instant::now()) {
+                let fails = is_away || org == orgs[0] || asks[0] != Ask::Yes;
+                let why = fails.then_some(NotCosigned::Away);
+                cosigned.extend((!fails).then_some(org));
+                watch.end(org, Ok(Some(answer(7, why))));
+            }
+            is_away = false;
+            advance(LOOK_EVERY).await;
+        }
+        assert_eq!(cosigned, HashSet::from([orgs[1], orgs[2]]));
     }
 }

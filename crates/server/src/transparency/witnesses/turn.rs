@@ -122,10 +122,14 @@ impl LogTurn {
         is_due.then_some(self.not_before)
     }
 
-    pub(super) fn begins(&mut self, now: Instant) {
+    /// A round begins for it. If nobody is asked, because others were faster, it stays before them in the line: or one log that a
+    /// witness fails at would have every try.
+    pub(super) fn begins(&mut self, now: Instant, is_asked: bool) {
         self.is_being_asked = true;
-        self.not_before = now + LOG_EVERY;
         self.changed_at = now;
+        if is_asked {
+            self.not_before = now + LOG_EVERY;
+        }
     }
 
     /// Whether nothing is left to do, and nothing happened for so long.
@@ -168,7 +172,7 @@ mod tests {
         let witnesses = [Backoff::new(WITNESS_PAUSE_MAX, start)];
         let mut turn = LogTurn::new(7, 1, start);
         assert!(turn.is_due_since(&witnesses, start).is_some());
-        turn.begins(start);
+        turn.begins(start, true);
         turn.is_being_asked = false;
         assert!(turn.is_due_since(&witnesses, start).is_none());
         assert!(turn.is_due_since(&witnesses, start + LOG_EVERY).is_some());
