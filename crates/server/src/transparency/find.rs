@@ -26,12 +26,16 @@ pub(super) async fn index_of(
         return Ok(Some(full + place));
     }
     let at = domain::Timestamp::from_unix_millis(read.received_ms);
-    for number in store.bundles_around(files.org, at).await? {
-        if let Some(bundle) = files.bundle(number).await?
-            && let Some(place) = place_in(&bundle, leaf)
-        {
-            return Ok(Some(number * BUNDLE_LEAVES + place));
+    let mut candidates = store.bundles_around(files.org, at, None).await?;
+    while let Some(last) = candidates.last().copied() {
+        for number in candidates.iter().map(|one| one.number) {
+            if let Some(bundle) = files.bundle(number).await?
+                && let Some(place) = place_in(&bundle, leaf)
+            {
+                return Ok(Some(number * BUNDLE_LEAVES + place));
+            }
         }
+        candidates = store.bundles_around(files.org, at, Some(last)).await?;
     }
     Ok(None)
 }

@@ -1,27 +1,47 @@
 //! Where in a log a leaf may be, by its time.
 
 use domain::{OrgId, Timestamp};
+use sqlx::types::time::OffsetDateTime;
 
-use super::outbox::from_index;
+use super::outbox::{from_index, to_index};
 use crate::{Error, Store, times::to_database};
 
-/// How many bundles are looked into for one leaf. Leaves are nearly in the order of their times, so one or two have it; one that
-/// spans a long time, because an old record was applied late, may come in between.
-const CANDIDATES_MAX: i64 = 64;
+/// How many bundles one page has. Leaves are nearly in the order of their times, so one or two bundles may have a leaf; after a
+/// backlog, bundles span a long time, and there are more.
+const PAGE: i64 = 64;
+
+/// A bundle, and the latest time of a leaf in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    pub number: u64,
+    last_at: OffsetDateTime,
+}
 
 impl Store {
-    /// The full bundles that may have a leaf of this time, the likeliest first.
-    pub async fn bundles_around(&self, org: OrgId, at: Timestamp) -> Result<Vec<u64>, Error> {
-        let numbers: Vec<i64> = sqlx::query_scalar(
-            "SELECT number FROM transparency_bundles
-             WHERE org_id = $1 AND last_at >= $2 AND first_at <= $2 ORDER BY last_at, number LIMIT $3",
+    /// A page of the full bundles that may have a leaf of this time, the likeliest first.
+    pub async fn bundles_around(
+        &self,
+        org: OrgId,
+        at: Timestamp,
+        after: Option<Candidate>,
+    ) -> Result<Vec<Candidate>, Error> {
+        let rows: Vec<(i64, OffsetDateTime)> = sqlx::query_as(
+            "SELECT number, last_at FROM transparency_bundles
+             WHERE org_id = $1 AND last_at >= $2 AND first_at <= $2 AND (last_at, number) > ($3, $4)
+             ORDER BY last_at, number LIMIT $5",
         )
         .bind(org.uuid())
         .bind(to_database(at))
-        .bind(CANDIDATES_MAX)
+        .bind(after.map_or_else(|| to_database(at), |after| after.last_at))
+        .bind(after.map_or(-1, |after| to_index(after.number)))
+        .bind(PAGE)
         .fetch_all(&self.pool)
         .await?;
-        Ok(numbers.into_iter().map(from_index).collect())
+        let candidate = |(number, last_at)| Candidate {
+            number: from_index(number),
+            last_at,
+        };
+        Ok(rows.into_iter().map(candidate).collect())
     }
 
     /// The first full bundle that has a leaf of this time or later; every one after it may have some, too.
