@@ -1,5 +1,7 @@
 //! A log whose owner made it public: anybody reads and checks it, without a key, and nothing else.
 
+use std::collections::HashSet;
+
 use reqwest::{StatusCode, header};
 use serde_json::{Value, json};
 use testkit::{eventually, folder::TestFolder};
@@ -127,13 +129,24 @@ async fn an_organization_that_is_not_there_looks_like_one_whose_log_is_private()
     let town = Town::with(kept_in(&folder));
     let owner = town.owner().await;
     problem(owner.patch("/v1/log", &json!({"public": true})).await, 404).await;
-    let customer = owner.key(&["events:read"]).await;
+    let _index = town.deployment.serve("index");
+    let customer = owner.key(&["events:write", "events:read"]).await;
+    send(&customer, 1).await;
+    Auditor::of(&customer).await.checkpoint(1).await;
     let (_, org) = owner.ids().await;
+    let mut answers = HashSet::new();
     for org in [org.as_str(), "org_01jcq3k5m8e9ratvw2x4y6z8ab", "nobody"] {
         let passerby = Passerby {
             http: customer.http.clone(),
             prefix: format!("{}/v1/public-logs/{org}", customer.base_url),
         };
         passerby.is_turned_away().await;
+        let mut answer = problem(passerby.get("checkpoint").await, 404).await;
+        // Where it was asked, and which request it was.
+        for differs in ["instance", "request_id"] {
+            answer.as_object_mut().expect("a problem").remove(differs);
+        }
+        answers.insert(answer.to_string());
     }
+    assert_eq!(answers.len(), 1, "{answers:?}");
 }

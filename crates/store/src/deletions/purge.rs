@@ -245,6 +245,15 @@ impl Deleter {
         self.delete_and_tell(statement, org, gone).await
     }
 
+    /// Nobody without an account reads its transparency log any more.
+    pub async fn withdraw_log(&mut self, org: OrgId) -> Result<(), Error> {
+        sqlx::query("UPDATE transparency_logs SET is_public = false WHERE org_id = $1")
+            .bind(org.uuid())
+            .execute(&mut self.connection)
+            .await?;
+        Ok(())
+    }
+
     /// Deletes everything else, as far as one turn goes.
     pub async fn delete_rows(&mut self, org: OrgId) -> Result<Emptied, Error> {
         let mut turn = Slices::of(TURN_SLICES_MAX);

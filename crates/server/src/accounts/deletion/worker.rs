@@ -91,6 +91,7 @@ impl Deleting {
     /// Deletes whatever lets somebody in or has something sent, and has every node know it. Each step may have been taken
     /// before.
     async fn shut(&self, deleter: &mut Deleter, org: OrgId) -> Result<(), Error> {
+        deleter.withdraw_log(org).await?;
         let people = deleter.delete_people(org).await?;
         let key_gone = |hash: &KeyHash| announce::entry(Change::key_gone(hash));
         deleter.delete_keys(org, key_gone).await?;
