@@ -49,7 +49,7 @@ use crate::{
     node::Node,
     routes, system_clock,
     transparency::{
-        self, Sequencer,
+        self, Sequencer, stopped,
         witnesses::{self, Collector},
     },
 };
@@ -253,6 +253,8 @@ fn keep_transparency_logs(node: &Node, files: &Bucket, tasks: &Tasks) -> anyhow:
         let number = partition.index();
         tasks.spawn(format!("append to transparency logs {number}"), task);
     }
+    let telling = stopped::tell(node.store.clone(), tasks.stopping().clone());
+    tasks.spawn("tell of stopped transparency logs", telling);
     if !node.witnesses.is_empty() {
         let witnesses = Arc::clone(&node.witnesses);
         let (store, files) = (node.store.clone(), files.clone());

@@ -27,8 +27,8 @@ pub struct Verify {
     /// A witness that must have cosigned; can be given several times.
     #[arg(long = "witness", value_name = "KEY")]
     witnesses: Vec<VerifierKey>,
-    /// Each of them must have cosigned since then: a log that was rolled back a moment ago still has the cosignatures of that
-    /// time.
+    /// Each of them must have cosigned since then: before a log that was rolled back signs again, it still has the cosignatures it
+    /// had back then.
     #[arg(long, value_name = "TIME", value_parser = moment::argument, requires = "witnesses")]
     witnessed_since: Option<Timestamp>,
     /// An earlier checkpoint of the log, in a file: what it had must still be there, unchanged.

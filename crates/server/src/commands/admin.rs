@@ -40,8 +40,8 @@ pub(super) enum Admin {
     /// Replace the key that signs an organization's transparency log: a new key signs beside the old one from then on. Once auditors
     /// and witnesses have it, retire the old one with --retire. Prints the public keys that sign, as JSON.
     RotateLogKey(RotateLogKey),
-    /// Let an organization's transparency log go on that stopped because its files contradicted what was signed, once the files
-    /// are as they were. Prints why it had stopped, as JSON; if they still contradict, it stops again.
+    /// Resume an organization's transparency log that stopped because its files contradicted what was signed. Put the files back
+    /// first. Prints why it had stopped, as JSON.
     ResumeLog(ResumeLog),
 }
 

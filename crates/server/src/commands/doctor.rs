@@ -21,6 +21,8 @@ use crate::{
 const NATS_VERSION_MIN: (u32, u32) = (2, 12);
 /// The least that the signing secret may have, so that nobody finds it by trying.
 const SECRET_BYTES_MIN: usize = 24;
+/// Stopped logs that are named, each with its reason.
+const STOPPED_TOLD_MAX: u32 = 10;
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(with: &WithConfig) -> anyhow::Result<()> {
@@ -78,6 +80,13 @@ pub(super) async fn run(with: &WithConfig) -> anyhow::Result<()> {
             "mail",
             bounded(mail(&config)).await,
             "Start the mail server, or correct mail.smtp_url.",
+        );
+    }
+    if config.files.url.is_some() && config.secrets.key.is_some() {
+        report.add(
+            "logs",
+            bounded(logs(&config)).await,
+            "Put the files of the log back as they were, then run `watchbell admin resume-log`; docs/how-to/monitoring.md#watchbelllogstopped explains how.",
         );
     }
     if !config.transparency.witnesses.is_empty() {
@@ -209,6 +218,17 @@ async fn mail(config: &Config) -> anyhow::Result<String> {
     let settings = mail::Settings::read(&config.mail)?.context("not set")?;
     settings.greet().await?;
     Ok("reachable".to_owned())
+}
+
+async fn logs(config: &Config) -> anyhow::Result<String> {
+    let store = node::open_store(config)?;
+    let stopped = store.stopped_transparency_logs(STOPPED_TOLD_MAX).await?;
+    let texts: Vec<String> = stopped
+        .into_iter()
+        .map(|(org, why)| format!("the transparency log of {org} has stopped: {why}"))
+        .collect();
+    ensure!(texts.is_empty(), "{}", texts.join("; "));
+    Ok("none has stopped".to_owned())
 }
 
 async fn witnesses(config: &Config) -> anyhow::Result<String> {

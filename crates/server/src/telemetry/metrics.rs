@@ -52,8 +52,8 @@ runtime::metrics! {
         "Leaves appended to transparency logs";
     TRANSPARENCY_CHECKPOINT_LAG, Histogram "watchbell_transparency_checkpoint_lag_seconds" []
         "How long after the oldest record in it was received a checkpoint was signed";
-    TRANSPARENCY_LOGS_STOPPED, Counter "watchbell_transparency_logs_stopped_total" []
-        "Transparency logs that stopped because their files contradict what was signed; each is also logged as an error";
+    TRANSPARENCY_LOGS_STOPPED, Gauge "watchbell_transparency_logs_stopped" []
+        "Transparency logs that have stopped because their files contradict what was signed; the same on every process with the role index";
     TRANSPARENCY_COSIGNATURES, Counter "watchbell_transparency_cosignatures_total" ["witness", "outcome"]
         "Checkpoints sent to witnesses: cosigned, or why not: away, unknown_log, refused, not_believed, rolled_back or inconsistent; the last two are also logged as errors";
     TRANSPARENCY_WITNESS_LAG, Gauge "watchbell_transparency_witness_lag_seconds" ["witness"]

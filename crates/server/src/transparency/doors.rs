@@ -236,7 +236,8 @@ fn bucket(plane: &ControlPlane) -> Result<&Bucket, Problem> {
 }
 
 fn not_yet() -> Problem {
-    let detail = "No checkpoint has it yet. Checkpoints are signed about once a second; try again.";
+    let detail =
+        "The log has no checkpoint with this yet. One is signed about once a second; try again.";
     Problem::new(ErrorCode::NotFound, detail)
 }
 

@@ -32,6 +32,7 @@ pub(crate) mod rotate;
 mod sequencer;
 mod signer;
 mod step;
+pub(crate) mod stopped;
 #[cfg(test)]
 mod tests;
 pub(crate) mod witnesses;

@@ -26,13 +26,15 @@ pub(crate) async fn add(
 ) -> anyhow::Result<Signing> {
     let (origin, keys) = log(store, org).await?;
     let signing: Vec<&LogKey> = signing(&keys).collect();
-    let [old] = signing.as_slice() else {
-        bail!("two keys sign this log already; retire the older one first, with --retire");
+    let old = match signing.as_slice() {
+        [old] => *old,
+        [] => bail!("this log has no key yet; it gets its first one with its first entry"),
+        _ => bail!("two keys sign this log already; retire the older one first, with --retire"),
     };
     let number = keys.iter().map(|key| key.number).max().unwrap_or(0) + 1;
     let new = new_key(vault, clock, org, &origin, number)?;
     let added = store.add_transparency_key(org, &new).await?;
-    ensure!(added, "somebody else adds a key at this moment");
+    ensure!(added, "somebody else is adding a key right now; try again");
     Ok(Signing {
         org_id: org,
         signing: vec![old.verifier.clone(), new.verifier],

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use deliver::secrets::seal::Vault;
 use domain::{OrgId, Timestamp, clock::Clock, partition::Partition};
 use futures::{StreamExt as _, stream};
-use runtime::{random, retry::Retries};
+use runtime::{error_chain::chain, random, retry::Retries};
 use store::{
     Store,
     transparency::{
@@ -198,16 +198,23 @@ impl Sequencer {
             .store
             .logs_with_leaves_waiting(self.partition)
             .await?;
-        let appended: Vec<_> = orgs.into_iter().map(|org| self.append_to(org)).collect();
+        let append = |org| async move { (org, self.append_to(org).await) };
+        let appended: Vec<_> = orgs.into_iter().map(append).collect();
         let mut appended = stream::iter(appended).buffer_unordered(LOGS_AT_A_TIME);
-        let mut failed = None;
-        while let Some(outcome) = appended.next().await {
+        let mut failed = Ok(());
+        while let Some((org, outcome)) = appended.next().await {
             match outcome {
                 Ok(()) | Err(Error::Overtaken) => {}
-                Err(error) => failed = Some(error),
+                // It concerns all of them.
+                Err(error @ Error::Store(_)) => failed = Err(error),
+                Err(error) => tracing::warn!(
+                    org.id = %org,
+                    error = chain(&error),
+                    "could not append to a transparency log; will retry"
+                ),
             }
         }
-        failed.map_or(Ok(()), Err)
+        failed
     }
 
     async fn append_to(&self, org: OrgId) -> Result<(), Error> {
@@ -222,16 +229,18 @@ impl Sequencer {
         if appended.is_err() {
             self.forget(org);
         }
-        let Err(Error::Contradiction(reason)) = &appended else {
-            return appended;
+        let reason = match appended {
+            Err(Error::Contradiction(reason)) => reason,
+            Err(Error::Files(damaged @ files::Error::Damaged { .. })) => damaged.to_string(),
+            appended => return appended,
         };
         tracing::error!(
             org.id = %org,
-            reason,
+            reason = reason.as_str(),
             "the transparency log contradicts its files; nothing is signed until somebody has looked at it"
         );
-        metrics::counter!(names::TRANSPARENCY_LOGS_STOPPED).increment(1);
-        self.tools.store.stop_transparency_log(org, reason).await?;
+        let store = &self.tools.store;
+        store.stop_transparency_log(org, &reason).await?;
         Ok(())
     }
 

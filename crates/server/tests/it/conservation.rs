@@ -5,7 +5,7 @@ use testkit::{Receiver, eventually};
 
 use crate::deployment::{Customer, DEADLINE, Deployment, Running, event, http, ok};
 
-async fn metric(customer: &Customer, name: &str) -> Option<f64> {
+pub(crate) async fn metric(customer: &Customer, name: &str) -> Option<f64> {
     let page = http()
         .get(format!("{}/metrics", customer.base_url))
         .send()

@@ -13,6 +13,7 @@ use trail_proof::leaf::LEAF_BYTES;
 use transparency_log::{Checkpoint, Edge, Hash};
 
 use crate::{
+    conservation::metric,
     deployment::{Customer, DEADLINE, Deployment, event, ok},
     transparency::{Auditor, kept_in, send},
 };
@@ -258,6 +259,20 @@ async fn a_database_that_lost_the_log_finds_it_in_the_files() {
 
 #[tokio::test]
 async fn files_that_were_changed_stop_signing_and_nothing_else_until_they_are_put_back() {
+    stops_until_it_is_put_back(fork).await;
+}
+
+#[tokio::test]
+async fn a_file_that_was_cut_off_stops_signing_and_nothing_else_until_it_is_put_back() {
+    let cut_off = |files: &mut Files| {
+        let mut steps = files.iter_mut().filter(|(path, _)| is_step(path));
+        let (_, last) = steps.next_back().expect("a step");
+        last.pop().expect("bytes");
+    };
+    stops_until_it_is_put_back(cut_off).await;
+}
+
+async fn stops_until_it_is_put_back(damage: impl Fn(&mut Files)) {
     let mut log = Log::start();
     log.work();
     send(&log.customer, 10).await;
@@ -265,9 +280,9 @@ async fn files_that_were_changed_stop_signing_and_nothing_else_until_they_are_pu
     let signed = log.seen[0].clone();
     log.die();
     let good = log.files();
-    let mut forged = good.clone();
-    fork(&mut forged);
-    log.put_files(&forged);
+    let mut damaged = good.clone();
+    damage(&mut damaged);
+    log.put_files(&damaged);
     log.work();
     send(&log.customer, 5).await;
     let worker = log.worker.as_mut().expect("it works");
@@ -287,6 +302,17 @@ async fn files_that_were_changed_stop_signing_and_nothing_else_until_they_are_pu
         signed,
         "nothing was signed since"
     );
+    let worker = log.customer.at(log.worker.as_mut().expect("it works"));
+    eventually(DEADLINE, "whoever watches is told", async || {
+        metric(&worker, "watchbell_transparency_logs_stopped").await == Some(1.0)
+    })
+    .await;
+    let says = |log: &Log, text: &str| {
+        let mut doctor = log.deployment.command(&["doctor"]);
+        doctor.wait_until_ended(DEADLINE);
+        doctor.lines().iter().any(|line| line.contains(text))
+    };
+    assert!(says(&log, "FAIL  logs"));
 
     log.die();
     log.put_files(&good);
@@ -298,6 +324,7 @@ async fn files_that_were_changed_stop_signing_and_nothing_else_until_they_are_pu
     assert!(printed["had_stopped"].is_string(), "{printed}");
     let mut again = log.deployment.command(&resume);
     assert!(!again.wait_until_ended(DEADLINE).success(), "it goes on");
+    assert!(says(&log, "none has stopped"));
     log.work();
     eventually(DEADLINE, "the trail has who let it go on", async || {
         let events = log.customer.all_events().await;

@@ -7,6 +7,7 @@ use domain::{OrgId, Timestamp, account::security_log::What, partition::Partition
 use serde_json::json;
 use sqlx::{FromRow, Postgres, Transaction, types::time::OffsetDateTime};
 use trail_proof::leaf::LEAF_BYTES;
+use uuid::Uuid;
 
 use super::{
     Leaves,
@@ -191,8 +192,23 @@ impl Store {
         Ok(())
     }
 
+    /// The logs that have stopped, at most so many, and why.
+    pub async fn stopped_transparency_logs(
+        &self,
+        limit: u32,
+    ) -> Result<Vec<(OrgId, String)>, Error> {
+        let rows: Vec<(Uuid, String)> = sqlx::query_as(
+            "SELECT org_id, stopped FROM transparency_logs WHERE stopped IS NOT NULL ORDER BY org_id LIMIT $1",
+        )
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await?;
+        let log = |(org, why)| (OrgId::from_uuid(org), why);
+        Ok(rows.into_iter().map(log).collect())
+    }
+
     /// Lets a log that had stopped go on, on an operator's word, and tells the trail; why it had stopped, if it had. The
-    /// next append checks again.
+    /// next sequencer that compares it with its files stops it again, if it must.
     pub async fn resume_transparency_log(
         &self,
         org: OrgId,

@@ -64,14 +64,16 @@ pub(crate) async fn put(
 }
 
 impl Store {
-    /// The organizations of a partition for whom leaves wait.
+    /// The organizations of a partition for whom leaves wait, but for those whose log has stopped.
     pub async fn logs_with_leaves_waiting(
         &self,
         partition: Partition,
     ) -> Result<Vec<OrgId>, Error> {
         let orgs: Vec<Uuid> = sqlx::query_scalar(
-            "SELECT DISTINCT org_id FROM transparency_outbox
-             WHERE partition = $1 AND first_index IS NULL LIMIT $2",
+            "SELECT DISTINCT org_id FROM transparency_outbox AS waiting
+             WHERE partition = $1 AND first_index IS NULL AND NOT EXISTS (
+                 SELECT FROM transparency_logs AS log WHERE log.org_id = waiting.org_id AND stopped IS NOT NULL)
+             LIMIT $2",
         )
         .bind(number(partition))
         .bind(LOGS_AT_A_TIME)
@@ -80,10 +82,12 @@ impl Store {
         Ok(orgs.into_iter().map(OrgId::from_uuid).collect())
     }
 
-    /// Tells whether what waits has moved: something of the leaves of a partition that wait.
+    /// Tells whether what waits has moved: something of the leaves of a partition that wait, but for those whose log has stopped.
     pub async fn first_leaf_waiting(&self, partition: Partition) -> Result<Option<i64>, Error> {
         let first = sqlx::query_scalar(
-            "SELECT min(id) FROM transparency_outbox WHERE partition = $1 AND first_index IS NULL",
+            "SELECT min(id) FROM transparency_outbox AS waiting
+             WHERE partition = $1 AND first_index IS NULL AND NOT EXISTS (
+                 SELECT FROM transparency_logs AS log WHERE log.org_id = waiting.org_id AND stopped IS NOT NULL)",
         )
         .bind(number(partition))
         .fetch_one(&self.pool)
