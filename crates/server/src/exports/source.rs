@@ -173,8 +173,8 @@ struct Merge {
     /// The files in the order they were made in, then the database: what was sent again after the day
     /// had left is in a later one, and does not replace what was accepted.
     feeds: Vec<Feed>,
-    /// How many of them are files; none is ever taken away.
-    files: usize,
+    /// The names of those that are files. One may be taken away or replaced, as an erasure does, and another come.
+    files: Vec<String>,
     /// Whether those were all when the database had no more.
     is_settled: bool,
     /// The day's first id that is wanted.
@@ -210,7 +210,7 @@ impl Merge {
         feeds.push(Feed::new(Rest::Live(position)));
         Ok(Self {
             feeds,
-            files: noted.len(),
+            files: names(noted),
             is_settled: false,
             first: position.from,
             below: position.below,
@@ -232,7 +232,7 @@ impl Merge {
                 // What was left of the database may have gone into another file meanwhile.
                 let position = Position::new(self.first, self.below, plan.without);
                 let noted = files_of(store, position).await?;
-                if noted.len() > self.files {
+                if names(&noted) != self.files {
                     *self = Self::open(plan, bucket, position, &noted).await?;
                     continue;
                 }
@@ -269,6 +269,10 @@ impl Merge {
     fn is_over(&self) -> bool {
         self.feeds.is_empty()
     }
+}
+
+fn names(noted: &[ArchivedFile]) -> Vec<String> {
+    noted.iter().map(|file| file.file.clone()).collect()
 }
 
 fn is_wanted(filter: &Filter, id: EventId, json: &str) -> bool {
