@@ -7,7 +7,7 @@ use domain::{Day, EventId, Timestamp};
 use sqlx::{AssertSqlSafe, Connection, FromRow, PgConnection};
 use uuid::Uuid;
 
-use crate::{Error, Store};
+use crate::{Error, Store, erasures};
 
 /// Serializes the making of partitions between nodes ("wbpart" in ASCII).
 const MAKING: i64 = 0x7762_7061_7274;
@@ -196,7 +196,7 @@ impl DayDropper {
         }
         self.take_out(table, &partition).await?;
         if self.held(&partition).await? != archived {
-            attach(&mut self.connection, table, day).await?;
+            self.put_back(table, day).await?;
             return Ok(false);
         }
         self.drop_table(&partition).await?;
@@ -233,11 +233,25 @@ impl DayDropper {
             }
             match then {
                 Leftover::Drop if day < Day::of(kept_from) => self.drop_table(&partition).await?,
-                Leftover::Drop | Leftover::PutBack => {
-                    attach(&mut self.connection, table, day).await?;
-                }
+                Leftover::Drop | Leftover::PutBack => self.put_back(table, day).await?,
             }
         }
+        Ok(())
+    }
+
+    /// Puts a day back that was taken out, without what was erased meanwhile: an erasure cannot delete what is out, and none
+    /// comes between.
+    async fn put_back(&mut self, table: Table, day: Day) -> Result<(), Error> {
+        let mut transaction = self.connection.begin().await?;
+        let has_events = table == Table::AuditEvents;
+        if has_events {
+            erasures::archive::lock(&mut transaction).await?;
+        }
+        attach(&mut transaction, table, day).await?;
+        if has_events {
+            erasures::again::delete_of_day(&mut transaction, day).await?;
+        }
+        transaction.commit().await?;
         Ok(())
     }
 

@@ -104,7 +104,7 @@ impl Places {
         })
     }
 
-    /// Tells apart what is to be erased, what was before, and what must stay.
+    /// Tells apart what is to be erased, what was before (and whether it is gone), and what must stay.
     async fn sort(
         &self,
         org: OrgId,
@@ -118,9 +118,8 @@ impl Places {
         look.already_erased = erased.len() as u64;
         for (id, is_erasure) in found {
             if erased.contains_key(&id) {
-                continue;
-            }
-            if is_erasure {
+                look.again.push(id);
+            } else if is_erasure {
                 look.kept += 1;
             } else {
                 look.events.push(id);

@@ -9,7 +9,7 @@ use domain::{ErasureId, EventId, OrgId, Timestamp};
 use sqlx::{FromRow, types::time::OffsetDateTime};
 use uuid::Uuid;
 
-use super::What;
+use super::{What, again};
 use crate::{
     Error, Store,
     jobs::{Held, Job},
@@ -53,6 +53,8 @@ pub struct Look {
     /// To be erased.
     pub events: Vec<EventId>,
     pub already_erased: u64,
+    /// Those of them that are still there: deleted again, without the trail being told again.
+    pub again: Vec<EventId>,
     pub kept: u64,
     pub not_found: Vec<EventId>,
     /// How far the search is now.
@@ -114,6 +116,8 @@ impl Store {
     ) -> Result<Option<ErasurePage>, Error> {
         let number = job.pages + 1;
         let uuids = |ids: &[EventId]| ids.iter().map(|id| id.uuid()).collect::<Vec<_>>();
+        let mut transaction = self.pool.begin().await?;
+        again::delete(&mut transaction, job, &look.again).await?;
         let begun = sqlx::query(
             "UPDATE erasures SET page = $4, page_at = $5, page_number = $6, already = already + $7, kept = kept + $8,
                                  not_found = not_found || $9, ids_seen = $10, below = $11, is_found = $12,
@@ -133,9 +137,13 @@ impl Store {
         .bind(look.below.map(EventId::uuid))
         .bind(look.is_last)
         .bind(lasts.as_secs_f64())
-        .execute(&self.pool)
+        .execute(&mut *transaction)
         .await?;
-        Ok((begun.rows_affected() > 0).then_some(ErasurePage {
+        if begun.rows_affected() == 0 {
+            return Ok(None);
+        }
+        transaction.commit().await?;
+        Ok(Some(ErasurePage {
             number,
             at,
             events: look.events,

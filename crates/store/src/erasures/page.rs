@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::{EventId, OrgId};
-use sqlx::{Postgres, Transaction, types::time::OffsetDateTime};
+use sqlx::{PgConnection, types::time::OffsetDateTime};
 use trail_proof::leaf::Salt;
 use uuid::Uuid;
 
@@ -59,8 +59,9 @@ type Deleted = (
     Option<String>,
 );
 
-async fn delete(
-    transaction: &mut Transaction<'_, Postgres>,
+/// Deletes those of an organization's events that are in the table, and takes them from the counts.
+pub(super) async fn delete(
+    connection: &mut PgConnection,
     org: OrgId,
     events: &[EventId],
 ) -> Result<(), Error> {
@@ -76,10 +77,10 @@ async fn delete(
     .bind(first.uuid())
     .bind(last.uuid())
     .bind(events.iter().map(|id| id.uuid()).collect::<Vec<_>>())
-    .fetch_all(&mut **transaction)
+    .fetch_all(&mut *connection)
     .await?;
     let rows: Vec<EventRow<'_>> = deleted.iter().map(|row| counted(org, row)).collect();
-    Tally::of(rows.iter()).take_away(transaction).await
+    Tally::of(rows.iter()).take_away(connection).await
 }
 
 fn counted(

@@ -24,11 +24,11 @@ fn source(created: &str) -> Source {
     }
 }
 
-fn org(number: u128) -> OrgId {
+pub(crate) fn org(number: u128) -> OrgId {
     OrgId::from_uuid(Uuid::from_u128(number))
 }
 
-fn random_id(number: u32, at: Timestamp) -> EventId {
+pub(crate) fn random_id(number: u32, at: Timestamp) -> EventId {
     let mut random = [0; 10];
     random[..4].copy_from_slice(&number.to_be_bytes());
     EventId::new(at, random)
@@ -38,7 +38,7 @@ fn named_id(number: u32, at: Timestamp) -> EventId {
     EventId::from_client(org(1), &[number.to_string().as_str()], at)
 }
 
-fn row(id: EventId) -> EventRow<'static> {
+pub(crate) fn row(id: EventId) -> EventRow<'static> {
     EventRow {
         org: org(1),
         id,
@@ -61,12 +61,12 @@ fn span(from: u64) -> Span {
     Span::new(from, from + 1)
 }
 
-fn asked(database: &Database, sql: &str) -> String {
+pub(crate) fn asked(database: &Database, sql: &str) -> String {
     database.query(sql).expect("an answer").trim().to_owned()
 }
 
 /// What the counts say that the table does not, and the other way round.
-fn differences(database: &Database) -> String {
+pub(crate) fn differences(database: &Database) -> String {
     let events = "SELECT org_id, event_type, agent_id, action, result, severity, to_timestamp(
         ('x' || lpad(replace(left(id::text, 13), '-', ''), 16, '0'))::bit(64)::bigint / 1000.0) AS at
         FROM audit_events";

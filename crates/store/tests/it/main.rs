@@ -3,6 +3,7 @@
 mod counts;
 mod deliveries;
 mod disobeyed_decisions;
+mod erasures;
 mod export;
 mod export_jobs;
 mod facets;

@@ -1,0 +1,134 @@
+//! Erasing: what is erased stays erased, whatever becomes of its day.
+
+use std::time::Duration;
+
+use domain::{Day, ErasureId, EventId};
+use store::{
+    Store,
+    erasures::{ClaimedErasure, Look, NewErasure, What},
+    partitions::{Leftover, Table},
+};
+use testkit::Database;
+use uuid::Uuid;
+
+use crate::{
+    NOW,
+    index::{asked, differences, org, random_id, row},
+    store,
+};
+
+const LEASE: Duration = Duration::from_mins(1);
+/// The event that tells the trail.
+const TOLD: u32 = 99;
+
+/// Asks for an erasure and takes it.
+async fn begun(store: &Store, number: u8, ids: &[EventId]) -> ClaimedErasure {
+    let erasure = NewErasure {
+        org: org(1),
+        id: ErasureId::new(NOW, [number; 10]),
+        asked_by: "usr_1".to_owned(),
+        reason: "case 1".to_owned(),
+        what: What::Ids(ids.to_vec()),
+        created_at: NOW,
+    };
+    let is_made = store.insert_erasure(&erasure, 5).await;
+    assert!(is_made.expect("an answer"));
+    let claimed = store.claim_erasure(Uuid::from_u128(number.into()), LEASE);
+    claimed.await.expect("an answer").expect("a job")
+}
+
+/// Erases these events, up to what the archive has of them.
+async fn erase(store: &Store, number: u8, ids: &[EventId]) -> ClaimedErasure {
+    let job = begun(store, number, ids).await;
+    let look = Look {
+        events: ids.to_vec(),
+        ids_seen: ids.len(),
+        is_last: true,
+        ..Look::default()
+    };
+    let page = store.begin_erasure_page(&job, look, NOW, LEASE).await;
+    let page = page.expect("an answer").expect("ours");
+    let told = random_id(TOLD, NOW);
+    let is_ours = store.erase_page(&job, &page, told, LEASE).await;
+    assert!(is_ours.expect("an answer"));
+    job
+}
+
+/// The ids in the table.
+fn held(database: &Database) -> Vec<String> {
+    let ids = asked(database, "SELECT id FROM audit_events ORDER BY id");
+    ids.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_day_that_is_put_back_has_nothing_that_was_erased_while_it_was_out() {
+    let (store, database) = store().await;
+    let mut index = store.event_index().await.expect("an index");
+    let ids: Vec<EventId> = (0..4).map(|number| random_id(number, NOW)).collect();
+    let rows: Vec<_> = ids.iter().map(|id| row(*id)).collect();
+    index.redrive("1", &rows).await.expect("written");
+    let taken = store.day_dropper().await.expect("an answer");
+    let mut dropper = taken.expect("nobody else drops");
+    let day = Day::of(NOW);
+    let take_out = format!(
+        "ALTER TABLE audit_events DETACH PARTITION audit_events_d{}",
+        day.number()
+    );
+
+    let later = NOW.plus(Duration::from_hours(48));
+    for (number, then) in [(1, Leftover::PutBack), (2, Leftover::Drop)] {
+        asked(&database, &take_out);
+        let doomed = ids[usize::from(number)];
+        erase(&store, number, &[doomed]).await;
+        // One that is kept longer by now is put back by whoever would drop it.
+        let kept_from = if then == Leftover::Drop { NOW } else { later };
+        let putting_back = dropper.see_to_leftovers(Table::AuditEvents, kept_from, then);
+        putting_back.await.expect("put back");
+        let left = held(&database);
+        assert!(!left.contains(&doomed.uuid().to_string()), "{left:?}");
+    }
+    assert_eq!(
+        held(&database),
+        [ids[0], ids[3]].map(|id| id.uuid().to_string())
+    );
+    assert_eq!(differences(&database), "");
+}
+
+#[tokio::test]
+async fn what_was_erased_and_is_there_again_is_deleted_again_by_whoever_asks_again() {
+    let (store, database) = store().await;
+    let mut index = store.event_index().await.expect("an index");
+    let ids: Vec<EventId> = (0..2).map(|number| random_id(number, NOW)).collect();
+    let rows: Vec<_> = ids.iter().map(|id| row(*id)).collect();
+    index.redrive("1", &rows).await.expect("written");
+    asked(&database, "CREATE TABLE kept AS SELECT * FROM audit_events");
+    asked(
+        &database,
+        "CREATE TABLE counts AS SELECT * FROM event_counts",
+    );
+    let first = erase(&store, 1, &ids[..1]).await;
+    let ending = store.end_job(&first, None, NOW);
+    ending.await.expect("ended");
+    // By somebody with root on the database.
+    asked(
+        &database,
+        "DELETE FROM audit_events; INSERT INTO audit_events SELECT * FROM kept;
+         DELETE FROM event_counts; INSERT INTO event_counts SELECT * FROM counts",
+    );
+
+    let second = begun(&store, 2, &ids[..1]).await;
+    let look = Look {
+        already_erased: 1,
+        again: vec![ids[0]],
+        ids_seen: 1,
+        is_last: true,
+        ..Look::default()
+    };
+    let page = store.begin_erasure_page(&second, look, NOW, LEASE).await;
+    assert_eq!(page.expect("an answer").expect("ours").events, []);
+    assert_eq!(held(&database), [ids[1].uuid().to_string()]);
+    assert_eq!(differences(&database), "");
+    // What the archive has of it is the second one's to clean.
+    let next = store.next_erased(org(1), second.id, ids[0]).await;
+    assert_eq!(next.expect("an answer"), Some(ids[0]));
+}
