@@ -50,7 +50,8 @@ impl Store {
         count_of_day(&mut connection, day).await
     }
 
-    /// The first of an erasure's events from `from` on.
+    /// The first of an erasure's events from `from` on, or of those of one that failed: nobody else takes them out of the
+    /// archive.
     pub async fn next_erased(
         &self,
         org: OrgId,
@@ -58,8 +59,11 @@ impl Store {
         from: EventId,
     ) -> Result<Option<EventId>, Error> {
         let next: Option<Uuid> = sqlx::query_scalar(
-            "SELECT event_id FROM erased_events WHERE org_id = $1 AND erasure_id = $2 AND event_id >= $3
-             ORDER BY event_id LIMIT 1",
+            "SELECT next.event_id
+             FROM (SELECT $2::uuid AS id UNION ALL SELECT id FROM erasures WHERE org_id = $1 AND state = 'failed') AS erasure,
+                  LATERAL (SELECT event_id FROM erased_events
+                           WHERE org_id = $1 AND erasure_id = erasure.id AND event_id >= $3 ORDER BY event_id LIMIT 1) AS next
+             ORDER BY next.event_id LIMIT 1",
         )
         .bind(org.uuid())
         .bind(erasure.uuid())

@@ -132,3 +132,31 @@ async fn what_was_erased_and_is_there_again_is_deleted_again_by_whoever_asks_aga
     let next = store.next_erased(org(1), second.id, ids[0]).await;
     assert_eq!(next.expect("an answer"), Some(ids[0]));
 }
+
+#[tokio::test]
+async fn the_next_erasure_also_cleans_the_archive_of_what_one_that_failed_erased() {
+    let (store, _database) = store().await;
+    let days_apart = |days: u32| {
+        let at = NOW.plus(Duration::from_hours(24) * days);
+        random_id(days, at)
+    };
+    let ids: Vec<EventId> = (0..3).map(days_apart).collect();
+    let failed = erase(&store, 1, &ids[..1]).await;
+    let ending = store.end_job(&failed, Some("the bucket is away"), NOW);
+    ending.await.expect("ended");
+    let done = erase(&store, 2, &ids[1..2]).await;
+    store.end_job(&done, None, NOW).await.expect("ended");
+    let next = erase(&store, 3, &ids[2..]).await;
+
+    let mut to_clean = Vec::new();
+    let mut from = EventId::from_uuid(Uuid::nil());
+    while let Some(id) = store
+        .next_erased(org(1), next.id, from)
+        .await
+        .expect("an answer")
+    {
+        to_clean.push(id);
+        from = Day::of(id.time()).next().first_id();
+    }
+    assert_eq!(to_clean, [ids[0], ids[2]]);
+}
