@@ -38,9 +38,10 @@ use crate::{
 const KEEP_EVERY: Duration = Duration::from_secs(5);
 /// Steps of one job before others have their turn. Finding one and erasing it are two: some 15,000 events.
 const STEPS_A_TURN: u32 = 100;
-/// A job that failed this often with no page done in between is given up.
+/// A job that failed this often with no page done in between is given up, unless it is in the midst of a page: then the trail
+/// may say of its events that they were erased, so they must be.
 const TRIES_MAX: u32 = 10;
-/// The pause after the first failure; it doubles. The last try is some minutes after the first.
+/// The pause after the first failure; it doubles with each of [`TRIES_MAX`], to some minutes, and is as long ever after.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The pause while the store is behind the journal.
 const BEHIND_PAUSE: Duration = Duration::from_secs(2);
@@ -247,14 +248,22 @@ impl Worker {
             }
             Err(error) => error,
         };
-        if job.tries >= TRIES_MAX {
+        let may_be_told = job
+            .page
+            .as_ref()
+            .is_some_and(|page| !page.events.is_empty());
+        if job.tries >= TRIES_MAX && !may_be_told {
             tracing::error!(error = chain(&error), erasure.id = %job.id, "gave up on an erasure");
             let told = "Not all of it could be erased after several tries; the operator can find the reason in Watchbell's \
                         log. Ask again for what is left.";
             return self.store.end_job(job, Some(told), now).await;
         }
-        tracing::warn!(error = chain(&error), erasure.id = %job.id, "an erasure failed; will retry");
-        let pause = jobs::pause(PAUSE, job.tries);
+        if job.tries >= TRIES_MAX {
+            tracing::error!(error = chain(&error), erasure.id = %job.id, "an erasure cannot go on; will retry");
+        } else {
+            tracing::warn!(error = chain(&error), erasure.id = %job.id, "an erasure failed; will retry");
+        }
+        let pause = jobs::pause(PAUSE, job.tries.min(TRIES_MAX));
         let told = "Some of it could not be erased; retrying.";
         self.store.release_job(job, pause, Some(told)).await
     }

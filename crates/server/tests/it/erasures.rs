@@ -16,7 +16,7 @@ use crate::people::{Person, Town};
 use crate::proven_exports::{Audit, codes};
 use crate::transparency::kept_in;
 
-const SCOPES: [&str; 5] = [
+pub(crate) const SCOPES: [&str; 5] = [
     "events:write",
     "events:read",
     "events:export",
@@ -68,7 +68,7 @@ impl Scene {
 }
 
 /// Asks for an erasure; its id.
-async fn begin(owner: &Person, wanted: &Value) -> String {
+pub(crate) async fn begin(owner: &Person, wanted: &Value) -> String {
     let answer = owner.post("/v1/audit/erasures", wanted).await;
     assert_eq!(answer.status(), StatusCode::ACCEPTED);
     let location = answer.headers()["location"].to_str().expect("a path");
@@ -79,7 +79,7 @@ async fn begin(owner: &Person, wanted: &Value) -> String {
     id
 }
 
-async fn done(key: &Customer, id: &str) -> Value {
+pub(crate) async fn done(key: &Customer, id: &str) -> Value {
     eventually(DEADLINE * 4, "it is erased", async || {
         let erasure = key.get_json(&format!("/v1/audit/erasures/{id}")).await;
         assert_ne!(erasure["state"], "failed", "{erasure}");
@@ -89,7 +89,7 @@ async fn done(key: &Customer, id: &str) -> Value {
 }
 
 /// The events that tell of erasures.
-async fn told(key: &Customer) -> Vec<Value> {
+pub(crate) async fn told(key: &Customer) -> Vec<Value> {
     let events = key.all_events().await.into_iter();
     events
         .filter(|event| event["event_type"] == "erasure")
@@ -97,14 +97,14 @@ async fn told(key: &Customer) -> Vec<Value> {
 }
 
 /// The ids that events say were erased.
-fn ids_in(told: &[Value]) -> Vec<String> {
+pub(crate) fn ids_in(told: &[Value]) -> Vec<String> {
     let lists = told.iter().map(|event| &event["metadata"]["ids"]);
     let ids = lists.flat_map(|ids| ids.as_array().expect("a list").iter());
     ids.map(|id| id.as_str().expect("an id").to_owned())
         .collect()
 }
 
-async fn export(key: &Customer, filter: &Value) -> Vec<Value> {
+pub(crate) async fn export(key: &Customer, filter: &Value) -> Vec<Value> {
     let answer = key.post("/v1/audit/export", filter).await;
     assert_eq!(answer.status(), 200);
     lines(&answer.bytes().await.expect("a body"))

@@ -57,6 +57,7 @@ mod drills_postgres;
 mod editing;
 mod endpoints;
 mod erasures;
+mod erasures_archive;
 mod errors;
 mod export_jobs;
 mod exports;
