@@ -96,8 +96,9 @@ impl Places {
             without: None,
         };
         let below = job.below.unwrap_or_else(|| plan.above());
+        let source = Source::resume(self.store.clone(), self.files.clone(), plan, below);
         Ok(Search {
-            source: Source::resume(self.store.clone(), self.files.clone(), plan, below),
+            source: source.with_erased(),
             waiting: VecDeque::new(),
             below: job.below,
             is_over: false,

@@ -2,9 +2,13 @@
 //!
 //! A day that is only in the database is read in pieces (`store/events/export.rs`). A day that has files is read
 //! from those and from the database together, because what arrives late for such a day is there: both
-//! are in the same order, so they are merged, and an event that is in two of them is taken once.
+//! are in the same order, so they are merged, and an event that is in two of them is taken once. What was erased may be in a
+//! file until an erasure comes to it, and is left out.
 
-use std::{collections::VecDeque, pin::Pin};
+use std::{
+    collections::{HashMap, VecDeque},
+    pin::Pin,
+};
 
 use archive::{Bucket, Events, days};
 use domain::{
@@ -51,6 +55,8 @@ pub struct Source {
     at: At,
     /// Rows that a piece of the database looks at, if the store would look at more.
     rows_max: u32,
+    /// Whether what was erased and is still in a file is left out.
+    leaves_out_erased: bool,
 }
 
 enum At {
@@ -79,6 +85,16 @@ impl Source {
             plan,
             at: At::Below(below),
             rows_max: u32::MAX,
+            leaves_out_erased: true,
+        }
+    }
+
+    /// The same with what was erased and is still in a file, for who erases it there.
+    #[must_use]
+    pub fn with_erased(self) -> Self {
+        Self {
+            leaves_out_erased: false,
+            ..self
         }
     }
 
@@ -115,15 +131,17 @@ impl Source {
                 }
                 At::Live(position) => return self.live(position).await.map(Some),
                 At::Merging(mut merge) => {
-                    let batch = merge
+                    let merged = merge
                         .next(&self.store, self.files.as_ref(), &self.plan)
                         .await?;
+                    let below = merge.below();
                     self.at = if merge.is_over() {
                         At::Below(merge.first)
                     } else {
                         At::Merging(merge)
                     };
-                    return Ok(Some(batch));
+                    let events = self.left(merged).await?;
+                    return Ok(Some(Batch { events, below }));
                 }
             };
         }
@@ -132,6 +150,25 @@ impl Source {
     async fn merge(&mut self, position: Position, noted: &[ArchivedFile]) -> Result<At, Error> {
         let merge = Merge::open(&self.plan, self.files.as_ref(), position, noted).await?;
         Ok(At::Merging(Box::new(merge)))
+    }
+
+    /// What is left of merged events without those that were erased. An organization that never erased anything has none looked
+    /// up.
+    async fn left(&mut self, merged: Vec<(EventId, String)>) -> Result<Events, Error> {
+        let org = self.plan.org;
+        let erased = if self.leaves_out_erased && self.store.has_erasures(org).await? {
+            let ids: Vec<EventId> = merged.iter().map(|(id, _)| *id).collect();
+            self.store.erased_events(org, &ids).await?
+        } else {
+            HashMap::new()
+        };
+        let mut events = Events::default();
+        for (id, json) in &merged {
+            if !erased.contains_key(id) {
+                events.push(json);
+            }
+        }
+        Ok(events)
     }
 
     async fn live(&mut self, position: Position) -> Result<Batch, Error> {
@@ -222,9 +259,9 @@ impl Merge {
         store: &Store,
         bucket: Option<&Bucket>,
         plan: &Plan,
-    ) -> Result<Batch, Error> {
-        let mut events = Events::default();
-        while events.bytes() < MERGED_BYTES {
+    ) -> Result<Vec<(EventId, String)>, Error> {
+        let (mut merged, mut bytes) = (Vec::new(), 0);
+        while bytes < MERGED_BYTES {
             for feed in &mut self.feeds {
                 feed.fill(store, plan).await?;
             }
@@ -249,16 +286,21 @@ impl Merge {
                 break;
             };
             if newest < self.below && is_wanted(&plan.filter, newest, &json) {
-                events.push(&json);
+                bytes += json.len();
+                merged.push((newest, json));
             }
             self.below = self.below.min(newest);
         }
-        let below = if self.is_over() {
+        Ok(merged)
+    }
+
+    /// What is left is below this.
+    fn below(&self) -> EventId {
+        if self.is_over() {
             self.first
         } else {
             self.below
-        };
-        Ok(Batch { events, below })
+        }
     }
 
     fn live_has_ended(&self) -> bool {

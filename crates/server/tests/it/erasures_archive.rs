@@ -1,11 +1,15 @@
 //! Erasing what is in files of the archive, when files cannot be reached, and while others work on the same day.
 
+use std::fs;
+
+use archive::{Bucket, bucket::S3Options, days};
+use domain::{EventId, OrgId};
 use serde_json::{Value, json};
 use testkit::{eventually, folder::TestFolder};
 
 use crate::archive::{archive as archive_day, day, ingest};
 use crate::deployment::{Customer, DEADLINE, Running};
-use crate::erasures::{SCOPES, begin, done, told};
+use crate::erasures::{SCOPES, begin, done, export, ids_in, told};
 use crate::people::Person;
 use crate::transparency::kept_in;
 
@@ -45,6 +49,10 @@ impl Scene {
         self.running.deployment.sql(sql).trim().to_owned()
     }
 
+    fn drop_day(&self) {
+        self.sql(&format!("DROP TABLE audit_events_d{}", self.day.1));
+    }
+
     async fn begin(&self, agent: &str) -> String {
         let wanted = json!({"filter": {"agent_id": [agent]}, "reason": "case 1"});
         begin(&self.owner, &wanted).await
@@ -70,6 +78,61 @@ impl Scene {
         })
         .await
     }
+
+    async fn exported(&self) -> usize {
+        let only = json!({"event_type": "tool_call"});
+        export(&self.key, &only).await.len()
+    }
+
+    /// How many of these events the files have that are noted.
+    async fn in_files(&self, ids: &[EventId]) -> usize {
+        let url = format!("file://{}", self.folder.path().join("files").display());
+        let bucket = Bucket::open(&url, &S3Options::default()).expect("a folder");
+        let org: OrgId = self.owner.ids().await.1.parse().expect("an id");
+        let mut found = 0;
+        for file in self.sql("SELECT file FROM archived_days").lines() {
+            let events = days::count(&bucket, file).await.expect("a file");
+            let file = days::find(&bucket, (file, events), org, ids).await;
+            found += file.expect("a file").len();
+        }
+        found
+    }
+}
+
+#[tokio::test]
+async fn what_an_erasure_left_in_the_archive_is_in_no_export_and_goes_with_the_next() {
+    let scene = Scene::start().await;
+    scene.drop_day();
+    scene.sql(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not now'; END $$;
+         CREATE TRIGGER refuse BEFORE UPDATE ON archived_days FOR EACH ROW EXECUTE FUNCTION refuse()",
+    );
+    let id = scene.begin("doomed").await;
+    let erasure = scene.fails(&id).await;
+    assert_eq!(erasure["erased"], 5, "{erasure}");
+    let ids: Vec<EventId> = ids_in(&told(&scene.key).await)
+        .iter()
+        .map(|id| id.parse().expect("an id"))
+        .collect();
+
+    // While it is tried again.
+    assert_eq!(scene.in_files(&ids).await, 5);
+    assert_eq!(scene.exported().await, 5);
+    // And the bucket goes away.
+    let archive = scene.folder.path().join("files/archive");
+    let away = scene.folder.path().join("away");
+    fs::rename(&archive, &away).expect("moved");
+    scene.sql("DROP TRIGGER refuse ON archived_days");
+    assert_eq!(scene.last_try().await, "failed");
+    fs::rename(&away, &archive).expect("moved");
+    assert_eq!(scene.in_files(&ids).await, 5);
+    assert_eq!(scene.exported().await, 5);
+
+    let again = scene.begin("doomed").await;
+    let erasure = done(&scene.key, &again).await;
+    assert_eq!(erasure["erased"], 0, "{erasure}");
+    assert_eq!(scene.in_files(&ids).await, 0);
+    assert_eq!(scene.exported().await, 5);
 }
 
 #[tokio::test]

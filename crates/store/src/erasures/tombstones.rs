@@ -57,6 +57,14 @@ pub(crate) async fn among(
 }
 
 impl Store {
+    /// Whether an organization ever asked for an erasure; of all others no event was erased.
+    pub async fn has_erasures(&self, org: OrgId) -> Result<bool, Error> {
+        let has_some = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT FROM organizations_with_erasures WHERE org_id = $1)",
+        );
+        Ok(has_some.bind(org.uuid()).fetch_one(&self.pool).await?)
+    }
+
     /// Those of an organization's events that were erased, and the event that says so of each.
     pub async fn erased_events(
         &self,
