@@ -108,7 +108,7 @@ impl DayWriter {
 /// How many events a day's file has, by its footer.
 pub async fn count(bucket: &Bucket, name: &str) -> Result<u64, Error> {
     let metadata = reader(bucket, name).get_metadata(None).await;
-    let metadata = metadata.map_err(|error| Error::broken(name, &error))?;
+    let metadata = metadata.map_err(|error| Error::unread(name, &error))?;
     let rows = metadata.file_metadata().num_rows();
     u64::try_from(rows).map_err(|error| Error::broken(name, &error))
 }
@@ -211,7 +211,7 @@ pub(crate) async fn open(
     (name, noted): (&str, u64),
 ) -> Result<ParquetRecordBatchStreamBuilder<Reader>, Error> {
     let builder = ParquetRecordBatchStreamBuilder::new(reader(bucket, name)).await;
-    let builder = builder.map_err(|error| Error::broken(name, &error))?;
+    let builder = builder.map_err(|error| Error::unread(name, &error))?;
     let found = builder.metadata().file_metadata().num_rows();
     if u64::try_from(found) != Ok(noted) {
         let problem = format!("it has {found} events, but {noted} were recorded");

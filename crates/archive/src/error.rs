@@ -1,5 +1,7 @@
 //! What can go wrong with files.
 
+use parquet::errors::ParquetError;
+
 /// An error of files or of where they are kept.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -19,7 +21,7 @@ pub enum Error {
     #[error("read {file}: {problem}")]
     Broken { file: String, problem: String },
     #[error("write Parquet")]
-    Parquet(#[from] parquet::errors::ParquetError),
+    Parquet(#[from] ParquetError),
     /// The process is ending, or an earlier write failed.
     #[error("writing stopped")]
     Stopped,
@@ -36,6 +38,16 @@ impl Error {
                 source,
             },
         }
+    }
+
+    /// A file that cannot be opened: it is not there, or not as we wrote it.
+    pub(crate) fn unread(file: &str, error: &ParquetError) -> Self {
+        if let ParquetError::External(source) = error
+            && let Some(object_store::Error::NotFound { path, .. }) = source.downcast_ref()
+        {
+            return Self::Missing(path.clone());
+        }
+        Self::broken(file, error)
     }
 
     pub(crate) fn broken(file: &str, problem: &impl ToString) -> Self {

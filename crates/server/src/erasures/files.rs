@@ -5,107 +5,65 @@
 
 use std::collections::BTreeSet;
 
-use archive::{Bucket, days, without};
+use archive::{Bucket, without};
 use domain::{Day, EventId, OrgId};
-use store::{Store, events::archive::ArchivedFile};
+use store::{Store, erasures::FilesOfDay, events::archive::ArchivedFile};
 
 use super::worker::Error;
-use crate::events::archive as archiving;
+use crate::events::archive::{self as archiving, Erased};
 
-/// How often a day is begun again because somebody else replaced a file of it meanwhile. Each of those is another erasure,
-/// of which an organization has few at a time.
-const ROUNDS_MAX: usize = 100;
-
-/// Takes what an organization erased of a day out of the day's files.
+/// Takes what an organization erased of a day out of the day's files. Whoever does the same for another organization, or
+/// erasure, waits: it would take our new file, which is not noted yet, for one that nobody reads.
 pub(super) async fn clean(
     store: &Store,
     bucket: &Bucket,
     org: OrgId,
     day: Day,
 ) -> Result<(), Error> {
+    let mut of_day = store.files_of_day(day).await?;
     let erased = store.all_erased_of_day(org, day).await?;
-    for _ in 0..ROUNDS_MAX {
-        if clean_once(store, bucket, (org, day), &erased).await? {
-            return Ok(());
+    for file in of_day.noted().await? {
+        let noted = (&*file.file, file.events);
+        if without::has_any(bucket, noted, org, &erased).await? {
+            replace(&mut of_day, bucket, &file, (org, &erased)).await?;
         }
     }
-    Err(Error::Contended(day))
+    let erased = Erased::from([(org, erased)]);
+    Ok(archiving::delete_unused(&mut of_day, bucket, &erased).await?)
 }
 
-/// `false` if somebody else replaced a file first.
-async fn clean_once(
-    store: &Store,
-    bucket: &Bucket,
-    (org, day): (OrgId, Day),
-    erased: &BTreeSet<EventId>,
-) -> Result<bool, Error> {
-    let files = bucket.list(&archiving::folder(day)).await?;
-    // In this order: what is there and not noted now is not noted later, as it has what was erased before.
-    let noted = store.archived_files(day, day).await?;
-    for name in &files {
-        if let Some(file) = noted.iter().find(|file| file.file == *name) {
-            let has_some = without::has_any(bucket, (name, file.events), org, erased).await?;
-            if has_some && !replace(store, bucket, file, (org, erased)).await? {
-                return Ok(false);
-            }
-        } else {
-            delete_if_it_has_any(bucket, name, (org, erased)).await;
-        }
-    }
-    Ok(true)
-}
-
-/// `false` if somebody else replaced it first.
 async fn replace(
-    store: &Store,
+    of_day: &mut FilesOfDay,
     bucket: &Bucket,
     old: &ArchivedFile,
     (org, erased): (OrgId, &BTreeSet<EventId>),
-) -> Result<bool, Error> {
+) -> Result<(), Error> {
     let noted = (&*old.file, old.events);
     let rest = without::rest(bucket, noted, org, erased).await?;
-    let Some((oldest, newest)) = rest.range else {
-        let is_ours = store.replace_archived(old, None).await?;
-        bucket.delete(&old.file).await?;
-        return Ok(is_ours);
-    };
-    let name = archiving::name(old.day, (oldest, newest), rest.events);
-    let finished = without::rewrite(bucket, noted, (org, erased), &name).await?;
-    if finished.events != rest.events {
-        bucket.delete(&name).await?;
-        return Err(Error::NotWhole(name));
-    }
-    let new = ArchivedFile {
-        day: old.day,
-        file: name,
-        events: finished.events,
-        bytes: finished.bytes,
-        sha256: finished.sha256,
-    };
-    let is_ours = store.replace_archived(old, Some(&new)).await?;
-    let useless = if is_ours { &old.file } else { &new.file };
-    bucket.delete(useless).await?;
-    Ok(is_ours)
-}
-
-/// A file that nobody reads: of a try to archive the day that did not end, or replaced before.
-async fn delete_if_it_has_any(
-    bucket: &Bucket,
-    name: &str,
-    (org, erased): (OrgId, &BTreeSet<EventId>),
-) {
-    let delete = async {
-        let events = days::count(bucket, name).await?;
-        if without::has_any(bucket, (name, events), org, erased).await? {
-            bucket.delete(name).await?;
+    let new = match rest.range {
+        Some(range) => {
+            let name = archiving::name(old.day, range, rest.events);
+            let finished = without::rewrite(bucket, noted, (org, erased), &name).await?;
+            if finished.events != rest.events {
+                bucket.delete(&name).await?;
+                return Err(Error::NotWhole(name));
+            }
+            Some(ArchivedFile {
+                day: old.day,
+                file: name,
+                events: finished.events,
+                bytes: finished.bytes,
+                sha256: finished.sha256,
+            })
         }
-        Ok::<(), archive::Error>(())
+        None => None,
     };
-    if let Err(error) = delete.await {
-        tracing::warn!(
-            error = runtime::error_chain::chain(&error),
-            file = name,
-            "could not look into a file of the archive that is not in use"
-        );
+    if of_day.replace(old, new.as_ref()).await? {
+        bucket.delete(&old.file).await?;
+        return Ok(());
     }
+    if let Some(new) = new {
+        bucket.delete(&new.file).await?;
+    }
+    Err(Error::NotNoted(old.file.clone()))
 }

@@ -29,6 +29,7 @@ use super::{
     trail_event::ErasureEvent,
 };
 use crate::{
+    events::archive as archiving,
     exports::source,
     fresh_reads,
     jobs::{self, LEASE},
@@ -67,13 +68,15 @@ pub(super) enum Error {
     #[error(transparent)]
     Archive(#[from] archive::Error),
     #[error(transparent)]
+    Unused(#[from] archiving::Error),
+    #[error(transparent)]
     Source(#[from] source::Error),
     #[error("tell the trail of an erasure")]
     Untold(#[from] Unrecorded),
     #[error("some days of the trail are in files, and files.url is not set")]
     NoFiles,
-    #[error("the files of {0} were replaced by others again and again")]
-    Contended(Day),
+    #[error("{0} was taken from the catalog by somebody else")]
+    NotNoted(String),
     #[error("{0} does not have the events that it was written with")]
     NotWhole(String),
     #[error("the job cannot be read: {0}")]

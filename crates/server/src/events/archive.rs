@@ -5,9 +5,12 @@
 //! what is inside. No two tries write to the same name: one that hung while the day was dropped cannot
 //! replace the file that has it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use archive::{
     Bucket, Events,
     days::{self, DayWriter, Salt},
+    without,
 };
 use domain::{
     Day, EventId, OrgId, Timestamp,
@@ -16,8 +19,12 @@ use domain::{
 use runtime::random;
 use store::{
     Store,
+    erasures::FilesOfDay,
     events::{archive::ArchivedFile, export::Position},
 };
+
+/// What organizations erased of a day.
+pub(crate) type Erased = BTreeMap<OrgId, BTreeSet<EventId>>;
 
 /// Random bytes in a file's name; no two tries draw the same.
 const ATTEMPT_BYTES: usize = 8;
@@ -60,7 +67,7 @@ pub async fn archive_day(
     day: Day,
     now: Timestamp,
 ) -> Result<Option<Archived>, Error> {
-    let erased = store.erased_of_day(day).await?;
+    let erased = store.erased_count_of_day(day).await?;
     let Some(held) = store.day_held(day).await? else {
         return Ok(None);
     };
@@ -116,6 +123,54 @@ pub async fn archive_day(
         events: file.events,
         file,
     }))
+}
+
+/// Deletes files of a day that have something erased and are not noted, so that nobody reads them: of a try to archive the day
+/// that did not end, or replaced before. `erased` is asked for before.
+pub(crate) async fn delete_unused(
+    of_day: &mut FilesOfDay,
+    bucket: &Bucket,
+    erased: &Erased,
+) -> Result<(), Error> {
+    let files = bucket.list(&folder(of_day.day())).await?;
+    // In this order: what is there and not noted now is not noted later, as it has what was erased before.
+    let noted = of_day.noted().await?;
+    for name in files {
+        if noted.iter().any(|file| file.file == name) {
+            continue;
+        }
+        match delete_if_it_has(bucket, &name, erased).await {
+            // Whoever wrote it deleted it.
+            Ok(()) | Err(archive::Error::Missing(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+async fn delete_if_it_has(
+    bucket: &Bucket,
+    name: &str,
+    erased: &Erased,
+) -> Result<(), archive::Error> {
+    let events = days::count(bucket, name).await?;
+    if has_any(bucket, (name, events), erased).await? {
+        bucket.delete(name).await?;
+    }
+    Ok(())
+}
+
+async fn has_any(
+    bucket: &Bucket,
+    file: (&str, u64),
+    erased: &Erased,
+) -> Result<bool, archive::Error> {
+    for (org, ids) in erased {
+        if without::has_any(bucket, file, *org, ids).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Where the files of a day are.

@@ -3,8 +3,9 @@
 use std::fs;
 
 use archive::{Bucket, bucket::S3Options, days};
-use domain::{EventId, OrgId};
+use domain::{Day, EventId, OrgId};
 use serde_json::{Value, json};
+use store::Store;
 use testkit::{eventually, folder::TestFolder};
 
 use crate::archive::{archive as archive_day, day, ingest};
@@ -136,6 +137,20 @@ async fn what_an_erasure_left_in_the_archive_is_in_no_export_and_goes_with_the_n
 }
 
 #[tokio::test]
+async fn an_erasure_is_not_done_while_a_file_cannot_be_looked_into() {
+    let scene = Scene::start().await;
+    let noted = scene.sql("SELECT file FROM archived_days");
+    let unreadable = noted.replace(".parquet", "a.parquet");
+    let unreadable = scene.folder.path().join("files").join(unreadable);
+    fs::write(&unreadable, "what a broken disk left").expect("written");
+    let id = scene.begin("doomed").await;
+    let erasure = scene.fails(&id).await;
+    assert_eq!(erasure["state"], "running", "{erasure}");
+    fs::remove_file(&unreadable).expect("deleted");
+    assert_eq!(done(&scene.key, &id).await["erased"], 5);
+}
+
+#[tokio::test]
 async fn a_page_that_the_trail_was_told_of_is_erased_however_long_it_takes() {
     let scene = Scene::start().await;
     scene.sql(
@@ -150,4 +165,26 @@ async fn a_page_that_the_trail_was_told_of_is_erased_however_long_it_takes() {
     scene.sql("UPDATE erasures SET leased_until = now()");
     assert_eq!(done(&scene.key, &id).await["erased"], 5);
     assert_eq!(told(&scene.key).await.len(), 1);
+}
+
+#[tokio::test]
+async fn an_erasure_waits_while_another_replaces_the_files_of_the_day() {
+    let scene = Scene::start().await;
+    let noted = || scene.sql("SELECT file FROM archived_days");
+    let before = noted();
+    let url = scene.running.deployment.setting("POSTGRES__URL");
+    let store = Store::new(&url, 1).expect("a store");
+    let files = store.files_of_day(Day::from_number(scene.day.1)).await;
+    let files = files.expect("ours");
+    let id = scene.begin("doomed").await;
+    eventually(DEADLINE, "it waits", async || {
+        let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND NOT granted
+                       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        (scene.sql(waiting) == "1").then_some(())
+    })
+    .await;
+    assert_eq!(noted(), before);
+    drop(files);
+    assert_eq!(done(&scene.key, &id).await["erased"], 5);
+    assert_ne!(noted(), before);
 }

@@ -9,10 +9,16 @@ use domain::{Day, ErasureId, EventId, OrgId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::{Error, Store, events::archive::ArchivedFile};
+use crate::{
+    Error, Store,
+    events::archive::{ArchivedFile, archived_files},
+};
 
 /// Shared by all who erase; had alone by who notes a file of the archive ("wberas" in ASCII).
 const ERASING: i64 = 0x7762_6572_6173;
+
+/// Had alone by who replaces or deletes files of a day, which is the second key ("days" in ASCII).
+const REPLACING: i32 = 0x6461_7973;
 
 pub(super) async fn lock_shared(connection: &mut PgConnection) -> Result<(), Error> {
     sqlx::query("SELECT pg_advisory_xact_lock_shared($1)")
@@ -45,7 +51,7 @@ pub(crate) async fn count_of_day(connection: &mut PgConnection, day: Day) -> Res
 
 impl Store {
     /// How many events of a day were erased, of all organizations.
-    pub async fn erased_of_day(&self, day: Day) -> Result<u64, Error> {
+    pub async fn erased_count_of_day(&self, day: Day) -> Result<u64, Error> {
         let mut connection = self.pool.acquire().await?;
         count_of_day(&mut connection, day).await
     }
@@ -90,9 +96,39 @@ impl Store {
         Ok(ids.into_iter().map(EventId::from_uuid).collect())
     }
 
-    /// Notes a file in the place of another, or that the other is gone; `false` if it was replaced before.
-    pub async fn replace_archived(
-        &self,
+    /// Waits while another has it.
+    pub async fn files_of_day(&self, day: Day) -> Result<FilesOfDay, Error> {
+        let mut connection = self.connect().await?;
+        sqlx::query("SELECT pg_advisory_lock($1, $2)")
+            .bind(REPLACING)
+            .bind(i32::try_from(day.number()).unwrap_or(i32::MAX))
+            .execute(&mut connection)
+            .await?;
+        Ok(FilesOfDay { day, connection })
+    }
+}
+
+/// The right to replace and delete files of a day, which one has at a time; given back when this goes. It asks and changes the
+/// catalog through the connection that has it, so whoever lost it learns of it there.
+#[derive(Debug)]
+pub struct FilesOfDay {
+    day: Day,
+    connection: PgConnection,
+}
+
+impl FilesOfDay {
+    pub fn day(&self) -> Day {
+        self.day
+    }
+
+    /// The files that are noted.
+    pub async fn noted(&mut self) -> Result<Vec<ArchivedFile>, Error> {
+        archived_files(&mut self.connection, self.day, self.day).await
+    }
+
+    /// Notes a file in the place of another, or that the other is gone; `false` if that is not noted.
+    pub async fn replace(
+        &mut self,
         old: &ArchivedFile,
         new: Option<&ArchivedFile>,
     ) -> Result<bool, Error> {
@@ -106,13 +142,13 @@ impl Store {
                     .bind(number(new.events))
                     .bind(number(new.bytes))
                     .bind(&new.sha256)
-                    .execute(&self.pool)
+                    .execute(&mut self.connection)
                     .await?
             }
             None => {
                 sqlx::query("DELETE FROM archived_days WHERE file = $1")
                     .bind(&old.file)
-                    .execute(&self.pool)
+                    .execute(&mut self.connection)
                     .await?
             }
         };

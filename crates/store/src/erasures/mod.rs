@@ -12,5 +12,6 @@ mod list;
 mod page;
 pub(crate) mod tombstones;
 
+pub use archive::FilesOfDay;
 pub use lease::{ClaimedErasure, ErasurePage, Look};
 pub use list::{ErasureRow, NewErasure, What};

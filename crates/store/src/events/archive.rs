@@ -2,7 +2,7 @@
 
 use domain::{Day, EventId, OrgId, Timestamp};
 use sqlx::{
-    Connection as _,
+    Connection as _, PgConnection,
     types::time::{Date, OffsetDateTime},
 };
 use uuid::Uuid;
@@ -101,26 +101,35 @@ impl Store {
 
     /// The files of these days, both included: the oldest day first, and of a day the one made first.
     pub async fn archived_files(&self, from: Day, to: Day) -> Result<Vec<ArchivedFile>, Error> {
-        let rows: Vec<(Date, String, i64, i64, String)> = sqlx::query_as(
-            "SELECT day, file, events, bytes, sha256 FROM archived_days
-             WHERE day BETWEEN $1 AND $2 ORDER BY day, archived_at, file",
-        )
-        .bind(date(from))
-        .bind(date(to))
-        .fetch_all(&self.pool)
-        .await?;
-        let file = |(day, file, events, bytes, sha256): (Date, String, i64, i64, String)| {
-            let days = i64::from(day.to_julian_day()) - i64::from(epoch().to_julian_day());
-            ArchivedFile {
-                day: Day::from_number(days),
-                file,
-                events: events.unsigned_abs(),
-                bytes: bytes.unsigned_abs(),
-                sha256,
-            }
-        };
-        Ok(rows.into_iter().map(file).collect())
+        archived_files(&mut *self.pool.acquire().await?, from, to).await
     }
+}
+
+/// The files of these days, in the order of [`Store::archived_files`].
+pub(crate) async fn archived_files(
+    connection: &mut PgConnection,
+    from: Day,
+    to: Day,
+) -> Result<Vec<ArchivedFile>, Error> {
+    let rows: Vec<(Date, String, i64, i64, String)> = sqlx::query_as(
+        "SELECT day, file, events, bytes, sha256 FROM archived_days
+             WHERE day BETWEEN $1 AND $2 ORDER BY day, archived_at, file",
+    )
+    .bind(date(from))
+    .bind(date(to))
+    .fetch_all(connection)
+    .await?;
+    let file = |(day, file, events, bytes, sha256): (Date, String, i64, i64, String)| {
+        let days = i64::from(day.to_julian_day()) - i64::from(epoch().to_julian_day());
+        ArchivedFile {
+            day: Day::from_number(days),
+            file,
+            events: events.unsigned_abs(),
+            bytes: bytes.unsigned_abs(),
+            sha256,
+        }
+    };
+    Ok(rows.into_iter().map(file).collect())
 }
 
 fn epoch() -> Date {

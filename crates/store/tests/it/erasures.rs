@@ -160,3 +160,27 @@ async fn the_next_erasure_also_cleans_the_archive_of_what_one_that_failed_erased
     }
     assert_eq!(to_clean, [ids[0], ids[2]]);
 }
+
+#[tokio::test]
+async fn one_at_a_time_has_the_files_of_a_day() {
+    let (store, database) = store().await;
+    let (day, other) = (Day::of(NOW), Day::of(NOW).next());
+    let first = store.files_of_day(day).await.expect("ours");
+    store.files_of_day(other).await.expect("another day's");
+    let mut second = Box::pin(store.files_of_day(day));
+    let waiting =
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND NOT granted
+                   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    loop {
+        // waits for: the second to wait in PostgreSQL
+        tokio::select! {
+            _ = &mut second => panic!("two have it"),
+            () = tokio::time::sleep(Duration::from_millis(10)) => {}
+        }
+        if asked(&database, waiting) == "1" {
+            break;
+        }
+    }
+    drop(first);
+    second.await.expect("ours by now");
+}
