@@ -97,6 +97,15 @@ pub struct DayDropper {
     connection: PgConnection,
 }
 
+/// How much a day has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DayContent {
+    pub events: u64,
+    /// How many of its events were erased, wherever they were. As long as this is the same, so many events are the same ones: none
+    /// went, so none came in its place.
+    pub erased: u64,
+}
+
 /// What becomes of a day that was taken out and not dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leftover {
@@ -186,16 +195,20 @@ impl DayDropper {
         Ok(true)
     }
 
-    /// Drops a day of events of which `archived` are in a file; whether it did. Once it is taken out
+    /// Drops a day of events that had `archived` when it was written into a file; whether it did. Once it is taken out
     /// nobody can write to it: if it has more than the file, it is put back, to be archived again.
-    pub async fn drop_archived_day(&mut self, day: Day, archived: u64) -> Result<bool, Error> {
+    pub async fn drop_archived_day(
+        &mut self,
+        day: Day,
+        archived: DayContent,
+    ) -> Result<bool, Error> {
         let (table, partition) = (Table::AuditEvents, Table::AuditEvents.partition(day));
         // Asked first, because a day that is out for a moment is missed by those who read and write it.
-        if self.held(&partition).await? != archived {
+        if self.held(day, &partition).await? != archived {
             return Ok(false);
         }
         self.take_out(table, &partition).await?;
-        if self.held(&partition).await? != archived {
+        if self.held(day, &partition).await? != archived {
             self.put_back(table, day).await?;
             return Ok(false);
         }
@@ -255,12 +268,16 @@ impl DayDropper {
         Ok(())
     }
 
-    async fn held(&mut self, partition: &str) -> Result<u64, Error> {
+    async fn held(&mut self, day: Day, partition: &str) -> Result<DayContent, Error> {
+        let erased = erasures::archive::count_of_day(&mut self.connection, day).await?;
         let count = format!("SELECT count(*) FROM {partition}");
         let held: i64 = sqlx::query_scalar(AssertSqlSafe(count))
             .fetch_one(&mut self.connection)
             .await?;
-        Ok(held.unsigned_abs())
+        Ok(DayContent {
+            events: held.unsigned_abs(),
+            erased,
+        })
     }
 
     async fn take_out(&mut self, table: Table, partition: &str) -> Result<(), Error> {

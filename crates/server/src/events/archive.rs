@@ -21,6 +21,7 @@ use store::{
     Store,
     erasures::FilesOfDay,
     events::{archive::ArchivedFile, export::Position},
+    partitions::DayContent,
 };
 
 /// What organizations erased of a day.
@@ -53,9 +54,9 @@ pub enum Error {
 /// A day that is in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archived {
-    /// Whoever drops the day must find exactly this many events in it, while nobody can write to it:
-    /// one more arrived meanwhile, and the day has to be archived again.
-    pub events: u64,
+    /// Whoever drops the day must find exactly this in it, while nobody can write to it: if not, more arrived meanwhile, and the
+    /// day has to be archived again.
+    pub content: DayContent,
     pub file: ArchivedFile,
 }
 
@@ -73,12 +74,13 @@ pub async fn archive_day(
     };
     let content = content(day, (held.oldest, held.newest), held.events);
     let noted = store.archived_files(day, day).await?;
-    let has_it = |file: &ArchivedFile| file.file.starts_with(&content);
-    if let Some(file) = noted.into_iter().find(has_it) {
-        return Ok(Some(Archived {
-            events: held.events,
-            file,
-        }));
+    for file in noted {
+        // Something erased is in the place of what the database has more.
+        if file.file.starts_with(&content) && !has_erased(store, files, &file).await? {
+            let events = held.events;
+            let content = DayContent { events, erased };
+            return Ok(Some(Archived { content, file }));
+        }
     }
     let name = name(day, (held.oldest, held.newest), held.events);
     let mut writer = DayWriter::create(files, &name).await?;
@@ -119,10 +121,9 @@ pub async fn archive_day(
         return Err(Error::Erased { day });
     }
     tracing::info!(day = %day, events = file.events, bytes = file.bytes, "archived a day");
-    Ok(Some(Archived {
-        events: file.events,
-        file,
-    }))
+    let events = file.events;
+    let content = DayContent { events, erased };
+    Ok(Some(Archived { content, file }))
 }
 
 /// Deletes files of a day that have something erased and are not noted, so that nobody reads them: of a try to archive the day
@@ -158,6 +159,12 @@ async fn delete_if_it_has(
         bucket.delete(name).await?;
     }
     Ok(())
+}
+
+/// Whether a file has something that was erased, of any organization.
+async fn has_erased(store: &Store, bucket: &Bucket, file: &ArchivedFile) -> Result<bool, Error> {
+    let erased = store.erased_of_day(file.day).await?;
+    Ok(has_any(bucket, (&file.file, file.events), &erased).await?)
 }
 
 async fn has_any(

@@ -8,7 +8,7 @@ use domain::{Timestamp, clock::Clock};
 use runtime::error_chain::chain;
 use store::{
     Store,
-    partitions::{DayDropper, DayTable, Leftover, Table},
+    partitions::{DayContent, DayDropper, DayTable, Leftover, Table},
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -136,7 +136,13 @@ impl Retention {
         now: Timestamp,
     ) -> Result<bool, archive::Error> {
         let archived = archive_day(&self.store, files, day.day, now).await?;
-        let events = archived.map_or(0, |archived| archived.events);
-        Ok(dropper.drop_archived_day(day.day, events).await?)
+        let content = match archived {
+            Some(archived) => archived.content,
+            None => DayContent {
+                events: 0,
+                erased: self.store.erased_count_of_day(day.day).await?,
+            },
+        };
+        Ok(dropper.drop_archived_day(day.day, content).await?)
     }
 }

@@ -188,3 +188,34 @@ async fn an_erasure_waits_while_another_replaces_the_files_of_the_day() {
     assert_eq!(done(&scene.key, &id).await["erased"], 5);
     assert_ne!(noted(), before);
 }
+
+#[tokio::test]
+async fn a_day_with_another_event_in_the_place_of_an_erased_one_is_archived_again() {
+    let scene = Scene::start().await;
+    scene.sql(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not now'; END $$;
+         CREATE TRIGGER refuse BEFORE UPDATE ON archived_days FOR EACH ROW EXECUTE FUNCTION refuse()",
+    );
+    // Neither the oldest nor the newest of the day.
+    let doomed: EventId = scene
+        .key
+        .all_events()
+        .await
+        .iter()
+        .filter(|event| event["event_type"] == "tool_call")
+        .filter_map(|event| event["id"].as_str()?.parse().ok())
+        .nth(4)
+        .expect("an event");
+    let wanted = json!({"ids": [doomed], "reason": "case 1"});
+    let id = begin(&scene.owner, &wanted).await;
+    scene.fails(&id).await;
+    // As many as before, between the same two, and one of them is in no file: the other, which may be the oldest, goes.
+    ingest(&scene.key, &scene.day.0, "late", 2).await;
+    scene.key.all_events().await;
+    scene.sql("DELETE FROM audit_events WHERE id = (SELECT id FROM audit_events WHERE agent_id = 'late' ORDER BY id LIMIT 1)");
+
+    archive_day(&scene.running, &scene.day.0);
+    scene.drop_day();
+    let late = json!({"agent_id": "late"});
+    assert_eq!(export(&scene.key, &late).await.len(), 1);
+}

@@ -3,7 +3,7 @@
 //! A file of a day is noted only if nothing of the day was erased while it was written, and the two exclude each other: so a
 //! file has none of the events that were erased before it was noted, and an erasure finds those that have one of its own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{Day, ErasureId, EventId, OrgId};
 use sqlx::PgConnection;
@@ -77,6 +77,26 @@ impl Store {
         .fetch_optional(&self.pool)
         .await?;
         Ok(next.map(EventId::from_uuid))
+    }
+
+    /// The events of a day that were erased, of all organizations.
+    pub async fn erased_of_day(
+        &self,
+        day: Day,
+    ) -> Result<BTreeMap<OrgId, BTreeSet<EventId>>, Error> {
+        let rows: Vec<(Uuid, Uuid)> = sqlx::query_as(
+            "SELECT org_id, event_id FROM erased_events WHERE event_id >= $1 AND event_id < $2",
+        )
+        .bind(day.first_id().uuid())
+        .bind(day.next().first_id().uuid())
+        .fetch_all(&self.pool)
+        .await?;
+        let mut erased: BTreeMap<OrgId, BTreeSet<EventId>> = BTreeMap::new();
+        for (org, id) in rows {
+            let of_org = erased.entry(OrgId::from_uuid(org)).or_default();
+            of_org.insert(EventId::from_uuid(id));
+        }
+        Ok(erased)
     }
 
     /// Those of an organization's events of a day that were erased, whichever erasure did it.

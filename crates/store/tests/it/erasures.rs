@@ -6,7 +6,7 @@ use domain::{Day, ErasureId, EventId};
 use store::{
     Store,
     erasures::{ClaimedErasure, Look, NewErasure, What},
-    partitions::{Leftover, Table},
+    partitions::{DayContent, Leftover, Table},
 };
 use testkit::Database;
 use uuid::Uuid;
@@ -183,4 +183,32 @@ async fn one_at_a_time_has_the_files_of_a_day() {
     }
     drop(first);
     second.await.expect("ours by now");
+}
+
+#[tokio::test]
+async fn a_day_that_has_another_event_in_the_place_of_an_erased_one_is_not_dropped() {
+    let (store, database) = store().await;
+    let mut index = store.event_index().await.expect("an index");
+    let ids: Vec<EventId> = (0..4).map(|number| random_id(number, NOW)).collect();
+    let rows: Vec<_> = ids.iter().map(|id| row(*id)).collect();
+    index.redrive("1", &rows[..3]).await.expect("written");
+    let archived = DayContent {
+        events: 3,
+        erased: 0,
+    };
+    erase(&store, 1, &ids[1..2]).await;
+    index.redrive("2", &rows[3..]).await.expect("written");
+    assert_eq!(held(&database).len(), 3);
+
+    let taken = store.day_dropper().await.expect("an answer");
+    let mut dropper = taken.expect("nobody else drops");
+    let day = Day::of(NOW);
+    let is_dropped = dropper.drop_archived_day(day, archived).await;
+    assert!(!is_dropped.expect("an answer"));
+    let archived = DayContent {
+        erased: 1,
+        ..archived
+    };
+    let is_dropped = dropper.drop_archived_day(day, archived).await;
+    assert!(is_dropped.expect("an answer"));
 }
