@@ -16,7 +16,7 @@ use domain::{
     Day, EventId, OrgId, Timestamp,
     event::{EventView, Filter},
 };
-use runtime::random;
+use runtime::{error_chain::chain, random};
 use store::{
     Store,
     erasures::FilesOfDay,
@@ -69,6 +69,16 @@ pub async fn archive_day(
     now: Timestamp,
 ) -> Result<Option<Archived>, Error> {
     let erased = store.erased_count_of_day(day).await?;
+    if erased > 0
+        && let Err(error) = delete_all_unused(store, files, day).await
+    {
+        // An erasure says so to its owner; what is archived now is not of less use for it.
+        tracing::warn!(
+            error = chain(&error),
+            day = %day,
+            "could not look into all files of the archive that are not in use"
+        );
+    }
     let Some(held) = store.day_held(day).await? else {
         return Ok(None);
     };
@@ -124,6 +134,13 @@ pub async fn archive_day(
     let events = file.events;
     let content = DayContent { events, erased };
     Ok(Some(Archived { content, file }))
+}
+
+/// Also what a try left that was killed after it had finished a file and before it noted it, if an erasure did not see that file.
+async fn delete_all_unused(store: &Store, bucket: &Bucket, day: Day) -> Result<(), Error> {
+    let mut of_day = store.files_of_day(day).await?;
+    let erased = store.erased_of_day(day).await?;
+    delete_unused(&mut of_day, bucket, &erased).await
 }
 
 /// Deletes files of a day that have something erased and are not noted, so that nobody reads them: of a try to archive the day

@@ -219,3 +219,19 @@ async fn a_day_with_another_event_in_the_place_of_an_erased_one_is_archived_agai
     let late = json!({"agent_id": "late"});
     assert_eq!(export(&scene.key, &late).await.len(), 1);
 }
+
+#[tokio::test]
+async fn a_file_that_a_killed_archiver_left_after_an_erasure_goes_when_the_day_is_archived_again() {
+    let scene = Scene::start().await;
+    let files = scene.folder.path().join("files");
+    let noted = scene.sql("SELECT file FROM archived_days");
+    let finished = scene.folder.path().join("finished");
+    fs::copy(files.join(&noted), &finished).expect("copied");
+    let id = scene.begin("doomed").await;
+    assert_eq!(done(&scene.key, &id).await["erased"], 5);
+
+    let left = files.join(noted.replace(".parquet", "a.parquet"));
+    fs::rename(&finished, &left).expect("moved");
+    archive_day(&scene.running, &scene.day.0);
+    assert!(!left.exists(), "it has what was erased");
+}
