@@ -116,6 +116,10 @@ pub(crate) async fn claim(
     source: &Source,
     span: Span,
 ) -> Result<Applied, Error> {
+    // Nearly always this is all that is asked.
+    if moved(transaction, source, span).await? {
+        return Ok(Applied::Done);
+    }
     // A stream that was lost and made again starts over: its row is replaced, and what is applied
     // a second time is recognized as above.
     sqlx::query(
@@ -129,21 +133,31 @@ pub(crate) async fn claim(
     .bind(&source.created)
     .execute(&mut **transaction)
     .await?;
+    if moved(transaction, source, span).await? {
+        return Ok(Applied::Done);
+    }
+    Ok(Applied::MovedTo(position(transaction, source).await?))
+}
+
+/// Moves the position of a stream that is known, if it is where the span begins; whether it did.
+async fn moved(
+    transaction: &mut Transaction<'_, Postgres>,
+    source: &Source,
+    span: Span,
+) -> Result<bool, Error> {
     let moved = sqlx::query(
         "UPDATE journal_watermark
-         SET applied_sequence = $2, milestone_sequence = $2, milestone_stored_ns = $4
-         WHERE stream = $1 AND applied_sequence = $3",
+         SET applied_sequence = $3, milestone_sequence = $3, milestone_stored_ns = $5
+         WHERE stream = $1 AND stream_created = $2 AND applied_sequence = $4",
     )
     .bind(&source.stream)
+    .bind(&source.created)
     .bind(signed(span.to))
     .bind(signed(span.from))
     .bind(span.stored_ns)
     .execute(&mut **transaction)
     .await?;
-    if moved.rows_affected() == 1 {
-        return Ok(Applied::Done);
-    }
-    Ok(Applied::MovedTo(position(transaction, source).await?))
+    Ok(moved.rows_affected() == 1)
 }
 
 /// Notes that what a span says up to `at` is counted, where there is no row to recognize it by; up to when it was
