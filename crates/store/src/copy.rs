@@ -11,7 +11,7 @@ const END: i16 = -1;
 /// PostgreSQL counts microseconds from 2000-01-01.
 const EPOCH_MILLIS: i64 = 946_684_800_000;
 
-/// Writes rows of a fixed number of fields.
+/// Writes rows of a fixed number of fields, to be sent in pieces.
 pub(crate) struct Rows {
     bytes: Vec<u8>,
     fields: i16,
@@ -58,6 +58,17 @@ impl Rows {
         self.field(&micros.to_be_bytes())
     }
 
+    /// What was written since the last piece was sent.
+    pub(crate) fn piece(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The piece was sent.
+    pub(crate) fn next_piece(&mut self) {
+        self.bytes.clear();
+    }
+
+    /// The last piece.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.bytes.extend(END.to_be_bytes());
         self.bytes

@@ -16,7 +16,7 @@ use crate::{
     disobeyed_decisions,
     erasures::tombstones as erased_events,
     partitions::{self, Table},
-    transparency::outbox,
+    transparency::outbox::NewLeaves,
     watermark::{Applied, Source, Span},
     writer::{Purpose, Writer},
 };
@@ -138,13 +138,21 @@ async fn save(
     }
     let keys = rows.iter().map(|row| row.id.uuid());
     let seen = partitions::ensure(transaction, Table::AuditEvents, keys, known).await?;
-    let written = write::write(transaction, rows, way).await?;
+    let (mut written, mut tally) = (Vec::with_capacity(rows.len()), Tally::default());
+    let mut leaves = NewLeaves::default();
+    write::write(transaction, rows, way, |row| {
+        written.push(row);
+        tally.add(row);
+        if transparency.is_some() {
+            leaves.push(row.org, &row.leaf());
+        }
+    })
+    .await?;
     if let Some(partitions) = transparency {
-        let leaves = written.iter().map(|row| (row.org, row.leaf()));
-        outbox::put(transaction, partitions, leaves).await?;
+        leaves.put(transaction, partitions).await?;
     }
     disobeyed_decisions::note(transaction, &written).await?;
-    Tally::of(written.into_iter()).save(transaction).await?;
+    tally.save(transaction).await?;
     Ok(seen)
 }
 

@@ -17,6 +17,10 @@ use crate::{Error, copy::Rows, times::to_database};
 /// which it puts off for 40 ms.
 const ROWS_TO_COPY: usize = 500;
 
+/// How much is sent at a time: more than PostgreSQL reads at once, so that it has work while the next piece is made, and
+/// little beside a batch, all of which would wait in memory otherwise.
+const PIECE_BYTES: usize = 128 * 1024;
+
 /// Named, because a newer version may have added some.
 macro_rules! columns {
     () => {
@@ -38,29 +42,32 @@ pub(super) enum Way {
     Checked,
 }
 
-/// Writes the rows that are not there yet, and returns those it wrote, in their order.
+/// Writes the rows that are not there yet, and passes on each that it writes.
 pub(super) async fn write<'r, 'e>(
     transaction: &mut Transaction<'_, Postgres>,
     rows: &'r [EventRow<'e>],
     way: Way,
-) -> Result<Vec<&'r EventRow<'e>>, Error> {
-    let comes_once = |row: &EventRow<'_>| way == Way::Straight && !row.id.is_derived();
-    let (once, again): (Vec<_>, Vec<_>) = rows.iter().partition(|row| comes_once(row));
+    mut on_written: impl FnMut(&'r EventRow<'e>),
+) -> Result<(), Error> {
+    let comes_once = |row: &&EventRow<'_>| way == Way::Straight && !row.id.is_derived();
+    let (once, again): (Vec<_>, Vec<_>) = rows.iter().partition(comes_once);
     // Few are inserted all alike, in one statement.
     let (copied, inserted) = if once.len() < ROWS_TO_COPY {
         (Vec::new(), rows.iter().collect())
     } else {
         (once, again)
     };
-    let is_copied = !copied.is_empty();
-    if is_copied {
-        copy(transaction, Target::Events, &copied).await?;
+    if !copied.is_empty() {
+        copy(transaction, Target::Events, &copied, &mut on_written).await?;
     }
     let mut new = insert_new(transaction, &inserted).await?;
-    // Taken out as it is met: of two rows of one event the first was written.
-    let mut is_new = |row: &EventRow<'_>| new.remove(&(row.org.uuid(), row.id.uuid()));
-    let is_written = |row: &&EventRow<'_>| (is_copied && comes_once(row)) || is_new(row);
-    Ok(rows.iter().filter(is_written).collect())
+    for row in inserted {
+        // Taken out as it is met: of two rows of one event the first was written.
+        if new.remove(&(row.org.uuid(), row.id.uuid())) {
+            on_written(row);
+        }
+    }
+    Ok(())
 }
 
 /// Writes the rows that are not there yet, whatever their ids; returns their keys.
@@ -74,7 +81,7 @@ async fn insert_new(
     let written = if rows.len() < ROWS_TO_COPY {
         insert(transaction, rows).await?
     } else {
-        copy(transaction, Target::Staging, rows).await?;
+        copy(transaction, Target::Staging, rows, |_| {}).await?;
         insert_from_staging(transaction).await?
     };
     Ok(written.into_iter().collect())
@@ -129,11 +136,14 @@ enum Target {
     Staging,
 }
 
-async fn copy(
+/// Copies rows, and passes each on: what is done with it is done while PostgreSQL writes those before it.
+async fn copy<'r, 'e>(
     transaction: &mut Transaction<'_, Postgres>,
     target: Target,
-    rows: &[&EventRow<'_>],
+    rows: &[&'r EventRow<'e>],
+    mut on_sent: impl FnMut(&'r EventRow<'e>),
 ) -> Result<(), Error> {
+    const COLUMNS: i16 = 14;
     let statement = match target {
         Target::Events => concat!(
             "COPY audit_events (",
@@ -147,7 +157,16 @@ async fn copy(
         ),
     };
     let mut copy = transaction.copy_in_raw(statement).await?;
-    copy.send(encode(rows)).await?;
+    let mut encoded = Rows::new(COLUMNS);
+    for row in rows {
+        encode(row, &mut encoded);
+        on_sent(row);
+        if encoded.piece().len() >= PIECE_BYTES {
+            copy.send(encoded.piece()).await?;
+            encoded.next_piece();
+        }
+    }
+    copy.send(encoded.finish()).await?;
     copy.finish().await?;
     Ok(())
 }
@@ -168,26 +187,21 @@ async fn insert_from_staging(
 }
 
 /// A row's fields, in the order of [`columns`].
-fn encode(rows: &[&EventRow<'_>]) -> Vec<u8> {
-    const COLUMNS: i16 = 14;
-    let mut encoded = Rows::new(COLUMNS);
-    for event in rows {
-        encoded
-            .row()
-            .uuid(event.org.uuid())
-            .uuid(event.id.uuid())
-            .time(event.received_at)
-            .text(event.event_type)
-            .text(event.agent_id)
-            .text(event.action)
-            .text(event.result)
-            .text_or_null(event.severity)
-            .text_or_null(event.session_id)
-            .text_or_null(event.trace_id)
-            .text_or_null(event.decision_id)
-            .text_or_null(event.source)
-            .text(event.json)
-            .bytes(&event.salt.0);
-    }
-    encoded.finish()
+fn encode(event: &EventRow<'_>, encoded: &mut Rows) {
+    encoded
+        .row()
+        .uuid(event.org.uuid())
+        .uuid(event.id.uuid())
+        .time(event.received_at)
+        .text(event.event_type)
+        .text(event.agent_id)
+        .text(event.action)
+        .text(event.result)
+        .text_or_null(event.severity)
+        .text_or_null(event.session_id)
+        .text_or_null(event.trace_id)
+        .text_or_null(event.decision_id)
+        .text_or_null(event.source)
+        .text(event.json)
+        .bytes(&event.salt.0);
 }

@@ -24,13 +24,15 @@ const OTHER: &str = "";
 /// How many counts one statement adds; bounds its parameters, each of some 100 bytes.
 const COUNTS_PER_STATEMENT: usize = 10_000;
 
-/// One field of one organization's events in one minute.
+/// One organization's events in one minute.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Minute {
     org: OrgId,
-    field: CountedBy,
     begins: i64,
 }
+
+/// How many events had each value of each field, in the order of [`CountedBy::ALL`].
+type Values<'a> = [HashMap<&'a str, i64>; CountedBy::ALL.len()];
 
 /// What one row of the table is found by, in the order of its key: two transactions that add to the
 /// same rows take them in the same order, so neither waits for the other in a circle.
@@ -46,7 +48,7 @@ struct Key<'a> {
 /// Tally of a batch.
 #[derive(Default)]
 pub(crate) struct Tally<'a> {
-    minutes: HashMap<Minute, HashMap<&'a str, i64>>,
+    minutes: HashMap<Minute, Values<'a>>,
     /// The values that are counted by name.
     named: HashMap<(OrgId, CountedBy), HashSet<&'a str>>,
     newest: Timestamp,
@@ -61,27 +63,25 @@ impl<'a> Tally<'a> {
         counts
     }
 
-    fn add(&mut self, row: &'a EventRow<'a>) {
+    pub(crate) fn add(&mut self, row: &'a EventRow<'a>) {
         self.newest = self.newest.max(row.received_at);
-        let begins = Grain::Minute.bucket(row.id.time().unix_millis());
-        let fields = [
-            (CountedBy::EventType, Some(row.event_type)),
-            (CountedBy::AgentId, Some(row.agent_id)),
-            (CountedBy::Action, Some(row.action)),
-            (CountedBy::Result, Some(row.result)),
-            (CountedBy::Severity, row.severity),
-        ];
-        for (field, value) in fields {
-            let Some(value) = value else { continue };
-            let minute = Minute {
-                org: row.org,
-                field,
-                begins,
+        let minute = Minute {
+            org: row.org,
+            begins: Grain::Minute.bucket(row.id.time().unix_millis()),
+        };
+        let minute = self.minutes.entry(minute).or_default();
+        for (field, values) in CountedBy::ALL.into_iter().zip(minute) {
+            let Some(value) = value_of(row, field) else {
+                continue;
             };
+            // What is counted in this minute already is, however it is named.
+            if let Some(events) = values.get_mut(value) {
+                *events += 1;
+                continue;
+            }
             let named = self.named.entry((row.org, field)).or_default();
             let is_named =
                 named.contains(value) || (named.len() < VALUES_MAX && named.insert(value));
-            let values = self.minutes.entry(minute).or_default();
             *values
                 .entry(if is_named { value } else { OTHER })
                 .or_default() += 1;
@@ -92,14 +92,17 @@ impl<'a> Tally<'a> {
     fn rolled_up(&self, kept_from: i64) -> BTreeMap<Key<'a>, i64> {
         let mut sums = BTreeMap::new();
         for (minute, values) in &self.minutes {
-            for grain in Grain::ALL {
-                if grain == Grain::Minute && minute.begins < kept_from {
-                    continue;
-                }
-                for (value, events) in values {
+            let values = CountedBy::ALL.into_iter().zip(values);
+            let values =
+                values.flat_map(|(field, values)| values.iter().map(move |it| (field, it)));
+            for (field, (value, events)) in values {
+                for grain in Grain::ALL {
+                    if grain == Grain::Minute && minute.begins < kept_from {
+                        continue;
+                    }
                     let key = Key {
                         org: minute.org,
-                        field: minute.field,
+                        field,
                         grain,
                         begins: grain.bucket(minute.begins),
                         value,
@@ -128,6 +131,16 @@ impl<'a> Tally<'a> {
             take_from_table(connection, sums).await?;
         }
         Ok(())
+    }
+}
+
+fn value_of<'a>(row: &'a EventRow<'a>, field: CountedBy) -> Option<&'a str> {
+    match field {
+        CountedBy::EventType => Some(row.event_type),
+        CountedBy::Result => Some(row.result),
+        CountedBy::AgentId => Some(row.agent_id),
+        CountedBy::Action => Some(row.action),
+        CountedBy::Severity => row.severity,
     }
 }
 
