@@ -69,6 +69,7 @@ pub struct Follower {
     stored_ns: Option<i64>,
     /// Where to begin if nothing was read yet: with the first message of this time or later.
     since: Option<Timestamp>,
+    is_behind: bool,
     reading: Option<Reading>,
 }
 
@@ -116,6 +117,7 @@ impl Journal {
             position,
             stored_ns: None,
             since: None,
+            is_behind: false,
             reading: None,
         }
     }
@@ -140,6 +142,7 @@ impl Follower {
             };
             bytes += message.payload.len();
             if entries.len() >= most || bytes >= BATCH_BYTES_MAX {
+                self.is_behind = true;
                 break message;
             }
             match reading.messages.next().now_or_never() {
@@ -152,6 +155,11 @@ impl Follower {
         let _ = last.ack().await;
         self.reading = Some(reading);
         Ok(entries)
+    }
+
+    /// Whether the log has more than was returned, as far as the server said with the last message, or may have.
+    pub fn is_behind(&self) -> bool {
+        self.is_behind
     }
 
     /// Goes back to the beginning if the message at the position is not the one that was read: the stream was made anew or
@@ -192,6 +200,7 @@ impl Follower {
         if info.consumer_sequence != reading.arrived {
             return Err(Error::unavailable(doing(), "a message is missing"));
         }
+        self.is_behind = info.pending > 0;
         let sequence = info.stream_sequence;
         if sequence > self.position {
             let stored_ns = nanoseconds(info.published);

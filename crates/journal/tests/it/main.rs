@@ -246,6 +246,35 @@ async fn a_follower_goes_on_where_it_is_told() {
 }
 
 #[tokio::test]
+async fn a_follower_says_whether_the_log_has_more() {
+    let journal = journal().await;
+    let (appender, task) = journal.appender(events_log(&journal), "a");
+    let mut follower = journal.follow(events_log(&journal), 0);
+    let appends = async {
+        for number in 0..5 {
+            appender
+                .append(frame(number, "{}"))
+                .await
+                .expect("acknowledged");
+        }
+        let first = follower.next(2).await.expect("entries");
+        assert!(follower.is_behind(), "{} of 5", first.len());
+        while follower.position() < 5 {
+            follower.next(10).await.expect("entries");
+        }
+        assert!(!follower.is_behind(), "all were returned");
+        // One that comes alone leaves nothing behind it.
+        appender.append(frame(5, "{}")).await.expect("acknowledged");
+        follower.next(10).await.expect("entries");
+        assert!(!follower.is_behind(), "nothing came after it");
+        drop(appender);
+    };
+    timeout(DEADLINE, async { tokio::join!(appends, task) })
+        .await
+        .expect("in time");
+}
+
+#[tokio::test]
 async fn a_key_is_found_the_moment_it_is_announced_and_not_once_it_is_gone() {
     let journal = journal().await;
     let hash = ApiKey::new([1; 20]).hash();
