@@ -39,7 +39,7 @@ use crate::{
     erasures,
     events::{indexer::Index, journal_size, nearly_full, retention::Retention},
     exports::{
-        cleanup,
+        Kept, cleanup,
         worker::{AT_A_TIME, Worker},
     },
     health::Health,
@@ -304,7 +304,10 @@ fn make_exports(node: &Node, files: &Bucket, tasks: &Tasks) {
         clock: node.clock,
         file_events_max: node.export_events_max,
         partitions: node.journal.partitions(),
-        events_kept: node.retention,
+        kept: Kept {
+            events: node.retention,
+            deliveries: node.delivery_retention,
+        },
     };
     for number in 0..AT_A_TIME {
         let task = jobs::run(worker.clone(), tasks.stopping().clone());

@@ -32,6 +32,8 @@ pub(crate) mod source;
 mod stream;
 pub mod worker;
 
+pub(crate) use bundle::Kept;
+
 use crate::edge::slots::Bounds;
 
 /// For an organization, one that runs and one that was begun again because the first seemed lost. Each

@@ -17,7 +17,7 @@ use runtime::error_chain::chain;
 use tokio::{task::spawn_blocking, time::Instant};
 
 use super::{
-    bundle::{self, BundleFile, Contents, Piece},
+    bundle::{self, BundleFile, Contents, Kept, Piece},
     create::unproven,
     format::FileFormat,
     plan::Plan,
@@ -122,13 +122,15 @@ async fn bundle_file(
         let detail = "There is nowhere to store files.";
         Problem::new(ErrorCode::NotConfigured, detail)
     })?;
-    let now = plane.clock.now();
     let contents = Contents {
         org: plan.org,
         filter: plan.filter,
         compression: wanted.compression,
-        now,
-        kept_since: now.minus(plane.retention),
+        now: plane.clock.now(),
+        kept: Kept {
+            events: plane.retention,
+            deliveries: plane.delivery_retention,
+        },
     };
     let file = BundleFile::begin(&plane.store, bucket, contents).await;
     file.map_err(|error| unproven(&error))

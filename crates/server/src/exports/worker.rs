@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{
-    bundle::{self, BundleFile, Piece},
+    bundle::{self, BundleFile, Kept, Piece},
     cleanup,
     format::FileFormat,
     plan::{Plan, Range},
@@ -54,8 +54,7 @@ pub struct Worker {
     /// Events after which a file ends.
     pub file_events_max: u64,
     pub partitions: Partitions,
-    /// How long the database keeps events.
-    pub events_kept: Duration,
+    pub(crate) kept: Kept,
 }
 
 /// Why a job did not go on.
@@ -214,13 +213,12 @@ impl Worker {
             return Ok(job.events);
         }
         bundle::caught_up(&self.store, self.partitions, job.org).await?;
-        let now = self.clock.now();
         let of = bundle::Contents {
             org: job.org,
             filter: wanted.plan.filter.clone(),
             compression: wanted.compression,
-            now,
-            kept_since: now.minus(self.events_kept),
+            now: self.clock.now(),
+            kept: self.kept,
         };
         let mut file = BundleFile::begin(&self.store, &self.files, of).await?;
         let extension = FileFormat::Bundle.extension(wanted.compression);

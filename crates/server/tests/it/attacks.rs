@@ -125,43 +125,92 @@ async fn an_event_that_was_edited_in_postgresql_is_found() {
     assert_eq!(scene.findings(&[]), ["commitment_mismatch"]);
 }
 
-#[tokio::test]
-async fn an_event_that_was_edited_in_the_archive_is_found() {
-    let folder = TestFolder::create().expect("a folder");
-    let running = Running::start(kept_in(&folder));
-    let customer = running.customer.clone();
-    let (yesterday, number) = day(&running, 1);
-    ingest(&customer, &yesterday, "mine", 50).await;
-    customer.all_events().await;
-    let archived = archive(&running, &yesterday);
-    let sql = |sql: &str| running.deployment.sql(sql);
-    sql(&format!("DROP TABLE audit_events_d{number}"));
-    let audit = Audit::of(&customer).await;
-    audit.export("before.bundle", &[]);
-    audit.is_proven("before.bundle");
-
-    let url = running.deployment.setting("FILES__URL");
-    let bucket = Bucket::open(&url, &S3Options::default()).expect("a bucket");
-    let name = archived["file"].as_str().expect("a file");
-    let org = sql("SELECT org_id FROM transparency_logs");
-    let org = OrgId::from_uuid(org.trim().parse().expect("a UUID"));
-    let shown = audit.shown("before.bundle");
-    let ids: Vec<EventId> = shown.iter().map(|id| id.parse().expect("an id")).collect();
-    let found = days::find(&bucket, (name, 50), org, &ids).await;
-    rewrite(&bucket, name, org, found.expect("rows").into_values()).await;
-
-    audit.export("after.bundle", &[]);
-    let report = audit.report("after.bundle", &[]);
-    assert_eq!(codes(&report, "findings"), ["commitment_mismatch"; 50]);
+/// A day that is only in the archive, of a server that archives what is older than a day.
+struct Archived {
+    running: Running,
+    audit: Audit,
+    bucket: Bucket,
+    name: String,
+    org: OrgId,
+    events: Vec<Found>,
+    _folder: TestFolder,
 }
 
-/// The same file, but somebody else did it.
+impl Archived {
+    async fn day() -> Self {
+        let folder = TestFolder::create().expect("a folder");
+        let mut running = Running::start(kept_in(&folder));
+        let (long_ago, number) = day(&running, 3);
+        ingest(&running.customer, &long_ago, "mine", 50).await;
+        running.customer.all_events().await;
+        let archived = archive(&running, &long_ago);
+        let drop = format!("DROP TABLE audit_events_d{number}");
+        running.deployment.sql(&drop);
+        running.server.kill();
+        running.deployment.set("EVENTS__RETENTION_DAYS", "1");
+        running.deployment.set("FILES__ARCHIVE_DAYS", "true");
+        running.server = running.deployment.serve_all();
+        running.customer = running.customer.at(&mut running.server);
+        let audit = Audit::of(&running.customer).await;
+        audit.export("before.bundle", &[]);
+        audit.is_proven("before.bundle");
+
+        let url = running.deployment.setting("FILES__URL");
+        let bucket = Bucket::open(&url, &S3Options::default()).expect("a bucket");
+        let name = archived["file"].as_str().expect("a file").to_owned();
+        let org = running
+            .deployment
+            .sql("SELECT org_id FROM transparency_logs");
+        let org = OrgId::from_uuid(org.trim().parse().expect("a UUID"));
+        let shown = audit.shown("before.bundle");
+        let ids: Vec<EventId> = shown.iter().map(|id| id.parse().expect("an id")).collect();
+        let found = days::find(&bucket, (&name, 50), org, &ids).await;
+        Self {
+            running,
+            audit,
+            bucket,
+            name,
+            org,
+            events: found.expect("rows").into_values().collect(),
+            _folder: folder,
+        }
+    }
+
+    /// What is found in an export of now, after the file was replaced by one of these.
+    async fn findings(&self, rows: impl Iterator<Item = Found>) -> Vec<String> {
+        rewrite(&self.bucket, &self.name, self.org, rows).await;
+        self.audit.export("after.bundle", &[]);
+        let report = self.audit.report("after.bundle", &[]);
+        codes(&report, "findings")
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_was_edited_in_the_archive_is_found() {
+    let day = Archived::day().await;
+    let edited = day.events.iter().map(|found| Found {
+        event: found.event.replace("mine", "theirs"),
+        salt: found.salt,
+    });
+    assert_eq!(day.findings(edited).await, ["commitment_mismatch"; 50]);
+}
+
+#[tokio::test]
+async fn an_event_that_was_taken_out_of_the_archive_is_found_however_old_it_is() {
+    let day = Archived::day().await;
+    let noted = "UPDATE archived_days SET events = 49";
+    day.running.deployment.sql(noted);
+    let left = day.events.iter().skip(1).cloned();
+    assert_eq!(day.findings(left).await, ["record_missing"]);
+}
+
+/// A file of these in the place of another.
 async fn rewrite(bucket: &Bucket, name: &str, org: OrgId, rows: impl Iterator<Item = Found>) {
     bucket.delete(name).await.expect("deleted");
     let mut writer = DayWriter::create(bucket, name).await.expect("a file");
     let (mut events, mut salts) = (Events::default(), Vec::new());
     for row in rows {
-        events.push(&row.event.replace("mine", "theirs"));
+        events.push(&row.event);
         salts.push(row.salt);
     }
     writer.write(org, events, salts).await.expect("written");
@@ -264,7 +313,7 @@ async fn a_policy_that_was_changed_afterwards_is_found() {
 }
 
 #[tokio::test]
-async fn a_delivery_that_was_claimed_and_not_made_is_found() {
+async fn a_delivery_that_was_claimed_and_not_made_or_made_and_denied_is_found() {
     let folder = TestFolder::create().expect("a folder");
     let deployment = kept_in(&folder);
     let mut server = deployment.serve_all();
@@ -301,4 +350,15 @@ async fn a_delivery_that_was_claimed_and_not_made_is_found() {
     audit.export("changed.bundle", &[]);
     let report: Value = audit.report("changed.bundle", &[]);
     assert_eq!(codes(&report, "findings"), ["commitment_mismatch"]);
+
+    // None at all.
+    for attack in [
+        "UPDATE delivery_attempts SET salt = NULL",
+        "DELETE FROM delivery_attempts",
+    ] {
+        deployment.sql(attack);
+        audit.export("denied.bundle", &[]);
+        let report: Value = audit.report("denied.bundle", &[]);
+        assert_eq!(codes(&report, "findings"), ["record_missing"], "{attack}");
+    }
 }

@@ -4,11 +4,12 @@
 //! What the filter does not ask for is there as a bare hash, so nothing can be left out unseen.
 //!
 //! [`BundleFile`] writes one, some bundles of leaves at a time, from the log as of its last checkpoint; [`records`] finds
-//! what leaves stand for, in the database and in the archive. [`caught_up`] waits until the checkpoint has what was
+//! what leaves stand for, in the database and in the archive, and [`retention`] says what may have left both. [`caught_up`] waits until the checkpoint has what was
 //! accepted before.
 
 mod caught_up;
 mod records;
+mod retention;
 mod selection;
 
 use std::{borrow::Cow, collections::HashSet, time::Duration};
@@ -24,7 +25,10 @@ use trail_proof::leaf::{Kind, Leaf};
 use transparency_log::{Hash, Range};
 use uuid::Uuid;
 
-pub(crate) use self::caught_up::{caught_up, is_stopped};
+pub(crate) use self::{
+    caught_up::{caught_up, is_stopped},
+    retention::Kept,
+};
 use self::{
     records::{PolicyNamed, Record, Records},
     selection::Selection,
@@ -72,8 +76,7 @@ pub(crate) struct Contents {
     pub(crate) filter: Filter,
     pub(crate) compression: Compression,
     pub(crate) now: Timestamp,
-    /// Events that are older than this may have left the trail.
-    pub(crate) kept_since: Timestamp,
+    pub(crate) kept: Kept,
 }
 
 /// A file in the making.
@@ -146,7 +149,7 @@ impl BundleFile {
                 store: store.clone(),
                 bucket: bucket.clone(),
                 org: contents.org,
-                kept_since: contents.kept_since,
+                kept: contents.kept,
             },
             log,
             selection,

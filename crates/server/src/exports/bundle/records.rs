@@ -1,10 +1,10 @@
 //! What leaves stand for: rows of the database, or of the archive's files if their day has left it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use archive::{Bucket, days};
 use domain::{
-    AttemptId, Day, EventId, OrgId, Timestamp,
+    AttemptId, Day, EventId, OrgId,
     event::{EventView, reserved::DECISION},
 };
 use serde::Deserialize;
@@ -12,15 +12,18 @@ use store::Store;
 use trail_proof::leaf::{Kind, LEAF_BYTES, Leaf, Salt};
 use uuid::Uuid;
 
-use super::{Error, selection::Selection};
+use super::{
+    Error,
+    retention::{Kept, Retention},
+    selection::Selection,
+};
 
 /// Where records are.
 pub(super) struct Records {
     pub(super) store: Store,
     pub(super) bucket: Bucket,
     pub(super) org: OrgId,
-    /// Events that are older than this may have left the trail.
-    pub(super) kept_since: Timestamp,
+    pub(super) kept: Kept,
 }
 
 /// What is written of a leaf.
@@ -91,9 +94,21 @@ impl Records {
             .into_iter()
             .filter(|id| !events.contains_key(id))
             .collect();
-        let erased = self.store.erased_events(self.org, &lost).await?;
-        self.add_archived(&lost, &erased, &mut events).await?;
+        let mut erased = self.store.erased_events(self.org, &lost).await?;
+        let archived = self.add_archived(&lost, &erased, &mut events).await?;
+        // What was erased while the archive was searched is not in the archive any more.
+        let lost: Vec<EventId> = lost
+            .into_iter()
+            .filter(|id| !events.contains_key(id) && !erased.contains_key(id))
+            .collect();
+        erased.extend(self.store.erased_events(self.org, &lost).await?);
         let mut attempts = self.store.attempts_by_id(self.org, &attempts).await?;
+        let retention = Retention {
+            kept: self.kept,
+            archived,
+            // After all was searched: nothing of it can have been dropped at a later time.
+            now: self.store.now().await?,
+        };
         let record = |leaf: &Option<Leaf>| match leaf {
             // What this version cannot read it does not show.
             None => Record::Withheld,
@@ -101,10 +116,13 @@ impl Records {
                 let id = event_id(leaf);
                 match erased.get(&id) {
                     Some(by) => Record::Erased(*by),
-                    None => self.event(leaf, events.remove(&id), selection),
+                    None => event(leaf, events.remove(&id), selection, &retention),
                 }
             }
-            Some(leaf) => attempt(leaf, attempts.remove(&attempt_id(leaf)), selection),
+            Some(leaf) => {
+                let found = attempts.remove(&attempt_id(leaf));
+                attempt(leaf, found, selection, &retention)
+            }
         };
         Ok(leaves
             .iter()
@@ -113,50 +131,22 @@ impl Records {
             .collect())
     }
 
-    fn event(
-        &self,
-        leaf: &Leaf,
-        found: Option<store::transparency::Record>,
-        selection: &Selection,
-    ) -> Record {
-        let Some(store::transparency::Record { stored, salt }) = found else {
-            // Nobody can say whether the filter would ask for it.
-            return if !selection.may_have(leaf) {
-                Record::Withheld
-            } else if Timestamp::from_unix_millis(leaf.occurred_ms) < self.kept_since {
-                Record::Gone
-            } else {
-                Record::Missing
-            };
-        };
-        let view = EventView::parse(&stored).unwrap_or_default();
-        if !selection.has_event(event_id(leaf), &stored, &view) {
-            return Record::Withheld;
-        }
-        let Some(salt) = salt else {
-            return Record::Missing;
-        };
-        let policies = policies(&view);
-        Record::Shown {
-            kind: Kind::Event,
-            record: Committed { stored, salt },
-            policies,
-        }
-    }
-
-    /// Those of these events that are in the archive. What was erased may be there for a while, and is not looked for.
+    /// Adds those of these events that are in the archive, and returns which of their days have a file there. What was erased
+    /// may be there for a while, and is not looked for.
     async fn add_archived(
         &self,
         ids: &[EventId],
         erased: &HashMap<EventId, EventId>,
         found: &mut Found,
-    ) -> Result<(), Error> {
+    ) -> Result<BTreeSet<Day>, Error> {
         let mut by_day: BTreeMap<Day, Vec<EventId>> = BTreeMap::new();
         for id in ids.iter().filter(|id| !erased.contains_key(*id)) {
             by_day.entry(Day::of(id.time())).or_default().push(*id);
         }
+        let mut days_with_files = BTreeSet::new();
         for (day, ids) in by_day {
             for file in self.store.archived_files(day, day).await? {
+                days_with_files.insert(day);
                 let noted = (&*file.file, file.events);
                 let archived = days::find(&self.bucket, noted, self.org, &ids).await?;
                 for (id, archived) in archived {
@@ -168,7 +158,35 @@ impl Records {
                 }
             }
         }
-        Ok(())
+        Ok(days_with_files)
+    }
+}
+
+fn event(
+    leaf: &Leaf,
+    found: Option<store::transparency::Record>,
+    selection: &Selection,
+    retention: &Retention,
+) -> Record {
+    if !selection.may_have(leaf) {
+        return Record::Withheld;
+    }
+    let Some(store::transparency::Record { stored, salt }) = found else {
+        // Nobody can say whether the filter would ask for it.
+        return lost(retention.may_have_dropped_event(leaf));
+    };
+    let view = EventView::parse(&stored).unwrap_or_default();
+    if !selection.has_event(event_id(leaf), &stored, &view) {
+        return Record::Withheld;
+    }
+    let Some(salt) = salt else {
+        return Record::Missing;
+    };
+    let policies = policies(&view);
+    Record::Shown {
+        kind: Kind::Event,
+        record: Committed { stored, salt },
+        policies,
     }
 }
 
@@ -176,6 +194,7 @@ fn attempt(
     leaf: &Leaf,
     found: Option<store::transparency::Record>,
     selection: &Selection,
+    retention: &Retention,
 ) -> Record {
     if !selection.has_attempt(leaf) {
         return Record::Withheld;
@@ -189,8 +208,16 @@ fn attempt(
             record: Committed { stored, salt },
             policies: Vec::new(),
         },
-        // An attempt is kept as long as its event's day, which its leaf does not say.
-        _ => Record::Gone,
+        Some(store::transparency::Record { salt: None, .. }) => Record::Missing,
+        None => lost(retention.may_have_dropped_attempt(leaf)),
+    }
+}
+
+fn lost(may_be_dropped: bool) -> Record {
+    if may_be_dropped {
+        Record::Gone
+    } else {
+        Record::Missing
     }
 }
 
