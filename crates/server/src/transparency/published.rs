@@ -185,16 +185,20 @@ impl Published {
 
     /// Proves that a leaf is in the log; `None` if it is not, or not yet.
     pub(super) async fn prove(&self, leaf: &Leaf, salt: Salt) -> Result<Option<TlogProof>, Error> {
-        let encoded = leaf.encode();
-        let size = self.size;
-        let index = find::index_of(&self.store, self.files(), size, &encoded).await?;
-        // A bundle that is full by now may have more than the checkpoint.
-        let Some(index) = index.filter(|index| *index < size) else {
+        let Some(index) = self.index_of(leaf).await? else {
             return Ok(None);
         };
-        let hashes = self.prove_by(&inclusion_nodes(index, size)?).await?;
+        let hashes = self.prove_by(&inclusion_nodes(index, self.size)?).await?;
         let proof = TlogProof::new(index, hashes, self.checkpoint.clone())?;
         Ok(Some(proof.with_extra(salt.0.to_vec())?))
+    }
+
+    /// Where a leaf is; `None` if the checkpoint does not have it.
+    pub(crate) async fn index_of(&self, leaf: &Leaf) -> Result<Option<u64>, Error> {
+        let (files, encoded) = (self.files(), leaf.encode());
+        let index = find::index_of(&self.store, files, self.size, &encoded).await?;
+        // A bundle that is full by now may have more than the checkpoint.
+        Ok(index.filter(|index| *index < self.size))
     }
 
     /// Proves that the tree of the first `old_size` leaves is the beginning of the checkpoint's.

@@ -1,10 +1,12 @@
 //! Exports of format `bundle`: what the server writes, `watchbell trail verify` proves without the server.
 
-use std::{collections::BTreeSet, io::Read as _};
+use std::{collections::BTreeSet, io::Read as _, time::Duration};
 
+use domain::EventId;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use testkit::{Receiver, eventually, folder::TestFolder};
+use trail_proof::leaf::{Commitment, Kind, Leaf, Salt};
 
 use crate::api_keys::{make, with_key};
 use crate::archive::{archive, day, ingest};
@@ -206,6 +208,68 @@ async fn what_is_in_the_archive_is_proven_like_the_rest() {
     audit.export("filtered.bundle", &["--agent", "mine"]);
     let report = audit.is_proven("filtered.bundle");
     assert_eq!(report["counts"]["events"], 800);
+}
+
+#[tokio::test]
+async fn what_erased_an_event_is_waited_for_however_long_ago_it_was_told_of() {
+    let folder = TestFolder::create().expect("a folder");
+    let deployment = kept_in(&folder);
+    let mut server = deployment.serve("api,index");
+    let customer = deployment.customer(&mut server);
+    let first = customer.ingest(&event("agent-1")).await;
+    let now = first.parse::<EventId>().expect("an id").time();
+    let at = now.minus(Duration::from_hours(1));
+    let mut doomed = event("doomed");
+    doomed["occurred_at"] = json!(at);
+    let doomed = customer.ingest(&doomed).await;
+    let audit = Audit::of(&customer).await;
+    audit.export("before.bundle", &[]);
+    audit.is_proven("before.bundle");
+
+    // It is told of, and the store is behind for an hour. Then it has what erased the event, and the log has not yet.
+    let by = EventId::new(at, [7; 10]);
+    let told = json!({
+        "id": by, "occurred_at": at, "received_at": now, "event_type": "erasure", "agent_id": "owner",
+        "action": "audit.erase", "result": "success", "metadata": {"ids": [doomed]},
+    });
+    let told = told.to_string();
+    let salt = Salt([5; 16]);
+    deployment.sql(&format!(
+        "INSERT INTO audit_events (org_id, id, received_at, event_type, agent_id, action, result, source, body, salt)
+         SELECT org_id, '{by}', '{now}', 'erasure', 'owner', 'audit.erase', 'success', source, '{told}', '\\x{salt}'
+         FROM audit_events WHERE agent_id = 'doomed';
+         INSERT INTO erased_events SELECT org_id, id, id, '{by}' FROM audit_events WHERE agent_id = 'doomed';
+         DELETE FROM audit_events WHERE agent_id = 'doomed'",
+        by = by.uuid(),
+        salt = hex::encode(salt.0),
+    ));
+    let bundle = json!({"format": "bundle"});
+    let cut = customer.post("/v1/audit/export", &bundle).await;
+    assert!(cut.bytes().await.is_err(), "no file without what erased it");
+
+    let leaf = Leaf {
+        kind: Kind::Event,
+        id: by.uuid().into_bytes(),
+        occurred_ms: at.unix_millis(),
+        received_ms: now.unix_millis(),
+        commitment: Commitment::to(salt, told.as_bytes()),
+    };
+    deployment.sql(&format!(
+        "INSERT INTO transparency_outbox (org_id, partition, leaves, count)
+         SELECT org_id, partition, '\\x{}', 1 FROM transparency_outbox LIMIT 1",
+        hex::encode(leaf.encode()),
+    ));
+    audit.export("after.bundle", &[]);
+    let report = audit.is_proven("after.bundle");
+    assert_eq!(report["counts"]["erased"], 1, "{report}");
+    // Named by an event that was before, it is erased by none, and who verifies the file finds that.
+    let before = "SELECT id FROM audit_events WHERE agent_id = 'agent-1'";
+    deployment.sql(&format!(
+        "UPDATE erased_events SET erasure_event = ({before})"
+    ));
+    audit.export("forged.bundle", &[]);
+    let report = audit.report("forged.bundle", &[]);
+    assert_eq!(codes(&report, "findings"), ["erasure_unfounded"]);
 }
 
 #[tokio::test]

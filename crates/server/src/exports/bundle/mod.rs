@@ -12,7 +12,7 @@ mod records;
 mod retention;
 mod selection;
 
-use std::{borrow::Cow, collections::HashSet, time::Duration};
+use std::{borrow::Cow, collections::HashSet};
 
 use archive::{Bucket, ByteWriter, Compression, Finished};
 use domain::{EventId, OrgId, Timestamp, event::Filter};
@@ -41,9 +41,6 @@ use crate::{
 
 /// How many bundles of leaves are read at a time. A record has at most 32 KiB, and most have less than one.
 const BUNDLES_AT_A_TIME: u64 = 4;
-
-/// How long an erasure that was told of may take until it is done: a page waits for the store, which may be behind.
-const ERASING_MAX: Duration = Duration::from_mins(10);
 
 /// Why a file could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +89,6 @@ pub(crate) struct BundleFile {
     policies_written: HashSet<String>,
     /// Those that erased something that was written, and have not come yet: an erasure is behind what it erases.
     erasures: HashSet<EventId>,
-    began: Timestamp,
 }
 
 enum State {
@@ -158,7 +154,6 @@ impl BundleFile {
             state: State::Header(Box::new(header), bytes),
             policies_written: HashSet::new(),
             erasures: HashSet::new(),
-            began: contents.now,
         })
     }
 
@@ -186,7 +181,7 @@ impl BundleFile {
             State::Leaves(mut writer, bytes) => {
                 let mut lines = Vec::new();
                 if self.next * BUNDLE_LEAVES >= self.range.end() {
-                    if self.were_erased_meanwhile() {
+                    if self.were_erased_meanwhile().await? {
                         return Err(Error::ErasedMeanwhile);
                     }
                     let events = writer.counts().events;
@@ -209,11 +204,21 @@ impl BundleFile {
         Ok(Some(Piece::Bytes(compressed?)))
     }
 
-    /// Whether what erased something may be behind the checkpoint. An older erasure that is not in the log is none, and
-    /// whoever verifies the file finds that.
-    fn were_erased_meanwhile(&self) -> bool {
-        let since = self.began.minus(ERASING_MAX);
-        self.erasures.iter().any(|erasure| erasure.time() >= since)
+    /// Whether what erased something is behind the checkpoint: the store has it, and the checkpoint does not. What the store
+    /// does not have either erased nothing, and whoever verifies the file finds that.
+    async fn were_erased_meanwhile(&self) -> Result<bool, Error> {
+        for erasure in &self.erasures {
+            let committed = self
+                .store
+                .committed_event(self.records.org, *erasure)
+                .await?;
+            if let Some((leaf, _)) = committed.flatten()
+                && self.log.index_of(&leaf).await?.is_none()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     async fn write_leaves(
